@@ -1,0 +1,78 @@
+"""constrain: language models answer in exactly the form that you ask for.
+
+    constrain.generate("demo", "Describe a person.", schema=Person)     the answer, validated
+    constrain.compile(vocabulary, schema=...).matcher()                 the mask for your own loop
+    constrain.ConstraintLogitsProcessor(constraint)                     for `model.generate` of transformers
+
+`docs/tour.md` walks through the rooms behind these names.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .compile import Constraint, compile, compile_grammar
+from .errors import (
+    ConstrainError,
+    GrammarError,
+    LimitError,
+    RegexError,
+    SchemaError,
+    SourceError,
+    TokenRefused,
+    UnsatisfiableError,
+    UnsupportedError,
+    VocabularyError,
+)
+from .grammar.nodes import Grammar
+from .style import Limits, Style
+from .tokens.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .generate import Generation, generate
+    from .integrations.processor import ConstraintLogitsProcessor
+    from .matcher import Matcher
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ConstrainError",
+    "Constraint",
+    "ConstraintLogitsProcessor",
+    "Generation",
+    "Grammar",
+    "GrammarError",
+    "LimitError",
+    "Limits",
+    "Matcher",
+    "RegexError",
+    "SchemaError",
+    "SourceError",
+    "Style",
+    "TokenRefused",
+    "UnsatisfiableError",
+    "UnsupportedError",
+    "Vocabulary",
+    "VocabularyError",
+    "__version__",
+    "compile",
+    "compile_grammar",
+    "generate",
+]
+
+_LATER = {
+    "ConstraintLogitsProcessor": ".integrations.processor",
+    "Generation": ".generate",
+    "Matcher": ".matcher",
+    "generate": ".generate",
+}
+"""Names whose modules load compiled kernels or torch: imported when first asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        value = getattr(import_module(_LATER[name], __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

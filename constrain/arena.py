@@ -1,0 +1,146 @@
+"""Arena: one thread's sets and memos for one Constraint, and the loop that gives kernels what they ask for.
+
+A kernel that lacks something returns -1 and names it in HEAD[STATUS]: room, rules, leaf states, rows. `run` provides
+it and calls again. Room doubles; an arena beyond `Limits.arena_bytes` is emptied and its `epoch` raised, whereupon
+each Matcher finds its place again by taking its tokens anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernels import layout as at
+from .tokens.mask_table import MaskTable, TableFull, address_of
+
+if TYPE_CHECKING:
+    from .automata.program import Program
+    from .tokens.vocabulary import Vocabulary
+
+__all__ = ["Arena", "Forgotten"]
+
+FIRST: dict[int, int] = {
+    at.SETS: 2048 * at.SET_W, at.CONFIGS: 8192 * 5, at.SET_HASH: 8192, at.WIDE: 256 * 256,
+    at.NODES: 1024 * 4, at.EDGES: 2048 * 3, at.NODE_HASH: 4096, at.POINTS: 4096 * 5, at.POINT_HASH: 16384,
+    at.OBJECTS: 8192, at.OBJECT_HASH: 4096, at.NAMES: 4096 * 3, at.NAME_HASH: 16384,
+    at.ITEMS: 2048 * 5, at.SEEN: 8192 * 2, at.LOCALS: 256 * 4, at.LEDGES: 1024 * 5, at.MISSING: 4096,
+    at.BUFFER: 8192, at.STACK: 16384,
+}  # fmt: skip
+"""First length of each slot, int32s: what all but a few constraints never outgrow."""
+
+HASHES = {at.SETS: at.SET_HASH, at.NODES: at.NODE_HASH, at.POINTS: at.POINT_HASH, at.OBJECTS: at.OBJECT_HASH, at.NAMES: at.NAME_HASH}
+MASK_SLOTS = 128
+
+
+class Forgotten(Exception):
+    """The arena was emptied: set ids mean nothing any more, the caller finds its place again."""
+
+
+class Arena:
+    """Sets of configurations of one Program over one MaskTable, for one thread at a time.
+
+    context, address: as of MaskTable, all slots filled. epoch: raised whenever set ids lose their meaning.
+    start: the set before any text.
+    """
+
+    def __init__(self, program: Program, vocabulary: Vocabulary, most_bytes: int) -> None:
+        self.program = program
+        self.vocabulary = vocabulary
+        self.most_bytes = most_bytes
+        self.epoch = -1
+        self.arrays: dict[int, NDArray[np.int32]] = {}
+        self.context = np.zeros(2 * at.SLOTS, np.int64)
+        self.address = address_of(self.context)  # type: ignore[arg-type]
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets everything; begins with the vocabulary's present table."""
+        self.table = MaskTable.of(self.vocabulary)
+        self.context[2 * at.TABLE :] = self.table.context[2 * at.TABLE :]
+        head = np.zeros(at.HEAD_W, np.int32)
+        head[[at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_NAMES]] = 1, 1, 1, at.UNKNOWN_NAMES + 1
+        head[at.WORDS], head[at.ENTRY] = self.table.words, self.program.entry
+        self._put(at.HEAD, head)
+        for slot, length in FIRST.items():
+            self._put(slot, np.zeros(length, np.int32) if slot == at.SEEN else np.empty(length, np.int32))
+        self._put(at.MASKS, np.empty(MASK_SLOTS * self.table.words, np.int32))
+        self._put(at.SPARE, np.empty(self.table.words, np.int32))
+        self._put(at.STARTS, np.full(64, -1, np.int32))
+        self._see_program()
+        self.arrays[at.SETS][: at.SET_W] = 0
+        self.arrays[at.NODES][:4] = 0, 0, 1, -1
+        self.arrays[at.NAMES][: 3 * (at.UNKNOWN_NAMES + 1)] = -1
+        self.epoch += 1
+        from .kernels.sets import start_set
+
+        self.start = self.run(start_set)
+
+    def _put(self, slot: int, array: NDArray[np.int32]) -> None:
+        self.arrays[slot] = array
+        self.context[2 * slot], self.context[2 * slot + 1] = address_of(array), array.size
+
+    def run(self, kernel: Callable[..., int], *arguments: Any) -> int:
+        """Calls a kernel on this arena until it needs nothing more: what it returns."""
+        while True:
+            result = kernel(self.address, *arguments)
+            if result != -1:
+                return result
+            self._provide()
+
+    def _provide(self) -> None:
+        head = self.arrays[at.HEAD]
+        status, argument = int(head[at.STATUS]), int(head[at.ARGUMENT])
+        try:
+            if status == at.FULL:
+                self._grow(argument)
+            elif status == at.NEED_RULES:
+                for cell in self.arrays[at.MISSING][: head[at.N_MISSING]].tolist():
+                    self.program.link(cell)
+                self._see_program()
+            elif status == at.NEED_START:
+                self.arrays[at.STARTS][argument] = self.table.start(*self.program.leaves[argument])
+            elif status == at.NEED_LEAF:
+                self.table.expand(argument)
+            elif status == at.NEED_ROW:
+                self.table.row(argument)
+            elif status == at.NEED_REST:
+                self.table.rest(argument)
+            else:
+                self.table.order(argument)
+        except TableFull:
+            self.vocabulary.__dict__.pop("mask_table", None)
+            self.reset()
+            raise Forgotten from None
+
+    def _see_program(self) -> None:
+        """Takes over what was linked, and makes room for the leaves that came with it."""
+        self._put(at.CODE, self.program.code)
+        starts = self.arrays[at.STARTS]
+        if len(self.program.leaves) > len(starts):
+            longer = np.full(2 * len(self.program.leaves), -1, np.int32)
+            longer[: len(starts)] = starts
+            self._put(at.STARTS, longer)
+
+    def _grow(self, slot: int) -> None:
+        """Doubles a slot (and the hash table that finds what is in it)."""
+        if self.bytes_used() > self.most_bytes:
+            self.reset()
+            raise Forgotten
+        parts = {slot, HASHES.get(slot, slot), at.SEEN if slot == at.ITEMS else slot}
+        for part in parts:
+            old = self.arrays[part]
+            new = np.zeros(2 * old.size, np.int32)
+            if part != at.SEEN:
+                new[: old.size] = old
+            self._put(part, new)
+        if slot in HASHES:
+            from .kernels.sets import rehash
+
+            rehash(self.address)
+
+    def bytes_used(self) -> int:
+        """Bytes reserved, the table's not counted."""
+        return sum(array.nbytes for slot, array in self.arrays.items() if slot != at.CODE)

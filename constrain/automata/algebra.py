@@ -1,0 +1,234 @@
+"""Tables from Tables: products for the boolean operations, subsets for concatenation and repetition.
+
+All make only the states they reach, and stop with LimitError beyond `max_states`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ..errors import LimitError
+from .table import EMPTY, LAST, SURROGATES, Table
+
+__all__ = ["any_text", "chain", "complement", "counted", "exceeded", "from_ranges", "merge_ranges", "product", "repeat"]
+
+
+def exceeded(what: str, max_states: int) -> LimitError:
+    """The error of a construction that ran out of states."""
+    return LimitError(
+        f"{what} needs more than {max_states} states (max_states)",
+        hint="Simplify the pattern, or raise Limits.dfa_states.",
+    )
+
+
+def any_text() -> Table:
+    """All texts."""
+    return Table([0, *SURROGATES], [0, 1, 0], [(0, -1)], [True])
+
+
+def from_ranges(ranges: Iterable[tuple[int, int]]) -> Table:
+    """One character out of inclusive ranges of code points; surrogates are left out."""
+    bounds, classes = [0], [1]
+    first, last = SURROGATES
+    for low, high in sorted(ranges):
+        if not 0 <= low <= high < LAST:
+            raise ValueError(f"not a range of code points: {low:#x} to {high:#x}")
+        parts = [(low, min(high, first - 1)), (max(low, last), high)] if low < last and high >= first else [(low, high)]
+        for start, stop in parts:
+            start = max(start, bounds[-1] if classes[-1] == 1 else 0)
+            if start > stop:
+                continue
+            if start == bounds[-1]:
+                classes[-1] = 0
+            else:
+                bounds.append(start)
+                classes.append(0)
+            if stop + 1 < LAST:
+                bounds.append(stop + 1)
+                classes.append(1)
+    return Table(bounds, classes, [(1, -1), (-1, -1)], [False, True])
+
+
+def merge_ranges(first: Table, second: Table) -> tuple[list[int], list[int], list[tuple[int, int]]]:
+    """Common ranges of both, with a class for each pair of their classes that occurs: bounds, classes, pairs."""
+    bounds: list[int] = []
+    classes: list[int] = []
+    pairs: dict[tuple[int, int], int] = {}
+    a_bounds, a_classes = first.bounds, first.classes
+    b_bounds, b_classes = second.bounds, second.classes
+    i, j, previous = 0, 0, -1
+    a_count, b_count = len(a_bounds), len(b_bounds)
+    bound = 0
+    while True:
+        number = pairs.setdefault((a_classes[i], b_classes[j]), len(pairs))
+        if number != previous:
+            bounds.append(bound)
+            classes.append(number)
+            previous = number
+        a_next = a_bounds[i + 1] if i + 1 < a_count else LAST
+        b_next = b_bounds[j + 1] if j + 1 < b_count else LAST
+        bound = min(a_next, b_next)
+        if bound == LAST:
+            return bounds, classes, list(pairs)
+        i += a_next == bound
+        j += b_next == bound
+
+
+def product(first: Table, second: Table, accept: Callable[[bool, bool], bool], max_states: int) -> Table:
+    """Both run side by side; `accept` of their two answers is the answer. accept(False, False) must be False."""
+    keep_first, keep_second = accept(True, False), accept(False, True)
+    bounds, classes, pairs = merge_ranges(first, second)
+    left, right = [a for a, _ in pairs], [b for _, b in pairs]
+    dead_a, dead_b = (-1,) * (max(left) + 1), (-1,) * (max(right) + 1)
+    a_start, b_start = 0 if first.rows else -1, 0 if second.rows else -1
+    start = (a_start, b_start)
+    numbers = {start: 0}
+    # Pairs that can lead nowhere are never made: both dead, or one dead where the answer needs it.
+    order = [start]
+    rows: list[list[int]] = []
+    accepting: list[bool] = []
+    for a, b in order:
+        a_row = first.rows[a] if a >= 0 else dead_a
+        b_row = second.rows[b] if b >= 0 else dead_b
+        row: list[int] = []
+        for target in zip(map(a_row.__getitem__, left), map(b_row.__getitem__, right)):
+            number = numbers.get(target)
+            if number is None:
+                number = -1
+                if (target[0] >= 0 or keep_second) and (target[1] >= 0 or keep_first) and target != (-1, -1):
+                    number = len(order)
+                    if number >= max_states:
+                        raise exceeded("A combination of automata", max_states)
+                    order.append(target)
+                numbers[target] = number
+            row.append(number)
+        rows.append(row)
+        accepting.append(accept(a >= 0 and first.accepting[a], b >= 0 and second.accepting[b]))
+    return Table(bounds, classes, rows, accepting)
+
+
+def complement(table: Table) -> Table:
+    """All texts that are not in it: one more state takes what was dead, except on surrogates."""
+    if not table.rows:
+        return any_text()
+    bounds, classes, pairs = merge_ranges(table, any_text())
+    sink = len(table.rows)
+    columns = [(index, other == 0) for index, other in pairs]
+    full = [tuple(target if target >= 0 else sink for target in row) for row in [*table.rows, [-1] * len(pairs)]]
+    rows = [[row[index] if text else -1 for index, text in columns] for row in full]
+    return Table(bounds, classes, rows, [*(not accepts for accepts in table.accepting), True])
+
+
+def chain(first: Table, second: Table, max_states: int) -> Table:
+    """A text of `first` and then one of `second`."""
+    if not first.rows or not second.rows:
+        return EMPTY
+    bounds, classes, pairs = merge_ranges(first, second)
+    split = len(first.rows)
+    edges: list[list[int]] = [[row[a] for a, _ in pairs] for row in first.rows]
+    edges += [[row[b] + split if row[b] >= 0 else -1 for _, b in pairs] for row in second.rows]
+    closure = [1 << state | (1 << split if accepts else 0) for state, accepts in enumerate(first.accepting)]
+    closure += [1 << (split + state) for state in range(len(second.rows))]
+    final = sum(1 << (split + state) for state, accepts in enumerate(second.accepting) if accepts)
+    return _subsets(bounds, classes, edges, closure, closure[0], final, max_states)
+
+
+def repeat(table: Table, low: int, high: int | None, max_states: int) -> Table:
+    """`low` to `high` texts of it in a row (None: no bound)."""
+    if high == 0 or (not table.rows and low == 0):
+        return Table([0], [0], [(-1,)], [True])
+    if not table.rows or (high is not None and high < low):
+        return EMPTY
+    if table.accepting[0]:
+        low = 0  # The empty text fills up what is missing.
+    copies = max(low, 1) if high is None else high
+    size = len(table.rows)
+    if copies > max_states:
+        raise exceeded(f"Repetition {copies} times", max_states)
+    edges = [[t + copy * size if t >= 0 else -1 for t in row] for copy in range(copies) for row in table.rows]
+    closure = [0] * (copies * size)
+    final = 0
+    for copy in reversed(range(copies)):
+        # `copy` texts are complete in front; where one more is complete the next copy may start.
+        following = copy + 1 if copy + 1 < copies else (copy if high is None else -1)
+        begin = 0 if following < 0 else (closure[following * size] if following != copy else 1 << copy * size)
+        for state in range(size):
+            position = copy * size + state
+            closure[position] = 1 << position
+            if table.accepting[state]:
+                closure[position] |= begin
+                if copy + 1 >= low:
+                    final |= 1 << position
+    start = closure[0]
+    result = _subsets(table.bounds, table.classes, edges, closure, start, final, max_states)
+    if low == 0 and not result.accepting[0]:
+        # The start may be met again in the middle of a text, so the empty text needs a state of its own.
+        rows = [[t + 1 if t >= 0 else -1 for t in row] for row in result.rows]
+        return Table(result.bounds, result.classes, [rows[0], *rows], [True, *result.accepting])
+    return result
+
+
+def _subsets(
+    bounds: list[int],
+    classes: list[int],
+    edges: Sequence[Sequence[int]],
+    closure: Sequence[int],
+    start: int,
+    final: int,
+    max_states: int,
+) -> Table:
+    """Subset construction over sets of states as bits: closure[state] is what entering it adds to the set."""
+    count = max(classes) + 1
+    numbers = {start: 0}
+    order = [start]
+    rows: list[list[int]] = []
+    for states in order:
+        targets = [0] * count
+        rest = states
+        while rest:
+            bit = rest & -rest
+            rest ^= bit
+            for index, target in enumerate(edges[bit.bit_length() - 1]):
+                if target >= 0:
+                    targets[index] |= closure[target]
+        row = []
+        for subset in targets:
+            number = numbers.get(subset, -1) if subset else -1
+            if subset and number < 0:
+                number = numbers[subset] = len(order)
+                if number >= max_states:
+                    raise exceeded("A concatenation or repetition of automata", max_states)
+                order.append(subset)
+            row.append(number)
+        rows.append(row)
+    return Table(bounds, classes, rows, [bool(states & final) for states in order])
+
+
+def counted(table: Table, low: int, high: int | None, shortest: Sequence[int], max_states: int) -> Table:
+    """Its texts of `low` to `high` characters. shortest[state]: least number of characters to acceptance.
+
+    Without an upper bound the count stops at `low`.
+    """
+    if not table.rows or (high is not None and high < low):
+        return EMPTY
+    start = (0, 0)
+    numbers = {start: 0}
+    order = [start]
+    rows: list[list[int]] = []
+    accepting: list[bool] = []
+    for state, length in order:
+        row = []
+        longer = length + 1 if high is not None else min(length + 1, low)
+        for target in table.rows[state]:
+            number = -1
+            if target >= 0 and (high is None or longer + shortest[target] <= high):
+                number = numbers.get((target, longer), -1)
+                if number < 0:
+                    number = numbers[target, longer] = len(order)
+                    if number >= max_states:
+                        raise exceeded(f"A count of {low} to {high or 'any number of'} characters", max_states)
+                    order.append((target, longer))
+            row.append(number)
+        rows.append(row)
+        accepting.append(table.accepting[state] and low <= length and (high is None or length <= high))
+    return Table(table.bounds, table.classes, rows, accepting)

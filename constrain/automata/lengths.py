@@ -1,0 +1,111 @@
+"""Questions about the texts of a Table: how long they are, how many, and which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .table import LAST, Table
+
+__all__ = ["count", "enumerate_texts", "extensible", "longest", "shortest"]
+
+
+def topological(table: Table) -> list[int] | None:
+    """The states, each before its successors; None if there is a cycle, hence no longest text."""
+    incoming = [0] * (len(table.rows) + 1)
+    for row in table.rows:
+        for target in set(row):
+            incoming[target] += 1
+    order = [0] if table.rows and incoming[0] == 0 else []
+    for state in order:
+        for target in set(table.rows[state]):
+            if target >= 0:
+                incoming[target] -= 1
+                if incoming[target] == 0:
+                    order.append(target)
+    return order if len(order) == len(table.rows) else None
+
+
+def longest(table: Table) -> int | None:
+    """Most characters of a text, None without bound, -1 if there is no text."""
+    order = topological(table)
+    if order is None:
+        return None
+    reach = [-1] * (len(table.rows) + 1)
+    for state in reversed(order):
+        reach[state] = max((reach[t] + 1 for t in table.rows[state] if t >= 0), default=0)
+    return reach[0] if table.rows else -1
+
+
+def extensible(table: Table) -> bool:
+    """Whether from every state, acceptance in d more characters implies acceptance in d + 1.
+
+    That is so exactly if every accepting state has an accepting successor: the rest follows by induction on d.
+    """
+    accepts = (*table.accepting, False)
+    return all(any(accepts[t] for t in row) for row, here in zip(table.rows, table.accepting) if here)
+
+
+def count(table: Table, cap: int) -> int:
+    """Number of texts, at most `cap`."""
+    order = topological(table)
+    if order is None:
+        return cap
+    sizes = [0] * (max(table.classes) + 1)
+    for bound, end, index in zip(table.bounds, [*table.bounds[1:], LAST], table.classes):
+        sizes[index] += end - bound
+    total = [0] * (len(table.rows) + 1)
+    for state in reversed(order):
+        ways = sum(size * total[t] for size, t in zip(sizes, table.rows[state]) if t >= 0)
+        total[state] = min(cap, ways + table.accepting[state])
+    return total[0]
+
+
+def enumerate_texts(table: Table) -> Iterator[str]:
+    """All texts, shorter ones first, then by code point; without an end if the language is infinite."""
+    if not table.rows:
+        return
+    successors = [tuple({t for t in row if t >= 0}) for row in table.rows]
+    spans = list(zip(table.bounds, [*table.bounds[1:], LAST], table.classes))
+    # exactly[d]: the states from which some text of exactly d characters is accepted.
+    exactly: list[set[int]] = [{state for state, accepts in enumerate(table.accepting) if accepts}]
+    while exactly[-1]:
+        if 0 in exactly[-1]:
+            yield from _texts(table.rows, spans, exactly)
+        exactly.append({state for state, targets in enumerate(successors) if not exactly[-1].isdisjoint(targets)})
+
+
+def _texts(rows: Sequence[Sequence[int]], spans: list[tuple[int, int, int]], exactly: list[set[int]]) -> Iterator[str]:
+    """All texts of exactly len(exactly) - 1 characters, by code point."""
+
+    def characters(state: int, left: int) -> Iterator[tuple[int, int]]:
+        for start, end, index in spans:
+            target = rows[state][index]
+            if target in exactly[left - 1]:
+                for point in range(start, end):
+                    yield point, target
+
+    length = len(exactly) - 1
+    if length == 0:
+        yield ""
+        return
+    text: list[str] = []
+    stack = [characters(0, length)]
+    while stack:
+        step = next(stack[-1], None)
+        if step is None:
+            stack.pop()
+            if text:
+                text.pop()
+            continue
+        point, target = step
+        text.append(chr(point))
+        if len(text) == length:
+            yield "".join(text)
+            text.pop()
+        else:
+            stack.append(characters(target, length - len(text)))
+
+
+def shortest(table: Table) -> str:
+    """The first of the shortest texts by code point. The Table must have one."""
+    return next(enumerate_texts(table))

@@ -1,0 +1,181 @@
+"""The pipeline on one page: source -> Grammar -> Program, and with a Vocabulary a Constraint.
+
+    schema, type --> frontends.json_schema --+
+    regex ---------> frontends.regex --------+--> Grammar --> Program --+--> Constraint --> Matcher
+    choices, Grammar ------------------------+      Vocabulary ---------+
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from hashlib import blake2b
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .automata.program import Program
+from .errors import SourceError, UnsatisfiableError, UnsupportedError
+from .grammar.nodes import Grammar, Strings
+from .style import Limits, Style
+from .tokens.spelling import Spellable
+
+if TYPE_CHECKING:
+    from .arena import Arena
+    from .matcher import Matcher
+    from .tokens.vocabulary import Vocabulary
+
+__all__ = ["Constraint", "compile", "compile_grammar", "to_grammar"]
+
+FORMAT = "constrain 1"
+MOST_ARENAS = 64
+
+
+class Constraint:
+    """A Grammar for a Vocabulary: immutable to its users, shared between threads.
+
+    source: what it was compiled from, or None if from a Grammar.
+    """
+
+    def __init__(self, grammar: Grammar, vocabulary: Vocabulary, limits: Limits, source: dict[str, Any] | None) -> None:
+        self.grammar = grammar
+        self.vocabulary = vocabulary
+        self.limits = limits
+        self.source = source
+        self.program = Program(grammar)
+        self.spellable = Spellable.of(vocabulary)
+        self._arenas: dict[int, Arena] = {}
+
+    def matcher(self) -> Matcher:
+        """A new position, before any text."""
+        from .matcher import Matcher
+
+        return Matcher(self)
+
+    def arena(self) -> Arena:
+        """This thread's arena: what grows while masking belongs to one thread, so nothing is locked per token."""
+        from .arena import Arena
+
+        thread = threading.get_ident()
+        found = self._arenas.get(thread)
+        if found is None:
+            if len(self._arenas) >= MOST_ARENAS:
+                alive = {t.ident for t in threading.enumerate()}
+                for gone in [t for t in self._arenas if t not in alive]:
+                    self._arenas.pop(gone, None)
+            found = self._arenas[thread] = Arena(self.program, self.vocabulary, self.limits.arena_bytes)
+        return found
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes what the constraint is made from, as JSON with a checksum. Compiling is lazy, so there is nothing else."""
+        if self.source is None:
+            raise UnsupportedError("A constraint made from Grammar nodes cannot be saved.", hint="Save its source.")
+        body = {"source": self.source, "limits": asdict(self.limits), "vocabulary": self.vocabulary.fingerprint}
+        text = json.dumps(body, ensure_ascii=False, sort_keys=True)
+        head = {"format": FORMAT, "digest": blake2b(text.encode(), digest_size=16).hexdigest()}
+        Path(path).write_text(json.dumps(head) + "\n" + text + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], vocabulary: Vocabulary) -> Constraint:
+        """Reads what `save` wrote. Raises SourceError if the file is damaged or was made for another vocabulary."""
+        try:
+            head_text, text = Path(path).read_text(encoding="utf-8").split("\n", 1)
+            head, text = json.loads(head_text), text.rstrip("\n")
+            intact = head["format"] == FORMAT and head["digest"] == blake2b(text.encode(), digest_size=16).hexdigest()
+        except (ValueError, KeyError, TypeError) as error:
+            raise SourceError(f"{path} is not a saved constraint: {error}.") from None
+        if not intact:
+            raise SourceError(f"{path} is damaged or of another version.", hint="Save the constraint again.")
+        body = json.loads(text)
+        if body["vocabulary"] != vocabulary.fingerprint:
+            raise SourceError(f"{path} was saved for another vocabulary.", hint="Compile its source for this one.")
+        source = dict(body["source"])
+        style = Style(**source.pop("style"))
+        return compile(vocabulary, style=style, limits=Limits(**body["limits"]), **source)
+
+
+def compile(
+    vocabulary: Vocabulary,
+    *,
+    schema: Any = None,
+    regex: str | None = None,
+    grammar: Grammar | None = None,
+    choices: Iterable[str] | None = None,
+    type: Any = None,
+    style: Style = Style(),
+    registry: Mapping[str, Any] | None = None,
+    limits: Limits = Limits(),
+) -> Constraint:
+    """The Constraint that exactly one of schema, regex, grammar, choices, type stands for.
+
+    schema: a JSON Schema as dict, bool or JSON text, a Pydantic model, dataclass or TypedDict. regex: in Python's
+    syntax, the whole text must match. choices: the whole text is one of them. type: any Python type that has a JSON
+    Schema. registry: URI -> document for references that leave the schema; nothing is ever fetched.
+
+    Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError (see `errors`).
+    """
+    if choices is not None:
+        choices = list(choices)
+    made = to_grammar(
+        schema=schema, regex=regex, grammar=grammar, choices=choices, type=type, style=style, registry=registry, limits=limits
+    )
+    given = {"schema": schema, "regex": regex, "choices": choices, "type": type}
+    source = {k: _plain(v) for k, v in given.items() if v is not None}
+    if "type" in source:
+        source["schema"] = source.pop("type")
+    if registry:
+        source["registry"] = dict(registry)
+    source["style"] = asdict(style)
+    return Constraint(made, vocabulary, limits, None if grammar is not None else source)
+
+
+def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits = Limits()) -> Constraint:
+    """The Constraint of a Grammar made by hand."""
+    return Constraint(grammar, vocabulary, limits, None)
+
+
+def to_grammar(
+    *,
+    schema: Any = None,
+    regex: str | None = None,
+    grammar: Grammar | None = None,
+    choices: Iterable[str] | None = None,
+    type: Any = None,
+    style: Style = Style(),
+    registry: Mapping[str, Any] | None = None,
+    limits: Limits = Limits(),
+) -> Grammar:
+    """The Grammar of exactly one source; arguments as of `compile`."""
+    given = [name for name, value in (("schema", schema), ("regex", regex), ("grammar", grammar), ("choices", choices), ("type", type)) if value is not None]
+    if len(given) != 1:
+        raise TypeError(f"give exactly one of schema, regex, grammar, choices, type; got {', '.join(given) or 'none'}")
+    if grammar is not None:
+        if not isinstance(grammar, Grammar):
+            raise UnsupportedError(
+                "grammar= takes a constrain.Grammar; Lark and GBNF text are not read yet.",
+                hint="Use regex= or schema=, or build the nodes of constrain.grammar.nodes.",
+            )
+        return grammar
+    if choices is not None:
+        options = tuple(sorted({choice.encode() for choice in choices}))
+        if not options:
+            raise UnsatisfiableError("choices is empty: no text can be one of none.", hint="Give at least one choice.")
+        return Grammar(Strings(options), {})
+    if regex is not None:
+        from .frontends import regex as front
+
+        return front.to_grammar(regex, max_states=limits.dfa_states)
+    from .frontends import json_schema
+
+    return json_schema.to_grammar(_plain(schema if schema is not None else type), style=style, registry=registry, limits=limits)
+
+
+def _plain(source: Any) -> Any:
+    """A schema as dict, bool or text; a Python type as its JSON Schema."""
+    if isinstance(source, (dict, bool, str, list)):
+        return source
+    from .frontends import types
+
+    return types.to_schema(source)

@@ -1,0 +1,121 @@
+"""Every exception that constrain raises on purpose, drawn before it is written.
+
+    ConstrainError
+    ├── SourceError            the text or document that was given is wrong
+    │   ├── SchemaError        not a JSON Schema
+    │   ├── RegexError         not a regular expression
+    │   └── GrammarError       not a grammar
+    ├── UnsupportedError       right, but it asks for what constrain does not enforce
+    ├── UnsatisfiableError     right, but no text at all satisfies it
+    ├── LimitError             right, but a stated budget was spent
+    ├── VocabularyError        a tokenizer whose tokens cannot be told apart as bytes
+    └── TokenRefused           a Matcher was asked to take a token that it does not allow
+
+An error says where (a JSON pointer, or line and column with a caret), what, and what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConstrainError",
+    "GrammarError",
+    "LimitError",
+    "RegexError",
+    "SchemaError",
+    "SourceError",
+    "TokenRefused",
+    "UnsatisfiableError",
+    "UnsupportedError",
+    "VocabularyError",
+]
+
+EXCERPT = 72
+"""Most characters of a user's text that a message repeats: enough to recognise, not enough to flood a log."""
+
+
+class ConstrainError(Exception):
+    """Base of all: catch this to catch everything that constrain raises on purpose.
+
+    cause: one sentence, what is wrong.
+    pointer: JSON pointer of the place in a schema (RFC 6901), or None.
+    source, position: the text and the 0-based offset in it, or None.
+    hint: what to do about it, or "".
+    """
+
+    def __init__(
+        self,
+        cause: str,
+        *,
+        pointer: str | None = None,
+        source: str | None = None,
+        position: int | None = None,
+        hint: str = "",
+    ) -> None:
+        self.cause = cause
+        self.pointer = pointer
+        self.source = source
+        self.position = position
+        self.hint = hint
+        super().__init__(self.render())
+
+    def render(self) -> str:
+        """The whole message: cause, place, excerpt with a caret, cure."""
+        parts = [self.cause]
+        if self.pointer is not None:
+            parts.append(f"  at {self.pointer or '(the root)'}")
+        if self.source is not None and self.position is not None:
+            line, column, excerpt, caret = locate(self.source, self.position)
+            parts.append(f"  at line {line}, column {column}")
+            parts.append(f"    {excerpt}")
+            parts.append(f"    {' ' * caret}^")
+        if self.hint:
+            parts.append(f"  {self.hint}")
+        return "\n".join(parts)
+
+
+class SourceError(ConstrainError):
+    """The text or document that was given is wrong."""
+
+
+class SchemaError(SourceError):
+    """Not a JSON Schema."""
+
+
+class RegexError(SourceError):
+    """Not a regular expression."""
+
+
+class GrammarError(SourceError):
+    """Not a grammar."""
+
+
+class UnsupportedError(ConstrainError):
+    """Right, but it asks for what constrain does not enforce: nothing is ever silently ignored."""
+
+
+class UnsatisfiableError(ConstrainError):
+    """Right, but no text at all satisfies it."""
+
+
+class LimitError(ConstrainError):
+    """Right, but a budget of `Limits` was spent."""
+
+
+class VocabularyError(ConstrainError):
+    """A tokenizer whose tokens cannot be told apart as bytes, or that lacks what is needed."""
+
+
+class TokenRefused(ConstrainError):
+    """A Matcher was asked to take a token or bytes that it does not allow; it is unchanged."""
+
+
+def locate(source: str, position: int) -> tuple[int, int, str, int]:
+    """Line and column (1-based), an excerpt of that line, and where in the excerpt the caret stands."""
+    position = max(0, min(position, len(source)))
+    start = source.rfind("\n", 0, position) + 1
+    end = source.find("\n", position)
+    text = source[start : end if end >= 0 else len(source)]
+    line, column = source.count("\n", 0, position) + 1, position - start + 1
+    left = max(0, min(position - start - EXCERPT // 2, len(text) - EXCERPT))
+    excerpt = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[left : left + EXCERPT])
+    return line, column, excerpt, position - start - left

@@ -1,0 +1,149 @@
+"""The nodes of a Grammar: the one form that every front end writes and that the linker reads.
+
+A node stands for a language of byte strings. Nodes are immutable and hashable; a `Rule` names another
+node, and only through it can a grammar be recursive. The rules of a Grammar are a mapping, which may make
+a node when it is first asked for: nothing is built before it is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal as OneOf, Union
+
+if TYPE_CHECKING:
+    from ..automata.dfa import Dfa
+
+__all__ = [
+    "EMPTY", "Chars", "Choice", "Grammar", "JsonString", "Layout", "Literal", "NameClass",
+    "Node", "Object", "Property", "Repeat", "Rule", "Sequence", "Strings",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Exactly these bytes."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """One of these byte strings: enum values, choices. Non-empty, sorted, without repeats."""
+
+    options: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """UTF-8 text whose code points `dfa` accepts, low <= number of code points <= high (None: no bound).
+
+    encoding "utf8": the text itself. "json": the text as it is spelled inside a JSON string with any
+    escapes (RFC 8259 section 7), without the quotes.
+    """
+
+    dfa: Dfa
+    encoding: OneOf["utf8", "json"] = "utf8"
+    low: int = 0
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JsonString:
+    """A JSON string with both quotes whose decoded code points `dfa` accepts, spelled with any escapes."""
+
+    dfa: Dfa
+    low: int = 0
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """One after the other."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of these; they may overlap. No option at all is the empty language."""
+
+    options: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`node`, low to high times in a row (None: no bound). Counted in a register, never unrolled."""
+
+    node: Node
+    low: int = 0
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What `Grammar.rules[name]` stands for."""
+
+    name: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A declared key (decoded text) of an Object; `needs` are declared keys that must be there if it is."""
+
+    name: str
+    value: Node
+    required: bool = False
+    needs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class NameClass:
+    """Undeclared keys whose decoded text `names` accepts: disjoint from all declared names and other classes."""
+
+    names: Dfa
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """White space and punctuation of an Object: `{` (empty | open member (comma member)* close) `}`.
+
+    A member is key, colon, value. `comma` and `colon` hold the punctuation itself and the white space around it.
+    """
+
+    open: Node
+    close: Node
+    comma: Node
+    colon: Node
+    empty: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """A JSON object; its frame carries the set of keys seen, so that no state per subset is needed.
+
+    properties: in the order in which `order="schema"` writes them. others: classes of undeclared keys, written
+    after the declared ones when order is "schema". low, high: number of members. Duplicate keys are refused.
+    escapes: spelling of declared keys ("canonical": as `json.dumps(ensure_ascii=False)`).
+    """
+
+    properties: tuple[Property, ...]
+    others: tuple[NameClass, ...]
+    layout: Layout
+    low: int = 0
+    high: int | None = None
+    order: OneOf["schema", "any"] = "schema"
+    escapes: OneOf["canonical", "any"] = "canonical"
+
+
+Node = Union[Literal, Strings, Chars, JsonString, Sequence, Choice, Repeat, Rule, Object]
+EMPTY = Literal(b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A start node and the rules it may name. `rules[name]` may be computed on first use and must be stable."""
+
+    start: Node
+    rules: Mapping[Hashable, Node]

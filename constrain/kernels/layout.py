@@ -1,0 +1,218 @@
+"""Where every number of the machine stands: the slots of a context, the widths and fields of records, the instructions.
+
+A *context* is an int64 array of (address, length) pairs, one pair a slot; each slot is a flat int32 array. Kernels
+take the context and ints, so that entering one costs the same however many arrays it reads. Slots up to `STACK`
+belong to one thread's arena; those from `TABLE` on belong to the Vocabulary's MaskTable and are shared.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# fmt: off
+# ---- slots of a context ----------------------------------------------------------------------------------
+CODE: Final = 0          # program: instructions, rule cells, string blocks, object blocks
+HEAD: Final = 1          # counts and status of the arena, fields below
+STARTS: Final = 2        # [leaf] leaf state in which the program's leaf starts in this table, -1: not asked yet
+SETS: Final = 3          # [set, SET_W] sets of configurations
+CONFIGS: Final = 4       # [config, 5] pc, leaf state or string point or -1, stack node, register, extra
+SET_HASH: Final = 5      # open addressing: set ids
+WIDE: Final = 6          # [row, 256] memoised steps of sets that allow more than NARROW bytes, -1: unknown
+NODES: Final = 7         # [node, 4] stack nodes: first edge, edges, nodes interned with it, hash slot
+EDGES: Final = 8         # [edge, 3] return pc, register, stack node below
+NODE_HASH: Final = 9
+POINTS: Final = 10       # [point, 5] place in a string block: block, low, high, depth, hash slot
+POINT_HASH: Final = 11
+OBJECTS: Final = 12      # object states, variable length, addressed by offset; fields below
+OBJECT_HASH: Final = 13
+NAMES: Final = 14        # [name, 3] byte chains and lists of names: parent, value, hash slot
+NAME_HASH: Final = 15
+ITEMS: Final = 16        # closure scratch: [item, 5] as CONFIGS; a finished one has pc = -pc - 1
+SEEN: Final = 17         # closure scratch: [slot, 2] stamp, item
+LOCALS: Final = 18       # closure scratch: [call, 4] rule cell, first edge or -1, returned, visit state or final id
+LEDGES: Final = 19       # closure scratch: [edge, 5] return pc, register, extra, node, next edge or -1
+MISSING: Final = 20      # closure scratch: rule cells that are not linked yet
+BUFFER: Final = 21       # scratch: serialised stack nodes, decoded names
+MASKS: Final = 22        # [slot, words] masks worth keeping
+STACK: Final = 23        # scratch of trie walks: [entry, 2] trie node, set
+
+SPARE: Final = 41        # scratch: one mask
+
+TABLE: Final = 24        # counts and status of the table, fields below
+ENDS: Final = 25         # end tokens
+LEAF_NEXT: Final = 26    # [leaf state, 256] next leaf state, -1: refused
+LEAVES: Final = 27       # [leaf state, LEAF_W] fields below
+LEAF_HASH: Final = 28
+MACHINES: Final = 29     # [machine, 2] mode, offset in DFAS
+DFAS: Final = 30         # states n, classes c, ranges r, bounds[r], classes[r], of ASCII[128], accepting[n], distance[n], delta[n, c]
+ROWS: Final = 31         # [row, words] tokens that stay inside a leaf from a leaf state
+TRIE: Final = 32         # [trie node, 2] first edge, first token; the next node holds the ends
+TRIE_EDGES: Final = 33   # child << 8 | byte, ascending by byte
+TRIE_TOKENS: Final = 34  # [entry, 2] token, characters before the leaf was left | ESCAPED
+TRIE_END: Final = 35     # [main trie node] the first node after its subtree (main trie nodes are in preorder)
+ORDERS: Final = 36       # rows by room: for each row ordered so, ROOMS offsets and then its tokens
+TRIE_TEMP: Final = 37    # scratch of trie building
+BLOB: Final = 38         # the bytes of all tokens, 4 a word
+OFFSETS: Final = 39      # [token + 1] where they begin
+SLOTS: Final = 42
+
+# ---- HEAD --------------------------------------------------------------------------------------------------
+STATUS: Final = 0        # what the kernel asks for: one of the codes below
+ARGUMENT: Final = 1      # and for which slot, rule, leaf or state
+N_SETS: Final = 2
+N_CONFIGS: Final = 3
+N_WIDE: Final = 4
+N_NODES: Final = 5
+N_EDGES: Final = 6
+N_POINTS: Final = 7
+N_OBJECTS: Final = 8
+N_NAMES: Final = 9
+N_ITEMS: Final = 10
+N_LOCALS: Final = 11
+N_LEDGES: Final = 12
+N_MISSING: Final = 13
+STAMP: Final = 14
+ACCEPTS: Final = 15      # the closure at work reached the end of the text
+UNSURE: Final = 16       # the closure at work reached a name of an object one of whose names is not known
+N_MASKS: Final = 17
+WORDS: Final = 18        # int32 words of a mask
+ENTRY: Final = 19        # rule cell where the text starts
+HEAD_W: Final = 32
+
+# ---- TABLE -------------------------------------------------------------------------------------------------
+N_LEAVES: Final = 2
+N_MACHINES: Final = 3
+N_DFAS: Final = 4
+N_ROWS: Final = 5
+N_TRIE: Final = 6
+N_TRIE_EDGES: Final = 7
+N_TRIE_TOKENS: Final = 8
+N_ORDERS: Final = 9
+T_WORDS: Final = 10
+LONGEST: Final = 11      # most bytes of a token
+
+# ---- status: what a kernel that returned -1 asks for ---------------------------------------------------------
+FULL: Final = 1          # more room in slot ARGUMENT
+NEED_RULES: Final = 2    # the rules in MISSING
+NEED_START: Final = 3    # STARTS[ARGUMENT]
+NEED_LEAF: Final = 4     # the transitions of leaf state ARGUMENT
+NEED_ROW: Final = 5      # the row of leaf state ARGUMENT
+NEED_REST: Final = 6     # the remainders of the tokens that leave from leaf state ARGUMENT
+NEED_ORDER: Final = 7    # the row of leaf state ARGUMENT by room
+
+# ---- SETS ----------------------------------------------------------------------------------------------------
+SET_W: Final = 16        # one cache line
+SET_FIRST: Final = 0     # first config
+SET_COUNT: Final = 1     # configs
+SET_FLAGS: Final = 2
+SET_ALLOWED: Final = 3   # bytes allowed (perhaps a few too many: a step decides), NARROW + 1: many
+SET_BYTES: Final = 4     # the allowed bytes, 4 a word; if many: the row in WIDE
+SET_NEXT: Final = 6      # memoised steps, one an allowed byte, -1: unknown; if many: the allowed bytes as 256 bits
+SET_MASK: Final = 14     # slot in MASKS or -1
+SET_SLOT: Final = 15     # hash slot
+NARROW: Final = 8
+IS_ACCEPTING: Final = 1
+IS_UNSURE: Final = 2     # some byte below may be refused: tokens through here are tried one by one
+DEAD: Final = 0          # the empty set
+
+# ---- LEAVES --------------------------------------------------------------------------------------------------
+LEAF_W: Final = 24
+LEAF_MACHINE: Final = 0
+LEAF_DECODER: Final = 1  # state of the decoder in front: kind << KIND | digits left << LEFT | value
+LEAF_STATE: Final = 2    # state of the Dfa behind it (for uniform kinds: the state after the character)
+LEAF_FLAGS: Final = 3
+LEAF_NEED: Final = 4     # least number of further characters
+LEAF_ALLOWED: Final = 5  # number of allowed bytes
+LEAF_ROW: Final = 6      # row, -1: not made, -2: too few bytes are allowed for a row to pay
+LEAF_REST: Final = 7     # root in TRIE of the merged remainders, -1: not made, -2: too large to be kept
+LEAF_ORDER: Final = 8    # offset in ORDERS, -1: not made
+LEAF_SLOT: Final = 9
+LEAF_ROOM: Final = 10    # most room (characters) that a token of the row needs
+LEAF_REST_END: Final = 11 # the node behind the last of the merged remainders
+LEAF_BYTES: Final = 12   # allowed bytes as 256 bits: 8 words
+LEAF_EXITS: Final = 1    # the leaf may be left here
+LEAF_BOUNDARY: Final = 2 # the next byte begins a character
+LEAF_EXPANDED: Final = 4
+LEAF_CLOSES: Final = 8   # a closing quote may come
+WIDE_LEAF: Final = 4     # allowed bytes from which a row pays
+ROOMS: Final = 130       # rooms told apart by ORDERS: 0 .. 128 and more
+ESCAPED: Final = 1 << 20 # TRIE_TOKENS: the part inside the leaf holds an escape
+
+# ---- modes of a leaf machine -----------------------------------------------------------------------------------
+UTF8: Final = 0          # plain text
+JSON_STRING: Final = 1   # the inside of a JSON string and its closing quote
+JSON_INSIDE: Final = 2   # the inside of a JSON string
+
+# ---- kinds of decoder state: kind << KIND | digits or bytes left << LEFT | value ---------------------------------
+KIND: Final = 26
+LEFT: Final = 22
+VALUE: Final = (1 << 22) - 1
+PLAIN: Final = 0         # between characters
+RAW: Final = 1           # in a UTF-8 sequence: value so far, bytes left
+RAW_UNIFORM: Final = 2   # the same where every completion leads to the same Dfa state
+ESCAPE: Final = 3        # after a backslash
+HEX: Final = 4           # in \uXXXX: value so far, digits left
+HEX_UNIFORM: Final = 5
+HIGH: Final = 6          # after a high surrogate (value: its 10 bits): a backslash must follow
+HIGH_ESCAPE: Final = 7   # then u
+LOW: Final = 8           # then the digits of a low surrogate: value = 10 bits << 10 | low bits so far, digits left
+HIGH_UNIFORM: Final = 9  # the same three where every completion leads to the same Dfa state
+HIGH_ESCAPE_UNIFORM: Final = 10
+LOW_UNIFORM: Final = 11
+DONE: Final = 12         # after the closing quote
+
+# ---- instructions: 0 .. 255 is that byte ---------------------------------------------------------------------------
+JUMP: Final = 256        # target
+SPLIT: Final = 257       # n, n targets
+CALL: Final = 258        # rule cell: [entry or 0, rule]
+END: Final = 259         # of the rule
+LEAF: Final = 260        # leaf, low, high or -1 characters
+SET: Final = 261         # string block
+ENTER: Final = 262       # start counting
+TEST: Final = 263        # low, high or -1, exit: enough rounds -> exit, not too many -> another round
+COUNT: Final = 264       # cap: one round more (no use in counting beyond cap)
+INIT: Final = 265        # object block: nothing seen
+KEYS: Final = 266        # object block: a declared key, its closing quote included
+OTHER: Final = 267       # object block, leaf, target: an undeclared key, its closing quote included
+MORE: Final = 268        # object block: only if another member may come
+CLOSE: Final = 269       # object block: only if the object may close
+LENGTHS: Final = (2, 0, 2, 1, 4, 2, 1, 4, 2, 2, 2, 4, 2, 2)
+
+# ---- object blocks in CODE ---------------------------------------------------------------------------------------
+OBJ_COUNT: Final = 0     # declared keys n
+OBJ_ORDER: Final = 1     # 0 schema, 1 any
+OBJ_LOW: Final = 2
+OBJ_HIGH: Final = 3      # or -1
+OBJ_OTHERS: Final = 4    # classes of undeclared names
+OBJ_KEYS: Final = 5      # string block of the keys, sorted
+OBJ_WORDS: Final = 6     # words of a bit set of keys
+OBJ_REQUIRED: Final = 7  # address of a bit set
+OBJ_NEEDS: Final = 8     # address of n bit sets, or 0
+OBJ_TARGETS: Final = 9   # address of n pcs: what follows key i
+OBJ_RANKS: Final = 10    # address of n ints: place of key i in the sorted block
+OBJ_COUNTED: Final = 11  # whether the number of members matters
+OBJ_W: Final = 12
+
+# ---- object states in OBJECTS: header, then the keys seen and the keys allowed now (by rank), a bit set each -----------
+O_BLOCK: Final = 0
+O_NEXT: Final = 1        # order schema: first key that may still come
+O_MEMBERS: Final = 2
+O_NAMES: Final = 3       # list of undeclared names seen
+O_FLAGS: Final = 4
+O_SLOT: Final = 5
+O_BITS: Final = 6
+O_KEYS: Final = 1        # a declared key may come
+O_OTHER: Final = 2       # an undeclared key may come
+O_CLOSE: Final = 4       # the object may close
+
+# ---- string blocks in CODE: n, 1 if spelled with any escapes, n + 1 offsets (absolute), bytes --------------------------
+STR_COUNT: Final = 0
+STR_ESCAPES: Final = 1
+STR_OFFSETS: Final = 2
+
+# ---- roots in NAMES ------------------------------------------------------------------------------------------------
+SPELLED: Final = 0       # chains of bytes as they are spelled
+DECODED: Final = 1       # chains of decoded bytes
+NO_NAMES: Final = 2      # the empty list
+UNKNOWN_NAMES: Final = 3 # a list with a name that is not known
+# fmt: on

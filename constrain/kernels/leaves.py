@@ -1,0 +1,329 @@
+"""Leaf states: a decoder in front of a Dfa over characters, spelled out in bytes as far as it is needed (kernels).
+
+A Dfa of `automata.dfa` reads characters. Text spells a character in UTF-8 (RFC 3629), the inside of a JSON string
+also by escapes (RFC 8259 section 7). A leaf state is a pair (decoder state, Dfa state); inside a character, the
+decoder holds the range of code points that the rest can still spell, and a byte is refused if the Dfa takes none of
+them. Where it takes all of them to one state, only that state is kept (the *uniform* kinds): this keeps the states
+of `"any text"` at a dozen, although there are a million characters.
+
+`expand` writes the 256 transitions of one state. The table only grows, and only its owner (tokens.mask_table, under
+a lock) calls these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from .layout import *  # noqa: F403  (constants only; STAMPS names the text they come from)
+from .sets import ask, hex_value, mix
+from .views import kernel, size, view
+
+STAMPS = ""
+
+DEAD_END, MIXED = -1, -2
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def pack(kind: Any, left: Any, value: Any, unused: Any) -> Any:
+    return kind << KIND | left << LEFT | value
+
+
+@njit("UniTuple(int64, 2)(int64)", **kernel)
+def pending_range(decoder: Any) -> Any:
+    """The code points that a decoder state inside a character can still spell (a superset where two ranges remain)."""
+    kind, left, value = decoder >> KIND, (decoder >> LEFT) & 7, decoder & VALUE
+    if kind == RAW:
+        return value << 6 * left, ((value + 1) << 6 * left) - 1
+    if kind == HEX:
+        least, most = value << 4 * left, ((value + 1) << 4 * left) - 1
+        return least, 0x10FFFF if most >= 0xD800 and least < 0xDC00 else most
+    if kind == HIGH or kind == HIGH_ESCAPE:
+        return 0x10000 + (value << 10), 0x10000 + (value << 10) + 0x3FF
+    if kind == LOW:
+        return 0x10000 + (value >> 12 << 10), 0x10000 + (value >> 12 << 10) + 0x3FF
+    return 0, 0x10FFFF
+
+
+@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+def reach(t: Any, at: Any, state: Any, least: Any, most: Any) -> Any:
+    """Where the Dfa at `at` goes from `state` by the characters least .. most.
+
+    Low half: the one state that all lead to, DEAD_END or MIXED (some die or they differ). High half: the least
+    number of characters still needed after any of them.
+    """
+    dfas = view(t, DFAS)
+    n, classes, ranges = dfas[at], dfas[at + 1], dfas[at + 2]
+    bounds = at + 3
+    distance = bounds + 2 * ranges + 128 + n
+    delta = distance + n
+    low, high = 0, ranges  # the last range that begins at or before `least`
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if dfas[bounds + middle] <= least:
+            low = middle
+        else:
+            high = middle
+    target, need, some_die = DEAD_END, 0x3FFFFFFF, False
+    for k in range(low, ranges):
+        if dfas[bounds + k] > most:
+            break
+        after = dfas[delta + state * classes + dfas[bounds + ranges + k]]
+        if after < 0:
+            some_die = True
+            continue
+        need = min(need, dfas[distance + after])
+        if target == DEAD_END:
+            target = after
+        elif target != after:
+            target = MIXED
+    if target >= 0 and some_die:
+        target = MIXED
+    return need << 32 | (target & 0xFFFFFFFF)
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def leaf_state(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
+    """The leaf state of that machine with these decoder and Dfa states: its id (made if new), or -1."""
+    counts, leaves, table, dfas = view(t, TABLE), view(t, LEAVES), view(t, LEAF_HASH), view(t, DFAS)
+    last = size(t, LEAF_HASH) - 1
+    h = mix(mix(mix(0, machine), decoder), state) & last
+    while table[h] >= 0:
+        r = table[h] * LEAF_W
+        same = leaves[r + LEAF_MACHINE] == machine and leaves[r + LEAF_DECODER] == decoder
+        if same and leaves[r + LEAF_STATE] == state:
+            return table[h]
+        h = (h + 1) & last
+    q = counts[N_LEAVES]
+    if LEAF_W * (q + 1) > size(t, LEAVES) or 256 * (q + 1) > size(t, LEAF_NEXT) or 2 * q > last:
+        return -1
+    mode, at = view(t, MACHINES)[2 * machine], view(t, MACHINES)[2 * machine + 1]
+    n, classes, ranges = dfas[at], dfas[at + 1], dfas[at + 2]
+    accepting = at + 3 + 2 * ranges + 128
+    kind = decoder >> KIND
+    r = q * LEAF_W
+    flags = 0
+    if kind == DONE or (kind == PLAIN and mode != JSON_STRING and dfas[accepting + state]):
+        flags |= LEAF_EXITS
+    if kind == PLAIN:
+        flags |= LEAF_BOUNDARY
+    if mode == JSON_STRING:
+        flags |= LEAF_CLOSES
+    need = 0
+    if kind == PLAIN or kind == RAW_UNIFORM or kind == HEX_UNIFORM or HIGH_UNIFORM <= kind <= LOW_UNIFORM:
+        need = dfas[accepting + n + state]
+    elif kind != DONE:
+        least, most = pending_range(decoder)
+        need = reach(t, at, state, least, most) >> 32
+    for w in range(LEAF_W):
+        leaves[r + w] = 0
+    leaves[r + LEAF_MACHINE] = machine
+    leaves[r + LEAF_DECODER] = decoder
+    leaves[r + LEAF_STATE] = state
+    leaves[r + LEAF_FLAGS] = flags
+    leaves[r + LEAF_NEED] = need
+    leaves[r + LEAF_ROW] = -1
+    leaves[r + LEAF_REST] = -1
+    leaves[r + LEAF_ORDER] = -1
+    leaves[r + LEAF_SLOT] = h
+    table[h] = q
+    counts[N_LEAVES] = q + 1
+    return q
+
+
+@njit("int64(int64)", **kernel)
+def target_of(reached: Any) -> Any:
+    """The state in the low half of what `reach` returns."""
+    low = reached & 0xFFFFFFFF
+    return low - 0x100000000 if low >= 0x80000000 else low
+
+
+@njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
+def inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> Any:
+    """The (decoder state << 32 | Dfa state) after a byte inside a character, or -1 if nothing can follow.
+
+    kinds: kind << 8 | its uniform kind.
+    """
+    kind, uniform = kinds >> 8, kinds & 255
+    decoder = pack(kind, left, value, 0)
+    least, most = pending_range(decoder)
+    if kind == RAW:
+        # No overlong forms, no surrogates, nothing beyond U+10FFFF (RFC 3629 section 3).
+        clipped = False
+        if left == 2 and value < 1:
+            least, clipped = 0x800, True
+        if left == 3 and value < 1:
+            least, clipped = 0x10000, True
+        if least <= 0xDFFF and most >= 0xD800:
+            if least >= 0xD800:
+                return -1
+            most, clipped = 0xD7FF, True
+        if most > 0x10FFFF:
+            most, clipped = 0x10FFFF, True
+        if least > most:
+            return -1
+        target = target_of(reach(t, at, state, least, most))
+        if target == DEAD_END:
+            return -1
+        if target >= 0 and not clipped:
+            return pack(uniform, left, 0, 0) << 32 | target
+        return decoder << 32 | state
+    if kind == HEX:
+        digits = ((value + 1) << 4 * left) - 1
+        whole = target_of(reach(t, at, state, least, min(digits, 0xFFFF)))
+        if digits < 0xD800 or least > 0xDFFF:
+            if whole == DEAD_END:
+                return -1
+            if whole >= 0:
+                return pack(uniform, left, 0, 0) << 32 | target_of(reach(t, at, state, least, digits))
+            return decoder << 32 | state
+        beyond = DEAD_END
+        if least <= 0xDBFF:
+            first, final = max(least, 0xD800), min(digits, 0xDBFF)
+            beyond = target_of(reach(t, at, state, 0x10000 + ((first - 0xD800) << 10), 0x10000 + ((final - 0xD800) << 10) + 0x3FF))
+        return -1 if whole == DEAD_END and beyond == DEAD_END else decoder << 32 | state
+    if kind == LOW:
+        digits = value & 0xFFF
+        first, final = digits << 4 * left, ((digits + 1) << 4 * left) - 1
+        first, final = max(first, 0xDC00), min(final, 0xDFFF)
+        if first > final:
+            return -1
+        base = 0x10000 + (value >> 12 << 10)
+        least, most = base + first - 0xDC00, base + final - 0xDC00
+    target = target_of(reach(t, at, state, least, most))
+    if target == DEAD_END:
+        return -1
+    # A uniform low surrogate still needs to know whether its first digits were D, then C .. F.
+    if target >= 0 and kind != LOW:
+        return pack(uniform, left, 0, 0) << 32 | target
+    return decoder << 32 | state
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def after_character(t: Any, at: Any, state: Any, x: Any) -> Any:
+    """The pair after the whole character x, or -1."""
+    target = target_of(reach(t, at, state, x, x))
+    return target if target >= 0 else -1  # decoder state PLAIN is 0
+
+
+@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+def decode(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
+    """The pair (decoder state << 32 | Dfa state) after `pair` and byte b, or -1."""
+    decoder, state = pair >> 32, pair & 0xFFFFFFFF
+    kind, left, value = decoder >> KIND, (decoder >> LEFT) & 7, decoder & VALUE
+    dfas = view(t, DFAS)
+    if kind == PLAIN:
+        if mode != UTF8:
+            if b == 34:
+                accepting = at + 3 + 2 * dfas[at + 2] + 128
+                return pack(DONE, 0, 0, 0) << 32 if mode == JSON_STRING and dfas[accepting + state] else -1
+            if b == 92:
+                some = target_of(reach(t, at, state, 0, 0x10FFFF))
+                return -1 if some == DEAD_END else pack(ESCAPE, 0, 0, 0) << 32 | state
+            if b < 32:
+                return -1
+        if b < 128:
+            ascii_class = at + 3 + 2 * dfas[at + 2]
+            n, classes = dfas[at], dfas[at + 1]
+            delta = ascii_class + 128 + 2 * n
+            return dfas[delta + state * classes + dfas[ascii_class + b]]
+        if 0xC2 <= b <= 0xDF:
+            return inside(t, at, state, RAW << 8 | RAW_UNIFORM, 1, b & 31)
+        if 0xE0 <= b <= 0xEF:
+            return inside(t, at, state, RAW << 8 | RAW_UNIFORM, 2, b & 15)
+        if 0xF0 <= b <= 0xF4:
+            return inside(t, at, state, RAW << 8 | RAW_UNIFORM, 3, b & 7)
+        return -1
+    if kind == RAW or kind == RAW_UNIFORM:
+        if b >> 6 != 2:
+            return -1
+        if kind == RAW_UNIFORM:
+            return state if left == 1 else pack(RAW_UNIFORM, left - 1, 0, 0) << 32 | state
+        value = value << 6 | b & 63
+        if left == 1:
+            overlong = value < 0x80 or 0xD800 <= value <= 0xDFFF or value > 0x10FFFF
+            return -1 if overlong else after_character(t, at, state, value)
+        # Overlong three- and four-byte forms show at the second byte.
+        if (left == 2 and value < 0x20) or (left == 3 and value < 0x10) or (left == 3 and value > 0x10F):
+            return -1
+        return inside(t, at, state, RAW << 8 | RAW_UNIFORM, left - 1, value)
+    if kind == ESCAPE:
+        if b == 117:
+            return inside(t, at, state, HEX << 8 | HEX_UNIFORM, 4, 0)
+        x = b if b == 34 or b == 92 or b == 47 else 8 if b == 98 else 12 if b == 102 else 10 if b == 110 else -1
+        x = 13 if b == 114 else 9 if b == 116 else x
+        return after_character(t, at, state, x) if x >= 0 else -1
+    if kind == HIGH or kind == HIGH_UNIFORM:
+        return -1 if b != 92 else pack(kind + 1, 0, value, 0) << 32 | state
+    if kind == HIGH_ESCAPE:
+        return -1 if b != 117 else pack(LOW, 4, value << 12, 0) << 32 | state
+    if kind == HIGH_ESCAPE_UNIFORM:
+        return -1 if b != 117 else pack(LOW_UNIFORM, 4, 0, 0) << 32 | state
+    digit = hex_value(b)
+    if kind == DONE or digit < 0:
+        return -1
+    if kind == HEX_UNIFORM:
+        return state if left == 1 else pack(HEX_UNIFORM, left - 1, 0, 0) << 32 | state
+    if kind == LOW_UNIFORM:
+        if (left == 4 and digit != 13) or (left == 3 and digit < 12):
+            return -1
+        return state if left == 1 else pack(LOW_UNIFORM, left - 1, 0, 0) << 32 | state
+    if kind == LOW:
+        value = (value & ~0xFFF) | ((value & 0xFFF) << 4 | digit) & 0xFFF
+        if left > 1:
+            return inside(t, at, state, LOW << 8 | LOW, left - 1, value)
+        low = 0xD000 | (value & 0xFFF)
+        if low < 0xDC00:
+            return -1
+        return after_character(t, at, state, 0x10000 + (value >> 12 << 10) + (low - 0xDC00))
+    value = value << 4 | digit  # HEX
+    if left > 1:
+        return inside(t, at, state, HEX << 8 | HEX_UNIFORM, left - 1, value)
+    if 0xD800 <= value <= 0xDBFF:
+        return inside(t, at, state, HIGH << 8 | HIGH_UNIFORM, 0, value - 0xD800)
+    return -1 if 0xDC00 <= value <= 0xDFFF else after_character(t, at, state, value)
+
+
+@njit("int64(int64, int64)", **kernel)
+def expand(t: Any, q: Any) -> Any:
+    """Writes the transitions of leaf state q; the states that it leads to are made. 0, or -1: the table is full."""
+    leaves, following = view(t, LEAVES), view(t, LEAF_NEXT)
+    r = q * LEAF_W
+    if leaves[r + LEAF_FLAGS] & LEAF_EXPANDED:
+        return 0
+    machine = leaves[r + LEAF_MACHINE]
+    mode, at = view(t, MACHINES)[2 * machine], view(t, MACHINES)[2 * machine + 1]
+    pair = (leaves[r + LEAF_DECODER] + 0) << 32 | leaves[r + LEAF_STATE]
+    n = 0
+    for w in range(8):
+        leaves[r + LEAF_BYTES + w] = 0
+    for b in range(256):
+        after = decode(t, mode, at, pair, b)
+        if after >= 0:
+            after = leaf_state(t, machine, after >> 32, after & 0xFFFFFFFF)
+            if after < 0:
+                return -1
+            leaves[r + LEAF_BYTES + (b >> 5)] |= 1 << (b & 31)
+            n += 1
+        following[256 * q + b] = after
+    leaves[r + LEAF_ALLOWED] = n
+    if n < WIDE_LEAF:
+        leaves[r + LEAF_ROW] = -2
+    leaves[r + LEAF_FLAGS] |= LEAF_EXPANDED
+    return 0
+
+
+@njit("int64(int64, int64, int64)", **kernel)
+def expand_from(t: Any, q: Any, most: Any) -> Any:
+    """Expands q and, breadth first, up to `most` states made from it on: 0, or -1: the table is full."""
+    counts = view(t, TABLE)
+    first = counts[N_LEAVES] + 0
+    if expand(t, q) < 0:
+        return -1
+    k = first
+    while k < counts[N_LEAVES] and k < first + most:
+        if expand(t, k) < 0:
+            return -1
+        k += 1
+    return 0

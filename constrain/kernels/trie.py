@@ -1,0 +1,287 @@
+"""The vocabulary as tries, and what it says to a leaf state: the tokens that stay inside, and those that leave.
+
+The main trie is laid out depth-first (parents before children, children by byte), with the tokens of a subtree in
+one run; a node's edges are a sorted run of (child, byte). From a leaf state, one walk of the main trie finds
+
+- the *row*: the tokens that end inside the leaf, as a mask; and
+- the places where the leaf may be left inside a token. What follows those places is merged into one small trie,
+  the *remainders*: 1,312 tokens of a 128k vocabulary close a JSON string, but at few distinct places and with few
+  distinct rests. A mask then walks the remainders once, with the set of configurations that really follows.
+
+Only the owner of the table (tokens.mask_table, under a lock) calls these kernels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from .layout import *  # noqa: F403  (constants only; STAMPS names the text they come from)
+from .leaves import expand
+from .views import kernel, size, view
+
+STAMPS = ""
+
+NO_ROOM = -1
+
+
+@njit("int64(int64, int64)", **kernel)
+def byte_of(t: Any, i: Any) -> Any:
+    """Byte i of the vocabulary's tokens."""
+    return (view(t, BLOB)[i >> 2] >> (8 * (i & 3))) & 255
+
+
+@njit("int64(int64, int32[::1])", **kernel)
+def build_trie(t: Any, order: Any) -> Any:
+    """Writes the main trie of the vocabulary's tokens, taken in `order` (sorted by bytes).
+
+    Empty tokens must not be in `order`. Returns the number of nodes, or NO_ROOM.
+    """
+    counts, trie, edges, tokens = view(t, TABLE), view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS)
+    end, path, offsets = view(t, TRIE_END), view(t, TRIE_TEMP), view(t, OFFSETS)
+    # First the nodes in preorder: TRIE[., 0] counts children for now, path holds the open nodes by depth.
+    nodes, entries, depth = 1, 0, 0
+    trie[0], trie[1], path[0] = 0, 0, 0
+    previous_at, previous_end, longest = 0, 0, 0
+    for k in range(len(order)):
+        token = order[k]
+        at, stop = offsets[token], offsets[token + 1]
+        common = 0
+        limit = min(stop - at, previous_end - previous_at)
+        while common < limit and byte_of(t, previous_at + common) == byte_of(t, at + common):
+            common += 1
+        if 2 * (nodes + stop - at + 1) > size(t, TRIE) or 2 * (entries + 1) > size(t, TRIE_TOKENS):
+            return NO_ROOM
+        while depth > common:
+            end[path[depth]] = nodes
+            depth -= 1
+        while depth < stop - at:
+            trie[2 * path[depth]] += 1
+            depth += 1
+            path[depth] = nodes
+            trie[2 * nodes] = 0
+            trie[2 * nodes + 1] = entries
+            nodes += 1
+        tokens[2 * entries] = token
+        tokens[2 * entries + 1] = 0
+        entries += 1
+        longest = max(longest, stop - at)
+        previous_at, previous_end = at, stop
+    while depth >= 0:
+        end[path[depth]] = nodes
+        depth -= 1
+    if nodes > size(t, TRIE_EDGES):
+        return NO_ROOM
+    # Then the edges: node 0's are the children counted, in order of their numbers, which is order of bytes.
+    total = 0
+    for node in range(nodes):
+        n = trie[2 * node] + 0
+        trie[2 * node] = total
+        total += n
+    trie[2 * nodes], trie[2 * nodes + 1] = total, entries
+    for node in range(nodes):
+        child = node + 1
+        for e in range(trie[2 * node], trie[2 * node + 2]):
+            edges[e] = child << 8
+            child = end[child]
+    # The byte of an edge is that of any token of the child's subtree at the child's depth.
+    path[0] = 0
+    for node in range(nodes):
+        for e in range(trie[2 * node], trie[2 * node + 2]):
+            child = edges[e] >> 8
+            path[child] = path[node] + 1
+            token = tokens[2 * trie[2 * child + 1]]
+            edges[e] |= byte_of(t, offsets[token] + path[node])
+    counts[N_TRIE], counts[N_TRIE_EDGES], counts[N_TRIE_TOKENS], counts[LONGEST] = nodes + 1, total, entries, longest
+    return nodes
+
+
+@njit("int64(int64, int64)", **kernel)
+def make_row(t: Any, q: Any) -> Any:
+    """Writes the row of leaf state q; in TRIE_TEMP from 4 on, the places where the leaf may be left: how many.
+
+    A place is (main trie node, characters so far | ESCAPED). Returns NO_ROOM if the table or the scratch is full.
+    """
+    counts, leaves, following, rows = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT), view(t, ROWS)
+    trie, edges, tokens, temp = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, TRIE_TEMP)
+    words, row = counts[T_WORDS], counts[N_ROWS]
+    if words * (row + 1) > size(t, ROWS):
+        return NO_ROOM
+    base = words * row
+    for w in range(words):
+        rows[base + w] = 0
+    # The walk's stack stands at the far end of the scratch and grows down: (node, leaf state, characters).
+    places, top, far, room = 0, 1, size(t, TRIE_TEMP), 0
+    temp[far - 3], temp[far - 2], temp[far - 1] = 0, q, 0
+    while top > 0:
+        at = far - 3 * top
+        node, state, chars = temp[at] + 0, temp[at + 1] + 0, temp[at + 2] + 0
+        top -= 1
+        if expand(t, state) < 0:
+            return NO_ROOM
+        here = chars
+        if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY:
+            here += 1
+        for e in range(trie[2 * node], trie[2 * node + 2]):
+            b, child = edges[e] & 255, edges[e] >> 8
+            after = following[256 * state + b]
+            if after < 0:
+                continue
+            if expand(t, after) < 0:
+                return NO_ROOM
+            r = after * LEAF_W
+            done = leaves[r + LEAF_DECODER] >> KIND == DONE
+            count = chars if done else here
+            if leaves[r + LEAF_DECODER] >> KIND == ESCAPE:
+                count |= ESCAPED
+            if not done:
+                for k in range(trie[2 * child + 1], trie[2 * child + 3]):
+                    token = tokens[2 * k]
+                    rows[base + (token >> 5)] |= 1 << (token & 31)
+                    room = max(room, (count & ESCAPED - 1) + leaves[r + LEAF_NEED])
+            if leaves[r + LEAF_FLAGS] & LEAF_EXITS:
+                if 4 + 2 * (places + 1) + 3 * (top + 2) > far:
+                    return NO_ROOM
+                temp[4 + 2 * places], temp[5 + 2 * places] = child, count
+                places += 1
+            if leaves[r + LEAF_ALLOWED] > 0 and trie[2 * child] < trie[2 * child + 2]:
+                if 4 + 2 * places + 3 * (top + 2) > far:
+                    return NO_ROOM
+                top += 1
+                at = far - 3 * top
+                temp[at], temp[at + 1], temp[at + 2] = child, after, count
+    counts[N_ROWS] = row + 1
+    leaves[q * LEAF_W + LEAF_ROW] = row
+    leaves[q * LEAF_W + LEAF_ROOM] = room
+    return places
+
+
+@njit("int64(int64, int64, int64)", **kernel)
+def child_of(t: Any, node: Any, b: Any) -> Any:
+    """The child of a trie node by byte b, or -1."""
+    trie, edges = view(t, TRIE), view(t, TRIE_EDGES)
+    low, high = trie[2 * node] + 0, trie[2 * node + 2] + 0
+    while low < high:
+        middle = (low + high) >> 1
+        if edges[middle] & 255 < b:
+            low = middle + 1
+        else:
+            high = middle
+    return edges[low] >> 8 if low < trie[2 * node + 2] and edges[low] & 255 == b else -1
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
+    """Merges what follows the `places` that `make_row` left in TRIE_TEMP: the root, -2 if beyond budget, NO_ROOM.
+
+    The merged trie is built breadth first: a node of it is a list of (main trie node, characters).
+    """
+    counts, leaves, trie, edges = view(t, TABLE), view(t, LEAVES), view(t, TRIE), view(t, TRIE_EDGES)
+    tokens, temp, end = view(t, TRIE_TOKENS), view(t, TRIE_TEMP), view(t, TRIE_END)
+    total = 0
+    for p in range(places):
+        node = temp[4 + 2 * p]
+        total += trie[2 * end[node] + 1] - trie[2 * node + 1]
+    if total > budget:
+        leaves[q * LEAF_W + LEAF_REST] = -2
+        return -2
+    far = size(t, TRIE_TEMP)
+    root, node, queued = counts[N_TRIE] + 0, counts[N_TRIE] + 0, counts[N_TRIE] + 1
+    n_edges, n_tokens = counts[N_TRIE_EDGES] + 0, counts[N_TRIE_TOKENS] + 0
+    # TRIE_TEMP: lists of (node, chars), each ended by -1; read from `read`, written at `write`.
+    write = 4 + 2 * places
+    temp[write] = -1
+    read, write = 4, write + 1
+    while node < queued:
+        if 2 * (queued + 258) > size(t, TRIE) or n_edges + 256 > size(t, TRIE_EDGES):
+            return NO_ROOM
+        trie[2 * node], trie[2 * node + 1] = n_edges, n_tokens
+        at = read
+        low, high = 255, 0
+        while temp[at] >= 0:
+            m = temp[at] + 0
+            # At the root stand the places themselves: a token that ends there is in the row, unless the leaf is done.
+            if node > root or leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_CLOSES:
+                for k in range(trie[2 * m + 1], trie[2 * m + 3]):
+                    if 2 * (n_tokens + 1) > size(t, TRIE_TOKENS):
+                        return NO_ROOM
+                    tokens[2 * n_tokens], tokens[2 * n_tokens + 1] = tokens[2 * k], temp[at + 1]
+                    n_tokens += 1
+            if trie[2 * m] < trie[2 * m + 2]:
+                low, high = min(low, edges[trie[2 * m]] & 255), max(high, edges[trie[2 * m + 2] - 1] & 255)
+            at += 2
+        for b in range(low, high + 1):
+            first = write
+            k = read
+            while temp[k] >= 0:
+                child = child_of(t, temp[k], b)
+                if child >= 0:
+                    if write + 3 > far:
+                        return NO_ROOM
+                    temp[write], temp[write + 1] = child, temp[k + 1]
+                    write += 2
+                k += 2
+            if write > first:
+                temp[write] = -1
+                write += 1
+                edges[n_edges] = queued << 8 | b
+                n_edges += 1
+                queued += 1
+        read = at + 1
+        node += 1
+    trie[2 * node], trie[2 * node + 1] = n_edges, n_tokens
+    counts[N_TRIE], counts[N_TRIE_EDGES], counts[N_TRIE_TOKENS] = node + 1, n_edges, n_tokens
+    leaves[q * LEAF_W + LEAF_REST] = root
+    leaves[q * LEAF_W + LEAF_REST_END] = node
+    return root
+
+
+@njit("int64(int64, int64)", **kernel)
+def make_order(t: Any, q: Any) -> Any:
+    """Orders the tokens of q's row by the room that each needs: characters, and what must follow them.
+
+    Writes ROOMS + 1 offsets and the tokens into ORDERS: where, or NO_ROOM. The last room stands for all beyond it.
+    """
+    counts, leaves, following = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT)
+    trie, edges, tokens, temp, orders = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, TRIE_TEMP), view(t, ORDERS)
+    base, far = counts[N_ORDERS] + 0, size(t, TRIE_TEMP)
+    n, top = 0, 1
+    temp[far - 3], temp[far - 2], temp[far - 1] = 0, q, 0
+    while top > 0:
+        at = far - 3 * top
+        node, state, chars = temp[at] + 0, temp[at + 1] + 0, temp[at + 2] + 0
+        top -= 1
+        if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY:
+            chars += 1
+        for e in range(trie[2 * node], trie[2 * node + 2]):
+            child, after = edges[e] >> 8, following[256 * state + (edges[e] & 255)]
+            if after < 0 or leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE:
+                continue
+            if 4 + 2 * (n + trie[2 * child + 3] - trie[2 * child + 1]) + 3 * (top + 2) > far:
+                return NO_ROOM
+            for k in range(trie[2 * child + 1], trie[2 * child + 3]):
+                temp[4 + 2 * n] = tokens[2 * k]
+                temp[5 + 2 * n] = min(chars + leaves[after * LEAF_W + LEAF_NEED], ROOMS - 1)
+                n += 1
+            top += 1
+            at = far - 3 * top
+            temp[at], temp[at + 1], temp[at + 2] = child, after, chars
+    if base + ROOMS + 1 + n > size(t, ORDERS):
+        return NO_ROOM
+    for room in range(ROOMS + 1):
+        orders[base + room] = 0
+    for k in range(n):
+        orders[base + temp[5 + 2 * k] + 1] += 1
+    for room in range(ROOMS):
+        orders[base + room + 1] += orders[base + room]
+    for k in range(n):
+        room = base + temp[5 + 2 * k]
+        orders[base + ROOMS + 1 + orders[room]] = temp[4 + 2 * k]
+        orders[room] += 1
+    for room in range(ROOMS, 0, -1):
+        orders[base + room] = orders[base + room - 1]
+    orders[base] = 0
+    counts[N_ORDERS] = base + ROOMS + 1 + n
+    leaves[q * LEAF_W + LEAF_ORDER] = base
+    return base

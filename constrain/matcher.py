@@ -1,0 +1,229 @@
+"""Matcher: one changing position in a Constraint.
+
+A position is the id of a set of configurations in this thread's arena, so `fork` and `rollback` copy ints. What was
+taken is kept too: if the arena forgets (it is bounded), or another thread goes on, the position is found again.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arena import Arena, Forgotten
+from .errors import TokenRefused
+from .kernels import layout as at, walk
+
+if TYPE_CHECKING:
+    from .compile import Constraint
+
+__all__ = ["Matcher"]
+
+FORCED_AT_ONCE = 4096
+
+
+class Matcher:
+    """One position; not for several threads at the same time, though any one may go on where another stopped."""
+
+    __slots__ = ("_arena", "_ended", "_epoch", "_set", "_sets", "_taken", "_thread", "constraint")
+
+    def __init__(self, constraint: Constraint) -> None:
+        self.constraint = constraint
+        self._taken: list[int | bytes] = []
+        self._sets: list[int] = []
+        self._ended = 0  # how many of the taken are end tokens: these change no set
+        self._find()
+
+    def _find(self) -> None:
+        """Takes all that was taken anew, in this thread's arena."""
+        self._thread = threading.get_ident()
+        while True:
+            try:
+                arena = self._arena = self.constraint.arena()
+                self._epoch, self._sets, self._set = arena.epoch, [], arena.start
+                for item in self._taken[: len(self._taken) - self._ended]:
+                    self._sets.append(self._set)
+                    self._set = self._after(arena, item)
+                self._sets.extend([self._set] * self._ended)
+                return
+            except Forgotten:
+                continue
+
+    def _here(self) -> Arena:
+        """The arena, this matcher's position being valid in it."""
+        arena = self._arena
+        if self._epoch != arena.epoch or self._thread != threading.get_ident():
+            self._find()
+            return self._arena
+        return arena
+
+    def _after(self, arena: Arena, item: int | bytes) -> int:
+        """The set after a token or bytes: at.DEAD if refused; for bytes -2 - i if byte i is."""
+        if isinstance(item, int):
+            return arena.run(walk.advance, self._set, item)
+        return arena.run(walk.advance_bytes, self._set, np.frombuffer(bytearray(item), np.uint8))
+
+    def _ask(self, item: int | bytes) -> int:
+        while True:
+            try:
+                return self._after(self._here(), item)
+            except Forgotten:
+                continue
+
+    # ---- what may come --------------------------------------------------------------------------------------
+
+    def mask(self, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+        """The tokens allowed next: bit i % 32 of word i // 32 is token i. int32[ceil(V / 32)], into `out` if given.
+
+        An end token is allowed exactly when `is_complete`; after one nothing is.
+        """
+        arena = self._here()
+        if out is None:
+            out = np.empty(arena.table.words, np.int32)
+        elif out.shape != (arena.table.words,) or out.dtype != np.int32 or not out.flags.c_contiguous:
+            raise ValueError(f"out must be a contiguous int32[{arena.table.words}], not {out.dtype}{list(out.shape)}")
+        if self._ended:
+            out[:] = 0
+            return out
+        while True:
+            try:
+                self._here().run(walk.mask, self._set, out)
+                break
+            except Forgotten:
+                continue
+        return out if self.constraint.spellable is None else self.constraint.spellable.narrow(self, out)
+
+    def allows(self, token: int) -> bool:
+        """Whether the token may come next; no mask is made."""
+        vocabulary = self.constraint.vocabulary
+        if self._ended or not 0 <= token < vocabulary.size:
+            return False
+        if token in vocabulary.eos_ids:
+            return self.is_complete
+        after = self._ask(int(token))
+        spellable = self.constraint.spellable
+        return after > 0 and (spellable is None or spellable.alive(self._here(), after))
+
+    def next_bytes(self) -> set[int]:
+        """The bytes that may come next, whatever the tokens."""
+        if self._ended:
+            return set()
+        flags = np.empty(256, np.uint8)
+        while True:
+            try:
+                self._here().run(walk.next_bytes, self._set, flags)
+                return set(np.flatnonzero(flags).tolist())
+            except Forgotten:
+                continue
+
+    def forced(self) -> bytes:
+        """The bytes that must come next: until there is a choice, or the text may end."""
+        if self._ended:
+            return b""
+        text = np.empty(FORCED_AT_ONCE, np.uint8)
+        while True:
+            try:
+                return text[: self._here().run(walk.forced, self._set, text)].tobytes()
+            except Forgotten:
+                continue
+
+    def forced_tokens(self) -> list[int]:
+        """Tokens that spell the start of `forced` as the tokenizer would.
+
+        The tokenizer might merge the last of them with what comes next, so it is left out unless the text must end
+        behind it.
+        """
+        text = self.forced()
+        if not text:
+            return []
+        tokens = self.constraint.vocabulary.tokenize(text)
+        other = self.fork()
+        other.advance_bytes(text)
+        return tokens if other.is_finished else tokens[:-1]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the text may end here: an end token is then allowed."""
+        if self._ended:
+            return True
+        flags = self._here().arrays[at.SETS][self._set * at.SET_W + at.SET_FLAGS]
+        return bool(flags & at.IS_ACCEPTING)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the text must end here: an end token was taken, or no byte may follow."""
+        return self._ended > 0 or (self.is_complete and not self.next_bytes())
+
+    # ---- moving ------------------------------------------------------------------------------------------------
+
+    @property
+    def tokens(self) -> list[int]:
+        """The tokens taken so far, end tokens included. Bytes taken by `advance_bytes` are not tokens."""
+        return [item for item in self._taken if isinstance(item, int)]
+
+    def advance(self, token: int) -> None:
+        """Takes one token. Raises TokenRefused, the matcher unchanged, if it is not allowed."""
+        token = int(token)
+        vocabulary = self.constraint.vocabulary
+        if not self._ended and 0 <= token < vocabulary.size and token not in vocabulary.eos_ids:
+            after = self._ask(token)
+            spellable = self.constraint.spellable
+            if after > 0 and (spellable is None or spellable.alive(self._here(), after)):
+                self._taken.append(token)
+                self._sets.append(self._set)
+                self._set = after
+                return
+        elif not self._ended and token in vocabulary.eos_ids and self.is_complete:
+            self._taken.append(token)
+            self._sets.append(self._set)
+            self._ended = 1
+            return
+        raise TokenRefused(self._refusal(token), hint="`mask` says which tokens are allowed here.")
+
+    def advance_bytes(self, text: bytes) -> None:
+        """Takes bytes, whatever the tokens. Raises TokenRefused (`position`: the first refused byte), unchanged."""
+        if self._ended and text:
+            raise TokenRefused("The text has ended: nothing may follow the end token.")
+        if not text:
+            return
+        after = self._ask(bytes(text))
+        if after < 0:
+            place = -2 - after
+            raise TokenRefused(f"Byte {place} of {text[: place + 1][-24:]!r} is refused.", position=place)
+        self._taken.append(bytes(text))
+        self._sets.append(self._set)
+        self._set = after
+
+    def rollback(self, n: int = 1) -> None:
+        """Undoes the last n advances (a call of `advance_bytes` counts as one)."""
+        if not 0 <= n <= len(self._taken):
+            raise ValueError(f"cannot roll back {n} of {len(self._taken)} advances")
+        self._here()
+        if n:
+            self._set = self._sets[-n]
+            del self._sets[-n:], self._taken[-n:]
+            self._ended = 0
+
+    def fork(self) -> Matcher:
+        """Another matcher at the same position; the two do not disturb each other."""
+        self._here()
+        other = object.__new__(Matcher)
+        for name in Matcher.__slots__:
+            setattr(other, name, getattr(self, name))
+        other._taken, other._sets = self._taken.copy(), self._sets.copy()
+        return other
+
+    def _refusal(self, token: int) -> str:
+        vocabulary = self.constraint.vocabulary
+        if self._ended:
+            return f"Token {token} is refused: the text has ended."
+        if not 0 <= token < vocabulary.size:
+            return f"Token {token} is refused: the vocabulary has {vocabulary.size} tokens."
+        if token in vocabulary.eos_ids:
+            return f"End token {token} is refused: the text is not complete."
+        text = vocabulary.tokens[token]
+        if not text:
+            return f"Token {token} is refused: it is special or empty and never matches text."
+        return f"Token {token}, {text[:40]!r}, is refused here."

@@ -1,0 +1,54 @@
+"""The choices that a user has: how JSON is spelled (`Style`) and how much may be spent (`Limits`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Limits", "Style"]
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a value is spelled, where JSON leaves it open. The defaults suit language models.
+
+    whitespace: "flexible": up to 200 white space characters wherever JSON allows them, except around the
+        root, so that it cannot run away; "compact": none; "any": all that RFC 8259 allows, without a bound;
+        an int: a new line for each member, indented by that many spaces a level, `": "` after a key.
+    key_order: "schema": the order of `properties`, optional ones may be left out, undeclared ones come last;
+        "any": every order. Duplicate keys are refused in both.
+    escapes: how keys and constants are spelled. "canonical": as `json.dumps(ensure_ascii=False)` does;
+        "any": with any escapes. The text of a free string may always use any escape.
+    numbers: "plain": integers without fraction or exponent, bounded numbers without exponent; "any": every
+        spelling, such as `1.0` and `1e2` for an integer.
+    digits: most digits in a row, in the integer part and in the fraction, of a number whose schema does
+        not itself demand more. None: no cap.
+    formats: "assert": `format` is enforced; "annotate": it is not.
+    """
+
+    whitespace: Literal["flexible", "compact", "any"] | int = "flexible"
+    key_order: Literal["schema", "any"] = "schema"
+    escapes: Literal["canonical", "any"] = "canonical"
+    numbers: Literal["plain", "any"] = "plain"
+    digits: int | None = 40
+    formats: Literal["assert", "annotate"] = "assert"
+
+    @classmethod
+    def any(cls) -> Style:
+        """Everything that RFC 8259 and the schema allow: the style in which exactness is judged."""
+        return cls(whitespace="any", key_order="any", escapes="any", numbers="any", digits=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Budgets, each counted, none timed; what exceeds one is refused by name with `LimitError`.
+
+    dfa_states: most states of one regular piece. nesting: deepest nesting of a schema, regex or grammar
+    source. cases: most cases that a product of unions in a schema may have. arena_bytes: most memory of
+    one thread's sets and memos for one Constraint, beyond which they are forgotten and made anew.
+    """
+
+    dfa_states: int = 20_000
+    nesting: int = 256
+    cases: int = 256
+    arena_bytes: int = 256 << 20

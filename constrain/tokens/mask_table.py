@@ -1,0 +1,170 @@
+"""MaskTable: what a vocabulary says to leaves, whatever the constraint: made once, shared, kept on disk.
+
+For each leaf state that was met: its 256 transitions, the row of tokens that stay inside, the merged remainders of
+those that leave (kernels/leaves.py, kernels/trie.py). Leaves are known by the key of their Dfa and by how it is
+spelled, so two schemas with one pattern share its rows. Everything stands in flat int32 arrays that only grow and
+never move: threads read them without a lock, and what a reader has not been told of yet it does not see. Growing
+happens under `lock`. The arrays are reserved generously; memory that is not written yet costs nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..automata.dfa import Dfa
+from ..kernels import layout as at
+
+if TYPE_CHECKING:
+    from .vocabulary import Vocabulary
+
+__all__ = ["MaskTable", "TableFull", "address_of"]
+
+LEAF_STATES = 1 << 15
+ROW_BYTES = 96 << 20
+TRIE_WORDS = 1 << 22
+BATCH = 64
+"""Leaf states expanded at once: a whole ordinary pattern, at about a microsecond each."""
+REST_BUDGET = 400_000
+"""Most (place, token) pairs merged for one leaf state; white space in a 128k vocabulary has 60,000."""
+
+
+class TableFull(Exception):
+    """The reserved room is used up: the owner starts a new table."""
+
+
+def address_of(array: NDArray[np.int32]) -> int:
+    """Where an array's data begins."""
+    return int(array.__array_interface__["data"][0])
+
+
+class MaskTable:
+    """The token side of every Constraint of one Vocabulary.
+
+    context: int64[2 * SLOTS], (address, length) a slot, filled from TABLE on (see `kernels.layout`).
+    words: int32 words of a mask, ceil(V / 32).
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.lock = threading.Lock()
+        self.words = (vocabulary.size + 31) // 32
+        self.fingerprint = vocabulary.fingerprint
+        self._starts: dict[tuple[bytes, int], int] = {}
+        nodes = int(vocabulary.offsets[-1]) + 2
+        self.arrays: dict[int, NDArray[np.int32]] = {
+            at.TABLE: np.zeros(at.HEAD_W, np.int32),
+            at.ENDS: np.array(vocabulary.eos_ids, np.int32),
+            at.LEAF_NEXT: np.empty(LEAF_STATES * 256, np.int32),
+            at.LEAVES: np.empty(LEAF_STATES * at.LEAF_W, np.int32),
+            at.LEAF_HASH: np.full(LEAF_STATES * 2, -1, np.int32),
+            at.MACHINES: np.empty(2 * LEAF_STATES, np.int32),
+            at.DFAS: np.empty(TRIE_WORDS, np.int32),
+            at.ROWS: np.empty(max(64, ROW_BYTES // (4 * self.words)) * self.words, np.int32),
+            at.TRIE: np.empty(2 * (nodes + TRIE_WORDS), np.int32),
+            at.TRIE_EDGES: np.empty(nodes + TRIE_WORDS, np.int32),
+            at.TRIE_TOKENS: np.empty(2 * (vocabulary.size + TRIE_WORDS), np.int32),
+            at.TRIE_END: np.empty(nodes, np.int32),
+            at.ORDERS: np.empty(TRIE_WORDS, np.int32),
+            at.TRIE_TEMP: np.empty(4 * TRIE_WORDS, np.int32),
+            at.BLOB: np.frombuffer(bytes(vocabulary.blob) + bytes(-len(vocabulary.blob) % 4 + 4), np.int32),
+            at.OFFSETS: vocabulary.offsets,
+        }
+        self.arrays[at.TABLE][at.T_WORDS] = self.words
+        self.context = np.zeros(2 * at.SLOTS, np.int64)
+        for slot, array in self.arrays.items():
+            self.context[2 * slot : 2 * slot + 2] = address_of(array), array.size
+        self.address = address_of(self.context)  # type: ignore[arg-type]
+        self._build_trie(vocabulary)
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> MaskTable:
+        """The one table of a vocabulary (a new one if the last is full)."""
+        found = vocabulary.__dict__.get("mask_table")
+        if found is None:
+            found = vocabulary.__dict__.setdefault("mask_table", cls(vocabulary))
+        return found  # type: ignore[no-any-return]
+
+    def _build_trie(self, vocabulary: Vocabulary) -> None:
+        from ..kernels.trie import build_trie
+
+        tokens = vocabulary.tokens
+        order = sorted((i for i, token in enumerate(tokens) if token), key=tokens.__getitem__)  # type: ignore[arg-type]
+        if build_trie(self.address, np.array(order, np.int32)) < 0:
+            raise AssertionError("the trie of a vocabulary has no more nodes than its tokens have bytes")
+
+    # ---- what kernels ask for -------------------------------------------------------------------------------
+
+    def start(self, dfa: Dfa, mode: int) -> int:
+        """The leaf state in which the leaf of that Dfa and mode starts, with what it first leads to."""
+        from ..kernels.leaves import expand_from, leaf_state
+
+        with self.lock:
+            key = (dfa.key, mode)
+            found = self._starts.get(key)
+            if found is None:
+                found = leaf_state(self.address, self._machine(dfa, mode), 0, 0)
+                if found < 0 or expand_from(self.address, found, BATCH) < 0:
+                    raise TableFull
+                self._starts[key] = found
+            return found
+
+    def expand(self, state: int) -> None:
+        """Writes the transitions of a leaf state, and of some that follow."""
+        from ..kernels.leaves import expand_from
+
+        with self.lock:
+            if expand_from(self.address, state, BATCH) < 0:
+                raise TableFull
+
+    def row(self, state: int) -> None:
+        """Makes the row of a leaf state."""
+        from ..kernels.trie import make_row
+
+        with self.lock:
+            if self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ROW] == -1 and make_row(self.address, state) < 0:
+                raise TableFull
+
+    def rest(self, state: int) -> None:
+        """Makes the merged remainders of a leaf state that has a row."""
+        from ..kernels.trie import make_rest, make_row
+
+        with self.lock:
+            leaves, counts = self.arrays[at.LEAVES], self.arrays[at.TABLE]
+            if leaves[state * at.LEAF_W + at.LEAF_REST] != -1:
+                return
+            row = int(leaves[state * at.LEAF_W + at.LEAF_ROW])
+            places = make_row(self.address, state)  # again, for the places where the leaf is left
+            if places < 0:
+                raise TableFull
+            counts[at.N_ROWS] -= 1
+            leaves[state * at.LEAF_W + at.LEAF_ROW] = row
+            if make_rest(self.address, state, places, REST_BUDGET) == -1:
+                raise TableFull
+
+    def order(self, state: int) -> None:
+        """Orders the row of a leaf state by the room that its tokens need."""
+        from ..kernels.trie import make_order
+
+        with self.lock:
+            if self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ORDER] == -1 and make_order(self.address, state) < 0:
+                raise TableFull
+
+    def _machine(self, dfa: Dfa, mode: int) -> int:
+        """A new machine: the Dfa's arrays behind each other in DFAS (layout there)."""
+        counts = self.arrays[at.TABLE]
+        bounds, classes = dfa.bounds, dfa.classes
+        n, width = dfa.delta.shape
+        ascii_class = classes[np.searchsorted(bounds, np.arange(128), side="right") - 1]
+        block = np.concatenate(
+            [[n, width, len(bounds)], bounds, classes, ascii_class, dfa.accepting, dfa.distances(), dfa.delta.ravel()]
+        )
+        machine, first = int(counts[at.N_MACHINES]), int(counts[at.N_DFAS])
+        if first + len(block) > self.arrays[at.DFAS].size or machine >= LEAF_STATES:
+            raise TableFull
+        self.arrays[at.DFAS][first : first + len(block)] = block
+        self.arrays[at.MACHINES][2 * machine : 2 * machine + 2] = mode, first
+        counts[at.N_MACHINES], counts[at.N_DFAS] = machine + 1, first + len(block)
+        return machine

@@ -1,0 +1,107 @@
+"""The self-test of a Vocabulary: what the tokenizer makes of a text must be spelled by the bytes of its tokens.
+
+Each probe is encoded, the bytes of the tokens are joined, and the outcome is compared with the probe itself
+and with what the tokenizer's own normaliser makes of it (NFC, lower case, a space in front). Probes that the
+vocabulary cannot spell at all (unknown tokens, bytes that no token has) say nothing and are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from ..errors import VocabularyError
+from .vocabulary import Encode, Vocabulary
+
+__all__ = ["PROBES", "Conduct", "self_test"]
+
+PROBES = (
+    "Hello, world! The quick brown fox",
+    "a",
+    " leading and trailing ",
+    "runs  of   spaces    and\ttabs\t\tand  ",
+    "lines\nmore\n\n\nlines\r\nand \n spaces \n\n",
+    "caf\u00e9 na\u00efve \u00c5ngstr\u00f6m \u0141\u00f3d\u017a e\u0301",
+    "\u4f60\u597d\uff0c\u4e16\u754c \u3053\u3093\u306b\u3061\u306f \ud55c\uad6d\uc5b4",
+    "\u0645\u0631\u062d\u0628\u0627 \u05e9\u05dc\u05d5\u05dd \u0928\u092e\u0938\u094d\u0924\u0947",
+    "\U0001f600\U0001f469\u200d\U0001f469\u200d\U0001f467 \U0001d538 \u2603\ufe0f",
+    "\x00\x01\x07\x1b\x7f\x80\x9f\u00a0\u2028\ufeff",
+    '{"name": "J\\u00f6rg \\"J\\" \\\\", "list": [1, -2.5e+10, true, null], "": {}}',
+    '{\n  "a": [\n    1\n  ]\n}',
+    "def f(x):\n    return x[0] != 1_000 # <b>&amp;</b>",
+    "0123456789 3.14159 2024-01-01T00:00:00Z",
+    "don't we'll I'M ''quoted'' -- ... !!! ??",
+    "\ufffd\uffff\U0010ffff",
+)
+OWN_PROBES = 256
+"""Tokens, spread over the vocabulary, whose own text is a probe too."""
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """What the tokenizer declares to do to a text before it cuts it.
+
+    normal: its normaliser, "\u2581" for a space undone. space: "before" if it may put a space in front of a text.
+    unknown: ids that stand for text which it cannot spell.
+    """
+
+    normal: Callable[[str], str] = str
+    space: str = "none"
+    unknown: frozenset[int] = frozenset()
+
+
+def self_test(vocabulary: Vocabulary, encode: Encode, conduct: Conduct, derived: Sequence[bytes | None]) -> None:
+    """Raise VocabularyError, with the probe and its tokens, if one is not spelled by the bytes of its tokens.
+
+    derived: bytes as they were derived, before end tokens and special tokens were set to None: the tokenizer may
+    well use those for text (an end token that is a line feed), even if a constrained text never does.
+    """
+    spelled = frozenset(vocabulary.blob)
+    texts = list(derived)
+    for name, index in vocabulary.special.items():
+        texts[index] = texts[index] or name.encode()
+    tested = 0
+    for probe in (*PROBES, *own_texts(vocabulary)):
+        wanted = {form.encode() for form in (probe, conduct.normal(probe))}
+        if not all(spelled.issuperset(form) for form in wanted):
+            continue
+        ids = encode(probe)
+        if conduct.unknown.intersection(ids):
+            continue
+        tested += 1
+        if conduct.space == "before":
+            wanted |= {b" " + form for form in wanted}
+        found = b"".join(texts[index] or b"" for index in ids)
+        if found not in wanted:
+            tokens = ", ".join(f"{index}={texts[index]!r}" for index in ids[:24]) + (", ..." if ids[24:] else "")
+            raise mismatch(vocabulary.name, probe, tokens, found, wanted)
+    if not tested:
+        raise VocabularyError(f"no text could be tried on {vocabulary.name}: its tokens spell none of the probes")
+
+
+def own_texts(vocabulary: Vocabulary) -> list[str]:
+    """The texts of some tokens, spread evenly over the ids."""
+    ids = [index for index, token in enumerate(vocabulary.tokens) if token]
+    texts = []
+    for index in ids[:: max(1, len(ids) // OWN_PROBES)]:
+        try:
+            texts.append((vocabulary.tokens[index] or b"").decode())
+        except UnicodeDecodeError:
+            pass
+    return texts
+
+
+def mismatch(name: str, probe: str, tokens: str, found: bytes, wanted: Collection[bytes]) -> VocabularyError:
+    """The error for one probe."""
+    best = max(wanted, key=lambda form: (agreement(form, found), form))
+    at = agreement(best, found)
+    return VocabularyError(
+        f"the bytes of the tokens of {name} do not spell what it encodes: {probe!r} gives the tokens {tokens}, which "
+        f"differ from it at byte {at}: {found[at : at + 16]!r} for {best[at : at + 16]!r}",
+        hint="Vocabulary.from_tokens takes the bytes of every token as you know them.",
+    )
+
+
+def agreement(one: bytes, other: bytes) -> int:
+    """Length of the common start."""
+    return next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))

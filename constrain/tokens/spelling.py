@@ -1,0 +1,96 @@
+"""Spellable: for a vocabulary that cannot write every byte by itself, which positions its tokens can finish.
+
+A real vocabulary has all 256 bytes as tokens, and then whatever bytes can finish, tokens can. A list of words
+cannot: after `b"ab"` the language may want a `b"c"` that no token begins. There a position is alive only if some
+sequence of tokens reaches the end; this is searched for, depth first, and remembered by set id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LimitError
+from ..kernels import layout as at
+
+if TYPE_CHECKING:
+    from ..arena import Arena
+    from ..matcher import Matcher
+    from .vocabulary import Vocabulary
+
+__all__ = ["Spellable"]
+
+MOST_SETS = 200_000
+
+
+class Spellable:
+    """Positions from which tokens reach the end: for vocabularies that lack single bytes."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self._known: dict[tuple[int, int, int], bool] = {}
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> Spellable | None:
+        """None for a vocabulary that spells every byte by itself: nothing is to be checked."""
+        return cls(vocabulary) if vocabulary.missing_bytes else None
+
+    def narrow(self, matcher: Matcher, mask: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Takes the tokens out of a mask after which no tokens reach the end."""
+        for token in _members(mask):
+            if token not in self.vocabulary.eos_ids and not matcher.allows(token):
+                mask[token >> 5] &= np.int32(~(1 << (token & 31)) & 0xFFFFFFFF if token & 31 != 31 else 0x7FFFFFFF)
+        return mask
+
+    def alive(self, arena: Arena, start: int) -> bool:
+        """Whether some tokens lead from a set to the end of the text."""
+        from ..kernels import walk
+
+        known = self._known
+        key = (id(arena), arena.epoch, start)
+        if key in known:
+            return known[key]
+        parents: dict[int, list[int]] = {start: []}
+        todo, out = [start], np.empty(arena.table.words, np.int32)
+        while todo:
+            current = todo.pop()
+            flags = int(arena.arrays[at.SETS][current * at.SET_W + at.SET_FLAGS])
+            if flags & at.IS_ACCEPTING or known.get((id(arena), arena.epoch, current)):
+                self._mark(arena, current, parents)
+                if start in parents and known.get(key):
+                    return True
+                continue
+            arena.run(walk.mask, current, out)
+            for token in _members(out):
+                after = arena.run(walk.advance, current, token)
+                if after in parents:
+                    parents[after].append(current)
+                elif known.get((id(arena), arena.epoch, after)) is not False:
+                    parents[after] = [current]
+                    todo.append(after)
+            if len(parents) > MOST_SETS:
+                raise LimitError(
+                    "This vocabulary lacks single bytes, and whether its tokens can finish the text is too much to search.",
+                    hint="Use a vocabulary with a token for every byte.",
+                )
+        for reached in parents:
+            known.setdefault((id(arena), arena.epoch, reached), False)
+        return known[key]
+
+    def _mark(self, arena: Arena, alive: int, parents: dict[int, list[int]]) -> None:
+        """Notes that a set and all that lead to it are alive."""
+        todo = [alive]
+        while todo:
+            current = todo.pop()
+            key = (id(arena), arena.epoch, current)
+            if not self._known.get(key):
+                self._known[key] = True
+                todo.extend(parents.get(current, []))
+
+
+def _members(mask: NDArray[np.int32]) -> list[int]:
+    """The tokens of a mask, ascending."""
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
+    return np.flatnonzero(bits).tolist()  # type: ignore[no-any-return]

@@ -1,0 +1,319 @@
+"""The tokens of a language model as bytes: what a token adds to a text, and nothing else about it.
+
+    from_pretrained, from_tokenizer, from_tiktoken, from_mistral    derive and test the bytes (integrations/)
+    from_tokens, bytes                                              take them as they are
+                     |
+                     v
+    Vocabulary: tokens, eos_ids, special   ->   blob, offsets (for the trie), fingerprint (for caches)
+
+A token's bytes are those it adds in the *middle* of a text: SentencePiece's `▁the` is b" the". What some
+tokenizers do at the very start of a text (drop that space again when decoding) is no affair of a text that
+goes on after a prompt: `text` and `decode` join the bytes, so what they give is what a Constraint accepted,
+byte for byte. Special tokens, end tokens, padding and unassigned ids are None: they never match text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from importlib import import_module
+from os import PathLike
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from ..errors import VocabularyError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Encode", "Vocabulary"]
+
+Encode = Callable[[str], "list[int]"]
+Octets: TypeAlias = bytes
+"""`bytes`, where `Vocabulary.bytes` hides the name."""
+SENTINELS = ("\n", "a", "0", ".")
+"""Texts put before another to see how that one is spelled in the middle; one of them splits off in any tokenizer."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Vocabulary:
+    """Immutable; equal if the fingerprints are.
+
+    tokens: bytes of each token id; None (special, end, padding) never matches text; b"" is never allowed. Several
+        ids may have the same bytes. Its length is `size`, the width of the model's logits.
+    eos_ids: the tokens that end a text, at least one, ascending. special: name -> id of every special token.
+    blob: uint8 text of all tokens one after the other; offsets: int32[size + 1], token i is
+        blob[offsets[i]:offsets[i + 1]] (empty for None), read-only.
+    encode: ids of a text as the tokenizer spells it at the start of a text, no special tokens added; None if unknown.
+    encode_prompt: the same with what the model expects around a prompt (a begin token, mostly).
+    leading_space: "stripped" if the tokenizer's own decoding drops one space at the start of a text (ours does not).
+    """
+
+    tokens: tuple[Octets | None, ...]
+    eos_ids: tuple[int, ...]
+    special: Mapping[str, int]
+    blob: Octets = field(repr=False)
+    offsets: NDArray[np.int32] = field(repr=False)
+    fingerprint: str
+    encode: Encode | None = None
+    encode_prompt: Encode | None = None
+    leading_space: Literal["kept", "stripped"] = "kept"
+    name: str = ""
+
+    @classmethod
+    def from_tokens(
+        cls,
+        tokens: Iterable[Octets | None],
+        eos_ids: Iterable[int],
+        *,
+        special: Mapping[str, int] | None = None,
+        size: int | None = None,
+        encode: Encode | None = None,
+        encode_prompt: Encode | None = None,
+        leading_space: Literal["kept", "stripped"] = "kept",
+        name: str = "tokens",
+    ) -> Vocabulary:
+        """From the bytes of each token, in order of ids.
+
+        size: width of the model's logits. Wider than `tokens`: the rest is padding, never allowed. Narrower: the
+        model cannot write the tokens beyond, and they are left out. End tokens and special tokens become None.
+        Raises VocabularyError if there is no end token, or one is not an id below `size`.
+        """
+        listed = list(tokens)
+        odd = next((i for i, token in enumerate(listed) if token is not None and type(token) is not bytes), None)
+        if odd is not None:
+            raise VocabularyError(f"token {odd} is {type(listed[odd]).__name__}, not bytes or None")
+        width = len(listed) if size is None else size
+        if width <= 0:
+            raise VocabularyError("a vocabulary needs at least one token", hint="size= is the width of the logits.")
+        del listed[width:]
+        listed += [None] * (width - len(listed))
+        ends = checked_ends(eos_ids, width)
+        known = {key: index for key, index in (special or {}).items() if 0 <= index < width}
+        for index in (*ends, *known.values()):
+            listed[index] = None
+        lengths = np.fromiter((len(t) if t else 0 for t in listed), np.int64, width)
+        total = int(lengths.sum())
+        if total >= 2**31:
+            raise VocabularyError(f"the tokens hold {total} bytes together, more than offsets of 32 bits can tell")
+        offsets = np.zeros(width + 1, np.int32)
+        np.cumsum(lengths, out=offsets[1:])
+        offsets.flags.writeable = False
+        blob = b"".join(filter(None, listed))
+        return cls(
+            tokens=tuple(listed),
+            eos_ids=ends,
+            special=MappingProxyType(known),
+            blob=blob,
+            offsets=offsets,
+            fingerprint=digest(blob, offsets, ends, known),
+            encode=encode,
+            encode_prompt=encode_prompt or encode,
+            leading_space=leading_space,
+            name=name,
+        )
+
+    @classmethod
+    def bytes(cls) -> Vocabulary:
+        """The 256 one-byte tokens, then one end token, 256."""
+
+        def encode(text: str) -> list[int]:
+            return list(text.encode())
+
+        tokens = [bytes((value,)) for value in range(256)]
+        return cls.from_tokens([*tokens, None], (256,), special={"<end>": 256}, encode=encode, name="bytes")
+
+    @classmethod
+    def from_pretrained(
+        cls, source: str | PathLike[str], *, size: int | None = None, eos_ids: Iterable[int] | None = None
+    ) -> Vocabulary:
+        """Of a model's folder, a hub id, or a tokenizer file (tokenizer.json, *.model, tekken*.json, *.tiktoken)."""
+        out: Vocabulary = integration("pretrained").from_pretrained(source, size=size, eos_ids=eos_ids)
+        return out
+
+    @classmethod
+    def from_tokenizer(
+        cls, tokenizer: Any, *, size: int | None = None, eos_ids: Iterable[int] | None = None
+    ) -> Vocabulary:
+        """Of a loaded tokenizer: transformers, tokenizers, tiktoken, sentencepiece or mistral-common.
+
+        size: width of the model's logits, if not the tokenizer's own; eos_ids: end tokens, if not the tokenizer's.
+        """
+        out: Vocabulary = integration("tokenizers").from_tokenizer(tokenizer, size=size, eos_ids=eos_ids)
+        return out
+
+    @classmethod
+    def from_tiktoken(
+        cls,
+        source: str | PathLike[str] | Mapping[Octets, int] | Any,
+        *,
+        special: Mapping[str, int] | None = None,
+        eos_ids: Iterable[int] | None = None,
+        pattern: str | None = None,
+        size: int | None = None,
+    ) -> Vocabulary:
+        """Of tiktoken ranks: a rank file, a mapping bytes -> rank, or a `tiktoken.Encoding`.
+
+        Ranks do not say what is special; only those of Llama 3 are recognised. `pattern`: the regular expression by
+        which the encoding cuts text before merging, needed for `encode` alone.
+        """
+        out: Vocabulary = integration("token_files").from_tiktoken(
+            source, special=special, eos_ids=eos_ids, pattern=pattern, size=size
+        )
+        return out
+
+    @classmethod
+    def from_mistral(
+        cls, source: str | PathLike[str] | Any, *, size: int | None = None, eos_ids: Iterable[int] | None = None
+    ) -> Vocabulary:
+        """Of a mistral-common tokenizer, or of its file: SentencePiece (*.model*) or Tekken (tekken*.json)."""
+        out: Vocabulary = integration("token_files").from_mistral(source, size=size, eos_ids=eos_ids)
+        return out
+
+    @property
+    def size(self) -> int:
+        """Number of tokens: the width of the model's logits, padding included."""
+        return len(self.tokens)
+
+    @property
+    def strips_leading_space(self) -> bool:
+        """Whether the tokenizer's own decoding, unlike ours, drops one space at the start of a text."""
+        return self.leading_space == "stripped"
+
+    @cached_property
+    def missing_bytes(self) -> frozenset[int]:
+        """Bytes that no single-byte token spells: a text that needs one may have no spelling at all."""
+        lengths = np.diff(self.offsets)
+        firsts = np.frombuffer(self.blob, np.uint8)[self.offsets[:-1][lengths == 1]]
+        return frozenset(range(256)) - frozenset(firsts.tolist())
+
+    def text(self, ids: Iterable[int]) -> Octets:
+        """The bytes of these tokens, joined; special and end tokens add nothing."""
+        pieces = []
+        for index in ids:
+            if not 0 <= index < len(self.tokens):
+                raise VocabularyError(f"there is no token {index}: the vocabulary has {self.size}")
+            pieces.append(self.tokens[index] or b"")
+        return b"".join(pieces)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """`text` as a str: exactly the joined bytes, incomplete characters as U+FFFD."""
+        return self.text(ids).decode("utf-8", "replace")
+
+    def tokenize(self, data: Octets) -> list[int]:
+        """Tokens that spell exactly `data` in the middle of a text: the tokenizer's own choice, else the fewest.
+
+        Raises VocabularyError if no tokens spell it.
+        """
+        if self.encode is not None:
+            try:
+                text = data.decode()
+            except UnicodeDecodeError:
+                text = ""
+            for sentinel in ("", *SENTINELS) if text else ():
+                ids = self.rest(self.encode(sentinel + text), sentinel.encode())
+                if self.text(ids) == data:
+                    return ids
+        return self.fewest(data)
+
+    def rest(self, ids: list[int], head: Octets) -> list[int]:
+        """The tokens after those that spell `head` (a space may stand before it); none if it does not split off."""
+        if not head:
+            return ids
+        seen = b""
+        for count, index in enumerate(ids, 1):
+            seen += self.tokens[index] or b""
+            if seen in (head, b" " + head):
+                return ids[count:]
+            if len(seen) > len(head):
+                break
+        return []
+
+    def fewest(self, data: Octets) -> list[int]:
+        """The least number of tokens that spell `data`, the longest first among equals; by dynamic programming."""
+        ids, lengths = self.by_bytes
+        best: list[tuple[int, int, int]] = [(0, 0, 0)]  # from the end: tokens needed, minus length of the first, its id
+        unreachable = (len(data) + 1, 0, -1)
+        for start in range(len(data) - 1, -1, -1):
+            found = unreachable
+            for length in lengths:
+                if start + length > len(data):
+                    break
+                index = ids.get(data[start : start + length])
+                if index is not None:
+                    found = min(found, (best[len(data) - start - length][0] + 1, -length, index))
+            best.append(found)
+        if best[-1][0] > len(data):
+            raise VocabularyError(f"no tokens of this vocabulary spell {shown(data)}")
+        out, at = [], 0
+        while at < len(data):
+            _, length, index = best[len(data) - at]
+            out.append(index)
+            at -= length
+        return out
+
+    @cached_property
+    def by_bytes(self) -> tuple[dict[Octets, int], tuple[int, ...]]:
+        """Bytes -> the least id that has them, and the lengths that occur, ascending."""
+        ids = {token: i for i, token in zip(range(self.size - 1, -1, -1), reversed(self.tokens)) if token}
+        return ids, tuple(sorted(set(map(len, ids))))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __eq__(self, other: object) -> bool:
+        return self.fingerprint == other.fingerprint if isinstance(other, Vocabulary) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        names = {index: key for key, index in self.special.items()}
+        ends = ", ".join(f"{index} {names.get(index, '')}".rstrip() for index in self.eos_ids)
+        return f"Vocabulary({self.name}: {self.size} tokens, ends at {ends}, fingerprint {self.fingerprint[:12]})"
+
+
+def integration(name: str) -> Any:
+    """A file of integrations/. Only that room may import the packages of others, so that it is entered when needed,
+    by name; what it makes comes back through `from_tokens`."""
+    return import_module(f"..integrations.{name}", __package__)
+
+
+def checked_ends(eos_ids: Iterable[int], width: int) -> tuple[int, ...]:
+    """The end tokens, ascending, without repeats; VocabularyError if there is none or one is no id."""
+    ends = sorted({int(index) for index in eos_ids})
+    if not ends:
+        raise VocabularyError(
+            "there is no end token: a constrained text could never end",
+            hint="Name the ids of the tokens that end a text with eos_ids=[...].",
+        )
+    for index in ends:
+        if not 0 <= index < width:
+            raise VocabularyError(
+                f"end token {index} is not among the {width} tokens of the vocabulary",
+                hint="eos_ids= names the right ones; size= is the width of the model's logits.",
+            )
+    return tuple(ends)
+
+
+def digest(blob: bytes, offsets: NDArray[np.int32], ends: Sequence[int], special: Mapping[str, int]) -> str:
+    """Hex digest of all that masks depend on; the first field is the version of this very layout."""
+    out = blake2b(b"constrain vocabulary 1", digest_size=16)
+    for part in (
+        offsets.astype("<i4").tobytes(),
+        blob,
+        np.array(ends, "<i4").tobytes(),
+        repr(sorted(special.items(), key=lambda item: (item[1], item[0]))).encode(),
+    ):
+        out.update(len(part).to_bytes(8, "little"))
+        out.update(part)
+    return out.hexdigest()
+
+
+def shown(data: bytes) -> str:
+    """A few bytes for a message."""
+    return f"{data[:48]!r}{'...' if len(data) > 48 else ''}"
