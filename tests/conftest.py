@@ -1,0 +1,61 @@
+"""What all tests share: the folder of public data, which may be absent, and how Hypothesis runs.
+
+    pytest --shared PATH    the folder with `data/`; by default ../shared beside the checkout, if it exists
+
+A test that needs that data asks for the fixture `shared` and is skipped, visibly, where there is none.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Time on a shared machine says nothing about the code: no deadlines, and no failing over a slow draw.
+# Derandomised: a run shows what the code does, not what the day brought; hunt for more with --hypothesis-profile=hunt.
+settings.register_profile(
+    "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+settings.register_profile("hunt", parent=settings.get_profile("house"), derandomize=False, max_examples=2_000)
+settings.load_profile("house")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--shared", default=None, metavar="PATH", help="folder with data/ (default: ../shared if it exists)"
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    folder = find_shared(config)
+    return f"shared data: {folder or 'none, tests that need it are skipped (--shared PATH)'}"
+
+
+def find_shared(config: pytest.Config) -> Path | None:
+    """The folder of public data, or None. A path that was asked for and does not exist is an error."""
+    asked = config.getoption("--shared")
+    if asked is not None:
+        folder = Path(asked).expanduser().resolve()
+        if not (folder / "data").is_dir():
+            raise pytest.UsageError(f"--shared {asked}: no such folder with data/ in it")
+        return folder
+    folder = ROOT.parent / "shared"
+    return folder if (folder / "data").is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def shared(request: pytest.FixtureRequest) -> Path:
+    """The folder of public data, with `data/` in it; the test is skipped where there is none."""
+    folder = find_shared(request.config)
+    if folder is None:
+        pytest.skip("needs the public data: pytest --shared PATH")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
