@@ -46,7 +46,7 @@ def from_ranges(ranges: Iterable[tuple[int, int]]) -> Table:
             if stop + 1 < LAST:
                 bounds.append(stop + 1)
                 classes.append(1)
-    return Table(bounds, classes, [(1, -1), (-1, -1)], [False, True])
+    return Table(bounds, classes, [(1, -1), (-1, -1)], [False, True]) if 0 in classes else EMPTY
 
 
 def merge_ranges(first: Table, second: Table) -> tuple[list[int], list[int], list[tuple[int, int]]]:
@@ -135,10 +135,10 @@ def chain(first: Table, second: Table, max_states: int) -> Table:
 
 def repeat(table: Table, low: int, high: int | None, max_states: int) -> Table:
     """`low` to `high` texts of it in a row (None: no bound)."""
-    if high == 0 or (not table.rows and low == 0):
-        return Table([0], [0], [(-1,)], [True])
-    if not table.rows or (high is not None and high < low):
+    if (high is not None and high < low) or (not table.rows and low > 0):
         return EMPTY
+    if high == 0 or not table.rows:
+        return Table([0], [0], [(-1,)], [True])
     if table.accepting[0]:
         low = 0  # The empty text fills up what is missing.
     copies = max(low, 1) if high is None else high

@@ -23,7 +23,7 @@ SURROGATES = (0xD800, 0xE000)
 class Table(NamedTuple):
     """bounds, classes: as in Dfa. rows[state][class]: next state or -1. accepting[state]. Start is state 0.
 
-    Every row is dead on surrogates. Only states that are reachable from 0 count.
+    Every class has code points, and every row is dead on surrogates. Only states reachable from 0 count.
     """
 
     bounds: list[int]

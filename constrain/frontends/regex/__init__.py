@@ -1,0 +1,18 @@
+"""The regex front end: from a pattern to a Dfa or to nodes of a Grammar.
+
+    text --parse--> tree --program--> instructions --positions--> sets of items --build--> Dfa
+                      |
+                      +--nodes--> Chars, Sequence, Choice, Repeat
+
+Dialects: "python" is `re` on str; "ecma" is ECMA-262 in Unicode mode, which JSON Schema's `pattern` means. `match`
+says whether all of a text must match ("full") or some part of it ("search", as JSON Schema means it).
+"""
+
+from __future__ import annotations
+
+from .build import Match, to_counted, to_dfa
+from .nodes import Encoding, to_grammar, to_node
+from .parse import parse
+from .properties import Dialect
+
+__all__ = ["Dialect", "Encoding", "Match", "parse", "to_counted", "to_dfa", "to_grammar", "to_node"]

@@ -1,0 +1,91 @@
+"""Sets of code points: a CharSet is the ascending tuple of points at which membership toggles.
+
+(97, 123) is a to z; () is nothing; (0, 0x110000) is everything. Half-open, never touching, so equal sets are
+equal tuples. Surrogates may be in a set here; the automaton leaves them out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from ...automata.dfa import LAST, SURROGATES
+
+__all__ = ["ALL", "CharSet", "complement", "contains", "intersection", "one", "partition", "span", "spans", "union"]
+
+CharSet = tuple[int, ...]
+ALL: CharSet = (0, LAST)
+
+
+def one(point: int) -> CharSet:
+    """The set of one code point."""
+    return (point, point + 1)
+
+
+def span(first: int, last: int) -> CharSet:
+    """All from `first` to `last`, which is in the set."""
+    return (first, last + 1)
+
+
+def spans(charset: CharSet) -> list[tuple[int, int]]:
+    """The set as inclusive ranges."""
+    return [(charset[i], charset[i + 1] - 1) for i in range(0, len(charset), 2)]
+
+
+def contains(charset: CharSet, point: int) -> bool:
+    """Whether the point is in the set."""
+    return bisect_right(charset, point) % 2 == 1
+
+
+def union(sets: Iterable[CharSet]) -> CharSet:
+    """What is in at least one of them."""
+    parts = [(part[i], part[i + 1]) for part in sets for i in range(0, len(part), 2)]
+    parts.sort()
+    result: list[int] = []
+    for start, end in parts:
+        if result and start <= result[-1]:
+            if end > result[-1]:
+                result[-1] = end
+        else:
+            result += (start, end)
+    return tuple(result)
+
+
+def complement(charset: CharSet) -> CharSet:
+    """All code points that are not in it."""
+    start = charset[1:] if charset[:1] == (0,) else (0, *charset)
+    return start[:-1] if start[-1:] == (LAST,) else (*start, LAST)
+
+
+def intersection(first: CharSet, second: CharSet) -> CharSet:
+    """What is in both."""
+    return complement(union((complement(first), complement(second))))
+
+
+def partition(sets: list[CharSet]) -> tuple[list[int], list[int], list[int]]:
+    """bounds, classes of ranges whose code points lie in the same of the sets; and for each class those sets as bits.
+
+    Surrogates are in no set. Classes are numbered by first code point.
+    """
+    toggles: dict[int, int] = {0: 0}
+    for index, charset in enumerate(sets):
+        bit = 1 << index
+        for point in charset:
+            toggles[point] = toggles.get(point, 0) ^ bit
+    if any(toggles):
+        toggles.setdefault(SURROGATES[0], 0)
+        toggles.setdefault(SURROGATES[1], 0)
+    toggles.pop(LAST, None)
+    bounds: list[int] = []
+    classes: list[int] = []
+    numbers: dict[int, int] = {}
+    inside = 0
+    previous = -1
+    for point in sorted(toggles):
+        inside ^= toggles[point]
+        number = numbers.setdefault(0 if SURROGATES[0] <= point < SURROGATES[1] else inside, len(numbers))
+        if number != previous:
+            bounds.append(point)
+            classes.append(number)
+            previous = number
+    return bounds, classes, list(numbers)

@@ -1,0 +1,315 @@
+"""From the text of a pattern to its tree, for both dialects.
+
+"python" is the syntax of `re` on str, "ecma" that of ECMA-262 in Unicode mode, as lenient as JSON Schema authors
+need: `\\-`, `\\/`, a lone `{`, `}` or `]`, `[\\w-.]` are literal as in its Annex B. Neither loses meaning: what is
+not understood is a RegexError at its position, and what no automaton here enforces is an UnsupportedError.
+
+Open groups are kept on a stack, so nesting costs no recursion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...errors import LimitError, RegexError, UnsupportedError
+from .charset import ALL, CharSet, complement, one, union
+from .classes import Escapes
+from .properties import Dialect, Folding, close_over_case
+from .syntax import EMPTY, Alternation, Anchor, Concatenation, OneOf, Repetition, Term
+
+__all__ = ["parse"]
+
+LOOKING = {
+    "=": "look-ahead", "!": "negative look-ahead", "<=": "look-behind", "<!": "negative look-behind",
+    ">": "an atomic group", "(": "a conditional group", "P=": "a backreference",
+}  # fmt: skip
+ECMA_TERMINATORS = union(map(one, (0x0A, 0x0D, 0x2028, 0x2029)))
+
+
+def parse(pattern: str, *, dialect: Dialect, flags: str, nesting: int) -> Term:
+    """The tree of a pattern. RegexError, UnsupportedError or LimitError say where."""
+    known = "aimsux" if dialect == "python" else "imsu"
+    for flag in flags:
+        if flag not in known:
+            raise RegexError(f"flag {flag!r} is none of {', '.join(known)}", hint="These are the flags of its dialect.")
+    return _Parser(pattern, dialect, frozenset(flags) - {"u"}, nesting).run()
+
+
+@dataclass(slots=True)
+class _Group:
+    """An open group: where it began, the flags to return to, its options and the parts of the present one.
+
+    A part is a term and what a quantifier after it would meet: "" (fine), "anchor" or "repeat".
+    """
+
+    position: int
+    flags: frozenset[str]
+    options: list[Term] = field(default_factory=list)
+    parts: list[tuple[Term, str]] = field(default_factory=list)
+
+    def close_option(self) -> None:
+        terms = [term for term, _ in self.parts if term is not EMPTY]
+        self.options.append(terms[0] if len(terms) == 1 else Concatenation(tuple(terms)) if terms else EMPTY)
+        self.parts = []
+
+    def term(self) -> Term:
+        """The finished group; options of one character each are one set."""
+        if len(self.options) == 1:
+            return self.options[0]
+        merged: list[Term] = []
+        for option in self.options:
+            if isinstance(option, OneOf) and merged and isinstance(merged[-1], OneOf):
+                merged[-1] = OneOf(union((merged[-1].charset, option.charset)))
+            else:
+                merged.append(option)
+        return merged[0] if len(merged) == 1 else Alternation(tuple(merged))
+
+
+class _Parser:
+    def __init__(self, pattern: str, dialect: Dialect, flags: frozenset[str], nesting: int) -> None:
+        self.source = pattern
+        self.dialect = dialect
+        self.flags = flags
+        self.nesting = nesting
+        self.position = 0
+        self.stack = [_Group(0, flags)]
+        self.groups = 0
+        self.names: set[str] = set()
+        self.references: list[tuple[int, int]] = []
+        self.escapes = Escapes(pattern, dialect)
+
+    # ---- small tools --------------------------------------------------------------------------------------------
+
+    def wrong(self, cause: str, position: int, hint: str = "") -> RegexError:
+        return RegexError(cause, source=self.source, position=position, hint=hint)
+
+    def refused(self, what: str, position: int) -> UnsupportedError:
+        return UnsupportedError(
+            f"{what} is not supported",
+            source=self.source,
+            position=position,
+            hint="Rewrite the pattern without it: it cannot be enforced here and is not ignored.",
+        )
+
+    def take(self, text: str) -> bool:
+        """Step over `text` if it is next."""
+        if self.source.startswith(text, self.position):
+            self.position += len(text)
+            return True
+        return False
+
+    def digits(self) -> str:
+        start = self.position
+        while self.source[self.position : self.position + 1] in tuple("0123456789"):
+            self.position += 1
+        return self.source[start : self.position]
+
+    def folding(self) -> Folding:
+        if "i" not in self.flags:
+            return "none"
+        return "ecma" if self.dialect == "ecma" else "ascii" if "a" in self.flags else "python"
+
+    def add(self, term: Term, kind: str = "") -> None:
+        self.stack[-1].parts.append((term, kind))
+
+    def add_set(self, charset: CharSet) -> None:
+        self.add(OneOf(charset))
+
+    # ---- the loop -----------------------------------------------------------------------------------------------
+
+    def run(self) -> Term:
+        source, size = self.source, len(self.source)
+        while self.position < size:
+            start, char = self.position, source[self.position]
+            self.position += 1
+            if "x" in self.flags and (char in " \t\n\r\v\f" or char == "#"):
+                if char == "#":
+                    end = source.find("\n", start)
+                    self.position = end + 1 if end >= 0 else size
+            elif char == "|":
+                self.stack[-1].close_option()
+            elif char == "(":
+                self.open(start)
+            elif char == ")":
+                self.close(start)
+            elif char in "*+?{":
+                self.quantifier(start, char)
+            elif char == "^":
+                self.add(Anchor("line_begin" if "m" in self.flags else "begin"), "anchor")
+            elif char == "$":
+                plain = "end" if self.dialect == "ecma" else "last_line_end"
+                self.add(Anchor("line_end" if "m" in self.flags else plain), "anchor")
+            elif char == ".":
+                self.add_set(self.dot())
+            elif char == "[":
+                charset, self.position = self.escapes.bracket(self.position, "a" in self.flags, self.folding())
+                self.add_set(charset)
+            elif char == "\\":
+                self.escape(start)
+            else:
+                self.add_set(close_over_case(one(ord(char)), self.folding()))
+        if len(self.stack) > 1:
+            raise self.wrong(
+                "this group is not closed", self.stack[-1].position, "Add ), or write \\( for the character."
+            )
+        self.check_references()
+        self.stack[0].close_option()
+        return self.stack[0].term()
+
+    def dot(self) -> CharSet:
+        if "s" in self.flags:
+            return ALL
+        return complement(ECMA_TERMINATORS if self.dialect == "ecma" else one(0x0A))
+
+    def escape(self, start: int) -> None:
+        """After a backslash outside of brackets."""
+        char = self.source[self.position : self.position + 1]
+        if char in ("b", "B") and char:
+            raise self.refused(f"the word boundary \\{char}", start)
+        if char == "k" and self.dialect == "ecma":
+            raise self.refused("a backreference", start)
+        if self.dialect == "python" and char in ("A", "Z", "z") and char:
+            self.position += 1
+            self.add(Anchor("begin" if char == "A" else "end"), "anchor")
+            return
+        reference, end = self.escapes.reference(self.position)
+        if reference:
+            self.references.append((start, reference))
+            self.position = end
+            self.add(EMPTY)
+            return
+        charset, self.position, literal = self.escapes.escape(self.position, "a" in self.flags, self.folding())
+        # Outside of brackets \d and the like are closed under case already, as in `classes`.
+        self.add_set(close_over_case(charset, self.folding()) if literal else charset)
+
+    def check_references(self) -> None:
+        """Backreferences are refused, or wrong if there is no such group."""
+        for start, number in self.references:
+            if number > self.groups:
+                raise self.wrong(f"there is no group {number} to refer to", start)
+            raise self.refused("a backreference", start)
+
+    # ---- groups -------------------------------------------------------------------------------------------------
+
+    def open(self, start: int) -> None:
+        before = self.flags
+        if self.take("?"):
+            if not self.extension(start):
+                return
+        else:
+            self.groups += 1
+        if len(self.stack) > self.nesting:
+            raise LimitError(
+                f"groups are nested deeper than {self.nesting} (Limits.nesting)", source=self.source, position=start
+            )
+        self.stack.append(_Group(start, before))
+
+    def close(self, start: int) -> None:
+        if len(self.stack) == 1:
+            raise self.wrong("there is no group to close", start, "Write \\) for the character.")
+        group = self.stack.pop()
+        group.close_option()
+        self.flags = group.flags
+        self.add(group.term())
+
+    def extension(self, start: int) -> bool:
+        """After `(?`: whether a group was opened."""
+        if self.take(":"):
+            return True
+        if self.take("#"):
+            end = self.source.find(")", self.position)
+            if end < 0 or self.dialect == "ecma":
+                raise self.wrong("this comment is not closed" if end < 0 else "ECMA-262 has no comments", start)
+            self.position = end + 1
+            return False
+        for mark, what in LOOKING.items():
+            if self.take(mark):
+                raise self.refused(what, start)
+        if self.take("P<") or self.take("<"):
+            self.name(start)
+            self.groups += 1
+            return True
+        return self.set_flags(start)
+
+    def name(self, start: int) -> None:
+        first = self.position
+        end = self.source.find(">", first)
+        name = self.source[first : max(end, first)]
+        if not name.replace("$", "_").isidentifier() or (self.dialect == "python" and not name.isidentifier()):
+            raise self.wrong("a group needs a name of letters, digits and _ between < and >", first)
+        if name in self.names and self.dialect == "python":
+            raise self.wrong(f"the group name {name} is taken", first)
+        self.names.add(name)
+        self.position = end + 1
+
+    def set_flags(self, start: int) -> bool:
+        """After `(?` where flags must follow: `(?i)` for all that comes, or `(?i-s:...)`, which opens a group."""
+        known = "aiLmsux" if self.dialect == "python" else "ims"
+        sets: list[set[str]] = [set(), set()]
+        side = 0
+        while self.position < len(self.source):
+            char = self.source[self.position]
+            if char in known:
+                if char == "L":
+                    raise self.wrong("flag L is for bytes", self.position)
+                sets[side].add(char)
+            elif char == "-" and side == 0:
+                side = 1
+            else:
+                break
+            self.position += 1
+        on, off = sets
+        closing = self.source[self.position : self.position + 1]
+        if closing not in (":", ")") or not on | off or on & off or (side and not off) or {"a", "u"} & off:
+            raise self.wrong(
+                "this kind of group is unknown", start, "Groups are (...), (?:...), (?<name>...), (?i:...)."
+            )
+        self.position += 1
+        if closing == ")":
+            if side or len(self.stack) > 1 or self.stack[0].options or self.stack[0].parts:
+                raise self.wrong("flags for all of the pattern must be at its start", start, "Use (?i:...) for a part.")
+            self.flags |= on - {"u"}
+            self.stack[0].flags = self.flags
+            return False
+        self.flags = (self.flags | on) - off - ({"a"} if "u" in on else set()) - {"u"}
+        return True
+
+    # ---- quantifiers --------------------------------------------------------------------------------------------
+
+    def quantifier(self, start: int, char: str) -> None:
+        bounds = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(char) if char != "{" else self.braces()
+        if bounds is None:
+            self.position = start + 1
+            self.add_set(one(ord("{")))
+            return
+        low, high = bounds
+        if high is not None and high < low:
+            raise self.wrong(f"repetition of at least {low} and at most {high} times", start)
+        parts = self.stack[-1].parts
+        term, kind = parts[-1] if parts else (EMPTY, "anchor")
+        if kind:
+            what = "there is nothing to repeat" if kind == "anchor" else "this is repeated already"
+            raise self.wrong(what, start, f"Write \\{char} for the character.")
+        # A lazy quantifier takes the same texts.
+        if (
+            not self.take("?")
+            and self.dialect == "python"
+            and self.take("+")
+            and not (low == high and isinstance(term, OneOf))
+        ):
+            raise self.refused("a possessive quantifier", start)
+        if high == 0 or term is EMPTY:
+            parts[-1] = (EMPTY, "repeat")
+        elif (low, high) != (1, 1):
+            parts[-1] = (Repetition(term, low, high), "repeat")
+        else:
+            parts[-1] = (term, "repeat")
+
+    def braces(self) -> tuple[int, int | None] | None:
+        """After `{`: the bounds, or None if this is no quantifier but a literal brace."""
+        low = self.digits()
+        comma = self.take(",")
+        high = self.digits() if comma else low
+        if not self.take("}") or not (low or (comma and self.dialect == "python")):
+            return None
+        return int(low or 0), int(high) if high else None
