@@ -1,0 +1,273 @@
+"""Vocabularies that are stored as bytes: tiktoken ranks, Tekken files, and SentencePiece models.
+
+tiktoken      one line a token: base64 of its bytes, a space, its rank, which is its id. What is special is not said.
+Tekken        the same as JSON, with the special tokens first: id = number of special tokens + rank.
+SentencePiece pieces as text with U+2581 for a space, `<0xNN>` for a byte, and a type for each.
+"""
+
+from __future__ import annotations
+
+import json
+from binascii import Error as Base64Error
+from binascii import a2b_base64
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from hashlib import blake2b
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ..errors import VocabularyError
+from ..tokens.probes import Conduct, self_test
+from ..tokens.vocabulary import Encode, Vocabulary
+
+__all__ = ["from_mistral", "from_sentencepiece", "from_tiktoken", "piece_bytes"]
+
+SPACE = "\u2581"
+LLAMA3_DIGEST = "4fef3d761c351079cd5dd3b92669e619"
+"""blake2b-128 of the 128,000 tokens of Llama 3, joined in order of ranks."""
+LLAMA3_PATTERN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+LLAMA3_NAMES = (
+    "begin_of_text", "end_of_text", "reserved_special_token_0", "reserved_special_token_1", "finetune_right_pad_id",
+    "reserved_special_token_2", "start_header_id", "end_header_id", "eom_id", "eot_id", "python_tag",
+    *(f"reserved_special_token_{i}" for i in range(3, 248)),
+)  # fmt: skip
+LLAMA3_ENDS = (128_001, 128_008, 128_009)
+"""`eos_token_id` of the generation config of Llama 3.1 Instruct: end of text, of message, of turn."""
+TEKKEN_NAMES = (
+    "<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]",
+    "[/TOOL_RESULTS]", "[TOOL_CALLS]", "[IMG]", "<pad>", "[IMG_BREAK]", "[IMG_END]", "[PREFIX]", "[MIDDLE]",
+    "[SUFFIX]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]",
+)  # fmt: skip
+"""The special tokens of Tekken files that do not list their own (mistral-common, up to version 7)."""
+TIKTOKEN_ENDS = ("<|endoftext|>", "<|return|>", "<|call|>", "<|im_end|>", "<|eot_id|>", "<|end_of_text|>")
+
+
+def from_tiktoken(
+    source: str | PathLike[str] | Mapping[bytes, int] | Any,
+    *,
+    special: Mapping[str, int] | None = None,
+    eos_ids: Iterable[int] | None = None,
+    pattern: str | None = None,
+    size: int | None = None,
+) -> Vocabulary:
+    """See `Vocabulary.from_tiktoken`."""
+    if isinstance(source, (str, PathLike)):
+        tokens, name = read_ranks(Path(source)), Path(source).name
+    elif isinstance(source, Mapping):
+        tokens, name = by_rank(source.items(), "the ranks"), "tiktoken ranks"
+    elif hasattr(source, "decode_single_token_bytes"):
+        return from_encoding(source, special=special, eos_ids=eos_ids, size=size)
+    else:
+        raise VocabularyError(f"{type(source).__name__} is neither a rank file, nor ranks, nor a tiktoken.Encoding")
+    begin: list[int] = []
+    if special is None and len(tokens) == 128_000 and is_llama3(tokens):
+        special = {f"<|{key}|>": 128_000 + i for i, key in enumerate(LLAMA3_NAMES)}
+        eos_ids = LLAMA3_ENDS if eos_ids is None else eos_ids
+        pattern = pattern or LLAMA3_PATTERN
+        begin = [128_000]
+    special = dict(special or {})
+    ranks = len(tokens)
+    tokens += [None] * (max(special.values(), default=-1) + 1 - ranks)
+    if eos_ids is None:
+        eos_ids = named_ends(special)
+    encode = None if pattern is None else lazy_bpe(tokens[:ranks], pattern, 0)
+    prompt = None if encode is None else preceded(encode, begin)
+    return Vocabulary.from_tokens(
+        tokens, eos_ids, special=special, size=size, encode=encode, encode_prompt=prompt, name=name
+    )
+
+
+def from_encoding(
+    encoding: Any, *, special: Mapping[str, int] | None, eos_ids: Iterable[int] | None, size: int | None
+) -> Vocabulary:
+    """Of a `tiktoken.Encoding`; ids that it does not assign are None."""
+    known = {name: encoding.encode_single_token(name) for name in encoding.special_tokens_set}
+    known.update(special or {})
+    tokens: list[bytes | None] = []
+    for index in range(encoding.n_vocab):
+        try:
+            tokens.append(encoding.decode_single_token_bytes(index))
+        except KeyError:
+            tokens.append(None)
+    ends = named_ends(known) if eos_ids is None else eos_ids
+    out = Vocabulary.from_tokens(
+        tokens, ends, special=known, size=size, encode=encoding.encode_ordinary, name=f"tiktoken {encoding.name}"
+    )
+    self_test(out, encoding.encode_ordinary, Conduct(), tokens)
+    return out
+
+
+def from_mistral(
+    source: str | PathLike[str] | Any, *, size: int | None = None, eos_ids: Iterable[int] | None = None
+) -> Vocabulary:
+    """See `Vocabulary.from_mistral`."""
+    if isinstance(source, (str, PathLike)):
+        path = existing(Path(source))
+        if path.suffix == ".json":
+            return from_tekken(path, size=size, eos_ids=eos_ids)
+        return from_sentencepiece(path, size=size, eos_ids=eos_ids)
+    inner = source
+    for name in ("instruct_tokenizer", "tokenizer"):  # MistralTokenizer > InstructTokenizer > Tokenizer
+        inner = getattr(inner, name, inner)
+    file = getattr(inner, "file_path", None)
+    if file is None:
+        raise VocabularyError(f"{type(source).__name__} is no tokenizer of mistral-common, or names no file")
+    return from_mistral(file, size=size, eos_ids=eos_ids)
+
+
+def from_tekken(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
+    """Of a Tekken file: `config`, `vocab` and, in newer ones, `special_tokens`."""
+    try:
+        document = json.loads(path.read_bytes())
+        config = document["config"]
+        count, width = int(config["default_num_special_tokens"]), int(config["default_vocab_size"])
+        entries = document["vocab"][: width - count]
+        texts = by_rank(((a2b_base64(entry["token_bytes"]), entry["rank"]) for entry in entries), str(path))
+        listed = document.get("special_tokens")
+        special = {e["token_str"]: e["rank"] for e in listed} if listed else {n: i for i, n in enumerate(TEKKEN_NAMES)}
+        pattern = config["pattern"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise VocabularyError(f"{path} is no Tekken file: {error!r}") from error
+    taken = set(special.values())
+    special.update({f"<SPECIAL_{i}>": i for i in range(count) if i not in taken})
+    ends = [special["</s>"]] if eos_ids is None and "</s>" in special else eos_ids or ()
+    encode = lazy_bpe(texts, pattern, count)
+    prompt = preceded(encode, [special["<s>"]] if "<s>" in special else [])
+    tokens = [None] * count + texts
+    out = Vocabulary.from_tokens(
+        tokens, ends, special=special, size=size, encode=encode, encode_prompt=prompt, name=path.name
+    )
+    self_test(out, encode, Conduct(), tokens)
+    return out
+
+
+def from_sentencepiece(source: Any, *, size: int | None = None, eos_ids: Iterable[int] | None = None) -> Vocabulary:
+    """Of a SentencePiece model: its file, or a `SentencePieceProcessor`."""
+    model, name = source, "a SentencePiece model"
+    if isinstance(source, Path):
+        model, name = load_sentencepiece(existing(source)), source.name
+    count = model.vocab_size()
+    pieces = model.id_to_piece(list(range(count)))
+    tokens: list[bytes | None] = [piece_bytes(piece) for piece in pieces]
+    special = {}
+    for index in range(count):
+        if model.is_control(index) or model.is_unknown(index) or model.is_unused(index):
+            tokens[index] = None
+            special[pieces[index]] = index
+    ends = [model.eos_id()] if eos_ids is None and model.eos_id() >= 0 else eos_ids or ()
+    begin = [model.bos_id()] if model.bos_id() >= 0 else []
+
+    def encode(text: str) -> list[int]:
+        return list(model.encode(text))
+
+    def normal(text: str) -> str:
+        return str(model.normalize(text)).replace(SPACE, " ")
+
+    out = Vocabulary.from_tokens(
+        tokens,
+        ends,
+        special=special,
+        size=size,
+        encode=encode,
+        encode_prompt=preceded(encode, begin),
+        leading_space="stripped" if normal("a") == " a" else "kept",
+        name=name,
+    )
+    self_test(out, encode, Conduct(normal, "before", frozenset({model.unk_id()})), tokens)
+    return out
+
+
+def piece_bytes(piece: str) -> bytes:
+    """The bytes of a SentencePiece piece in the middle of a text."""
+    if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
+        try:
+            return bytes((int(piece[3:5], 16),))
+        except ValueError:
+            pass
+    return piece.replace(SPACE, " ").encode("utf-8", "surrogatepass")
+
+
+def load_sentencepiece(path: Path) -> Any:
+    """The processor of the `sentencepiece` package."""
+    try:
+        from sentencepiece import SentencePieceProcessor
+    except ImportError as error:
+        raise VocabularyError(
+            f"{path} is a SentencePiece model, and the package that reads it is missing",
+            hint="pip install sentencepiece",
+        ) from error
+    try:
+        return SentencePieceProcessor(model_file=str(path))
+    except (RuntimeError, OSError) as error:
+        raise VocabularyError(f"{path} is no SentencePiece model: {error}") from error
+
+
+def read_ranks(path: Path) -> list[bytes | None]:
+    """The tokens of a rank file, by rank. 128,000 of them take 50 ms, so whole columns are converted at once."""
+    parts = existing(path).read_bytes().split()
+    try:
+        return by_rank(zip(map(a2b_base64, parts[::2]), map(int, parts[1::2])), str(path))
+    except (Base64Error, ValueError) as error:
+        raise VocabularyError(
+            f"{path} is no rank file: {error}", hint="Each line is the base64 of a token, a space, its rank."
+        ) from error
+
+
+def by_rank(items: Iterable[tuple[bytes, int]], what: str) -> list[bytes | None]:
+    """Tokens in order of rank; ranks left out are None."""
+    tokens = {rank: token for token, rank in items}
+    if not tokens:
+        raise VocabularyError(f"{what} holds no tokens")
+    if min(tokens) < 0 or max(tokens) > 1 << 24:
+        raise VocabularyError(f"{what} has a rank that can be no token id")
+    return list(map(tokens.get, range(max(tokens) + 1)))
+
+
+def is_llama3(tokens: list[bytes | None]) -> bool:
+    """Whether these are the ranks of Llama 3: their special tokens are then known."""
+    return blake2b(b"".join(t or b"" for t in tokens), digest_size=16).hexdigest() == LLAMA3_DIGEST
+
+
+def named_ends(special: Mapping[str, int]) -> list[int]:
+    """Special tokens that end a text, by their usual names."""
+    return [special[name] for name in TIKTOKEN_ENDS if name in special]
+
+
+def lazy_bpe(tokens: list[bytes | None], pattern: str, first: int) -> Encode:
+    """An encoder by ranks, made when it is first asked: making it takes longer than loading the vocabulary."""
+
+    @lru_cache(maxsize=1)
+    def made() -> Any:
+        try:
+            from tiktoken import Encoding
+        except ImportError as error:
+            raise VocabularyError(
+                "text cannot be encoded by ranks: tiktoken is missing", hint="pip install tiktoken"
+            ) from error
+        ranks = {token: rank for rank, token in enumerate(tokens) if token}
+        return Encoding("ranks", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+
+    def encode(text: str) -> list[int]:
+        return [rank + first for rank in made().encode_ordinary(text)]
+
+    return encode
+
+
+def preceded(encode: Encode, begin: list[int]) -> Encode:
+    """`encode` with these tokens in front."""
+
+    def prompt(text: str) -> list[int]:
+        return [*begin, *encode(text)]
+
+    return prompt
+
+
+def existing(path: Path) -> Path:
+    """The path, if there is a file."""
+    if not path.is_file():
+        raise VocabularyError(f"there is no file {path}")
+    return path
