@@ -1,0 +1,312 @@
+"""Number automata against exact arithmetic: every short text, random ones, and the ends of the bounds."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from constrain.automata.dfa import Dfa
+from constrain.errors import LimitError
+from constrain.frontends.json_schema.numbers import constant_dfa, count, find, number_dfa
+from constrain.style import Style
+
+PLAIN, PLAIN_UNCAPPED, ANY = Style(), Style(digits=None), Style.any()
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+PREFIX = re.compile(r"-?((0|[1-9][0-9]*)(\.[0-9]*)?|(0|[1-9][0-9]*)(\.[0-9]+)?[eE][+-]?[0-9]*)?")
+
+
+@cache
+def every_number(alphabet: str, length: int) -> tuple[tuple[str, Fraction], ...]:
+    """Every RFC 8259 number of at most `length` characters of the alphabet, with its value."""
+    found, layer = [], [""]
+    for _ in range(length):
+        layer = [text + char for text, char in product(layer, alphabet) if PREFIX.fullmatch(text + char)]
+        found += [(text, Fraction(text)) for text in layer if NUMBER.fullmatch(text)]
+    return tuple(found)
+
+
+def allowed(
+    value: Fraction,
+    low: Fraction | None = None,
+    high: Fraction | None = None,
+    low_open: bool = False,
+    high_open: bool = False,
+    multiple_of: Fraction | None = None,
+    not_multiples: tuple[Fraction, ...] = (),
+    integer: bool = False,
+) -> bool:
+    """What a schema says, by arithmetic alone."""
+    return (
+        (low is None or value > low or (value == low and not low_open))
+        and (high is None or value < high or (value == high and not high_open))
+        and (multiple_of is None or (value / multiple_of).denominator == 1)
+        and all((value / other).denominator != 1 for other in not_multiples)
+        and (not integer or value.denominator == 1)
+    )
+
+
+def check(dfa: Dfa, text: str, value: Fraction, style: Style, constraints: dict[str, Any]) -> None:
+    """The Dfa accepts the text exactly if style and constraints do; long mantissas with an exponent may be left out."""
+    fits = allowed(value, **constraints)
+    exponent, point = "e" in text.lower(), "." in text
+    if style.numbers == "plain":
+        scalable = not any(value for name, value in constraints.items() if not name.endswith("open"))
+        fits = fits and not (exponent and not scalable) and not (point and constraints.get("integer"))
+    if exponent and fits and sum(map(str.isdigit, re.split("[eE]", text)[0])) > 2:
+        return
+    assert dfa.accepts(text) == fits, (text, constraints, style)
+
+
+F = Fraction
+CASES: list[dict[str, Any]] = [
+    {},
+    {"integer": True},
+    {"low": F(0)},
+    {"low": F(0), "low_open": True},
+    {"high": F(0), "high_open": True},
+    {"high": F(0), "integer": True},
+    {"low": F(1), "high": F(1)},
+    {"low": F(-1, 2), "high": F("0.25")},
+    {"low": F("-20.5"), "high": F(15), "low_open": True},
+    {"low": F(-20), "high": F(-1), "integer": True},
+    {"low": F(0), "high": F(100), "integer": True},
+    {"low": F("9.5"), "high": F("10.5"), "low_open": True, "high_open": True},
+    {"low": F("0.0005"), "high": F("0.02")},
+    {"low": F(12345)},
+    {"high": F(-12345)},
+    {"low": F(3), "high": F(2)},
+    {"low": F(3), "high": F(3), "high_open": True},
+    {"multiple_of": F("0.01")},
+    {"multiple_of": F("0.1"), "low": F(0), "high": F(2)},
+    {"multiple_of": F(7)},
+    {"multiple_of": F(7), "integer": True, "low": F(0), "high": F(13)},
+    {"multiple_of": F("1e-8")},
+    {"multiple_of": F("0.123456789"), "low": F(-1), "high": F(1)},
+    {"multiple_of": F("1.5")},
+    {"multiple_of": F("1.5"), "integer": True},
+    {"multiple_of": F(20), "low": F(-100)},
+    {"not_multiples": (F(3),), "integer": True},
+    {"not_multiples": (F("0.5"), F(3))},
+    {"not_multiples": (F(4), F(25)), "multiple_of": F(5), "low": F(0), "high": F(1000)},
+    {"low": F(2) ** 63, "integer": True},
+    {"low": F("1e400")},
+    {"low": F("-1e-400"), "high": F("1e-400")},
+]
+
+
+@pytest.mark.parametrize("constraints", CASES, ids=str)
+@pytest.mark.parametrize("style", [PLAIN_UNCAPPED, PLAIN, ANY], ids=["uncapped", "plain", "any"])
+def test_every_short_text(style: Style, constraints: dict[str, Any]) -> None:
+    dfa = number_dfa(style=style, **constraints)
+    for text, value in every_number("-0123459.eE+", 4) + every_number("-0125.e", 5) + every_number("015.", 7):
+        check(dfa, text, value, style, constraints)
+    assert dfa.subtract(number_dfa(style=ANY)).is_empty, "not a number of RFC 8259"
+    assert dfa.is_empty == (find_of(constraints) is None)
+    assert (dfa.distances() >= 0).all(), "a dead end"
+
+
+def find_of(constraints: dict[str, Any]) -> Fraction | None:
+    rest = dict(constraints)
+    if rest.pop("integer", False) and rest.get("multiple_of") != F("1.5"):
+        rest.setdefault("multiple_of", F(1))
+    names = ("low", "high", "low_open", "high_open", "multiple_of", "not_multiples")
+    default = (None, None, False, False, None, ())
+    return find(*(rest.get(name, other) for name, other in zip(names, default)))  # type: ignore[arg-type]
+
+
+decimals = st.builds(lambda digits, scale: F(digits) / 10**scale, st.integers(-30_000, 30_000), st.integers(0, 4))
+factors = st.builds(lambda digits, scale: F(digits) / 10**scale, st.integers(1, 60), st.integers(0, 3))
+sets = st.fixed_dictionaries(
+    {},
+    optional={
+        "low": decimals,
+        "high": decimals,
+        "low_open": st.booleans(),
+        "high_open": st.booleans(),
+        "multiple_of": factors,
+        "not_multiples": st.lists(factors, max_size=2).map(tuple),
+        "integer": st.booleans(),
+    },
+)
+
+
+def near(value: Fraction) -> st.SearchStrategy[str]:
+    """Decimal texts of about this value, with zeros behind."""
+    shifts = st.builds(lambda digits, scale: F(digits) / 10**scale, st.integers(-20, 20), st.integers(0, 5))
+    return st.builds(lambda shift, zeros: spell(value + shift, zeros), shifts, st.integers(0, 3))
+
+
+def spell(value: Fraction, zeros: int = 0) -> str:
+    scale = next(s for s in range(500) if (value * 10**s).denominator == 1)
+    digits = str(abs(int(value * 10**scale))).rjust(scale + 1, "0")
+    tail = digits[len(digits) - scale :] + "0" * zeros
+    return ("-" if value < 0 else "") + digits[: len(digits) - scale] + ("." + tail if tail else "")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data(), sets, st.sampled_from([PLAIN, PLAIN_UNCAPPED, ANY]))
+def test_random_sets_near_their_bounds(data: st.DataObject, constraints: dict[str, Any], style: Style) -> None:
+    try:
+        dfa = number_dfa(style=style, max_states=1_500, **constraints)
+    except LimitError:
+        return
+    asked = {name: value for name, value in constraints.items() if value is not False and value != ()}
+    if not {"low", "high", "multiple_of", "not_multiples", "integer"} & set(asked):
+        asked = {}
+    for _ in range(4):
+        text = data.draw(
+            near(data.draw(st.sampled_from([constraints.get("low", F(0)), constraints.get("high", F(1))])))
+        )
+        check(dfa, text, F(text), style, asked)
+    if not dfa.is_empty:
+        assert allowed(F(dfa.shortest()), **constraints)
+
+
+@settings(max_examples=200, deadline=None)
+@given(sets)
+def test_find_and_count(constraints: dict[str, Any]) -> None:
+    rest = {**constraints, "low": constraints.get("low", F(-3)), "high": constraints.get("high", F(40))}
+    rest.pop("integer", None)
+    names = ("low", "high", "low_open", "high_open", "multiple_of", "not_multiples")
+    given_ = [rest.get(name, default) for name, default in zip(names, (None, None, False, False, None, ()))]
+    found = find(*given_)
+    assert found is None or allowed(found, **rest)
+    factor = rest.get("multiple_of")
+    if factor is not None:
+        first = int(rest["low"] / factor) - 1
+        brute = [k for k in range(first, first + 300) if allowed(k * factor, **rest)]
+        assert count(*given_, cap=50) == min(50, len(brute)) or len(brute) > 200
+        assert (found is None) == (count(*given_, cap=1) == 0) and (found is not None or not brute)
+    elif rest["low"] < rest["high"]:
+        assert count(*given_, cap=9) == 9 and found is not None
+    else:
+        assert count(*given_, cap=9) == (found is not None)
+
+
+def test_find_among_residues() -> None:
+    assert find(None, None, False, False, F(1), (F(2), F(3), F(5), F(7))) in (1, -1)
+    assert find(F(2), F(10), False, False, F(1), (F(2), F(3), F(5), F(7))) is None
+    assert find(F(2), None, False, False, F(1), (F(2), F(3), F(5), F(7))) == 11
+    assert find(F(0), F(0), False, False, None, (F(3),)) is None
+    assert find(F(0), F("1e-30"), True, True, None) is not None
+    assert find(None, None, False, False, F(6), (F(2),)) is None
+    assert find(None, F(-5), False, True, None) == -6
+    assert count(None, None, False, False, F(1), cap=7) == 7
+    assert count(F(0), F(10), False, False, F(1), (F(2),), cap=99) == 5
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_plain_takes_every_float_and_int_that_json_writes(value: float) -> None:
+    text = json.dumps(value)
+    assert number_dfa(style=PLAIN).accepts(text)
+    assert constant_dfa(F(text), PLAIN).accepts(text) or text == "-0.0"
+    assert constant_dfa(F(text), ANY).accepts(text) or len(text) > 6
+    if "e" not in text:
+        low, high = F(text) - F("0.5"), F(text)
+        assert number_dfa(style=PLAIN, low=low, high=high).accepts(text)
+        assert not number_dfa(style=PLAIN, low=low, high=high, high_open=True).accepts(text)
+    assert number_dfa(style=PLAIN, integer=True).accepts(str(int(value))) or abs(value) >= 1e40
+    assert number_dfa(style=ANY, integer=True).accepts(text) == value.is_integer()
+    assert number_dfa(style=ANY, low=F(0)).accepts(text) == (value >= 0)
+    assert number_dfa(style=PLAIN, high=F(0), high_open=True).accepts(text) == (value < 0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
+def test_any_takes_floats_with_exponents_between_bounds(value: float, bound: float) -> None:
+    text, bound_ = json.dumps(value), F(json.dumps(bound))
+    assert number_dfa(style=ANY, low=bound_).accepts(text) == (F(text) >= bound_)
+    assert number_dfa(style=ANY, high=bound_, high_open=True).accepts(text) == (F(text) < bound_)
+
+
+mantissas = st.from_regex(r"\A-?(0|[1-9][0-9]{0,5})(\.(0{0,4}[0-9]{1,6}|0{1,9}))?\Z")
+
+
+@settings(max_examples=40, deadline=None)
+@given(mantissas, st.from_regex(r"\A[eE][+-]?0{0,2}[0-9]{1,2}\Z"), decimals, decimals, st.integers(0, 4))
+def test_exponents_within_the_documented_limits(
+    mantissa: str, exponent: str, low: Fraction, high: Fraction, choice: int
+) -> None:
+    """`number_exponents` names what it leaves out: longer mantissas. All else is there, and nothing wrong is."""
+    constraints: dict[str, Any] = [
+        {"low": low},
+        {"low": low, "high": high, "low_open": True},
+        {"integer": True},
+        {"low": F(-100), "integer": True},
+        {"multiple_of": F("0.5"), "not_multiples": (F(4),)},
+    ][choice]
+    text, digits = mantissa + exponent, sum(map(str.isdigit, mantissa))
+    accepted, fits = number_dfa(style=ANY, **constraints).accepts(text), allowed(F(text), **constraints)
+    assert accepted <= fits, text
+    assert accepted == fits or (digits > 5 and choice > 2), text
+
+
+def test_spellings_of_an_integer() -> None:
+    plain, loose = number_dfa(style=PLAIN, integer=True), number_dfa(style=ANY, integer=True)
+    assert all(plain.accepts(text) for text in ("0", "-0", "-12", "9" * 40))
+    assert not any(plain.accepts(text) for text in ("1.0", "1e2", "01", "+1", "", "-", "9" * 41))
+    assert all(
+        loose.accepts(t) for t in ("1.0", "10e-1", "1E2", "1.50e1", "-0.0", "0e-7", "6000.0", "1e00002", "9" * 99)
+    )
+    assert not any(loose.accepts(text) for text in ("1.5", "1e-1", "1.05e1", "10e-2", "1.", "1e", ".0"))
+    small = number_dfa(style=ANY, integer=True, low=F(0), high=F(100))
+    assert all(small.accepts(text) for text in ("1e2", "10e1", "1.00e2", "1000e-1", "100.000", "-0", "-0e9"))
+    near = number_dfa(style=ANY, low=F("1e-25"))
+    assert near.accepts("0." + "0" * 20 + "1e-4") and not near.accepts("0." + "0" * 20 + "1e-5")
+    assert near.accepts("1" + "0" * 19 + "e-44") and not near.accepts("1" + "0" * 19 + "e-45")
+    assert not any(small.accepts(text) for text in ("1e3", "1001e-1", "-1e-1", "100.1", "-1"))
+
+
+def test_digits_are_capped_unless_bounds_need_more() -> None:
+    few = Style(digits=3)
+    assert number_dfa(style=few, integer=True).accepts("999") and not number_dfa(style=few, integer=True).accepts(
+        "1000"
+    )
+    assert number_dfa(style=few).accepts("1.123") and not number_dfa(style=few).accepts("1.1234")
+    assert number_dfa(style=few, low=F(10) ** 50).accepts("1" + "0" * 50)
+    assert number_dfa(style=few, integer=True, low=F(10) ** 50 - 1, low_open=True).accepts("1" + "0" * 50)
+    assert not number_dfa(style=few, low=F(0), high=F("1e-50"), low_open=True, high_open=True).is_empty
+    assert not number_dfa(style=few, multiple_of=F("1e-20"), low=F(0), high=F("1e-19"), low_open=True).is_empty
+
+
+def test_dead_ends_are_cut() -> None:
+    cents = number_dfa(style=PLAIN, multiple_of=F("0.01"))
+    assert cents.accepts("0.05") and cents.accepts("0.0500") and not cents.accepts("0.005")
+    sevens = number_dfa(style=PLAIN, multiple_of=F(7), low=F(0), high=F(13), integer=True)
+    assert sorted(sevens.enumerate(9)) == ["-0", "0", "7"]
+    assert number_dfa(style=PLAIN, low=F("0.2"), high=F("0.1")).is_empty
+
+
+def test_constants() -> None:
+    assert sorted(constant_dfa(1, PLAIN).enumerate(9)) == ["1", "1.0"]
+    assert sorted(constant_dfa(F("1e-6"), PLAIN).enumerate(9)) == ["0.000001", "1e-06"]
+    assert sorted(constant_dfa(F("1e400"), PLAIN).enumerate(9)) == ["1" + "0" * 400]
+    assert constant_dfa(F("0.1") + F("1e-30"), PLAIN).enumerate(9) == ["0.100000000000000000000000000001"]
+    loose = constant_dfa(F("12.5"), ANY)
+    assert all(loose.accepts(text) for text in ("12.5", "12.500", "1.25e1", "125e-1", "0.125E+2", "1250e-02"))
+    assert not any(loose.accepts(text) for text in ("12.51", "125", "125e1", "-12.5"))
+
+
+def test_limits_are_named() -> None:
+    with pytest.raises(LimitError, match="20000 states"):
+        number_dfa(style=PLAIN, multiple_of=F(1000003))
+    with pytest.raises(LimitError, match="4000 digits"):
+        number_dfa(style=PLAIN, low=F(10) ** 5000)
+    with pytest.raises(ValueError, match="decimal"):
+        number_dfa(style=PLAIN, low=F(1, 3))
+    assert number_dfa(style=PLAIN, multiple_of=F(2, 3)) == number_dfa(style=PLAIN, multiple_of=F(2))
+
+
+def test_equal_sets_have_equal_automata() -> None:
+    assert number_dfa(style=PLAIN, integer=True, multiple_of=F("0.5")) == number_dfa(style=PLAIN, integer=True)
+    exclusive = number_dfa(style=PLAIN, integer=True, low=F(-1), low_open=True, high=F(10), high_open=True)
+    # -0 begins like -0.5, so both spell zero with a sign.
+    assert exclusive == number_dfa(style=PLAIN, integer=True, low=F(0), high=F(9))
