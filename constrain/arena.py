@@ -18,6 +18,7 @@ from .tokens.mask_table import MaskTable, TableFull, address_of
 
 if TYPE_CHECKING:
     from .automata.program import Program
+    from .completion import Completion
     from .tokens.vocabulary import Vocabulary
 
 __all__ = ["Arena", "Forgotten"]
@@ -27,7 +28,7 @@ FIRST: dict[int, int] = {
     at.NODES: 1024 * 4, at.EDGES: 2048 * 3, at.NODE_HASH: 4096, at.POINTS: 4096 * 5, at.POINT_HASH: 16384,
     at.OBJECTS: 8192, at.OBJECT_HASH: 4096, at.NAMES: 4096 * 3, at.NAME_HASH: 16384,
     at.ITEMS: 2048 * 5, at.SEEN: 8192 * 2, at.LOCALS: 256 * 4, at.LEDGES: 1024 * 5, at.MISSING: 4096,
-    at.BUFFER: 8192, at.STACK: 16384,
+    at.BUFFER: 8192, at.STACK: 16384, at.PATH: 1024,
 }  # fmt: skip
 """First length of each slot, int32s: what all but a few constraints never outgrow."""
 
@@ -51,6 +52,7 @@ class Arena:
         self.vocabulary = vocabulary
         self.most_bytes = most_bytes
         self.epoch = -1
+        self._completion: Completion | None = None
         self.arrays: dict[int, NDArray[np.int32]] = {}
         self.context = np.zeros(2 * at.SLOTS, np.int64)
         self.address = address_of(self.context)  # type: ignore[arg-type]
@@ -137,9 +139,18 @@ class Arena:
                 new[: old.size] = old
             self._put(part, new)
         if slot in HASHES:
-            from .kernels.sets import rehash
+            from .kernels.growth import rehash
 
             rehash(self.address)
+
+    def completion(self) -> Completion:
+        """What finishes texts from this arena's sets, with its memos."""
+        from .completion import Completion
+
+        if self._completion is None or self._completion.epoch != self.epoch:
+            self._completion = Completion(self, self.program.costs())
+            self._see_program()
+        return self._completion
 
     def bytes_used(self) -> int:
         """Bytes reserved, the table's not counted."""

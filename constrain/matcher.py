@@ -143,6 +143,17 @@ class Matcher:
         other.advance_bytes(text)
         return tokens if other.is_finished else tokens[:-1]
 
+    def shortest_completion(self, limit: int | None = None) -> bytes | None:
+        """About the fewest bytes that finish the text from here; None if that takes more than `limit` bytes."""
+        if self._ended:
+            return b""
+        while True:
+            try:
+                arena = self._here()
+                return arena.completion().complete(self._set, limit)
+            except Forgotten:
+                continue
+
     @property
     def is_complete(self) -> bool:
         """Whether the text may end here: an end token is then allowed."""

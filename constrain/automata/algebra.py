@@ -6,17 +6,21 @@ All make only the states they reach, and stop with LimitError beyond `max_states
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import or_
 
 from ..errors import LimitError
 from .table import EMPTY, LAST, SURROGATES, Table
 
 __all__ = ["any_text", "chain", "complement", "counted", "exceeded", "from_ranges", "merge_ranges", "product", "repeat"]
 
+WORK = 64
+"""States that may be united for each state of the limit: what bounds constructions with few but large subsets."""
+
 
 def exceeded(what: str, max_states: int) -> LimitError:
     """The error of a construction that ran out of states."""
     return LimitError(
-        f"{what} needs more than {max_states} states (max_states)",
+        f"{what} needs more than {max_states} states (max_states), or as much work",
         hint="Simplify the pattern, or raise Limits.dfa_states.",
     )
 
@@ -178,29 +182,30 @@ def _subsets(
     max_states: int,
 ) -> Table:
     """Subset construction over sets of states as bits: closure[state] is what entering it adds to the set."""
-    count = max(classes) + 1
+    moves = [[closure[target] if target >= 0 else 0 for target in row] for row in edges]
+    nowhere = [0] * (max(classes) + 1)
     numbers = {start: 0}
     order = [start]
     rows: list[list[int]] = []
+    work = WORK * max_states
     for states in order:
-        targets = [0] * count
+        targets = nowhere
         rest = states
         while rest:
             bit = rest & -rest
             rest ^= bit
-            for index, target in enumerate(edges[bit.bit_length() - 1]):
-                if target >= 0:
-                    targets[index] |= closure[target]
+            targets = list(map(or_, targets, moves[bit.bit_length() - 1]))
+            work -= 1
         row = []
         for subset in targets:
             number = numbers.get(subset, -1) if subset else -1
             if subset and number < 0:
                 number = numbers[subset] = len(order)
-                if number >= max_states:
-                    raise exceeded("A concatenation or repetition of automata", max_states)
                 order.append(subset)
             row.append(number)
         rows.append(row)
+        if len(order) > max_states or work < 0:
+            raise exceeded("A concatenation or repetition of automata", max_states)
     return Table(bounds, classes, rows, [bool(states & final) for states in order])
 
 

@@ -52,8 +52,13 @@ class Dfa:
 
     @classmethod
     def from_table(cls, table: Table) -> Dfa:
-        """The Dfa of a Table, whose states must all be reachable and dead on surrogates; any numbering, not minimal."""
+        """The Dfa of a Table in any numbering, not minimal. ValueError if it accepts surrogates."""
         table = canonical(table)
+        first = bisect_right(table.bounds, SURROGATES[0]) - 1
+        end = [*table.bounds[first + 1 : first + 2], LAST][0]
+        dead = table.classes[first]
+        if end < SURROGATES[1] or any(row[dead] >= 0 for row in table.rows):
+            raise ValueError("a Table must be dead on surrogates: they are no characters")
         count = max(table.classes) + 1
         dfa = cls._sealed(
             np.array(table.bounds, dtype="<i4"),

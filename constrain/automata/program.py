@@ -24,6 +24,7 @@ from ..grammar.nodes import (
 from ..kernels import layout as at
 
 if TYPE_CHECKING:
+    from .costs import Costs
     from .dfa import Dfa
 
 __all__ = ["Leaf", "Program"]
@@ -52,6 +53,7 @@ class Program:
         self._cells: dict[object, int] = {}
         self._targets: dict[int, Node] = {}
         self._nullable: dict[Hashable, bool] = {}
+        self._costs: Costs | None = None
         self.entry = self.cell(grammar.start)
 
     def cell(self, node: Node) -> int:
@@ -62,6 +64,10 @@ class Program:
             found = self._cells[key] = self.append([0, len(self._cells)])
             self._targets[found] = node
         return found
+
+    def cells(self) -> list[int]:
+        """All rule cells that were named so far."""
+        return list(self._targets)
 
     def link(self, cell: int) -> None:
         """Writes the code of a rule cell's rule, once."""
@@ -84,6 +90,15 @@ class Program:
                 for cell in pending[: most - done]:
                     self.link(cell)
                     done += 1
+
+    def costs(self) -> Costs:
+        """Least lengths of all rules, worked out when first asked for."""
+        from .costs import Costs
+
+        with self.lock:
+            if self._costs is None:
+                self._costs = Costs(self)
+            return self._costs
 
     def append(self, values: list[int] | NDArray[np.int32]) -> int:
         """Puts words at the end of the code: where they begin."""
@@ -352,8 +367,9 @@ class _Writer:
         self.node(lay.comma)
         self.words[self.jump(at.JUMP)] = keys
         self.here(first + 1)
+        words += (at.CLOSE, block)
         self.node(lay.close)
-        words += (at.CLOSE, block, 125)
+        words.append(125)
         base = self.program.used
         for k in range(len(node.properties)):
             self.program.code[targets + k] = base + offsets[k]

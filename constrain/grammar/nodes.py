@@ -3,6 +3,10 @@
 A node stands for a language of byte strings. Nodes are immutable and hashable; a `Rule` names another
 node, and only through it can a grammar be recursive. The rules of a Grammar are a mapping, which may make
 a node when it is first asked for: nothing is built before it is reached.
+
+Masks are exact if two things hold, which front ends see to: every node has a text (no option that leads nowhere, no
+object that cannot be closed), and where a leaf counts its characters (`low`, `high`) its Dfa is `extensible`: what
+ends in d more characters can also end in d + 1. Otherwise multiply the length in (`Dfa.with_length`).
 """
 
 from __future__ import annotations

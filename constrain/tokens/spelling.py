@@ -41,7 +41,7 @@ class Spellable:
         """Takes the tokens out of a mask after which no tokens reach the end."""
         for token in _members(mask):
             if token not in self.vocabulary.eos_ids and not matcher.allows(token):
-                mask[token >> 5] &= np.int32(~(1 << (token & 31)) & 0xFFFFFFFF if token & 31 != 31 else 0x7FFFFFFF)
+                mask.view(np.uint32)[token >> 5] &= ~np.uint32(1 << (token & 31))
         return mask
 
     def alive(self, arena: Arena, start: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 from ...automata.dfa import MAX_STATES, Dfa, Table
@@ -14,12 +16,12 @@ from .program import compile_program
 from .properties import Dialect
 from .syntax import Alternation, Anchor, Concatenation, OneOf, Repetition, Term
 
-__all__ = ["Match", "build", "to_counted", "to_dfa", "unanchored"]
+__all__ = ["Match", "build", "located", "to_counted", "to_dfa", "unanchored"]
 
 Match = Literal["full", "search"]
 
 WORK = 64
-"""Items that may be united for each state of the limit: what keeps a pattern with few states and large sets bounded."""
+"""Items that may be united for each state of the limit: what bounds patterns with few states but large sets."""
 
 
 def to_dfa(
@@ -35,7 +37,19 @@ def to_dfa(
     RegexError, UnsupportedError, LimitError say where in the pattern.
     """
     term = parse(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting)
-    return build(term, dialect=dialect, match=match, max_states=max_states)
+    with located(pattern):
+        return build(term, dialect=dialect, match=match, max_states=max_states)
+
+
+@contextmanager
+def located(pattern: str) -> Iterator[None]:
+    """Budgets spent inside are reported with the pattern."""
+    try:
+        yield
+    except LimitError as error:
+        if error.source is not None:
+            raise
+        raise LimitError(error.cause, source=pattern, position=0, hint=error.hint) from None
 
 
 def build(term: Term, *, dialect: Dialect, match: Match, max_states: int) -> Dfa:
@@ -80,7 +94,7 @@ def _determinise(items: Items, max_states: int) -> Table:
                 reached[reading] = number
             row.append(number)
         rows.append(row)
-        if len(order) > max_states or work < 0:
+        if len(order) > max_states or items.work > work:
             raise LimitError(
                 f"the automaton of the pattern needs more than {max_states} states (max_states), or as much work",
                 hint="Simplify the pattern, or raise Limits.dfa_states.",
@@ -105,7 +119,8 @@ def to_counted(
     if isinstance(bare, Repetition) and isinstance(bare.term, OneOf):
         charset = bare.term.charset
         return Dfa.from_ranges(spans(charset)).star(), bare.low, bare.high
-    return build(term, dialect=dialect, match=match, max_states=max_states), 0, None
+    with located(pattern):
+        return build(term, dialect=dialect, match=match, max_states=max_states), 0, None
 
 
 def unanchored(term: Term, *, match: Match) -> Term | None:

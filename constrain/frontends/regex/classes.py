@@ -151,7 +151,7 @@ class Escapes:
             raise self.wrong(
                 f"the character property {name!r} is not known here",
                 position - 1,
-                "Known are the general categories (\\p{Lu}), the common scripts, Any, ASCII and Assigned.",
+                "Known are general categories (\\p{Lu}), the scripts most in use (\\p{Script=Greek}) and Alphabetic.",
             )
         return (complement(charset) if self.source[position] == "P" else charset), end + 1
 

@@ -12,7 +12,7 @@ from ...automata.dfa import MAX_STATES, Dfa
 from ...errors import LimitError, UnsatisfiableError
 from ...grammar.nodes import EMPTY, Chars, Choice, Grammar, Node, Repeat, Sequence
 from ...style import Limits
-from .build import Match, build, unanchored
+from .build import Match, build, located, unanchored
 from .charset import spans
 from .parse import parse
 from .properties import Dialect
@@ -42,12 +42,13 @@ def to_node(
     """A node for the texts that match. Errors as of `to_dfa`, and UnsatisfiableError if there are none."""
     term = parse(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting)
     bare = unanchored(term, match=match)
-    if bare is not None:
-        cutter = _Cutter(bare, dialect, encoding)
-        node = cutter.node(bare, cutter.sizes[id(bare)], 0)
-    else:  # Anchors in the midst tie the parts together.
-        dfa = build(term, dialect=dialect, match=match, max_states=max_states)
-        node = None if dfa.is_empty else Chars(dfa, encoding)
+    with located(pattern):
+        if bare is not None:
+            cutter = _Cutter(bare, dialect, encoding)
+            node = cutter.node(bare, cutter.sizes[id(bare)], 0)
+        else:  # Anchors in the midst tie the parts together.
+            dfa = build(term, dialect=dialect, match=match, max_states=max_states)
+            node = None if dfa.is_empty else Chars(dfa, encoding)
     if node is None:
         raise UnsatisfiableError("no text matches the pattern", source=pattern, position=0)
     return node

@@ -15,7 +15,7 @@ from ...errors import LimitError, RegexError, UnsupportedError
 from .charset import ALL, CharSet, complement, one, union
 from .classes import Escapes
 from .properties import Dialect, Folding, close_over_case
-from .syntax import EMPTY, Alternation, Anchor, Concatenation, OneOf, Repetition, Term
+from .syntax import EMPTY, Alternation, Anchor, AnchorKind, Concatenation, OneOf, Term, repeated
 
 __all__ = ["parse"]
 
@@ -23,6 +23,7 @@ LOOKING = {
     "=": "look-ahead", "!": "negative look-ahead", "<=": "look-behind", "<!": "negative look-behind",
     ">": "an atomic group", "(": "a conditional group", "P=": "a backreference",
 }  # fmt: skip
+SPECIAL = frozenset("|()*+?{^$.[\\")
 ECMA_TERMINATORS = union(map(one, (0x0A, 0x0D, 0x2028, 0x2029)))
 
 
@@ -122,7 +123,9 @@ class _Parser:
         while self.position < size:
             start, char = self.position, source[self.position]
             self.position += 1
-            if "x" in self.flags and (char in " \t\n\r\v\f" or char == "#"):
+            if char not in SPECIAL and not self.flags:
+                self.stack[-1].parts.append((OneOf(one(ord(char))), ""))
+            elif "x" in self.flags and (char in " \t\n\r\v\f" or char == "#"):
                 if char == "#":
                     end = source.find("\n", start)
                     self.position = end + 1 if end >= 0 else size
@@ -137,7 +140,7 @@ class _Parser:
             elif char == "^":
                 self.add(Anchor("line_begin" if "m" in self.flags else "begin"), "anchor")
             elif char == "$":
-                plain = "end" if self.dialect == "ecma" else "last_line_end"
+                plain: AnchorKind = "end" if self.dialect == "ecma" else "last_line_end"
                 self.add(Anchor("line_end" if "m" in self.flags else plain), "anchor")
             elif char == ".":
                 self.add_set(self.dot())
@@ -298,12 +301,7 @@ class _Parser:
             and not (low == high and isinstance(term, OneOf))
         ):
             raise self.refused("a possessive quantifier", start)
-        if high == 0 or term is EMPTY:
-            parts[-1] = (EMPTY, "repeat")
-        elif (low, high) != (1, 1):
-            parts[-1] = (Repetition(term, low, high), "repeat")
-        else:
-            parts[-1] = (term, "repeat")
+        parts[-1] = (repeated(term, low, high), "repeat")
 
     def braces(self) -> tuple[int, int | None] | None:
         """After `{`: the bounds, or None if this is no quantifier but a literal brace."""

@@ -39,6 +39,7 @@ class Items:
     bounds, classes: ranges of code points that all items treat alike, and their classes (see Dfa).
     readers: for each class, the items that may read it.
     start: the items that may read first. everything: the items that, together, take any text from here on, or 0.
+    work: steps taken so far to find all that.
     """
 
     def __init__(self, program: Program, newline: CharSet) -> None:
@@ -52,6 +53,7 @@ class Items:
         self.numbers = {place: number for number, place in enumerate(self.places)}
         self.any_kind = OTHER | LINE if self.kinds == 2 else OTHER
         self._after: dict[int, int] = {}
+        self.work = 0
         self.bounds, self.classes, members = partition(program.sets + ([newline] if self.kinds == 2 else []))
         self.readers = self._readers(members, len(program.sets))
         self.start = self._reach(0, BEGIN, FREE)
@@ -81,8 +83,12 @@ class Items:
         if found is None:
             number, rest = divmod(item - 1, self.width)
             mode, kind = divmod(rest, self.kinds)
-            mode = DONE if mode == TAIL else FREE
-            found = self._after[item] = self._reach(self.places[number] + 1, LINE if kind else OTHER, mode)
+            place = self.places[number] + 1
+            if mode == FREE and isinstance(self.code[place], int):
+                found = self.any_kind << 1 + (number + 1) * self.width  # Most are followed by the next one, plainly.
+            else:
+                found = self._reach(place, LINE if kind else OTHER, DONE if mode == TAIL else FREE)
+            self._after[item] = found
         return found
 
     def _reach(self, place: int, last: int, mode: int) -> int:
@@ -109,6 +115,7 @@ class Items:
                 mode, ahead = self._pass(step, last, mode, ahead, work, place)
                 if ahead:
                     work.append((place + 1, mode, ahead))
+        self.work += len(seen)
         return result
 
     def _pass(

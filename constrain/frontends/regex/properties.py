@@ -13,6 +13,7 @@ from functools import cache
 from typing import Literal
 
 from .charset import ALL, CharSet, complement, contains, one, span, spans, union
+from .scripts import PROPERTIES, SCRIPT_NAMES, SCRIPTS
 
 __all__ = ["ASCII_WORD", "Dialect", "Folding", "class_escape", "close_over_case", "property_set"]
 
@@ -28,6 +29,15 @@ ECMA_SPACE = union(
     (ASCII_SPACE, *map(one, (0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF)), span(0x2000, 0x200A))
 )
 """WhiteSpace and LineTerminator, ECMA-262 sections 12.2 and 12.3: Zs, tab, VT, FF, BOM, LF, CR, LS, PS."""
+
+HEX_DIGIT = union((ASCII_DIGIT, span(0x41, 0x46), span(0x61, 0x66)))
+WHITE_SPACE = union(
+    (ASCII_SPACE, *map(one, (0x85, 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)), span(0x2000, 0x200A))
+)
+BINARY = {
+    "Any": ALL, "ASCII": span(0, 0x7F), "ASCII_Hex_Digit": HEX_DIGIT, "AHex": HEX_DIGIT,
+    "White_Space": WHITE_SPACE, "space": WHITE_SPACE,
+}  # fmt: skip
 
 CATEGORIES = {
     "L": "Letter", "Lu": "Uppercase_Letter", "Ll": "Lowercase_Letter", "Lt": "Titlecase_Letter",
@@ -72,19 +82,39 @@ def _python_set(letter: str) -> CharSet:
 
 @cache
 def property_set(name: str) -> CharSet | None:
-    """The set of \\p{name}: a general category, with or without `gc=`, Any, Assigned or ASCII; None if unknown."""
+    """The set of \\p{name}, None if it is unknown.
+
+    Known are the general categories (also `gc=`), common scripts (also `sc=`) and the names below.
+    """
     key, equals, value = name.partition("=")
     if equals:
-        return _category(value) if key in ("gc", "General_Category") else None
-    if name == "Any":
-        return ALL
-    if name == "ASCII":
-        return span(0, 0x7F)
-    if name == "ASCII_Hex_Digit" or name == "AHex":
-        return union((span(0x30, 0x39), span(0x41, 0x46), span(0x61, 0x66)))
+        known = {"gc": _category, "General_Category": _category, "sc": _script, "Script": _script}
+        return known[key](value) if key in known else None
+    if name in BINARY:
+        return BINARY[name]
+    if name in ("Lowercase", "Lower", "Uppercase", "Upper"):  # As in DerivedCoreProperties.txt.
+        test = str.islower if name.startswith("L") else str.isupper
+        return union(one(point) for plane in PLANES.values() for point in plane if test(chr(point)))
+    if name in ("Alphabetic", "Alpha"):
+        parts = [property_set(part) or () for part in ("L", "Nl", "Lowercase", "Uppercase")]
+        return union((*parts, _ranges(PROPERTIES["Other_Alphabetic"])))
+    if name == "Emoji":
+        return _ranges(PROPERTIES["Emoji"])
     if name == "Assigned":
         return complement(_category("Cn") or ())
-    return _category(name)
+    return _category(name) or _script(name)
+
+
+def _script(name: str) -> CharSet | None:
+    """The characters of a script, by its long or short name."""
+    text = SCRIPTS.get(SCRIPT_NAMES.get(name, name))
+    return None if text is None else _ranges(text)
+
+
+def _ranges(text: str) -> CharSet:
+    """Ranges as `scripts` writes them."""
+    pairs = [item.partition("-") for item in text.split()]
+    return union(span(int(first, 16), int(last or first, 16)) for first, _, last in pairs)
 
 
 def _category(name: str) -> CharSet | None:
@@ -150,12 +180,11 @@ def _case_partners(folding: Literal["python", "ecma"]) -> dict[int, tuple[int, .
     """For each character that is equal to others under the flag i: all of them, itself too."""
     groups: defaultdict[str, list[int]] = defaultdict(list)
     fold = _fold_as_re if folding == "python" else _fold_simply
-    for plane in PLANES.values():
-        for start in range(plane.start, plane.stop, 256):
-            block = "".join(map(chr, range(start, start + 256)))
-            if not block.lower() == block.upper() == block.casefold() == block:
-                for char in block:
-                    groups[fold(char)].append(ord(char))
+    for start in range(0, 0x20000, 256):  # Beyond plane 1 nothing has a case.
+        block = "".join(map(chr, range(start, start + 256)))
+        if not block.lower() == block.upper() == block.casefold() == block:
+            for char in block:
+                groups[fold(char)].append(ord(char))
     if folding == "python":
         # `re` compares lower case, and takes lower-case characters with one upper case as equal.
         merged: defaultdict[str, list[int]] = defaultdict(list)

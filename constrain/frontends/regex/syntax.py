@@ -7,7 +7,7 @@ from typing import Literal, Union
 
 from .charset import CharSet
 
-__all__ = ["Alternation", "Anchor", "AnchorKind", "Concatenation", "EMPTY", "OneOf", "Repetition", "Term"]
+__all__ = ["Alternation", "Anchor", "AnchorKind", "Concatenation", "EMPTY", "OneOf", "Repetition", "Term", "repeated"]
 
 AnchorKind = Literal["begin", "line_begin", "end", "line_end", "last_line_end"]
 """Assertions about the place between two characters.
@@ -52,6 +52,18 @@ class Repetition:
     term: Term
     low: int
     high: int | None
+
+
+def repeated(term: Term, low: int, high: int | None) -> Term:
+    """A term low to high times. An option or repetition inside is made part of the count where that is the same."""
+    if high == 0 or term is EMPTY:
+        return EMPTY
+    if isinstance(term, Repetition):
+        if (term.low, term.high) == (0, 1):
+            return Repetition(term.term, 0, high)
+        if term.high is None and term.low < 2:
+            return Repetition(term.term, low * term.low, None)
+    return term if low == high == 1 else Repetition(term, low, high)
 
 
 Term = Union[OneOf, Anchor, Concatenation, Alternation, Repetition]

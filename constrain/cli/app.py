@@ -1,0 +1,82 @@
+"""The command line: one file a command, one place where errors become a message and an exit code.
+
+    constrain generate | check | validate | sample | explain | demo | warmup | doctor
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from ..errors import ConstrainError
+from . import check, demo, doctor, explain, generate, sample, show, validate, warmup
+from .options import About
+
+__all__ = ["app", "main", "run"]
+
+EPILOG = (
+    "Exit codes: 0 fine · 1 the answer is no (an invalid instance, nothing satisfies the schema, a refused token) · "
+    "2 wrong usage or input · 3 not supported by this version, or a limit was hit."
+)
+
+app = typer.Typer(
+    name="constrain",
+    help="Language model output in exactly the form you asked for.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for command in (generate, check, validate, sample, explain, demo, warmup, doctor):
+    app.command(epilog=EPILOG)(getattr(command, command.__name__.rpartition(".")[2]))
+
+
+def version(wanted: bool) -> None:
+    """Prints the version."""
+    if wanted:
+        from .. import __version__
+
+        print(f"constrain {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    wanted: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """What comes before the command."""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command line: its exit code. No exception that a user can cause gets out of here."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        app(args=arguments, prog_name="constrain")
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    except BrokenPipeError:  # `constrain sample ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ConstrainError, OSError) as error:
+        where = getattr(error, About.attribute, "")
+        if "--json" in arguments:
+            show.as_json({"error": show.error_json(error, where)})
+        return show.fail(error, where)
+    except KeyboardInterrupt:
+        return 130
+    except (RecursionError, MemoryError):
+        show.note(("error: ", "bold red"), "this is nested too deeply, or too large, to be handled")
+        return show.TOO_MUCH
+    return 0
+
+
+def main() -> None:
+    """The script `constrain`."""
+    sys.exit(run())

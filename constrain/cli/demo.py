@@ -1,0 +1,108 @@
+"""`constrain demo`: the main job, shown: a schema, a model's answer token by token, and what it cost."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.syntax import Syntax
+
+from . import show
+from .generate import document, loaded, streaming, tell
+from .kernels import ready
+from .opinion import Opinion, second_opinion
+from .options import JsonFlag, Source, read_schema
+
+__all__ = ["demo"]
+
+PROMPT = "Describe a person."
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 1},
+        "age": {"type": "integer", "minimum": 0, "maximum": 120},
+        "email": {"type": "string", "format": "email"},
+        "hobbies": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3},
+    },
+    "required": ["name", "age", "email"],
+    "additionalProperties": False,
+}
+"""What is shown where the folder `schemas/` of the repository is not at hand."""
+
+
+def demo(
+    schema: Annotated[str | None, typer.Option(help="Another schema: a file, or the JSON text.")] = None,
+    prompt: Annotated[str | None, typer.Option(help="Another prompt.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 1,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of the text.")] = 512,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show the main job: a schema, a constrained answer by the embedded model token by token, and its verdict."""
+    from ..generate import generate as write
+
+    source = person() if schema is None else read_schema(schema)
+    asked = prompt or (PROMPT if schema is None else "Fill in the form.")
+    live = sys.stdout.isatty() and not as_json
+    if not as_json:
+        heading(f"the schema ({source.name})")
+        show_json(source.text)
+    ready()
+    model = loaded("demo")
+    if not as_json:
+        heading(f'the answer of the embedded model to "{asked}", token by token')
+    made = write(
+        model, asked, schema=source.text, n=1, seed=seed, max_tokens=max_tokens, stream=streaming() if live else None
+    )[0]
+    opinion = second_opinion(source.text, made.text.encode())
+    if as_json:
+        show.as_json({"schema": json.loads(source.text), "prompt": asked, **document(made), "jsonschema": opinion.verdict})
+    else:
+        if not live:
+            print(made.text, end="")
+        print()
+        heading("the value")
+        show_value(made.value)
+        heading("the verdict")
+        verdict(opinion)
+        tell(made)
+    raise typer.Exit(show.NO if opinion.verdict == "invalid" else show.FINE)
+
+
+def person() -> Source:
+    """The schema of a person: the repository's, or our own copy."""
+    file = Path(__file__).parent.parent.parent / "schemas" / "person.json"
+    if file.is_file():
+        return Source("schemas/person.json", file.read_text("utf-8"))
+    return Source("person.json", json.dumps(PERSON, indent=2))
+
+
+def heading(text: str) -> None:
+    """A line that says what follows."""
+    show.say()
+    show.say((text, "bold cyan"))
+
+
+def show_json(text: str) -> None:
+    """JSON as it is written, coloured on a terminal."""
+    if sys.stdout.isatty():
+        show.answers().print(Syntax(text.rstrip(), "json", theme="ansi_dark", background_color="default", word_wrap=True))
+    else:
+        print(text.rstrip())
+
+
+def show_value(value: Any) -> None:
+    """The parsed value: one member a line, as Python sees it."""
+    if isinstance(value, dict):
+        show.facts([(str(key), repr(item)) for key, item in value.items()])
+    else:
+        show.say(repr(value))
+
+
+def verdict(opinion: Opinion) -> None:
+    """What the independent validator says."""
+    style = {"valid": "green", "invalid": "red", "none": "yellow"}[opinion.verdict]
+    words = {"valid": "valid", "invalid": f"invalid: {opinion.message}", "none": opinion.message}[opinion.verdict]
+    show.say("the jsonschema package says: ", (words, style))

@@ -1,0 +1,192 @@
+"""`constrain explain`: where a keyword is enforced; what may come at a place, and why a token may not."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import ConstrainError
+from ..explain import Refusal, Whereabouts, expected, joined, refusal_of, whereabouts
+from . import show
+from .kernels import ready
+from .options import Any_, JsonFlag, KeyOrder, Spacing, about, read_schema, style_of, vocabulary_of
+
+if TYPE_CHECKING:
+    from ..compile import Constraint
+    from ..matcher import Matcher
+
+__all__ = ["explain"]
+
+SAMPLE = 24
+"""Tokens that are listed of those that may come next."""
+
+HOW = {
+    "mask": "in the mask: the automaton itself",
+    "counter": "by a counter in the frame of the array or string",
+    "guard": "by a guard: the set of keys seen",
+    "annotation": "asserts nothing",
+    "structure": "where other schemas are kept",
+    "refused": "refused, unless it excludes nothing: UnsupportedError",
+}
+
+
+def explain(
+    keyword: Annotated[str | None, typer.Option(help="Where and how this JSON Schema keyword is enforced.")] = None,
+    schema: Annotated[str | None, typer.Option(help="A schema: a file, - or JSON text.")] = None,
+    regex: Annotated[str | None, typer.Option(help="A regular expression.")] = None,
+    prefix: Annotated[str, typer.Option(help="The text so far.")] = "",
+    token: Annotated[str | None, typer.Option(help="A text that should come next: why it may not.")] = None,
+    token_id: Annotated[int | None, typer.Option(help="The same, for a token of the vocabulary.")] = None,
+    vocabulary: Annotated[
+        str | None, typer.Option("--vocabulary", "--model", help="demo, a folder, a tokenizer file or a hub id.")
+    ] = None,
+    key_order: KeyOrder = None,
+    whitespace: Spacing = None,
+    anything: Any_ = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Where a keyword is enforced; or what may come next after a prefix, and why a token may not.
+
+    constrain explain --keyword minItems
+
+    constrain explain --schema S --prefix '{"age": 1' --token x --model demo
+    """
+    if keyword is not None:
+        raise typer.Exit(explain_keyword(keyword, as_json))
+    if (schema is None) == (regex is None):
+        raise typer.BadParameter("give one of --keyword, --schema and --regex.", param_hint="'constrain explain'")
+    style = style_of(key_order, whitespace, anything)
+    what: dict[str, Any] = {"regex": regex}
+    name = "the regex"
+    if schema is not None:
+        name, text = read_schema(schema)
+        what = {"schema": text}
+    ready()
+    from ..compile import compile
+
+    with about(name):
+        constraint = compile(vocabulary_of(vocabulary), style=style, **what)
+    if token_id is not None:
+        token_text = token_bytes(constraint, token_id)
+    else:
+        token_text = None if token is None else token.encode()
+    raise typer.Exit(explain_position(constraint, prefix.encode(), token_text, vocabulary is not None, as_json))
+
+
+def explain_keyword(keyword: str, as_json: bool) -> int:
+    """Prints the rows of a keyword: the exit code."""
+    from ..frontends.json_schema.keywords import KEYWORDS, annotations
+
+    rows = whereabouts(keyword)
+    if not rows and keyword in annotations():
+        rows = [Whereabouts(keyword, "annotation", "", "", "-", "-", "asserts nothing about a value, as the specification says")]
+    if not rows:
+        near = get_close_matches(keyword, [row.name for row in KEYWORDS], 1)
+        raise ConstrainError(
+            f"{keyword!r} is no keyword of JSON Schema that asserts anything.",
+            hint=f"Did you mean {near[0]}?" if near else "",
+        )
+    if as_json:
+        show.as_json({"keyword": keyword, "rows": [asdict(row) for row in rows]})
+        return show.FINE
+    for row in rows:
+        lines = [("keyword", row.keyword), ("enforced", HOW[row.how])]
+        if row.since:
+            lines += [("dialects", row.since if row.since == row.until else f"{row.since} to {row.until}")]
+            lines += [("read by", row.reader), ("written by", row.emitter)]
+        show.facts(lines + ([("note", row.note)] if row.note else []))
+    return show.FINE
+
+
+def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None, listed: bool, as_json: bool) -> int:
+    """Prints what may come after a prefix, and about one token: the exit code."""
+    matcher = constraint.matcher()
+    refusal = refusal_of(matcher, prefix)
+    answer: dict[str, Any] = {"prefix": prefix.decode("utf-8", "replace")}
+    if refusal is not None:
+        answer |= {"prefix_refused": asdict(refusal)}
+        if as_json:
+            show.as_json(answer)
+        else:
+            show.say(("the prefix itself is refused", "bold red"))
+            show_refusal(refusal)
+        return show.NO
+    matcher.advance_bytes(prefix)
+    words, forced, closing = expected(matcher), matcher.forced(), matcher.shortest_completion()
+    answer |= {
+        "expected": words, "may_end": matcher.is_complete, "forced": forced.decode("utf-8", "replace"),
+        "next_bytes": sorted(matcher.next_bytes()),
+        "shortest_completion": None if closing is None else closing.decode("utf-8", "replace"),
+    }  # fmt: skip
+    lines = [("next", joined(words)), ("may end here", "yes" if matcher.is_complete else "no")]
+    if len(forced) > 1:
+        lines.append(("forced", forced.decode("utf-8", "replace")))
+    if closing:
+        lines.append(("shortest end", closing.decode("utf-8", "replace")))
+    if listed:
+        tokens = next_tokens(matcher)
+        answer |= {"tokens_allowed": len(tokens), "tokens": [{"id": i, "text": shown(constraint, i)} for i in few(constraint, tokens)]}
+        share = f"{len(tokens):,} of {constraint.vocabulary.size:,}"
+        lines.append(("tokens", f"{share}: " + "  ".join(shown(constraint, i) for i in few(constraint, tokens))))
+    no = None if token is None else refusal_of(matcher, token)
+    if token is not None:
+        answer["token"] = {"text": token.decode("utf-8", "replace"), "allowed": no is None, "refusal": None if no is None else asdict(no)}
+    if as_json:
+        show.as_json(answer)
+        return show.FINE if no is None else show.NO
+    show.facts(lines)
+    if token is not None:
+        show.say()
+        if no is None:
+            show.say((repr(token.decode("utf-8", "replace")), "bold"), (" may come next", "green"))
+        else:
+            show.say((repr(token.decode("utf-8", "replace")), "bold"), (" may not come next", "red"))
+            show_refusal(no)
+    return show.FINE if no is None else show.NO
+
+
+def show_refusal(refusal: Refusal) -> None:
+    """Where it is refused, and what was expected there."""
+    show.say(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
+    show.say(f"    {refusal.excerpt}")
+    show.say("    ", " " * refusal.caret, ("^", "bold red"))
+    show.say(f"  expected: {joined(refusal.expected)}")
+
+
+def token_bytes(constraint: Constraint, token: int) -> bytes:
+    """The text of a token. ConstrainError if it has none."""
+    vocabulary = constraint.vocabulary
+    if not 0 <= token < vocabulary.size:
+        raise ConstrainError(f"there is no token {token}; the vocabulary has {vocabulary.size}.")
+    text = vocabulary.tokens[token]
+    if not text:
+        raise ConstrainError(f"token {token} is special or padding: it has no text, and never comes inside one.")
+    return text
+
+
+def next_tokens(matcher: Matcher) -> list[int]:
+    """The tokens that the mask allows, end tokens included."""
+    from ..sampling.masked import allowed_tokens
+
+    return [int(token) for token in allowed_tokens(matcher.mask())]
+
+
+def few(constraint: Constraint, tokens: list[int]) -> list[int]:
+    """A few of many tokens: evenly spread over them, longer ones among them."""
+    if len(tokens) <= SAMPLE:
+        return tokens
+    return [tokens[k * len(tokens) // SAMPLE] for k in range(SAMPLE)]
+
+
+def shown(constraint: Constraint, token: int) -> str:
+    """A token for people."""
+    text = constraint.vocabulary.tokens[token]
+    if text is None:
+        return "<end>" if token in constraint.vocabulary.eos_ids else "<special>"
+    try:
+        return repr(text.decode())
+    except UnicodeDecodeError:
+        return repr(text)

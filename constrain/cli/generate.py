@@ -1,0 +1,119 @@
+"""`constrain generate`: a model's answer in exactly the form asked for, as it is written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..compile import to_grammar
+from . import show
+from .kernels import ready
+from .options import Any_, JsonFlag, KeyOrder, Seed, Spacing, about, quiet, read_schema, style_of
+
+if TYPE_CHECKING:
+    from ..decoding.loop import Piece
+    from ..generate import Generation
+    from ..integrations.transformers import LoadedModel
+
+__all__ = ["generate", "loaded", "streaming", "tell"]
+
+ORIGINS = {"drawn": "", "forced": "dim", "closing": "yellow"}
+"""How a token looks while it is streamed: drawn by itself, found in a draft of forced text, or written to close."""
+
+
+def generate(
+    schema: Annotated[str | None, typer.Option(help="A JSON Schema: a file, - for stdin, or the JSON text.")] = None,
+    regex: Annotated[str | None, typer.Option(help="A regular expression that the whole text matches.")] = None,
+    choice: Annotated[list[str] | None, typer.Option(help="One of the texts to choose from; repeat it.")] = None,
+    prompt: Annotated[str | None, typer.Option(help="What to write about; - for stdin.")] = None,
+    model: Annotated[str, typer.Option(help="demo (embedded), a folder, or a hub id on this machine.")] = "demo",
+    n: Annotated[int, typer.Option("-n", min=1, help="How many texts.")] = 1,
+    seed: Seed = None,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of a text, which is complete in any case.")] = 512,
+    temperature: Annotated[float, typer.Option(min=0, help="0 takes the likeliest token.")] = 1.0,
+    key_order: KeyOrder = None,
+    whitespace: Spacing = None,
+    anything: Any_ = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Let a model write text in exactly the form that --schema, --regex or --choice asks for.
+
+    The text goes to stdout, what it cost to stderr. On a terminal it is streamed: forced text is dim.
+    """
+    given = {"--schema": schema, "--regex": regex, "--choice": choice or None}
+    if sum(value is not None for value in given.values()) != 1:
+        raise typer.BadParameter(f"give one of {', '.join(given)}.", param_hint="'constrain generate'")
+    style = style_of(key_order, whitespace, anything)
+    if schema is not None:
+        name, text = read_schema(schema)
+        what: dict[str, Any] = {"schema": text}
+    else:
+        name, what = ("the regex", {"regex": regex}) if regex is not None else ("the choices", {"choices": choice})
+    with about(name):
+        to_grammar(**what, style=style)  # what is wrong with it is said before a model is loaded
+    if prompt == "-":
+        prompt = sys.stdin.read()
+    ready()
+    live = sys.stdout.isatty() and not as_json and n == 1
+    from ..generate import generate as write
+
+    prompted = loaded(model)
+    with about(name), nullcontext() if live else show.working("writing …"):
+        made = write(
+            prompted, prompt, **what, style=style, n=n, seed=seed, max_tokens=max_tokens, temperature=temperature,
+            stream=streaming() if live else None,
+        )  # fmt: skip
+    if as_json:
+        show.as_json({"texts": [document(one) for one in made]})
+        return
+    if live:
+        print()
+    for one in made:
+        if not live:
+            show.answers().out(one.text, highlight=False)
+        tell(one)
+
+
+def loaded(model: str) -> LoadedModel:
+    """The model, with a note while it is loaded."""
+    from ..integrations.transformers import load
+
+    with show.working(f"loading the model {model} …"):
+        quiet()
+        return load(model)
+
+
+def streaming() -> Callable[[Piece], None]:
+    """Prints pieces as they come."""
+    out = show.answers()
+
+    def stream(piece: Piece) -> None:
+        out.print(piece.text, style=ORIGINS[piece.origin], end="", markup=False, soft_wrap=True)
+        sys.stdout.flush()
+
+    return stream
+
+
+def tell(made: Generation) -> None:
+    """Prints to stderr what a text cost and how it ended."""
+    stats = made.stats
+    endings = {"complete": "complete", "budget": "closed in time (--max-tokens)", "length": "cut off, not complete"}
+    speed = stats.tokens / stats.total_us * 1e6 if stats.total_us else 0.0
+    forced = f", {stats.forced_tokens} of them forced" if stats.forced_tokens else ""
+    show.note((
+        f"{endings[made.finish_reason]} · {stats.tokens} tokens{forced} · {speed:.0f} tokens/s · "
+        f"{stats.mask_us:.1f} µs a mask · compiled in {stats.compile_us:,.0f} µs", "dim",
+    ))  # fmt: skip
+
+
+def document(made: Generation) -> dict[str, Any]:
+    """A Generation for machines."""
+    return {
+        "text": made.text, "value": made.value, "finish_reason": made.finish_reason, "tokens": list(made.tokens),
+        "logprob": made.logprob, "log_weight": made.log_weight, "stats": asdict(made.stats),
+    }  # fmt: skip

@@ -1,0 +1,116 @@
+"""A second opinion on an instance, from the `jsonschema` package if it is installed; and why it may differ from ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Literal
+
+from ..errors import ConstrainError
+from ..explain import first_refusal
+from ..style import Style
+
+__all__ = ["Opinion", "second_opinion", "why_different"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What jsonschema says of an instance. "none": nothing, and `message` says why."""
+
+    verdict: Literal["valid", "invalid", "none"]
+    message: str = ""
+    keyword: str = ""
+
+
+def second_opinion(schema: str, instance: bytes, *, parse: Callable[[str], Any] = json.loads) -> Opinion:
+    """What jsonschema says, formats included. Nothing is fetched. parse: how both texts are read."""
+    try:
+        import jsonschema
+        from jsonschema_specifications import REGISTRY
+    except ImportError:
+        return Opinion("none", 'jsonschema is not installed: pip install "constrain[validate]"')
+    try:
+        value = parse(instance.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        return Opinion("invalid", f"no JSON: {error}")
+    try:
+        document = parse(schema)
+        dialect = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)
+        dialect.check_schema(document)
+        validator = dialect(document, format_checker=dialect.FORMAT_CHECKER, registry=REGISTRY)
+        worst = jsonschema.exceptions.best_match(validator.iter_errors(value))
+    except jsonschema.SchemaError as error:
+        return Opinion("none", f"jsonschema does not take the schema: {error.message}")
+    except RecursionError:
+        return Opinion("none", "it is nested too deeply for jsonschema")
+    except Exception as error:  # what a third party raises on a schema that it cannot handle is not ours to list
+        return Opinion("none", f"jsonschema failed: {type(error).__name__}: {error}")
+    if worst is None:
+        return Opinion("valid")
+    return Opinion("invalid", f"{worst.json_path}: {worst.message}", str(worst.validator))
+
+
+def why_different(schema: str, instance: bytes, style: Style, ours: bool, theirs: Opinion) -> str:
+    """Why the two verdicts differ: the first of the known reasons that holds, or that none does."""
+    if not ours:
+        if style != Style.any() and accepts(schema, instance, Style.any()):
+            return "the value is valid, but not spelled as the options ask: see --any"
+        reason = not_json(instance)
+        if reason:
+            return reason
+    if second_opinion(schema, instance, parse=exact).verdict == ("valid" if ours else "invalid"):
+        return "jsonschema computes with binary floating point; with exact numbers it agrees"
+    if theirs.keyword == "format" or (not ours and accepts(schema, instance, replace(style, formats="annotate"))):
+        return "they read a `format` differently: here each is asserted as its RFC says"
+    if theirs.keyword in ("pattern", "patternProperties") or '"pattern' in schema:
+        return "a pattern is ECMA 262 here; jsonschema takes it for a pattern of Python's re"
+    return "for no known reason: one of the two is wrong; please report it with both files"
+
+
+def accepts(schema: str, instance: bytes, style: Style) -> bool:
+    """Our verdict in another style; False where it cannot be had."""
+    from ..compile import compile
+    from ..tokens.vocabulary import Vocabulary
+
+    try:
+        return first_refusal(compile(Vocabulary.bytes(), schema=schema, style=style), instance) is None
+    except ConstrainError:
+        return False
+
+
+def not_json(instance: bytes) -> str:
+    """What Python's json module takes although RFC 8259 does not, or warns of; "" if nothing of that is there."""
+    reasons: list[str] = []
+
+    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in members]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            reasons.append(f"the key {twice!r} is there twice; jsonschema sees only the last")
+        return dict(members)
+
+    def constant(name: str) -> float:
+        reasons.append(f"{name} is no JSON (RFC 8259, section 6); Python's json module takes it")
+        return 0.0
+
+    try:
+        value = json.loads(instance.decode(), object_pairs_hook=pairs, parse_constant=constant)
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        reasons.append("an escape spells half of a surrogate pair, which is no character")
+    except (ValueError, RecursionError):
+        return ""
+    return reasons[0] if reasons else ""
+
+
+def exact(text: str) -> Any:
+    """JSON with exact numbers."""
+
+    def number(digits: str) -> Any:
+        made = Decimal(digits)
+        whole = abs(made.adjusted()) < 1000 and made == made.to_integral_value()
+        return int(made) if whole else made
+
+    return json.loads(text, parse_float=number)

@@ -1,0 +1,110 @@
+"""`constrain validate`: instances against a schema, byte by byte, with a second opinion."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..explain import Refusal, first_refusal, joined
+from ..style import Style
+from . import show
+from .kernels import ready
+from .opinion import Opinion, second_opinion, why_different
+from .options import Any_, JsonFlag, KeyOrder, SchemaArgument, Spacing, about, read_bytes, read_schema, style_of
+
+if TYPE_CHECKING:
+    from ..compile import Constraint
+
+__all__ = ["validate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came out for one file. difference: why jsonschema says otherwise, "" if it does not."""
+
+    file: str
+    refusal: Refusal | None
+    opinion: Opinion
+    difference: str
+
+    def document(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "file": self.file,
+            "valid": self.refusal is None,
+            "refusal": None if self.refusal is None else asdict(self.refusal),
+            "jsonschema": {"verdict": self.opinion.verdict, "message": self.opinion.message},
+            "difference": self.difference or None,
+        }
+
+
+def validate(
+    schema: SchemaArgument,
+    instances: Annotated[list[str], typer.Argument(metavar="INSTANCE...", help="Files; - for stdin.", show_default=False)],
+    key_order: KeyOrder = None,
+    whitespace: Spacing = None,
+    anything: Any_ = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check instances byte by byte: the first illegal byte, and what could have stood there.
+
+    All spellings that RFC 8259 allows are taken (--any is the default here), duplicate keys are not. The jsonschema
+    package, if installed, is asked too, and where it says otherwise the reason is given.
+    """
+    from ..compile import compile
+    from ..tokens.vocabulary import Vocabulary
+
+    style = style_of(key_order, whitespace, anything, base=Style.any())
+    source = read_schema(schema)
+    ready()
+    with about(source.name):
+        constraint = compile(Vocabulary.bytes(), schema=source.text, style=style)
+    code, documents = show.FINE, []
+    for name in instances:
+        file = "stdin" if name == "-" else name
+        try:
+            verdict = judge(constraint, source.text, style, file, read_bytes(name))
+        except OSError as error:
+            code = show.fail(error)
+            documents.append({"file": file, "error": show.error_json(error)})
+            continue
+        documents.append(verdict.document())
+        code = max(code, show.FINE if verdict.refusal is None else show.NO)
+        if not as_json:
+            tell(verdict)
+    if as_json:
+        show.as_json({"results": documents})
+    raise typer.Exit(code)
+
+
+def judge(constraint: Constraint, schema: str, style: Style, file: str, data: bytes) -> Verdict:
+    """Our verdict and theirs on one instance."""
+    refusal = first_refusal(constraint, data)
+    opinion = second_opinion(schema, data)
+    ours = refusal is None
+    differs = opinion.verdict != "none" and (opinion.verdict == "valid") != ours
+    return Verdict(file, refusal, opinion, why_different(schema, data, style, ours, opinion) if differs else "")
+
+
+def tell(verdict: Verdict) -> None:
+    """Prints a verdict."""
+    refusal, opinion = verdict.refusal, verdict.opinion
+    if refusal is None:
+        show.say((verdict.file, "bold"), ": ", ("valid", "green"))
+    else:
+        show.say((f"{verdict.file}:{refusal.line}:{refusal.column}", "bold"), ": ", ("invalid", "red"))
+        if refusal.excerpt:
+            show.say(f"    {refusal.excerpt}")
+            show.say("    ", " " * refusal.caret, ("^", "bold red"))
+        show.say(f"  found {refusal.found}; expected {joined(refusal.expected)}")
+    if opinion.verdict == "none":
+        show.say((f"  no second opinion: {opinion.message}", "dim"))
+    elif verdict.difference:
+        said = opinion.verdict + (f" ({opinion.message})" if opinion.message else "")
+        show.say((f"  jsonschema says {said}: ", "yellow"), verdict.difference)
+    elif opinion.message:
+        show.say((f"  jsonschema agrees: {opinion.message}", "dim"))
+    else:
+        show.say(("  jsonschema agrees", "dim"))

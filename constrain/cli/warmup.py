@@ -1,0 +1,18 @@
+"""`constrain warmup`: compile the kernels ahead of time."""
+
+from __future__ import annotations
+
+from . import show
+from .kernels import ready
+from .options import JsonFlag
+
+__all__ = ["warmup"]
+
+
+def warmup(as_json: JsonFlag = False) -> None:
+    """Compile the kernels now, so that the first use does not have to."""
+    seconds = ready()
+    if as_json:
+        show.as_json({"seconds": round(seconds, 3)})
+    else:
+        show.say(f"the kernels are ready ({seconds:.1f} s)")

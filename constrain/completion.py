@@ -1,0 +1,182 @@
+"""The shortest way to finish a text: from any position, greedily, by the least cost of what each byte leads to.
+
+The cost of a set is that of its cheapest configuration: what is left of its leaf or key, of its rule
+(`automata.costs`) and of all its callers. Where that is exact, each byte of the completion lowers it by one. It is a
+lower bound where undeclared keys must make up a least number of members, or where a leaf counts characters that take
+several bytes; the way found may then be a little longer than the shortest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .automata.costs import NEVER, Costs
+from .kernels import layout as at, sets as kernels, walk
+
+if TYPE_CHECKING:
+    from .arena import Arena
+
+__all__ = ["Completion"]
+
+DETOURS = 4_096
+"""Bytes beyond the first estimate after which a completion is given up: its costs were not what they seemed."""
+
+
+class Completion:
+    """Costs of sets in one arena, and completions."""
+
+    def __init__(self, arena: Arena, costs: Costs) -> None:
+        self.arena = arena
+        self.costs = costs
+        self.epoch = arena.epoch
+        self._sets: dict[int, int] = {}
+        self._nodes: dict[int, int] = {0: 0}
+        self._leaves: dict[int, int] = {}
+
+    def complete(self, start: int, limit: int | None = None) -> bytes | None:
+        """Bytes that lead from a set to the end, about as few as possible; None if more than `limit`, or none known."""
+        most = self.cost(start) + DETOURS if limit is None else limit
+        text, current, visits = bytearray(), start, {start: 1}
+        flags = np.empty(256, np.uint8)
+        while not self._accepts(current):
+            if len(text) >= most or self.cost(current) >= NEVER:
+                return None
+            self.arena.run(walk.next_bytes, current, flags)
+            best, choice, then = 2 * NEVER, -1, -1
+            for byte in np.flatnonzero(flags).tolist():
+                after = self.arena.run(kernels.step, current, byte)
+                cost = 0 if self._accepts(after) else self.cost(after)
+                cost += DETOURS * visits.get(after, 0)
+                if (cost, byte) < (best, choice) or choice < 0:
+                    best, choice, then = cost, byte, after
+            if choice < 0:
+                return None
+            text.append(choice)
+            current = then
+            visits[current] = visits.get(current, 0) + 1
+        return bytes(text) if limit is None or len(text) <= limit else None
+
+    def cost(self, number: int) -> int:
+        """Least bytes from a set to the end of the text."""
+        found = self._sets.get(number)
+        if found is None:
+            record = self.arena.arrays[at.SETS][number * at.SET_W : number * at.SET_W + 4].tolist()
+            if record[at.SET_FLAGS] & at.IS_ACCEPTING:
+                found = 0
+            else:
+                first = record[at.SET_FIRST]
+                configs = self.arena.arrays[at.CONFIGS][5 * first : 5 * (first + record[at.SET_COUNT])].reshape(-1, 5)
+                found = min((self._config(*config) for config in configs.tolist()), default=NEVER)
+            self._sets[number] = found
+        return found
+
+    def _accepts(self, number: int) -> bool:
+        return bool(self.arena.arrays[at.SETS][number * at.SET_W + at.SET_FLAGS] & at.IS_ACCEPTING)
+
+    def _config(self, pc: int, q: int, node: int, register: int, extra: int) -> int:
+        code = self.costs.code
+        below = self._node(node)
+        if below >= NEVER:
+            return NEVER
+        op = code[pc]
+        if op == at.LEAF:
+            inside = self._leaf(q)
+            due = max(0, code[pc + 2] - extra)
+            mode = self.costs.program.leaves[code[pc + 1]][1]
+            inside = max(inside, due + (mode == at.JSON_STRING))
+            return below + inside + self._from(pc + 4, register)
+        if op == at.SET:
+            return below + self._string(q) + self._from(pc + 2, register)
+        if op == at.KEYS:
+            return below + self._key(pc, q, register)
+        if op == at.OTHER:
+            return below + self._leaf(q) + self.costs.value(code[pc + 3]) + self._members(register, -1)
+        return below + self._from(pc, register)
+
+    def _from(self, pc: int, register: int) -> int:
+        return self.costs.from_pc(pc, register, self._object)
+
+    def _node(self, node: int) -> int:
+        """Least bytes that the callers of a stack node still need. On a cycle (left recursion) a way out is cheapest."""
+        found = self._nodes.get(node)
+        if found is None:
+            self._nodes[node] = NEVER
+            nodes, edges = self.arena.arrays[at.NODES], self.arena.arrays[at.EDGES]
+            first, count = nodes[4 * node : 4 * node + 2].tolist()
+            found = NEVER
+            for pc, register, below in edges[3 * first : 3 * (first + count)].reshape(-1, 3).tolist():
+                found = min(found, self._node(below) + self._from(pc, register))
+            self._nodes[node] = found
+        return found
+
+    def _leaf(self, q: int) -> int:
+        """Least bytes from a leaf state to where its leaf may be left."""
+        found = self._leaves.get(q)
+        if found is not None:
+            return found
+        table = self.arena.table
+        leaves, following = table.arrays[at.LEAVES], table.arrays[at.LEAF_NEXT]
+        level, seen, steps = [q], {q}, 0
+        while level:
+            nearer: list[int] = []
+            for state in level:
+                if leaves[state * at.LEAF_W + at.LEAF_FLAGS] & at.LEAF_EXITS:
+                    self._leaves[q] = steps
+                    return steps
+                table.expand(state)
+                targets = following[256 * state : 256 * state + 256]
+                for after in np.unique(targets[targets >= 0]).tolist():
+                    if after not in seen:
+                        seen.add(after)
+                        nearer.append(after)
+            level, steps = nearer, steps + 1
+        return NEVER
+
+    def _string(self, q: int) -> int:
+        block, low, high, depth = self.arena.arrays[at.POINTS][5 * q : 5 * q + 4].tolist()
+        offsets = self.costs.code[block + at.STR_OFFSETS + low : block + at.STR_OFFSETS + high + 1]
+        return min(b - a - depth for a, b in zip(offsets, offsets[1:]))
+
+    # ---- objects ------------------------------------------------------------------------------------------------
+
+    def _state(self, state: int) -> tuple[int, set[int], int, bool]:
+        """Of an object state: its block, the keys seen or passed over, the members, and whether there are none yet."""
+        objects, code = self.arena.arrays[at.OBJECTS], self.costs.code
+        block, following, members, names = objects[state : state + 4].tolist()
+        words = objects[state + at.O_BITS : state + at.O_BITS + code[block + at.OBJ_WORDS]].tolist()
+        seen = {k for k in range(code[block + at.OBJ_COUNT]) if words[k >> 5] >> (k & 31) & 1}
+        return block, seen, members, not seen and following == 0 and names == at.NO_NAMES
+
+    def _members(self, state: int, key: int) -> int:
+        """Least bytes that an object in that state needs to close, once `key` (or an undeclared one) is written too."""
+        block, seen, members, _ = self._state(state)
+        return self.costs.members(block, seen | {key}, members + 1, fresh=0)
+
+    def _object(self, pc: int, state: int) -> int:
+        block, seen, members, fresh = self._state(state)
+        op = self.costs.code[pc]
+        if op == at.CLOSE or op == at.MORE:
+            return self.costs.members(block, seen, members, fresh=int(fresh))
+        if op == at.OTHER:
+            return 1 + self.costs.value(self.costs.code[pc + 3]) + self._members(state, -1)
+        keys = [k for k in range(self.costs.code[block]) if k not in seen]
+        quote = 1  # `member` counts the opening quote, which stands before this place
+        return min((self.costs.member(block, k) - quote + self._members(state, k) for k in keys), default=NEVER)
+
+    def _key(self, pc: int, q: int, state: int) -> int:
+        """From inside a declared key: what is left of the nearest one, its value, and what the object still needs."""
+        code = self.costs.code
+        block = code[pc + 1]
+        strings, low, high, depth = self.arena.arrays[at.POINTS][5 * q : 5 * q + 4].tolist()
+        offsets, quote = strings + at.STR_OFFSETS, code[strings + at.STR_ESCAPES]
+        allowed = state + at.O_BITS + code[block + at.OBJ_WORDS]
+        bits, best = self.arena.arrays[at.OBJECTS], NEVER
+        for key in range(code[block + at.OBJ_COUNT]):
+            rank = code[code[block + at.OBJ_RANKS] + key]
+            if low <= rank < high and int(bits[allowed + (rank >> 5)]) >> (rank & 31) & 1:
+                left = code[offsets + rank + 1] - code[offsets + rank] - depth + quote
+                target = code[code[block + at.OBJ_TARGETS] + key]
+                best = min(best, left + self.costs.value(target) + self._members(state, key))
+        return best

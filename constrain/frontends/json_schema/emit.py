@@ -1,0 +1,111 @@
+"""Shapes become nodes: one rule for every array or object that is met, made when it is first asked for.
+
+Values without brackets stand where they are used; arrays and objects are behind a `Rule` named by their literal set
+(and their depth, if the style indents). Only what is non-empty is written, so a Grammar has no dead end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+from ...grammar.nodes import Choice, Literal, Node, Rule, Strings
+from ...style import Style
+from . import arrays, members, quantities, strings
+from .algebra import Algebra, Live
+from .literals import Lits
+from .shapes import FALSE_BIT, NULL_BIT, TRUE_BIT
+
+__all__ = ["Rules", "Writer"]
+
+
+class Writer:
+    """Writes values. It asks the algebra what is empty, and never touches a child that is."""
+
+    def __init__(self, algebra: Algebra, style: Style) -> None:
+        self.algebra = algebra
+        self.style = style
+        self.languages = algebra.languages
+        self.rules = Rules(self)
+        self._indented = isinstance(style.whitespace, int)
+        self._plain: dict[Lits, Node | None] = {}
+
+    def value(self, lits: Lits, depth: int) -> Node:
+        """The node of a non-empty literal set at a depth."""
+        try:
+            plain = self._plain[lits]
+        except KeyError:
+            shape = self.algebra.live(lits)
+            plain = None if shape.arrays or shape.objects else self._scalars(shape)
+            self._plain[lits] = plain
+        if plain is not None:
+            return plain
+        return Rule((lits, depth if self._indented else 0))
+
+    def body(self, lits: Lits, depth: int) -> Node:
+        """What a rule stands for."""
+        shape = self.algebra.live(lits)
+        options = self._options(shape)
+        options += [arrays.emit(case, self, depth) for case in shape.arrays]
+        options += [members.emit(case, self, depth) for case in shape.objects]
+        return _choice(options)
+
+    def _scalars(self, shape: Live) -> Node:
+        return _choice(self._options(shape))
+
+    def _options(self, shape: Live) -> list[Node]:
+        """Everything that has no brackets: the constants as one set, then the rest."""
+        constants, nodes = strings.emit(shape.strings, self.languages, self.style)
+        more, others = quantities.emit(shape.numbers, self.style, self.algebra.limits)
+        constants |= more
+        for bit, word in ((NULL_BIT, b"null"), (FALSE_BIT, b"false"), (TRUE_BIT, b"true")):
+            if shape.scalars & bit:
+                constants.add(word)
+        if constants:
+            nodes.insert(0, Literal(constants.pop()) if len(constants) == 1 else Strings(tuple(sorted(constants))))
+        return nodes + others
+
+    def both(self, one: Lits, other: Lits) -> Lits:
+        """The AND of two literal sets."""
+        return self.algebra.both(one, other)
+
+
+def _choice(options: list[Node]) -> Node:
+    return options[0] if len(options) == 1 else Choice(tuple(options))
+
+
+class Rules(Mapping[Hashable, Node]):
+    """The rules of a schema's Grammar: made when asked for, and kept. Iterating makes all that can be reached."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._made: dict[Hashable, Node] = {}
+
+    def __getitem__(self, name: Hashable) -> Node:
+        node = self._made.get(name)
+        if node is None:
+            assert isinstance(name, tuple)
+            lits, depth = name
+            node = self._made[name] = self._writer.body(lits, depth)
+        return node
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
+def children(node: Any) -> Iterator[Rule]:
+    """The rules that a node names."""
+    todo = [node]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Rule):
+            yield node
+        for name in getattr(node, "__slots__", ()):
+            part = getattr(node, name)
+            if isinstance(part, tuple):
+                todo.extend(item for item in part if hasattr(item, "__slots__"))
+            elif hasattr(part, "__slots__") and not isinstance(part, (str, bytes)):
+                todo.append(part)

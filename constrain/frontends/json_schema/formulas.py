@@ -1,0 +1,168 @@
+"""What a node says about a value: a formula over literal sets, and one Shape of the node's own keywords.
+
+`formula` says how the keywords of one subschema combine; `own` makes the Shape of those that are about the value
+itself (types, bounds, constants, items, keys) and not about other schemas for the same value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol, Union
+
+from . import arrays, objects, quantities, strings
+from .constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
+from .literals import ANY, NEVER, Lits
+from .read import Node, Reader
+from .shapes import (
+    ALL_ARRAYS,
+    ALL_NUMBERS,
+    ALL_OBJECTS,
+    ALL_STRINGS,
+    EVERYTHING,
+    FALSE_BIT,
+    NULL_BIT,
+    TRUE_BIT,
+    Algebra as Shapes,
+    Shape,
+    meet,
+)  # fmt: skip
+from .static import INTEGER, TYPES
+
+__all__ = ["COMBINED", "All", "Formula", "One", "Own", "Some", "formula"]
+
+
+class Some(NamedTuple):
+    """At least one of the parts."""
+
+    parts: tuple[Formula, ...]
+
+
+class All(NamedTuple):
+    """All of the parts."""
+
+    parts: tuple[Formula, ...]
+
+
+class One(NamedTuple):
+    """A value of the context that is in exactly one of the literal sets."""
+
+    context: Lits
+    parts: tuple[Lits, ...]
+
+
+class Own(NamedTuple):
+    """What a node's own keywords say."""
+
+    shape: Shape
+
+
+Formula = Union[Some, All, One, Own, Lits]
+
+
+class Algebra(Shapes, Protocol):
+    """What a formula needs to be made."""
+
+    reader: Reader
+
+
+COMBINED = frozenset(("ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"))
+"""Fields that are about other schemas for the same value."""
+
+
+def formula(node: Node, algebra: Algebra) -> Formula:
+    """What a node says: an AND, in the order of the document, so that keys keep theirs."""
+    facts = node.facts
+    if "oneOf" in facts and len(facts) > 1:
+        # Branches that overlap by themselves often do not beside what stands next to oneOf.
+        rest = {field: value for field, value in facts.items() if field != "oneOf"}
+        return One((algebra.reader.derived(node, rest).number,), facts["oneOf"])
+    parts: list[Formula] = []
+    place = -1
+    for field, value in facts.items():
+        if field not in COMBINED and place < 0:
+            place = len(parts)
+        if field == "ref":
+            parts.append(value)
+        elif field == "allOf":
+            parts.extend(value)
+        elif field == "anyOf":
+            parts.append(Some(value))
+        elif field == "oneOf":
+            parts.append(One(ANY, value))
+        elif field == "not":
+            parts.append(algebra.opposite(value))
+        elif field == "if":
+            chosen = All((value, facts.get("then", ANY)))
+            parts.append(Some((chosen, All((algebra.opposite(value), facts.get("else", ANY))))))
+        elif field in ("dependentSchemas", "dependencies"):
+            schemas = ((name, lits) for name, lits in value.items() if isinstance(lits, tuple))
+            parts.extend(Some((Own(_without(name)), lits)) for name, lits in schemas)
+    if place >= 0:
+        parts.insert(place, Own(own(facts, node.draft, algebra)))
+    return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+def _without(name: str) -> Shape:
+    """All values that are not objects with that key."""
+    case = objects.ObjectCase(((name, NEVER),), mentioned=frozenset((name,)))
+    return EVERYTHING._replace(objects=(case,))
+
+
+def own(facts: dict[str, Any], draft: int, algebra: Algebra) -> Shape:
+    """The Shape of the keywords that are about the value itself."""
+    if "const" in facts or "enum" in facts:
+        return _constants(facts, draft, algebra)
+    types, fields = facts.get("type", TYPES), facts.keys()
+    number: tuple[quantities.NumberCase, ...] = ()
+    if types & NUMBER:
+        number = (quantities.own(facts),) if quantities.FIELDS & fields else ALL_NUMBERS
+    elif types & INTEGER:
+        number = (quantities.own_integer(facts, draft),)
+    string: tuple[strings.StringCase, ...] = ()
+    if types & STRING:
+        string = (strings.own(facts),) if strings.FIELDS & fields else ALL_STRINGS
+    array: tuple[arrays.ArrayCase, ...] = ()
+    if types & ARRAY:
+        array = (arrays.own(facts),) if arrays.FIELDS & fields else ALL_ARRAYS
+    members: tuple[objects.ObjectCase, ...] = ()
+    if types & OBJECT:
+        members = (objects.own(facts, algebra),) if objects.FIELDS & fields else ALL_OBJECTS
+    scalars = (NULL_BIT if types & NULL else 0) | (FALSE_BIT | TRUE_BIT if types & BOOLEAN else 0)
+    return Shape(scalars, number, string, array, members)
+
+
+def _constants(facts: dict[str, Any], draft: int, algebra: Algebra) -> Shape:
+    """`enum` and `const`, filtered by all that stands beside them."""
+    rest = {field: value for field, value in facts.items() if field not in ("const", "enum")}
+    shape = EVERYTHING
+    for field in ("const", "enum"):
+        if field in facts:
+            shape = meet(shape, _finite(facts[field], algebra.reader), algebra)
+    return meet(shape, own(rest, draft, algebra), algebra) if rest.keys() - COMBINED else shape
+
+
+def _finite(values: tuple[Constant, ...], reader: Reader) -> Shape:
+    """Exactly these values."""
+    scalars = 0
+    numbers, texts, lists, maps = [], [], [], []
+    for kind, *rest in values:
+        if kind == NULL:
+            scalars |= NULL_BIT
+        elif kind == BOOLEAN:
+            scalars |= TRUE_BIT if rest[0] else FALSE_BIT
+        elif kind == NUMBER:
+            numbers.append(rest[0])
+        elif kind == STRING:
+            texts.append(rest[0])
+        elif kind == ARRAY:
+            items = tuple(map(reader.constant, rest[0]))
+            lists.append(arrays.ArrayCase(items, NEVER, len(items), len(items)))
+        elif kind == OBJECT:
+            named = tuple((name, reader.constant(value)) for name, value in rest[0])
+            maps.append(objects.ObjectCase(named, frozenset(name for name, _ in named), cells=()))
+    return Shape(
+        scalars,
+        (quantities.NumberCase(tuple(numbers)),) if numbers else (),
+        (strings.StringCase(tuple(texts)),) if texts else (),
+        tuple(lists),
+        tuple(maps),
+    )

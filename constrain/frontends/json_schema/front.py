@@ -1,0 +1,59 @@
+"""The pipeline of this front end: read, ask whether anything satisfies it, look at everything once, write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import LimitError, SchemaError
+from ...grammar.nodes import Grammar
+from ...style import Limits, Style
+from .algebra import Algebra, Circular
+from .clash import unsatisfiable
+from .constants import kind_of, parse_json
+from .emit import Writer
+from .read import Reader
+from .spacing import around
+from .survey import survey
+
+__all__ = ["to_grammar"]
+
+
+def to_grammar(
+    schema: dict[str, Any] | bool | str,
+    *,
+    style: Style = Style(),
+    registry: Mapping[str, Any] | None = None,
+    limits: Limits = Limits(),
+) -> Grammar:
+    """The Grammar of the JSON texts that are instances of a schema, spelled as `style` wants them.
+
+    schema: a dict, a boolean, or JSON text, whose numbers keep all their digits (of two equal keys the later one
+    counts). registry: documents by URI that `$ref` may name; nothing is fetched. Rules are made when they are asked
+    for, but everything that can be reached is checked now.
+
+    SchemaError: not a schema. UnsupportedError: a keyword that is not enforced yet, by JSON pointer.
+    UnsatisfiableError: no value is an instance. LimitError: a budget of `limits` was spent.
+    """
+    document = load(schema)
+    try:
+        reader = Reader(document, registry, style, limits)
+        algebra = Algebra(reader, style, limits)
+        try:
+            if not algebra.nonempty(reader.root):
+                raise unsatisfiable(document, registry, style, limits)
+            survey(algebra, reader.root)
+        except Circular as signal:
+            raise algebra.circular(signal) from None
+        writer = Writer(algebra, style)
+        return Grammar(around(writer.value(reader.root, 0), style), writer.rules)
+    except RecursionError:
+        raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
+
+
+def load(schema: Any) -> Any:
+    """The document: JSON text is parsed. SchemaError if it is neither an object nor a boolean."""
+    document = parse_json(schema) if isinstance(schema, str) else schema
+    if not isinstance(document, (dict, bool)):
+        raise SchemaError(f"A schema must be an object or a boolean, not {kind_of(document)}.", pointer="")
+    return document

@@ -1,0 +1,156 @@
+"""Languages of texts as formulas: what strings and names of keys are asked for, before any Dfa is built.
+
+A `Lang` is a set of signed atoms, meaning their AND: `(True, "pattern", "^a")`, `(False, "texts", ("x", "y"))`.
+It is small and hashable, so that cases of Shapes can be compared and combined for nothing; `Languages` makes the
+Dfa when somebody must know, and remembers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+from ...automata.dfa import SURROGATES, Dfa
+from ...style import Limits
+from .formats import format_dfa
+from .literals import Lits
+from .patterns import letters_dfa, pattern_dfa, read_pattern
+
+__all__ = ["ALL", "Atom", "Lang", "Languages", "all_but", "any_text"]
+
+Atom = tuple[bool, Literal["pattern", "letters", "format", "texts", "names"], object]
+"""Sign, kind and payload: a regular expression; one of which only the character class counts, not how often; a
+format's name; a tuple of texts; the literal set of propertyNames."""
+
+Lang = frozenset[Atom]
+
+ALL: Lang = frozenset()
+"""All texts."""
+
+
+@cache
+def any_text() -> Dfa:
+    """All texts."""
+    return Dfa.any_text()
+
+
+def all_but(words: Sequence[str]) -> Dfa:
+    """All texts but these, of which there is at least one: `Dfa.from_strings(words).complement()`, for less.
+
+    The complement of a minimal automaton is minimal: a sink is added that accepts everything, and a class for the
+    surrogates, which stay dead. So nothing has to be merged, only numbered: the old states keep their order, and the
+    sink comes where a search in breadth first meets it.
+    """
+    inner = Dfa.from_strings(words)
+    first, last = SURROGATES
+    bounds = np.union1d(inner.bounds, np.array([first, last], dtype=np.int32)).astype(np.int32)
+    old = inner.classes[np.searchsorted(inner.bounds, bounds, side="right") - 1]
+    count = inner.delta.shape[1]
+    old[bounds == first] = count  # No word has a surrogate, so this range was of the class without edges.
+    _, starts = np.unique(old, return_index=True)
+    numbers = np.empty(count + 1, dtype=np.int32)
+    numbers[np.argsort(starts)] = np.arange(count + 1, dtype=np.int32)
+    missing = inner.delta < 0
+    state = int(np.argmax(missing.any(axis=1)))
+    edge = int(np.argmax(missing[state]))
+    seen = np.concatenate([inner.delta[:state].ravel(), inner.delta[state, :edge]])
+    sink = 1 + int(seen.max(initial=0))
+    delta = np.full((inner.delta.shape[0] + 1, count + 1), sink, dtype=np.int32)
+    moved = inner.delta + (inner.delta >= sink)
+    moved[missing] = sink
+    rows = np.arange(len(delta)) != sink
+    delta[np.ix_(rows, numbers[:count])] = moved
+    delta[:, numbers[count]] = -1
+    accepting = np.insert(~inner.accepting, sink, True)
+    return Dfa._sealed(bounds, numbers[old], delta, accepting)
+
+
+class Languages:
+    """The Dfas of formulas, each made once."""
+
+    def __init__(self, limits: Limits, names: Callable[[Lits], Dfa]) -> None:
+        self.limits = limits
+        self._names = names
+        self._dfas: dict[Lang, Dfa] = {ALL: any_text()}
+        self._atoms: dict[tuple[bool, str, object], Dfa] = {}
+
+    def dfa(self, lang: Lang) -> Dfa:
+        """The Dfa of the formula."""
+        known = self._dfas.get(lang)
+        if known is None:
+            most = self.limits.dfa_states
+            if len(lang) == 1 and (only := next(iter(lang)))[:2] == (False, "texts") and only[2]:
+                known = self._dfas[lang] = all_but(only[2])  # type: ignore[arg-type]
+                return known
+            wanted = [self._atom(True, kind, payload) for sign, kind, payload in lang if sign]
+            refused = [self._atom(False, kind, payload) for sign, kind, payload in lang if not sign]
+            wanted.sort(key=lambda dfa: dfa.delta.shape[0])
+            refused.sort(key=lambda dfa: dfa.delta.shape[0])
+            known = wanted[0] if wanted else refused.pop(0).complement()
+            for other in wanted[1:]:
+                known = known.intersect(other, max_states=most)
+            for other in refused:
+                known = known.subtract(other, max_states=most)
+            self._dfas[lang] = known
+        return known
+
+    def split(self, lang: Lang, pattern: str) -> tuple[Lang | None, Lang | None]:
+        """The texts of a language that match a pattern, and those that do not; None where there are none."""
+        whole, atom = self.dfa(lang), self._atom(True, "pattern", pattern)
+        inside = whole.intersect(atom, max_states=self.limits.dfa_states)
+        if inside.is_empty:
+            return None, lang
+        if inside == whole:
+            return lang | {(True, "pattern", pattern)}, None
+        met: Lang = lang | {(True, "pattern", pattern)}
+        rest: Lang = lang | {(False, "pattern", pattern)}
+        self._dfas[met] = inside
+        self._dfas[rest] = whole.subtract(atom, max_states=self.limits.dfa_states)
+        return met, rest
+
+    def accepts(self, lang: Lang, text: str) -> bool:
+        """Whether the text is in the language."""
+        for sign, kind, payload in lang:
+            if kind == "texts":
+                if (text in payload) != sign:  # type: ignore[operator]
+                    return False
+            elif self._atom(sign, kind, payload).accepts(text) != sign:
+                return False
+        return True
+
+    def surely(self, lang: Lang) -> bool:
+        """Whether it certainly holds a text; no is not an answer."""
+        if len(lang) > 1:
+            return False
+        for sign, kind, payload in lang:
+            if kind in ("pattern", "letters"):
+                return sign and read_pattern(str(payload)).surely
+            return kind == "format" or (kind == "texts" and (not sign or bool(payload)))
+        return True
+
+    def _atom(self, sign: bool, kind: str, payload: object) -> Dfa:
+        key = (sign or kind != "format", kind, payload)
+        known = self._atoms.get(key)
+        if known is None:
+            known = self._atoms[key] = self._make(*key)
+        return known
+
+    def _make(self, sign: bool, kind: str, payload: object) -> Dfa:
+        if kind == "texts":
+            assert isinstance(payload, tuple)
+            return Dfa.from_strings(payload)
+        if kind == "names":
+            assert isinstance(payload, tuple)
+            return self._names(payload)
+        assert isinstance(payload, str)
+        if kind == "pattern":
+            return pattern_dfa(payload, self.limits.dfa_states)
+        if kind == "letters":
+            return letters_dfa(payload)
+        # What a complement leaves out must be all of the format; for the rest see `formats` on leap seconds.
+        known = format_dfa(payload, spelling="plain" if sign else "any")
+        assert known is not None
+        return known

@@ -1,0 +1,105 @@
+"""Regular expressions of a schema: read once, told how much work they are, built when somebody must know.
+
+`pattern` is ECMA-262, matched anywhere in the text. One that is a single repeated character class (`^[a-z]{1,255}$`)
+becomes the class and an interval of lengths, which a counter keeps.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from ...automata.dfa import Dfa
+from ...errors import ConstrainError, LimitError, RegexError, SchemaError, UnsupportedError
+from ...style import Limits
+from ..regex.build import build, unanchored
+from ..regex.charset import spans
+from ..regex.parse import parse
+from ..regex.syntax import Alternation, Anchor, Concatenation, OneOf, Repetition, Term
+
+__all__ = ["Pattern", "check_pattern", "letters_dfa", "pattern_dfa", "read_pattern"]
+
+SMALL = 14
+"""Positions of a pattern up to which its automaton cannot exceed 2^14 states, so that it may be built later."""
+
+
+class Pattern(NamedTuple):
+    """A pattern that has been parsed.
+
+    term: its tree. counted: the least and most characters (None: no bound), if it is one repeated class. surely: some
+    text certainly matches. small: its automaton need not be built to know that it can be.
+    """
+
+    term: Term
+    counted: tuple[int, int | None] | None
+    surely: bool
+    small: bool
+
+
+@lru_cache(maxsize=4096)
+def read_pattern(pattern: str) -> Pattern:
+    """Parse it. RegexError, UnsupportedError and LimitError say where in the pattern."""
+    term = parse(pattern, dialect="ecma", flags="", nesting=Limits().nesting)
+    bare = unanchored(term, match="search")
+    if bare is None:
+        return Pattern(term, None, False, False)
+    if isinstance(bare, Repetition) and isinstance(bare.term, OneOf) and spans(bare.term.charset):
+        return Pattern(term, (bare.low, bare.high), True, True)
+    return Pattern(term, None, _some(bare), _positions(bare) <= SMALL)
+
+
+def _some(term: Term) -> bool:
+    """Whether some text certainly matches a tree without anchors."""
+    if isinstance(term, OneOf):
+        return bool(spans(term.charset))
+    if isinstance(term, Concatenation):
+        return all(map(_some, term.parts))
+    if isinstance(term, Alternation):
+        return any(map(_some, term.options))
+    return isinstance(term, Repetition) and (term.low == 0 or _some(term.term))
+
+
+def _positions(term: Term) -> int:
+    """Characters of a tree with its repetitions written out."""
+    if isinstance(term, OneOf):
+        return 1
+    if isinstance(term, Concatenation):
+        return sum(map(_positions, term.parts))
+    if isinstance(term, Alternation):
+        return sum(map(_positions, term.options))
+    if isinstance(term, Anchor):
+        return 0
+    return _positions(term.term) * max(1, term.low if term.high is None else term.high)
+
+
+@lru_cache(maxsize=4096)
+def pattern_dfa(pattern: str, max_states: int) -> Dfa:
+    """The texts that match somewhere."""
+    return build(read_pattern(pattern).term, dialect="ecma", match="search", max_states=max_states)
+
+
+@lru_cache(maxsize=1024)
+def letters_dfa(pattern: str) -> Dfa:
+    """Of a counted pattern, the texts of any length of its class."""
+    bare = unanchored(read_pattern(pattern).term, match="search")
+    assert isinstance(bare, Repetition) and isinstance(bare.term, OneOf)
+    return Dfa.from_ranges(spans(bare.term.charset)).star()
+
+
+def check_pattern(pattern: str, pointer: str, limits: Limits) -> None:
+    """Raise what is wrong with a regular expression, at its place in the schema."""
+    try:
+        if not read_pattern(pattern).small:
+            pattern_dfa(pattern, limits.dfa_states)
+    except RegexError as error:
+        raise SchemaError(
+            f"Not a regular expression: {error.cause}",
+            pointer=pointer, source=error.source, position=error.position, hint=error.hint,
+        ) from None  # fmt: skip
+    except (UnsupportedError, LimitError) as error:
+        raise located(error, pointer) from None
+
+
+def located(error: ConstrainError, pointer: str) -> ConstrainError:
+    """The same error, at a place in the schema."""
+    return type(error)(error.cause, pointer=pointer, source=error.source, position=error.position, hint=error.hint)

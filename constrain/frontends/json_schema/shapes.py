@@ -1,0 +1,182 @@
+"""Shape: what a schema allows, as six independent parts, one per JSON type. AND, OR and NOT act part by part.
+
+A part is a tuple of cases, meaning their union; no case is the empty part, and the one case without any condition is
+the full part. Null, false and true are bits. The children of arrays and objects are literal sets, so nothing here is
+recursive. Cases may overlap: a mask does not mind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from ...errors import LimitError, UnsupportedError
+from ...style import Limits
+from . import arrays, objects, quantities, strings
+from .arrays import ANY_ARRAY, ArrayCase
+from .languages import Languages
+from .literals import Lits
+from .objects import ANY_OBJECT, ObjectCase
+from .quantities import ANY_NUMBER, NumberCase
+from .strings import ANY_STRING, StringCase
+
+__all__ = ["EVERYTHING", "FALSE_BIT", "NOTHING", "NULL_BIT", "SCALARS", "TRUE_BIT", "Shape", "join", "meet", "negate"]
+
+NULL_BIT, FALSE_BIT, TRUE_BIT = 1, 2, 4
+SCALARS = NULL_BIT | FALSE_BIT | TRUE_BIT
+
+MANY = 8
+"""Cases of a product beyond which it is worth looking for idle ones."""
+
+Case = TypeVar("Case")
+
+
+class Shape(NamedTuple):
+    """What a schema allows: scalars is a set of bits, the others are unions of cases."""
+
+    scalars: int
+    numbers: tuple[NumberCase, ...]
+    strings: tuple[StringCase, ...]
+    arrays: tuple[ArrayCase, ...]
+    objects: tuple[ObjectCase, ...]
+
+
+ALL_NUMBERS, ALL_STRINGS, ALL_ARRAYS, ALL_OBJECTS = (ANY_NUMBER,), (ANY_STRING,), (ANY_ARRAY,), (ANY_OBJECT,)
+EVERYTHING = Shape(SCALARS, ALL_NUMBERS, ALL_STRINGS, ALL_ARRAYS, ALL_OBJECTS)
+NOTHING = Shape(0, (), (), (), ())
+
+
+class Algebra(Protocol):
+    """What combining shapes asks for."""
+
+    languages: Languages
+    limits: Limits
+
+    def nonempty(self, lits: Lits) -> bool: ...
+    def opposite(self, lits: Lits) -> Lits: ...
+    def both(self, one: Lits, other: Lits) -> Lits: ...
+    def possible(self, case: ArrayCase | ObjectCase) -> bool: ...
+    def refuse(self, cause: str, field: str) -> UnsupportedError: ...
+
+
+def meet(one: Shape, other: Shape, algebra: Algebra) -> Shape:
+    """Values of both."""
+    if one is EVERYTHING or other is NOTHING:
+        return other
+    if other is EVERYTHING or one is NOTHING:
+        return one
+    languages = algebra.languages
+    return Shape(
+        one.scalars & other.scalars,
+        _meet(one.numbers, other.numbers, ALL_NUMBERS, quantities.meet, algebra),
+        _meet(one.strings, other.strings, ALL_STRINGS, lambda a, b: strings.meet(a, b, languages), algebra),
+        _meet(one.arrays, other.arrays, ALL_ARRAYS, lambda a, b: arrays.meet(a, b, algebra), algebra),
+        _meet(one.objects, other.objects, ALL_OBJECTS, lambda a, b: objects.meet(a, b, algebra), algebra),
+    )
+
+
+def _meet(
+    one: tuple[Case, ...],
+    other: tuple[Case, ...],
+    full: tuple[Case, ...],
+    both: Callable[[Case, Case], Case | None],
+    algebra: Algebra,
+) -> tuple[Case, ...]:
+    """The product of two unions."""
+    if not one or other is full:
+        return one
+    if not other or one is full:
+        return other
+    out: dict[Case, None] = {}
+    most = max(algebra.limits.cases, len(one), len(other))
+    enough = min(len(one), len(other)) + MANY
+    for mine in one:
+        for yours in other:
+            case = both(mine, yours)
+            if case is not None:
+                out[case] = None
+        if len(out) > enough:
+            out = _thin(out, algebra)
+            enough = 2 * len(out) + MANY
+        if len(out) > most:
+            raise LimitError(
+                f"This combination of alternatives has more than {algebra.limits.cases} cases.",
+                pointer=algebra.refuse("", "").pointer,
+                hint="Raise Limits.cases, or write fewer alternatives side by side.",
+            )
+    return full if full[0] in out else tuple(out)
+
+
+def _thin(cases: dict[Case, None], algebra: Algebra) -> dict[Case, None]:
+    """The same union without cases that are plainly within another, and, of many, without empty ones."""
+    kept: list[Any] = []
+    for case in cases:
+        if not isinstance(case, (ArrayCase, ObjectCase)):
+            return cases
+        within: Any = arrays.within if isinstance(case, ArrayCase) else objects.within
+        if not any(within(case, other) for other in kept):
+            kept = [other for other in kept if not within(other, case)]
+            kept.append(case)
+    if len(kept) > 4 * MANY:
+        kept = [case for case in kept if algebra.possible(case)]
+    return dict.fromkeys(kept)
+
+
+def join(shapes: list[Shape]) -> Shape:
+    """Values of at least one."""
+    if len(shapes) == 1:
+        return shapes[0]
+    scalars = 0
+    for shape in shapes:
+        scalars |= shape.scalars
+    return Shape(
+        scalars,
+        _join([shape.numbers for shape in shapes], ALL_NUMBERS),
+        _join([shape.strings for shape in shapes], ALL_STRINGS),
+        _join([shape.arrays for shape in shapes], ALL_ARRAYS),
+        _join([shape.objects for shape in shapes], ALL_OBJECTS),
+    )
+
+
+def _join(parts: list[tuple[Case, ...]], full: tuple[Case, ...]) -> tuple[Case, ...]:
+    out: dict[Case, None] = {}
+    for part in parts:
+        if part is full:
+            return full
+        out.update(dict.fromkeys(part))
+    return full if full[0] in out else tuple(out)
+
+
+def negate(shape: Shape, algebra: Algebra) -> Shape:
+    """All other values. A union of cases becomes a product of the ways in which each of them fails."""
+    return Shape(
+        SCALARS & ~shape.scalars,
+        _negate(shape.numbers, ALL_NUMBERS, quantities.complement, quantities.meet, algebra),
+        _negate(
+            shape.strings, ALL_STRINGS, strings.complement, lambda a, b: strings.meet(a, b, algebra.languages), algebra
+        ),
+        _negate(
+            shape.arrays, ALL_ARRAYS, lambda case: arrays.complement(case, algebra),
+            lambda a, b: arrays.meet(a, b, algebra), algebra,
+        ),
+        _negate(
+            shape.objects, ALL_OBJECTS, lambda case: objects.complement(case, algebra),
+            lambda a, b: objects.meet(a, b, algebra), algebra,
+        ),
+    )  # fmt: skip
+
+
+def _negate(
+    part: tuple[Case, ...],
+    full: tuple[Case, ...],
+    complement: Callable[[Case], list[Case]],
+    both: Callable[[Case, Case], Case | None],
+    algebra: Algebra,
+) -> tuple[Case, ...]:
+    if part is full:
+        return ()
+    out = full
+    for case in part:
+        ways = tuple(dict.fromkeys(complement(case)))
+        out = _meet(out, full if full[0] in ways else ways, full, both, algebra)
+    return out

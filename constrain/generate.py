@@ -1,0 +1,231 @@
+"""`generate`: a model, a prompt and a constraint in; a text in exactly that form out.
+
+    model, tokenizer  ->  LoadedModel  ->  after the prompt  ->  LanguageModel  --+
+    schema | regex | grammar | choices | type  ->  compile  ->  Constraint  ------+->  decoding.loop.run  ->  Generation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from .decoding.loop import FinishReason, Outcome, Piece, Stats, run
+from .errors import ConstrainError, LimitError, UnsupportedError
+from .integrations.transformers import LoadedModel, Prompt, as_loaded, load
+from .integrations.values import is_type, parse_json, to_value
+from .sampling import SAMPLERS, LanguageModel
+from .sampling.masked import Proposal
+from .style import Limits, Style
+from .tokens.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .compile import Constraint
+
+__all__ = ["Generation", "generate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One text under a constraint.
+
+    text: what was written. value: what it means: the parsed JSON of a schema; an instance for a Pydantic model,
+    dataclass, NamedTuple or Enum, a dict for a TypedDict; the text itself for a regex, grammar or choice.
+    tokens: its tokens, without the end token. logprob: of the text under the model, end token included (nats).
+    log_weight: log of model's probability over that with which it was drawn (see `sampling.masked`).
+    finish_reason: "complete": the model ended it. "budget": it was closed, or kept short, so as to end in max_tokens.
+    "length": cut off, value None; this happens only with a tokenizer that has no token for some bytes.
+    stats: what it cost.
+    """
+
+    text: str
+    value: Any
+    tokens: tuple[int, ...]
+    logprob: float
+    log_weight: float
+    finish_reason: FinishReason
+    stats: Stats = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What the text has to be: the arguments of `compile`, of which exactly one is given."""
+
+    schema: Any = None
+    regex: str | None = None
+    grammar: Any = None
+    choices: Sequence[str] | None = None
+    type: Any = None
+
+    def __post_init__(self) -> None:
+        if len(self.given) != 1:
+            names = ", ".join(f"{name}=" for name in self.given) or "none"
+            raise ConstrainError(
+                f"exactly one of schema=, regex=, grammar=, choices= and type= says what to write; got {names}"
+            )
+        if isinstance(self.choices, str):
+            raise ConstrainError("choices is one text", hint=f"Give a list of texts: choices=[{self.choices!r}].")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The argument by its name."""
+        names = ("schema", "regex", "grammar", "choices", "type")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    def value(self, text: str) -> Any:
+        """What a text means."""
+        tp = self.type if self.type is not None else self.schema if is_type(self.schema) else None
+        if tp is not None:
+            return to_value(tp, text)
+        return parse_json(text) if self.schema is not None else text
+
+    def shown(self) -> dict[str, Any]:
+        """What a model that is shown the constraint in its prompt gets to see of it."""
+        tp = self.type if self.type is not None else self.schema if is_type(self.schema) else None
+        if tp is not None:
+            from .frontends.types import to_schema
+
+            return {"schema": to_schema(tp)}
+        return {name: value for name, value in self.given.items() if name in ("schema", "regex", "choices")}
+
+
+@overload
+def generate(
+    model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
+    choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
+    registry: Mapping[str, Any] | None = ..., limits: Limits = ..., sampler: Literal["masked"] = ..., n: None = ...,
+    max_tokens: int = ..., temperature: float = ..., top_k: int | None = ..., top_p: float | None = ...,
+    seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
+) -> Generation: ...  # fmt: skip
+@overload
+def generate(
+    model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
+    choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
+    registry: Mapping[str, Any] | None = ..., limits: Limits = ..., sampler: Literal["masked"] = ..., n: int,
+    max_tokens: int = ..., temperature: float = ..., top_k: int | None = ..., top_p: float | None = ...,
+    seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
+) -> list[Generation]: ...  # fmt: skip
+def generate(
+    model: Any,
+    prompt: Prompt = None,
+    *,
+    schema: Any = None,
+    regex: str | None = None,
+    grammar: Any = None,
+    choices: Sequence[str] | None = None,
+    type: Any = None,
+    tokenizer: Any = None,
+    style: Style = Style(),
+    registry: Mapping[str, Any] | None = None,
+    limits: Limits = Limits(),
+    sampler: Literal["masked"] = "masked",
+    n: int | None = None,
+    max_tokens: int = 512,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int | None = None,
+    stream: Callable[[Piece], None] | None = None,
+) -> Generation | list[Generation]:
+    """Write text in exactly the form that one of schema=, regex=, grammar=, choices= or type= asks for.
+
+    model: "demo", a folder, a hub id, a loaded transformers model (with tokenizer=), a `LoadedModel`, or any
+        `LanguageModel` (with a Vocabulary as tokenizer=; the prompt is then the model's own affair).
+    prompt: a text, chat messages, token ids, or None. A text is given as it is; only the embedded model, which was
+        trained on one form of prompt, is shown the constraint beside it.
+    n: None for one Generation; a number for a list of that many independent ones, also if it is 1.
+    max_tokens: most tokens of a text, its end token included. The text is complete in any case: what would not end in
+        time is not written (finish_reason "budget"). LimitError if not even the shortest one fits. A model that has
+        fewer positions left after the prompt sets a tighter bound.
+    temperature, top_k, top_p: how tokens are chosen among the allowed ones; temperature 0 takes the likeliest.
+    seed: the same seed gives the same texts. stream: called with each `Piece` as it is written, text after text.
+    Raises: what `compile` raises; ConstrainError for a model that cannot be loaded; LimitError as said.
+    """
+    ask = Ask(schema, regex, grammar, choices if choices is None or isinstance(choices, str) else list(choices), type)
+    if sampler not in SAMPLERS:
+        raise UnsupportedError(f"there is no sampler {sampler!r}", hint=f"The samplers are {', '.join(SAMPLERS)}.")
+    if n is not None and n < 0:
+        raise ConstrainError(f"n is {n}: it is how many texts are wanted")
+    if max_tokens < 1:
+        raise ConstrainError(f"max_tokens is {max_tokens}: not even an end token fits", hint="Give 1 or more.")
+    proposal = checked_proposal(temperature, top_k, top_p)
+    vocabulary, prompted = prepare(model, tokenizer, prompt, ask)
+    start = perf_counter_ns()
+    constraint = compiled(vocabulary, ask, style, registry, limits)
+    compile_us = (perf_counter_ns() - start) / 1e3
+    lm = prompted()
+    room: int | None = getattr(lm, "room", None)
+    if room is not None and room < max_tokens:
+        max_tokens = room
+    if max_tokens < 1:
+        raise LimitError("the prompt fills all the positions that the model has", hint="Shorten the prompt.")
+    made = []
+    for rng in generators(seed, 1 if n is None else n):
+        out = run(lm, constraint, rng=rng, max_tokens=max_tokens, proposal=proposal, stream=stream)
+        out.stats.compile_us = compile_us
+        made.append(as_generation(out, ask))
+    return made[0] if n is None else made
+
+
+def prepare(
+    model: Any, tokenizer: Any, prompt: Prompt, ask: Ask
+) -> tuple[Vocabulary, Callable[[], LanguageModel]]:
+    """The Vocabulary of a model, and what makes the LanguageModel after the prompt (which runs the model, so later)."""
+    if isinstance(model, LanguageModel):
+        if not isinstance(tokenizer, Vocabulary):
+            raise ConstrainError("a LanguageModel needs its Vocabulary", hint="Give it with tokenizer=.")
+        if prompt is not None:
+            raise ConstrainError("the prompt of a LanguageModel is its own affair", hint="Leave prompt= out.")
+        return tokenizer, lambda: model
+    if isinstance(model, LoadedModel):
+        loaded = model if tokenizer is None else as_loaded(model.model, tokenizer, name=model.name)
+    elif isinstance(model, (str, PathLike)):
+        loaded = load(model)
+        if tokenizer is not None:
+            loaded = as_loaded(loaded.model, tokenizer, name=loaded.name)
+    elif hasattr(model, "generate") and hasattr(model, "config"):
+        loaded = as_loaded(model, tokenizer)
+    else:
+        raise ConstrainError(
+            f"a {model.__class__.__name__} is no model",
+            hint='A model is "demo", a folder, a hub id, a loaded transformers model, or has a method next_logprobs.',
+        )
+    if loaded.compose is not None and (prompt is None or isinstance(prompt, str)):
+        prompt = loaded.compose(prompt, **ask.shown())
+    return loaded.vocabulary, lambda: loaded.on(prompt)
+
+
+def compiled(
+    vocabulary: Vocabulary, ask: Ask, style: Style, registry: Mapping[str, Any] | None, limits: Limits
+) -> Constraint:
+    """The Constraint of what is asked for."""
+    from .compile import compile
+
+    return compile(vocabulary, style=style, registry=registry, limits=limits, **ask.given)
+
+
+def checked_proposal(temperature: float, top_k: int | None, top_p: float | None) -> Proposal:
+    """The Proposal, a wrong number being a ConstrainError."""
+    try:
+        return Proposal(temperature, top_k, top_p)
+    except (TypeError, ValueError) as error:
+        raise ConstrainError(str(error)) from error
+
+
+def generators(seed: int | None, n: int) -> list[np.random.Generator]:
+    """n independent generators of random numbers, the first of which is the one that n = 1 gets."""
+    root = np.random.SeedSequence(seed)
+    return [np.random.default_rng(sequence) for sequence in (root, *root.spawn(max(n - 1, 0)))][:n]
+
+
+def as_generation(out: Outcome, ask: Ask) -> Generation:
+    """An Outcome with its meaning."""
+    text = out.data.decode("utf-8", "replace")
+    value = None if out.finish_reason == "length" else ask.value(text)
+    return Generation(
+        text, value, tuple(out.tokens), out.logprob, out.log_weight, out.finish_reason, out.stats
+    )

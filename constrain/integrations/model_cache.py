@@ -1,0 +1,191 @@
+"""A transformers model after one prompt: `next_logprobs` with a cache of keys and values.
+
+What was fed last is remembered as token ids beside the cache. A new request keeps the part that it has in common with
+them, drops the rest of the cache, and feeds only what is new: so it does not matter in which order prefixes are asked
+for, and several answers to one prompt share its keys and values. A chain of prefixes (each extending the one before)
+is one forward pass; unrelated prefixes are one padded batch over the keys and values of what they all share.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import DynamicCache, EncoderDecoderCache
+
+from ..errors import ConstrainError
+
+__all__ = ["PromptedModel"]
+
+CROPPABLE = {"full_attention", "sliding_attention", "chunked_attention", "attention"}
+"""Kinds of layers whose cache is one entry per token, so that the last tokens can be taken back."""
+
+
+class PromptedModel:
+    """A `LanguageModel`: the law of the next token after `prompt` and a prefix. Not to be shared between threads.
+
+    prompt: token ids; for an encoder-decoder what the encoder reads. width: columns wanted; a model with fewer logits
+    is refused, those beyond are padding and are left out after normalising: their mass is the model's own.
+    calls, fed: forward passes, and tokens fed to them, so far. room: most tokens of a text, end token included, that
+    the model has positions for after the prompt; None where it has no such limit.
+    """
+
+    def __init__(self, model: Any, prompt: list[int], width: int) -> None:
+        self.model, self.width = model, width
+        self.calls = self.fed = 0
+        self.device = model.get_input_embeddings().weight.device
+        self.decoding: dict[str, Any] = {}
+        self.head = list(prompt)
+        if model.config.is_encoder_decoder:
+            self.head = [decoder_start(model)]
+            ids = torch.tensor([prompt], device=self.device)
+            with torch.inference_mode():
+                self.decoding["encoder_outputs"] = model.get_encoder()(input_ids=ids, return_dict=True)
+        limit = positions(model)
+        self.room = None if limit is None else limit - len(self.head) + 1
+        self.cached: list[int] = []
+        self.cache: Any = None
+        self.crops = croppable(model)
+        self.keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+
+    @torch.inference_mode()
+    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
+        """float64 [n, width]: natural logs of the next token's probability after each prefix."""
+        if not prefixes:
+            return np.zeros((0, self.width))
+        texts = [self.head + list(prefix) for prefix in prefixes]
+        chain = all(len(a) <= len(b) and b[: len(a)] == a for a, b in zip(texts, texts[1:]))
+        return self.normalised(self.along(texts) if chain else self.beside(texts))
+
+    def along(self, texts: list[list[int]]) -> torch.Tensor:
+        """Logits [n, V] after each of a chain of texts, in one pass over the longest."""
+        first, longest = len(texts[0]) - 1, texts[-1]
+        start = min(self.keep(longest), first)
+        self.crop(start)
+        logits = self.forward(longest[start:], first - start)
+        self.cached = longest
+        return logits[[len(text) - 1 - first for text in texts]]
+
+    def keep(self, text: list[int]) -> int:
+        """How many tokens of `text` are in the cache already."""
+        if self.cache is None:
+            return 0
+        common = 0
+        for a, b in zip(self.cached, text):
+            if a != b:
+                break
+            common += 1
+        return common
+
+    def crop(self, length: int) -> None:
+        """Take the cache back to its first `length` tokens."""
+        if self.cache is None or not self.crops or length == 0:
+            self.cache, self.cached = self.fresh(), []
+        elif length < len(self.cached):
+            self.cache.crop(length - len(self.cached))  # counted from the end: all versions agree on negative numbers
+            self.cached = self.cached[:length]
+
+    def fresh(self) -> Any:
+        """An empty cache; full layers even for sliding windows, so that it can always be taken back."""
+        if not self.crops:
+            return None
+        if self.decoding:
+            return EncoderDecoderCache(DynamicCache(), DynamicCache())
+        return DynamicCache()
+
+    def forward(self, ids: list[int], skip: int) -> torch.Tensor:
+        """Feed `ids` after what is cached; logits [len(ids) - skip, V] of all but the first `skip` of them."""
+        tokens = torch.tensor([ids], device=self.device)
+        if self.cache is None:
+            out = self.run(tokens, None, len(ids) - skip, use_cache=False)
+        else:
+            seen = torch.ones((1, len(self.cached) + len(ids)), dtype=torch.long, device=self.device)
+            out = self.run(tokens, seen, len(ids) - skip, past_key_values=self.cache, use_cache=True)
+        return out[0]
+
+    def beside(self, texts: list[list[int]]) -> torch.Tensor:
+        """Logits [n, V] after each of unrelated texts: a batch, padded on the right, over what they share."""
+        shared = 0
+        while all(len(text) > shared + 1 and text[shared] == texts[0][shared] for text in texts):
+            shared += 1
+        if not self.crops or shared == 0:
+            return torch.cat([self.along([text]) for text in texts])
+        if self.keep(texts[0]) < shared:
+            self.along([texts[0][:shared]])
+        self.crop(shared)
+        tails = [text[shared:] for text in texts]
+        longest = max(map(len, tails))
+        tokens = torch.tensor([tail + [tail[-1]] * (longest - len(tail)) for tail in tails], device=self.device)
+        seen = torch.tensor([[1] * (shared + len(t)) + [0] * (longest - len(t)) for t in tails], device=self.device)
+        out = self.run(tokens, seen, longest, past_key_values=self.repeated(len(texts)), use_cache=True)
+        return out[torch.arange(len(texts)), [len(tail) - 1 for tail in tails]]
+
+    def repeated(self, n: int) -> Any:
+        """The cache n times side by side, apart from `self.cache`, which stays as it is."""
+
+        def copy(cache: Any) -> Any:
+            out = DynamicCache()
+            for index, layer in enumerate(cache.layers):
+                if layer.keys is not None:
+                    out.update(layer.keys.repeat_interleave(n, 0), layer.values.repeat_interleave(n, 0), index)
+            return out
+
+        if not self.decoding:
+            return copy(self.cache)
+        both = EncoderDecoderCache(copy(self.cache.self_attention_cache), copy(self.cache.cross_attention_cache))
+        return both
+
+    def run(self, tokens: torch.Tensor, seen: torch.Tensor | None, last: int, **cache: Any) -> torch.Tensor:
+        """One forward pass: logits [batch, last, V] of the last positions."""
+        self.calls, self.fed = self.calls + 1, self.fed + tokens.numel()
+        named = {"decoder_input_ids": tokens} if self.decoding else {"input_ids": tokens}
+        if seen is not None:
+            named["decoder_attention_mask" if self.decoding else "attention_mask"] = seen
+        extra = dict(self.decoding)
+        if self.decoding and len(tokens) > 1:
+            extra["encoder_outputs"] = type(extra["encoder_outputs"])(
+                last_hidden_state=extra["encoder_outputs"].last_hidden_state.expand(len(tokens), -1, -1)
+            )
+        keep = {"logits_to_keep": last} if self.keeps else {}
+        logits = self.model(**named, **extra, **cache, **keep, return_dict=True).logits
+        return logits[:, logits.shape[1] - last :]
+
+    def normalised(self, logits: torch.Tensor) -> NDArray[np.float64]:
+        """float64 [n, width] log-probabilities of logits [n, V >= width] of any float type."""
+        if logits.shape[-1] < self.width:
+            raise ConstrainError(f"the model gives {logits.shape[-1]} logits for a vocabulary of {self.width} tokens")
+        exact = torch.log_softmax(logits.float().cpu().double(), dim=-1)
+        return np.asarray(exact[:, : self.width].numpy())
+
+
+def positions(model: Any) -> int | None:
+    """How many positions a model with a learnt embedding of each has (GPT-2, OPT, BART); None for all others."""
+    for name, part in model.named_modules():
+        last = name.rpartition(".")[2]
+        if hasattr(part, "num_embeddings") and (last == "wpe" or "position" in last):
+            return int(getattr(model.config, "max_position_embeddings", part.num_embeddings))
+    return None
+
+
+def decoder_start(model: Any) -> int:
+    """The token that the decoder of an encoder-decoder starts from."""
+    for source in (getattr(model, "generation_config", None), model.config):
+        for name in ("decoder_start_token_id", "bos_token_id"):
+            found = getattr(source, name, None)
+            if isinstance(found, int):
+                return found
+    raise ConstrainError(
+        "the model does not say which token its decoder starts from", hint="Set model.config.decoder_start_token_id."
+    )
+
+
+def croppable(model: Any) -> bool:
+    """Whether the model's cache can be taken back token by token; if not, every request is computed anew."""
+    config = model.config.get_text_config(decoder=True)
+    kinds = getattr(config, "layer_types", None)
+    if kinds is not None:
+        return set(kinds) <= CROPPABLE
+    return not getattr(model, "_is_stateful", False)

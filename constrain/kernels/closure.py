@@ -1,0 +1,260 @@
+"""Closure: following the instructions that take no byte (kernels).
+
+Items wait on a list that is also the memory of what was there, so loops end. All calls of one rule within a closure
+share a stack node, whose edges are the callers (GLL: Scott and Johnstone, 2010): left recursion becomes a cycle, and
+a rule that ends without taking a byte goes on with every caller, those that come later included.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from .layout import *  # noqa: F403  (constants only)
+from .names import ask, mix
+from .objects import object_start
+from .points import point
+from .views import kernel, size, view
+
+STAMP = "98709b0b"
+
+
+@njit("int64(int64)", **kernel)
+def begin(c: Any) -> Any:
+    head = view(c, HEAD)
+    for k in (N_ITEMS, N_LOCALS, N_LEDGES, N_MISSING, ACCEPTS, UNSURE):
+        head[k] = 0
+    head[CLOSURES] += 1
+    if head[CLOSURES] > 1 << 30:
+        seen = view(c, SEEN)
+        for k in range(size(c, SEEN)):
+            seen[k] = 0
+        head[CLOSURES] = 1
+    return 0
+
+
+@njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
+def push(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
+    """Puts an item on the list of the closure unless it is there: 0 or -1."""
+    head, items, seen = view(c, HEAD), view(c, ITEMS), view(c, SEEN)
+    last = size(c, SEEN) // 2 - 1
+    n, stamp = head[N_ITEMS], head[CLOSURES]
+    h = mix(mix(mix(mix(mix(0, pc), q), node), reg), ext) & last
+    while seen[2 * h] == stamp:
+        k = 5 * seen[2 * h + 1]
+        same = items[k] == pc and items[k + 1] == q and items[k + 2] == node
+        if same and items[k + 3] == reg and items[k + 4] == ext:
+            return 0
+        h = (h + 1) & last
+    if 5 * (n + 1) > size(c, ITEMS) or 2 * n > last:
+        return ask(c, FULL, ITEMS)
+    seen[2 * h] = stamp
+    seen[2 * h + 1] = n
+    k = 5 * n
+    items[k] = pc
+    items[k + 1] = q
+    items[k + 2] = node
+    items[k + 3] = reg
+    items[k + 4] = ext
+    head[N_ITEMS] = n + 1
+    return 0
+
+
+@njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
+def emit(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
+    """Puts a configuration of the set in the making on the list."""
+    return push(c, -pc - 1, q, node, reg, ext)
+
+
+@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+def call(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
+    """A call of rule `cell` that returns to `pc`: all such calls of one closure share a stack node. 0 or -1.
+
+    packed: register << 1 | whether this round of a repetition is still empty.
+    """
+    head, code, calls, edges = view(c, HEAD), view(c, CODE), view(c, LOCALS), view(c, LEDGES)
+    reg, ext = packed >> 1, -(packed & 1)
+    which = -1
+    for k in range(head[N_LOCALS]):
+        if calls[4 * k] == cell:
+            which = k
+    if which < 0:
+        which = head[N_LOCALS]
+        if 4 * (which + 1) > size(c, LOCALS):
+            return ask(c, FULL, LOCALS)
+        calls[4 * which] = cell
+        calls[4 * which + 1] = -1
+        calls[4 * which + 2] = 0
+        calls[4 * which + 3] = 0
+        head[N_LOCALS] = which + 1
+        if push(c, code[cell], -1, -which - 2, 0, 0) < 0:
+            return -1
+    e = calls[4 * which + 1]
+    while e >= 0:
+        k = 5 * e
+        if edges[k] == pc and edges[k + 1] == reg and edges[k + 2] == ext and edges[k + 3] == node:
+            return 0
+        e = edges[k + 4]
+    e = head[N_LEDGES]
+    if 5 * (e + 1) > size(c, LEDGES):
+        return ask(c, FULL, LEDGES)
+    edges[5 * e] = pc
+    edges[5 * e + 1] = reg
+    edges[5 * e + 2] = ext
+    edges[5 * e + 3] = node
+    edges[5 * e + 4] = calls[4 * which + 1]
+    calls[4 * which + 1] = e
+    head[N_LEDGES] = e + 1
+    if calls[4 * which + 2]:  # it came back already without taking a byte
+        return push(c, pc, -1, node, reg, ext)
+    return 0
+
+
+@njit("int64(int64, int64)", **kernel)
+def give_back(c: Any, node: Any) -> Any:
+    """The end of a rule whose stack node is `node`: on with every caller. 0 or -1."""
+    head = view(c, HEAD)
+    if node == 0:
+        head[ACCEPTS] = 1
+        return 0
+    if node > 0:
+        nodes, edges = view(c, NODES), view(c, EDGES)
+        first = nodes[4 * node]
+        for e in range(first, first + nodes[4 * node + 1]):
+            if push(c, edges[3 * e], -1, edges[3 * e + 2], edges[3 * e + 1], 0) < 0:
+                return -1
+        return 0
+    calls, ledges = view(c, LOCALS), view(c, LEDGES)
+    which = -node - 2
+    calls[4 * which + 2] = 1
+    e = calls[4 * which + 1]
+    while e >= 0:
+        k = 5 * e
+        if push(c, ledges[k], -1, ledges[k + 3], ledges[k + 1], ledges[k + 2]) < 0:
+            return -1
+        e = ledges[k + 4]
+    return 0
+
+
+@njit("int64(int64)", **kernel)
+def close(c: Any) -> Any:
+    """Follows every item of the list through the instructions that take no byte. 0 or -1."""
+    head, items, code = view(c, HEAD), view(c, ITEMS), view(c, CODE)
+    starts, leaves, objects, points = view(c, STARTS), view(c, LEAVES), view(c, OBJECTS), view(c, POINTS)
+    done = 0
+    while done < head[N_ITEMS]:
+        pc, q, node, reg, ext = (
+            items[5 * done] + 0, items[5 * done + 1] + 0, items[5 * done + 2] + 0,
+            items[5 * done + 3] + 0, items[5 * done + 4] + 0,
+        )  # fmt: skip
+        done += 1
+        while pc >= 0:
+            op = code[pc]
+            if op < 256:
+                if emit(c, pc, -1, node, reg, 0) < 0:
+                    return -1
+                break
+            if op == LEAF:
+                low, high = code[pc + 2], code[pc + 3]
+                count, mark = ext, 0
+                if q < 0:
+                    q = starts[code[pc + 1]]
+                    if q < 0:
+                        return ask(c, NEED_START, code[pc + 1])
+                    count, mark = 0, ext
+                flags = leaves[q * LEAF_W + LEAF_FLAGS]
+                if flags & LEAF_EXPANDED == 0:
+                    return ask(c, NEED_LEAF, q)
+                at_end = high >= 0 and count >= high and flags & LEAF_BOUNDARY and flags & LEAF_CLOSES == 0
+                if leaves[q * LEAF_W + LEAF_ALLOWED] > 0 and not at_end:
+                    if emit(c, pc, q, node, reg, count) < 0:
+                        return -1
+                if flags & LEAF_EXITS and count >= low:
+                    pc, q, ext = pc + 4, -1, mark
+                    continue
+                break
+            if op == SPLIT:
+                for k in range(code[pc + 1]):
+                    if push(c, code[pc + 2 + k], -1, node, reg, ext) < 0:
+                        return -1
+                break
+            if op == CALL:
+                cell = code[pc + 1]
+                if code[cell] == 0:
+                    if head[N_MISSING] >= size(c, MISSING):
+                        return ask(c, FULL, MISSING)
+                    view(c, MISSING)[head[N_MISSING]] = cell
+                    head[N_MISSING] += 1
+                    break
+                if code[pc + 2] == END:  # a call at the end of a rule comes back to the caller's caller
+                    if push(c, code[cell], -1, node, 0, 0) < 0:
+                        return -1
+                    break
+                if call(c, cell, pc + 2, node, reg << 1 | (ext & 1)) < 0:
+                    return -1
+                break
+            if op == END:
+                if give_back(c, node) < 0:
+                    return -1
+                break
+            if op == JUMP:
+                pc = code[pc + 1]
+            elif op == SET:
+                block = code[pc + 1]
+                n = code[block + STR_COUNT]
+                q = point(c, block, 0, n, 0)
+                if q < 0 or emit(c, pc, q, node, reg, 0) < 0:
+                    return -1
+                if code[block + STR_OFFSETS] < code[block + STR_OFFSETS + 1]:
+                    break
+                pc, q = pc + 2, -1
+            elif op == ENTER:
+                reg = 0
+                pc += 1
+            elif op == TEST:
+                if reg >= code[pc + 1] and push(c, code[pc + 3], -1, node, 0, 0 if reg > 0 else ext) < 0:
+                    return -1
+                if code[pc + 2] >= 0 and reg >= code[pc + 2]:
+                    break
+                ext = -1
+                pc += 4
+            elif op == COUNT:
+                if ext == -1:  # an empty round leads nowhere that this place does not
+                    break
+                reg = min(reg + 1, code[pc + 1])
+                pc += 2
+            elif op == INIT:
+                reg = object_start(c, code[pc + 1])
+                if reg < 0:
+                    return -1
+                pc += 2
+            elif op == KEYS:
+                if objects[reg + O_FLAGS] & O_KEYS:
+                    block = code[code[pc + 1] + OBJ_KEYS]
+                    q = point(c, block, 0, code[block + STR_COUNT], 0)
+                    if q < 0 or emit(c, pc, q, node, reg, 0) < 0:
+                        return -1
+                break
+            elif op == OTHER:
+                if objects[reg + O_FLAGS] & O_OTHER:
+                    q = starts[code[pc + 2]]
+                    if q < 0:
+                        return ask(c, NEED_START, code[pc + 2])
+                    if leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0:
+                        return ask(c, NEED_LEAF, q)
+                    if objects[reg + O_NAMES] == UNKNOWN_NAMES:
+                        head[UNSURE] = 1
+                    if emit(c, pc, q, node, reg, SPELLED) < 0:
+                        return -1
+                break
+            elif op == MORE:
+                if objects[reg + O_FLAGS] & (O_KEYS | O_OTHER) == 0:
+                    break
+                pc += 2
+            else:  # CLOSE
+                if objects[reg + O_FLAGS] & O_CLOSE == 0:
+                    break
+                reg = 0
+                pc += 2
+    return 0

@@ -1,0 +1,159 @@
+"""Masked sampling: at every step the model's law, cut down to the allowed tokens.
+
+Fast and always valid, and biased: the mass that a prefix loses later is invisible when it is chosen. What is drawn from
+is q(a | u) = p(a | u) / z(u) for allowed a, with z(u) the mass that the mask leaves; so a text has the weight
+
+    p(x) / q(x) = product over its steps of z(u)
+
+and the logs of z are summed up as it is drawn. Temperature, top-k and top-p change q only: the weight is p / q in all
+cases, which keeps it right under any of them that leaves every token possible. Source: `Draws` for what a weight means;
+renormalised masking is the law over the allowed tokens that is closest to the model's in KL(q || p).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LimitError
+from .base import Draw, Draws, log_sum
+from .lm import LanguageModel
+
+if TYPE_CHECKING:
+    from ..compile import Constraint
+
+__all__ = ["PLAIN", "Pick", "Proposal", "allowed_tokens", "draw", "pick"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """How a token is chosen among the allowed ones; the defaults leave the model's law as it is.
+
+    temperature: divides the log-probabilities; 0 takes the likeliest token. top_k: only the k likeliest.
+    top_p: only the likeliest that together hold this mass of the allowed tokens. They apply in this order.
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.temperature >= 0 and np.isfinite(self.temperature)):
+            raise ValueError(f"temperature must be a number of 0 or more, not {self.temperature!r}")
+        if self.top_k is not None and self.top_k < 1:
+            raise ValueError(f"top_k must be 1 or more, not {self.top_k!r}")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p must be above 0 and at most 1, not {self.top_p!r}")
+
+
+PLAIN = Proposal()
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One chosen token. All in nats: logprob under the model, logproposal under the law it was drawn from,
+    logmass of what the mask left. For an end token the first two count all end tokens: the text ends by any of them."""
+
+    token: int
+    logprob: float
+    logproposal: float
+    logmass: float
+
+
+def allowed_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The ids whose bit is set in a Mask (int32 [words], bit i % 32 of word i // 32), ascending."""
+    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+
+
+def pick(
+    logprobs: NDArray[np.floating[Any]],
+    allowed: NDArray[np.int64],
+    rng: np.random.Generator,
+    proposal: Proposal = PLAIN,
+    ends: tuple[int, ...] = (),
+) -> Pick:
+    """Choose one of `allowed` (int64 [k], ascending, k > 0) by one uniform number of `rng`.
+
+    logprobs: float [V], the model's; `ends`: the end tokens. Raises ValueError for NaN. Where the model gives no
+    allowed token any probability, all are equally likely, with logprob -inf: the draw is valid and weighs nothing.
+    """
+    logs = logprobs[allowed].astype(np.float64)
+    if np.isnan(logs).any():
+        raise ValueError("the model's log-probabilities are not numbers (NaN)")
+    logmass = log_sum(logs)
+    law = shape(logs if logmass > -np.inf else np.zeros_like(logs), proposal)
+    cumulative = np.cumsum(law)
+    uniform = rng.random()
+    index = int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right"))
+    index = min(index, int(np.flatnonzero(law)[-1]))  # rounding may point behind the last possible token
+    token = int(allowed[index])
+    chosen = np.isin(allowed, ends) if token in ends else slice(index, index + 1)
+    return Pick(token, log_sum(logs[chosen]), float(np.log(law[chosen].sum())), logmass)
+
+
+def shape(logs: NDArray[np.float64], proposal: Proposal) -> NDArray[np.float64]:
+    """The law that `proposal` makes of log-masses [k]: float64 [k], summing to 1."""
+    if proposal.temperature == 0:
+        certain = np.zeros_like(logs)
+        certain[int(np.argmax(logs))] = 1.0
+        return certain
+    law: NDArray[np.float64] = np.exp((logs - logs.max()) / proposal.temperature)
+    if proposal.top_k is not None and proposal.top_k < len(law):
+        law[np.argsort(-law, kind="stable")[proposal.top_k :]] = 0.0
+    if proposal.top_p is not None and proposal.top_p < 1:
+        order = np.argsort(-law, kind="stable")
+        before = np.cumsum(law[order]) - law[order]
+        law[order[before >= proposal.top_p * law.sum()]] = 0.0
+    law /= law.sum()
+    return law
+
+
+def draw(
+    lm: LanguageModel,
+    constraint: Constraint,
+    *,
+    n: int,
+    rng: np.random.Generator,
+    max_tokens: int,
+    proposal: Proposal = PLAIN,
+) -> Draws:
+    """n independent draws, one call of the model for all of them at every step.
+
+    max_tokens counts the end token. A text that has not ended by then gets its end forced where it may end there (and
+    the weight of that), or counts for nothing: the law is then p given L and at most max_tokens. Use
+    `decoding.loop.run` for one text that is always closed in time. Raises LimitError if max_tokens < 1.
+    """
+    if max_tokens < 1:
+        raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
+    ends = constraint.vocabulary.eos_ids
+    matchers = [constraint.matcher() for _ in range(n)]
+    logprob, logweight = np.zeros(n), np.zeros(n)
+    live, calls = list(range(n)), 0
+    for left in range(max_tokens, 0, -1):
+        if not live:
+            break
+        rows, calls = lm.next_logprobs([matchers[i].tokens for i in live]), calls + 1
+        still = []
+        for i, row in zip(live, rows):
+            allowed = allowed_tokens(matchers[i].mask(None))
+            if left == 1:
+                allowed = allowed[np.isin(allowed, ends)]
+            if not len(allowed):  # out of tokens where the text may not end
+                logprob[i] = logweight[i] = -np.inf
+                continue
+            choice = pick(row, allowed, rng, proposal, ends)
+            logprob[i] += choice.logprob
+            logweight[i] += choice.logprob - choice.logproposal
+            if choice.token not in ends:
+                matchers[i].advance(choice.token)
+                still.append(i)
+        live = still
+    texts = [tuple(matcher.tokens) for matcher in matchers]
+    draws = (
+        Draw(tokens, constraint.vocabulary.decode(tokens), float(p), float(w))
+        for tokens, p, w in zip(texts, logprob, logweight)
+    )
+    return Draws.of(draws, model_calls=calls)

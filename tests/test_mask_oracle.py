@@ -1,0 +1,182 @@
+"""The engine against the slow oracle: a token is in the mask if and only if some completion exists.
+
+Random grammars, random vocabularies, random walks along allowed tokens. At each place every token is compared, and
+`is_complete`, `allows`, `next_bytes` and `forced` with what the oracle says of the same text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, note, settings, strategies as st
+
+from constrain.automata.dfa import Dfa
+from constrain.compile import compile_grammar
+from constrain.errors import TokenRefused
+from constrain.frontends.regex import to_grammar
+from constrain.grammar.nodes import (
+    EMPTY,
+    Grammar,
+    JsonString,
+    Layout,
+    Literal,
+    Node,
+    Object,
+    Property,
+    Sequence,
+    Strings,
+)  # fmt: skip
+from constrain.matcher import Matcher
+from constrain.tokens.vocabulary import Vocabulary
+from tests import grammars_made as make
+from tests.reference import Reference
+
+STEPS = 6
+
+
+def members(mask: np.ndarray) -> set[int]:
+    """The tokens of a mask."""
+    return {32 * int(word) + bit for word in np.flatnonzero(mask) for bit in range(32) if int(mask[word]) >> bit & 1}
+
+
+def described(tokens: Iterable[int], vocabulary: Vocabulary) -> list[str]:
+    return [f"{token}={vocabulary.tokens[token]!r}" for token in sorted(tokens)]
+
+
+def compare(matcher: Matcher, oracle: Reference, vocabulary: Vocabulary, text: bytes) -> set[int]:
+    """All that the matcher says at one place; the allowed tokens that match text."""
+    complete = oracle.accepts(text)
+    wanted = oracle.mask(text, vocabulary.tokens)
+    found = members(matcher.mask())
+    ends = set(vocabulary.eos_ids)
+    assert matcher.is_complete == complete, text
+    assert found & ends == (ends if complete else set()), text
+    found -= ends
+    assert found == wanted, (
+        f"after {text!r}: missing {described(wanted - found, vocabulary)}, "
+        f"too many {described(found - wanted, vocabulary)}"
+    )
+    assert matcher.next_bytes() == oracle.next_bytes(text), text
+    assert matcher.is_finished == (complete and not wanted), text
+    forced = matcher.forced()
+    for end in range(len(forced)):
+        here = text + forced[:end]
+        assert not oracle.accepts(here), (here, forced)
+        assert oracle.next_bytes(here) == {forced[end]}, (here, forced)
+    here = text + forced
+    assert oracle.accepts(here) or len(oracle.next_bytes(here)) != 1 or len(forced) > 4000, ("more is forced", here)
+    return found
+
+
+def walk(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObject) -> None:
+    """Compares at the start and along a random road of allowed tokens."""
+    oracle = Reference(grammar)
+    assume(make.sound(grammar))
+    matcher = compile_grammar(grammar, vocabulary).matcher()
+    text = b""
+    for _ in range(STEPS):
+        allowed = compare(matcher, oracle, vocabulary, text)
+        refused = set(range(vocabulary.size)) - allowed - (set(vocabulary.eos_ids) if oracle.accepts(text) else set())
+        for token in data.draw(st.lists(st.sampled_from(sorted(refused)), max_size=3), label="refused"):
+            assert not matcher.allows(token)
+            with pytest.raises(TokenRefused):
+                matcher.advance(token)
+        if not allowed:
+            return
+        longest = sorted(allowed, key=lambda token: (-len(vocabulary.tokens[token] or b""), token))
+        token = data.draw(st.one_of(st.sampled_from(longest[:6]), st.sampled_from(longest)), label="token")
+        assert matcher.allows(token)
+        note(f"{text!r} + {vocabulary.tokens[token]!r}")
+        matcher.advance(token)
+        text += vocabulary.tokens[token] or b""
+
+
+@given(make.rules, make.vocabularies("rules"), st.data())
+def test_rules(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObject) -> None:
+    walk(grammar, vocabulary, data)
+
+
+@given(make.characters, make.vocabularies("characters"), st.data())
+def test_characters(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObject) -> None:
+    walk(grammar, vocabulary, data)
+
+
+@settings(max_examples=settings.default.max_examples // 2)  # the oracle takes its time over keys
+@given(make.objects, make.vocabularies("objects"), st.data())
+def test_objects(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObject) -> None:
+    walk(grammar, vocabulary, data)
+
+
+PARTS = st.sampled_from(
+    r"a b [ab] [^a] . \d \w \s \x41 é [à-ü] 😀 (?:ab|a) (a|b)* a+? b{2,3} (?:é|a){2} [ab]{0,3} (?i:b) x? "
+    r"(?:a|ab)(?:bc|c) (?:) [a-c]{3,} (?:ab){1,2} (?:a{2}|b){2,}".split()
+)
+
+
+@given(st.lists(PARTS, min_size=1, max_size=4), make.vocabularies("characters"), st.data())
+def test_regexes(parts: list[str], vocabulary: Vocabulary, data: st.DataObject) -> None:
+    """Also against `re`: what the matcher accepts on the road matches, what it cannot go on from does not."""
+    pattern = "".join(parts)
+    grammar = to_grammar(pattern)
+    walk(grammar, vocabulary, data)
+    oracle = Reference(grammar)
+    for text in data.draw(st.lists(st.text("abcxéà😀A1 \n", max_size=6), max_size=8)):
+        assert oracle.accepts(text.encode()) == bool(re.fullmatch(pattern, text)), (pattern, text)
+
+
+@given(make.regular, make.poor_vocabularies("rules"), st.data())
+def test_a_vocabulary_that_cannot_spell_everything(
+    grammar: Grammar, vocabulary: Vocabulary, data: st.DataObject
+) -> None:
+    """Only tokens from which other tokens reach the end are allowed."""
+    oracle = Reference(grammar)
+    assume(make.sound(grammar))
+    matcher, text = compile_grammar(grammar, vocabulary).matcher(), b""
+    for _ in range(4):
+        wanted = oracle.spelled_mask(text, vocabulary.tokens)
+        found = members(matcher.mask()) - set(vocabulary.eos_ids)
+        assert found == wanted, (text, described(wanted, vocabulary), described(found, vocabulary))
+        assert {token for token in range(len(vocabulary) - 1) if matcher.allows(token)} == wanted
+        if not wanted:
+            return
+        token = data.draw(st.sampled_from(sorted(wanted)), label="token")
+        matcher.advance(token)
+        text += vocabulary.tokens[token] or b""
+
+
+# ---- what the machines above have found
+
+
+TIGHT = Layout(EMPTY, EMPTY, Literal(b","), Literal(b":"), EMPTY)
+
+
+def agree_on(node: Node, *texts: bytes) -> None:
+    """Compares after every byte of these texts, all of which the oracle calls viable."""
+    oracle, vocabulary = Reference(Grammar(node, {})), Vocabulary.bytes()
+    for text in texts:
+        matcher = compile_grammar(oracle.grammar, vocabulary).matcher()
+        compare(matcher, oracle, vocabulary, b"")
+        for end in range(len(text)):
+            assert oracle.viable(text[: end + 1])
+            matcher.advance_bytes(text[end : end + 1])
+            compare(matcher, oracle, vocabulary, text[: end + 1])
+
+
+def test_no_escape_inside_a_character_of_a_declared_key() -> None:
+    """Spelled with any escapes: after the first byte of `é` only its second may come."""
+    node = Object((Property('é"', Literal(b"1")),), (), TIGHT, 1, None, "schema", "any")
+    agree_on(node, '{"é\\"":1}'.encode(), rb'{"\u00e9\u0022":1}')
+
+
+def test_what_is_forced_is_all_that_is() -> None:
+    """A string that has all its characters: the quote, and what follows it."""
+    agree_on(Sequence((JsonString(Dfa.any_text(), 3, 4), Literal(b"}"))), '"# é'.encode() + b'b"}')
+
+
+def test_a_token_that_leads_nowhere_is_not_allowed() -> None:
+    poor = Vocabulary.from_tokens([b"a", b"b", b"aa", None], (3,))
+    matcher = compile_grammar(Grammar(Strings((b"ac", b"ba")), {}), poor).matcher()
+    assert members(matcher.mask()) == {1} and not matcher.allows(0) and matcher.allows(1)
