@@ -5,6 +5,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # An option of the test suite, e.g. `make test PYTEST="-k regex -x"`
 PYTEST ?=
+# Files of tests side by side; `make test JOBS=0` runs them in this process, for a debugger
+JOBS   ?= auto
 # Where the public data of the benchmark lies, if it is there
 DATA   ?= ../shared/data
 
@@ -20,7 +22,7 @@ demo: $(VENV)/.warm  ## the main job: a schema in, a real model's answer in exac
 	@$(BIN)/constrain demo
 
 test: $(VENV)/.dev $(VENV)/.warm  ## the test suite
-	@$(BIN)/python -m pytest $(PYTEST)
+	@$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 4 --dist loadfile $(PYTEST)
 
 lint: $(VENV)/.dev  ## ruff and mypy
 	@$(BIN)/ruff check .
@@ -66,5 +68,5 @@ $(VENV)/.bench: $(VENV)/.run
 
 $(VENV)/.warm: $(VENV)/.run $(wildcard constrain/kernels/*.py)
 	@echo "make: 3/3 compiling the kernels (once)"
-	@$(BIN)/python -c 'import constrain; constrain.warmup()'
+	@$(BIN)/python -c 'import constrain as c; c.compile(c.Vocabulary.bytes(), schema=True).matcher().mask()'
 	@touch $@

@@ -25,12 +25,12 @@ from .errors import (
     UnsupportedError,
     VocabularyError,
 )
+from .generate import Generation, generate
 from .grammar.nodes import Grammar
 from .style import Limits, Style
 from .tokens.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from .generate import Generation, generate
     from .integrations.processor import ConstraintLogitsProcessor
     from .matcher import Matcher
 
@@ -63,9 +63,7 @@ __all__ = [
 
 _LATER = {
     "ConstraintLogitsProcessor": ".integrations.processor",
-    "Generation": ".generate",
     "Matcher": ".matcher",
-    "generate": ".generate",
 }
 """Names whose modules load compiled kernels or torch: imported when first asked for."""
 

@@ -33,7 +33,6 @@ class Completion:
         self.epoch = arena.epoch
         self._sets: dict[int, int] = {}
         self._nodes: dict[int, int] = {0: 0}
-        self._leaves: dict[int, int] = {}
 
     def complete(self, start: int, limit: int | None = None) -> bytes | None:
         """Bytes that lead from a set to the end, about as few as possible; None if more than `limit`, or none known."""
@@ -112,27 +111,14 @@ class Completion:
         return found
 
     def _leaf(self, q: int) -> int:
-        """Least bytes from a leaf state to where its leaf may be left."""
-        found = self._leaves.get(q)
-        if found is not None:
-            return found
-        table = self.arena.table
-        leaves, following = table.arrays[at.LEAVES], table.arrays[at.LEAF_NEXT]
-        level, seen, steps = [q], {q}, 0
-        while level:
-            nearer: list[int] = []
-            for state in level:
-                if leaves[state * at.LEAF_W + at.LEAF_FLAGS] & at.LEAF_EXITS:
-                    self._leaves[q] = steps
-                    return steps
-                table.expand(state)
-                targets = following[256 * state : 256 * state + 256]
-                for after in np.unique(targets[targets >= 0]).tolist():
-                    if after not in seen:
-                        seen.add(after)
-                        nearer.append(after)
-            level, steps = nearer, steps + 1
-        return NEVER
+        """Least bytes from a leaf state to where its leaf may be left, if a byte is enough for a character."""
+        leaves = self.arena.table.arrays[at.LEAVES]
+        decoder, flags, need = leaves[q * at.LEAF_W + np.array([at.LEAF_DECODER, at.LEAF_FLAGS, at.LEAF_NEED])].tolist()
+        kind, left = decoder >> at.KIND, (decoder >> at.LEFT) & 7
+        if kind == at.DONE:
+            return 0
+        pending = {at.ESCAPE: 1, at.HIGH: 6, at.HIGH_UNIFORM: 6, at.HIGH_ESCAPE: 5, at.HIGH_ESCAPE_UNIFORM: 5}
+        return int(need) + pending.get(kind, left) + (1 if flags & at.LEAF_CLOSES else 0)
 
     def _string(self, q: int) -> int:
         block, low, high, depth = self.arena.arrays[at.POINTS][5 * q : 5 * q + 4].tolist()

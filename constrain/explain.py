@@ -201,28 +201,44 @@ def first_refusal(constraint: Constraint, text: bytes) -> Refusal | None:
     refusal = refusal_of(matcher, text)
     if refusal is not None:
         return refusal
-    matcher.advance_bytes(text)
-    return None if matcher.is_complete else at(matcher, text, len(text))
+    done = matcher.fork()
+    done.advance_bytes(text)
+    return None if done.is_complete else at(matcher, text, len(text))
 
 
 def refusal_of(matcher: Matcher, text: bytes) -> Refusal | None:
     """The first byte of a piece of text that is illegal after the matcher's position; None if all may come."""
-    other = matcher.fork()
     try:
-        other.advance_bytes(text)
+        matcher.fork().advance_bytes(text)
     except TokenRefused as error:
-        offset = error.position or 0
-        other.advance_bytes(text[:offset])
-        return at(other, text, offset)
+        return at(matcher, text, error.position or 0)
     return None
 
 
 def at(matcher: Matcher, text: bytes, offset: int) -> Refusal:
-    """The Refusal of the byte at an offset, the matcher standing before it."""
+    """The Refusal of the byte at an offset of a text that begins at the matcher's position."""
+    here = matcher.fork()
+    here.advance_bytes(text[:offset])
+    what, words = found(text, offset), expected(here)
+    whole = string_at(text, offset)
+    if whole is not None:
+        start = matcher.fork()
+        start.advance_bytes(text[: whole.start()])
+        options = [word for word in expected(start) if len(word) > 3 and word[0] == word[-1] == '"']
+        if options:
+            what, words = shown(whole[0]), tuple(options)
     # What stands before was accepted, so it is UTF-8 but for a character that may be cut off at its end.
     position = len(text[:offset].decode("utf-8", "ignore"))
     line, column, excerpt, caret = locate(text.decode("utf-8", "replace"), position)
-    return Refusal(offset, line, column, excerpt, caret, found(text, offset), expected(matcher))
+    return Refusal(offset, line, column, excerpt, caret, what, words)
+
+
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*("|$)', re.DOTALL)
+
+
+def string_at(text: bytes, offset: int) -> re.Match[bytes] | None:
+    """The string of JSON, quotes included, inside which an offset is; None outside of strings."""
+    return next((m for m in STRING.finditer(text) if m.start() < offset < m.end()), None) if offset < len(text) else None
 
 
 def found(text: bytes, offset: int) -> str:
@@ -262,6 +278,8 @@ def shown(forced: bytes) -> str:
     if len(text) == 1:
         return quoted(text)
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    if len(text) <= LONGEST and re.fullmatch(r'"(?:[^"\\]|\\.)*"', text):
+        return text  # a string of JSON has its own quotes
     return f"`{text}`" if len(text) <= LONGEST else f"`{text[: LONGEST - 1]}…`"
 
 

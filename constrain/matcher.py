@@ -7,13 +7,14 @@ taken is kept too: if the arena forgets (it is bounded), or another thread goes 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .arena import Arena, Forgotten
-from .errors import TokenRefused
+from .errors import LimitError, TokenRefused
 from .kernels import layout as at, walk
 
 if TYPE_CHECKING:
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
 __all__ = ["Matcher"]
 
 FORCED_AT_ONCE = 4096
+TRIES = 3
+"""Times that an arena may forget during one question: each time it begins empty, so more would not help."""
+
+_T = TypeVar("_T")
+
+
+def _too_small(arena_bytes: int) -> LimitError:
+    return LimitError(
+        f"One text and one step of this constraint do not fit into Limits.arena_bytes = {arena_bytes:,}.",
+        hint="Raise Limits(arena_bytes=...).",
+    )
 
 
 class Matcher:
@@ -39,7 +51,7 @@ class Matcher:
     def _find(self) -> None:
         """Takes all that was taken anew, in this thread's arena."""
         self._thread = threading.get_ident()
-        while True:
+        for _ in range(TRIES):
             try:
                 arena = self._arena = self.constraint.arena()
                 self._epoch, self._sets, self._set = arena.epoch, [], arena.start
@@ -50,6 +62,7 @@ class Matcher:
                 return
             except Forgotten:
                 continue
+        raise _too_small(self.constraint.limits.arena_bytes)
 
     def _here(self) -> Arena:
         """The arena, this matcher's position being valid in it."""
@@ -65,12 +78,17 @@ class Matcher:
             return arena.run(walk.advance, self._set, item)
         return arena.run(walk.advance_bytes, self._set, np.frombuffer(bytearray(item), np.uint8))
 
-    def _ask(self, item: int | bytes) -> int:
-        while True:
+    def _try(self, question: Callable[[Arena], _T]) -> _T:
+        """The answer of this matcher's arena, whatever it forgets meanwhile."""
+        for _ in range(TRIES):
             try:
-                return self._after(self._here(), item)
+                return question(self._here())
             except Forgotten:
                 continue
+        raise _too_small(self.constraint.limits.arena_bytes)
+
+    def _ask(self, item: int | bytes) -> int:
+        return self._try(lambda arena: self._after(arena, item))
 
     # ---- what may come --------------------------------------------------------------------------------------
 
@@ -87,12 +105,8 @@ class Matcher:
         if self._ended:
             out[:] = 0
             return out
-        while True:
-            try:
-                self._here().run(walk.mask, self._set, out)
-                break
-            except Forgotten:
-                continue
+        if walk.mask(arena.address, self._set, out) == -1:
+            self._try(lambda arena: arena.run(walk.mask, self._set, out))
         return out if self.constraint.spellable is None else self.constraint.spellable.narrow(self, out)
 
     def allows(self, token: int) -> bool:
@@ -111,23 +125,15 @@ class Matcher:
         if self._ended:
             return set()
         flags = np.empty(256, np.uint8)
-        while True:
-            try:
-                self._here().run(walk.next_bytes, self._set, flags)
-                return set(np.flatnonzero(flags).tolist())
-            except Forgotten:
-                continue
+        self._try(lambda arena: arena.run(walk.next_bytes, self._set, flags))
+        return set(np.flatnonzero(flags).tolist())
 
     def forced(self) -> bytes:
         """The bytes that must come next: until there is a choice, or the text may end."""
         if self._ended:
             return b""
         text = np.empty(FORCED_AT_ONCE, np.uint8)
-        while True:
-            try:
-                return text[: self._here().run(walk.forced, self._set, text)].tobytes()
-            except Forgotten:
-                continue
+        return text[: self._try(lambda arena: arena.run(walk.forced, self._set, text))].tobytes()
 
     def forced_tokens(self) -> list[int]:
         """Tokens that spell the start of `forced` as the tokenizer would.
@@ -147,12 +153,7 @@ class Matcher:
         """About the fewest bytes that finish the text from here; None if that takes more than `limit` bytes."""
         if self._ended:
             return b""
-        while True:
-            try:
-                arena = self._here()
-                return arena.completion().complete(self._set, limit)
-            except Forgotten:
-                continue
+        return self._try(lambda arena: arena.completion().complete(self._set, limit))
 
     @property
     def is_complete(self) -> bool:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from constrain.automata.dfa import LAST, Dfa, Table
 from constrain.errors import LimitError
@@ -275,6 +274,8 @@ def test_budgets_are_kept_by_name(build: Callable[[int], Dfa]) -> None:
 
 
 def test_what_is_no_text_is_refused() -> None:
+    with pytest.raises(ValueError, match="surrogates"):
+        Dfa.from_table(Table([0], [0], [(0,)], [True]))
     with pytest.raises(ValueError, match="surrogate"):
         Dfa.from_strings(["a\ud800"])
     with pytest.raises(ValueError, match="range"):

@@ -15,10 +15,11 @@ from hypothesis import assume, given, note, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
 from constrain.compile import compile_grammar
-from constrain.errors import TokenRefused
+from constrain.errors import LimitError, TokenRefused
 from constrain.frontends.regex import to_grammar
 from constrain.grammar.nodes import (
     EMPTY,
+    Chars,
     Grammar,
     JsonString,
     Layout,
@@ -26,10 +27,12 @@ from constrain.grammar.nodes import (
     Node,
     Object,
     Property,
+    Repeat,
     Sequence,
     Strings,
-)  # fmt: skip
+)
 from constrain.matcher import Matcher
+from constrain.style import Limits
 from constrain.tokens.vocabulary import Vocabulary
 from tests import grammars_made as make
 from tests.reference import Reference
@@ -104,7 +107,7 @@ def test_characters(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObjec
     walk(grammar, vocabulary, data)
 
 
-@settings(max_examples=settings.default.max_examples // 2)  # the oracle takes its time over keys
+@settings(max_examples=settings.default.max_examples // 3)  # the oracle takes its time over keys
 @given(make.objects, make.vocabularies("objects"), st.data())
 def test_objects(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObject) -> None:
     walk(grammar, vocabulary, data)
@@ -147,6 +150,47 @@ def test_a_vocabulary_that_cannot_spell_everything(
         text += vocabulary.tokens[token] or b""
 
 
+BOUNDS = st.tuples(st.sampled_from([0, 1, 3, 127, 130]), st.sampled_from([0, 1, 2, 5, None])).map(
+    lambda pair: (pair[0], None if pair[1] is None else pair[0] + pair[1])
+)
+EXTENSIBLE = [language for language in make.LANGUAGES if not language.is_empty and language.extensible()]
+
+
+@settings(max_examples=settings.default.max_examples // 4)
+@given(st.sampled_from(EXTENSIBLE), BOUNDS, st.sampled_from(["utf8", "json", "string", "rounds"]), st.data())
+def test_long_counts(dfa: Dfa, bounds: tuple[int, int | None], kind: str, data: st.DataObject) -> None:
+    """Far from a bound and close to it: characters of texts, rounds of repetitions."""
+    low, high = bounds
+    assume(not dfa.with_length(low, high).is_empty)
+    node: Node
+    if kind == "rounds":
+        node = Repeat(Chars(dfa.with_length(1, 1), "utf8"), low, high)
+        assume(not dfa.with_length(1, 1).is_empty)
+    elif kind == "string":
+        node = JsonString(dfa, low, high)
+    else:
+        node = Chars(dfa, "utf8" if kind == "utf8" else "json", low, high)
+    grammar = Grammar(Sequence((node, Literal(b"a"))), {})
+    vocabulary = data.draw(make.vocabularies("characters"), label="vocabulary")
+    oracle, matcher, text = Reference(grammar), compile_grammar(grammar, vocabulary).matcher(), b""
+    far = data.draw(st.sampled_from([0, 1, 60, 125, 126, 127, 128, 129, 130, 131]), label="far")
+    favourite = data.draw(st.sampled_from([97, 92, 0xC3, 0xF0]), label="favourite")
+    for _ in range(far * 2):
+        may = oracle.next_bytes(text) - {34}
+        if not may or len(text) >= 2 * far:
+            break
+        byte = bytes([favourite if favourite in may else min(may, key=lambda b: (b not in b"abn", b))])
+        matcher.advance_bytes(byte)
+        text += byte
+    for _ in range(3):
+        allowed = sorted(compare(matcher, oracle, vocabulary, text))
+        if not allowed:
+            return
+        token = data.draw(st.sampled_from(allowed), label="token")
+        matcher.advance(token)
+        text += vocabulary.tokens[token] or b""
+
+
 # ---- what the machines above have found
 
 
@@ -180,3 +224,15 @@ def test_a_token_that_leads_nowhere_is_not_allowed() -> None:
     poor = Vocabulary.from_tokens([b"a", b"b", b"aa", None], (3,))
     matcher = compile_grammar(Grammar(Strings((b"ac", b"ba")), {}), poor).matcher()
     assert members(matcher.mask()) == {1} and not matcher.allows(0) and matcher.allows(1)
+
+
+def test_an_arena_too_small_for_a_text_makes_progress_or_says_so() -> None:
+    """A text that meets more sets than `Limits.arena_bytes` has room for: taken all the same, or LimitError."""
+    text = bytes(index * 7919 % 251 for index in range(5_000))
+    matcher = compile_grammar(Grammar(Literal(text), {}), Vocabulary.bytes(), Limits(arena_bytes=1)).matcher()
+    try:
+        matcher.advance_bytes(text)
+    except LimitError as error:
+        assert "arena_bytes" in str(error)
+    else:
+        assert matcher.is_complete

@@ -7,8 +7,7 @@ import unicodedata
 import warnings
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from constrain.automata.dfa import LAST, Dfa
 from constrain.errors import LimitError, RegexError, UnsatisfiableError, UnsupportedError
@@ -115,16 +114,17 @@ def test_python_by_hand(pattern: str, flags: str, yes: list[str], no: list[str])
 
 # ---- ECMA-262 ---------------------------------------------------------------------------------------------------
 
-SPACES = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+SPACES = "\t\n\v\f\r \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
 
 
 def test_ecma_classes() -> None:
-    full = {name: characters(to_dfa(name, dialect="ecma")) for name in ("\\d", "\\w", "\\s", ".", "\\D", "\\W", "\\S")}
+    full = {name: characters(to_dfa(name, dialect="ecma")) for name in ("\\d", "\\w", "\\s", ".")}
     assert full["\\d"] == "0123456789" and full["\\s"] == SPACES
     assert full["\\w"] == "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
     assert full["."] == "".join(c for c in TEXT if c not in "\n\r\u2028\u2029")
     for lower in "dws":
-        assert sorted(full["\\" + lower] + full["\\" + lower.upper()]) == list(TEXT)
+        inside, outside = (to_dfa(f"[\\{letter}]", dialect="ecma") for letter in (lower, lower.upper()))
+        assert inside.union(outside) == to_dfa("[^]", dialect="ecma") and inside.intersect(outside).is_empty
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_ecma_classes() -> None:
         ("^[\\u{1F600}-\\u{1F64F}]$", "", ["😀"], ["a"]),
         ("^\\uD83D\\uDE00$", "", ["😀"], ["\ufffd"]),
         ("^[^\\uD800]$", "", ["a", "😀"], [""]),
-        ("^\\-\\/\\_\\@\\\"\\ $", "", ['-/_@" '], []),
+        ('^\\-\\/\\_\\@\\"\\ $', "", ['-/_@" '], []),
         ("^a{b}]{$", "", ["a{b}]{"], ["ab"]),
         ("^x{,5}$", "", ["x{,5}"], ["xx", ""]),
         ("^[\\w-.]+$", "", ["a-.", "-"], [",", "/"]),
@@ -177,7 +177,7 @@ def test_ecma_by_hand(pattern: str, flags: str, yes: list[str], no: list[str]) -
 def test_surrogates_are_in_no_language() -> None:
     for pattern in ("[^a]", ".", "\\ud800", "[\\ud800-\\udfff]", "\\P{L}", "\\W", "\\p{Cs}", "\ud800"):
         for dialect in ("python", "ecma"):
-            dfa = to_dfa(pattern, dialect=dialect, flags="s")  # type: ignore[arg-type]
+            dfa = to_dfa(pattern, dialect=dialect, flags="s")
             assert not dfa.accepts("\ud800") and not dfa.accepts("\udfff")
 
 
@@ -191,6 +191,23 @@ def test_general_categories_are_those_of_unicodedata() -> None:
     assert characters(ecma("^\\p{LC}$")) == "".join(letters)
     assert characters(ecma("^\\P{Letter}$")) == "".join(c for c in TEXT if not unicodedata.category(c).startswith("L"))
     assert characters(ecma("^\\p{Assigned}$")) == "".join(c for c in TEXT if unicodedata.category(c) != "Cn")
+
+
+def test_properties() -> None:
+    ascii_only = {chr(point) for point in range(128)}
+    known = {
+        "Script=Latin": "aZ\u00aa\u212b\u2160\uff21", "sc=Grek": "\u03b1\u1f00\u2126", "Cyrillic": "\u0436",
+        "Script=Han": "\u6f22\u3005\U00020000", "sc=Hira": "\u3042\U0001f200", "Katakana": "\u30a2\uff71",
+        "Hangul": "\uac00\u1100", "sc=Arab": "\u0627", "Hebrew": "\u05d0", "Thai": "\u0e01", "Deva": "\u0905",
+        "Alphabetic": "aZ\u00e9\u2160\u24b6\u0345", "Lowercase": "a\u00aa\u2170", "Uppercase": "A\u2160\u24b6",
+        "White_Space": " \t\x85\u3000", "Emoji": "\U0001f600#", "ASCII_Hex_Digit": "fF9",
+    }  # fmt: skip
+    for name, inside in known.items():
+        dfa = to_dfa(f"\\p{{{name}}}", dialect="ecma")
+        assert [char for char in inside if not dfa.accepts(char)] == [], name
+        assert not dfa.accepts("\u4e8c" if "Han" not in name and name != "Alphabetic" else "!"), name
+        assert not dfa.accepts("%")
+    assert set(characters(ecma("^\\p{Latin}$"))) & ascii_only == {char for char in ascii_only if char.isalpha()}
 
 
 # ---- what is wrong, what is refused, and where ------------------------------------------------------------------
@@ -274,7 +291,14 @@ def test_unknown_flags_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["a{100000}", "(?:a{1,1000}){1,1000}", "(a|b)*a(a|b){40}", "((((a{99}){99}){99}){99}){99}", "a" * 30_000, "(^){999999}"],
+    [
+        "a{100000}",
+        "(?:a{1,1000}){1,1000}",
+        "(a|b)*a(a|b){40}",
+        "((((a{99}){99}){99}){99}){99}",
+        "a" * 30_000,
+        "(^){999999}",
+    ],
 )
 def test_large_patterns_meet_a_limit(pattern: str) -> None:
     with pytest.raises(LimitError, match="max_states"):
@@ -379,5 +403,6 @@ def test_counted_form() -> None:
     assert to_counted("^[a-z]{2,255}$", dialect="ecma", match="search") == (letters, 2, 255)
     assert to_counted("([a-z]{3,})") == (letters, 3, None)
     assert to_counted("^[a-z]{3}$") == (letters, 3, 3)
+    assert to_counted("(?:[a-z]?){300}") == (letters, 0, 300) and to_counted("(?:(?:[a-z]+)*){2}") == (letters, 0, None)
     assert to_counted("[a-z]{2}-") == (to_dfa("[a-z]{2}-"), 0, None)
     assert to_counted("^[a-z]{2}$", match="search") == (to_dfa("[a-z]{2}\\n?"), 0, None)

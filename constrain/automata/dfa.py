@@ -209,6 +209,10 @@ class Dfa:
         """Whether from every state, acceptance in d more characters implies acceptance in d + 1: no gaps, no end."""
         return lengths.extensible(self.table)
 
+    def endless(self) -> bool:
+        """Whether every text that begins an accepted one begins infinitely many."""
+        return lengths.endless(self.table)
+
     def distances(self) -> NDArray[np.int32]:
         """int32[n]: least number of characters from each state to acceptance."""
         return np.array(self._distances, dtype=np.int32)

@@ -45,6 +45,12 @@ def extensible(table: Table) -> bool:
     return all(any(accepts[t] for t in row) for row, here in zip(table.rows, table.accepting) if here)
 
 
+def endless(table: Table) -> bool:
+    """Whether from every state infinitely many texts are accepted: each reaches a cycle."""
+    # If some state has finitely many texts, so has one that leads nowhere: the end of its longest text.
+    return all(any(after >= 0 for after in row) for row in table.rows)
+
+
 def count(table: Table, cap: int) -> int:
     """Number of texts, at most `cap`."""
     order = topological(table)

@@ -402,6 +402,8 @@ def _object_block(program: Program, node: Object) -> tuple[int, list[int]]:
     block[at.OBJ_OTHERS], block[at.OBJ_KEYS], block[at.OBJ_WORDS] = len(node.others), keys, width
     block[at.OBJ_REQUIRED], block[at.OBJ_NEEDS], block[at.OBJ_TARGETS] = required, needs, targets
     block[at.OBJ_RANKS], block[at.OBJ_COUNTED] = program.append(ranks), counted
+    excluded = sorted({name.encode() for name in [*names, *node.excluded]}) if node.others else []
+    block[at.OBJ_EXCLUDED] = program.strings(excluded, 1)
     leaves = [program.leaf(c.names, at.JSON_STRING) for c in node.others]
     return program.append(block), leaves
 

@@ -71,7 +71,6 @@ def check(
             constraint, cost = compiled(source.text, style, vocabulary_of(vocabulary))
     except UnsupportedError as error:
         if not as_json:
-            show.say()
             raise
         show.as_json(answer | {"supported": False, "error": show.error_json(error, source.name)})
         raise typer.Exit(show.TOO_MUCH) from None

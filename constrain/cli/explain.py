@@ -57,7 +57,7 @@ def explain(
     if keyword is not None:
         raise typer.Exit(explain_keyword(keyword, as_json))
     if (schema is None) == (regex is None):
-        raise typer.BadParameter("give one of --keyword, --schema and --regex.", param_hint="'constrain explain'")
+        raise typer.BadParameter("give one of --keyword, --schema and --regex.")
     style = style_of(key_order, whitespace, anything)
     what: dict[str, Any] = {"regex": regex}
     name = "the regex"
@@ -78,10 +78,10 @@ def explain(
 
 def explain_keyword(keyword: str, as_json: bool) -> int:
     """Prints the rows of a keyword: the exit code."""
-    from ..frontends.json_schema.keywords import KEYWORDS, annotations
+    from ..frontends.json_schema.keywords import KEYWORDS, inert
 
     rows = whereabouts(keyword)
-    if not rows and keyword in annotations():
+    if not rows and keyword in inert():
         rows = [Whereabouts(keyword, "annotation", "", "", "-", "-", "asserts nothing about a value, as the specification says")]
     if not rows:
         near = get_close_matches(keyword, [row.name for row in KEYWORDS], 1)

@@ -47,7 +47,7 @@ def generate(
     """
     given = {"--schema": schema, "--regex": regex, "--choice": choice or None}
     if sum(value is not None for value in given.values()) != 1:
-        raise typer.BadParameter(f"give one of {', '.join(given)}.", param_hint="'constrain generate'")
+        raise typer.BadParameter(f"give one of {', '.join(given)}.")
     style = style_of(key_order, whitespace, anything)
     if schema is not None:
         name, text = read_schema(schema)

@@ -33,8 +33,10 @@ def second_opinion(schema: str, instance: bytes, *, parse: Callable[[str], Any] 
         return Opinion("none", 'jsonschema is not installed: pip install "constrain[validate]"')
     try:
         value = parse(instance.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return Opinion("invalid", f"no JSON: {error}")
+    except RecursionError:
+        return Opinion("none", "it is nested too deeply for Python's json module")
     try:
         document = parse(schema)
         dialect = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)

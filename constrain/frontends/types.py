@@ -1,6 +1,6 @@
 """Python types become JSON Schemas: what their values look like as JSON. The inverse: `integrations.values`.
 
-    None bool int float str Decimal date time datetime UUID Any         the JSON type, with a `format` where there is one
+    None bool int float str Decimal date time datetime UUID Any         the JSON type, with a `format` if there is one
     list set frozenset tuple dict Sequence Mapping ...                  arrays and objects of their arguments
     Literal Enum                                                        `enum` of the values
     Union Optional `X | Y` Annotated NewType                            `anyOf`; bounds of annotated-types are kept

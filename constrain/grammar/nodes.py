@@ -103,7 +103,11 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class NameClass:
-    """Undeclared keys whose decoded text `names` accepts: disjoint from all declared names and other classes."""
+    """Undeclared keys whose decoded text `names` accepts; the classes of an Object are disjoint.
+
+    `names` may accept declared and excluded names too, which are refused when their closing quote comes, as long as
+    every text that begins a name begins infinitely many: else a name could be begun that cannot be finished.
+    """
 
     names: Dfa
     value: Node
@@ -128,7 +132,8 @@ class Object:
     """A JSON object; its frame carries the set of keys seen, so that no state per subset is needed.
 
     properties: in the order in which `order="schema"` writes them. others: classes of undeclared keys, written
-    after the declared ones when order is "schema". low, high: number of members. Duplicate keys are refused.
+    after the declared ones when order is "schema". excluded: names that are neither declared nor allowed among the
+    others. low, high: number of members. Duplicate keys are refused.
     escapes: spelling of declared keys ("canonical": as `json.dumps(ensure_ascii=False)`).
     """
 
@@ -139,6 +144,7 @@ class Object:
     high: int | None = None
     order: OneOf["schema", "any"] = "schema"
     escapes: OneOf["canonical", "any"] = "canonical"
+    excluded: tuple[str, ...] = ()
 
 
 Node = Union[Literal, Strings, Chars, JsonString, Sequence, Choice, Repeat, Rule, Object]

@@ -9,6 +9,8 @@ is one forward pass; unrelated prefixes are one padded batch over the keys and v
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,11 @@ __all__ = ["PromptedModel"]
 
 CROPPABLE = {"full_attention", "sliding_attention", "chunked_attention", "attention"}
 """Kinds of layers whose cache is one entry per token, so that the last tokens can be taken back."""
+
+
+SMALL = 20_000_000
+"""Parameters below which one thread does a forward pass on a CPU. Sharing out so little work gains nothing, and where
+other processes keep the cores busy it costs far more than the work: 200 ms a pass of the embedded model, not 3."""
 
 
 class PromptedModel:
@@ -49,6 +56,8 @@ class PromptedModel:
         self.cached: list[int] = []
         self.cache: Any = None
         self.crops = croppable(model)
+        small = self.device.type == "cpu" and sum(part.numel() for part in model.parameters()) < SMALL
+        self.threads: Callable[[], AbstractContextManager[None]] = one_thread if small else nullcontext
         self.keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     @torch.inference_mode()
@@ -58,7 +67,8 @@ class PromptedModel:
             return np.zeros((0, self.width))
         texts = [self.head + list(prefix) for prefix in prefixes]
         chain = all(len(a) <= len(b) and b[: len(a)] == a for a, b in zip(texts, texts[1:]))
-        return self.normalised(self.along(texts) if chain else self.beside(texts))
+        with self.threads():
+            return self.normalised(self.along(texts) if chain else self.beside(texts))
 
     def along(self, texts: list[list[int]]) -> torch.Tensor:
         """Logits [n, V] after each of a chain of texts, in one pass over the longest."""
@@ -159,6 +169,17 @@ class PromptedModel:
             raise ConstrainError(f"the model gives {logits.shape[-1]} logits for a vocabulary of {self.width} tokens")
         exact = torch.log_softmax(logits.float().cpu().double(), dim=-1)
         return np.asarray(exact[:, : self.width].numpy())
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """torch on one thread, for a while."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def positions(model: Any) -> int | None:

@@ -17,7 +17,7 @@ from .objects import object_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "98709b0b"
+STAMP = "03f5bd40"
 
 
 @njit("int64(int64)", **kernel)

@@ -10,7 +10,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import mix
 from .views import kernel, size, view
 
-STAMP = "76a2983d"
+STAMP = "70cc4f18"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

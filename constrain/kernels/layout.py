@@ -108,11 +108,13 @@ SET_COUNT: Final = 1     # configs
 SET_FLAGS: Final = 2
 SET_ALLOWED: Final = 3   # bytes allowed (perhaps a few too many: a step decides), NARROW + 1: many
 SET_BYTES: Final = 4     # the allowed bytes, 4 a word; if many: the row in WIDE
+SET_TWIN: Final = 5      # if many and IS_NAMING: the same set with names left open, -1: not made
 SET_NEXT: Final = 6      # memoised steps, one an allowed byte, -1: unknown; if many: the allowed bytes as 256 bits
 SET_MASK: Final = 14     # slot in MASKS or -1
 SET_SLOT: Final = 15     # hash slot
 NARROW: Final = 8
 IS_ACCEPTING: Final = 1
+IS_NAMING: Final = 4     # an undeclared key is being spelled, and what was spelled is kept
 IS_UNSURE: Final = 2     # some byte below may be refused: tokens through here are tried one by one
 DEAD: Final = 0          # the empty set
 
@@ -192,7 +194,8 @@ OBJ_NEEDS: Final = 8     # address of n bit sets, or 0
 OBJ_TARGETS: Final = 9   # address of n pcs: what follows key i
 OBJ_RANKS: Final = 10    # address of n ints: place of key i in the sorted block
 OBJ_COUNTED: Final = 11  # whether the number of members matters
-OBJ_W: Final = 12
+OBJ_EXCLUDED: Final = 12 # string block of the decoded names that no undeclared key may have, sorted
+OBJ_W: Final = 13
 
 # ---- object states in OBJECTS: header, then the keys seen and the keys allowed now (by rank), a bit set each -----------
 O_BLOCK: Final = 0
@@ -216,4 +219,5 @@ SPELLED: Final = 0       # chains of bytes as they are spelled
 DECODED: Final = 1       # chains of decoded bytes
 NO_NAMES: Final = 2      # the empty list
 UNKNOWN_NAMES: Final = 3 # a list with a name that is not known
+OPEN_NAME: Final = -2    # in place of a chain: what was spelled is not kept
 # fmt: on

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, hex_value, mix
 from .views import kernel, size, view
 
-STAMP = "76a2983d"
+STAMP = "70cc4f18"
 
 DEAD_END, MIXED = -1, -2
 

@@ -11,10 +11,11 @@ from typing import Any
 from numba import njit
 
 from .layout import *  # noqa: F403  (constants only)
+from .points import bound
 from .names import ask, chain, decode_name, mix
 from .views import kernel, size, view
 
-STAMP = "76a2983d"
+STAMP = "daf46c61"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
@@ -203,6 +204,29 @@ def object_after(c: Any, state: Any, key: Any, names: Any) -> Any:
 
 
 @njit("int64(int64, int64, int64)", **kernel)
+def is_excluded(c: Any, state: Any, n: Any) -> Any:
+    """Whether the name in BUFFER[0 .. n) is one that no undeclared key of the object may have."""
+    code, buffer = view(c, CODE), view(c, BUFFER)
+    block = code[view(c, OBJECTS)[state + O_BLOCK] + OBJ_EXCLUDED]
+    low, high = 0, code[block + STR_COUNT] + 0
+    for i in range(n):
+        low = bound(c, block, low, high, i, buffer[i])
+        high = bound(c, block, low, high, i, buffer[i] + 1)
+        if low >= high:
+            return 0
+    offsets = block + STR_OFFSETS + low
+    return 1 if low < high and code[offsets + 1] - code[offsets] == n else 0
+
+
+@njit("int64(int64, int64)", **kernel)
+def may_repeat(c: Any, state: Any) -> Any:
+    """Whether an undeclared key of that object may be refused for what it is called."""
+    objects = view(c, OBJECTS)
+    excluded = view(c, CODE)[objects[state + O_BLOCK] + OBJ_EXCLUDED]
+    return 1 if objects[state + O_NAMES] != NO_NAMES or view(c, CODE)[excluded + STR_COUNT] > 0 else 0
+
+
+@njit("int64(int64, int64, int64)", **kernel)
 def object_named(c: Any, state: Any, spelled: Any) -> Any:
     """The state after an undeclared key spelled so: its offset, 0 if that key was there already, or -1."""
     names = view(c, NAMES)
@@ -212,6 +236,8 @@ def object_named(c: Any, state: Any, spelled: Any) -> Any:
     n = decode_name(c, spelled)
     if n < 0:
         return -1
+    if is_excluded(c, state, n):
+        return 0
     buffer = view(c, BUFFER)
     decoded = DECODED
     for i in range(n):

@@ -20,11 +20,11 @@ from .layout import *  # noqa: F403  (constants only)
 from .closure import begin, close, emit, push
 from .keys import allow, allow_escaped, allow_point, step_escaped, step_point
 from .names import ask, chain, mix
-from .objects import object_after, object_named
+from .objects import may_repeat, object_after, object_named
 from .stacks import settle
 from .views import kernel, size, view
 
-STAMP = "573c623f"
+STAMP = "770ab68e"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -63,6 +63,7 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
         head[N_WIDE] = row + 1
         sets[r + SET_ALLOWED] = NARROW + 1
         sets[r + SET_BYTES] = row
+        sets[r + SET_TWIN] = -1
         return 0
     sets[r + SET_BYTES] = 0
     sets[r + SET_BYTES + 1] = 0
@@ -83,11 +84,11 @@ def intern(c: Any) -> Any:
     head, items, calls = view(c, HEAD), view(c, ITEMS), view(c, LOCALS)
     if head[N_MISSING] > 0:
         return ask(c, NEED_RULES, 0)
-    configs, sets, table = view(c, CONFIGS), view(c, SETS), view(c, SET_HASH)
+    configs, sets, table, code = view(c, CONFIGS), view(c, SETS), view(c, SET_HASH), view(c, CODE)
     first = head[N_CONFIGS]
     if 5 * (first + head[N_ITEMS]) > size(c, CONFIGS):
         return ask(c, FULL, CONFIGS)
-    n = 0
+    n, naming = 0, 0
     h = mix(0, head[ACCEPTS])
     for i in range(head[N_ITEMS]):
         if items[5 * i] >= 0:
@@ -105,10 +106,12 @@ def intern(c: Any) -> Any:
         configs[k + 4] = items[5 * i + 4]
         for j in range(5):
             h = mix(h, configs[k + j])
+        if configs[k + 4] >= 0 and code[configs[k]] == OTHER:
+            naming = IS_NAMING
         n += 1
     if n == 0 and head[ACCEPTS] == 0:
         return DEAD
-    flags = (IS_ACCEPTING if head[ACCEPTS] else 0) | (IS_UNSURE if head[UNSURE] else 0)
+    flags = (IS_ACCEPTING if head[ACCEPTS] else 0) | (IS_UNSURE if head[UNSURE] else 0) | naming
     last = size(c, SET_HASH) - 1
     h &= last
     while True:
@@ -167,10 +170,15 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
         if leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0:
             return ask(c, NEED_LEAF, after)
         if leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXITS:
+            if ext == OPEN_NAME:
+                if may_repeat(c, reg):
+                    view(c, HEAD)[UNSURE] = 1
+                state = object_after(c, reg, -1, UNKNOWN_NAMES)
+                return -1 if state < 0 else push(c, code[pc + 3], -1, node, state, 0)
             state = object_named(c, reg, ext)
             return state if state <= 0 else push(c, code[pc + 3], -1, node, state, 0)
-        ext = chain(c, ext, b)
-        return -1 if ext < 0 else emit(c, pc, after, node, reg, ext)
+        ext = chain(c, ext, b) if ext != OPEN_NAME else OPEN_NAME
+        return -1 if ext == -1 else emit(c, pc, after, node, reg, ext)
     low, high = code[pc + 2], code[pc + 3]
     closed = leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE
     if leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY and not closed:
@@ -260,3 +268,28 @@ def continuation(c: Any, k: Any, pc: Any) -> Any:
         if reg < 0:
             return -1
     return -1 if push(c, pc, -1, node, reg, 0) < 0 or close(c) < 0 else intern(c)
+
+
+@njit("int64(int64, int64)", **kernel)
+def twin(c: Any, s: Any) -> Any:
+    """Set s with the names that are being spelled left open: its id, or -1.
+
+    A walk tries thousands of spellings; kept apart, each would be a set of its own.
+    """
+    sets, configs, code = view(c, SETS), view(c, CONFIGS), view(c, CODE)
+    r = s * SET_W
+    wide = sets[r + SET_ALLOWED] > NARROW
+    if wide and sets[r + SET_TWIN] >= 0:
+        return sets[r + SET_TWIN]
+    begin(c)
+    head = view(c, HEAD)
+    head[ACCEPTS] = sets[r + SET_FLAGS] & IS_ACCEPTING
+    head[UNSURE] = sets[r + SET_FLAGS] & IS_UNSURE
+    for k in range(sets[r + SET_FIRST], sets[r + SET_FIRST] + sets[r + SET_COUNT]):
+        ext = OPEN_NAME if code[configs[5 * k]] == OTHER else configs[5 * k + 4]
+        if emit(c, configs[5 * k], configs[5 * k + 1], configs[5 * k + 2], configs[5 * k + 3], ext) < 0:
+            return -1
+    other = intern(c)
+    if other >= 0 and wide:
+        sets[r + SET_TWIN] = other
+    return other

@@ -21,7 +21,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import kernel, size, view
 
-STAMP = "d85a2948"
+STAMP = "79a46cf7"
 
 NO_ROOM = -1
 

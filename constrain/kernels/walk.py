@@ -19,11 +19,13 @@ from numba import njit
 from .layout import *  # noqa: F403  (constants only)
 from .closure import begin, emit
 from .names import ask, decode_name
-from .sets import continuation, intern, step
+from .objects import may_repeat
+from .points import bound
+from .sets import continuation, intern, step, twin
 from .trie import byte_of, child_of
 from .views import address, at, kernel, size, view
 
-STAMP = "643ec1a2"
+STAMP = "d760e4aa"
 
 NO_LIMIT = 1 << 30
 
@@ -149,6 +151,10 @@ def walk(c: Any, root: Any, s: Any, origin: Any, out: Any, least: Any, most: Any
                     return -1
             if after == DEAD:
                 continue
+            if sets[after * SET_W + SET_FLAGS] & IS_NAMING:
+                after = twin(c, after)
+                if after < 0:
+                    return -1
             if sets[after * SET_W + SET_FLAGS] & IS_UNSURE:
                 if try_below(c, child, origin, out) < 0:
                     return -1
@@ -232,15 +238,85 @@ def add_leaf(c: Any, s: Any, k: Any, out: Any, room: Any) -> Any:
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
+def clear_name(c: Any, n: Any, m: Any, out: Any) -> Any:
+    """Clears the tokens that spell BUFFER[n .. m), as it stands, and a closing quote. 1 if BUFFER[0 .. n) is its start.
+
+    BUFFER holds what was spelled so far in 0 .. n, and behind it, from n on, a whole name of m bytes.
+    """
+    buffer, trie, tokens, end, mask = view(c, BUFFER), view(c, TRIE), view(c, TRIE_TOKENS), view(c, TRIE_END), at(out)
+    if m < n:
+        return 0
+    for i in range(n):
+        if buffer[i] != buffer[n + i]:
+            return 0
+    node = 0
+    for i in range(n, m):
+        b = buffer[n + i]
+        if b < 32 or b == 34 or b == 92:  # never written as it stands
+            return 1
+        node = child_of(c, node, b)
+        if node < 0:
+            return 1
+    node = child_of(c, node, 34)
+    if node >= 0:
+        for k in range(trie[2 * node + 1], trie[2 * end[node] + 1]):
+            token = tokens[2 * k]
+            mask[token >> 5] &= ~(1 << (token & 31))
+    return 1
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def clear_excluded(c: Any, state: Any, n: Any, out: Any) -> Any:
+    """Clears the tokens that would finish a name which no undeclared key may have: how many names begin so, or -1."""
+    code, buffer = view(c, CODE), view(c, BUFFER)
+    block = code[view(c, OBJECTS)[state + O_BLOCK] + OBJ_EXCLUDED]
+    low, high = 0, code[block + STR_COUNT] + 0
+    for i in range(n):
+        low = bound(c, block, low, high, i, buffer[i])
+        high = bound(c, block, low, high, i, buffer[i] + 1)
+    for k in range(low, high):
+        first = code[block + STR_OFFSETS + k]
+        m = code[block + STR_OFFSETS + k + 1] - first
+        if n + m > size(c, BUFFER):
+            return ask(c, FULL, BUFFER)
+        for i in range(m):
+            buffer[n + i] = code[first + i]
+        clear_name(c, n, m, out)
+    return high - low
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
+    """Clears the tokens that would finish an undeclared key which is there already: how many begin so, or -1."""
+    names, buffer = view(c, NAMES), view(c, BUFFER)
+    seen = view(c, OBJECTS)[state + O_NAMES] + 0
+    found = 0
+    while seen != NO_NAMES:
+        name = names[3 * seen + 1] + 0
+        seen = names[3 * seen] + 0
+        m, j = 0, name
+        while j != DECODED:
+            m += 1
+            j = names[3 * j] + 0
+        if n + m > size(c, BUFFER):
+            return ask(c, FULL, BUFFER)
+        j = name
+        for i in range(m):
+            buffer[n + m - 1 - i] = names[3 * j + 1]
+            j = names[3 * j] + 0
+        found += clear_name(c, n, m, out)
+    return found
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
 def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
-    """As `add_leaf` for an undeclared key: without the tokens that would close a key that is there already. 0 or -1."""
-    configs, objects, names = view(c, CONFIGS), view(c, OBJECTS), view(c, NAMES)
-    q, reg, ext = configs[5 * k + 1] + 0, configs[5 * k + 3], configs[5 * k + 4] + 0
-    seen = objects[reg + O_NAMES] + 0
-    if seen == NO_NAMES or seen == UNKNOWN_NAMES:
+    """As `add_leaf` for an undeclared key: without the tokens that would finish a key that may not be. 0 or -1."""
+    configs = view(c, CONFIGS)
+    q, reg, ext = configs[5 * k + 1] + 0, configs[5 * k + 3] + 0, configs[5 * k + 4] + 0
+    if ext == OPEN_NAME or not may_repeat(c, reg):
         return add_leaf(c, s, k, out, NO_LIMIT)
-    leaves, trie, tokens, end = view(c, LEAVES), view(c, TRIE), view(c, TRIE_TOKENS), view(c, TRIE_END)
-    buffer, spare, mask = view(c, BUFFER), view(c, SPARE), at(out)
+    leaves, trie, tokens = view(c, LEAVES), view(c, TRIE), view(c, TRIE_TOKENS)
+    spare, mask = view(c, SPARE), at(out)
     words = view(c, TABLE)[T_WORDS] + 0
     for w in range(words):
         spare[w] = 0
@@ -251,39 +327,15 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
         return -1
     kind = leaves[q * LEAF_W + LEAF_DECODER] >> KIND
     plain = kind == PLAIN or kind == RAW or kind == RAW_UNIFORM
-    close_to = False
-    while seen != NO_NAMES:
-        name = names[3 * seen + 1]
-        seen = names[3 * seen] + 0
-        m, j = 0, name + 0
-        while j != DECODED:
-            m += 1
-            j = names[3 * j] + 0
-        if n + m > size(c, BUFFER):
-            return ask(c, FULL, BUFFER)
-        j = name + 0
-        for i in range(m):
-            buffer[n + m - 1 - i] = names[3 * j + 1]
-            j = names[3 * j] + 0
-        same = m >= n
-        i = 0
-        while same and i < n:
-            same = buffer[i] == buffer[n + i]
-            i += 1
-        if not same:
-            continue
-        close_to = True
-        node = 0
-        i = n
-        while plain and i <= m and node >= 0:
-            b = 34 if i == m else buffer[n + i] + 0
-            node = child_of(c, node, b) if i == m or (b >= 32 and b != 34 and b != 92) else -1
-            i += 1
-        if plain and node >= 0:
-            for t in range(trie[2 * node + 1], trie[2 * end[node] + 1]):
-                token = tokens[2 * t]
-                spare[token >> 5] &= ~(1 << (token & 31))
-    if close_to:
+    # Inside an escape what comes next is not the name as it stands: nothing is cleared, each token is tried below.
+    alike = 0
+    if plain:
+        alike = clear_excluded(c, reg, n, address(c, SPARE))
+        more = clear_seen(c, reg, n, address(c, SPARE))
+        if alike < 0 or more < 0:
+            return -1
+        alike += more
+    if alike > 0 or not plain:
         # Escapes spell a name in many ways: the few tokens that hold one before the quote are tried one by one.
         root = leaves[q * LEAF_W + LEAF_REST]
         first = trie[2 * root + 1] if root >= 0 else 0

@@ -26,8 +26,8 @@ __all__ = ["MaskTable", "TableFull", "address_of"]
 LEAF_STATES = 1 << 15
 ROW_BYTES = 96 << 20
 TRIE_WORDS = 1 << 22
-BATCH = 64
-"""Leaf states expanded at once: a whole ordinary pattern, at about a microsecond each."""
+BATCH = 8
+"""Leaf states expanded at once when one is asked for, at some 2 µs each: asking costs as much."""
 REST_BUDGET = 400_000
 """Most (place, token) pairs merged for one leaf state; white space in a 128k vocabulary has 60,000."""
 
@@ -52,6 +52,7 @@ class MaskTable:
         self.lock = threading.Lock()
         self.words = (vocabulary.size + 31) // 32
         self.fingerprint = vocabulary.fingerprint
+        self.spare: list[dict[int, NDArray[np.int32]]] = []  # arrays of arenas that are gone
         self._starts: dict[tuple[bytes, int], int] = {}
         nodes = int(vocabulary.offsets[-1]) + 2
         self.arrays: dict[int, NDArray[np.int32]] = {
@@ -106,7 +107,7 @@ class MaskTable:
             found = self._starts.get(key)
             if found is None:
                 found = leaf_state(self.address, self._machine(dfa, mode), 0, 0)
-                if found < 0 or expand_from(self.address, found, BATCH) < 0:
+                if found < 0 or expand_from(self.address, found, 0) < 0:
                     raise TableFull
                 self._starts[key] = found
             return found
@@ -120,11 +121,17 @@ class MaskTable:
                 raise TableFull
 
     def row(self, state: int) -> None:
-        """Makes the row of a leaf state."""
-        from ..kernels.trie import make_row
+        """Makes the row of a leaf state and, if the leaf ends with a quote, the remainders: one walk finds both."""
+        from ..kernels.trie import make_rest, make_row
 
         with self.lock:
-            if self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ROW] == -1 and make_row(self.address, state) < 0:
+            leaves, record = self.arrays[at.LEAVES], state * at.LEAF_W
+            if leaves[record + at.LEAF_ROW] != -1:
+                return
+            places = make_row(self.address, state)
+            if places < 0:
+                raise TableFull
+            if leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES and make_rest(self.address, state, places, REST_BUDGET) == -1:
                 raise TableFull
 
     def rest(self, state: int) -> None:
@@ -132,15 +139,15 @@ class MaskTable:
         from ..kernels.trie import make_rest, make_row
 
         with self.lock:
-            leaves, counts = self.arrays[at.LEAVES], self.arrays[at.TABLE]
-            if leaves[state * at.LEAF_W + at.LEAF_REST] != -1:
+            leaves, record = self.arrays[at.LEAVES], state * at.LEAF_W
+            if leaves[record + at.LEAF_REST] != -1:
                 return
-            row = int(leaves[state * at.LEAF_W + at.LEAF_ROW])
-            places = make_row(self.address, state)  # again, for the places where the leaf is left
+            row = int(leaves[record + at.LEAF_ROW])
+            places = make_row(self.address, state)  # once more, for the places where the leaf is left
             if places < 0:
                 raise TableFull
-            counts[at.N_ROWS] -= 1
-            leaves[state * at.LEAF_W + at.LEAF_ROW] = row
+            self.arrays[at.TABLE][at.N_ROWS] -= 1
+            leaves[record + at.LEAF_ROW] = row
             if make_rest(self.address, state, places, REST_BUDGET) == -1:
                 raise TableFull
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from ...errors import UnsupportedError
+from ...errors import LimitError, UnsupportedError
 from . import constants
 from .constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, constant, kind_of, rational
 from .formats import format_dfa
@@ -21,8 +21,40 @@ from .static import INTEGER
 if TYPE_CHECKING:
     from .read import Place
 
+__all__ = [
+    "SKIP",
+    "additional",
+    "at_least",
+    "at_most",
+    "contained",
+    "dependencies",
+    "dynamic",
+    "edge",
+    "format_name",
+    "items",
+    "name_lists",
+    "names",
+    "natural",
+    "number",
+    "pattern",
+    "pattern_map",
+    "positive",
+    "reference",
+    "refuse",
+    "schema",
+    "schema_map",
+    "schemas",
+    "types",
+    "unique",
+    "value_of",
+    "values",
+]
+
 SKIP = object()
 """What a reader returns for a keyword that asserts nothing here."""
+
+MOST_COUNT = 2**31 - 1
+"""Largest count that the registers of the automaton hold."""
 
 TYPE_BITS = {
     "null": NULL, "boolean": BOOLEAN, "number": NUMBER, "integer": INTEGER,
@@ -59,14 +91,29 @@ def value_of(place: Place, name: str, value: Any) -> tuple[constants.Constant, .
 
 def natural(place: Place, name: str, value: Any) -> int:
     """A count: an integer from 0 on, also written as 2.0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or value < 0 or value != int(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not value >= 0:
+        raise place.error(f"`{name}` must be a non-negative integer, not {value!r}.", name)
+    if value > MOST_COUNT:
+        return MOST_COUNT + 1
+    if value != int(value):
         raise place.error(f"`{name}` must be a non-negative integer, not {value!r}.", name)
     return int(value)
 
 
 def at_least(place: Place, name: str, value: Any) -> Any:
     """A least count; 0 asserts nothing."""
-    return natural(place, name, value) or SKIP
+    least = natural(place, name, value)
+    if least > MOST_COUNT:
+        raise LimitError(
+            f"`{name}` is beyond {MOST_COUNT}.", pointer=place.pointer(name), hint="Write a smaller number."
+        )
+    return least or SKIP
+
+
+def at_most(place: Place, name: str, value: Any) -> Any:
+    """A greatest count; one that no text of less than 2 GB can exceed asserts nothing."""
+    most = natural(place, name, value)
+    return SKIP if most > MOST_COUNT else most
 
 
 def number(place: Place, name: str, value: Any) -> Fraction:
@@ -185,6 +232,13 @@ def dependencies(place: Place, name: str, value: Any) -> dict[str, frozenset[str
 
 def reference(place: Place, name: str, value: Any) -> Lits:
     """`$ref`: the subschema that it names."""
+    return place.follow(value, name)
+
+
+def dynamic(place: Place, name: str, value: Any) -> Lits:
+    """`$dynamicRef`, `$recursiveRef`: as `$ref`, if no dynamic scope can make it name something else."""
+    if isinstance(value, str) and place.reader.library.is_dynamic(value, place.scope, name):
+        raise refuse(place, name, value)
     return place.follow(value, name)
 
 

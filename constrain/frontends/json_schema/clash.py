@@ -20,7 +20,7 @@ MOST_TRIALS = 500
 """Keywords that are tried: an error message must not take a minute."""
 
 STRUCTURAL = frozenset((
-    "ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "properties", "patternProperties", "dependentSchemas",
+    "ref", "dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "properties", "patternProperties", "dependentSchemas",
     "prefixItems",
 ))  # fmt: skip
 """Fields that only lead to the keywords that clash; named if there are no others."""

@@ -64,7 +64,7 @@ class Algebra(Shapes, Protocol):
     reader: Reader
 
 
-COMBINED = frozenset(("ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"))
+COMBINED = frozenset(("ref", "dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"))
 """Fields that are about other schemas for the same value."""
 
 
@@ -80,7 +80,7 @@ def formula(node: Node, algebra: Algebra) -> Formula:
     for field, value in facts.items():
         if field not in COMBINED and place < 0:
             place = len(parts)
-        if field == "ref":
+        if field in ("ref", "dynamicRef"):
             parts.append(value)
         elif field == "allOf":
             parts.extend(value)

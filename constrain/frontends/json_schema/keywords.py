@@ -44,8 +44,12 @@ def _algebra(*_: Any) -> None:
 
 TEXT, NUMERIC, LIST, MAP = strings.emit, quantities.emit, arrays.emit, members.emit
 
+SCOPE = "refused where several schemas could be meant"
+
 KEYWORDS: tuple[Keyword, ...] = (
     Keyword("$ref", "ref", checks.reference, _algebra, "mask", note="its siblings are ignored up to draft 7"),
+    Keyword("$dynamicRef", "dynamicRef", checks.dynamic, _algebra, "mask", since=2020, note=SCOPE),
+    Keyword("$recursiveRef", "dynamicRef", checks.dynamic, _algebra, "mask", since=2019, until=2019, note=SCOPE),
     Keyword("type", "type", checks.types, _algebra, "mask"),
     Keyword("enum", "enum", checks.values, _algebra, "mask"),
     Keyword("const", "const", checks.value_of, _algebra, "mask", since=6),
@@ -57,7 +61,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("multipleOf", "multipleOf", checks.positive, NUMERIC, "mask"),
     # Strings.
     Keyword("minLength", "minLength", checks.at_least, TEXT, "counter"),
-    Keyword("maxLength", "maxLength", checks.natural, TEXT, "counter"),
+    Keyword("maxLength", "maxLength", checks.at_most, TEXT, "counter"),
     Keyword("pattern", "pattern", checks.pattern, TEXT, "mask", note="ECMA-262, anywhere in the text"),
     Keyword("format", "format", checks.format_name, TEXT, "mask", note="unknown names assert nothing"),
     # Arrays.
@@ -65,7 +69,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("items", "items", checks.items, LIST, "mask", holds="schema or list"),
     Keyword("additionalItems", "additionalItems", checks.schema, LIST, "mask", until=2019, holds="schema"),
     Keyword("minItems", "minItems", checks.at_least, LIST, "counter"),
-    Keyword("maxItems", "maxItems", checks.natural, LIST, "counter"),
+    Keyword("maxItems", "maxItems", checks.at_most, LIST, "counter"),
     Keyword("uniqueItems", "uniqueItems", checks.unique, LIST, "refused", note="enforced where no items can be equal"),
     Keyword("contains", "contains", checks.schema, LIST, "mask", since=6, holds="schema", note="one to an array"),
     Keyword("minContains", "minContains", checks.contained, LIST, "mask", since=2019, note="0 or 1"),
@@ -77,7 +81,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("additionalProperties", "additionalProperties", checks.additional, MAP, "mask", holds="schema"),
     Keyword("propertyNames", "propertyNames", checks.additional, MAP, "mask", since=6, holds="schema"),
     Keyword("minProperties", "minProperties", checks.at_least, MAP, "counter"),
-    Keyword("maxProperties", "maxProperties", checks.natural, MAP, "counter"),
+    Keyword("maxProperties", "maxProperties", checks.at_most, MAP, "counter"),
     Keyword("dependentRequired", "dependentRequired", checks.name_lists, MAP, "guard", since=2019),
     Keyword("dependencies", "dependencies", checks.dependencies, MAP, "guard", until=7, holds="map"),
     # Schemas for the same value.
@@ -94,8 +98,6 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword(
         "unevaluatedProperties", "unevaluatedProperties", checks.refuse, None, "refused", since=2019, holds="schema"
     ),
-    Keyword("$dynamicRef", "$dynamicRef", checks.refuse, None, "refused", since=2020),
-    Keyword("$recursiveRef", "$recursiveRef", checks.refuse, None, "refused", since=2019, until=2019),
 )
 
 STRUCTURE: dict[str, Holds] = {"$defs": "map", "definitions": "map"}

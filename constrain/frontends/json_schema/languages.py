@@ -7,19 +7,17 @@ Dfa when somebody must know, and remembers it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Literal
 
-import numpy as np
-
-from ...automata.dfa import SURROGATES, Dfa
+from ...automata.dfa import Dfa
 from ...style import Limits
 from .formats import format_dfa
 from .literals import Lits
 from .patterns import letters_dfa, pattern_dfa, read_pattern
 
-__all__ = ["ALL", "Atom", "Lang", "Languages", "all_but", "any_text"]
+__all__ = ["ALL", "Atom", "Lang", "Languages", "any_text"]
 
 Atom = tuple[bool, Literal["pattern", "letters", "format", "texts", "names"], object]
 """Sign, kind and payload: a regular expression; one of which only the character class counts, not how often; a
@@ -37,37 +35,6 @@ def any_text() -> Dfa:
     return Dfa.any_text()
 
 
-def all_but(words: Sequence[str]) -> Dfa:
-    """All texts but these, of which there is at least one: `Dfa.from_strings(words).complement()`, for less.
-
-    The complement of a minimal automaton is minimal: a sink is added that accepts everything, and a class for the
-    surrogates, which stay dead. So nothing has to be merged, only numbered: the old states keep their order, and the
-    sink comes where a search in breadth first meets it.
-    """
-    inner = Dfa.from_strings(words)
-    first, last = SURROGATES
-    bounds = np.union1d(inner.bounds, np.array([first, last], dtype=np.int32)).astype(np.int32)
-    old = inner.classes[np.searchsorted(inner.bounds, bounds, side="right") - 1]
-    count = inner.delta.shape[1]
-    old[bounds == first] = count  # No word has a surrogate, so this range was of the class without edges.
-    _, starts = np.unique(old, return_index=True)
-    numbers = np.empty(count + 1, dtype=np.int32)
-    numbers[np.argsort(starts)] = np.arange(count + 1, dtype=np.int32)
-    missing = inner.delta < 0
-    state = int(np.argmax(missing.any(axis=1)))
-    edge = int(np.argmax(missing[state]))
-    seen = np.concatenate([inner.delta[:state].ravel(), inner.delta[state, :edge]])
-    sink = 1 + int(seen.max(initial=0))
-    delta = np.full((inner.delta.shape[0] + 1, count + 1), sink, dtype=np.int32)
-    moved = inner.delta + (inner.delta >= sink)
-    moved[missing] = sink
-    rows = np.arange(len(delta)) != sink
-    delta[np.ix_(rows, numbers[:count])] = moved
-    delta[:, numbers[count]] = -1
-    accepting = np.insert(~inner.accepting, sink, True)
-    return Dfa._sealed(bounds, numbers[old], delta, accepting)
-
-
 class Languages:
     """The Dfas of formulas, each made once."""
 
@@ -82,9 +49,6 @@ class Languages:
         known = self._dfas.get(lang)
         if known is None:
             most = self.limits.dfa_states
-            if len(lang) == 1 and (only := next(iter(lang)))[:2] == (False, "texts") and only[2]:
-                known = self._dfas[lang] = all_but(only[2])  # type: ignore[arg-type]
-                return known
             wanted = [self._atom(True, kind, payload) for sign, kind, payload in lang if sign]
             refused = [self._atom(False, kind, payload) for sign, kind, payload in lang if not sign]
             wanted.sort(key=lambda dfa: dfa.delta.shape[0])

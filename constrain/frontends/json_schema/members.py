@@ -222,13 +222,15 @@ def emit(case: Settled, writer: Writer, depth: int) -> Node:
     declared = tuple(sorted((*(name for name, _ in case.names), *case.forbidden)))
     others: list[NameClass] = []
     for lang, lits in case.cells:
-        rest: Lang = lang | {(False, "texts", declared)} if declared else lang  # type: ignore[assignment]
-        dfa = writer.languages.dfa(rest)
+        dfa = writer.languages.dfa(lang)
+        if declared and not dfa.endless():  # else the object itself leaves the declared names out, and rows are shared
+            dfa = writer.languages.dfa(lang | {(False, "texts", declared)})  # type: ignore[arg-type]
         if not dfa.is_empty:
             others.append(NameClass(dfa, writer.value(lits, depth + 1)))
     style = writer.style
     layout = spacing(style, depth).layout
-    return Object(properties, tuple(others), layout, case.low, case.high, style.key_order, style.escapes)
+    excluded = tuple(case.forbidden)
+    return Object(properties, tuple(others), layout, case.low, case.high, style.key_order, style.escapes, excluded)
 
 
 NONE: frozenset[str] = frozenset()

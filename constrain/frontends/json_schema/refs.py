@@ -52,6 +52,7 @@ class Library:
         self.main = self.enter(document, Scope("", document, "", 2020), "")
         self._resources: dict[str, Scope] = {}
         self._anchors: dict[tuple[str, str], tuple[Any, Scope, str]] = {}
+        self._dynamic: dict[str, int] = {}
         self._indexed = False
 
     def enter(self, raw: Any, scope: Scope, pointer: str) -> Scope:
@@ -82,6 +83,13 @@ class Library:
         if found is None:
             raise SchemaError(f"$ref {reference!r} names no anchor of this document.", pointer=pointer)
         return found
+
+    def is_dynamic(self, reference: str, scope: Scope, keyword: str) -> bool:
+        """Whether what a dynamic reference names depends on how one came there: several schemas have the anchor."""
+        self._index()
+        if keyword == "$recursiveRef":
+            return scope.root.get("$recursiveAnchor") is True and self._dynamic.get("", 0) > 1
+        return self._dynamic.get(urldefrag(reference)[1], 0) > 1
 
     def _walk(self, scope: Scope, fragment: str, reference: str, pointer: str) -> tuple[Any, Scope, str]:
         """Go down a JSON pointer, noticing ids on the way."""
@@ -134,6 +142,9 @@ class Library:
                 scope = self.enter(raw, scope, pointer)
             if raw is scope.root:
                 self._resources.setdefault(scope.uri, scope)
+            for anchor in (raw.get("$dynamicAnchor"), "" if raw.get("$recursiveAnchor") is True else None):
+                if isinstance(anchor, str):
+                    self._dynamic[anchor] = self._dynamic.get(anchor, 0) + 1
             for anchor in anchors(raw, scope.draft):
                 self._anchors.setdefault((scope.uri, anchor), (raw, scope, pointer))
             for tokens, child in children(raw, scope.draft):

@@ -92,7 +92,7 @@ def _compute(node: Node, nodes: list[Node | None], depth: int) -> Static:
     if facts.get("additionalProperties") == NEVER and not facts.get("patternProperties"):
         closed = frozenset(properties)
     bound = Static(types, values, required, closed, types == 0)
-    for lits in (facts.get("ref", ANY), *facts.get("allOf", ())):
+    for lits in (facts.get("ref", ANY), facts.get("dynamicRef", ANY), *facts.get("allOf", ())):
         if lits:
             bound = _and(bound, static(lits, nodes, depth + 1), nodes, depth)
     for field in ("anyOf", "oneOf"):

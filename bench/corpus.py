@@ -1,0 +1,115 @@
+"""What MaskBench measures on: schemas with instances that must pass and instances that must not.
+
+    load(path)           all cases of a file, in its order; a line is {"id", "schema", "tests": [{"valid", "data"}]}
+    choose(cases, ...)   all of them, a seeded sample, or those with given ids
+    Llama3(path)         the tokens of the Llama-3 vocabulary, by which the instances are spelled
+
+An instance is spelled as the upstream benchmark spells it, `json.dumps(data, indent=None, ensure_ascii=False)`
+(github.com/guidance-ai/jsonschemabench, maskbench/), and cut into tokens by the vocabulary's own tokenizer.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import tiktoken
+
+__all__ = ["Case", "Instance", "Llama3", "choose", "load", "spell"]
+
+# The published split of Llama 3 (meta-llama/llama3, llama/tokenizer.py): not in the ranks file.
+SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+RANKS = 128_000
+SIZE = 128_256
+SPECIAL = {"<|begin_of_text|>": 128_000, "<|end_of_text|>": 128_001, "<|eot_id|>": 128_009}
+ENDS = (128_001, 128_009)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One instance: its text, and whether the schema allows it."""
+
+    text: str
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One schema, as JSON text, with its instances."""
+
+    id: str
+    schema: str
+    tests: tuple[Instance, ...]
+
+
+def spell(value: Any) -> str:
+    """A JSON value as the upstream benchmark writes it."""
+    return json.dumps(value, indent=None, ensure_ascii=False)
+
+
+def load(path: Path) -> list[Case]:
+    """All cases of a file (.jsonl or .jsonl.gz), in its order. Raises OSError, ValueError with the line's number."""
+    cases = []
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                row = json.loads(line)
+                tests = tuple(Instance(spell(test["data"]), bool(test["valid"])) for test in row["tests"])
+                cases.append(Case(row["id"], spell(row["schema"]), tests))
+            except (KeyError, TypeError, ValueError) as error:
+                raise ValueError(f"{path}, line {number}: not a case of MaskBench: {error!r}") from error
+    return cases
+
+
+def choose(cases: Sequence[Case], *, sample: int | None, seed: int, ids: Sequence[str] = ()) -> list[Case]:
+    """Those with the given ids, or a sample of them (sample=None: all), in the order of the file."""
+    if ids:
+        known = {case.id: case for case in cases}
+        missing = [name for name in ids if name not in known]
+        if missing:
+            raise ValueError(f"no such id: {', '.join(missing)}")
+        return [known[name] for name in ids]
+    if sample is None or sample >= len(cases):
+        return list(cases)
+    chosen = random.Random(seed).sample(range(len(cases)), sample)
+    return [cases[i] for i in sorted(chosen)]
+
+
+class Llama3:
+    """The Llama-3 vocabulary: 128,000 ranks, 256 special tokens, two of which end a text."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def encoding(self) -> tiktoken.Encoding:
+        """tiktoken's tokenizer over the ranks file."""
+        import tiktoken
+        from tiktoken.load import load_tiktoken_bpe
+
+        ranks = load_tiktoken_bpe(str(self.path))
+        if len(ranks) != RANKS:
+            raise ValueError(f"{self.path}: {len(ranks):,} ranks, but Llama 3 has {RANKS:,}")
+        special = {f"<|reserved_{token}|>": token for token in range(RANKS, SIZE)}
+        special = {name: token for name, token in special.items() if token not in SPECIAL.values()} | SPECIAL
+        return tiktoken.Encoding("llama3", pat_str=SPLIT, mergeable_ranks=ranks, special_tokens=special)
+
+    @cached_property
+    def tokens(self) -> list[bytes]:
+        """The bytes of the 128,000 ordinary tokens."""
+        return [self.encoding.decode_single_token_bytes(token) for token in range(RANKS)]
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text, special tokens not recognised."""
+        tokens: list[int] = self.encoding.encode_ordinary(text)
+        return tokens

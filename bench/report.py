@@ -1,0 +1,234 @@
+"""What a run of MaskBench says: counts and quantiles per engine, as a table and as JSON.
+
+    tables = summarise(jobs, runs)     {"exactness": [row...], "time": [row...]}: plain values only
+    show(tables, console)
+    save(tables, jobs, runs, options)  bench/results/maskbench-<date>-<time>.json, with the machine and all versions
+
+Two sets of times: over every schema that the engine compiled, and over those that all engines compiled and judged
+without a failure. Engines that refuse the hard schemas look faster in the first, so compare in the second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Union
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from .measure import Job, Result
+from .workers import Failure
+
+__all__ = ["save", "show", "summarise"]
+
+Runs = Mapping[tuple[str, str], Sequence[Union[Result, Failure]]]
+QUANTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9}
+COLUMNS = ("passing", "refused", "valid rejected", "of them by key order alone", "invalid accepted", "crashes",
+           "out of time", "out of memory")  # fmt: skip
+OWN, COMMON = "all it compiled", "common to all"
+WIDTH = 118
+REASONS = 12
+"""Most reasons of refusal that are printed per engine; the file has all."""
+PACKAGES = ("constrain", "llguidance", "xgrammar", "numba", "numpy", "tiktoken", "torch", "apache-tvm-ffi")
+
+
+def summarise(jobs: Sequence[Job], runs: Runs) -> dict[str, list[dict[str, Any]]]:
+    """Rows for the tables: exactness per engine and mode, times per engine, mode and set of schemas."""
+    common = {i for i in range(len(jobs)) if all(compiled(outcomes[i]) for outcomes in runs.values())}
+    times = []
+    for scope, chosen in ((OWN, set(range(len(jobs)))), (COMMON, common)):
+        for (name, mode), outcomes in runs.items():
+            kept = [
+                outcome
+                for i, outcome in enumerate(outcomes)
+                if i in chosen and isinstance(outcome, Result) and compiled(outcome)
+            ]
+            times.append({"engine": name, "mode": mode, "schemas": scope, **timing(kept)})
+    return {"exactness": [exactness(*key, outcomes) for key, outcomes in runs.items()], "time": times}
+
+
+def compiled(outcome: Result | Failure) -> bool:
+    """Whether the engine took the schema and went through all its instances."""
+    return isinstance(outcome, Result) and outcome.refused is None and outcome.error is None
+
+
+def exactness(name: str, mode: str, outcomes: Sequence[Result | Failure]) -> dict[str, Any]:
+    """Counts of schemas by what became of them; a schema may both reject a valid instance and accept an invalid one."""
+    done = [outcome for outcome in outcomes if isinstance(outcome, Result)]
+    failed = Counter(outcome.kind for outcome in outcomes if isinstance(outcome, Failure))
+    good = [outcome for outcome in done if compiled(outcome)]
+    whys = Counter(why for outcome in good for why in outcome.why)
+    return {
+        "engine": name,
+        "mode": mode,
+        "schemas": len(outcomes),
+        "passing": sum(not outcome.rejected and not outcome.accepted for outcome in good),
+        "refused": sum(outcome.refused is not None for outcome in done),
+        "valid rejected": sum(bool(outcome.rejected) for outcome in good),
+        "of them by key order alone": sum(
+            bool(outcome.rejected) and set(outcome.why) == {"key order"} for outcome in good
+        ),
+        "invalid accepted": sum(bool(outcome.accepted) for outcome in good),
+        "crashes": failed["crash"] + sum(outcome.error is not None for outcome in done),
+        "out of time": failed["timeout"],
+        "out of memory": failed["memory"],
+        "valid instances rejected, by reason": dict(whys),
+        "refusals": dict(Counter(outcome.refused[0] for outcome in done if outcome.refused).most_common()),
+    }
+
+
+def timing(outcomes: Sequence[Result]) -> dict[str, Any]:
+    """µs of the first mask and of a step over some schemas."""
+    steps = np.concatenate([np.asarray(outcome.steps) for outcome in outcomes]) if outcomes else np.zeros(0)
+    first = np.array([outcome.first for outcome in outcomes])
+    return {"count": len(outcomes), "steps": len(steps), "step µs": spread(steps), "first mask µs": spread(first)}
+
+
+def spread(nanoseconds: np.ndarray[Any, Any]) -> dict[str, float]:
+    """Mean, quantiles and maximum, in µs; empty for no values."""
+    if not len(nanoseconds):
+        return {}
+    values = nanoseconds / 1_000
+    quantiles = {label: float(np.percentile(values, at)) for label, at in QUANTILES.items()}
+    return {"mean": float(values.mean()), **quantiles, "max": float(values.max())}
+
+
+def show(tables: dict[str, list[dict[str, Any]]], console: Console) -> None:
+    """Prints all of it, as wide as it is: a table that wraps cannot be read."""
+    console.width = max(console.width, WIDTH)
+    counts = plain(f"schemas, of {tables['exactness'][0]['schemas']:,}", COLUMNS)
+    for row in tables["exactness"]:
+        share = f"{row['passing']:,} ({row['passing'] / max(1, row['schemas']):.1%})"
+        counts.add_row(row["engine"], row["mode"], share, *(f"{row[label]:,}" for label in COLUMNS[1:]))
+    console.print(counts)
+    alone = len({row["engine"] for row in tables["exactness"]}) == 1
+    for scope in dict.fromkeys(row["schemas"] for row in tables["time"]):
+        if scope == COMMON and alone:
+            continue
+        for measured, meaning in (("step µs", "mask and advance"), ("first mask µs", "from the text of the schema")):
+            times = plain(f"{measured} ({meaning}), schemas {scope}", ("schemas", "steps", "mean", *QUANTILES, "max"))
+            for row in tables["time"]:
+                if row["schemas"] == scope:
+                    values = [f"{value:,.1f}" if value < 1_000 else f"{value:,.0f}" for value in row[measured].values()]
+                    times.add_row(
+                        row["engine"], row["mode"], f"{row['count']:,}", f"{row['steps']:,}", *(values or ["-"] * 6)
+                    )
+            console.print(times)
+    for line in beside(tables["time"]):
+        console.print(line, markup=False, highlight=False)
+    for row in {row["engine"]: row for row in reversed(tables["exactness"])}.values():
+        if row["refusals"]:
+            console.print(f"{row['engine']} refuses {row['refused']:,}:", markup=False, highlight=False)
+            for reason, count in list(row["refusals"].items())[:REASONS]:
+                console.print(f"  {count:5,}  {reason}", markup=False, highlight=False)
+
+
+def beside(times: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The first engine's means and medians in parts of each other engine's, on the schemas common to all."""
+    rows = [row for row in times if row["schemas"] == COMMON and row["count"]]
+    lines = []
+    for row in rows:
+        first = next(other for other in rows if other["mode"] == row["mode"])
+        if row is not first:
+            parts = [
+                f"{label} {first[measured][label] / row[measured][label]:.2f}"
+                for measured in ("step µs", "first mask µs")
+                for label in ("mean", "p50", "p99")
+            ]
+            lines.append(
+                f"{first['engine']} in parts of {row['engine']}, {row['mode']}: "
+                f"step {', '.join(parts[:3])}; first mask {', '.join(parts[3:])}"
+            )
+    return lines
+
+
+def plain(title: str, columns: Sequence[str]) -> Table:
+    """A table without frames, the engine and the mode first."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for label in ("engine", "mode"):
+        table.add_column(label, no_wrap=True)
+    for label in columns:
+        table.add_column(label, justify="right")
+    return table
+
+
+def save(tables: dict[str, Any], jobs: Sequence[Job], runs: Runs, options: argparse.Namespace) -> Path:
+    """Writes the results with everything that is needed to judge and to repeat them; the file's path."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    schemas = {
+        f"{name}, {mode}": {job.case.id: brief(outcome) for job, outcome in zip(jobs, outcomes) if notable(outcome)}
+        for (name, mode), outcomes in runs.items()
+    }
+    document = {
+        "question": "how exact and how fast are the masks?",
+        "command": " ".join(["python -m bench.maskbench", *sys.argv[1:]]),
+        "date": now.isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": machine(),
+        "clock": options.clock,
+        "versions": {"python": platform.python_version(), **versions()},
+        "options": {key: str(value) if isinstance(value, Path) else value for key, value in vars(options).items()},
+        **tables,
+        "schemas that do not pass": schemas,
+    }
+    options.results.mkdir(parents=True, exist_ok=True)
+    path: Path = options.results / f"maskbench-{now:%Y-%m-%d-%H%M}.json"
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return path
+
+
+def notable(outcome: Result | Failure) -> bool:
+    """Whether a schema did not pass."""
+    return not (isinstance(outcome, Result) and compiled(outcome) and not outcome.rejected and not outcome.accepted)
+
+
+def brief(outcome: Result | Failure) -> dict[str, Any]:
+    """Why a schema did not pass, without its times."""
+    if isinstance(outcome, Failure):
+        return asdict(outcome)
+    kept = {"refused": outcome.refused and outcome.refused[1], "error": outcome.error, "rejected": outcome.rejected,
+            "why": outcome.why, "accepted": outcome.accepted}  # fmt: skip
+    return {key: value for key, value in kept.items() if value}
+
+
+def machine() -> dict[str, Any]:
+    """Where it ran, and how busy that was."""
+    model = platform.processor()
+    try:
+        with open("/proc/cpuinfo") as file:
+            model = next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return {"processor": model, "cores": os.cpu_count(), "system": platform.platform(), "load": os.getloadavg()}
+
+
+def versions() -> dict[str, str]:
+    """Of every package that has a say in the figures."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def commit() -> str:
+    """The commit that was measured, with + where files differ from it."""
+    answer = subprocess.run(
+        ["git", "describe", "--always", "--dirty=+", "--abbrev=12"], capture_output=True, text=True, check=False
+    )
+    return answer.stdout.strip() or "unknown"

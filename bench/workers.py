@@ -1,0 +1,161 @@
+"""Runs a function over items in forked workers, so that one bad item costs a time-out and not the run.
+
+    for index, outcome in guarded(function, items, limits=Guard(seconds=10, memory=2 << 30), fresh=False): ...
+
+A worker is forked from this process as it stands: what was prepared before (vocabulary, kernels) is there already.
+With `fresh` every item gets a worker of its own; otherwise one worker takes item after item until one fails it.
+An outcome is what `function` returned or a `Failure`: out of time, out of memory, or dead.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any, Literal, TypeVar
+
+__all__ = ["Failure", "Guard", "fork", "guarded", "reap"]
+
+Item = TypeVar("Item")
+MEMORY_WORDS = ("memory allocation of", "bad_alloc", "MemoryError", "Cannot allocate memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What one item may spend: seconds of wall clock, and bytes of address space beyond what the process holds."""
+
+    seconds: float
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An item that ended its worker, or that had to be ended."""
+
+    kind: Literal["timeout", "memory", "crash"]
+    detail: str
+
+
+def fork(work: Callable[[Connection], None], *, errors: int | None = None) -> tuple[int, Connection]:
+    """A child that runs `work` with the writing end of a pipe: (its pid, the reading end).
+
+    errors: a file descriptor that takes the child's standard error (None: shared with ours).
+    """
+    reading, writing = Pipe(duplex=False)
+    pid = os.fork()
+    if pid:
+        writing.close()
+        return pid, reading
+    code = 1
+    try:
+        reading.close()
+        if errors is not None:
+            os.dup2(errors, 2)
+        work(writing)
+        code = 0
+    except (KeyboardInterrupt, BrokenPipeError):
+        pass
+    except BaseException:
+        os.write(2, traceback.format_exc().encode())
+    finally:
+        os._exit(code)  # no exit handlers: they belong to the parent
+
+
+def reap(pid: int, *, kill: bool) -> int:
+    """Waits for a child, after killing it if asked; its wait status."""
+    if kill:
+        os.kill(pid, signal.SIGKILL)
+    return os.waitpid(pid, 0)[1]
+
+
+def guarded(
+    function: Callable[[Item], Any],
+    items: Sequence[Item],
+    *,
+    limits: Guard,
+    fresh: bool,
+    begin: Callable[[], None] | None = None,
+) -> Iterator[tuple[int, Any]]:
+    """(index, what the function returned or a Failure) for every item, in order; `begin` is run once in each worker."""
+    start = 0
+    while start < len(items):
+        stop = start + 1 if fresh else len(items)
+        for index, outcome in one_worker(function, items, range(start, stop), limits, begin):
+            yield index, outcome
+            start = index + 1
+
+
+def one_worker(
+    function: Callable[[Item], Any],
+    items: Sequence[Item],
+    span: range,
+    limits: Guard,
+    begin: Callable[[], None] | None,
+) -> Iterator[tuple[int, Any]]:
+    """One worker over a span of items: ends after the first that fails it."""
+    with tempfile.TemporaryFile() as errors:
+        pid, pipe = fork(lambda out: serve(function, items, span, limits, begin, out), errors=errors.fileno())
+        status, index = None, span.start
+        try:
+            if not pipe.poll(60 + limits.seconds) or pipe.recv() != "ready":
+                raise RuntimeError("a worker did not start")
+            for index in span:
+                if not pipe.poll(limits.seconds):
+                    yield index, Failure("timeout", f"more than {limits.seconds:g} s")
+                    return
+                yield index, pipe.recv()
+        except EOFError:
+            status = reap(pid, kill=False)
+            errors.seek(0)
+            yield index, cause_of_death(status, errors.read().decode(errors="replace"))
+        finally:
+            pipe.close()
+            if status is None:
+                reap(pid, kill=True)
+
+
+def serve(
+    function: Callable[[Item], Any],
+    items: Sequence[Item],
+    span: range,
+    limits: Guard,
+    begin: Callable[[], None] | None,
+    out: Connection,
+) -> None:
+    """The life of a worker."""
+    if begin is not None:
+        begin()
+    out.send("ready")
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    for index in span:
+        resource.setrlimit(resource.RLIMIT_AS, (address_space() + limits.memory, hard))
+        try:
+            outcome = function(items[index])
+        except MemoryError:
+            outcome = Failure("memory", f"more than {limits.memory >> 20:,} MiB")
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, hard))
+        out.send(outcome)
+
+
+def address_space() -> int:
+    """Bytes of address space that this process holds (proc(5), statm: pages, first column)."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+def cause_of_death(status: int, said: str) -> Failure:
+    """Why a worker died, from its wait status and the last line of what it said on standard error."""
+    last = said.strip().splitlines()[-1] if said.strip() else ""
+    how = (
+        signal.Signals(os.WTERMSIG(status)).name
+        if os.WIFSIGNALED(status)
+        else f"exit {os.waitstatus_to_exitcode(status)}"
+    )
+    kind: Literal["memory", "crash"] = "memory" if any(word in said for word in MEMORY_WORDS) else "crash"
+    return Failure(kind, f"{how} {last[:160]}".strip())

@@ -1,0 +1,80 @@
+"""Which parts of a Grammar no text can go through: a front end must not write any.
+
+`dead_parts` is the least fixpoint of "some text is in it" over all nodes that can be reached, and lists those that a
+text may enter (an option, an item, a key) and that have none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from constrain.grammar.nodes import Chars, Choice, Grammar, JsonString, Literal, Node, Object, Repeat, Rule, Sequence
+
+__all__ = ["dead_parts"]
+
+
+def dead_parts(grammar: Grammar) -> list[Node]:
+    """Nodes that can be entered and not left."""
+    rules: dict[Any, Node] = {}
+    found: dict[int, Node] = {}
+    todo: list[Node] = [grammar.start]
+    while todo:
+        node = todo.pop()
+        if id(node) in found:
+            continue
+        found[id(node)] = node
+        if isinstance(node, Rule) and node.name not in rules:
+            rules[node.name] = grammar.rules[node.name]
+            todo.append(rules[node.name])
+        todo.extend(inside(node))
+    alive: set[int] = set()
+    names: set[Any] = set()
+    grown = True
+    while grown:
+        grown = False
+        for key, node in found.items():
+            if key not in alive and lives(node, alive, names):
+                alive.add(key)
+                grown = True
+        fresh = {name for name, node in rules.items() if id(node) in alive} - names
+        names |= fresh
+        grown = grown or bool(fresh)
+    return [node for key, node in found.items() if key not in alive]
+
+
+def inside(node: Node) -> list[Node]:
+    """The nodes of which a node is made."""
+    if isinstance(node, Sequence):
+        return list(node.parts)
+    if isinstance(node, Choice):
+        return list(node.options)
+    if isinstance(node, Repeat):
+        return [node.node]
+    if isinstance(node, Object):
+        layout = node.layout
+        return [
+            *(item.value for item in node.properties), *(item.value for item in node.others),
+            layout.open, layout.close, layout.comma, layout.colon, layout.empty,
+        ]  # fmt: skip
+    return []
+
+
+def lives(node: Node, alive: set[int], names: set[Any]) -> bool:
+    """Whether some text is in it, given what is known to be alive."""
+    if isinstance(node, Rule):
+        return node.name in names
+    if isinstance(node, (Chars, JsonString)):
+        return not node.dfa.is_empty and not node.dfa.with_length(node.low, node.high).is_empty
+    if isinstance(node, Choice):
+        return any(id(option) in alive for option in node.options)
+    if isinstance(node, Sequence):
+        return all(id(part) in alive for part in node.parts)
+    if isinstance(node, Repeat):
+        return (node.high is None or node.low <= node.high) and (node.low == 0 or id(node.node) in alive)
+    if isinstance(node, Object):
+        required = {item.name for item in node.properties if item.required}
+        usable = {item.name for item in node.properties if id(item.value) in alive}
+        room = len(usable) + sum(item.names.count(node.low + 1) for item in node.others if id(item.value) in alive)
+        low = max(node.low, len(required))
+        return required <= usable and low <= room and (node.high is None or low <= node.high)
+    return isinstance(node, Literal) or bool(node.options)

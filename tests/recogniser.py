@@ -1,0 +1,161 @@
+"""A plain recogniser of nodes: from a place in a text to the places where a node may end.
+
+Slower than the engine and faster than the oracle of `reference`; it knows nothing about prefixes, and shares no code
+with either. For tests of front ends, which ask whether whole texts are in a Grammar.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from constrain.grammar.nodes import (
+    Chars,
+    Choice,
+    Grammar,
+    JsonString,
+    Literal,
+    Node,
+    Object,
+    Repeat,
+    Rule,
+    Sequence,
+    Strings,
+)  # fmt: skip
+
+__all__ = ["accepts"]
+
+
+def accepts(grammar: Grammar, text: str | bytes) -> bool:
+    """Whether the whole text is in the Grammar."""
+    data = text.encode() if isinstance(text, str) else text
+    return len(data) in _Recogniser(grammar, data).ends(grammar.start, 0)
+
+
+class _Recogniser:
+    def __init__(self, grammar: Grammar, text: bytes) -> None:
+        self.grammar, self.text = grammar, text
+        self.known: dict[tuple[int, int], tuple[Node, set[int]]] = {}
+
+    def ends(self, node: Node, place: int) -> set[int]:
+        key = (id(node), place)
+        if key not in self.known:
+            self.known[key] = (node, self.find(node, place))  # Keeps the node, and so its id.
+        return self.known[key][1]
+
+    def find(self, node: Node, place: int) -> set[int]:
+        text = self.text
+        if isinstance(node, Literal):
+            return {place + len(node.data)} if text.startswith(node.data, place) else set()
+        if isinstance(node, Strings):
+            return {place + len(option) for option in node.options if text.startswith(option, place)}
+        if isinstance(node, Chars):
+            return self.chars(node, place)
+        if isinstance(node, JsonString):
+            found = self.string(place)
+            fits = found and node.dfa.accepts(found[0]) and within(len(found[0]), node)
+            return {found[1]} if found and fits else set()
+        if isinstance(node, Sequence):
+            places = {place}
+            for part in node.parts:
+                places = {end for start in places for end in self.ends(part, start)}
+            return places
+        if isinstance(node, Choice):
+            return {end for option in node.options for end in self.ends(option, place)}
+        if isinstance(node, Repeat):
+            return self.repeat(node, place)
+        if isinstance(node, Rule):
+            return self.ends(self.grammar.rules[node.name], place)
+        return self.object(node, place)
+
+    def chars(self, node: Chars, place: int) -> set[int]:
+        assert node.encoding == "utf8"
+        out: set[int] = set()
+        state = -1 if node.dfa.is_empty else 0
+        text = self.text[place:].decode("utf-8", "replace")
+        for count in range(len(text) + 1):
+            if state < 0:
+                break
+            if node.dfa.accepting[state] and within(count, node):
+                out.add(place + len(text[:count].encode()))
+            if count < len(text):
+                state = node.dfa.step(state, text[count])
+        return out
+
+    def string(self, place: int) -> tuple[str, int] | None:
+        """A JSON string that starts here: its decoded text, and where it ends."""
+        if self.text[place : place + 1] != b'"':
+            return None
+        end = place + 1
+        while end < len(self.text) and self.text[end] != ord('"'):
+            end += 2 if self.text[end] == ord("\\") else 1
+        return (json.loads(self.text[place : end + 1]), end + 1) if end < len(self.text) else None
+
+    def repeat(self, node: Repeat, place: int) -> set[int]:
+        out, places, count = set(), {place}, 0
+        while places:
+            if count >= node.low:
+                if node.high is None and places <= out:
+                    break
+                out |= places
+            if node.high is not None and count >= node.high:
+                break
+            places = {end for start in places for end in self.ends(node.node, start)}
+            count += 1
+        return out
+
+    def object(self, node: Object, place: int) -> set[int]:
+        if self.text[place : place + 1] != b"{":
+            return set()
+        out = {end + 1 for end in self.ends(node.layout.empty, place + 1) if self.closes(node, end, frozenset())}
+        todo: list[tuple[int, frozenset[str], int]] = [
+            (end, frozenset(), -1) for end in self.ends(node.layout.open, place + 1)
+        ]
+        known = set(todo)
+        while todo:
+            start, seen, last = todo.pop()
+            for end, names, index in self.member(node, start, seen, last):
+                out |= {stop + 1 for stop in self.ends(node.layout.close, end) if self.closes(node, stop, names)}
+                after = {(stop, names, index) for stop in self.ends(node.layout.comma, end)} - known
+                known |= after
+                todo += after
+        return out
+
+    def member(
+        self, node: Object, place: int, seen: frozenset[str], last: int
+    ) -> list[tuple[int, frozenset[str], int]]:
+        """One key and its value: where it ends, the keys seen then, and the index of the last declared one."""
+        found = self.string(place)
+        if found is None or found[0] in seen or found[0] in node.excluded:
+            return []
+        name, end = found
+        declared = [index for index, item in enumerate(node.properties) if item.name == name]
+        if declared:
+            index, value = declared[0], node.properties[declared[0]].value
+            plain = json.dumps(name, ensure_ascii=False).encode()
+            if (node.order == "schema" and index <= last) or (
+                node.escapes == "canonical" and self.text[place:end] != plain
+            ):
+                return []
+        else:
+            index = len(node.properties)
+            classes = [item for item in node.others if item.names.accepts(name)]
+            assert len(classes) <= 1, f"the classes of {name!r} overlap"
+            if not classes:
+                return []
+            value = classes[0].value
+        stops = (stop for start in self.ends(node.layout.colon, end) for stop in self.ends(value, start))
+        return [(stop, seen | {name}, index) for stop in stops]
+
+    def closes(self, node: Object, place: int, seen: frozenset[str]) -> bool:
+        if self.text[place : place + 1] != b"}" or not within(len(seen), node):
+            return False
+        return all(
+            (item.name in seen or not item.required) and (item.name not in seen or item.needs <= seen)
+            for item in node.properties
+        )
+
+
+def within(count: int, node: Any) -> bool:
+    """Whether a count is in the node's interval."""
+    return bool(node.low <= count and (node.high is None or count <= node.high))

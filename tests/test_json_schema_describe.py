@@ -1,0 +1,91 @@
+"""What a user is told: every keyword with how it is enforced, and which keywords exclude each other."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from constrain.errors import SchemaError, UnsatisfiableError
+from constrain.frontends.json_schema import describe, to_grammar
+from constrain.style import Style
+
+
+def told(schema: Any, **options: Any) -> dict[str, tuple[str, str]]:
+    return {row.pointer: (row.how, row.note) for row in describe(schema, **options)}
+
+
+def test_every_keyword_has_a_row() -> None:
+    schema = {
+        "title": "T",
+        "properties": {"a/b": {"minLength": 1, "format": "int32", "nullable": True}},
+        "required": ["a/b"],
+        "dependencies": {},
+        "$defs": {"x": {"maxItems": 3}},
+    }
+    assert told(schema) == {
+        "/title": ("annotation", ""),
+        "/properties": ("mask", ""),
+        "/required": ("guard", ""),
+        "/dependencies": ("annotation", "not a keyword of 2020-12"),
+        "/$defs": ("structure", "schemas that others refer to"),
+        "/properties/a~1b/minLength": ("counter", ""),
+        "/properties/a~1b/format": ("annotation", "no known format: int32"),
+        "/properties/a~1b/nullable": ("annotation", "unknown keyword"),
+        "/$defs/x/maxItems": ("counter", ""),
+    }
+
+
+def test_what_the_style_and_the_dialect_ignore() -> None:
+    assert told({"format": "date"}, style=Style(formats="annotate"))["/format"] == ("annotation", "not asserted")
+    old = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$ref": "#/definitions/a",
+        "type": "null",
+        "definitions": {"a": {}},
+    }
+    assert told(old)["/type"] == ("annotation", "ignored beside $ref, as the dialect has it")
+    assert told(old)["/$ref"][0] == "mask"
+
+
+def test_what_is_refused_is_told_and_not_raised() -> None:
+    rows = told({"properties": {"a": {"type": "array", "uniqueItems": True}}})
+    assert rows["/properties/a/uniqueItems"][0] == "refused" and "not enforced" in rows["/properties/a/uniqueItems"][1]
+    assert told({"uniqueItems": True, "maxItems": 1})["/uniqueItems"][0] == "mask"
+    assert told({"uniqueItems": False})["/uniqueItems"] == ("mask", "asserts nothing")
+    assert told({"format": "regex"})["/format"][0] == "refused"
+
+
+def test_what_is_wrong_is_raised() -> None:
+    with pytest.raises(SchemaError):
+        describe({"type": "strng"})
+    with pytest.raises(UnsatisfiableError):
+        describe(False)
+    assert describe(True) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "blamed"),
+    [
+        ({"allOf": [{"type": "string"}, {"type": "integer"}], "title": "x"}, ["/allOf/0/type", "/allOf/1/type"]),
+        ({"type": "string", "pattern": "^a*$", "minLength": 2, "enum": ["b", "cd"]}, ["/pattern", "/enum"]),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "integer", "minimum": 5, "maximum": 3, "title": "x"}},
+                "required": ["a"],
+            },
+            ["/type", "/required", "/properties/a/type", "/properties/a/minimum", "/properties/a/maximum"],
+        ),
+        ({"$defs": {"a": {"type": "null"}}, "$ref": "#/$defs/a", "type": "string"}, ["/type", "/$defs/a/type"]),
+        ({"enum": []}, ["/enum"]),
+        ({"not": {}}, ["/not"]),
+        (False, []),
+    ],
+)  # fmt: skip
+def test_the_keywords_that_clash_are_named(schema: Any, blamed: list[str]) -> None:
+    with pytest.raises(UnsatisfiableError) as caught:
+        to_grammar(schema)
+    found = re.findall(r"^ {4}(\S+)$", str(caught.value), re.MULTILINE) or ([caught.value.pointer] if blamed else [])
+    assert found == blamed

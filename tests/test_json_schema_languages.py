@@ -1,0 +1,63 @@
+"""Languages of texts as formulas: the Dfa of a formula is what the formula says."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given, strategies as st
+
+from constrain.automata.dfa import Dfa
+from constrain.frontends.json_schema.languages import ALL, Lang, Languages
+from constrain.frontends.json_schema.literals import ANY, NEVER, both, narrower
+from constrain.frontends.json_schema.patterns import read_pattern
+from constrain.style import Limits
+
+PATTERNS = ["^a", "b$", "^(ab)*$", "^a{2}$", "", "c"]
+atoms = st.one_of(
+    st.tuples(st.booleans(), st.just("pattern"), st.sampled_from(PATTERNS)),
+    st.tuples(st.booleans(), st.just("texts"), st.lists(st.text("ab", max_size=2), min_size=1, max_size=3).map(tuple)),
+)
+langs: st.SearchStrategy[Lang] = st.frozensets(atoms, max_size=3)  # type: ignore[arg-type]
+
+
+def languages() -> Languages:
+    return Languages(Limits(), lambda lits: Dfa.empty())
+
+
+def holds(lang: Lang, text: str) -> bool:
+    return all(
+        (bool(re.search(str(payload), text)) if kind == "pattern" else text in payload) == sign  # type: ignore[operator]
+        for sign, kind, payload in lang
+    )
+
+
+@given(langs, st.text("abc", max_size=3))
+def test_a_formula_means_its_dfa(lang: Lang, text: str) -> None:
+    made = languages()
+    assert made.accepts(lang, text) == made.dfa(lang).accepts(text) == holds(lang, text)
+    assert not made.surely(lang) or not made.dfa(lang).is_empty
+
+
+@given(langs, st.sampled_from(PATTERNS), st.text("abc", max_size=3))
+def test_split(lang: Lang, pattern: str, text: str) -> None:
+    made = languages()
+    inside, outside = made.split(lang, pattern)
+    assert (inside is not None and made.accepts(inside, text)) == (holds(lang, text) and bool(re.search(pattern, text)))
+    assert (outside is not None and made.accepts(outside, text)) == (holds(lang, text) and not re.search(pattern, text))
+
+
+def test_all_is_everything() -> None:
+    assert languages().dfa(ALL).is_universal
+
+
+def test_patterns_know_what_they_are() -> None:
+    assert read_pattern("^[a-z]{1,255}$").counted == (1, 255)
+    assert read_pattern("[a-z]").counted is None
+    assert read_pattern("^a(b|c)$").surely and not read_pattern("^a[^\\s\\S]$").surely
+    assert read_pattern("^.$").small and not read_pattern("^(ab){20}$").small
+
+
+def test_literal_sets() -> None:
+    assert both((1,), (2,)) == (1, 2) and both((1,), ANY) == (1,) and both(ANY, ANY) == ANY
+    assert both((1, 2), (-2,)) == NEVER and both(NEVER, (1,)) == NEVER
+    assert narrower((1, 2), (1,)) and narrower(NEVER, (3,)) and narrower((1,), ANY) and not narrower(ANY, (1,))

@@ -1,0 +1,146 @@
+"""From JSON text back to what the user asked for."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import Enum, IntEnum
+from typing import Annotated, Any, Literal, NamedTuple, NewType, Union
+from uuid import UUID
+
+import pytest
+from typing_extensions import NotRequired, TypedDict
+
+from constrain.errors import UnsupportedError
+from constrain.integrations.values import is_type, parse_json, to_value
+
+
+class Colour(Enum):
+    RED = "red"
+    ONE = 1
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+@dataclass
+class Point:
+    x: int
+    y: float = 0.5
+    tags: list[str] = field(default_factory=list)
+    seen: bool = field(default=False, init=False)
+
+
+class Place(TypedDict):
+    name: str
+    at: NotRequired[Point]
+
+
+class Pair(NamedTuple):
+    left: int
+    right: Place | None = None
+
+
+Name = NewType("Name", str)
+class Odd:
+    """Nothing is known of it."""
+
+
+UTC = datetime.timezone.utc
+ID = "9b2c1f0e-6a53-4b5e-8a3e-0f6c7d1e2a3b"
+
+CASES = [
+    (int, "3", 3),
+    (int, "1e2", 100),
+    (float, "3", 3.0),
+    (bool, "true", True),
+    (str, '"é"', "é"),
+    (None, "null", None),
+    (Any, '{"a": [1.5, null]}', {"a": [1.5, None]}),
+    (Name, '"x"', "x"),
+    (Annotated[int, "meta"], "4", 4),
+    (Decimal, "0.1", Decimal("0.1")),
+    (datetime.date, '"2024-02-29"', datetime.date(2024, 2, 29)),
+    (datetime.datetime, '"2024-02-29T01:02:03Z"', datetime.datetime(2024, 2, 29, 1, 2, 3, tzinfo=UTC)),
+    (datetime.time, '"01:02:03"', datetime.time(1, 2, 3)),
+    (UUID, f'"{ID}"', UUID(ID)),
+    (Literal["a", 1, True, None], "1", 1),
+    (Literal["a", 1, True, None], "true", True),
+    (Colour, '"red"', Colour.RED),
+    (Colour, "1", Colour.ONE),
+    (Level, "1", Level.LOW),
+    (list[int], "[1, 2]", [1, 2]),
+    (tuple[int, str], '[1, "a"]', (1, "a")),
+    (tuple[int, ...], "[1, 2, 3]", (1, 2, 3)),
+    (set[str], '["a", "a"]', {"a"}),
+    (frozenset[int], "[1]", frozenset({1})),
+    (dict[str, Point], '{"p": {"x": 1}}', {"p": Point(1)}),
+    (dict[int, str], '{"1": "a"}', {1: "a"}),
+    (list, "[1.5]", [1.5]),
+    (Point, '{"x": 1.0, "tags": ["a"]}', Point(1, 0.5, ["a"])),
+    (Place, '{"name": "n", "at": {"x": 2, "y": 3}}', {"name": "n", "at": Point(2, 3.0)}),
+    (Pair, '{"left": 1, "right": {"name": "n"}}', Pair(1, {"name": "n"})),
+    (Pair, "[1]", Pair(1)),
+    (Union[int, str, None], '"1"', "1"),
+    (Point | None, "null", None),
+    (Union[Place, Point], '{"x": 1}', Point(1)),
+    (int | list[int], "[1]", [1]),
+]
+
+
+@pytest.mark.parametrize(("tp", "text", "value"), CASES, ids=lambda case: str(case)[:40])
+def test_a_text_becomes_a_value_of_its_type(tp: Any, text: str, value: Any) -> None:
+    made = to_value(tp, text)
+    assert made == value
+    assert type(made) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("tp", "text"),
+    [(int, "1.5"), (int, "true"), (bool, "1"), (str, "1"), (Literal["a"], '"b"'), (Point, '{"y": 1}'), (Colour, "true"),
+     (Point, '{"x": 1, "z": 1}'), (tuple[int], "[1, 2]"), (Union[int, str], "null"), (datetime.date, '"2023-02-29"'),
+     (Odd, "1"), (list[Odd], "[1]")],
+)  # fmt: skip
+def test_what_is_no_such_value_is_refused(tp: Any, text: str) -> None:
+    with pytest.raises(UnsupportedError):
+        to_value(tp, text)
+
+
+def test_pydantic_models_validate_themselves() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Inner(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(strict=True)
+        when: datetime.date
+
+    class Outer(pydantic.BaseModel):
+        inner: Inner
+        count: int = pydantic.Field(ge=1)
+
+    assert to_value(Outer, '{"inner": {"when": "2024-01-02"}, "count": 2}') == Outer(
+        inner=Inner(when=datetime.date(2024, 1, 2)), count=2
+    )
+    assert to_value(list[Inner], '[{"when": "2024-01-02"}]') == [Inner(when=datetime.date(2024, 1, 2))]
+    assert to_value(Union[Inner, int], "3") == 3
+    assert to_value(pydantic.SecretStr, '"x"').get_secret_value() == "x"
+    assert to_value(list[datetime.timedelta], '["P1D"]') == [datetime.timedelta(days=1)]
+    with pytest.raises(pydantic.ValidationError):
+        to_value(Outer, '{"inner": {"when": "2024-01-02"}, "count": 0}')
+
+
+def test_plain_json_is_exact() -> None:
+    assert parse_json('{"a": [1, 1.5, null, true, "\\u00e9"]}') == {"a": [1, 1.5, None, True, "é"]}
+    digits = "9" * 10_001
+    assert parse_json(digits) == 10**10_001 - 1
+    assert parse_json("-" + digits) == 1 - 10**10_001
+    assert parse_json("1e400") == Decimal("1e400")
+    assert type(parse_json("1.0")) is float
+
+
+def test_types_and_documents_are_told_apart() -> None:
+    for tp in (Point, Place, Pair, Colour, list[int], Union[int, str], Literal["a"], Name, int):
+        assert is_type(tp)
+    for document in ({}, {"type": "string"}, '{"type": "string"}', True, False, None):
+        assert not is_type(document)

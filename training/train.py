@@ -1,0 +1,278 @@
+"""Trains the demo model: a small Llama, in plain PyTorch on the CPU, and exports it for transformers.
+
+    python train.py --corpus corpus.jsonl --tokenizer ../constrain/demo --steps 6000 --decay 1500 --out run
+    python train.py --corpus corpus.jsonl --tokenizer ../constrain/demo --out run --export ../constrain/demo
+
+Batches are documents of similar length, padded to the next of `LENGTHS`; the loss is on answers (and lightly on a tenth
+of the prompt). Muon for the matrices, AdamW for the rest; the rate rises, stays, and falls linearly to zero in the last
+`--decay` steps, so that a run may be cut at any time by resuming its last checkpoint with a nearer `--steps`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import random
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as nn
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+from transformers import LlamaConfig, LlamaForCausalLM
+
+LENGTHS = (64, 128, 224, 448)
+PAD, BEGIN, END = 0, 1, 2
+PROMPT_SHARE, PROMPT_WEIGHT = 0.1, 0.3
+
+
+def config(vocabulary: int) -> LlamaConfig:
+    """3.71 million parameters, 7.4 MB in bfloat16."""
+    return LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=256,
+        intermediate_size=320,
+        num_hidden_layers=6,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=64,
+        max_position_embeddings=1024,
+        tie_word_embeddings=True,
+        pad_token_id=PAD,
+        bos_token_id=BEGIN,
+        eos_token_id=END,
+        rms_norm_eps=1e-5,
+    )
+
+
+class Documents:
+    """The corpus as tokens. flat: uint16[N]; start: int64[D + 1]; prompt: int32[D] tokens that are not answer."""
+
+    def __init__(self, corpus: Path, tokenizer: Path) -> None:
+        cache = corpus.with_suffix(".npz")
+        if not cache.exists() or cache.stat().st_mtime < corpus.stat().st_mtime:
+            encode(corpus, Tokenizer.from_file(str(tokenizer / "tokenizer.json")), cache)
+        with np.load(cache) as arrays:
+            self.flat, self.start, self.prompt = arrays["flat"], arrays["start"], arrays["prompt"]
+
+    def batches(self, tokens: int, seed: int) -> list[tuple[int, np.ndarray]]:
+        """An epoch: (padded length, indices of documents), in random order; each has about `tokens` tokens."""
+        rng = np.random.default_rng(seed)
+        lengths = np.diff(self.start)
+        found: list[tuple[int, np.ndarray]] = []
+        for low, high in zip((0, *LENGTHS), LENGTHS, strict=False):
+            members = rng.permutation(np.flatnonzero((lengths > low) & (lengths <= high)))
+            rows = tokens // high
+            found += [(high, members[i : i + rows]) for i in range(0, len(members) - rows + 1, rows)]
+        return [found[i] for i in rng.permutation(len(found))]
+
+    def batch(self, length: int, members: np.ndarray, rng: np.random.Generator) -> tuple[torch.Tensor, ...]:
+        """(inputs int64[B, T], targets int64[B, T], weights float32[B, T])."""
+        inputs = np.full((len(members), length), PAD, np.int64)
+        weights = np.zeros((len(members), length), np.float32)
+        for row, index in enumerate(members):
+            begin, end = self.start[index], self.start[index + 1]
+            inputs[row, : end - begin] = self.flat[begin:end]
+            weights[row, self.prompt[index] - 1 : end - begin - 1] = 1.0
+            weights[row, : self.prompt[index] - 1] = PROMPT_WEIGHT * (rng.random(self.prompt[index] - 1) < PROMPT_SHARE)
+        targets = np.roll(inputs, -1, axis=1)
+        return torch.from_numpy(inputs), torch.from_numpy(targets), torch.from_numpy(weights)
+
+
+def encode(corpus: Path, tokenizer: Tokenizer, out: Path) -> None:
+    flat: list[np.ndarray] = []
+    sizes: list[int] = []
+    prompts: list[int] = []
+    with corpus.open(encoding="utf-8") as file:
+        while lines := file.readlines(1 << 24):
+            documents = [json.loads(line) for line in lines]
+            heads = tokenizer.encode_batch([d["prompt"] for d in documents])
+            tails = tokenizer.encode_batch([d["answer"] for d in documents], add_special_tokens=False)
+            for head, tail in zip(heads, tails, strict=True):
+                ids = [*head.ids, *tail.ids, END]
+                if len(ids) <= LENGTHS[-1]:
+                    flat.append(np.array(ids, np.uint16))
+                    sizes.append(len(ids))
+                    prompts.append(len(head.ids))
+    np.savez(out, flat=np.concatenate(flat), start=np.cumsum([0, *sizes]), prompt=np.array(prompts, np.int32))
+    print(f"{len(sizes)} documents, {sum(sizes)} tokens, {sum(prompts)} of them prompt", flush=True)
+
+
+class Muon:
+    """Momentum, orthogonalised by Newton-Schulz (Jordan et al. 2024, "Muon"), all matrices of one shape at once."""
+
+    def __init__(self, matrices: list[torch.nn.Parameter], momentum: float = 0.95, weight_decay: float = 0.05) -> None:
+        self.groups: dict[tuple[int, ...], list[torch.nn.Parameter]] = {}
+        for matrix in matrices:
+            self.groups.setdefault(tuple(matrix.shape), []).append(matrix)
+        self.momentum, self.weight_decay = momentum, weight_decay
+        self.state = {shape: torch.zeros(len(group), *shape) for shape, group in self.groups.items()}
+
+    @torch.no_grad()
+    def step(self, rate: float) -> None:
+        for shape, group in self.groups.items():
+            grads = torch.stack([matrix.grad for matrix in group])  # type: ignore[misc]
+            moving = self.state[shape].lerp_(grads, 1 - self.momentum)
+            update = orthogonal(grads.lerp(moving, self.momentum)) * max(1, shape[0] / shape[1]) ** 0.5
+            for matrix, change in zip(group, update, strict=True):
+                matrix.mul_(1 - rate * self.weight_decay).sub_(change, alpha=rate)
+                matrix.grad = None
+
+
+def orthogonal(matrices: torch.Tensor) -> torch.Tensor:
+    """Roughly the nearest orthogonal matrices, by five steps of a quintic Newton-Schulz iteration in bfloat16."""
+    x = matrices.bfloat16()
+    tall = x.size(-2) > x.size(-1)
+    x = x.mT if tall else x
+    x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
+    for _ in range(5):
+        square = x @ x.mT
+        x = 3.4445 * x + (-4.7750 * square + 2.0315 * square @ square) @ x
+    return (x.mT if tall else x).float()
+
+
+def loss_of(body: torch.nn.Module, head: torch.Tensor, batch: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, float]:
+    """(sum of weighted losses over their weight, weight); logits are made only where there is a weight."""
+    inputs, targets, weights = batch
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden = body(input_ids=inputs, use_cache=False).last_hidden_state
+        chosen = weights.flatten().nonzero().squeeze(1)
+        logits = hidden.flatten(0, 1).index_select(0, chosen) @ head.T
+    losses = nn.cross_entropy(logits.float(), targets.flatten()[chosen], reduction="none")
+    weight = weights.flatten()[chosen]
+    return (losses * weight).sum() / weight.sum(), float(weight.sum())
+
+
+@torch.no_grad()
+def held_out(body: torch.nn.Module, head: torch.Tensor, documents: Documents, most: int) -> float:
+    """Mean loss of answer tokens, in nats."""
+    total = weight = 0.0
+    for length, members in documents.batches(8192, 0)[:most]:
+        inputs, targets, weights = documents.batch(length, members, np.random.default_rng(0))
+        loss, size = loss_of(body, head, (inputs, targets, weights.floor()))
+        total, weight = total + float(loss) * size, weight + size
+    return total / weight
+
+
+def export(model: LlamaForCausalLM, folder: Path) -> None:
+    """model.safetensors in bfloat16 with the tied head left out, config.json, generation_config.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    state = {k: v.bfloat16().contiguous() for k, v in model.state_dict().items() if k != "lm_head.weight"}
+    save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "model.safetensors").chmod(0o644)
+    unused = "label2id id2label chunk_size_feed_forward output_attentions output_hidden_states return_dict".split()
+    shown = {**model.config.to_dict(), "architectures": ["LlamaForCausalLM"], "dtype": "bfloat16"}
+    shown = {k: v for k, v in shown.items() if v is not None and not k.startswith("_") and k not in unused}
+    (folder / "config.json").write_text(json.dumps(shown, indent=2, sort_keys=True) + "\n")
+    ends = {"bos_token_id": BEGIN, "eos_token_id": END, "pad_token_id": PAD}
+    (folder / "generation_config.json").write_text(json.dumps(ends, indent=2) + "\n")
+
+
+def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
+    documents = Documents(args.corpus, args.tokenizer)
+    check = Documents(args.held_out, args.tokenizer)
+    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
+    others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    muon = Muon(matrices)
+    adam = torch.optim.AdamW(others, lr=args.adam_rate, betas=(0.9, 0.98), weight_decay=0.0)
+    step = tokens = 0
+    saved = args.out / "checkpoint.pt"
+    if saved.exists():
+        state = torch.load(saved)
+        model.load_state_dict(state["model"])
+        adam.load_state_dict(state["adam"])
+        muon.state, step, tokens = state["muon"], state["step"], state["tokens"]
+    body = torch.compile(model.model, dynamic=False) if args.compile == "yes" else model.model
+    head = model.model.embed_tokens.weight
+    stop = False
+
+    def ask_to_stop(*_: object) -> None:
+        nonlocal stop
+        stop = True
+
+    signal.signal(signal.SIGTERM, ask_to_stop)
+    log = (args.out / "loss.csv").open("a", newline="")
+    writer = csv.writer(log)
+    if log.tell() == 0:
+        writer.writerow(("step", "tokens", "rate", "train_loss", "held_out_loss", "seconds"))
+    epoch_size = len(documents.batches(args.batch, args.seed))
+    plan: list[tuple[int, np.ndarray]] = []
+    recent: list[float] = []
+    start = time.time()
+    while step < args.steps and not stop:
+        epoch, place = divmod(step, epoch_size)
+        if not plan or place == 0:
+            plan = documents.batches(args.batch, args.seed + epoch)
+        length, members = plan[place]
+        rng = np.random.default_rng((args.seed, step))
+        loss, _ = loss_of(body, head, documents.batch(length, members, rng))
+        loss.backward()
+        share = min(1.0, (step + 1) / args.warmup, max(0.0, (args.steps - step) / args.decay))
+        torch.nn.utils.clip_grad_norm_(others, 1.0)
+        adam.param_groups[0]["lr"] = args.adam_rate * share
+        adam.step()
+        adam.zero_grad()
+        muon.step(args.muon_rate * share)
+        step, tokens = step + 1, tokens + length * len(members)
+        recent.append(float(loss.detach()))
+        if step % 20 == 0 or step == args.steps:
+            due = step % args.every == 0 or step == args.steps or stop
+            checked = f"{held_out(model.model, head, check, 4):.4f}" if due else ""
+            mean, passed = sum(recent) / len(recent), time.time() - start
+            row = (step, tokens, f"{share:.4f}", f"{mean:.4f}", checked, f"{passed:.0f}")
+            writer.writerow(row)
+            log.flush()
+            print(*row, flush=True)
+            recent = []
+            if due:
+                save(saved, model, adam, muon, step, tokens)
+    save(saved, model, adam, muon, step, tokens)
+
+
+def save(path: Path, model: LlamaForCausalLM, adam: torch.optim.Optimizer, muon: Muon, step: int, tokens: int) -> None:
+    state = {"model": model.state_dict(), "adam": adam.state_dict(), "muon": muon.state, "step": step, "tokens": tokens}
+    torch.save(state, path.with_suffix(".tmp"))
+    path.with_suffix(".tmp").replace(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, default=Path("run/corpus.jsonl"))
+    parser.add_argument("--held-out", type=Path, default=Path("run/held_out.jsonl"))
+    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("run"))
+    parser.add_argument("--export", type=Path, help="write the last checkpoint there and train no further")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=6000)
+    parser.add_argument("--warmup", type=int, default=50)
+    parser.add_argument("--decay", type=int, default=1500)
+    parser.add_argument("--batch", type=int, default=3072, help="tokens a step")
+    parser.add_argument("--muon-rate", type=float, default=0.02)
+    parser.add_argument("--adam-rate", type=float, default=2e-3)
+    parser.add_argument("--every", type=int, default=250, help="steps between checkpoints")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--compile", choices=("yes", "no"), default="yes")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+    random.seed(args.seed)
+    size = Tokenizer.from_file(str(args.tokenizer / "tokenizer.json")).get_vocab_size()
+    model = LlamaForCausalLM(config(size))
+    # On a CPU the backward pass of the flash kernel costs more than all the rest of the model; plain products do not.
+    model.set_attn_implementation("eager")
+    print(f"{model.num_parameters():,} parameters; a uniform guess costs {math.log(size):.2f} nats", flush=True)
+    if args.export:
+        model.load_state_dict(torch.load(args.out / "checkpoint.pt")["model"])
+        export(model, args.export)
+    else:
+        train(args, model)
+
+
+if __name__ == "__main__":
+    main()
