@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kernels import layout as at
-from .tokens.mask_table import MaskTable, TableFull, address_of
+from .store import table_of
+from .tokens.mask_table import TableFull, address_of
 
 if TYPE_CHECKING:
     from .automata.program import Program
@@ -74,7 +75,7 @@ class Arena:
 
     def reset(self) -> None:
         """Forgets everything; begins with the vocabulary's present table."""
-        self.table = MaskTable.of(self.vocabulary)
+        self.table = table_of(self.vocabulary)
         self.context[2 * at.TABLE :] = self.table.context[2 * at.TABLE :]
         for slot, array in (self.table.spare.pop() if self.table.spare else _fresh(self.table.words)).items():
             self._put(slot, array)

@@ -149,7 +149,7 @@ def strings(matcher: Matcher) -> list[str]:
     if len(follow & PRINTABLE) >= MANY:
         return ["a string"]
     if follow <= WHITE | frozenset(b",:]}") and not inside.forced().strip().startswith(b'"'):
-        return ['\'"\'']
+        return ["'\"'"]
     found: list[str] = []
     for word in spellings(matcher, b'"'):
         found.append(word)
@@ -238,7 +238,9 @@ STRING = re.compile(rb'"(?:[^"\\]|\\.)*("|$)', re.DOTALL)
 
 def string_at(text: bytes, offset: int) -> re.Match[bytes] | None:
     """The string of JSON, quotes included, inside which an offset is; None outside of strings."""
-    return next((m for m in STRING.finditer(text) if m.start() < offset < m.end()), None) if offset < len(text) else None
+    if offset >= len(text):
+        return None
+    return next((match for match in STRING.finditer(text) if match.start() < offset < match.end()), None)
 
 
 def found(text: bytes, offset: int) -> str:
@@ -313,7 +315,7 @@ def whereabouts(keyword: str) -> list[Whereabouts]:
 
 
 def place(function: Any) -> str:
-    """"file:line name" of a function, the file from the folder that holds the package."""
+    """ "file:line name" of a function, the file from the folder that holds the package."""
     code = getattr(function, "__code__", None)
     if code is None:
         return "-"

@@ -28,7 +28,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 LENGTHS = (64, 128, 224, 448)
 PAD, BEGIN, END = 0, 1, 2
-PROMPT_SHARE, PROMPT_WEIGHT = 0.1, 0.3
+PROMPT_SHARE, PROMPT_WEIGHT = 0.25, 0.3
 
 
 def config(vocabulary: int) -> LlamaConfig:
@@ -82,6 +82,54 @@ class Documents:
             weights[row, : self.prompt[index] - 1] = PROMPT_WEIGHT * (rng.random(self.prompt[index] - 1) < PROMPT_SHARE)
         targets = np.roll(inputs, -1, axis=1)
         return torch.from_numpy(inputs), torch.from_numpy(targets), torch.from_numpy(weights)
+
+
+class Copying:
+    """Made-up exercises that teach copying early, long before the corpus alone would.
+
+    Half of the rows are random tokens, over and over; half are schemas of random keys whose values are truths and
+    digits, so that most of the answer is keys.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        def ids(text: str) -> list[int]:
+            found: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+            return found
+
+        words = [i for word, i in tokenizer.get_vocab().items() if word.isascii() and word.isalpha() and len(word) > 1]
+        self.words = np.array(sorted(words))
+        self.joint = ids("_")
+        self.open, self.close = ids('Schema: {"type":"object","properties":{"'), ids('"}}}\nAnswer:\n')
+        self.kinds = [ids('":{"type":"boolean"},"'), ids('":{"type":"integer"},"')]
+        self.values = [[ids('": true, "'), ids('": false, "')], [ids(f'": {digit}, "') for digit in range(1, 10)]]
+        self.begin, self.end = ids('{"'), [*ids("}"), END]
+
+    def batch(self, length: int, rows: int, rng: np.random.Generator) -> tuple[torch.Tensor, ...]:
+        inputs = np.full((rows, length), PAD, np.int64)
+        weights = np.zeros((rows, length), np.float32)
+        for row in range(rows):
+            if row % 2:
+                period = int(rng.integers(4, length // 2))
+                tokens = [BEGIN, *np.resize(rng.integers(3, 4000, period), length - 1)]
+                start = period + 1
+            else:
+                tokens, start = self.keys(int(rng.integers(2, 2 + length // 24)), rng)
+            tokens = tokens[:length]
+            inputs[row, : len(tokens)] = tokens
+            weights[row, start - 1 : len(tokens) - 1] = 1.0
+        return torch.from_numpy(inputs), torch.from_numpy(np.roll(inputs, -1, axis=1)), torch.from_numpy(weights)
+
+    def keys(self, count: int, rng: np.random.Generator) -> tuple[list[int], int]:
+        head, tail = [BEGIN, *self.open], list(self.begin)
+        for _ in range(count):
+            key = [int(rng.choice(self.words))]
+            for _ in range(int(rng.integers(0, 3))):
+                key += [*self.joint, int(rng.choice(self.words))]
+            kind = int(rng.integers(2))
+            head += [*key, *self.kinds[kind]]
+            tail += [*key, *self.values[kind][int(rng.integers(len(self.values[kind])))]]
+        head = [*head[:-1], *self.close]
+        return [*head, *tail[:-1], *self.end], len(head)
 
 
 def encode(corpus: Path, tokenizer: Tokenizer, out: Path) -> None:
@@ -176,6 +224,7 @@ def export(model: LlamaForCausalLM, folder: Path) -> None:
 def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
     documents = Documents(args.corpus, args.tokenizer)
     check = Documents(args.held_out, args.tokenizer)
+    copying = Copying(Tokenizer.from_file(str(args.tokenizer / "tokenizer.json")))
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
     others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
     muon = Muon(matrices)
@@ -203,6 +252,7 @@ def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
     epoch_size = len(documents.batches(args.batch, args.seed))
     plan: list[tuple[int, np.ndarray]] = []
     recent: list[float] = []
+    exercises: list[float] = []
     start = time.time()
     while step < args.steps and not stop:
         epoch, place = divmod(step, epoch_size)
@@ -210,7 +260,13 @@ def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
             plan = documents.batches(args.batch, args.seed + epoch)
         length, members = plan[place]
         rng = np.random.default_rng((args.seed, step))
-        loss, _ = loss_of(body, head, documents.batch(length, members, rng))
+        drill = step < args.copying and step % 5 < 2
+        if drill:
+            length, members = LENGTHS[1 + step % 5], np.arange(args.batch // LENGTHS[1 + step % 5])
+            batch = copying.batch(length, len(members), rng)
+        else:
+            batch = documents.batch(length, members, rng)
+        loss, _ = loss_of(body, head, batch)
         loss.backward()
         share = min(1.0, (step + 1) / args.warmup, max(0.0, (args.steps - step) / args.decay))
         torch.nn.utils.clip_grad_norm_(others, 1.0)
@@ -219,7 +275,7 @@ def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
         adam.zero_grad()
         muon.step(args.muon_rate * share)
         step, tokens = step + 1, tokens + length * len(members)
-        recent.append(float(loss.detach()))
+        (exercises if drill else recent).append(float(loss.detach()))
         if step % 20 == 0 or step == args.steps:
             due = step % args.every == 0 or step == args.steps or stop
             checked = f"{held_out(model.model, head, check, 4):.4f}" if due else ""
@@ -227,8 +283,8 @@ def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
             row = (step, tokens, f"{share:.4f}", f"{mean:.4f}", checked, f"{passed:.0f}")
             writer.writerow(row)
             log.flush()
-            print(*row, flush=True)
-            recent = []
+            print(*row, f"{sum(exercises) / len(exercises):.4f}" if exercises else "", flush=True)
+            recent, exercises = [], []
             if due:
                 save(saved, model, adam, muon, step, tokens)
     save(saved, model, adam, muon, step, tokens)
@@ -251,6 +307,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=6000)
     parser.add_argument("--warmup", type=int, default=50)
     parser.add_argument("--decay", type=int, default=1500)
+    parser.add_argument("--copying", type=int, default=0, help="steps in which two batches of five teach copying")
     parser.add_argument("--batch", type=int, default=3072, help="tokens a step")
     parser.add_argument("--muon-rate", type=float, default=0.02)
     parser.add_argument("--adam-rate", type=float, default=2e-3)

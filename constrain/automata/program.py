@@ -9,9 +9,9 @@ A Program knows no tokens and is shared by all threads: linking appends under a 
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Hashable, Iterable
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -380,7 +380,7 @@ def _object_block(program: Program, node: Object) -> tuple[int, list[int]]:
     names = [p.name for p in node.properties]
     n = len(names)
     if node.escapes == "canonical":
-        spelled = [json.dumps(name, ensure_ascii=False)[1:].encode() for name in names]
+        spelled = [encode_basestring(name)[1:].encode() for name in names]
     else:
         spelled = [name.encode() for name in names]
     order = sorted(range(n), key=spelled.__getitem__)

@@ -1,6 +1,6 @@
 """The command line: one file a command, one place where errors become a message and an exit code.
 
-    constrain generate | check | validate | sample | explain | demo | warmup | doctor
+constrain generate | check | validate | sample | explain | demo | warmup | doctor
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    wanted: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False,
+    wanted: Annotated[
+        bool, typer.Option("--version", callback=version, is_eager=True, metavar=" ", help="Print the version.")
+    ] = False,
 ) -> None:
     """What comes before the command."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -12,7 +12,19 @@ from ..errors import UnsatisfiableError, UnsupportedError
 from ..style import Style
 from . import show
 from .kernels import ready
-from .options import Any_, JsonFlag, KeyOrder, SchemaArgument, Source, Spacing, about, read_schema, style_of, vocabulary_of
+from .options import (
+    Any_,
+    JsonFlag,
+    KeyOrder,
+    SchemaArgument,
+    Source,
+    Spacing,
+    VocabularyOption,
+    about,
+    read_schema,
+    style_of,
+    vocabulary_of,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from ..compile import Constraint
@@ -37,10 +49,7 @@ LONGEST = 400
 
 def check(
     schema: SchemaArgument,
-    vocabulary: Annotated[
-        str | None,
-        typer.Option("--vocabulary", "--model", help="demo, a folder, a tokenizer file or a hub id; else single bytes."),
-    ] = None,
+    vocabulary: VocabularyOption = None,
     key_order: KeyOrder = None,
     whitespace: Spacing = None,
     anything: Any_ = False,
@@ -143,8 +152,9 @@ def tell_keywords(rows: list[Row]) -> None:
 def tell(answer: dict[str, Any]) -> None:
     """Prints size, cost and the shortest instance."""
     size, cost, shortest = answer["size"], answer["cost"], answer["shortest"]
+    leaves = f"{size['leaf_states']} states in {size['leaves']} leaves"
     show.facts([
-        ("size", f"{size['rules']} rules, {size['code_words']} words of code, {size['leaf_states']} states in {size['leaves']} leaves"),
+        ("size", f"{size['rules']} rules, {size['code_words']} words of code, {leaves}"),
         ("cost", f"{cost['compile_us']:,.0f} µs to compile, {cost['first_mask_us']:,.0f} µs to the first mask, "
                  f"{cost['mask_us']:.1f} µs a mask then ({cost['tokens']:,} tokens)"),
         ("shortest", shortest if len(shortest) <= LONGEST else shortest[: LONGEST - 1] + "…"),

@@ -66,7 +66,8 @@ def demo(
     )[0]
     opinion = second_opinion(source.text, made.text.encode())
     if as_json:
-        show.as_json({"schema": json.loads(source.text), "prompt": asked, **document(made), "jsonschema": opinion.verdict})
+        shown = {"schema": json.loads(source.text), "prompt": asked}
+        show.as_json(shown | document(made) | {"jsonschema": opinion.verdict})
     else:
         if not live:
             print(made.text, end="")
@@ -101,7 +102,8 @@ def heading(text: str) -> None:
 def show_json(text: str) -> None:
     """JSON as it is written, coloured on a terminal."""
     if sys.stdout.isatty():
-        show.answers().print(Syntax(text.rstrip(), "json", theme="ansi_dark", background_color="default", word_wrap=True))
+        coloured = Syntax(text.rstrip(), "json", theme="ansi_dark", background_color="default", word_wrap=True)
+        show.answers().print(coloured)
     else:
         print(text.rstrip())
 

@@ -27,19 +27,20 @@ def doctor(
     repeats = sum(n - 1 for n in Counter(texts).values())
     ends = [name for name, token in vocabulary.special.items() if token in vocabulary.eos_ids]
     missing = sorted(vocabulary.missing_bytes)
+    longest = max(map(len, texts), default=0)
     if as_json:
         show.as_json({
             "name": vocabulary.name, "size": vocabulary.size, "with_text": len(texts), "repeats": repeats,
             "special": len(vocabulary.special), "end_ids": list(vocabulary.eos_ids), "missing_bytes": missing,
-            "leading_space": vocabulary.leading_space, "longest": max(map(len, texts), default=0),
+            "leading_space": vocabulary.leading_space, "longest": longest,
             "fingerprint": vocabulary.fingerprint, "self_test": "passed",
         })  # fmt: skip
         return
     show.facts([
         ("vocabulary", vocabulary.name),
         ("self-test", "passed: what it encodes is what its tokens' bytes spell"),
-        ("tokens", f"{vocabulary.size:,}: {len(texts):,} with text, {repeats} of them repeats; the longest has {max(map(len, texts), default=0)} bytes"),
-        ("special", f"{len(vocabulary.special)}; end tokens {', '.join(map(str, vocabulary.eos_ids))} {' '.join(ends)}"),
+        ("tokens", f"{vocabulary.size:,}: {len(texts):,} with text, {repeats} repeats; at most {longest} bytes"),
+        ("special", f"{len(vocabulary.special)}; end tokens {' '.join(map(str, vocabulary.eos_ids))} {' '.join(ends)}"),
         ("missing bytes", ", ".join(f"0x{byte:02x}" for byte in missing) or "none: every text can be spelled"),
         ("leading space", f"{vocabulary.leading_space} by its own decoding at the start of a text; constrain keeps it"
          if vocabulary.leading_space != "kept" else "kept"),

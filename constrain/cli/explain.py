@@ -12,7 +12,7 @@ from ..errors import ConstrainError
 from ..explain import Refusal, Whereabouts, expected, joined, refusal_of, whereabouts
 from . import show
 from .kernels import ready
-from .options import Any_, JsonFlag, KeyOrder, Spacing, about, read_schema, style_of, vocabulary_of
+from .options import Any_, JsonFlag, KeyOrder, Spacing, VocabularyOption, about, read_schema, style_of, vocabulary_of
 
 if TYPE_CHECKING:
     from ..compile import Constraint
@@ -40,9 +40,7 @@ def explain(
     prefix: Annotated[str, typer.Option(help="The text so far.")] = "",
     token: Annotated[str | None, typer.Option(help="A text that should come next: why it may not.")] = None,
     token_id: Annotated[int | None, typer.Option(help="The same, for a token of the vocabulary.")] = None,
-    vocabulary: Annotated[
-        str | None, typer.Option("--vocabulary", "--model", help="demo, a folder, a tokenizer file or a hub id.")
-    ] = None,
+    vocabulary: VocabularyOption = None,
     key_order: KeyOrder = None,
     whitespace: Spacing = None,
     anything: Any_ = False,
@@ -69,10 +67,9 @@ def explain(
 
     with about(name):
         constraint = compile(vocabulary_of(vocabulary), style=style, **what)
+    token_text = None if token is None else token.encode()
     if token_id is not None:
         token_text = token_bytes(constraint, token_id)
-    else:
-        token_text = None if token is None else token.encode()
     raise typer.Exit(explain_position(constraint, prefix.encode(), token_text, vocabulary is not None, as_json))
 
 
@@ -82,7 +79,7 @@ def explain_keyword(keyword: str, as_json: bool) -> int:
 
     rows = whereabouts(keyword)
     if not rows and keyword in inert():
-        rows = [Whereabouts(keyword, "annotation", "", "", "-", "-", "asserts nothing about a value, as the specification says")]
+        rows = [Whereabouts(keyword, "annotation", "", "", "-", "-", "so it is in the specification")]
     if not rows:
         near = get_close_matches(keyword, [row.name for row in KEYWORDS], 1)
         raise ConstrainError(
@@ -128,24 +125,31 @@ def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None,
         lines.append(("shortest end", closing.decode("utf-8", "replace")))
     if listed:
         tokens = next_tokens(matcher)
-        answer |= {"tokens_allowed": len(tokens), "tokens": [{"id": i, "text": shown(constraint, i)} for i in few(constraint, tokens)]}
+        some = {token: shown(constraint, token) for token in few(tokens)}
+        answer |= {"tokens_allowed": len(tokens), "tokens": [{"id": i, "text": text} for i, text in some.items()]}
         share = f"{len(tokens):,} of {constraint.vocabulary.size:,}"
-        lines.append(("tokens", f"{share}: " + "  ".join(shown(constraint, i) for i in few(constraint, tokens))))
+        lines.append(("tokens", f"{share}: " + "  ".join(some.values())))
     no = None if token is None else refusal_of(matcher, token)
     if token is not None:
-        answer["token"] = {"text": token.decode("utf-8", "replace"), "allowed": no is None, "refusal": None if no is None else asdict(no)}
+        found = None if no is None else asdict(no)
+        answer["token"] = {"text": token.decode("utf-8", "replace"), "allowed": no is None, "refusal": found}
     if as_json:
         show.as_json(answer)
-        return show.FINE if no is None else show.NO
-    show.facts(lines)
-    if token is not None:
-        show.say()
-        if no is None:
-            show.say((repr(token.decode("utf-8", "replace")), "bold"), (" may come next", "green"))
-        else:
-            show.say((repr(token.decode("utf-8", "replace")), "bold"), (" may not come next", "red"))
-            show_refusal(no)
+    else:
+        show.facts(lines)
+        if token is not None:
+            show_verdict(token.decode("utf-8", "replace"), no)
     return show.FINE if no is None else show.NO
+
+
+def show_verdict(token: str, refusal: Refusal | None) -> None:
+    """Whether a token may come next, and why not."""
+    show.say()
+    if refusal is None:
+        show.say((repr(token), "bold"), (" may come next", "green"))
+    else:
+        show.say((repr(token), "bold"), (" may not come next", "red"))
+        show_refusal(refusal)
 
 
 def show_refusal(refusal: Refusal) -> None:
@@ -174,7 +178,7 @@ def next_tokens(matcher: Matcher) -> list[int]:
     return [int(token) for token in allowed_tokens(matcher.mask())]
 
 
-def few(constraint: Constraint, tokens: list[int]) -> list[int]:
+def few(tokens: list[int]) -> list[int]:
     """A few of many tokens: evenly spread over them, longer ones among them."""
     if len(tokens) <= SAMPLE:
         return tokens

@@ -1,4 +1,4 @@
-"""The kernels are compiled once per install, and that takes a while: say so, and keep the time out of what is measured."""
+"""The kernels are compiled once per install, which takes a while: say so, and keep it out of what is measured."""
 
 from __future__ import annotations
 

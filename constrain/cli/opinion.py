@@ -1,4 +1,4 @@
-"""A second opinion on an instance, from the `jsonschema` package if it is installed; and why it may differ from ours."""
+"""A second opinion on an instance, from the `jsonschema` package if it is there; and why it may differ from ours."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def second_opinion(schema: str, instance: bytes, *, parse: Callable[[str], Any] 
     """What jsonschema says, formats included. Nothing is fetched. parse: how both texts are read."""
     try:
         import jsonschema
-        from jsonschema_specifications import REGISTRY
+        from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
     except ImportError:
         return Opinion("none", 'jsonschema is not installed: pip install "constrain[validate]"')
     try:

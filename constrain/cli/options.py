@@ -18,13 +18,17 @@ if TYPE_CHECKING:
     from ..tokens.vocabulary import Vocabulary
 
 __all__ = [
-    "Any_", "Indent", "JsonFlag", "KeyOrder", "SchemaArgument", "Seed", "Source", "Spacing", "about", "read_bytes",
-    "read_schema", "style_of", "vocabulary_of",
+    "Any_", "Indent", "JsonFlag", "KeyOrder", "SchemaArgument", "Seed", "Source", "Spacing", "VocabularyOption",
+    "about", "quiet", "read_bytes", "read_schema", "style_of", "vocabulary_of",
 ]  # fmt: skip
 
 SPELLING = "How JSON is spelled"
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document, for machines.")]
+JsonFlag = Annotated[bool, typer.Option("--json", metavar=" ", help="Print one JSON document, for machines.")]
+VocabularyOption = Annotated[
+    str | None,
+    typer.Option("--vocabulary", "--model", help="demo, a folder, a tokenizer file or a hub id; else single bytes."),
+]
 KeyOrder = Annotated[
     str | None,
     typer.Option("--key-order", metavar="schema|any", help="Order of keys.", rich_help_panel=SPELLING),
@@ -41,7 +45,7 @@ Spacing = Annotated[
 Any_ = Annotated[
     bool,
     typer.Option(
-        "--any", help="Everything that RFC 8259 and the schema allow (Style.any()).", rich_help_panel=SPELLING
+        "--any", metavar=" ", help="All that RFC 8259 and the schema allow: Style.any().", rich_help_panel=SPELLING
     ),
 ]
 SchemaArgument = Annotated[
@@ -116,7 +120,7 @@ def read_schema(given: str) -> Source:
                 f"Not text: byte {error.start} is no UTF-8.", hint="A schema is a JSON file in UTF-8."
             ) from None
         if not text.strip():
-            raise SourceError("The file is empty.", hint='A schema is a JSON object, or true or false; {"type": "object"}.')
+            raise SourceError("The file is empty.", hint="A schema is a JSON object, or true or false.")
     return Source(name, text)
 
 

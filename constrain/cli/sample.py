@@ -19,7 +19,7 @@ def sample(
     schema: SchemaArgument,
     n: Annotated[int, typer.Option("-n", min=0, help="How many.")] = 5,
     seed: Seed = None,
-    size: Annotated[int, typer.Option(min=1, help="Bytes after which an instance is closed as soon as it can be.")] = 600,
+    size: Annotated[int, typer.Option(min=1, help="Bytes after which an instance is closed.")] = 600,
     key_order: KeyOrder = None,
     whitespace: Spacing = None,
     anything: Any_ = False,

@@ -42,7 +42,7 @@ class Verdict:
 
 def validate(
     schema: SchemaArgument,
-    instances: Annotated[list[str], typer.Argument(metavar="INSTANCE...", help="Files; - for stdin.", show_default=False)],
+    instances: Annotated[list[str], typer.Argument(metavar="INSTANCE...", help="Files; - for stdin.")],
     key_order: KeyOrder = None,
     whitespace: Spacing = None,
     anything: Any_ = False,

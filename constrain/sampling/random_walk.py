@@ -15,7 +15,18 @@ import numpy as np
 
 from ..errors import LimitError, TokenRefused
 from ..grammar.nodes import (
-    Chars, Choice, JsonString, Literal, NameClass, Node, Object, Property, Repeat, Rule, Sequence, Strings,
+    Chars,
+    Choice,
+    JsonString,
+    Literal,
+    NameClass,
+    Node,
+    Object,
+    Property,
+    Repeat,
+    Rule,
+    Sequence,
+    Strings,
 )  # fmt: skip
 from . import readable
 
@@ -35,6 +46,8 @@ MORE = 0.4
 """A repetition ends after each further round with this probability: 1.5 rounds beyond the least, on average."""
 
 WHITE = frozenset(" \t\n\r")
+BEHIND = (bytearray(b","), bytearray(b":"))
+"""Where white space is allowed, one space is written behind these."""
 
 
 class Enough(Exception):
@@ -120,7 +133,7 @@ class Walker:
 
     def chars(self, node: Chars) -> None:
         if is_blank(node):
-            text = " " if self.written[-1:] in (b",", b":") and node.high != 0 else ""
+            text = " " if self.written[-1:] in BEHIND and node.high != 0 else ""
         else:
             text = readable.text(node.dfa, node.low, node.high, self.rng)
         self.write(quoted(text)[1:-1] if node.encoding == "json" else text.encode())
@@ -173,7 +186,8 @@ class Walker:
                 left.remove(member)
             empty &= not self.member(node, member, empty)
         if not self.attempt(lay.empty if empty else lay.close, b"}"):
-            for member in [*left, *node.others * 3]:
+            rest: list[Property | NameClass] = [*left, *node.others, *node.others, *node.others]
+            for member in rest:
                 empty &= not self.member(node, member, empty)
                 if self.attempt(lay.empty if empty else lay.close, b"}"):
                     break

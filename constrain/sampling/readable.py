@@ -2,8 +2,8 @@
 
     text(dfa, low, high, rng)   a text that the Dfa accepts, of low to high characters
 
-First a few things that people write (words, dates, addresses, numbers) are offered, kind by kind, and the Dfa says which
-of them it accepts. Where it accepts none, its states are walked with a liking for letters and digits.
+First a few things that people write (words, dates, addresses, numbers) are offered, kind by kind, and the Dfa says
+which of them it accepts. Where it accepts none, its states are walked with a liking for letters and digits.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def text(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
     if dfa.is_universal:
         return phrase(low, high, rng)
     for kind in KINDS:
-        offered = [made for make in kind for made in make(rng) if low <= len(made) and (high is None or len(made) <= high)]
-        liked = [made for made in offered if dfa.accepts(made)]
+        offered = [made for make in kind for made in make(rng) if low <= len(made)]
+        liked = [made for made in offered if (high is None or len(made) <= high) and dfa.accepts(made)]
         if liked:
             return liked[int(rng.integers(len(liked)))]
     return walk(dfa, low, high, rng)
@@ -102,7 +102,8 @@ def numbers(rng: Rng) -> Iterator[str]:
         yield str(step * rng.integers(1, 20))
 
 
-KINDS: tuple[tuple[Callable[[Rng], Iterator[str]], ...], ...] = ((words,), (identifiers,), (times, addresses), (numbers,))
+Maker = Callable[[Rng], Iterator[str]]
+KINDS: tuple[tuple[Maker, ...], ...] = ((words,), (identifiers,), (times, addresses), (numbers,))
 """Kinds of text, the likelier ones first: of the first that the Dfa accepts anything of, one is taken."""
 
 
@@ -112,7 +113,7 @@ KINDS: tuple[tuple[Callable[[Rng], Iterator[str]], ...], ...] = ((words,), (iden
 def walk(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
     """A text of the language by walking its states towards a length that was drawn ahead."""
     least, most = dfa.lengths()
-    if low > least or high is not None and (most is None or high < most):
+    if low > least or (high is not None and (most is None or high < most)):
         if not dfa.extensible():
             return walk(dfa.with_length(low, high), 0, None, rng)
         most = high
@@ -123,7 +124,7 @@ def walk(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
 def stroll(dfa: Dfa, target: int, rng: Rng) -> str:
     """A text of about `target` characters; of exactly as many if the Dfa is extensible (then no length is missing)."""
     rows, distance, exact = dfa.table.rows, dfa.distances(), dfa.extensible()
-    state, made = 0, []
+    state, made = 0, list[str]()
     while True:
         left = target - len(made)
         if dfa.accepting[state] and left <= 0:

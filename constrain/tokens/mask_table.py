@@ -10,6 +10,7 @@ happens under `lock`. The arrays are reserved generously; memory that is not wri
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,12 +49,17 @@ class MaskTable:
     words: int32 words of a mask, ceil(V / 32).
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        stored: Mapping[int, NDArray[np.int32]] | None = None,
+        starts: Mapping[tuple[bytes, int], int] | None = None,
+    ) -> None:
         self.lock = threading.Lock()
         self.words = (vocabulary.size + 31) // 32
         self.fingerprint = vocabulary.fingerprint
         self.spare: list[dict[int, NDArray[np.int32]]] = []  # arrays of arenas that are gone
-        self._starts: dict[tuple[bytes, int], int] = {}
+        self.starts: dict[tuple[bytes, int], int] = dict(starts or {})
         nodes = int(vocabulary.offsets[-1]) + 2
         self.arrays: dict[int, NDArray[np.int32]] = {
             at.TABLE: np.zeros(at.HEAD_W, np.int32),
@@ -78,15 +84,31 @@ class MaskTable:
         for slot, array in self.arrays.items():
             self.context[2 * slot : 2 * slot + 2] = address_of(array), array.size
         self.address = address_of(self.context)  # type: ignore[arg-type]
-        self._build_trie(vocabulary)
+        if stored is None:
+            self._build_trie(vocabulary)
+        else:
+            for slot, array in stored.items():
+                self.arrays[slot][: len(array)] = array
 
-    @classmethod
-    def of(cls, vocabulary: Vocabulary) -> MaskTable:
-        """The one table of a vocabulary (a new one if the last is full)."""
-        found = vocabulary.__dict__.get("mask_table")
-        if found is None:
-            found = vocabulary.__dict__.setdefault("mask_table", cls(vocabulary))
-        return found  # type: ignore[no-any-return]
+    def snapshot(self) -> dict[int, NDArray[np.int32]]:
+        """What a table like this one is made from by `MaskTable(vocabulary, snapshot, starts)`."""
+        with self.lock:
+            counts = self.arrays[at.TABLE]
+            used = {
+                at.TABLE: at.HEAD_W,
+                at.LEAF_NEXT: 256 * counts[at.N_LEAVES],
+                at.LEAVES: at.LEAF_W * counts[at.N_LEAVES],
+                at.LEAF_HASH: self.arrays[at.LEAF_HASH].size,
+                at.MACHINES: 2 * counts[at.N_MACHINES],
+                at.DFAS: counts[at.N_DFAS],
+                at.ROWS: self.words * counts[at.N_ROWS],
+                at.TRIE: 2 * counts[at.N_TRIE],
+                at.TRIE_EDGES: counts[at.N_TRIE_EDGES],
+                at.TRIE_TOKENS: 2 * counts[at.N_TRIE_TOKENS],
+                at.TRIE_END: self.arrays[at.TRIE_END].size,
+                at.ORDERS: counts[at.N_ORDERS],
+            }
+            return {slot: self.arrays[slot][: int(length)].copy() for slot, length in used.items()}
 
     def _build_trie(self, vocabulary: Vocabulary) -> None:
         from ..kernels.trie import build_trie
@@ -104,13 +126,32 @@ class MaskTable:
 
         with self.lock:
             key = (dfa.key, mode)
-            found = self._starts.get(key)
+            found = self.starts.get(key)
             if found is None:
                 found = leaf_state(self.address, self._machine(dfa, mode), 0, 0)
                 if found < 0 or expand_from(self.address, found, 0) < 0:
                     raise TableFull
-                self._starts[key] = found
+                self.starts[key] = found
             return found
+
+    def prepare(self, dfa: Dfa, mode: int) -> None:
+        """Makes the rows and remainders of all states of a leaf that are worth them."""
+        from ..kernels.leaves import expand
+
+        leaves, following = self.arrays[at.LEAVES], self.arrays[at.LEAF_NEXT]
+        todo = [self.start(dfa, mode)]
+        seen = set(todo)
+        while todo:
+            state = todo.pop()
+            if expand(self.address, state) < 0:
+                raise TableFull
+            if leaves[state * at.LEAF_W + at.LEAF_ROW] == -1:
+                self.row(state)
+                self.rest(state)
+            targets = following[256 * state : 256 * state + 256]
+            fresh = set(targets[targets >= 0].tolist()) - seen
+            seen |= fresh
+            todo.extend(sorted(fresh))
 
     def expand(self, state: int) -> None:
         """Writes the transitions of a leaf state, and of some that follow."""

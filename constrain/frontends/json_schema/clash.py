@@ -20,8 +20,8 @@ MOST_TRIALS = 500
 """Keywords that are tried: an error message must not take a minute."""
 
 STRUCTURAL = frozenset((
-    "ref", "dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "properties", "patternProperties", "dependentSchemas",
-    "prefixItems",
+    "ref", "dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "properties", "patternProperties",
+    "dependentSchemas", "prefixItems",
 ))  # fmt: skip
 """Fields that only lead to the keywords that clash; named if there are no others."""
 
