@@ -33,7 +33,10 @@ FIRST: dict[int, int] = {
 }  # fmt: skip
 """First length of each slot, int32s: what all but a few constraints never outgrow."""
 
-HASHES = {at.SETS: at.SET_HASH, at.NODES: at.NODE_HASH, at.POINTS: at.POINT_HASH, at.OBJECTS: at.OBJECT_HASH, at.NAMES: at.NAME_HASH}
+HASHES = {
+    at.SETS: at.SET_HASH, at.NODES: at.NODE_HASH, at.POINTS: at.POINT_HASH,
+    at.OBJECTS: at.OBJECT_HASH, at.NAMES: at.NAME_HASH,
+}  # fmt: skip
 MASK_SLOTS = 128
 SPARES = 4
 SPARE_BYTES = 16 << 20

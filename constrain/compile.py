@@ -1,8 +1,8 @@
 """The pipeline on one page: source -> Grammar -> Program, and with a Vocabulary a Constraint.
 
-    schema, type --> frontends.json_schema --+
-    regex ---------> frontends.regex --------+--> Grammar --> Program --+--> Constraint --> Matcher
-    choices, Grammar ------------------------+      Vocabulary ---------+
+schema, type --> frontends.json_schema --+
+regex ---------> frontends.regex --------+--> Grammar --> Program --+--> Constraint --> Matcher
+choices, Grammar ------------------------+      Vocabulary ---------+
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Constraint:
         return found
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes what the constraint is made from, as JSON with a checksum. Compiling is lazy, so there is nothing else."""
+        """Writes what the constraint is made from, as JSON with a checksum; compiling is lazy, so that is all."""
         if self.source is None:
             raise UnsupportedError("A constraint made from Grammar nodes cannot be saved.", hint="Save its source.")
         body = {"source": self.source, "limits": asdict(self.limits), "vocabulary": self.vocabulary.fingerprint}
@@ -118,10 +118,8 @@ def compile(
     """
     if choices is not None:
         choices = list(choices)
-    made = to_grammar(
-        schema=schema, regex=regex, grammar=grammar, choices=choices, type=type, style=style, registry=registry, limits=limits
-    )
     given = {"schema": schema, "regex": regex, "choices": choices, "type": type}
+    made = to_grammar(**given, grammar=grammar, style=style, registry=registry, limits=limits)
     source = {k: _plain(v) for k, v in given.items() if v is not None}
     if "type" in source:
         source["schema"] = source.pop("type")
@@ -148,7 +146,8 @@ def to_grammar(
     limits: Limits = Limits(),
 ) -> Grammar:
     """The Grammar of exactly one source; arguments as of `compile`."""
-    given = [name for name, value in (("schema", schema), ("regex", regex), ("grammar", grammar), ("choices", choices), ("type", type)) if value is not None]
+    sources = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
+    given = [name for name, value in sources.items() if value is not None]
     if len(given) != 1:
         raise TypeError(f"give exactly one of schema, regex, grammar, choices, type; got {', '.join(given) or 'none'}")
     if grammar is not None:
@@ -169,7 +168,8 @@ def to_grammar(
         return front.to_grammar(regex, max_states=limits.dfa_states)
     from .frontends import json_schema
 
-    return json_schema.to_grammar(_plain(schema if schema is not None else type), style=style, registry=registry, limits=limits)
+    source = _plain(schema if schema is not None else type)
+    return json_schema.to_grammar(source, style=style, registry=registry, limits=limits)
 
 
 def _plain(source: Any) -> Any:

@@ -59,7 +59,7 @@ class Completion:
 
     def cost(self, number: int) -> int:
         """Least bytes from a set to the end of the text."""
-        found = self._sets.get(number)
+        found: int | None = self._sets.get(number)
         if found is None:
             record = self.arena.arrays[at.SETS][number * at.SET_W : number * at.SET_W + 4].tolist()
             if record[at.SET_FLAGS] & at.IS_ACCEPTING:
@@ -98,10 +98,10 @@ class Completion:
         return self.costs.from_pc(pc, register, self._object)
 
     def _node(self, node: int) -> int:
-        """Least bytes that the callers of a stack node still need. On a cycle (left recursion) a way out is cheapest."""
+        """Least bytes that the callers of a stack node still need; on a cycle (left recursion) going round adds."""
         found = self._nodes.get(node)
         if found is None:
-            self._nodes[node] = NEVER
+            self._nodes[node] = found = NEVER
             nodes, edges = self.arena.arrays[at.NODES], self.arena.arrays[at.EDGES]
             first, count = nodes[4 * node : 4 * node + 2].tolist()
             found = NEVER
@@ -123,7 +123,7 @@ class Completion:
     def _string(self, q: int) -> int:
         block, low, high, depth = self.arena.arrays[at.POINTS][5 * q : 5 * q + 4].tolist()
         offsets = self.costs.code[block + at.STR_OFFSETS + low : block + at.STR_OFFSETS + high + 1]
-        return min(b - a - depth for a, b in zip(offsets, offsets[1:]))
+        return int(min(b - a - depth for a, b in zip(offsets, offsets[1:])))
 
     # ---- objects ------------------------------------------------------------------------------------------------
 

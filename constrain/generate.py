@@ -1,7 +1,7 @@
 """`generate`: a model, a prompt and a constraint in; a text in exactly that form out.
 
-    model, tokenizer  ->  LoadedModel  ->  after the prompt  ->  LanguageModel  --+
-    schema | regex | grammar | choices | type  ->  compile  ->  Constraint  ------+->  decoding.loop.run  ->  Generation
+model, tokenizer  ->  LoadedModel  ->  after the prompt  ->  LanguageModel  --+
+schema | regex | grammar | choices | type  ->  compile  ->  Constraint  ------+->  decoding.loop.run  ->  Generation
 """
 
 from __future__ import annotations
@@ -171,9 +171,7 @@ def generate(
     return made[0] if n is None else made
 
 
-def prepare(
-    model: Any, tokenizer: Any, prompt: Prompt, ask: Ask
-) -> tuple[Vocabulary, Callable[[], LanguageModel]]:
+def prepare(model: Any, tokenizer: Any, prompt: Prompt, ask: Ask) -> tuple[Vocabulary, Callable[[], LanguageModel]]:
     """The Vocabulary of a model, and what makes the LanguageModel after the prompt (which runs the model, so later)."""
     if isinstance(model, LanguageModel):
         if not isinstance(tokenizer, Vocabulary):
@@ -226,6 +224,4 @@ def as_generation(out: Outcome, ask: Ask) -> Generation:
     """An Outcome with its meaning."""
     text = out.data.decode("utf-8", "replace")
     value = None if out.finish_reason == "length" else ask.value(text)
-    return Generation(
-        text, value, tuple(out.tokens), out.logprob, out.log_weight, out.finish_reason, out.stats
-    )
+    return Generation(text, value, tuple(out.tokens), out.logprob, out.log_weight, out.finish_reason, out.stats)

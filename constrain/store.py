@@ -113,7 +113,11 @@ def _load(vocabulary: Vocabulary) -> MaskTable | None:
         with path.open("rb") as file:
             head = json.loads(file.readline())
             body = file.read()
-        if head["format"] != FORMAT or head["fingerprint"] != vocabulary.fingerprint or head["checksum"] != zlib.crc32(body):
+        if (head["format"], head["fingerprint"], head["checksum"]) != (
+            FORMAT,
+            vocabulary.fingerprint,
+            zlib.crc32(body),
+        ):
             return None
         arrays, first = {}, 0
         for slot, length in head["lengths"].items():

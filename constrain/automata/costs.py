@@ -43,7 +43,7 @@ class _Rule:
 
 
 class _Layout(NamedTuple):
-    """Least bytes before the first member (which has its quotes), between two, from the last to the end; `{` to the end."""
+    """Least bytes before the first member (which has its quotes), between two, from the last on, of an empty one."""
 
     open: int
     comma: int
@@ -94,7 +94,9 @@ class Costs:
     def owner_of(self, pc: int) -> int:
         """The rule cell whose code holds pc; its rule is read if it was not yet."""
         if pc not in self.owner:
-            entries = sorted((int(self.program.code[cell]), cell) for cell in self.program.cells() if self.program.code[cell])
+            entries = sorted(
+                (int(self.program.code[cell]), cell) for cell in self.program.cells() if self.program.code[cell]
+            )
             self.ensure(entries[bisect_right(entries, (pc, 1 << 40)) - 1][1])
         return self.owner.get(pc, -1)
 

@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 
 from ..errors import LimitError
 from ..grammar.nodes import (
-    Chars, Choice, Grammar, JsonString, Literal, Node, Object, Repeat, Rule, Sequence, Strings,
+    Chars,
+    Choice,
+    Grammar,
+    JsonString,
+    Literal,
+    Node,
+    Object,
+    Repeat,
+    Rule,
+    Sequence,
+    Strings,
 )  # fmt: skip
 from ..kernels import layout as at
 
@@ -167,7 +177,7 @@ def _nullable(node: Node, known: Callable[[Hashable], bool | None]) -> bool | No
 
 
 def _solve_nullable(node: Node, grammar: Grammar, known: dict[Hashable, bool]) -> None:
-    """Extends `known` by the rules that `node` reaches: all not nullable at first, then raised until nothing changes."""
+    """Extends `known` by the rules that `node` reaches: none nullable at first, then raised until nothing changes."""
     reached: dict[Hashable, Node] = {}
     todo = list(_rules_at_left(node))
     while todo:
@@ -309,7 +319,7 @@ class _Writer:
         self.here(first + 1)
 
     def counted(self, body: Node, low: int, high: int | None) -> None:
-        """A repetition counted in the rule's register. Empty rounds add nothing: a nullable body needs no least count."""
+        """A repetition counted in the rule's register. Empty rounds add nothing: a nullable body has no least count."""
         if self.program.nullable(body):
             low = 0
         self.counting = True
@@ -325,7 +335,7 @@ class _Writer:
         self.counting = False
 
     def object(self, node: Object) -> None:
-        """`{`, then nothing or members, then `}`: which keys may come is asked of the object's state in the register."""
+        """`{`, then nothing or members, then `}`: which keys may come is asked of the object's state."""
         block, leaves = _object_block(self.program, node)
         lay, words = node.layout, self.words
         self.counting = True  # the register holds the object's state
@@ -393,7 +403,8 @@ def _object_block(program: Program, node: Object) -> tuple[int, list[int]]:
     required = program.append(_bits(width, [k for k, p in enumerate(node.properties) if p.required]))
     needs = 0
     if any(p.needs for p in node.properties):
-        needs = program.append([word for p in node.properties for word in _bits(width, [index[name] for name in p.needs])])
+        sets = [_bits(width, [index[name] for name in p.needs]) for p in node.properties]
+        needs = program.append([word for one in sets for word in one])
     targets = program.append([0] * n)
     counted = int(node.low > 0 or node.high is not None)
     block = [0] * at.OBJ_W

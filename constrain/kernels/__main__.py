@@ -44,4 +44,4 @@ def stale() -> dict[Path, str]:
 if __name__ == "__main__":
     for path, text in stale().items():
         path.write_text(STAMP.sub(f'STAMP = "{text}"', path.read_text(encoding="utf-8")), encoding="utf-8")
-        print(f"{path.name}: {text}")
+        print(f"{path.name}: {text}")  # noqa: T201

@@ -17,7 +17,7 @@ from .objects import object_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "03f5bd40"
+STAMP = "e16be9bc"
 
 
 @njit("int64(int64)", **kernel)
@@ -141,7 +141,7 @@ def give_back(c: Any, node: Any) -> Any:
 def close(c: Any) -> Any:
     """Follows every item of the list through the instructions that take no byte. 0 or -1."""
     head, items, code = view(c, HEAD), view(c, ITEMS), view(c, CODE)
-    starts, leaves, objects, points = view(c, STARTS), view(c, LEAVES), view(c, OBJECTS), view(c, POINTS)
+    starts, leaves, objects = view(c, STARTS), view(c, LEAVES), view(c, OBJECTS)
     done = 0
     while done < head[N_ITEMS]:
         pc, q, node, reg, ext = (

@@ -10,7 +10,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import mix
 from .views import kernel, size, view
 
-STAMP = "70cc4f18"
+STAMP = "7e5f30ed"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -46,7 +46,8 @@ def rehash(c: Any) -> Any:
     k = 1
     while k < head[N_OBJECTS]:
         words = code[objects[k + O_BLOCK] + OBJ_WORDS]
-        h = mix(mix(mix(mix(0, objects[k + O_BLOCK]), objects[k + O_NEXT]), objects[k + O_MEMBERS]), objects[k + O_NAMES])
+        h = mix(mix(0, objects[k + O_BLOCK]), objects[k + O_NEXT])
+        h = mix(mix(h, objects[k + O_MEMBERS]), objects[k + O_NAMES])
         for w in range(words):
             h = mix(h, objects[k + O_BITS + w])
         h = place_again(c, OBJECT_HASH, h)

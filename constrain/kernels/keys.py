@@ -11,14 +11,14 @@ from typing import Any
 
 from numba import njit
 
-from .layout import *  # noqa: F403  (constants only)
 from .closure import emit, push
-from .names import hex_value, spell_utf8
+from .layout import *  # noqa: F403  (constants only)
+from .names import hex_value, spell_utf8, unescape
 from .objects import any_allowed, object_after
 from .points import bound, code_point, point
 from .views import kernel, view
 
-STAMP = "51eca411"
+STAMP = "a0eae77d"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -64,7 +64,7 @@ def allow_point(c: Any, s: Any, q: Any, state: Any) -> Any:
 @njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
 def step_point(c: Any, pc: Any, q: Any, node: Any, reg: Any, b: Any) -> Any:
     """A byte inside a string block whose strings are spelled as they stand: 0 or -1."""
-    code, points, objects = view(c, CODE), view(c, POINTS), view(c, OBJECTS)
+    code, points = view(c, CODE), view(c, POINTS)
     block, depth = points[5 * q], points[5 * q + 3] + 1
     low = bound(c, block, points[5 * q + 1], points[5 * q + 2], depth - 1, b)
     high = bound(c, block, low, points[5 * q + 2], depth - 1, b + 1)
@@ -140,7 +140,7 @@ def inside_character(c: Any, q: Any) -> Any:
 @njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
 def narrow_to(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any) -> Any:
     """A whole character x inside keys, written as an escape: 0 or -1."""
-    code, points, buffer = view(c, CODE), view(c, POINTS), view(c, BUFFER)
+    points, buffer = view(c, POINTS), view(c, BUFFER)
     block, low, high, depth = points[5 * q], points[5 * q + 1] + 0, points[5 * q + 2] + 0, points[5 * q + 3] + 0
     n = spell_utf8(c, x, 0)
     for i in range(n):
@@ -158,17 +158,10 @@ def waits_at_end(c: Any, q: Any, state: Any, offset: Any) -> Any:
     """The rank of the allowed key that ends at point q, or -1."""
     code, points = view(c, CODE), view(c, POINTS)
     block, low = points[5 * q], points[5 * q + 1]
-    if low < points[5 * q + 2] and code[block + STR_OFFSETS + low] + points[5 * q + 3] == code[block + STR_OFFSETS + low + 1]:
+    first = block + STR_OFFSETS + low
+    if low < points[5 * q + 2] and code[first] + points[5 * q + 3] == code[first + 1]:
         return any_allowed(c, state, low, low + 1)
     return -1
-
-
-@njit("int64(int64, int64)", **kernel)
-def unescape(b: Any, unused: Any) -> Any:
-    """What backslash and b spell (RFC 8259 section 7), -1 if nothing."""
-    if b == 34 or b == 92 or b == 47:
-        return b
-    return 8 if b == 98 else 12 if b == 102 else 10 if b == 110 else 13 if b == 114 else 9 if b == 116 else -1
 
 
 @njit("int64(int64, int64, int64, int64, int64, int64, int64)", **kernel)
@@ -197,7 +190,7 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
         if b == 117:
             pending = HEX << KIND | 4 << LEFT
             return emit(c, pc, q, node, reg, pending) if digits_possible(c, q, reg, pending) else 0
-        x = unescape(b, 0)
+        x = unescape(b)
         return 0 if x < 0 else narrow_to(c, pc, q, node, reg, x)
     if kind == HIGH or kind == HIGH_ESCAPE:
         if b != (92 if kind == HIGH else 117):
@@ -221,7 +214,8 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
     if 0xD800 <= value < 0xDC00:
         pending = HIGH << KIND | (value - 0xD800)
         base = 0x10000 + ((value - 0xD800) << 10)
-        return emit(c, pc, q, node, reg, pending) if next_in_range(c, q, reg, base, base + 0x3FF, points[5 * q + 1]) >= 0 else 0
+        some = next_in_range(c, q, reg, base, base + 0x3FF, points[5 * q + 1])
+        return emit(c, pc, q, node, reg, pending) if some >= 0 else 0
     return narrow_to(c, pc, q, node, reg, value) if value < 0xD800 or value > 0xDFFF else 0
 
 

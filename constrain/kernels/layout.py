@@ -45,7 +45,8 @@ LEAF_NEXT: Final = 28    # [leaf state, 256] next leaf state, -1: refused
 LEAVES: Final = 29       # [leaf state, LEAF_W] fields below
 LEAF_HASH: Final = 30
 MACHINES: Final = 31     # [machine, 2] mode, offset in DFAS
-DFAS: Final = 32         # states n, classes c, ranges r, bounds[r], classes[r], of ASCII[128], accepting[n], distance[n], delta[n, c]
+DFAS: Final = 32         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
+                         # distance[n], delta[n, c]
 ROWS: Final = 33         # [row, words] tokens that stay inside a leaf from a leaf state
 TRIE: Final = 34         # [trie node, 2] first edge, first token; the next node holds the ends
 TRIE_EDGES: Final = 35   # child << 8 | byte, ascending by byte
@@ -197,7 +198,7 @@ OBJ_COUNTED: Final = 11  # whether the number of members matters
 OBJ_EXCLUDED: Final = 12 # string block of the decoded names that no undeclared key may have, sorted
 OBJ_W: Final = 13
 
-# ---- object states in OBJECTS: header, then the keys seen and the keys allowed now (by rank), a bit set each -----------
+# ---- object states in OBJECTS: header, then the keys seen and the keys allowed now (by rank), a bit set each --------
 O_BLOCK: Final = 0
 O_NEXT: Final = 1        # order schema: first key that may still come
 O_MEMBERS: Final = 2
@@ -209,7 +210,7 @@ O_KEYS: Final = 1        # a declared key may come
 O_OTHER: Final = 2       # an undeclared key may come
 O_CLOSE: Final = 4       # the object may close
 
-# ---- string blocks in CODE: n, 1 if spelled with any escapes, n + 1 offsets (absolute), bytes --------------------------
+# ---- string blocks in CODE: n, 1 if spelled with any escapes, n + 1 offsets (absolute), bytes --------------------
 STR_COUNT: Final = 0
 STR_ESCAPES: Final = 1
 STR_OFFSETS: Final = 2

@@ -17,10 +17,10 @@ from typing import Any
 from numba import njit
 
 from .layout import *  # noqa: F403  (constants only)
-from .names import ask, hex_value, mix
+from .names import hex_value, mix, unescape
 from .views import kernel, size, view
 
-STAMP = "70cc4f18"
+STAMP = "7e5f30ed"
 
 DEAD_END, MIXED = -1, -2
 
@@ -99,7 +99,7 @@ def leaf_state(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
     if LEAF_W * (q + 1) > size(t, LEAVES) or 256 * (q + 1) > size(t, LEAF_NEXT) or 2 * q > last:
         return -1
     mode, at = view(t, MACHINES)[2 * machine], view(t, MACHINES)[2 * machine + 1]
-    n, classes, ranges = dfas[at], dfas[at + 1], dfas[at + 2]
+    n, ranges = dfas[at], dfas[at + 2]
     accepting = at + 3 + 2 * ranges + 128
     kind = decoder >> KIND
     r = q * LEAF_W
@@ -181,7 +181,8 @@ def inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> An
         beyond = DEAD_END
         if least <= 0xDBFF:
             first, final = max(least, 0xD800), min(digits, 0xDBFF)
-            beyond = target_of(reach(t, at, state, 0x10000 + ((first - 0xD800) << 10), 0x10000 + ((final - 0xD800) << 10) + 0x3FF))
+            least, most = 0x10000 + ((first - 0xD800) << 10), 0x10000 + ((final - 0xD800) << 10) + 0x3FF
+            beyond = target_of(reach(t, at, state, least, most))
         return -1 if whole == DEAD_END and beyond == DEAD_END else decoder << 32 | state
     if kind == LOW:
         digits = value & 0xFFF
@@ -251,8 +252,7 @@ def decode(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
     if kind == ESCAPE:
         if b == 117:
             return inside(t, at, state, HEX << 8 | HEX_UNIFORM, 4, 0)
-        x = b if b == 34 or b == 92 or b == 47 else 8 if b == 98 else 12 if b == 102 else 10 if b == 110 else -1
-        x = 13 if b == 114 else 9 if b == 116 else x
+        x = unescape(b)
         return after_character(t, at, state, x) if x >= 0 else -1
     if kind == HIGH or kind == HIGH_UNIFORM:
         return -1 if b != 92 else pack(kind + 1, 0, value, 0) << 32 | state

@@ -14,7 +14,7 @@ from numba import njit
 from .layout import *  # noqa: F403  (constants only)
 from .views import kernel, size, view
 
-STAMP = "4952709e"
+STAMP = "d30102c4"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -41,6 +41,14 @@ def hex_value(b: Any) -> Any:
     if 65 <= b <= 70:
         return b - 55
     return -1
+
+
+@njit("int64(int64)", **kernel)
+def unescape(b: Any) -> Any:
+    """What backslash and b spell (RFC 8259 section 7), -1 if nothing or more than that."""
+    if b == 34 or b == 92 or b == 47:
+        return b
+    return 8 if b == 98 else 12 if b == 102 else 10 if b == 110 else 13 if b == 114 else 9 if b == 116 else -1
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -92,7 +100,7 @@ def chain(c: Any, parent: Any, value: Any) -> Any:
 
 @njit("int64(int64, int64)", **kernel)
 def decode_name(c: Any, spelled: Any) -> Any:
-    """The decoded bytes of a chain of spelled ones, into BUFFER: how many, or -1. An escape in the making is left out."""
+    """The decoded bytes of a chain of spelled ones, into BUFFER: how many, or -1. A begun escape is left out."""
     names, buffer = view(c, NAMES), view(c, BUFFER)
     n = 0
     k = spelled
@@ -118,7 +126,7 @@ def decode_name(c: Any, spelled: Any) -> Any:
             break
         b = buffer[read + 1]
         if b != 117:
-            buffer[written] = 8 if b == 98 else 12 if b == 102 else 10 if b == 110 else 13 if b == 114 else 9 if b == 116 else b
+            buffer[written] = unescape(b)
             read += 2
             written += 1
             continue

@@ -1,4 +1,4 @@
-"""Object states: the keys seen, and what follows from them: which keys may come, whether the object may close (kernels).
+"""Object states: the keys seen, and what follows: which keys may come, whether the object may close (kernels).
 
 A state is interned like everything else, so objects with the same keys seen, in whatever order, are in one state. A
 key may come only if all that must come then still can: an object that began can always be closed.
@@ -11,11 +11,11 @@ from typing import Any
 from numba import njit
 
 from .layout import *  # noqa: F403  (constants only)
-from .points import bound
 from .names import ask, chain, decode_name, mix
+from .points import bound
 from .views import kernel, size, view
 
-STAMP = "daf46c61"
+STAMP = "870ba472"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)

@@ -16,15 +16,15 @@ from typing import Any
 
 from numba import njit
 
-from .layout import *  # noqa: F403  (constants only)
 from .closure import begin, close, emit, push
 from .keys import allow, allow_escaped, allow_point, step_escaped, step_point
+from .layout import *  # noqa: F403  (constants only)
 from .names import ask, chain, mix
 from .objects import may_repeat, object_after, object_named
 from .stacks import settle
 from .views import kernel, size, view
 
-STAMP = "770ab68e"
+STAMP = "3abf21e7"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

@@ -14,7 +14,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
 from .views import kernel, size, view
 
-STAMP = "70cc4f18"
+STAMP = "7e5f30ed"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -92,7 +92,7 @@ def intern_nodes(c: Any, count: Any, end: Any) -> Any:
         nodes[node + 1] = n
         nodes[node + 2] = count if k == 0 else 0
         nodes[node + 3] = h if k == 0 else -1
-        for j in range(n):
+        for _ in range(n):
             e = 3 * head[N_EDGES]
             below = buffer[at + 2] + 0
             edges[e] = buffer[at]

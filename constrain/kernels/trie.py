@@ -21,7 +21,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import kernel, size, view
 
-STAMP = "79a46cf7"
+STAMP = "f3f5f067"
 
 NO_ROOM = -1
 
@@ -244,7 +244,8 @@ def make_order(t: Any, q: Any) -> Any:
     Writes ROOMS + 1 offsets and the tokens into ORDERS: where, or NO_ROOM. The last room stands for all beyond it.
     """
     counts, leaves, following = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT)
-    trie, edges, tokens, temp, orders = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, TRIE_TEMP), view(t, ORDERS)
+    trie, edges, tokens = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS)
+    temp, orders = view(t, TRIE_TEMP), view(t, ORDERS)
     base, far = counts[N_ORDERS] + 0, size(t, TRIE_TEMP)
     n, top = 0, 1
     temp[far - 3], temp[far - 2], temp[far - 1] = 0, q, 0

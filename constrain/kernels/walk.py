@@ -16,8 +16,8 @@ from typing import Any
 
 from numba import njit
 
-from .layout import *  # noqa: F403  (constants only)
 from .closure import begin, emit
+from .layout import *  # noqa: F403  (constants only)
 from .names import ask, decode_name
 from .objects import may_repeat
 from .points import bound
@@ -25,7 +25,7 @@ from .sets import continuation, intern, step, twin
 from .trie import byte_of, child_of
 from .views import address, at, kernel, size, view
 
-STAMP = "d760e4aa"
+STAMP = "aab5cc27"
 
 NO_LIMIT = 1 << 30
 

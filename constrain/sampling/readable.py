@@ -31,7 +31,7 @@ MORE_MEAN = 5
 
 LIKING: tuple[tuple[float, int, int], ...] = (
     (10.0, 0x61, 0x7B), (2.0, 0x41, 0x5B), (6.0, 0x30, 0x3A), (0.3, 0x20, 0x7F), (0.02, 0xC0, 0x250),
-    (0.002, 0xA0, 0x110000), (0.0001, 0, 0x20),
+    (0.002, 0xA0, 0x2028), (0.002, 0x202A, 0x110000), (0.0001, 0x2028, 0x202A), (0.0001, 0, 0x20), (0.0001, 0x7F, 0xA0),
 )  # fmt: skip
 """How much the characters from .. to (exclusive) are liked: small letters, capitals, digits, ASCII, Latin, others."""
 

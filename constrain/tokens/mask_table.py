@@ -172,7 +172,8 @@ class MaskTable:
             places = make_row(self.address, state)
             if places < 0:
                 raise TableFull
-            if leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES and make_rest(self.address, state, places, REST_BUDGET) == -1:
+            closes = leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES
+            if closes and make_rest(self.address, state, places, REST_BUDGET) == -1:
                 raise TableFull
 
     def rest(self, state: int) -> None:

@@ -72,7 +72,7 @@ class Spellable:
                     todo.append(after)
             if len(parents) > MOST_SETS:
                 raise LimitError(
-                    "This vocabulary lacks single bytes, and whether its tokens can finish the text is too much to search.",
+                    "This vocabulary lacks single bytes; whether its tokens can finish the text is too much to search.",
                     hint="Use a vocabulary with a token for every byte.",
                 )
         for reached in parents:

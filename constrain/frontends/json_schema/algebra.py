@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ...automata.dfa import Dfa
 from ...errors import LimitError, SchemaError, UnsupportedError
 from ...style import Limits, Style
-from . import arrays, members, objects, quantities, strings
+from . import arrays, members, objects, quantities, strings, unique
 from .arrays import ArrayCase
 from .formulas import All, Formula, One, Own, Some, formula
 from .languages import Languages, any_text
@@ -206,6 +206,10 @@ class Algebra:
                 known = (-self.reader.derived(node, {"allOf": tuple((literal,) for literal in lits)}).number,)
             self._opposites[lits] = known
         return known
+
+    def values(self, lits: Lits) -> unique.Values | None:
+        """The values of a set one by one, if they are few and have no brackets."""
+        return unique.finite(self.unfold(lits))
 
     def both(self, one: Lits, other: Lits) -> Lits:
         """The AND of two literal sets, without literals that are plainly idle; NEVER if it is plainly empty."""

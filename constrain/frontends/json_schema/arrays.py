@@ -46,6 +46,7 @@ class Algebra(Protocol):
     def nonempty(self, lits: Lits) -> bool: ...
     def opposite(self, lits: Lits) -> Lits: ...
     def both(self, one: Lits, other: Lits) -> Lits: ...
+    def values(self, lits: Lits) -> tuple[Any, ...] | None: ...
     def refuse(self, cause: str, field: str) -> UnsupportedError: ...
 
 
@@ -146,7 +147,7 @@ def nonempty(case: ArrayCase, algebra: Algebra) -> bool:
     """Whether there is such an array."""
     if case.high is not None and case.low > case.high:
         return False
-    if not case.somes:
+    if not case.somes and (not case.unique or case.low <= 1):
         # Only the items that must be there matter, and all of them have to be possible.
         return all(map(algebra.nonempty, case.prefix[: case.low])) and (
             case.low <= len(case.prefix) or algebra.nonempty(case.rest)
@@ -171,8 +172,17 @@ def settle(case: ArrayCase, algebra: Algebra) -> list[ArrayCase]:
             placed = placed._replace(low=max(placed.low, len(placed.prefix) + 1))
             if (placed.low if placed.high is None else placed.high) - len(placed.prefix) > MOST_PLACES:
                 raise algebra.refuse("`contains` beside so large a bound on the number of items.", "contains")
-        if placed.unique and (placed.high is None or placed.high > 1) and not _apart(placed, algebra):
-            raise algebra.refuse("uniqueItems is not enforced yet where two items could be equal.", "uniqueItems")
+        if placed.unique and (placed.high is None or placed.high > 1):
+            if _apart(placed, algebra):
+                placed = placed._replace(unique=False)
+            else:
+                values = None if placed.prefix or placed.somes else algebra.values(placed.rest)
+                if values is None:
+                    raise algebra.refuse(
+                        "uniqueItems is enforced only where the items are one of few constants.", "uniqueItems"
+                    )
+                if placed.low > len(values):
+                    continue
         out.append(placed)
     return out
 
@@ -234,6 +244,7 @@ class Writer(Protocol):
     style: Style
 
     def value(self, lits: Lits, depth: int) -> Node: ...
+    def unique(self, lits: Lits, low: int, high: int | None, depth: int) -> Node: ...
     def both(self, one: Lits, other: Lits) -> Lits: ...
 
 
@@ -259,6 +270,8 @@ def _runs(case: ArrayCase, writer: Writer, depth: int) -> list[Node]:
     comma = spacing(writer.style, depth - 1).comma
     size = len(case.prefix)
     low, high = max(case.low, 1), case.high
+    if case.unique and (high is None or high > 1):
+        return [writer.unique(case.rest, low, high, depth)]
     if case.somes:
         return _runs_with_some(case, writer, depth)
     first = [writer.value(lits, depth) for lits in case.prefix]

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...grammar.nodes import Choice, Literal, Node, Rule, Strings
 from ...style import Style
-from . import arrays, members, quantities, strings
+from . import arrays, members, quantities, strings, unique
 from .algebra import Algebra, Live
 from .literals import Lits
 from .shapes import FALSE_BIT, NULL_BIT, TRUE_BIT
@@ -25,6 +25,7 @@ class Writer:
     def __init__(self, algebra: Algebra, style: Style) -> None:
         self.algebra = algebra
         self.style = style
+        self.limits = algebra.limits
         self.languages = algebra.languages
         self.rules = Rules(self)
         self._indented = isinstance(style.whitespace, int)
@@ -65,6 +66,12 @@ class Writer:
             nodes.insert(0, Literal(constants.pop()) if len(constants) == 1 else Strings(tuple(sorted(constants))))
         return nodes + others
 
+    def unique(self, lits: Lits, low: int, high: int | None, depth: int) -> Node:
+        """Different items, each one of few constants; one at least."""
+        values = self.algebra.values(lits)
+        assert values is not None
+        return unique.first(values, low, len(values) if high is None else high, depth if self._indented else 1)
+
     def both(self, one: Lits, other: Lits) -> Lits:
         """The AND of two literal sets."""
         return self.algebra.both(one, other)
@@ -85,8 +92,12 @@ class Rules(Mapping[Hashable, Node]):
         node = self._made.get(name)
         if node is None:
             assert isinstance(name, tuple)
-            lits, depth = name
-            node = self._made[name] = self._writer.body(lits, depth)
+            if isinstance(name, unique.Left):
+                node = unique.more(name, self._writer)
+            else:
+                lits, depth = name
+                node = self._writer.body(lits, depth)
+            self._made[name] = node
         return node
 
     def __iter__(self) -> Iterator[Hashable]:

@@ -1,0 +1,130 @@
+"""Random texts with no model: always valid, always ending, fit to be read."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import constrain
+from constrain.automata.dfa import Dfa
+from constrain.explain import first_refusal
+from constrain.frontends.regex import to_dfa
+from constrain.sampling import readable
+from constrain.sampling.random_walk import random_text
+
+jsonschema = pytest.importorskip("jsonschema")
+
+ROOT = Path(__file__).resolve().parent.parent
+BYTES = constrain.Vocabulary.bytes()
+SCHEMAS = sorted((ROOT / "schemas").glob("*.json"))
+HARD: dict[str, Any] = {
+    "deep": {"$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}, "minItems": 0}}, "$ref": "#/$defs/n"},
+    "wide": {"type": "array", "items": {"type": "integer", "multipleOf": 7}, "minItems": 300},
+    "long": {"type": "string", "minLength": 3000},
+    "exact": {"type": "string", "minLength": 17, "maxLength": 17},
+    "pattern": {"type": "string", "pattern": "^([a-z][0-9])+$", "minLength": 5, "maxLength": 9},
+    "names": {"type": "object", "patternProperties": {"^[a-z]{3}$": True}, "additionalProperties": False,
+              "minProperties": 3, "maxProperties": 4},
+    "needs": {"type": "object", "properties": {"a": {"type": "null"}, "b": {"type": "null"}, "c": {"type": "null"}},
+              "additionalProperties": False, "dependentRequired": {"c": ["a"], "b": ["c"]}, "maxProperties": 3},
+    "counted": {"type": "object", "properties": {k: {"type": "null"} for k in "abcdefgh"},
+                "additionalProperties": False, "minProperties": 3, "maxProperties": 3},
+    "anything": True,
+    "narrow": {"type": "number", "exclusiveMinimum": 3.14, "maximum": 3.15},
+}  # fmt: skip
+
+
+def texts(schema: Any, n: int, *, size: int = 600, style: constrain.Style = constrain.Style()) -> list[bytes]:
+    """n random texts of a schema, each accepted by a fresh Matcher."""
+    constraint = constrain.compile(BYTES, schema=schema, style=style)
+    made = [random_text(constraint, np.random.default_rng(seed), size=size) for seed in range(n)]
+    assert all(first_refusal(constraint, text) is None for text in made)
+    return made
+
+
+def accepted(schema: Any, text: bytes) -> bool:
+    """What jsonschema says."""
+    dialect = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    return bool(dialect(schema, format_checker=dialect.FORMAT_CHECKER).is_valid(json.loads(text)))
+
+
+@pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.stem)
+def test_every_text_of_the_examples_is_valid(path: Path) -> None:
+    source = path.read_text("utf-8")
+    try:
+        made = texts(source, 8)
+    except constrain.UnsupportedError as error:
+        pytest.skip(str(error.cause))
+    schema = json.loads(source)
+    assert all(accepted(schema, text) for text in made)
+    assert len(set(made)) > 1
+    assert all(b"\n" not in text for text in made), "one instance a line"
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_ones_end_and_are_valid(name: str) -> None:
+    schema = HARD[name]
+    for text in texts(schema, 6):
+        assert len(text) < 20_000
+        assert accepted(schema, text), text
+
+
+@pytest.mark.parametrize("style", [constrain.Style.any(), constrain.Style(whitespace="compact"), constrain.Style(whitespace=2)])
+def test_styles(style: constrain.Style) -> None:
+    schema = json.loads((ROOT / "schemas" / "invoice.json").read_text("utf-8"))
+    assert all(accepted(schema, text) for text in texts(schema, 4, style=style))
+
+
+def test_a_small_size_closes_early() -> None:
+    schema = json.loads((ROOT / "schemas" / "tree.json").read_text("utf-8"))
+    assert max(map(len, texts(schema, 30, size=40))) < 400
+
+
+def test_recursion_without_text_in_between_ends() -> None:
+    from constrain.grammar.nodes import Choice, Grammar, Literal, Rule, Sequence
+
+    grammar = Grammar(Rule("a"), {"a": Choice((Sequence((Rule("a"), Literal(b"x"))), Literal(b"y")))})
+    constraint = constrain.compile_grammar(grammar, BYTES)
+    for seed in range(20):
+        assert re.fullmatch(rb"yx*", random_text(constraint, np.random.default_rng(seed), size=50))
+
+
+def test_the_same_seed_gives_the_same_text() -> None:
+    constraint = constrain.compile(BYTES, schema=True)
+    one, two = (random_text(constraint, np.random.default_rng(5)) for _ in range(2))
+    assert one == two
+
+
+def test_it_is_no_minimum_and_can_be_read() -> None:
+    """What the brief of test data asks for: optional keys sometimes, several items, plain characters."""
+    schema = {"type": "object", "properties": {"s": {"type": "string"}, "l": {"type": "array", "items": {"type": "string"}}}}
+    made = [json.loads(text) for text in texts(schema, 40)]
+    assert 0 < sum("s" in value for value in made) < 40
+    assert {len(value["l"]) for value in made if "l" in value} > {0, 1, 2}
+    assert all(value.get("s", "x").isascii() and value.get("s", "x").isprintable() for value in made)
+
+
+@pytest.mark.parametrize("pattern", ["[a-z]{2,5}", "(ab)*", "x[0-9]{3}y?", "[^a]", "(a|bb){2,}", "é+", r"\d+"])
+@given(seed=st.integers(0, 2**32), low=st.integers(0, 6), more=st.one_of(st.none(), st.integers(0, 5)))
+@settings(max_examples=25)
+def test_texts_of_a_dfa_are_in_it(pattern: str, seed: int, low: int, more: int | None) -> None:
+    dfa = to_dfa(pattern)
+    high = None if more is None else low + more
+    if dfa.with_length(low, high).is_empty:
+        return
+    text = readable.text(dfa, low, high, np.random.default_rng(seed))
+    assert dfa.accepts(text)
+    assert low <= len(text) and (high is None or len(text) <= high)
+
+
+@given(seed=st.integers(0, 2**32), low=st.integers(0, 30), more=st.one_of(st.none(), st.integers(0, 5)))
+def test_phrases_have_their_length(seed: int, low: int, more: int | None) -> None:
+    high = None if more is None else low + more
+    text = readable.text(Dfa.any_text(), low, high, np.random.default_rng(seed))
+    assert low <= len(text) and (high is None or len(text) <= high)
