@@ -68,5 +68,5 @@ $(VENV)/.bench: $(VENV)/.run
 
 $(VENV)/.warm: $(VENV)/.run $(wildcard constrain/kernels/*.py)
 	@echo "make: 3/3 compiling the kernels (once)"
-	@$(BIN)/python -c 'import constrain as c; c.compile(c.Vocabulary.bytes(), schema=True).matcher().mask()'
+	@$(BIN)/constrain warmup
 	@touch $@

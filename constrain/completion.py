@@ -75,6 +75,7 @@ class Completion:
         return bool(self.arena.arrays[at.SETS][number * at.SET_W + at.SET_FLAGS] & at.IS_ACCEPTING)
 
     def _config(self, pc: int, q: int, node: int, register: int, extra: int) -> int:
+        self.costs.refresh()
         code = self.costs.code
         below = self._node(node)
         if below >= NEVER:
@@ -147,9 +148,13 @@ class Completion:
             return self.costs.members(block, seen, members, fresh=int(fresh))
         if op == at.OTHER:
             return 1 + self.costs.value(self.costs.code[pc + 3]) + self._members(state, -1)
+        # Before the quote of a key: what must come may come in this order; else the cheapest key.
+        count, total = self.costs.demand(block, seen, members)
+        around = self.costs.layout(block)
+        if count:
+            return min(NEVER, total + (count - 1) * around.comma + around.close - 1)
         keys = [k for k in range(self.costs.code[block]) if k not in seen]
-        quote = 1  # `member` counts the opening quote, which stands before this place
-        return min((self.costs.member(block, k) - quote + self._members(state, k) for k in keys), default=NEVER)
+        return min((self.costs.member(block, k) for k in keys), default=4) - 1 + around.close
 
     def _key(self, pc: int, q: int, state: int) -> int:
         """From inside a declared key: what is left of the nearest one, its value, and what the object still needs."""
@@ -159,10 +164,14 @@ class Completion:
         offsets, quote = strings + at.STR_OFFSETS, code[strings + at.STR_ESCAPES]
         allowed = state + at.O_BITS + code[block + at.OBJ_WORDS]
         bits, best = self.arena.arrays[at.OBJECTS], NEVER
+        _, seen, members, _ = self._state(state)
+        due = self.costs.due(block, seen)
+        after, comma = self.costs.members(block, seen, members, fresh=0), self.costs.layout(block).comma
         for key in range(code[block + at.OBJ_COUNT]):
             rank = code[code[block + at.OBJ_RANKS] + key]
             if low <= rank < high and int(bits[allowed + (rank >> 5)]) >> (rank & 31) & 1:
                 left = code[offsets + rank + 1] - code[offsets + rank] - depth + quote
                 target = code[code[block + at.OBJ_TARGETS] + key]
-                best = min(best, left + self.costs.value(target) + self._members(state, key))
+                rest = after - comma - self.costs.member(block, key) if key in due else after
+                best = min(best, left + self.costs.value(target) + rest)
         return best

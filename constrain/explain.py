@@ -34,10 +34,12 @@ LONGEST = 60
 """Most characters of forced text that are shown."""
 
 END = "the end of the text"
+QUOTE = "'\"'"
 WHITE = frozenset(b" \t\n\r")
 PRINTABLE = frozenset(range(0x20, 0x7F))
 LEADS = frozenset(range(0xC2, 0xF5))
 REST = frozenset(range(0x80, 0xC0))
+CONTROLS = frozenset(range(0x20)) | {0x7F}
 GROUPS: tuple[tuple[str, frozenset[int]], ...] = (
     ("a letter", frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")),
     ("a small letter", frozenset(b"abcdefghijklmnopqrstuvwxyz")),
@@ -87,7 +89,7 @@ def expected(matcher: Matcher) -> tuple[str, ...]:
     ending = [END] if matcher.is_complete else []
     forced = matcher.forced()
     if forced:
-        return (shown(forced), *ending)
+        return (*forced_words(matcher, forced), *ending)
     left = matcher.next_bytes()
     if left & REST and not left & PRINTABLE:
         return ("the rest of a UTF-8 character", *ending)
@@ -96,8 +98,8 @@ def expected(matcher: Matcher) -> tuple[str, ...]:
         words = ["any character", *(strings(matcher) if 0x22 in left else ())]
         words = [word for word in words if word != "a string"]  # outside JSON a quote is a character like others
         return (*words, *ending)
-    words = strings(matcher) if 0x22 in left else []
-    left -= white | {0x22}
+    words = [word for word in strings(matcher) if word != QUOTE] if 0x22 in left else []
+    left -= white | ({0x22} if words else set())
     for word in keywords(matcher, left):
         words.append(word)
         left -= {ord(word[0])}
@@ -109,6 +111,18 @@ def expected(matcher: Matcher) -> tuple[str, ...]:
     return (*words, *ending)
 
 
+def forced_words(matcher: Matcher, forced: bytes) -> list[str]:
+    """Forced text; where it ends with the quote that begins a string, the strings that may stand there."""
+    other = matcher.fork()
+    if forced.endswith(b'"'):
+        if forced[:-1]:
+            other.advance_bytes(forced[:-1])
+        options = [word for word in strings(other) if word != QUOTE]
+        if options:
+            return [f"{shown(forced[:-1])} (then {joined(options)})"] if forced[:-1] else options
+    return [shown(forced)]
+
+
 def grouped(matcher: Matcher, left: set[int]) -> list[str]:
     """Bytes by their kind: letters, digits, then each by itself, or as ranges if they are many."""
     words = []
@@ -117,11 +131,13 @@ def grouped(matcher: Matcher, left: set[int]) -> list[str]:
             words.append(name)
             left = left - group
     escape = 0x5C in left and after_backslash(matcher)
-    singles = [byte for byte in sorted(left) if byte < 0x80 and not (escape and byte == 0x5C)]
+    singles = sorted((left & PRINTABLE) - ({0x5C} if escape else set()))
     if len(singles) > FEW:
         words.append("one of " + ranges(singles))
     else:
         words += [quoted(chr(byte)) for byte in singles]
+    if left & CONTROLS:
+        words.append("a control character")
     if left >= LEADS:
         words.append("any character beyond ASCII")
     elif left & LEADS:
@@ -189,7 +205,8 @@ def after_backslash(matcher: Matcher) -> bool:
     """Whether a backslash would begin an escape of JSON here."""
     other = matcher.fork()
     other.advance_bytes(b"\\")
-    return other.next_bytes() <= frozenset(b'"\\/bfnrtu')
+    follow = other.next_bytes()
+    return 0x75 in follow and follow <= frozenset(b'"\\/bfnrtu')
 
 
 # ---- why not -----------------------------------------------------------------------------------------------------

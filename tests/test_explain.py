@@ -56,14 +56,15 @@ def words(source: Any, prefix: str = "", style: constrain.Style = COMPACT) -> st
         ({"const": "abc"}, '"', '`abc"`'),
         ({"const": "abc"}, '"abc"', "the end of the text"),
         ({"type": "integer"}, "12", "a digit or the end of the text"),
-        (PERSON, "{", '`"name":"`'),
-        (PERSON, '{"', '`name":"`'),
+        (PERSON, "{", '`"name":` (then a string)'),
+        (PERSON, '{"', '`name":` (then a string)'),
         (PERSON, '{"name":"A"', '`,"age":`'),
         (PERSON, '{"name":"A","age":3', 'a digit, "," or "}"'),
         ("/[a-z]+@", "", "a small letter"),
         ("/[a-z]+@", "ab", 'a small letter or "@"'),
-        ("/(true|false)!?", "", '"f" or "t"'),
-        (r"/[^a-zA-Z0-9]", "", "one of !-/ :-@ [-` {-~"),
+        ("/(foo|bar)!?", "", '"b" or "f"'),
+        ("/[!-/:-@]", "", "one of !-/ :-@"),
+        ("/[^!-~]", "", "a control character, any character beyond ASCII or white space"),
         ("/é", "", '"é"'),
         ("/.*", "x", "any character or the end of the text"),
     ],
@@ -80,6 +81,9 @@ def test_half_a_character() -> None:
 
 def test_keys_in_any_order_are_named() -> None:
     assert words(PERSON, "{", constrain.Style(whitespace="compact", key_order="any")) == '"age", "name" or "ok"'
+    assert words(PERSON, '{"ok":true', constrain.Style(whitespace="compact", key_order="any")) == (
+        '"," (then "age" or "name")'
+    )
     assert words(PERSON, '{"ok":true', ANY) == '"," (then "age" or "name") or white space'
 
 

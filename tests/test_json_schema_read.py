@@ -161,7 +161,7 @@ def test_dialects(dialect: str, schema: dict[str, Any], text: str, wanted: bool)
         ("#/components/0/x", {"components": [{"x": {"type": "null"}}]}),
         ("#here", {"$defs": {"a": {"$anchor": "here", "type": "null"}}}),
         ("a.json", {"$id": "http://x/root.json", "$defs": {"a": {"$id": "a.json", "type": "null"}}}),
-        ("http://x/a#here", {"$defs": {"a": {"$id": "http://x/a", "$defs": {"b": {"$anchor": "here", "type": "null"}}}}}),
+        ("http://x/a#n", {"$defs": {"a": {"$id": "http://x/a", "$defs": {"b": {"$anchor": "n", "type": "null"}}}}}),
         ("a#/$defs/b", {"$id": "http://x/r", "$defs": {"a": {"$id": "a", "$defs": {"b": {"type": "null"}}}}}),
         ("#/$defs/a", {"$id": "http://x/r", "$defs": {"a": {"$ref": "r#/$defs/b"}, "b": {"type": "null"}}}),
     ],

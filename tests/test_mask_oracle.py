@@ -226,6 +226,16 @@ def test_a_token_that_leads_nowhere_is_not_allowed() -> None:
     assert members(matcher.mask()) == {1} and not matcher.allows(0) and matcher.allows(1)
 
 
+def test_tokens_that_meet_again_are_allowed() -> None:
+    """Two spellings of the same text: the search for an end reaches the one place on both."""
+    poor = Vocabulary.from_tokens([b"abxa", b")", b"a", b"b", b"ba", b"aa", None], (6,))
+    node = Sequence((Literal(b")aba)"), Strings((b"a", b"ba"))))
+    matcher = compile_grammar(Grammar(node, {}), poor).matcher()
+    assert members(matcher.mask()) == {1}
+    matcher.advance_bytes(b")a")
+    assert members(matcher.mask()) == {3, 4}
+
+
 def test_an_arena_too_small_for_a_text_makes_progress_or_says_so() -> None:
     """A text that meets more sets than `Limits.arena_bytes` has room for: taken all the same, or LimitError."""
     text = bytes(index * 7919 % 251 for index in range(5_000))

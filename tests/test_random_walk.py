@@ -75,7 +75,10 @@ def test_hard_ones_end_and_are_valid(name: str) -> None:
         assert accepted(schema, text), text
 
 
-@pytest.mark.parametrize("style", [constrain.Style.any(), constrain.Style(whitespace="compact"), constrain.Style(whitespace=2)])
+STYLES = [constrain.Style.any(), constrain.Style(whitespace="compact"), constrain.Style(whitespace=2)]
+
+
+@pytest.mark.parametrize("style", STYLES)
 def test_styles(style: constrain.Style) -> None:
     schema = json.loads((ROOT / "schemas" / "invoice.json").read_text("utf-8"))
     assert all(accepted(schema, text) for text in texts(schema, 4, style=style))
@@ -103,7 +106,8 @@ def test_the_same_seed_gives_the_same_text() -> None:
 
 def test_it_is_no_minimum_and_can_be_read() -> None:
     """What the brief of test data asks for: optional keys sometimes, several items, plain characters."""
-    schema = {"type": "object", "properties": {"s": {"type": "string"}, "l": {"type": "array", "items": {"type": "string"}}}}
+    strings = {"type": "array", "items": {"type": "string"}}
+    schema = {"type": "object", "properties": {"s": {"type": "string"}, "l": strings}}
     made = [json.loads(text) for text in texts(schema, 40)]
     assert 0 < sum("s" in value for value in made) < 40
     assert {len(value["l"]) for value in made if "l" in value} > {0, 1, 2}

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from constrain.errors import VocabularyError
 from constrain.tokens.vocabulary import Vocabulary
@@ -102,6 +101,23 @@ def test_a_tokenizer_without_byte_fallback_knows_what_it_lacks() -> None:
     assert vocabulary.text(vocabulary.tokenize(b"the city")) == b"the city"
     with pytest.raises(VocabularyError, match="no tokens"):
         vocabulary.tokenize(b"\x07")
+
+
+def test_a_piece_that_looks_like_a_byte_is_one_only_where_the_decoder_says_so() -> None:
+    pieces = [("<unk>", 0.0), ("<s>", 0.0), ("<0x41>", -1.0), ("\u2581", -2.0), *((c, -3.0) for c in "Aabc<>0x41")]
+    tokenizer = make.Tokenizer(make.models.Unigram(pieces, 0, False))
+    tokenizer.pre_tokenizer = make.pre_tokenizers.Metaspace(prepend_scheme="never")
+    tokenizer.decoder = make.decoders.Metaspace(prepend_scheme="never")
+    assert Vocabulary.from_tokenizer(tokenizer, eos_ids=[1]).tokens[2:4] == (b"<0x41>", b" ")
+    tokenizer.decoder = make.decoders.Sequence([make.decoders.ByteFallback(), make.decoders.Metaspace()])
+    assert Vocabulary.from_tokenizer(tokenizer, eos_ids=[1]).tokens[2:4] == (b"A", b" ")
+
+
+def test_the_ready_made_classes_of_tokenizers() -> None:
+    made = make.tokenizers.implementations.ByteLevelBPETokenizer()
+    made.train_from_iterator(make.texts(), vocab_size=300, special_tokens=["<s>"], show_progress=False)
+    vocabulary = Vocabulary.from_tokenizer(made, eos_ids=[0])
+    assert vocabulary.text(vocabulary.tokenize("é {\n".encode())) == "é {\n".encode()
 
 
 def test_byte_level_without_a_declared_decoder_is_still_read() -> None:

@@ -59,6 +59,9 @@ class Costs:
         self.code: list[int] = []
         self.rules: dict[int, _Rule] = {}
         self.least: dict[int, int] = {}
+        self._members: dict[tuple[int, int], int] = {}
+        self._solved = False
+        self._hopeless: set[int] = set()
         self.callers: dict[int, set[int]] = {}
         self.object_rules: dict[int, _Rule] = {}
         self.owner: dict[int, int] = {}
@@ -67,29 +70,42 @@ class Costs:
 
     # ---- reading the code ------------------------------------------------------------------------------------
 
-    def ensure(self, cell: int) -> None:
-        """Reads rules, breadth first from `cell`, until its least length is known or all that it reaches are read.
+    def ensure(self, cell: int, pc: int = 0) -> None:
+        """Reads rules, breadth first from `cell`, until its least length (or that from `pc` on) is known, or to the end.
 
         Twice as many each time: a grammar with a rule for every depth of indentation has no end of rules.
         """
         todo, seen, most = [cell], {cell}, FIRST_RULES
-        while True:
-            while todo and len(seen) - len(todo) < most:
-                batch, todo = todo[:FIRST_RULES], todo[FIRST_RULES:]
-                for one in batch:
-                    self.program.link(one)
+        with self.program.lock:
+            while not self._read_some(todo, seen, most):
+                known = self.rules[cell].ahead.get(pc, (NEVER, 0))[0] if pc else self.least[cell]
+                if known < NEVER:
+                    return
+                most *= 2
+
+    def _read_some(self, todo: list[int], seen: set[int], most: int) -> bool:
+        """Reads up to `most` rules from the list and solves: whether no more can be read."""
+        while todo and len(seen) - len(todo) < most:
+            batch = todo[:FIRST_RULES]
+            del todo[:FIRST_RULES]
+            for one in batch:
+                self.program.link(one)
+            self.refresh()
+            for one in batch:
+                # Linking fills cells and objects' targets of code that was copied before.
+                self.code[one] = int(self.program.code[one])
+                rule = self.rules.get(one) or self._read(one)
+                fresh = sorted(rule.calls - seen)
+                seen.update(fresh)
+                todo.extend(fresh)
+        self._solve()
+        return not todo or len(seen) > MOST_RULES
+
+    def refresh(self) -> None:
+        """Takes over the code that was linked since."""
+        with self.program.lock:
+            if len(self.code) < self.program.used:
                 self.code += self.program.code[len(self.code) : self.program.used].tolist()
-                for one in batch:
-                    # Linking fills cells and objects' targets of code that was copied before.
-                    self.code[one] = int(self.program.code[one])
-                    rule = self.rules.get(one) or self._read(one)
-                    fresh = sorted(rule.calls - seen)
-                    seen.update(fresh)
-                    todo.extend(fresh)
-            self._solve()
-            if not todo or self.least[cell] < NEVER or len(seen) > MOST_RULES:
-                return
-            most *= 2
 
     def owner_of(self, pc: int) -> int:
         """The rule cell whose code holds pc; its rule is read if it was not yet."""
@@ -148,6 +164,8 @@ class Costs:
 
     def _solve(self) -> None:
         """Raises nothing, lowers only: rules are looked at again until no rule gets shorter."""
+        self._solved = False
+        self._members.clear()
         todo = deque(reversed(self.rules))
         waiting = set(todo)
         while todo:
@@ -161,6 +179,7 @@ class Costs:
                     if caller not in waiting:
                         waiting.add(caller)
                         todo.append(caller)
+        self._solved = True
 
     def _rule_cost(self, cell: int) -> int:
         rule, entry = self.rules[cell], self.code[cell]
@@ -209,7 +228,7 @@ class Costs:
             rule = self.rules.get(self.owner_of(pc))
             if rule is None:
                 return NEVER
-            cost, stop = rule.ahead.get(pc, (NEVER, pc))
+            cost, stop = self._known_ahead(rule, pc)
             total += cost
             if total >= NEVER:
                 return NEVER
@@ -227,52 +246,70 @@ class Costs:
                 total += due * rule.ahead.get(stop + 4, (NEVER, stop))[0]
             pc, register = code[stop + 3], 0
 
+    def _known_ahead(self, rule: _Rule, pc: int) -> tuple[int, int]:
+        """What `ahead` says of pc; rules that it calls are read first if they were not needed before."""
+        if rule.ahead.get(pc, (NEVER, pc))[0] >= NEVER and self._solved and pc not in self._hopeless:
+            self.ensure(self.owner[pc], pc)
+            if rule.ahead.get(pc, (NEVER, pc))[0] >= NEVER:
+                self._hopeless.add(pc)
+        return rule.ahead.get(pc, (NEVER, pc))
+
     # ---- objects ---------------------------------------------------------------------------------------------
 
     def member(self, block: int, key: int) -> int:
         """Least bytes of a member: opening quote, key, closing quote, colon, value."""
+        found = self._members.get((block, key))
+        if found is not None:
+            return found
         code = self.code
         strings = code[block + at.OBJ_KEYS]
         rank = code[code[block + at.OBJ_RANKS] + key]
         offsets = strings + at.STR_OFFSETS + rank
         quote = 1 + code[strings + at.STR_ESCAPES]
         target = code[code[block + at.OBJ_TARGETS] + key]
-        return quote + code[offsets + 1] - code[offsets] + self.value(target)
+        found = quote + code[offsets + 1] - code[offsets] + self.value(target)
+        if self._solved:
+            self._members[block, key] = found
+        return found
 
     def value(self, target: int) -> int:
         """Least bytes from behind a key to behind its value."""
         rule = self.rules.get(self.owner.get(target, -1))
-        return rule.ahead.get(target, (NEVER, 0))[0] if rule else NEVER
+        return self._known_ahead(rule, target)[0] if rule else NEVER
 
     def members(self, block: int, seen: set[int], members: int, fresh: int) -> int:
         """Least bytes to write what an object still needs and to close it; `fresh`: 1 if no comma comes first."""
+        count, total = self.demand(block, seen, members)
+        around = self.layout(block)
+        if not count:
+            return around.empty if fresh else around.close
+        return min(NEVER, total + (count - fresh) * around.comma + fresh * around.open + around.close)
+
+    def demand(self, block: int, seen: set[int], members: int) -> tuple[int, int]:
+        """How many members must still come, and their least bytes without commas."""
         code = self.code
-        count, low = code[block + at.OBJ_COUNT], code[block + at.OBJ_LOW]
-        due = self._due(block, seen)
+        due = self.due(block, seen)
         costs = [self.member(block, key) for key in due]
-        missing = low - members - len(due)
+        missing = code[block + at.OBJ_LOW] - members - len(due)
         if missing > 0:
-            spare = sorted(self.member(block, key) for key in range(count) if key not in seen and key not in due)
+            keys = range(code[block + at.OBJ_COUNT])
+            spare = sorted(self.member(block, key) for key in keys if key not in seen and key not in due)
             spare += [4] * missing if code[block + at.OBJ_OTHERS] else []
             costs += spare[:missing] if len(spare) >= missing else [NEVER]
-        around = self.layout(block)
-        if not costs:
-            return around.empty if fresh else around.close
-        return min(NEVER, sum(costs) + (len(costs) - fresh) * around.comma + fresh * around.open + around.close)
+        return len(costs), min(NEVER, sum(costs))
 
     def layout(self, block: int) -> _Layout:
         """Least bytes of what stands around the members of an object, read off its rule."""
         rule = self.object_rules[block]
-        first, again = sorted(pc for pc in rule.order if self.code[pc] == at.MORE)
-        empty, end = sorted(pc for pc in rule.order if self.code[pc] == at.CLOSE)
+        mores = sorted(pc for pc in rule.order if self.code[pc] == at.MORE)
+        closes = sorted(pc for pc in rule.order if self.code[pc] == at.CLOSE)
+        # In the order of the code: before the first member, between two; of an empty object, behind the last member.
+        ahead = [rule.ahead.get(pc + 2, (NEVER, pc))[0] for pc in (*mores, *closes)]
+        if len(mores) == 1:  # no member can come
+            return _Layout(NEVER, NEVER, NEVER, ahead[1])
+        return _Layout(ahead[0] - 1, ahead[1] - 1, ahead[3], ahead[2])
 
-        def bytes_from(pc: int) -> int:
-            return rule.ahead.get(pc, (NEVER, pc))[0]
-
-        between = bytes_from(first + 2) - 1, bytes_from(again + 2) - 1
-        return _Layout(*between, bytes_from(end + 2), bytes_from(empty + 2))
-
-    def _due(self, block: int, seen: set[int]) -> set[int]:
+    def due(self, block: int, seen: set[int]) -> set[int]:
         """The keys that must still come (see `kernels.sets.still_required`)."""
         code = self.code
         count, words, needs = code[block + at.OBJ_COUNT], code[block + at.OBJ_WORDS], code[block + at.OBJ_NEEDS]

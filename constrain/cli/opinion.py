@@ -64,7 +64,8 @@ def why_different(schema: str, instance: bytes, style: Style, ours: bool, theirs
             return reason
     if second_opinion(schema, instance, parse=exact).verdict == ("valid" if ours else "invalid"):
         return "jsonschema computes with binary floating point; with exact numbers it agrees"
-    if theirs.keyword == "format" or (not ours and accepts(schema, instance, replace(style, formats="annotate"))):
+    loose = replace(style, formats="annotate")
+    if theirs.keyword == "format" or ('"format"' in schema and not ours and accepts(schema, instance, loose)):
         return "they read a `format` differently: here each is asserted as its RFC says"
     if theirs.keyword in ("pattern", "patternProperties") or '"pattern' in schema:
         return "a pattern is ECMA 262 here; jsonschema takes it for a pattern of Python's re"

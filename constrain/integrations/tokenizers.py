@@ -3,7 +3,7 @@
 A fast tokenizer says, in its decoder, how the piece of a token turns into text. Three conventions are read:
 
     byte-level     each character of a piece stands for one byte, by the map of GPT-2
-    SentencePiece  U+2581 stands for a space, `<0xNN>` for one byte (Metaspace, or Replace + ByteFallback)
+    SentencePiece  U+2581 stands for a space ("spaces": Metaspace or Replace), `<0xNN>` for one byte (ByteFallback)
     plain          the piece is the text
 
 Any other decoder puts text between tokens or takes some away (WordPiece, BPEDecoder, CTC), so that tokens have
@@ -37,7 +37,7 @@ LIST_HINT = "Vocabulary.from_tokens takes the bytes of every token as you know t
 class Spelling:
     """How pieces turn into text. kind: see the module. leading_space: what decoding does to one at the start."""
 
-    kind: Literal["byte-level", "sentencepiece", "plain"]
+    kind: Literal["byte-level", "sentencepiece", "spaces", "plain"]
     leading_space: Literal["kept", "stripped"] = "kept"
 
 
@@ -53,7 +53,7 @@ def from_tokenizer(tokenizer: Any, *, size: int | None = None, eos_ids: Iterable
         return from_mistral(tokenizer.tokenizer, size=size, eos_ids=eos_ids)
     fast = getattr(tokenizer, "backend_tokenizer", None)
     if fast is None and type(tokenizer).__module__.split(".")[0] == "tokenizers":
-        fast = getattr(tokenizer, "_tokenizer", tokenizer)
+        tokenizer = fast = getattr(tokenizer, "_tokenizer", tokenizer)  # tokenizers.implementations wrap one
     if fast is not None:
         return from_fast(tokenizer, fast, size=size, eos_ids=eos_ids)
     if hasattr(tokenizer, "convert_ids_to_tokens"):
@@ -167,7 +167,11 @@ def read_spelling(fast: Any, name: str) -> Spelling:
     if not steps:
         before = [*leaves(part(fast.pre_tokenizer), "pretokenizers"), *leaves(part(fast.normalizer), "normalizers")]
         steps = [step for step in before if step["type"] in {"ByteLevel", "Metaspace"}]
-    spelling = Spelling("sentencepiece" if getattr(fast.model, "byte_fallback", False) else "plain")
+    fallback = bool(getattr(fast.model, "byte_fallback", False))
+    spaces: Literal["sentencepiece", "spaces"] = (
+        "sentencepiece" if fallback or any(step["type"] == "ByteFallback" for step in steps) else "spaces"
+    )
+    spelling = Spelling("sentencepiece" if fallback else "plain")
     fused = False
     for step in steps:
         kind = step["type"]
@@ -175,9 +179,9 @@ def read_spelling(fast: Any, name: str) -> Spelling:
             spelling = Spelling("byte-level", spelling.leading_space)
         elif kind == "Metaspace" and step.get("replacement", SPACE) == SPACE:
             scheme = step.get("prepend_scheme", "always" if step.get("add_prefix_space", True) else "never")
-            spelling = Spelling("sentencepiece", "kept" if scheme == "never" else "stripped")
+            spelling = Spelling(spaces, "kept" if scheme == "never" else "stripped")
         elif kind == "ByteFallback" or step == REPLACE:
-            spelling = Spelling("sentencepiece", spelling.leading_space)
+            spelling = Spelling(spaces, spelling.leading_space)
         elif kind == "Fuse":
             fused = True
         elif kind == "Strip" and fused and (step["content"], step["start"], step["stop"]) == (" ", 1, 0):
@@ -201,7 +205,7 @@ def read_conduct(fast: Any, spelling: Spelling, unknown: frozenset[int]) -> Cond
     def normal(text: str) -> str:
         if normalizers and plain:
             text = fast.normalizer.normalize_str(text)
-        return text.replace(SPACE, " ") if spelling.kind == "sentencepiece" else text
+        return text.replace(SPACE, " ") if spelling.kind in ("sentencepiece", "spaces") else text
 
     return Conduct(normal, "before" if spaced else "none", unknown)
 
@@ -210,6 +214,8 @@ def speller(spelling: Spelling) -> Callable[[str], bytes]:
     """Piece -> bytes."""
     if spelling.kind == "sentencepiece":
         return piece_bytes
+    if spelling.kind == "spaces":
+        return lambda piece: piece.replace(SPACE, " ").encode()
     if spelling.kind == "plain":
         return str.encode
     table = byte_level_map()

@@ -81,7 +81,8 @@ class Spellable:
 
     def _mark(self, arena: Arena, alive: int, parents: dict[int, list[int]]) -> None:
         """Notes that a set and all that lead to it are alive."""
-        todo = [alive]
+        self._known[id(arena), arena.epoch, alive] = True
+        todo = list(parents.get(alive, []))
         while todo:
             current = todo.pop()
             key = (id(arena), arena.epoch, current)

@@ -75,8 +75,8 @@ def _row(
         return Row(
             where, name, "annotation", "not asserted" if raw[name] in FORMATS else f"no known format: {raw[name]}"
         )
-    if row.how == "refused" and refused is None:  # It was proved to exclude nothing, or said nothing.
-        return Row(where, name, "mask", "excludes nothing here" if raw[name] is not False else "asserts nothing")
+    if row.how == "refused" and refused is None:
+        return Row(where, name, "annotation", "in a schema that nothing refers to")
     return Row(where, name, row.how, row.note)
 
 

@@ -70,7 +70,9 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("additionalItems", "additionalItems", checks.schema, LIST, "mask", until=2019, holds="schema"),
     Keyword("minItems", "minItems", checks.at_least, LIST, "counter"),
     Keyword("maxItems", "maxItems", checks.at_most, LIST, "counter"),
-    Keyword("uniqueItems", "uniqueItems", checks.unique, LIST, "mask", note="only of few constants, or items that differ"),
+    Keyword(
+        "uniqueItems", "uniqueItems", checks.unique, LIST, "mask", note="only of few constants, or items that differ"
+    ),
     Keyword("contains", "contains", checks.schema, LIST, "mask", since=6, holds="schema", note="one to an array"),
     Keyword("minContains", "minContains", checks.contained, LIST, "mask", since=2019, note="0 or 1"),
     Keyword("maxContains", "maxContains", checks.refuse, LIST, "refused", since=2019),

@@ -12,7 +12,6 @@ from ...grammar.nodes import EMPTY, Choice, Literal, Node, Rule, Sequence
 from ...style import Limits, Style
 from . import quantities, strings
 from .languages import Languages
-from .literals import Lits
 from .quantities import NumberCase
 from .shapes import FALSE_BIT, NULL_BIT, TRUE_BIT, Shape
 from .spacing import spacing
