@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Arena", "Forgotten"]
 
 FIRST: dict[int, int] = {
-    at.SETS: 2048 * at.SET_W, at.CONFIGS: 8192 * 5, at.SET_HASH: 8192, at.WIDE: 256 * 256,
+    at.SETS: 8192 * at.SET_W, at.CONFIGS: 32768 * 5, at.SET_HASH: 32768, at.WIDE: 4096 * 256,
     at.NODES: 1024 * 4, at.EDGES: 2048 * 3, at.NODE_HASH: 4096, at.POINTS: 4096 * 5, at.POINT_HASH: 16384,
-    at.OBJECTS: 8192, at.OBJECT_HASH: 4096, at.NAMES: 4096 * 3, at.NAME_HASH: 16384,
+    at.OBJECTS: 32768, at.OBJECT_HASH: 16384, at.NAMES: 4096 * 3, at.NAME_HASH: 16384,
     at.ITEMS: 2048 * 5, at.SEEN: 8192 * 2, at.LOCALS: 256 * 4, at.LEDGES: 1024 * 5, at.MISSING: 4096,
     at.BUFFER: 8192, at.STACK: 16384, at.PATH: 1024,
 }  # fmt: skip
@@ -40,7 +40,7 @@ HASHES = {
 }  # fmt: skip
 MASK_SLOTS = 128
 SPARES = 4
-SPARE_BYTES = 16 << 20
+SPARE_BYTES = 32 << 20
 
 
 def _give_back(arrays: dict[int, NDArray[np.int32]], tables: list[MaskTable]) -> None:
@@ -159,7 +159,7 @@ class Arena:
         parts = {slot, HASHES.get(slot, slot), at.SEEN if slot == at.ITEMS else slot}
         for part in parts:
             old = self.arrays[part]
-            new = np.zeros(2 * old.size, np.int32)
+            new = np.zeros(2 * old.size, np.int32) if part == at.SEEN else np.empty(2 * old.size, np.int32)
             if part != at.SEEN:
                 new[: old.size] = old
             self._put(part, new)

@@ -363,3 +363,11 @@ def test_doctor(run: Run) -> None:
 def test_warmup(run: Run) -> None:
     assert run("warmup", "--json").document["seconds"] >= 0
     assert kernels.compiled() in (True, False)
+
+
+def test_text_of_others_does_not_steer_the_terminal(run: Run, file: Callable[..., str]) -> None:
+    answer = run("validate", '{"const": 1}', file('"\x1b[31m"'))
+    assert answer.code == 1
+    assert "\x1b" not in answer.out
+    answer = run("check", '{"type": "string", "\\u001b[31m": 1}')
+    assert answer.code == 0 and "\x1b" not in answer.out

@@ -5,7 +5,7 @@ constrain generate | check | validate | sample | explain | demo | warmup | docto
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -63,9 +63,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         app(args=arguments, prog_name="constrain")
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-    except BrokenPipeError:  # `constrain sample ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except (ConstrainError, OSError) as error:
         where = getattr(error, About.attribute, "")
         if "--json" in arguments:
@@ -80,5 +77,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def main() -> None:
-    """The script `constrain`."""
+    """The script `constrain`. Where nobody reads on (`| head`), it ends quietly, as other programs do."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(run())

@@ -75,7 +75,7 @@ def generate(
         print()
     for one in made:
         if not live:
-            show.answers().out(one.text, highlight=False)
+            print(one.text)
         tell(one)
 
 
@@ -93,7 +93,7 @@ def streaming() -> Callable[[Piece], None]:
     out = show.answers()
 
     def stream(piece: Piece) -> None:
-        out.print(piece.text, style=ORIGINS[piece.origin], end="", markup=False, soft_wrap=True)
+        out.print(show.harmless(piece.text), style=ORIGINS[piece.origin], end="", markup=False, soft_wrap=True)
         sys.stdout.flush()
 
     return stream

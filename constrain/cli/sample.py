@@ -8,7 +8,6 @@ import numpy as np
 import typer
 
 from ..style import Style
-from . import show
 from .kernels import ready
 from .options import Any_, JsonFlag, KeyOrder, SchemaArgument, Seed, Spacing, about, read_schema, style_of
 
@@ -46,4 +45,4 @@ def sample(
         print(f'{{"instances": [{", ".join(made)}]}}')
         return
     for text in made:
-        show.answers().out(text, highlight=False)
+        print(text)

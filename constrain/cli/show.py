@@ -20,12 +20,14 @@ from rich.text import Text
 from ..errors import ConstrainError, LimitError, TokenRefused, UnsatisfiableError, UnsupportedError, locate
 
 __all__ = [
-    "FINE", "NO", "TOO_MUCH", "WRONG", "answers", "as_json", "code_of", "error_json", "fail", "facts", "messages",
+    "FINE", "NO", "TOO_MUCH", "WRONG", "answers", "as_json", "code_of", "error_json", "fail", "facts", "harmless", "messages",
     "note", "plain", "say", "table", "working",
 ]  # fmt: skip
 
 FINE, NO, WRONG, TOO_MUCH = 0, 1, 2, 3
 """Exit codes: fine; the answer is no; wrong usage or input; unsupported, or a limit was hit."""
+
+CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {0x09, 0x0A}, "\N{REPLACEMENT CHARACTER}")
 
 
 def answers() -> Console:
@@ -40,12 +42,24 @@ def messages() -> Console:
 
 def say(*parts: str | tuple[str, str], end: str = "\n") -> None:
     """A line of the answer; a part may be (text, style). Nothing in it is markup."""
-    answers().print(Text.assemble(*parts), end=end)
+    answers().print(assembled(parts), end=end)
 
 
 def note(*parts: str | tuple[str, str]) -> None:
     """A line that is no part of the answer."""
-    messages().print(Text.assemble(*parts))
+    messages().print(assembled(parts))
+
+
+def assembled(parts: Sequence[str | tuple[str, str]]) -> Text:
+    """The parts as one Text, harmless."""
+    return Text.assemble(
+        *((harmless(part), "") if isinstance(part, str) else (harmless(part[0]), part[1]) for part in parts)
+    )
+
+
+def harmless(text: str) -> str:
+    """Text of others without the control characters by which it could steer a terminal."""
+    return text.translate(CONTROLS)
 
 
 @contextmanager
@@ -62,13 +76,13 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, styles: Sequ
     """Rows under headers; in a pipe, fields set apart by tabs, so that `cut` and `grep` can use them."""
     if not sys.stdout.isatty():
         for row in (headers, *rows):
-            print("\t".join(" ".join(field.split()) for field in row))
+            print("\t".join(" ".join(harmless(field).split()) for field in row))
         return
     grid = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
     for number, header in enumerate(headers):
         grid.add_column(header, style=styles[number] if number < len(styles) else "", overflow="fold")
     for row in rows:
-        grid.add_row(*(Text(field) for field in row))
+        grid.add_row(*(Text(harmless(field)) for field in row))
     answers().print(grid)
 
 
@@ -77,13 +91,13 @@ def facts(rows: Sequence[tuple[str, str]]) -> None:
     width = max((len(name) for name, _ in rows), default=0)
     if not sys.stdout.isatty():
         for name, value in rows:
-            print(f"{name:{width}}  {value}")
+            print(f"{name:{width}}  {harmless(value)}")
         return
     grid = Table(box=None, show_header=False, pad_edge=False)
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in rows:
-        grid.add_row(Text(name), Text(value))
+        grid.add_row(Text(harmless(name)), Text(harmless(value)))
     answers().print(grid)
 
 

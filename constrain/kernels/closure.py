@@ -17,7 +17,7 @@ from .objects import object_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "e16be9bc"
+STAMP = "e4c569ca"
 
 
 @njit("int64(int64)", **kernel)

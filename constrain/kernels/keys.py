@@ -18,7 +18,7 @@ from .objects import any_allowed, object_after
 from .points import bound, code_point, point
 from .views import kernel, view
 
-STAMP = "a0eae77d"
+STAMP = "c74633d8"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

@@ -56,7 +56,8 @@ ORDERS: Final = 38       # rows by room: for each row ordered so, ROOMS offsets 
 TRIE_TEMP: Final = 39    # scratch of trie building
 BLOB: Final = 40         # the bytes of all tokens, 4 a word
 OFFSETS: Final = 41      # [token + 1] where they begin
-SLOTS: Final = 42
+BELOW: Final = 42        # [main trie node, 4] the bytes in its subtree: 32 .. 127 as bits, height | OTHERS
+SLOTS: Final = 43
 
 # ---- HEAD --------------------------------------------------------------------------------------------------
 STATUS: Final = 0        # what the kernel asks for: one of the codes below
@@ -138,6 +139,8 @@ LEAF_EXITS: Final = 1    # the leaf may be left here
 LEAF_BOUNDARY: Final = 2 # the next byte begins a character
 LEAF_EXPANDED: Final = 4
 LEAF_CLOSES: Final = 8   # a closing quote may come
+LEAF_LOOPS: Final = 20    # bytes 32 .. 127 that lead back to the state itself: 3 words; then 1 if worked out
+OTHERS: Final = 1 << 16  # BELOW: there are other bytes too
 WIDE_LEAF: Final = 4     # allowed bytes from which a row pays
 ROOMS: Final = 130       # rooms told apart by ORDERS: 0 .. 128 and more
 ESCAPED: Final = 1 << 20 # TRIE_TOKENS: the part inside the leaf holds an escape

@@ -24,7 +24,7 @@ from .objects import may_repeat, object_after, object_named
 from .stacks import settle
 from .views import kernel, size, view
 
-STAMP = "3abf21e7"
+STAMP = "65adcc18"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

@@ -14,7 +14,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
 from .views import kernel, size, view
 
-STAMP = "7e5f30ed"
+STAMP = "5294b92d"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

@@ -21,7 +21,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import kernel, size, view
 
-STAMP = "f3f5f067"
+STAMP = "63c02b8a"
 
 NO_ROOM = -1
 
@@ -30,6 +30,42 @@ NO_ROOM = -1
 def byte_of(t: Any, i: Any) -> Any:
     """Byte i of the vocabulary's tokens."""
     return (view(t, BLOB)[i >> 2] >> (8 * (i & 3))) & 255
+
+
+@njit("int64(int64, int64)", **kernel)
+def describe_below(t: Any, nodes: Any) -> Any:
+    """Writes BELOW for all nodes of the main trie, from the last to the first: children come behind their parents."""
+    trie, edges, below = view(t, TRIE), view(t, TRIE_EDGES), view(t, BELOW)
+    for node in range(nodes - 1, -1, -1):
+        for w in range(4):
+            below[4 * node + w] = 0
+        height = 0
+        for e in range(trie[2 * node], trie[2 * node + 2]):
+            b, child = edges[e] & 255, edges[e] >> 8
+            for w in range(3):
+                below[4 * node + w] |= below[4 * child + w]
+            below[4 * node + 3] |= below[4 * child + 3] & OTHERS
+            height = max(height, (below[4 * child + 3] & (OTHERS - 1)) + 1)
+            if 32 <= b < 128:
+                below[4 * node + (b >> 5) - 1] |= 1 << (b & 31)
+            else:
+                below[4 * node + 3] |= OTHERS
+        below[4 * node + 3] |= height
+    return 0
+
+
+@njit("int64(int64, int64)", **kernel)
+def find_loops(t: Any, q: Any) -> Any:
+    """Writes which bytes lead from leaf state q back to q."""
+    leaves, following = view(t, LEAVES), view(t, LEAF_NEXT)
+    r = q * LEAF_W + LEAF_LOOPS
+    for w in range(3):
+        leaves[r + w] = 0
+    for b in range(32, 128):
+        if following[256 * q + b] == q:
+            leaves[r + (b >> 5) - 1] |= 1 << (b & 31)
+    leaves[r + 3] = 1
+    return 0
 
 
 @njit("int64(int64, int32[::1])", **kernel)
@@ -94,6 +130,7 @@ def build_trie(t: Any, order: Any) -> Any:
             token = tokens[2 * trie[2 * child + 1]]
             edges[e] |= byte_of(t, offsets[token] + path[node])
     counts[N_TRIE], counts[N_TRIE_EDGES], counts[N_TRIE_TOKENS], counts[LONGEST] = nodes + 1, total, entries, longest
+    describe_below(t, nodes)
     return nodes
 
 
@@ -101,12 +138,14 @@ def build_trie(t: Any, order: Any) -> Any:
 def make_row(t: Any, q: Any) -> Any:
     """Writes the row of leaf state q; in TRIE_TEMP from 4 on, the places where the leaf may be left: how many.
 
-    A place is (main trie node, characters so far | ESCAPED). Returns NO_ROOM if the table or the scratch is full.
+    A place is (main trie node, characters so far | ESCAPED). A subtree all of whose bytes lead a state back to itself
+    is taken whole: most of the vocabulary, where most characters are alike. NO_ROOM if the table or scratch is full.
     """
     counts, leaves, following, rows = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT), view(t, ROWS)
     trie, edges, tokens, temp = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, TRIE_TEMP)
-    words, row = counts[T_WORDS], counts[N_ROWS]
-    if words * (row + 1) > size(t, ROWS):
+    below, end = view(t, BELOW), view(t, TRIE_END)
+    words, row = counts[T_WORDS] + 0, counts[N_ROWS] + 0
+    if words * (row + 1) > size(t, ROWS) or expand(t, q) < 0:
         return NO_ROOM
     base = words * row
     for w in range(words):
@@ -114,38 +153,49 @@ def make_row(t: Any, q: Any) -> Any:
     # The walk's stack stands at the far end of the scratch and grows down: (node, leaf state, characters).
     places, top, far, room = 0, 1, size(t, TRIE_TEMP), 0
     temp[far - 3], temp[far - 2], temp[far - 1] = 0, q, 0
+    # What is known of the state met last: the next one is mostly the same.
+    last, flags, need, done, escape, more = -1, 0, 0, False, False, False
     while top > 0:
         at = far - 3 * top
         node, state, chars = temp[at] + 0, temp[at + 1] + 0, temp[at + 2] + 0
         top -= 1
-        if expand(t, state) < 0:
-            return NO_ROOM
-        here = chars
-        if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY:
-            here += 1
+        here = chars + (1 if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY else 0)
         for e in range(trie[2 * node], trie[2 * node + 2]):
-            b, child = edges[e] & 255, edges[e] >> 8
-            after = following[256 * state + b]
+            edge = edges[e]
+            after = following[256 * state + (edge & 255)]
             if after < 0:
                 continue
-            if expand(t, after) < 0:
-                return NO_ROOM
-            r = after * LEAF_W
-            done = leaves[r + LEAF_DECODER] >> KIND == DONE
+            child = edge >> 8
+            if after != last:
+                r = after * LEAF_W
+                if leaves[r + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand(t, after) < 0:
+                    return NO_ROOM
+                if leaves[r + LEAF_LOOPS + 3] == 0:
+                    find_loops(t, after)
+                last, flags, need = after, leaves[r + LEAF_FLAGS] + 0, leaves[r + LEAF_NEED] + 0
+                done, escape = leaves[r + LEAF_DECODER] >> KIND == DONE, leaves[r + LEAF_DECODER] >> KIND == ESCAPE
+                more = leaves[r + LEAF_ALLOWED] > 0
             count = chars if done else here
-            if leaves[r + LEAF_DECODER] >> KIND == ESCAPE:
+            if escape:
                 count |= ESCAPED
-            if not done:
-                for k in range(trie[2 * child + 1], trie[2 * child + 3]):
-                    token = tokens[2 * k]
-                    rows[base + (token >> 5)] |= 1 << (token & 31)
-                    room = max(room, (count & ESCAPED - 1) + leaves[r + LEAF_NEED])
-            if leaves[r + LEAF_FLAGS] & LEAF_EXITS:
+            if flags & LEAF_EXITS:
                 if 4 + 2 * (places + 1) + 3 * (top + 2) > far:
                     return NO_ROOM
                 temp[4 + 2 * places], temp[5 + 2 * places] = child, count
                 places += 1
-            if leaves[r + LEAF_ALLOWED] > 0 and trie[2 * child] < trie[2 * child + 2]:
+            elif more and after == state:
+                r, k = after * LEAF_W + LEAF_LOOPS, 4 * child
+                strange = (below[k] & ~leaves[r]) | (below[k + 1] & ~leaves[r + 1]) | (below[k + 2] & ~leaves[r + 2])
+                if strange == 0 and below[k + 3] & OTHERS == 0:
+                    for i in range(trie[2 * child + 1], trie[2 * end[child] + 1]):
+                        rows[base + (tokens[2 * i] >> 5)] |= 1 << (tokens[2 * i] & 31)
+                    room = max(room, (count & (ESCAPED - 1)) + below[k + 3] + need)
+                    continue
+            if not done:
+                for i in range(trie[2 * child + 1], trie[2 * child + 3]):
+                    rows[base + (tokens[2 * i] >> 5)] |= 1 << (tokens[2 * i] & 31)
+                    room = max(room, (count & (ESCAPED - 1)) + need)
+            if more and trie[2 * child] < trie[2 * child + 2]:
                 if 4 + 2 * places + 3 * (top + 2) > far:
                     return NO_ROOM
                 top += 1

@@ -25,7 +25,7 @@ from .sets import continuation, intern, step, twin
 from .trie import byte_of, child_of
 from .views import address, at, kernel, size, view
 
-STAMP = "aab5cc27"
+STAMP = "c6fcb113"
 
 NO_LIMIT = 1 << 30
 

@@ -78,6 +78,7 @@ class MaskTable:
             at.TRIE_TEMP: np.empty(4 * TRIE_WORDS, np.int32),
             at.BLOB: np.frombuffer(bytes(vocabulary.blob) + bytes(-len(vocabulary.blob) % 4 + 4), np.int32),
             at.OFFSETS: vocabulary.offsets,
+            at.BELOW: np.empty(4 * nodes, np.int32),
         }
         self.arrays[at.TABLE][at.T_WORDS] = self.words
         self.context = np.zeros(2 * at.SLOTS, np.int64)
@@ -105,7 +106,8 @@ class MaskTable:
                 at.TRIE: 2 * counts[at.N_TRIE],
                 at.TRIE_EDGES: counts[at.N_TRIE_EDGES],
                 at.TRIE_TOKENS: 2 * counts[at.N_TRIE_TOKENS],
-                at.TRIE_END: self.arrays[at.TRIE_END].size,
+                at.TRIE_END: self.arrays[at.TRIE_END][0],  # the root's: all nodes of the main trie
+                at.BELOW: 4 * self.arrays[at.TRIE_END][0],
                 at.ORDERS: counts[at.N_ORDERS],
             }
             return {slot: self.arrays[slot][: int(length)].copy() for slot, length in used.items()}

@@ -7,7 +7,6 @@ Values without brackets stand where they are used; arrays and objects are behind
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Any
 
 from ...grammar.nodes import Choice, Literal, Node, Rule, Strings
 from ...style import Style
@@ -82,7 +81,7 @@ def _choice(options: list[Node]) -> Node:
 
 
 class Rules(Mapping[Hashable, Node]):
-    """The rules of a schema's Grammar: made when asked for, and kept. Iterating makes all that can be reached."""
+    """The rules of a schema's Grammar: made when asked for, and kept. Iterating shows those that have been made."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -100,23 +99,11 @@ class Rules(Mapping[Hashable, Node]):
             self._made[name] = node
         return node
 
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self._made)
 
     def __len__(self) -> int:
         return len(self._made)
-
-
-def children(node: Any) -> Iterator[Rule]:
-    """The rules that a node names."""
-    todo = [node]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, Rule):
-            yield node
-        for name in getattr(node, "__slots__", ()):
-            part = getattr(node, name)
-            if isinstance(part, tuple):
-                todo.extend(item for item in part if hasattr(item, "__slots__"))
-            elif hasattr(part, "__slots__") and not isinstance(part, (str, bytes)):
-                todo.append(part)

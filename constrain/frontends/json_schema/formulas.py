@@ -6,12 +6,11 @@ itself (types, bounds, constants, items, keys) and not about other schemas for t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Union
 
 from . import arrays, objects, quantities, strings
 from .constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
 from .literals import ANY, NEVER, Lits
-from .read import Node, Reader
 from .shapes import (
     ALL_ARRAYS,
     ALL_NUMBERS,
@@ -27,7 +26,10 @@ from .shapes import (
 )  # fmt: skip
 from .static import INTEGER, TYPES
 
-__all__ = ["COMBINED", "All", "Formula", "One", "Own", "Some", "formula"]
+if TYPE_CHECKING:
+    from .read import Node, Reader
+
+__all__ = ["COMBINED", "All", "Formula", "One", "Own", "Some", "formula", "own"]
 
 
 class Some(NamedTuple):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from . import arrays, checks, members, quantities, strings
+from . import arrays, checks, formulas, members, quantities, strings
 
 __all__ = ["KEYWORDS", "Keyword", "by_draft", "children", "inert"]
 
@@ -38,21 +38,18 @@ class Keyword:
     note: str = ""
 
 
-def _algebra(*_: Any) -> None:
-    """Combined by the Shape algebra (`algebra.Algebra.formula`) before anything is written."""
-
-
 TEXT, NUMERIC, LIST, MAP = strings.emit, quantities.emit, arrays.emit, members.emit
+VALUE, COMBINE = formulas.own, formulas.formula
 
 SCOPE = "refused where several schemas could be meant"
 
 KEYWORDS: tuple[Keyword, ...] = (
-    Keyword("$ref", "ref", checks.reference, _algebra, "mask", note="its siblings are ignored up to draft 7"),
-    Keyword("$dynamicRef", "dynamicRef", checks.dynamic, _algebra, "mask", since=2020, note=SCOPE),
-    Keyword("$recursiveRef", "dynamicRef", checks.dynamic, _algebra, "mask", since=2019, until=2019, note=SCOPE),
-    Keyword("type", "type", checks.types, _algebra, "mask"),
-    Keyword("enum", "enum", checks.values, _algebra, "mask"),
-    Keyword("const", "const", checks.value_of, _algebra, "mask", since=6),
+    Keyword("$ref", "ref", checks.reference, COMBINE, "mask", note="its siblings are ignored up to draft 7"),
+    Keyword("$dynamicRef", "dynamicRef", checks.dynamic, COMBINE, "mask", since=2020, note=SCOPE),
+    Keyword("$recursiveRef", "dynamicRef", checks.dynamic, COMBINE, "mask", since=2019, until=2019, note=SCOPE),
+    Keyword("type", "type", checks.types, VALUE, "mask"),
+    Keyword("enum", "enum", checks.values, VALUE, "mask"),
+    Keyword("const", "const", checks.value_of, VALUE, "mask", since=6),
     # Numbers.
     Keyword("minimum", "minimum", checks.number, NUMERIC, "mask"),
     Keyword("maximum", "maximum", checks.number, NUMERIC, "mask"),
@@ -87,14 +84,14 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("dependentRequired", "dependentRequired", checks.name_lists, MAP, "guard", since=2019),
     Keyword("dependencies", "dependencies", checks.dependencies, MAP, "guard", until=7, holds="map"),
     # Schemas for the same value.
-    Keyword("allOf", "allOf", checks.schemas, _algebra, "mask", holds="list"),
-    Keyword("anyOf", "anyOf", checks.schemas, _algebra, "mask", holds="list"),
-    Keyword("oneOf", "oneOf", checks.schemas, _algebra, "mask", holds="list"),
-    Keyword("not", "not", checks.schema, _algebra, "mask", holds="schema"),
-    Keyword("if", "if", checks.schema, _algebra, "mask", since=7, holds="schema"),
-    Keyword("then", "then", checks.schema, _algebra, "mask", since=7, holds="schema"),
-    Keyword("else", "else", checks.schema, _algebra, "mask", since=7, holds="schema"),
-    Keyword("dependentSchemas", "dependentSchemas", checks.schema_map, _algebra, "mask", since=2019, holds="map"),
+    Keyword("allOf", "allOf", checks.schemas, COMBINE, "mask", holds="list"),
+    Keyword("anyOf", "anyOf", checks.schemas, COMBINE, "mask", holds="list"),
+    Keyword("oneOf", "oneOf", checks.schemas, COMBINE, "mask", holds="list"),
+    Keyword("not", "not", checks.schema, COMBINE, "mask", holds="schema"),
+    Keyword("if", "if", checks.schema, COMBINE, "mask", since=7, holds="schema"),
+    Keyword("then", "then", checks.schema, COMBINE, "mask", since=7, holds="schema"),
+    Keyword("else", "else", checks.schema, COMBINE, "mask", since=7, holds="schema"),
+    Keyword("dependentSchemas", "dependentSchemas", checks.schema_map, COMBINE, "mask", since=2019, holds="map"),
     # Not enforced yet.
     Keyword("unevaluatedItems", "unevaluatedItems", checks.refuse, None, "refused", since=2019, holds="schema"),
     Keyword(
