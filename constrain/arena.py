@@ -78,6 +78,7 @@ class Arena:
         self.vocabulary = vocabulary
         self.most_bytes = most_bytes
         self.epoch = -1
+        self.alive: dict[int, bool] = {}  # of tokens.spelling: sets from which tokens reach the end
         self._completion: Completion | None = None
         self.arrays: dict[int, NDArray[np.int32]] = {}
         self.context = np.zeros(2 * at.SLOTS, np.int64)
@@ -101,6 +102,7 @@ class Arena:
         self._put(at.STARTS, np.full(64, -1, np.int32))
         self._see_program()
         self.epoch += 1
+        self.alive.clear()
         from .kernels.sets import start_set
 
         self.start = self.run(start_set)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Literal
 
 from ..errors import ConstrainError
@@ -28,7 +29,6 @@ def second_opinion(schema: str, instance: bytes, *, parse: Callable[[str], Any] 
     """What jsonschema says, formats included. Nothing is fetched. parse: how both texts are read."""
     try:
         import jsonschema
-        from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
     except ImportError:
         return Opinion("none", 'jsonschema is not installed: pip install "constrain[validate]"')
     try:
@@ -38,11 +38,7 @@ def second_opinion(schema: str, instance: bytes, *, parse: Callable[[str], Any] 
     except RecursionError:
         return Opinion("none", "it is nested too deeply for Python's json module")
     try:
-        document = parse(schema)
-        dialect = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)
-        dialect.check_schema(document)
-        validator = dialect(document, format_checker=dialect.FORMAT_CHECKER, registry=REGISTRY)
-        worst = jsonschema.exceptions.best_match(validator.iter_errors(value))
+        worst = jsonschema.exceptions.best_match(validator_of(schema, parse).iter_errors(value))
     except jsonschema.SchemaError as error:
         return Opinion("none", f"jsonschema does not take the schema: {error.message}")
     except RecursionError:
@@ -52,6 +48,18 @@ def second_opinion(schema: str, instance: bytes, *, parse: Callable[[str], Any] 
     if worst is None:
         return Opinion("valid")
     return Opinion("invalid", f"{worst.json_path}: {worst.message}", str(worst.validator))
+
+
+@lru_cache(maxsize=4)
+def validator_of(schema: str, parse: Callable[[str], Any]) -> Any:
+    """The validator of a schema, by the dialect that it names. Raises what jsonschema raises."""
+    import jsonschema
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+
+    document = parse(schema)
+    dialect = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)
+    dialect.check_schema(document)
+    return dialect(document, format_checker=dialect.FORMAT_CHECKER, registry=REGISTRY)
 
 
 def why_different(schema: str, instance: bytes, style: Style, ours: bool, theirs: Opinion) -> str:

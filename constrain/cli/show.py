@@ -20,8 +20,8 @@ from rich.text import Text
 from ..errors import ConstrainError, LimitError, TokenRefused, UnsatisfiableError, UnsupportedError, locate
 
 __all__ = [
-    "FINE", "NO", "TOO_MUCH", "WRONG", "answers", "as_json", "code_of", "error_json", "fail", "facts", "harmless", "messages",
-    "note", "plain", "say", "table", "working",
+    "FINE", "NO", "TOO_MUCH", "WRONG", "answers", "as_json", "code_of", "error_json", "fail", "facts", "harmless",
+    "messages", "note", "plain", "say", "table", "working",
 ]  # fmt: skip
 
 FINE, NO, WRONG, TOO_MUCH = 0, 1, 2, 3
@@ -52,9 +52,8 @@ def note(*parts: str | tuple[str, str]) -> None:
 
 def assembled(parts: Sequence[str | tuple[str, str]]) -> Text:
     """The parts as one Text, harmless."""
-    return Text.assemble(
-        *((harmless(part), "") if isinstance(part, str) else (harmless(part[0]), part[1]) for part in parts)
-    )
+    pairs = ((part, "") if isinstance(part, str) else part for part in parts)
+    return Text.assemble(*((harmless(text), style) for text, style in pairs))
 
 
 def harmless(text: str) -> str:

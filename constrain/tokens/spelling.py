@@ -2,7 +2,7 @@
 
 A real vocabulary has all 256 bytes as tokens, and then whatever bytes can finish, tokens can. A list of words
 cannot: after `b"ab"` the language may want a `b"c"` that no token begins. There a position is alive only if some
-sequence of tokens reaches the end; this is searched for, depth first, and remembered by set id.
+sequence of tokens reaches the end; this is searched for, and remembered with the arena by set id.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ class Spellable:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self._known: dict[tuple[int, int, int], bool] = {}
 
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> Spellable | None:
@@ -48,26 +47,24 @@ class Spellable:
         """Whether some tokens lead from a set to the end of the text."""
         from ..kernels import walk
 
-        known = self._known
-        key = (id(arena), arena.epoch, start)
-        if key in known:
-            return known[key]
+        known = arena.alive
+        if start in known:
+            return known[start]
         parents: dict[int, list[int]] = {start: []}
         todo, out = [start], np.empty(arena.table.words, np.int32)
         while todo:
             current = todo.pop()
-            flags = int(arena.arrays[at.SETS][current * at.SET_W + at.SET_FLAGS])
-            if flags & at.IS_ACCEPTING or known.get((id(arena), arena.epoch, current)):
-                self._mark(arena, current, parents)
-                if start in parents and known.get(key):
-                    return True
+            if int(arena.arrays[at.SETS][current * at.SET_W + at.SET_FLAGS]) & at.IS_ACCEPTING:
+                _mark(known, current, parents)
                 continue
             arena.run(walk.mask, current, out)
             for token in _members(out):
                 after = arena.run(walk.advance, current, token)
-                if after in parents:
+                if known.get(after):
+                    _mark(known, current, parents)
+                elif after in parents:
                     parents[after].append(current)
-                elif known.get((id(arena), arena.epoch, after)) is not False:
+                elif after not in known:
                     parents[after] = [current]
                     todo.append(after)
             if len(parents) > MOST_SETS:
@@ -76,19 +73,18 @@ class Spellable:
                     hint="Use a vocabulary with a token for every byte.",
                 )
         for reached in parents:
-            known.setdefault((id(arena), arena.epoch, reached), False)
-        return known[key]
+            known.setdefault(reached, False)
+        return known[start]
 
-    def _mark(self, arena: Arena, alive: int, parents: dict[int, list[int]]) -> None:
-        """Notes that a set and all that lead to it are alive."""
-        self._known[id(arena), arena.epoch, alive] = True
-        todo = list(parents.get(alive, []))
-        while todo:
-            current = todo.pop()
-            key = (id(arena), arena.epoch, current)
-            if not self._known.get(key):
-                self._known[key] = True
-                todo.extend(parents.get(current, []))
+
+def _mark(known: dict[int, bool], alive: int, parents: dict[int, list[int]]) -> None:
+    """Notes that a set and all that were found to lead to it are alive."""
+    todo = [alive]
+    while todo:
+        current = todo.pop()
+        if not known.get(current):
+            known[current] = True
+            todo.extend(parents.get(current, []))
 
 
 def _members(mask: NDArray[np.int32]) -> list[int]:
