@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         console.print(f"[red]{error}[/]", highlight=False)
         return 2
-    guard = Guard(options.seconds, options.mebibytes << 20)
+    guard = Guard(options.seconds, options.mebibytes << 20, options.clock)
     runs = {}
     for name in options.engines:
         for mode in options.modes:

@@ -119,7 +119,7 @@ class Completion:
         if kind == at.DONE:
             return 0
         pending = {at.ESCAPE: 1, at.HIGH: 6, at.HIGH_UNIFORM: 6, at.HIGH_ESCAPE: 5, at.HIGH_ESCAPE_UNIFORM: 5}
-        return int(need) + pending.get(kind, left) + (1 if flags & at.LEAF_CLOSES else 0)
+        return int(need) + int(pending.get(kind, left)) + (1 if flags & at.LEAF_CLOSES else 0)
 
     def _string(self, q: int) -> int:
         block, low, high, depth = self.arena.arrays[at.POINTS][5 * q : 5 * q + 4].tolist()

@@ -90,6 +90,22 @@ def test_a_bad_item_costs_only_itself(fresh: bool) -> None:
     assert kinds == ["a", "timeout", "b", "crash", "memory", "c"]
 
 
+def spin(seconds: float) -> float:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    return seconds
+
+
+def test_the_limit_can_be_of_what_is_computed() -> None:
+    outcomes = list(guarded(spin, [0.0, 30.0, 0.1], limits=Guard(0.5, 1 << 30, "cpu"), fresh=False))
+    assert [outcome.kind if isinstance(outcome, Failure) else outcome for _, outcome in outcomes] == [
+        0.0,
+        "timeout",
+        0.1,
+    ]
+
+
 def test_summary_counts_and_compares_on_common_schemas() -> None:
     jobs = [job(name, ([2], True)) for name in "abc"]
     good = [measure(Toy(), item) for item in jobs]

@@ -279,6 +279,13 @@ def test_sample(run: Run) -> None:
     assert run("sample", PERSON, "-n", "0").out == ""
 
 
+def test_sample_draws_again_what_jsonschema_computes_with_floats(run: Run) -> None:
+    """76.6 is a multiple of 0.01, but not for a validator that divides binary floats."""
+    schema = {"type": "number", "multipleOf": 0.01, "minimum": 0}
+    for line in run("sample", json.dumps(schema), "-n", "40", "--seed", "1").out.splitlines():
+        jsonschema.validate(json.loads(line), schema)
+
+
 def test_sample_of_nothing(run: Run) -> None:
     assert run("sample", UNSATISFIABLE).code == 1
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import UnsatisfiableError, UnsupportedError
+from ..errors import UnsatisfiableError, UnsupportedError, VocabularyError
 from ..style import Style
 from . import show
 from .kernels import ready
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 __all__ = ["check"]
 
 HOW = {
-    "mask": ("in the mask", ""),
-    "counter": ("by a counter", ""),
-    "guard": ("by a guard", ""),
-    "annotation": ("asserts nothing", "dim"),
-    "structure": ("holds schemas", "dim"),
-    "refused": ("not supported", "red"),
+    "mask": "in the mask",
+    "counter": "by a counter",
+    "guard": "by a guard",
+    "annotation": "asserts nothing",
+    "structure": "holds schemas",
+    "refused": "not supported",
 }
 MOST_RULES = 20_000
 """Rules that are linked to see the size: all of them, for any schema that a person has written."""
@@ -64,32 +64,38 @@ def check(
 
     style = style_of(key_order, whitespace, anything)
     source = read_schema(schema)
-    answer: dict[str, Any] = {"schema": True, "satisfiable": None, "supported": None}
-    try:
-        with about(source.name):
-            rows = describe(source.text, style=style)
-    except UnsatisfiableError as error:
-        unsatisfiable(source, error, as_json)
-    answer["keywords"] = [row._asdict() for row in rows]
-    if not as_json:
-        show.say((source.name, "bold"), ": ", ("a JSON Schema", "green"))
-        tell_keywords(rows)
+    made: tuple[Constraint, dict[str, float]] | None = None
+    refused: UnsupportedError | None = None
     ready()
-    try:
-        with about(source.name):
-            constraint, cost = compiled(source.text, style, vocabulary_of(vocabulary))
-    except UnsupportedError as error:
+    with about(source.name):
+        known = vocabulary_of(vocabulary)
+        try:
+            made = compiled(source.text, style, known)
+        except UnsatisfiableError as error:
+            unsatisfiable(source, error, as_json)
+        except UnsupportedError as error:
+            refused = error
+        rows = describe(source.text, style=style)
         if not as_json:
-            raise
-        show.as_json(answer | {"supported": False, "error": show.error_json(error, source.name)})
-        raise typer.Exit(show.TOO_MUCH) from None
-    shortest = constraint.matcher().shortest_completion() or b""
-    answer |= {"satisfiable": True, "supported": True, "size": size_of(constraint), "cost": cost}
-    answer["shortest"] = shortest.decode()
-    if as_json:
-        show.as_json(answer)
-    else:
-        tell(answer)
+            show.say((source.name, "bold"), ": ", ("a JSON Schema", "green"))
+            tell_keywords(rows)
+        answer: dict[str, Any] = {"schema": True, "keywords": [row._asdict() for row in rows], "supported": not refused}
+        if made is None:
+            unsupported(source, refused, answer, as_json)
+        else:
+            constraint, cost = made
+            shortest = (constraint.matcher().shortest_completion() or b"").decode()
+            answer |= {"satisfiable": True, "size": size_of(constraint), "cost": cost, "shortest": shortest}
+            show.as_json(answer) if as_json else tell(answer)
+
+
+def unsupported(source: Source, error: UnsupportedError | None, answer: dict[str, Any], as_json: bool) -> None:
+    """Tells what is not supported, and leaves."""
+    assert error is not None
+    if not as_json:
+        raise error
+    show.as_json(answer | {"satisfiable": None, "error": show.error_json(error, source.name)})
+    raise typer.Exit(show.TOO_MUCH)
 
 
 def unsatisfiable(source: Source, error: UnsatisfiableError, as_json: bool) -> None:
@@ -115,7 +121,10 @@ def compiled(text: str, style: Style, vocabulary: Vocabulary) -> tuple[Constrain
     matcher = constraint.matcher()
     mask = matcher.mask()
     first = perf_counter_ns()
-    shortest = vocabulary.fewest(matcher.shortest_completion() or b"")
+    try:
+        shortest = vocabulary.fewest(matcher.shortest_completion() or b"")
+    except VocabularyError:  # no tokens spell it; then only the first mask is measured
+        shortest = []
     spent = 0
     for token in shortest:
         matcher.advance(token)
@@ -140,11 +149,13 @@ def size_of(constraint: Constraint) -> dict[str, int]:
 
 def tell_keywords(rows: list[Row]) -> None:
     """Prints the table of keywords, and how many are enforced how."""
-    counts = Counter(HOW[row.how][0] for row in rows)
+    counts = Counter(HOW[row.how] for row in rows)
     summary = ", ".join(f"{n} {how}" for how, n in counts.most_common())
-    show.say(f"{len(rows)} keywords: {summary}" if rows else "no keywords: every value satisfies it")
+    show.say(
+        f"{len(rows)} keyword{'s' * (len(rows) != 1)}: {summary}" if rows else "no keywords: every value satisfies it"
+    )
     show.say()
-    show.table(("where", "how", "note"), [(row.pointer, HOW[row.how][0], row.note) for row in rows])
+    show.table(("where", "how", "note"), [(row.pointer, HOW[row.how], row.note) for row in rows])
     if rows:
         show.say()
 

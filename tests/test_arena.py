@@ -1,0 +1,97 @@
+"""An arena grows, forgets and serves one thread; what Matchers see of it must not change."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain import LimitError, Limits, Style, Vocabulary, arena, compile
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 40}},
+    "required": ["name"],
+}
+TEXT = b'{"name": "Ann \\u00e9\xc3\xa9", "more": {"x": [1, 2.5, null]}, "other": {"y": "z", "name": 3}}'
+
+
+def masks(constraint: constrain.Constraint, text: bytes) -> list[bytes]:
+    """The mask before each byte of a text, and behind the last."""
+    matcher = constraint.matcher()
+    found = [matcher.mask().tobytes()]
+    for byte in text:
+        matcher.advance(byte)
+        found.append(matcher.mask().tobytes())
+    return found
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arenas that begin with next to no room: every array has to grow, and every hash table with it."""
+    small = {slot: max(64, length // 256) for slot, length in arena.FIRST.items()}
+    for slot in (*arena.HASHES.values(), arena.at.SEEN, arena.at.WIDE):
+        small[slot] = 256
+    monkeypatch.setattr(arena, "FIRST", small)
+
+
+def test_growing_changes_nothing(tiny: None) -> None:
+    vocabulary = Vocabulary.bytes()
+    grown = masks(compile(vocabulary, schema=SCHEMA, style=Style.any()), TEXT)
+    assert len(set(grown)) > 10
+    fresh = Vocabulary.bytes()
+    assert grown == masks(compile(fresh, schema=SCHEMA, style=Style.any()), TEXT)
+
+
+def test_growing_is_the_same_as_room_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
+    small = {slot: 256 if length > 256 else length for slot, length in arena.FIRST.items()}
+    monkeypatch.setattr(arena, "FIRST", small)
+    assert wide == masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
+
+
+def test_a_matcher_finds_its_place_again_when_its_arena_forgets() -> None:
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMA)
+    matcher = constraint.matcher()
+    wanted = masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
+    for place, byte in enumerate(TEXT):
+        assert matcher.mask().tobytes() == wanted[place]
+        if place % 7 == 3:
+            constraint.arena().reset()
+        matcher.advance(byte)
+    matcher.rollback(len(TEXT))
+    assert matcher.mask().tobytes() == wanted[0]
+
+
+def test_an_arena_too_small_for_one_text_says_so() -> None:
+    constraint = compile(Vocabulary.bytes(), choices=["x" * 20_000], limits=Limits(arena_bytes=1))
+    matcher = constraint.matcher()
+    with pytest.raises(LimitError, match="arena_bytes"):
+        for _ in range(20_000):
+            matcher.advance(ord("x"))
+
+
+def test_threads_share_a_constraint() -> None:
+    """Sets grow while masking: each thread has its own, and all see the same masks."""
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMA)
+    wanted = masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
+    found: list[list[bytes]] = []
+    threads = [threading.Thread(target=lambda: found.append(masks(constraint, TEXT))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [wanted] * 8
+
+
+def test_a_matcher_may_go_on_in_another_thread() -> None:
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMA)
+    matcher = constraint.matcher()
+    matcher.advance_bytes(b'{"name": "A')
+    result: list[np.ndarray] = []
+    thread = threading.Thread(target=lambda: result.append(matcher.mask()))
+    thread.start()
+    thread.join()
+    assert (result[0] == matcher.mask()).all()

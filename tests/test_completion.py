@@ -1,0 +1,65 @@
+"""The shortest completion: it completes, from wherever; where costs are exact it is the shortest."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from hypothesis import assume, given, strategies as st
+
+from constrain import Matcher, Vocabulary, compile_grammar
+from constrain.grammar.nodes import Grammar
+from tests import grammars_made as make
+
+VOCABULARY = Vocabulary.bytes()
+MOST_STEPS = 8
+
+
+def walked(grammar: Grammar, data: st.DataObject) -> Matcher:
+    """A matcher some random bytes into a text."""
+    matcher = compile_grammar(grammar, VOCABULARY).matcher()
+    for _ in range(data.draw(st.integers(0, MOST_STEPS))):
+        allowed = sorted(matcher.next_bytes())
+        if not allowed:
+            break
+        matcher.advance_bytes(bytes([data.draw(st.sampled_from(allowed))]))
+    return matcher
+
+
+def shortest(matcher: Matcher, most: int) -> int | None:
+    """Length of the shortest completion, by breadth first search; None if it is longer than `most`."""
+    todo, seen = deque([(matcher, 0)]), {matcher._set}
+    while todo:
+        current, length = todo.popleft()
+        if current.is_complete:
+            return length
+        for byte in current.next_bytes() if length < most else ():
+            after = current.fork()
+            after.advance_bytes(bytes([byte]))
+            if after._set not in seen:
+                seen.add(after._set)
+                todo.append((after, length + 1))
+    return None
+
+
+@given(st.one_of(make.rules, make.characters, make.objects), st.data())
+def test_it_completes(grammar: Grammar, data: st.DataObject) -> None:
+    assume(make.sound(grammar))
+    matcher = walked(grammar, data)
+    text = matcher.shortest_completion()
+    assert text is not None
+    matcher.advance_bytes(text)
+    assert matcher.is_complete
+    assert matcher.shortest_completion() == b""
+
+
+@given(make.rules, st.data())
+def test_it_is_the_shortest_where_rules_are_made_of_bytes(grammar: Grammar, data: st.DataObject) -> None:
+    assume(make.sound(grammar))
+    matcher = walked(grammar, data)
+    text = matcher.shortest_completion()
+    assert text is not None
+    least = shortest(matcher, 6)
+    if least is not None:
+        assert len(text) == least
+        assert matcher.shortest_completion(limit=least) == text
+        assert least == 0 or matcher.shortest_completion(limit=least - 1) is None
