@@ -19,8 +19,8 @@ class Style:
         "any": every order. Duplicate keys are refused in both.
     escapes: how keys and constants are spelled. "canonical": as `json.dumps(ensure_ascii=False)` does;
         "any": with any escapes. The text of a free string may always use any escape.
-    numbers: "plain": integers without fraction or exponent, bounded numbers without exponent; "any": every
-        spelling, such as `1.0` and `1e2` for an integer.
+    numbers: "plain": integers without fraction or exponent, numbers with bounds other than 0 without
+        exponent; "any": every spelling, such as `1.0` and `1e2` for an integer.
     digits: most digits in a row, in the integer part and in the fraction, of a number whose schema does
         not itself demand more. None: no cap.
     formats: "assert": `format` is enforced; "annotate": it is not.

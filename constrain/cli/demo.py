@@ -117,7 +117,7 @@ def show_value(value: Any) -> None:
 
 
 def replayed(vocabulary: Vocabulary, schema: str, tokens: tuple[int, ...]) -> tuple[list[float], list[float]]:
-    """µs of each compiling, and of each mask along these tokens: new Constraints, while the vocabulary's tables are not."""
+    """µs of each compiling, and of each mask along these tokens: new Constraints, no new tables."""
     compiling, spent = [], []
     for _ in range(REPLAYS):
         start = perf_counter_ns()

@@ -5,6 +5,7 @@ beside it. Where an RFC says what no automaton of sane size can, this is what is
 
     date-time, time   a leap second is one only at 23:59 UTC, and with an offset that takes 11,000 states. `plain`
                       leaves out leap seconds with an offset other than 00:00; `any` has them all (`leap_seconds`).
+    date, date-time   RFC 3339 has a year 0000, which datetime libraries have not: `plain` leaves it out, `any` not.
     hostname          at most 253 characters in all: `format_shape` has that beside the Dfa (in it: 27,657 states).
                       Labels `xn--..` are judged as letters and digits (RFC 1123), not decoded.
     idn-email         what is beyond ASCII in a domain is not judged by IDNA.
@@ -176,7 +177,7 @@ def format_dfa(name: str, *, spelling: Spelling = "plain") -> Dfa | None:
     """
     if name not in FORMATS:
         return None
-    return _format_dfa(name, spelling if name in ("date-time", "time") else "plain")
+    return _format_dfa(name, spelling if name in ("date", "date-time", "time") else "plain")
 
 
 def format_shape(name: str, *, spelling: Spelling = "plain") -> tuple[Dfa, int, int | None] | None:
@@ -206,6 +207,9 @@ def _format_dfa(name: str, spelling: Spelling) -> Dfa:
             hint='With Style(formats="annotate") every format is an annotation that asserts nothing.',
         )
     if spelling == "plain":
+        dfa = build(pattern)
+        return dfa.subtract(to_dfa("0000-.*")) if name in ("date", "date-time") else dfa
+    if name == "date":
         return build(pattern)
     before = "" if name == "time" else f"{FULL_DATE}[Tt]"
     return times_with_leap_seconds(to_dfa(before), to_dfa(f"[0-5][0-9]{SECFRAC}{TIME_OFFSET}"))
