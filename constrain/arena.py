@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kernels import layout as at
+from .kernels.growth import rehash
+from .kernels.sets import start_set
 from .store import table_of
 from .tokens.mask_table import MaskTable, TableFull, address_of
 
@@ -103,8 +105,6 @@ class Arena:
         self._see_program()
         self.epoch += 1
         self.alive.clear()
-        from .kernels.sets import start_set
-
         self.start = self.run(start_set)
 
     def _put(self, slot: int, array: NDArray[np.int32]) -> None:
@@ -166,8 +166,6 @@ class Arena:
                 new[: old.size] = old
             self._put(part, new)
         if slot in HASHES:
-            from .kernels.growth import rehash
-
             rehash(self.address)
 
     def completion(self) -> Completion:

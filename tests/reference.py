@@ -46,6 +46,7 @@ class Reference:
         self.derived: dict[tuple[Expr, int], Expr] = {}
         self.exprs: dict[int, tuple[Node, Expr]] = {}
         self.objects: list[Object] = []
+        self.definitions: dict[Expr, Expr] = {}
         self.known: dict[str, dict[Expr, bool]] = {"nullable": {}, "productive": {}}
         self.never, self.empty = self.make("never"), self.make("empty")
         self.start = self.expr(grammar.start)
@@ -167,10 +168,14 @@ class Reference:
 
     def definition(self, var: Expr) -> Expr:
         """What a name stands for: a rule, or the derivative of one by a word."""
-        name, word = var.fields
-        if not word:
-            return self.expr(self.grammar.rules[name])
-        return self.derive(self.definition(self.make("var", name, word[:-1])), word[-1])
+        if var not in self.definitions:
+            name, word = var.fields
+            self.definitions[var] = (
+                self.derive(self.definition(self.make("var", name, word[:-1])), word[-1])
+                if word
+                else self.expr(self.grammar.rules[name])
+            )
+        return self.definitions[var]
 
     # ---- derivatives
 

@@ -55,10 +55,16 @@ class Gt:
 
     gt = 3
 
+    def __repr__(self) -> str:  # without an address: the names of tests are the same in every process
+        return "Gt(3)"
+
 
 class Len:
     min_length = 1
     max_length = 2
+
+    def __repr__(self) -> str:
+        return "Len(1, 2)"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from .objects import object_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "e4c569ca"
+STAMP = "29515cf8"
 
 
 @njit("int64(int64)", **kernel)

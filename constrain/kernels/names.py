@@ -14,7 +14,7 @@ from numba import njit
 from .layout import *  # noqa: F403  (constants only)
 from .views import kernel, size, view
 
-STAMP = "5d511bd8"
+STAMP = "b331a1ed"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

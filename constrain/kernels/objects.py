@@ -15,7 +15,7 @@ from .names import ask, chain, decode_name, mix
 from .points import bound
 from .views import kernel, size, view
 
-STAMP = "6734d873"
+STAMP = "66e56fe5"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)

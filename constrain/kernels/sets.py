@@ -24,7 +24,7 @@ from .objects import may_repeat, object_after, object_named
 from .stacks import settle
 from .views import kernel, size, view
 
-STAMP = "65adcc18"
+STAMP = "132cc1ab"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -53,6 +53,12 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
     for b in range(256):
         if sets[r + SET_NEXT + (b >> 5)] >> (b & 31) & 1:
             n += 1
+    if n > NARROW and sets[r + SET_FLAGS] & IS_NAMING:
+        # What is spelled makes each such set unlike all others: its steps are not worth 1 KB.
+        sets[r + SET_ALLOWED] = NARROW + 1
+        sets[r + SET_BYTES] = -1
+        sets[r + SET_TWIN] = -1
+        return 0
     if n > NARROW:
         row = head[N_WIDE]
         if 256 * (row + 1) > size(c, WIDE):
@@ -194,16 +200,20 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
     return push(c, pc, after, node, reg, ext)
 
 
+NOWHERE = -(1 << 40)
+
+
 @njit("int64(int64, int64, int64)", **kernel)
 def place(c: Any, s: Any, b: Any) -> Any:
-    """Where in SETS (or, as -place - 2, in WIDE) the step of set s by byte b is remembered; -1: b is refused."""
+    """Where in SETS (or, as -place - 2, in WIDE) the step of set s by byte b is remembered, or NOWHERE; -1: refused."""
     sets = view(c, SETS)
     r = s * SET_W
     n = sets[r + SET_ALLOWED]
     if n > NARROW:
         if sets[r + SET_NEXT + (b >> 5)] >> (b & 31) & 1 == 0:
             return -1
-        return -(256 * sets[r + SET_BYTES] + b) - 2
+        row = sets[r + SET_BYTES] + 0
+        return -(256 * row + b) - 2 if row >= 0 else NOWHERE
     for k in range(n):
         if sets[r + SET_BYTES + (k >> 2)] >> (8 * (k & 3)) & 255 == b:
             return r + SET_NEXT + k
@@ -241,6 +251,8 @@ def step(c: Any, s: Any, b: Any) -> Any:
     at = place(c, s, b)
     if at == -1:
         return DEAD
+    if at == NOWHERE:
+        return fresh_step(c, s, b)
     known = view(c, SETS)[at] if at >= 0 else view(c, WIDE)[-at - 2]
     if known >= 0:
         return known

@@ -21,7 +21,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import kernel, size, view
 
-STAMP = "63c02b8a"
+STAMP = "df991fbc"
 
 NO_ROOM = -1
 
@@ -194,6 +194,7 @@ def make_row(t: Any, q: Any) -> Any:
             if not done:
                 for i in range(trie[2 * child + 1], trie[2 * child + 3]):
                     rows[base + (tokens[2 * i] >> 5)] |= 1 << (tokens[2 * i] & 31)
+                if trie[2 * child + 1] < trie[2 * child + 3]:
                     room = max(room, (count & (ESCAPED - 1)) + need)
             if more and trie[2 * child] < trie[2 * child + 2]:
                 if 4 + 2 * places + 3 * (top + 2) > far:

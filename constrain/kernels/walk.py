@@ -25,7 +25,7 @@ from .sets import continuation, intern, step, twin
 from .trie import byte_of, child_of
 from .views import address, at, kernel, size, view
 
-STAMP = "c6fcb113"
+STAMP = "3fbdfca1"
 
 NO_LIMIT = 1 << 30
 
@@ -129,7 +129,7 @@ def walk(c: Any, root: Any, s: Any, origin: Any, out: Any, least: Any, most: Any
                 b, child = edges[first + k] & 255, edges[first + k] >> 8
                 if sets[r + SET_NEXT + (b >> 5)] >> (b & 31) & 1 == 0:
                     continue
-                after = wide[256 * sets[r + SET_BYTES] + b] + 0
+                after = wide[256 * sets[r + SET_BYTES] + b] + 0 if sets[r + SET_BYTES] >= 0 else -1
             else:
                 b = (sets[r + SET_BYTES + (k >> 2)] >> (8 * (k & 3))) & 255
                 after = sets[r + SET_NEXT + k] + 0
