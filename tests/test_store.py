@@ -8,7 +8,9 @@ import pytest
 
 from constrain import Vocabulary, compile, store
 
-WORDS = [bytes([b]) for b in range(256)] + [f'{a}"{b}'.encode() for a in ("", "x", " ", "12", "é") for b in ("", ",", ": ")]
+WORDS = [bytes([b]) for b in range(256)] + [
+    f'{a}"{b}'.encode() for a in ("", "x", " ", "12", "é") for b in ("", ",", ": ")
+]
 TOKENS: list[bytes | None] = [*WORDS, *(f"w{k}".encode() for k in range(3_000)), None]
 
 

@@ -44,6 +44,8 @@ class Pair(NamedTuple):
 
 
 Name = NewType("Name", str)
+
+
 class Odd:
     """Nothing is known of it."""
 

@@ -71,7 +71,7 @@ class Costs:
     # ---- reading the code ------------------------------------------------------------------------------------
 
     def ensure(self, cell: int, pc: int = 0) -> None:
-        """Reads rules, breadth first from `cell`, until its least length (or that from `pc` on) is known, or to the end.
+        """Reads rules, breadth first from `cell`, until its least length (or that from `pc` on) is known.
 
         Twice as many each time: a grammar with a rule for every depth of indentation has no end of rules.
         """

@@ -41,8 +41,7 @@ class Closing:
         if not self.renew(matcher, max_tokens):
             least = len(self.tokens()) + 1
             raise LimitError(
-                f"max_tokens is {max_tokens}; the shortest text found takes {least} tokens, "
-                "its end token included",
+                f"max_tokens is {max_tokens}; the shortest text found takes {least} tokens, its end token included",
                 hint=f"Give max_tokens={least} or more. That text begins with {shown(self.data or b'')}.",
             )
 

@@ -242,9 +242,7 @@ class Loop:
 class Emitter:
     """Streams tokens as text, holding back the bytes of a character that is not whole yet."""
 
-    def __init__(
-        self, out: Outcome, tokens: tuple[bytes | None, ...], stream: Callable[[Piece], None] | None
-    ) -> None:
+    def __init__(self, out: Outcome, tokens: tuple[bytes | None, ...], stream: Callable[[Piece], None] | None) -> None:
         from codecs import getincrementaldecoder
 
         self.tokens, self.stream, self.out = tokens, stream, out

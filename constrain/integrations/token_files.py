@@ -8,8 +8,7 @@ SentencePiece pieces as text with U+2581 for a space, `<0xNN>` for a byte, and a
 from __future__ import annotations
 
 import json
-from binascii import Error as Base64Error
-from binascii import a2b_base64
+from binascii import Error as Base64Error, a2b_base64
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2b

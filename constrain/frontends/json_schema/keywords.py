@@ -60,7 +60,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("minLength", "minLength", checks.at_least, TEXT, "counter"),
     Keyword("maxLength", "maxLength", checks.at_most, TEXT, "counter"),
     Keyword("pattern", "pattern", checks.pattern, TEXT, "mask", note="ECMA-262, anywhere in the text"),
-    Keyword("format", "format", checks.format_name, TEXT, "mask", note="by its RFC; names that the specification does not know assert nothing"),
+    Keyword("format", "format", checks.format_name, TEXT, "mask", note="by its RFC; other names assert nothing"),
     # Arrays.
     Keyword("prefixItems", "prefixItems", checks.schemas, LIST, "mask", since=2020, holds="list"),
     Keyword("items", "items", checks.items, LIST, "mask", holds="schema or list"),
