@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .automata.costs import NEVER, Costs
-from .kernels import layout as at, sets as kernels, walk
+from .kernels import layout as at, masks, sets as kernels
 
 if TYPE_CHECKING:
     from .arena import Arena
@@ -42,7 +42,7 @@ class Completion:
         while not self._accepts(current):
             if len(text) >= most or self.cost(current) >= NEVER:
                 return None
-            self.arena.run(walk.next_bytes, current, flags)
+            self.arena.run(masks.next_bytes, current, flags)
             best, choice, then = 2 * NEVER, -1, -1
             for byte in np.flatnonzero(flags).tolist():
                 after = self.arena.run(kernels.step, current, byte)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .arena import Arena, Forgotten
 from .errors import LimitError, TokenRefused
-from .kernels import layout as at, walk
+from .kernels import layout as at, masks, walk
 
 if TYPE_CHECKING:
     from .compile import Constraint
@@ -105,8 +105,8 @@ class Matcher:
         if self._ended:
             out[:] = 0
             return out
-        if walk.mask(arena.address, self._set, out) == -1:
-            self._try(lambda arena: arena.run(walk.mask, self._set, out))
+        if masks.mask(arena.address, self._set, out) == -1:
+            self._try(lambda arena: arena.run(masks.mask, self._set, out))
         return out if self.constraint.spellable is None else self.constraint.spellable.narrow(self, out)
 
     def allows(self, token: int) -> bool:
@@ -125,7 +125,7 @@ class Matcher:
         if self._ended:
             return set()
         flags = np.empty(256, np.uint8)
-        self._try(lambda arena: arena.run(walk.next_bytes, self._set, flags))
+        self._try(lambda arena: arena.run(masks.next_bytes, self._set, flags))
         return set(np.flatnonzero(flags).tolist())
 
     def forced(self) -> bytes:
@@ -133,7 +133,7 @@ class Matcher:
         if self._ended:
             return b""
         text = np.empty(FORCED_AT_ONCE, np.uint8)
-        return text[: self._try(lambda arena: arena.run(walk.forced, self._set, text))].tobytes()
+        return text[: self._try(lambda arena: arena.run(masks.forced, self._set, text))].tobytes()
 
     def forced_tokens(self) -> list[int]:
         """Tokens that spell the start of `forced` as the tokenizer would.

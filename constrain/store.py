@@ -78,7 +78,7 @@ def _make(vocabulary: Vocabulary) -> MaskTable:
 def _path(fingerprint: str) -> Path:
     from .kernels.__main__ import ROOM, stamp
 
-    return folder() / f"{fingerprint[:32]}-{stamp(ROOM / 'walk.py')}.table"
+    return folder() / f"{fingerprint[:32]}-{stamp(ROOM / 'masks.py')}.table"
 
 
 def _save(table: MaskTable) -> None:

@@ -52,8 +52,8 @@ def perplexity(model: torch.nn.Module, tokenizer: object, documents: list[dict[s
 
 def answers(model: torch.nn.Module, tokenizer: object, prompts: list[str], sampled: str) -> list[str]:
     found: list[str] = []
-    for i in range(0, len(prompts), 25):
-        batch = tokenizer(prompts[i : i + 25], return_tensors="pt", padding=True, padding_side="left")  # type: ignore[operator]
+    for i in range(0, len(prompts), 40):
+        batch = tokenizer(prompts[i : i + 40], return_tensors="pt", padding=True, padding_side="left")  # type: ignore[operator]
         batch.pop("token_type_ids", None)
         out = model.generate(**batch, max_new_tokens=250, do_sample=sampled == "sampled", temperature=1.0, top_k=0)  # type: ignore[operator]
         found += tokenizer.batch_decode(out[:, batch["input_ids"].shape[1] :], skip_special_tokens=True)  # type: ignore[attr-defined]

@@ -16,8 +16,8 @@ PATIENCE = 1.0
 
 def compiled() -> bool:
     """Whether numba's cache beside the kernels holds the ones that everything goes through, newer than their file."""
-    file = Path(__file__).parent.parent / "kernels" / "walk.py"
-    indices = [index.stat().st_mtime for index in file.parent.glob("__pycache__/walk.*.nbi")]
+    file = Path(__file__).parent.parent / "kernels" / "masks.py"
+    indices = [index.stat().st_mtime for index in file.parent.glob("__pycache__/masks.*.nbi")]
     return bool(indices) and max(indices) >= file.stat().st_mtime
 
 

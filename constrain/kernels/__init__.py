@@ -4,7 +4,7 @@
     names  points  objects  stacks  closure  keys  sets      the machine: a set of configurations and a byte -> a set
     leaves                                                   characters as bytes: decoder x Dfa
     trie                                                     the vocabulary; rows and remainders of leaf states
-    walk                                                     masks, and the other questions of a Matcher
+    walk  masks                                              tokens a set takes; masks, and other questions of a Matcher
 
 numba keeps compiled kernels on disk, each by the text of its own file: after an edit of a file that another one calls,
 the other's old code would still run. So each file holds a STAMP, a digest of all kernel files it imports; a test

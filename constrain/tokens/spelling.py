@@ -45,7 +45,7 @@ class Spellable:
 
     def alive(self, arena: Arena, start: int) -> bool:
         """Whether some tokens lead from a set to the end of the text."""
-        from ..kernels import walk
+        from ..kernels import masks, walk
 
         known = arena.alive
         if start in known:
@@ -57,7 +57,7 @@ class Spellable:
             if int(arena.arrays[at.SETS][current * at.SET_W + at.SET_FLAGS]) & at.IS_ACCEPTING:
                 _mark(known, current, parents)
                 continue
-            arena.run(walk.mask, current, out)
+            arena.run(masks.mask, current, out)
             for token in _members(out):
                 after = arena.run(walk.advance, current, token)
                 if known.get(after):

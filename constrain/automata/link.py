@@ -1,0 +1,237 @@
+"""Linking: how each node is written as byte-code, one rule at a time.
+
+A repetition that counts uses the register of its rule, so one inside another has a rule of its own; an object's
+register holds its state. Places inside a rule are written relative to its start and moved when it is appended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING
+
+from ..grammar.nodes import Chars, Choice, JsonString, Literal, Node, Object, Repeat, Rule, Sequence, Strings
+from ..kernels import layout as at
+
+if TYPE_CHECKING:
+    from .dfa import Dfa
+    from .program import Program
+
+__all__ = ["Writer"]
+
+
+class Writer:
+    """Writes one rule. Jumps inside the rule are written relative to its start and moved when it is appended."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.words: list[int] = []
+        self.places: list[int] = []  # words that hold a place inside the rule
+        self.counting = False  # the rule's register is in use: a counted repetition inside one has a rule of its own
+
+    def rule(self, node: Node) -> int:
+        """The code of a whole rule: its entry."""
+        if isinstance(node, Object):
+            self.object(node)
+        else:
+            self.node(node)
+        self.words.append(at.END)
+        base = self.program.used
+        for place in self.places:
+            self.words[place] += base
+        return self.program.append(self.words)
+
+    def node(self, node: Node) -> None:
+        if isinstance(node, Literal):
+            self.words.extend(node.data)
+        elif isinstance(node, Rule):
+            self.words += (at.CALL, self.program.cell(node))
+        elif isinstance(node, Sequence):
+            for part in node.parts:
+                self.node(part)
+        elif isinstance(node, Choice):
+            self.choice(node.options)
+        elif isinstance(node, Repeat):
+            self.repeat(node)
+        elif isinstance(node, Chars):
+            self.leaf(node.dfa, at.UTF8 if node.encoding == "utf8" else at.JSON_INSIDE, node.low, node.high)
+        elif isinstance(node, JsonString):
+            self.words.append(34)
+            self.leaf(node.dfa, at.JSON_STRING, node.low, node.high)
+        elif isinstance(node, Strings):
+            self.words += (at.SET, self.program.strings(node.options, 0))
+        else:
+            self.words += (at.CALL, self.program.cell(node))
+
+    def leaf(self, dfa: Dfa, mode: int, low: int, high: int | None) -> None:
+        self.words += (at.LEAF, self.program.leaf(dfa, mode), low, -1 if high is None else high)
+
+    def jump(self, op: int) -> int:
+        """An instruction whose one operand is a place that is not known yet: where that operand stands."""
+        self.words += (op, 0)
+        self.places.append(len(self.words) - 1)
+        return len(self.words) - 1
+
+    def split(self, n: int) -> int:
+        """A SPLIT of n targets that are not known yet: where the first stands."""
+        self.words += (at.SPLIT, n)
+        first = len(self.words)
+        self.words += [0] * n
+        self.places.extend(range(first, first + n))
+        return first
+
+    def here(self, place: int) -> None:
+        self.words[place] = len(self.words)
+
+    def choice(self, options: tuple[Node, ...]) -> None:
+        if len(options) == 1:
+            self.node(options[0])
+            return
+        first = self.split(len(options))
+        ends = []
+        for k, option in enumerate(options):
+            self.here(first + k)
+            self.node(option)
+            if k < len(options) - 1:
+                ends.append(self.jump(at.JUMP))
+        for place in ends:
+            self.here(place)
+
+    def repeat(self, node: Repeat) -> None:
+        low, high = node.low, node.high
+        if high == 0:
+            return
+        if (low, high) == (1, 1):
+            self.node(node.node)
+        elif (low, high) == (0, 1):
+            first = self.split(2)
+            self.here(first)
+            self.node(node.node)
+            self.here(first + 1)
+        elif high is None and low <= 1:
+            self.loop(node.node, low)
+        elif self.counting:
+            self.words += (at.CALL, self.program.cell(node))
+        else:
+            self.counted(node.node, low, high)
+
+    def loop(self, body: Node, low: int) -> None:
+        start = len(self.words)
+        first = self.split(2) if low == 0 else -1
+        if low == 0:
+            self.here(first)
+        self.node(body)
+        if low == 0:
+            self.words[self.jump(at.JUMP)] = start
+        else:
+            first = self.split(2)
+            self.words[first] = start
+        self.here(first + 1)
+
+    def counted(self, body: Node, low: int, high: int | None) -> None:
+        """A repetition counted in the rule's register. Empty rounds add nothing: a nullable body has no least count."""
+        if self.program.nullable(body):
+            low = 0
+        self.counting = True
+        self.words.append(at.ENTER)
+        start = len(self.words)
+        self.words += (at.TEST, low, -1 if high is None else high, 0)
+        exit_place = len(self.words) - 1
+        self.places.append(exit_place)
+        self.node(body)
+        self.words += (at.COUNT, low if high is None else high)
+        self.words[self.jump(at.JUMP)] = start
+        self.here(exit_place)
+        self.counting = False
+
+    def object(self, node: Object) -> None:
+        """`{`, then nothing or members, then `}`: which keys may come is asked of the object's state."""
+        block, leaves = _object_block(self.program, node)
+        lay, words = node.layout, self.words
+        self.counting = True  # the register holds the object's state
+        words += (at.INIT, block, 123)
+        first = self.split(2)
+        self.here(first)
+        words += (at.CLOSE, block)
+        self.node(lay.empty)
+        words += (125, at.END)
+        self.here(first + 1)
+        words += (at.MORE, block)
+        self.node(lay.open)
+        keys = len(words)
+        words.append(34)
+        choice = self.split(1 + len(node.others))
+        self.here(choice)
+        words += (at.KEYS, block)
+        names = []
+        for k, leaf in enumerate(leaves):
+            self.here(choice + 1 + k)
+            words += (at.OTHER, block, leaf, 0)
+            names.append(len(words) - 1)
+            self.places.append(len(words) - 1)
+        after = []
+        targets = self.program.code[block + at.OBJ_TARGETS]
+        offsets = []
+        for k, value in enumerate([p.value for p in node.properties] + [c.value for c in node.others]):
+            offsets.append(len(words))
+            if k >= len(node.properties):
+                self.here(names[k - len(node.properties)])
+            self.node(lay.colon)
+            self.words += (at.CALL, self.program.cell(value))
+            after.append(self.jump(at.JUMP))
+        for place in after:
+            self.here(place)
+        first = self.split(2)
+        self.here(first)
+        words += (at.MORE, block)
+        self.node(lay.comma)
+        self.words[self.jump(at.JUMP)] = keys
+        self.here(first + 1)
+        words += (at.CLOSE, block)
+        self.node(lay.close)
+        words.append(125)
+        base = self.program.used
+        for k in range(len(node.properties)):
+            self.program.code[targets + k] = base + offsets[k]
+
+
+def _object_block(program: Program, node: Object) -> tuple[int, list[int]]:
+    """Writes an object block (see `layout`): where it begins, and the leaves of its classes of undeclared names."""
+    names = [p.name for p in node.properties]
+    n = len(names)
+    if node.escapes == "canonical":
+        spelled = [encode_basestring(name)[1:].encode() for name in names]
+    else:
+        spelled = [name.encode() for name in names]
+    order = sorted(range(n), key=spelled.__getitem__)
+    ranks = [0] * n
+    for rank, key in enumerate(order):
+        ranks[key] = rank
+    width = (n + 31) // 32 or 1
+    index = {name: k for k, name in enumerate(names)}
+    keys = program.strings([spelled[key] for key in order], int(node.escapes == "any"))
+    required = program.append(_bits(width, [k for k, p in enumerate(node.properties) if p.required]))
+    needs = 0
+    if any(p.needs for p in node.properties):
+        sets = [_bits(width, [index[name] for name in p.needs]) for p in node.properties]
+        needs = program.append([word for one in sets for word in one])
+    targets = program.append([0] * n)
+    counted = int(node.low > 0 or node.high is not None)
+    block = [0] * at.OBJ_W
+    block[at.OBJ_COUNT], block[at.OBJ_ORDER] = n, int(node.order == "any")
+    block[at.OBJ_LOW], block[at.OBJ_HIGH] = node.low, -1 if node.high is None else node.high
+    block[at.OBJ_OTHERS], block[at.OBJ_KEYS], block[at.OBJ_WORDS] = len(node.others), keys, width
+    block[at.OBJ_REQUIRED], block[at.OBJ_NEEDS], block[at.OBJ_TARGETS] = required, needs, targets
+    block[at.OBJ_RANKS], block[at.OBJ_COUNTED] = program.append(ranks), counted
+    excluded = sorted({name.encode() for name in [*names, *node.excluded]}) if node.others else []
+    block[at.OBJ_EXCLUDED] = program.strings(excluded, 1)
+    leaves = [program.leaf(c.names, at.JSON_STRING) for c in node.others]
+    return program.append(block), leaves
+
+
+def _bits(width: int, members: Iterable[int]) -> list[int]:
+    """A bit set as int32 words."""
+    words = [0] * width
+    for k in members:
+        words[k >> 5] |= 1 << (k & 31)
+    return [word - (1 << 32) if word >= 1 << 31 else word for word in words]

@@ -1,0 +1,239 @@
+"""Masks: what a set of configurations allows next, and the other questions a Matcher asks (kernels).
+
+`fill` puts a mask together from the parts in `walk`. Undeclared keys take most of the care: any name may begin, but
+one that is declared, excluded or there already may not be finished, so the tokens that would finish it are cleared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from .layout import *  # noqa: F403  (constants only)
+from .names import ask, decode_name
+from .objects import may_repeat
+from .points import bound
+from .sets import step
+from .trie import child_of
+from .views import address, at, kernel, size, view
+from .walk import NO_LIMIT, add_leaf, only, try_token, walk
+
+STAMP = "f9ba7a3b"
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def clear_name(c: Any, n: Any, m: Any, out: Any) -> Any:
+    """Clears the tokens that spell BUFFER[n .. m), as it stands, and a closing quote. 1 if BUFFER[0 .. n) is its start.
+
+    BUFFER holds what was spelled so far in 0 .. n, and behind it, from n on, a whole name of m bytes.
+    """
+    buffer, trie, tokens, end, mask = view(c, BUFFER), view(c, TRIE), view(c, TRIE_TOKENS), view(c, TRIE_END), at(out)
+    if m < n:
+        return 0
+    for i in range(n):
+        if buffer[i] != buffer[n + i]:
+            return 0
+    node = 0
+    for i in range(n, m):
+        b = buffer[n + i]
+        if b < 32 or b == 34 or b == 92:  # never written as it stands
+            return 1
+        node = child_of(c, node, b)
+        if node < 0:
+            return 1
+    node = child_of(c, node, 34)
+    if node >= 0:
+        for k in range(trie[2 * node + 1], trie[2 * end[node] + 1]):
+            token = tokens[2 * k]
+            mask[token >> 5] &= ~(1 << (token & 31))
+    return 1
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def clear_excluded(c: Any, state: Any, n: Any, out: Any) -> Any:
+    """Clears the tokens that would finish a name which no undeclared key may have: how many names begin so, or -1."""
+    code, buffer = view(c, CODE), view(c, BUFFER)
+    block = code[view(c, OBJECTS)[state + O_BLOCK] + OBJ_EXCLUDED]
+    low, high = 0, code[block + STR_COUNT] + 0
+    for i in range(n):
+        low = bound(c, block, low, high, i, buffer[i])
+        high = bound(c, block, low, high, i, buffer[i] + 1)
+    for k in range(low, high):
+        first = code[block + STR_OFFSETS + k]
+        m = code[block + STR_OFFSETS + k + 1] - first
+        if n + m > size(c, BUFFER):
+            return ask(c, FULL, BUFFER)
+        for i in range(m):
+            buffer[n + i] = code[first + i]
+        clear_name(c, n, m, out)
+    return high - low
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
+    """Clears the tokens that would finish an undeclared key which is there already: how many begin so, or -1."""
+    names, buffer = view(c, NAMES), view(c, BUFFER)
+    seen = view(c, OBJECTS)[state + O_NAMES] + 0
+    found = 0
+    while seen != NO_NAMES:
+        name = names[3 * seen + 1] + 0
+        seen = names[3 * seen] + 0
+        m, j = 0, name
+        while j != DECODED:
+            m += 1
+            j = names[3 * j] + 0
+        if n + m > size(c, BUFFER):
+            return ask(c, FULL, BUFFER)
+        j = name
+        for i in range(m):
+            buffer[n + m - 1 - i] = names[3 * j + 1]
+            j = names[3 * j] + 0
+        found += clear_name(c, n, m, out)
+    return found
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
+    """As `add_leaf` for an undeclared key: without the tokens that would finish a key that may not be. 0 or -1."""
+    configs = view(c, CONFIGS)
+    q, reg, ext = configs[5 * k + 1] + 0, configs[5 * k + 3] + 0, configs[5 * k + 4] + 0
+    if ext == OPEN_NAME or not may_repeat(c, reg):
+        return add_leaf(c, s, k, out, NO_LIMIT)
+    leaves, trie, tokens = view(c, LEAVES), view(c, TRIE), view(c, TRIE_TOKENS)
+    spare, mask = view(c, SPARE), at(out)
+    words = view(c, TABLE)[T_WORDS] + 0
+    for w in range(words):
+        spare[w] = 0
+    if add_leaf(c, s, k, address(c, SPARE), NO_LIMIT) < 0:
+        return -1
+    n = decode_name(c, ext)
+    if n < 0:
+        return -1
+    kind = leaves[q * LEAF_W + LEAF_DECODER] >> KIND
+    plain = kind == PLAIN or kind == RAW or kind == RAW_UNIFORM
+    # Inside an escape what comes next is not the name as it stands: nothing is cleared, each token is tried below.
+    alike = 0
+    if plain:
+        alike = clear_excluded(c, reg, n, address(c, SPARE))
+        more = clear_seen(c, reg, n, address(c, SPARE))
+        if alike < 0 or more < 0:
+            return -1
+        alike += more
+    if alike > 0 or not plain:
+        # Escapes spell a name in many ways: the few tokens that hold one before the quote are tried one by one.
+        root = leaves[q * LEAF_W + LEAF_REST]
+        first = trie[2 * root + 1] if root >= 0 else 0
+        last = trie[2 * leaves[q * LEAF_W + LEAF_REST_END] + 1] if root >= 0 else 0
+        for t in range(first, last):
+            token = tokens[2 * t]
+            if spare[token >> 5] >> (token & 31) & 1 and (not plain or tokens[2 * t + 1] & ESCAPED):
+                if try_token(c, s, token, address(c, SPARE)) < 0:
+                    return -1
+    for w in range(words):
+        mask[w] |= spare[w]
+    return 0
+
+
+@njit("int64(int64, int64, int64)", **kernel)
+def fill(c: Any, s: Any, out: Any) -> Any:
+    """Writes the mask of set s, end tokens included, to the int32 words at address `out`: 0 or -1."""
+    head, sets, configs, code = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, CODE)
+    leaves, masks, mask = view(c, LEAVES), view(c, MASKS), at(out)
+    words = view(c, TABLE)[T_WORDS] + 0
+    r = s * SET_W
+    slot = sets[r + SET_MASK] + 0
+    if slot >= 0:
+        for w in range(words):
+            mask[w] = masks[slot * words + w]
+        return 0
+    for w in range(words):
+        mask[w] = 0
+    if sets[r + SET_FLAGS] & IS_ACCEPTING:
+        ends = view(c, ENDS)
+        for k in range(size(c, ENDS)):
+            mask[ends[k] >> 5] |= 1 << (ends[k] & 31)
+    first = sets[r + SET_FIRST] + 0
+    last = first + sets[r + SET_COUNT]
+    rows = 0
+    for k in range(first, last):
+        op = code[configs[5 * k]]
+        if op == LEAF or op == OTHER:
+            row = leaves[configs[5 * k + 1] * LEAF_W + LEAF_ROW]
+            if row == -1:
+                return ask(c, NEED_ROW, configs[5 * k + 1])
+            if row >= 0:
+                rows += 1
+    if rows == 0:
+        return walk(c, 0, s, s, out, 0, NO_LIMIT)
+    if rows < last - first:
+        few = only(c, s, -1)
+        if few < 0 or walk(c, 0, few, s, out, 0, NO_LIMIT) < 0:
+            return -1
+    for k in range(first, last):
+        pc, q = configs[5 * k] + 0, configs[5 * k + 1] + 0
+        op = code[pc]
+        if (op != LEAF and op != OTHER) or leaves[q * LEAF_W + LEAF_ROW] < 0:
+            continue
+        if op == OTHER:
+            if add_name(c, s, k, out) < 0:
+                return -1
+        else:
+            high = code[pc + 3]
+            if add_leaf(c, s, k, out, high - configs[5 * k + 4] if high >= 0 else NO_LIMIT) < 0:
+                return -1
+    slot = head[N_MASKS] + 0
+    if words * (slot + 1) <= size(c, MASKS):
+        for w in range(words):
+            masks[slot * words + w] = mask[w]
+        sets[r + SET_MASK] = slot
+        head[N_MASKS] = slot + 1
+    return 0
+
+
+@njit("int64(int64, int64, int32[::1])", **kernel)
+def mask(c: Any, s: Any, out: Any) -> Any:
+    """Writes the mask of set s into `out`, int32[words]: 0 or -1."""
+    return fill(c, s, out.ctypes.data)
+
+
+@njit("int64(int64, int64)", **kernel)
+def only_byte(c: Any, s: Any) -> Any:
+    """The one byte that may follow set s; -2 if there are none or several, or the text may end; or -1."""
+    if view(c, SETS)[s * SET_W + SET_FLAGS] & IS_ACCEPTING:
+        return -2
+    found = -2
+    for b in range(256):
+        after = step(c, s, b)
+        if after < 0:
+            return -1
+        if after > 0:
+            if found >= 0:
+                return -2
+            found = b
+    return found
+
+
+@njit("int64(int64, int64, uint8[::1])", **kernel)
+def forced(c: Any, s: Any, out: Any) -> Any:
+    """Writes the bytes that must follow set s, as far as `out` holds them: how many, or -1."""
+    for i in range(len(out)):
+        b = only_byte(c, s)
+        if b == -1:
+            return -1
+        if b < 0:
+            return i
+        out[i] = b
+        s = step(c, s, b)
+    return len(out)
+
+
+@njit("int64(int64, int64, uint8[::1])", **kernel)
+def next_bytes(c: Any, s: Any, out: Any) -> Any:
+    """Writes into uint8[256] which bytes may follow set s: 0 or -1."""
+    for b in range(256):
+        after = step(c, s, b)
+        if after < 0:
+            return -1
+        out[b] = 1 if after > 0 else 0
+    return 0
