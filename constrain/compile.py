@@ -73,7 +73,7 @@ class Constraint:
         if self.source is None:
             raise UnsupportedError("A constraint made from Grammar nodes cannot be saved.", hint="Save its source.")
         body = {"source": self.source, "limits": asdict(self.limits), "vocabulary": self.vocabulary.fingerprint}
-        text = json.dumps(body, ensure_ascii=False, sort_keys=True)
+        text = json.dumps(body, sort_keys=True)
         head = {"format": FORMAT, "digest": blake2b(text.encode(), digest_size=16).hexdigest()}
         Path(path).write_text(json.dumps(head) + "\n" + text + "\n", encoding="utf-8")
 
@@ -158,7 +158,7 @@ def to_grammar(
             )
         return grammar
     if choices is not None:
-        options = tuple(sorted({choice.encode() for choice in choices}))
+        options = tuple(sorted({_utf8(choice) for choice in choices}))
         if not options:
             raise UnsatisfiableError("choices is empty: no text can be one of none.", hint="Give at least one choice.")
         return Grammar(Strings(options), {})
@@ -170,6 +170,18 @@ def to_grammar(
 
     source = _plain(schema if schema is not None else type)
     return json_schema.to_grammar(source, style=style, registry=registry, limits=limits)
+
+
+def _utf8(text: str) -> bytes:
+    """A choice as bytes."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise SourceError(
+            "A choice holds half of a surrogate pair, which is no character.",
+            source=repr(text),
+            position=error.start + 1,
+        ) from None
 
 
 def _plain(source: Any) -> Any:

@@ -33,10 +33,15 @@ class Completion:
         self.epoch = arena.epoch
         self._sets: dict[int, int] = {}
         self._nodes: dict[int, int] = {0: 0}
+        self._states: dict[int, tuple[int, set[int], int, bool]] = {}
+        self._rests: dict[int, tuple[set[int], int]] = {}
+        self._by_rank: dict[int, list[int]] = {}
 
     def complete(self, start: int, limit: int | None = None) -> bytes | None:
         """Bytes that lead from a set to the end, about as few as possible; None if more than `limit`, or none known."""
         most = self.cost(start) + DETOURS if limit is None else limit
+        if self.cost(start) > most:
+            return None
         text, current, visits = bytearray(), start, {start: 1}
         flags = np.empty(256, np.uint8)
         while not self._accepts(current):
@@ -99,17 +104,30 @@ class Completion:
         return self.costs.from_pc(pc, register, self._object)
 
     def _node(self, node: int) -> int:
-        """Least bytes that the callers of a stack node still need; on a cycle (left recursion) going round adds."""
-        found = self._nodes.get(node)
-        if found is None:
-            self._nodes[node] = found = NEVER
+        """Least bytes that the callers of a stack node still need. No recursion: stacks are as deep as texts."""
+        if node not in self._nodes:
             nodes, edges = self.arena.arrays[at.NODES], self.arena.arrays[at.EDGES]
-            first, count = nodes[4 * node : 4 * node + 2].tolist()
-            found = NEVER
-            for pc, register, below in edges[3 * first : 3 * (first + count)].reshape(-1, 3).tolist():
-                found = min(found, self._node(below) + self._from(pc, register))
-            self._nodes[node] = found
-        return found
+            ways: dict[int, list[tuple[int, int]]] = {}
+            todo = [node]
+            while todo:
+                one = todo.pop()
+                if one in self._nodes or one in ways:
+                    continue
+                first, count = nodes[4 * one : 4 * one + 2].tolist()
+                callers = edges[3 * first : 3 * (first + count)].reshape(-1, 3).tolist()
+                ways[one] = [(self._from(pc, register), below) for pc, register, below in callers]
+                todo.extend(below for _, below in ways[one])
+            # Nodes below have smaller ids but on a cycle (left recursion), so one round is mostly enough.
+            found = dict.fromkeys(sorted(ways), NEVER)
+            changed = True
+            while changed:
+                changed = False
+                for one in found:
+                    least = min(cost + found.get(below, self._nodes.get(below, NEVER)) for cost, below in ways[one])
+                    if least < found[one]:
+                        found[one], changed = least, True
+            self._nodes.update(found)
+        return self._nodes[node]
 
     def _leaf(self, q: int) -> int:
         """Least bytes from a leaf state to where its leaf may be left, if a byte is enough for a character."""
@@ -130,11 +148,24 @@ class Completion:
 
     def _state(self, state: int) -> tuple[int, set[int], int, bool]:
         """Of an object state: its block, the keys seen or passed over, the members, and whether there are none yet."""
+        found = self._states.get(state)
+        if found is not None:
+            return found
         objects, code = self.arena.arrays[at.OBJECTS], self.costs.code
         block, following, members, names = objects[state : state + 4].tolist()
         words = objects[state + at.O_BITS : state + at.O_BITS + code[block + at.OBJ_WORDS]].tolist()
         seen = {k for k in range(code[block + at.OBJ_COUNT]) if words[k >> 5] >> (k & 31) & 1}
-        return block, seen, members, not seen and following == 0 and names == at.NO_NAMES
+        found = self._states[state] = block, seen, members, not seen and following == 0 and names == at.NO_NAMES
+        return found
+
+    def _rest(self, state: int) -> tuple[set[int], int]:
+        """Of an object state: the keys that must still come, and the least bytes from behind a member to the end."""
+        found = self._rests.get(state)
+        if found is None:
+            block, seen, members, _ = self._state(state)
+            found = self.costs.due(block, seen), self.costs.members(block, seen, members, fresh=0)
+            self._rests[state] = found
+        return found
 
     def _members(self, state: int, key: int) -> int:
         """Least bytes that an object in that state needs to close, once `key` (or an undeclared one) is written too."""
@@ -145,7 +176,7 @@ class Completion:
         block, seen, members, fresh = self._state(state)
         op = self.costs.code[pc]
         if op == at.CLOSE or op == at.MORE:
-            return self.costs.members(block, seen, members, fresh=int(fresh))
+            return self.costs.members(block, seen, members, fresh=1) if fresh else self._rest(state)[1]
         if op == at.OTHER:
             return 1 + self.costs.value(self.costs.code[pc + 3]) + self._members(state, -1)
         # Before the quote of a key: what must come may come in this order; else the cheapest key.
@@ -164,12 +195,16 @@ class Completion:
         offsets, quote = strings + at.STR_OFFSETS, code[strings + at.STR_ESCAPES]
         allowed = state + at.O_BITS + code[block + at.OBJ_WORDS]
         bits, best = self.arena.arrays[at.OBJECTS], NEVER
-        _, seen, members, _ = self._state(state)
-        due = self.costs.due(block, seen)
-        after, comma = self.costs.members(block, seen, members, fresh=0), self.costs.layout(block).comma
-        for key in range(code[block + at.OBJ_COUNT]):
-            rank = code[code[block + at.OBJ_RANKS] + key]
-            if low <= rank < high and int(bits[allowed + (rank >> 5)]) >> (rank & 31) & 1:
+        due, after = self._rest(state)
+        comma = self.costs.layout(block).comma
+        by_rank = self._by_rank.get(block)
+        if by_rank is None:
+            first = code[block + at.OBJ_RANKS]
+            ranks = code[first : first + code[block + at.OBJ_COUNT]]
+            by_rank = self._by_rank[block] = sorted(range(len(ranks)), key=ranks.__getitem__)
+        for rank in range(low, high):
+            if int(bits[allowed + (rank >> 5)]) >> (rank & 31) & 1:
+                key = by_rank[rank]
                 left = code[offsets + rank + 1] - code[offsets + rank] - depth + quote
                 target = code[code[block + at.OBJ_TARGETS] + key]
                 rest = after - comma - self.costs.member(block, key) if key in due else after

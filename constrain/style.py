@@ -33,6 +33,21 @@ class Style:
     digits: int | None = 40
     formats: Literal["assert", "annotate"] = "assert"
 
+    def __post_init__(self) -> None:
+        options: dict[str, tuple[object, ...]] = {
+            "key_order": ("schema", "any"),
+            "escapes": ("canonical", "any"),
+            "numbers": ("plain", "any"),
+            "formats": ("assert", "annotate"),
+        }
+        if isinstance(self.whitespace, bool) or not (isinstance(self.whitespace, int) and 0 <= self.whitespace <= 64):
+            options["whitespace"] = ("flexible", "compact", "any")
+        for name, values in options.items():
+            if getattr(self, name) not in values:
+                raise ValueError(f"Style({name}={getattr(self, name)!r}): one of {', '.join(map(repr, values))}")
+        if self.digits is not None and self.digits < 1:
+            raise ValueError(f"Style(digits={self.digits}): at least 1, or None for no cap")
+
     @classmethod
     def any(cls) -> Style:
         """Everything that RFC 8259 and the schema allow: the style in which exactness is judged."""

@@ -60,6 +60,7 @@ class Costs:
         self.rules: dict[int, _Rule] = {}
         self.least: dict[int, int] = {}
         self._members: dict[tuple[int, int], int] = {}
+        self._layouts: dict[int, _Layout] = {}
         self._solved = False
         self._hopeless: set[int] = set()
         self.callers: dict[int, set[int]] = {}
@@ -166,6 +167,7 @@ class Costs:
         """Raises nothing, lowers only: rules are looked at again until no rule gets shorter."""
         self._solved = False
         self._members.clear()
+        self._layouts.clear()
         todo = deque(reversed(self.rules))
         waiting = set(todo)
         while todo:
@@ -300,14 +302,20 @@ class Costs:
 
     def layout(self, block: int) -> _Layout:
         """Least bytes of what stands around the members of an object, read off its rule."""
+        if block in self._layouts:
+            return self._layouts[block]
         rule = self.object_rules[block]
         mores = sorted(pc for pc in rule.order if self.code[pc] == at.MORE)
         closes = sorted(pc for pc in rule.order if self.code[pc] == at.CLOSE)
         # In the order of the code: before the first member, between two; of an empty object, behind the last member.
         ahead = [rule.ahead.get(pc + 2, (NEVER, pc))[0] for pc in (*mores, *closes)]
         if len(mores) == 1:  # no member can come
-            return _Layout(NEVER, NEVER, NEVER, ahead[1])
-        return _Layout(ahead[0] - 1, ahead[1] - 1, ahead[3], ahead[2])
+            found = _Layout(NEVER, NEVER, NEVER, ahead[1])
+        else:
+            found = _Layout(ahead[0] - 1, ahead[1] - 1, ahead[3], ahead[2])
+        if self._solved:
+            self._layouts[block] = found
+        return found
 
     def due(self, block: int, seen: set[int]) -> set[int]:
         """The keys that must still come (see `kernels.sets.still_required`)."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
+from ..errors import LimitError
 from ..grammar.nodes import Chars, Choice, JsonString, Literal, Node, Object, Repeat, Rule, Sequence, Strings
 from ..kernels import layout as at
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from .program import Program
 
 __all__ = ["Writer"]
+
+MOST_COUNT = (1 << 31) - 1
 
 
 class Writer:
@@ -64,6 +67,7 @@ class Writer:
             self.words += (at.CALL, self.program.cell(node))
 
     def leaf(self, dfa: Dfa, mode: int, low: int, high: int | None) -> None:
+        _countable(low, high)
         self.words += (at.LEAF, self.program.leaf(dfa, mode), low, -1 if high is None else high)
 
     def jump(self, op: int) -> int:
@@ -130,6 +134,7 @@ class Writer:
 
     def counted(self, body: Node, low: int, high: int | None) -> None:
         """A repetition counted in the rule's register. Empty rounds add nothing: a nullable body has no least count."""
+        _countable(low, high)
         if self.program.nullable(body):
             low = 0
         self.counting = True
@@ -147,6 +152,7 @@ class Writer:
     def object(self, node: Object) -> None:
         """`{`, then nothing or members, then `}`: which keys may come is asked of the object's state."""
         block, leaves = _object_block(self.program, node)
+        _countable(node.low, node.high)
         lay, words = node.layout, self.words
         self.counting = True  # the register holds the object's state
         words += (at.INIT, block, 123)
@@ -227,6 +233,12 @@ def _object_block(program: Program, node: Object) -> tuple[int, list[int]]:
     block[at.OBJ_EXCLUDED] = program.strings(excluded, 1)
     leaves = [program.leaf(c.names, at.JSON_STRING) for c in node.others]
     return program.append(block), leaves
+
+
+def _countable(low: int, high: int | None) -> None:
+    """Counts are int32."""
+    if max(low, high or 0) > MOST_COUNT:
+        raise LimitError(f"A count of {max(low, high or 0):.3g} is beyond {MOST_COUNT:,}.", hint="Use a smaller bound.")
 
 
 def _bits(width: int, members: Iterable[int]) -> list[int]:
