@@ -23,6 +23,7 @@ from .errors import (
     TokenRefused,
     UnsatisfiableError,
     UnsupportedError,
+    ValueRefused,
     VocabularyError,
 )
 from .generate import Generation, generate
@@ -53,6 +54,7 @@ __all__ = [
     "TokenRefused",
     "UnsatisfiableError",
     "UnsupportedError",
+    "ValueRefused",
     "Vocabulary",
     "VocabularyError",
     "__version__",

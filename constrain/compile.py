@@ -48,6 +48,12 @@ class Constraint:
         self.spellable = Spellable.of(vocabulary)
         self._arenas: dict[int, Arena] = {}
 
+    def __repr__(self) -> str:
+        """What it was compiled from, in short."""
+        source = {k: v for k, v in (self.source or {"grammar": self.grammar.start}).items() if k != "style"}
+        text = ", ".join(f"{name}={value!r}" for name, value in source.items())
+        return f"Constraint({text if len(text) <= 80 else text[:77] + '...'})"
+
     def matcher(self) -> Matcher:
         """A new position, before any text."""
         from .matcher import Matcher
@@ -148,6 +154,8 @@ def to_grammar(
     """The Grammar of exactly one source; arguments as of `compile`."""
     sources = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
     given = [name for name, value in sources.items() if value is not None]
+    if not isinstance(style, Style) or not isinstance(limits, Limits):
+        raise TypeError(f"style is a constrain.Style and limits a constrain.Limits, not {style!r} and {limits!r}")
     if len(given) != 1:
         raise TypeError(f"give exactly one of schema, regex, grammar, choices, type; got {', '.join(given) or 'none'}")
     if grammar is not None:
@@ -163,6 +171,11 @@ def to_grammar(
             raise UnsatisfiableError("choices is empty: no text can be one of none.", hint="Give at least one choice.")
         return Grammar(Strings(options), {})
     if regex is not None:
+        if not isinstance(regex, str):
+            raise SourceError(
+                f"regex is {regex!r}: it is the text of a pattern",
+                hint="Give pattern.pattern, with its flags in front, such as (?i).",
+            )
         from .frontends import regex as front
 
         return front.to_grammar(regex, max_states=limits.dfa_states)
@@ -174,6 +187,10 @@ def to_grammar(
 
 def _utf8(text: str) -> bytes:
     """A choice as bytes."""
+    if not isinstance(text, str):
+        raise SourceError(
+            f"a choice is {text!r}: choices are texts", hint="For other values use schema={'enum': [...]}."
+        )
     try:
         return text.encode()
     except UnicodeEncodeError as error:

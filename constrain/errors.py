@@ -9,6 +9,7 @@
     ├── UnsatisfiableError     right, but no text at all satisfies it
     ├── LimitError             right, but a stated budget was spent
     ├── VocabularyError        a tokenizer whose tokens cannot be told apart as bytes
+    ├── ValueRefused           a text has the form of a schema, yet the Python type takes no such value
     └── TokenRefused           a Matcher was asked to take a token that it does not allow
 
 An error says where (a JSON pointer, or line and column with a caret), what, and what to do.
@@ -26,6 +27,7 @@ __all__ = [
     "TokenRefused",
     "UnsatisfiableError",
     "UnsupportedError",
+    "ValueRefused",
     "VocabularyError",
 ]
 
@@ -103,6 +105,15 @@ class LimitError(ConstrainError):
 
 class VocabularyError(ConstrainError):
     """A tokenizer whose tokens cannot be told apart as bytes, or that lacks what is needed."""
+
+
+class ValueRefused(ConstrainError):
+    """A text has the form of the schema, yet the Python type that it was for takes no such value.
+
+    A validator may ask for more than a schema can say. text: what was written.
+    """
+
+    text: str = ""
 
 
 class TokenRefused(ConstrainError):

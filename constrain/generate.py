@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from .decoding.loop import FinishReason, Outcome, Piece, Stats, run
-from .errors import ConstrainError, LimitError, UnsupportedError
+from .errors import ConstrainError, LimitError, UnsupportedError, ValueRefused
 from .integrations.transformers import LoadedModel, Prompt, as_loaded, load
 from .integrations.values import is_type, parse_json, to_value
 from .sampling import SAMPLERS, LanguageModel
@@ -67,6 +67,8 @@ class Ask:
             raise ConstrainError(
                 f"exactly one of schema=, regex=, grammar=, choices= and type= says what to write; got {names}"
             )
+        if self.choices is not None and not all(isinstance(choice, str) for choice in self.choices):
+            raise ConstrainError("choices are texts", hint="For other values use schema={'enum': [...]} or type=.")
         if isinstance(self.choices, str):
             raise ConstrainError("choices is one text", hint=f"Give a list of texts: choices=[{self.choices!r}].")
 
@@ -143,11 +145,13 @@ def generate(
         fewer positions left after the prompt sets a tighter bound.
     temperature, top_k, top_p: how tokens are chosen among the allowed ones; temperature 0 takes the likeliest.
     seed: the same seed gives the same texts. stream: called with each `Piece` as it is written, text after text.
-    Raises: what `compile` raises; ConstrainError for a model that cannot be loaded; LimitError as said.
+    Raises: what `compile` raises; ConstrainError for a model that cannot be loaded; LimitError as said; ValueRefused if
+        a validator of the type takes no such value (it has the text).
     """
     ask = Ask(schema, regex, grammar, choices if choices is None or isinstance(choices, str) else list(choices), type)
     if sampler not in SAMPLERS:
         raise UnsupportedError(f"there is no sampler {sampler!r}", hint=f"The samplers are {', '.join(SAMPLERS)}.")
+    check_kinds(style, limits, n, max_tokens, seed, stream, prompt)
     if n is not None and n < 0:
         raise ConstrainError(f"n is {n}: it is how many texts are wanted")
     if max_tokens < 1:
@@ -163,12 +167,37 @@ def generate(
         max_tokens = room
     if max_tokens < 1:
         raise LimitError("the prompt fills all the positions that the model has", hint="Shorten the prompt.")
-    made = []
-    for rng in generators(seed, 1 if n is None else n):
-        out = run(lm, constraint, rng=rng, max_tokens=max_tokens, proposal=proposal, stream=stream)
+    outcomes = [
+        run(lm, constraint, rng=rng, max_tokens=max_tokens, proposal=proposal, stream=stream)
+        for rng in generators(seed, 1 if n is None else n)
+    ]
+    for out in outcomes:
         out.stats.compile_us = compile_us
-        made.append(as_generation(out, ask))
+    made = [as_generation(out, ask) for out in outcomes]
     return made[0] if n is None else made
+
+
+def check_kinds(
+    style: object, limits: object, n: object, max_tokens: object, seed: object, stream: object, prompt: object
+) -> None:
+    """Arguments of the wrong kind, before anything is done."""
+    kinds = [
+        ("style", style, isinstance(style, Style), 'a constrain.Style, such as Style(whitespace="compact")'),
+        ("limits", limits, isinstance(limits, Limits), "a constrain.Limits"),
+        ("n", n, n is None or is_count(n), "a whole number, or None for one Generation"),
+        ("max_tokens", max_tokens, is_count(max_tokens), "a whole number"),
+        ("seed", seed, seed is None or (is_count(seed) and int(str(seed)) >= 0), "a whole number from 0 on, or None"),
+        ("stream", stream, stream is None or callable(stream), "called with each Piece as it is written"),
+        ("prompt", prompt, not isinstance(prompt, (bytes, int, float)), "a text, chat messages, token ids or None"),
+    ]
+    for name, value, fits, wanted in kinds:
+        if not fits:
+            raise ConstrainError(f"{name} is {value!r}", hint=f"{name}= is {wanted}.")
+
+
+def is_count(value: object) -> bool:
+    """Whether a value is a whole number, of Python or numpy."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def prepare(model: Any, tokenizer: Any, prompt: Prompt, ask: Ask) -> tuple[Vocabulary, Callable[[], LanguageModel]]:
@@ -223,5 +252,15 @@ def generators(seed: int | None, n: int) -> list[np.random.Generator]:
 def as_generation(out: Outcome, ask: Ask) -> Generation:
     """An Outcome with its meaning."""
     text = out.data.decode("utf-8", "replace")
-    value = None if out.finish_reason == "length" else ask.value(text)
+    try:
+        value = None if out.finish_reason == "length" else ask.value(text)
+    except ConstrainError:
+        raise
+    except ValueError as error:  # pydantic.ValidationError is one
+        refused = ValueRefused(
+            f"the text has the form asked for, yet the type takes no such value: {error}",
+            hint=f"Its `text` is {text[:60]!r}; put what the validator asks for into the schema, or validate yourself.",
+        )
+        refused.text = text
+        raise refused from error
     return Generation(text, value, tuple(out.tokens), out.logprob, out.log_weight, out.finish_reason, out.stats)

@@ -48,6 +48,13 @@ class Matcher:
         self._ended = 0  # how many of the taken are end tokens: these change no set
         self._find()
 
+    def __repr__(self) -> str:
+        """The text so far, and whether it may end."""
+        vocabulary = self.constraint.vocabulary
+        text = b"".join(t if isinstance(t, bytes) else vocabulary.tokens[t] or b"" for t in self._taken)
+        state = "finished" if self.is_finished else "complete" if self.is_complete else "not complete"
+        return f"Matcher({text if len(text) <= 60 else b'...' + text[-57:]!r}, {state})"
+
     def _find(self) -> None:
         """Takes all that was taken anew, in this thread's arena."""
         self._thread = threading.get_ident()

@@ -95,9 +95,5 @@ def test_it_writes_the_keys_of_a_schema_it_has_not_seen(write: Write) -> None:
     assert isinstance(value["name"], str)
 
 
-def test_it_picks_a_choice(write: Write) -> None:
-    assert write("Pick one.", choices=["red", "green", "blue"]) in ("red", "green", "blue")
-
-
 def test_it_writes_prose(write: Write) -> None:
     assert len(write("Write a sentence.").split()) > 3

@@ -196,7 +196,7 @@ def test_a_tokenizer_that_loses_text_fails_the_self_test() -> None:
     """Words without their spaces: nothing is refused by name, so the probes must catch it."""
     words = make.Tokenizer(make.models.WordLevel({"Hello": 0, "world": 1, "a": 2, ",": 3, "!": 4, "<s>": 5, " ": 6}))
     words.pre_tokenizer = make.pre_tokenizers.Whitespace()
-    with pytest.raises(VocabularyError, match="do not spell"):
+    with pytest.raises(VocabularyError, match="WordLevel"):
         Vocabulary.from_tokenizer(words, eos_ids=[5])
 
 

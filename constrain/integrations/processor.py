@@ -63,6 +63,12 @@ class ConstraintLogitsProcessor:
         self.constraints = list(constraint) if isinstance(constraint, Sequence) else [constraint]
         if not self.constraints:
             raise ConstrainError("the list of constraints is empty", hint="Give one for each prompt of the batch.")
+        for one in self.constraints:
+            if not hasattr(one, "matcher"):
+                raise ConstrainError(
+                    f"{one!r} is no Constraint",
+                    hint="Give constrain.compile(vocabulary, schema=...), or a list of those.",
+                )
         if prompt_length is not None and prompt_length < 0:
             raise ConstrainError(f"prompt_length is {prompt_length}; it counts ids")
         if on_refused not in ("raise", "end"):

@@ -158,8 +158,8 @@ def encoders(tokenizer: Any, fast: Any) -> tuple[Encode, Encode]:
 def read_spelling(fast: Any, name: str) -> Spelling:
     """From the decoder; where there is none, from what cuts the text before the model."""
     model = type(fast.model).__name__
-    if model == "WordPiece":
-        raise refused(name, "WordPiece", "spaces are between its tokens, not in them")
+    if model in ("WordPiece", "WordLevel"):
+        raise refused(name, model, "spaces are between its tokens, not in them")
     for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
         if getattr(fast.model, affix, None):
             raise refused(name, f"{model} with {affix}", "spaces are between its tokens, not in them")
