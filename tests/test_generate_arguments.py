@@ -1,0 +1,71 @@
+"""Arguments of `generate` of the wrong kind, and values that a type refuses: one clear error each, nothing lost."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import constrain
+from constrain import ConstrainError, ConstraintLogitsProcessor, ValueRefused
+
+pytest.importorskip("torch")
+pydantic = pytest.importorskip("pydantic")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"style": "compact"}, "style is 'compact'"),
+        ({"limits": 5}, "limits is 5"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": "a"}, "seed is 'a'"),
+        ({"n": 2.5}, "n is 2.5"),
+        ({"n": True}, "n is True"),
+        ({"max_tokens": "9"}, "max_tokens is '9'"),
+        ({"stream": True}, "stream is True"),
+        ({"prompt": b"hi"}, "prompt is b'hi'"),
+        ({"prompt": 5}, "prompt is 5"),
+    ],
+)
+def test_an_argument_of_the_wrong_kind_is_named(arguments: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConstrainError, match=re.escape(says)):
+        constrain.generate("demo", **{"prompt": "x", "choices": ["a"], **arguments})
+
+
+def test_choices_and_patterns_are_texts() -> None:
+    with pytest.raises(ConstrainError, match="choices are texts"):
+        constrain.generate("demo", choices=[1, 2])  # type: ignore[list-item]
+    with pytest.raises(ConstrainError, match="text of a pattern"):
+        constrain.generate("demo", regex=re.compile("a"))  # type: ignore[call-overload]
+
+
+def test_a_value_that_a_validator_refuses_keeps_its_text() -> None:
+    class Picky(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+        x: bool
+
+        @pydantic.field_validator("x")
+        @classmethod
+        def never(cls, value: bool) -> bool:
+            raise ValueError("not even this")
+
+    with pytest.raises(ValueRefused, match="not even this") as caught:
+        constrain.generate("demo", schema=Picky, seed=1)
+    assert caught.value.text.replace(" ", "").startswith('{"x":')
+
+
+def test_a_processor_takes_constraints_only() -> None:
+    with pytest.raises(ConstrainError, match="no Constraint"):
+        ConstraintLogitsProcessor([{"type": "integer"}])  # type: ignore[list-item]
+
+
+def test_what_one_looks_at_says_what_it_is() -> None:
+    constraint = constrain.compile(constrain.Vocabulary.bytes(), regex="ab?")
+    matcher = constraint.matcher()
+    assert repr(constraint) == "Constraint(regex='ab?')"
+    assert repr(matcher) == "Matcher(b'', not complete)"
+    matcher.advance(ord("a"))
+    assert repr(matcher) == "Matcher(b'a', complete)"
+    matcher.advance_bytes(b"b")
+    assert repr(matcher) == "Matcher(b'ab', finished)"
