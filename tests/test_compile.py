@@ -12,6 +12,7 @@ from constrain import (
     ConstrainError,
     Constraint,
     Grammar,
+    LimitError,
     Limits,
     RegexError,
     SchemaError,
@@ -80,6 +81,10 @@ def test_exactly_one_source(sources: dict[str, Any]) -> None:
         ({"regex": "(a"}, RegexError),
         ({"regex": r"(a)\1"}, UnsupportedError),
         ({"choices": []}, UnsatisfiableError),
+        ({"choices": ["\ud800"]}, SourceError),
+        ({"choices": [1]}, SourceError),
+        ({"schema": {"type": "string", "pattern": "\ud800"}}, UnsatisfiableError),
+        ({"schema": {"type": "string", "pattern": "^[\ud800]{2,9}$"}}, UnsatisfiableError),
         ({"grammar": "start: A"}, UnsupportedError),
     ],
 )
@@ -95,6 +100,7 @@ def test_bad_sources_have_one_clear_error(source: dict[str, Any], error: type[Co
         {"schema": {"type": "object", "properties": {"é": {"type": "integer"}}}, "style": Style(key_order="any")},
         {"regex": "[a-z]+", "limits": Limits(dfa_states=10)},
         {"choices": ["a", "b"]},
+        {"schema": {"type": "string", "title": "half a pair: \ud800"}},
         {"type": Point, "style": Style(whitespace=2)},
         {"schema": {"$ref": "urn:n"}, "registry": {"urn:n": {"type": "null"}}},
     ],
@@ -124,6 +130,19 @@ def test_what_was_not_saved_here_is_not_loaded(tmp_path: Path) -> None:
         Constraint.load(path, VOCABULARY)
     with pytest.raises(UnsupportedError):
         compile_grammar(Grammar(Literal(b"a"), {}), VOCABULARY).save(path)
+
+
+def test_a_count_beyond_the_machine_is_refused_by_name() -> None:
+    with pytest.raises(LimitError, match="count"):
+        compile(VOCABULARY, regex="a{1,999999999999}").matcher()
+
+
+@pytest.mark.parametrize(
+    "choice", [{"whitespace": -1}, {"whitespace": "foo"}, {"whitespace": True}, {"key_order": "x"}, {"digits": 0}]
+)
+def test_a_style_that_cannot_be_is_refused(choice: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(choice))):
+        Style(**choice)
 
 
 def test_after_the_end_token_nothing_may_follow() -> None:

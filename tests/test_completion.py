@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 
 from hypothesis import assume, given, strategies as st
 
-from constrain import Matcher, Vocabulary, compile_grammar
+from constrain import Matcher, Vocabulary, compile, compile_grammar
 from constrain.grammar.nodes import Grammar
 from tests import grammars_made as make
 
@@ -50,6 +51,26 @@ def test_it_completes(grammar: Grammar, data: st.DataObject) -> None:
     matcher.advance_bytes(text)
     assert matcher.is_complete
     assert matcher.shortest_completion() == b""
+
+
+def test_a_deep_text_is_closed() -> None:
+    """The stack of callers is as deep as the text; Python's is not."""
+    matcher = compile(VOCABULARY, schema=True).matcher()
+    matcher.advance_bytes(b'[{"a":' * 3_000)
+    text = matcher.shortest_completion()
+    assert text is not None
+    assert text[1:] == b"}]" * 3_000
+
+
+def test_many_keys_are_closed_as_fast_as_they_are_written() -> None:
+    """What an object still needs is worked out once a state, not once a key and byte."""
+    properties = {f"k{i}": {"type": "integer"} for i in range(300)}
+    matcher = compile(
+        VOCABULARY, schema={"properties": properties, "required": list(properties), "type": "object"}
+    ).matcher()
+    text = matcher.shortest_completion()
+    assert text is not None
+    assert set(json.loads(text)) == set(properties)
 
 
 @given(make.rules, st.data())

@@ -153,8 +153,8 @@ def narrow_to(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any) -> Any:
     return -1 if after < 0 else emit(c, pc, after, node, reg, 0)
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
-def waits_at_end(c: Any, q: Any, state: Any, offset: Any) -> Any:
+@njit("int64(int64, int64, int64)", **kernel)
+def waits_at_end(c: Any, q: Any, state: Any) -> Any:
     """The rank of the allowed key that ends at point q, or -1."""
     code, points = view(c, CODE), view(c, POINTS)
     block, low = points[5 * q], points[5 * q + 1]
@@ -171,7 +171,7 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
     kind, left, value = ext >> KIND, (ext >> LEFT) & 7, ext & VALUE
     if kind == PLAIN:
         if b == 34:
-            rank = waits_at_end(c, q, reg, 0)
+            rank = waits_at_end(c, q, reg)
             return 0 if rank < 0 else finish_key(c, pc, node, reg, rank)
         if b == 92:
             if inside_character(c, q) or next_in_range(c, q, reg, 0, 0x10FFFF, points[5 * q + 1]) < 0:

@@ -25,8 +25,9 @@ STAMP = "a678f1ab"
 DEAD_END, MIXED = -1, -2
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
-def pack(kind: Any, left: Any, value: Any, unused: Any) -> Any:
+@njit("int64(int64, int64, int64)", **kernel)
+def pack(kind: Any, left: Any, value: Any) -> Any:
+    """A decoder state."""
     return kind << KIND | left << LEFT | value
 
 
@@ -146,7 +147,7 @@ def inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> An
     kinds: kind << 8 | its uniform kind.
     """
     kind, uniform = kinds >> 8, kinds & 255
-    decoder = pack(kind, left, value, 0)
+    decoder = pack(kind, left, value)
     least, most = pending_range(decoder)
     if kind == RAW:
         # No overlong forms, no surrogates, nothing beyond U+10FFFF (RFC 3629 section 3).
@@ -167,7 +168,7 @@ def inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> An
         if target == DEAD_END:
             return -1
         if target >= 0 and not clipped:
-            return pack(uniform, left, 0, 0) << 32 | target
+            return pack(uniform, left, 0) << 32 | target
         return decoder << 32 | state
     if kind == HEX:
         digits = ((value + 1) << 4 * left) - 1
@@ -176,7 +177,7 @@ def inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> An
             if whole == DEAD_END:
                 return -1
             if whole >= 0:
-                return pack(uniform, left, 0, 0) << 32 | target_of(reach(t, at, state, least, digits))
+                return pack(uniform, left, 0) << 32 | target_of(reach(t, at, state, least, digits))
             return decoder << 32 | state
         beyond = DEAD_END
         if least <= 0xDBFF:
@@ -197,7 +198,7 @@ def inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> An
         return -1
     # A uniform low surrogate still needs to know whether its first digits were D, then C .. F.
     if target >= 0 and kind != LOW:
-        return pack(uniform, left, 0, 0) << 32 | target
+        return pack(uniform, left, 0) << 32 | target
     return decoder << 32 | state
 
 
@@ -218,10 +219,10 @@ def decode(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
         if mode != UTF8:
             if b == 34:
                 accepting = at + 3 + 2 * dfas[at + 2] + 128
-                return pack(DONE, 0, 0, 0) << 32 if mode == JSON_STRING and dfas[accepting + state] else -1
+                return pack(DONE, 0, 0) << 32 if mode == JSON_STRING and dfas[accepting + state] else -1
             if b == 92:
                 some = target_of(reach(t, at, state, 0, 0x10FFFF))
-                return -1 if some == DEAD_END else pack(ESCAPE, 0, 0, 0) << 32 | state
+                return -1 if some == DEAD_END else pack(ESCAPE, 0, 0) << 32 | state
             if b < 32:
                 return -1
         if b < 128:
@@ -240,7 +241,7 @@ def decode(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
         if b >> 6 != 2:
             return -1
         if kind == RAW_UNIFORM:
-            return state if left == 1 else pack(RAW_UNIFORM, left - 1, 0, 0) << 32 | state
+            return state if left == 1 else pack(RAW_UNIFORM, left - 1, 0) << 32 | state
         value = value << 6 | b & 63
         if left == 1:
             overlong = value < 0x80 or 0xD800 <= value <= 0xDFFF or value > 0x10FFFF
@@ -255,20 +256,20 @@ def decode(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
         x = unescape(b)
         return after_character(t, at, state, x) if x >= 0 else -1
     if kind == HIGH or kind == HIGH_UNIFORM:
-        return -1 if b != 92 else pack(kind + 1, 0, value, 0) << 32 | state
+        return -1 if b != 92 else pack(kind + 1, 0, value) << 32 | state
     if kind == HIGH_ESCAPE:
-        return -1 if b != 117 else pack(LOW, 4, value << 12, 0) << 32 | state
+        return -1 if b != 117 else pack(LOW, 4, value << 12) << 32 | state
     if kind == HIGH_ESCAPE_UNIFORM:
-        return -1 if b != 117 else pack(LOW_UNIFORM, 4, 0, 0) << 32 | state
+        return -1 if b != 117 else pack(LOW_UNIFORM, 4, 0) << 32 | state
     digit = hex_value(b)
     if kind == DONE or digit < 0:
         return -1
     if kind == HEX_UNIFORM:
-        return state if left == 1 else pack(HEX_UNIFORM, left - 1, 0, 0) << 32 | state
+        return state if left == 1 else pack(HEX_UNIFORM, left - 1, 0) << 32 | state
     if kind == LOW_UNIFORM:
         if (left == 4 and digit != 13) or (left == 3 and digit < 12):
             return -1
-        return state if left == 1 else pack(LOW_UNIFORM, left - 1, 0, 0) << 32 | state
+        return state if left == 1 else pack(LOW_UNIFORM, left - 1, 0) << 32 | state
     if kind == LOW:
         value = (value & ~0xFFF) | ((value & 0xFFF) << 4 | digit) & 0xFFF
         if left > 1:

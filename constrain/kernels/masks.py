@@ -19,7 +19,7 @@ from .trie import child_of
 from .views import address, at, kernel, size, view
 from .walk import NO_LIMIT, add_leaf, only, try_token, walk
 
-STAMP = "f9ba7a3b"
+STAMP = "bcfd4198"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)

@@ -24,7 +24,7 @@ from .objects import may_repeat, object_after, object_named
 from .stacks import settle
 from .views import kernel, size, view
 
-STAMP = "132cc1ab"
+STAMP = "c7f95d69"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

@@ -22,7 +22,7 @@ from .sets import continuation, intern, step, twin
 from .trie import byte_of
 from .views import at, kernel, size, view
 
-STAMP = "3fbdfca1"
+STAMP = "76f8e3ab"
 
 NO_LIMIT = 1 << 30
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from ...automata.dfa import Dfa
+from ...automata.dfa import SURROGATES, Dfa
 from ...errors import ConstrainError, LimitError, RegexError, SchemaError, UnsupportedError
 from ...style import Limits
 from ..regex.build import build, unanchored
@@ -43,7 +43,7 @@ def read_pattern(pattern: str) -> Pattern:
     bare = unanchored(term, match="search")
     if bare is None:
         return Pattern(term, None, False, False)
-    if isinstance(bare, Repetition) and isinstance(bare.term, OneOf) and spans(bare.term.charset):
+    if isinstance(bare, Repetition) and isinstance(bare.term, OneOf) and _some(bare.term):
         return Pattern(term, (bare.low, bare.high), True, True)
     return Pattern(term, None, _some(bare), _positions(bare) <= SMALL)
 
@@ -51,7 +51,8 @@ def read_pattern(pattern: str) -> Pattern:
 def _some(term: Term) -> bool:
     """Whether some text certainly matches a tree without anchors."""
     if isinstance(term, OneOf):
-        return bool(spans(term.charset))
+        # Half a surrogate pair is no character, though a pattern may name it.
+        return any(first < SURROGATES[0] or last >= SURROGATES[1] for first, last in spans(term.charset))
     if isinstance(term, Concatenation):
         return all(map(_some, term.parts))
     if isinstance(term, Alternation):
