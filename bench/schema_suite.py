@@ -1,0 +1,311 @@
+"""Is every test of the official JSON Schema test suite judged as it says?
+
+    python -m bench.schema_suite ../shared/data/json-schema-test-suite.tar.gz [--draft 2020-12] [--file format/] [--list]
+
+Each schema is compiled with `Style.any()` over a vocabulary of bytes, and each instance is spelled in several ways
+(compact, spaced, keys in another order, escapes). A test passes if the Matcher accepts every spelling exactly when the
+suite calls the instance valid. Drafts 4 to 2020-12; the required tests read `format` as the annotation that they say
+it is, the optional ones of `format/` as an assertion. Optional files that ask for something else than the
+specification does are named in ASIDE and not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tarfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+import constrain
+from constrain import Limits, Style, Vocabulary
+from constrain.errors import ConstrainError, TokenRefused, UnsatisfiableError
+from constrain.frontends.json_schema.constants import parse_json
+
+__all__ = ["ASIDE", "DRAFTS", "Group", "Suite", "Verdict", "judge", "judge_all", "load", "spellings"]
+
+DRAFTS = {
+    "draft4": "http://json-schema.org/draft-04/schema#",
+    "draft6": "http://json-schema.org/draft-06/schema#",
+    "draft7": "http://json-schema.org/draft-07/schema#",
+    "draft2019-09": "https://json-schema.org/draft/2019-09/schema",
+    "draft2020-12": "https://json-schema.org/draft/2020-12/schema",
+}
+"""Folder of the suite -> the dialect of a schema in it that names none."""
+
+REMOTES = "http://localhost:1234/"
+"""Where the suite's README says that the files of `remotes/` are found."""
+
+ASIDE = {
+    "optional/zeroTerminatedFloats.json": "asks that 1.0 is no integer, which drafts 6 and later contradict",
+    "optional/content.json": "asks that content keywords are asserted, which the specification advises against",
+    "optional/dependencies-compatibility.json": "asks for a keyword that these drafts no longer have",
+}
+"""Optional files that are not run, and why."""
+
+
+class Literal(str):
+    """A number as it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One schema of the suite with its tests: (description, instance, valid). file: below the folder of the draft."""
+
+    draft: str
+    file: str
+    description: str
+    schema: Any
+    tests: tuple[tuple[str, Any, bool], ...]
+
+    @property
+    def optional(self) -> bool:
+        """Whether an implementation may fail it."""
+        return self.file.startswith("optional/")
+
+    @property
+    def style(self) -> Style:
+        """The style in which it is judged."""
+        return replace(Style.any(), formats="assert" if self.file.startswith("optional/format/") else "annotate")
+
+
+class Suite(NamedTuple):
+    """The groups, in order, and for each draft the documents that `$ref` may name."""
+
+    groups: list[Group]
+    registry: dict[str, dict[str, Any]]
+
+
+class Verdict(NamedTuple):
+    """What became of one test: "passed", "refused" (why: the error) or "wrong" (why: which spelling)."""
+
+    group: Group
+    test: str
+    outcome: str
+    why: str = ""
+
+
+def load(path: Path) -> Suite:
+    """The suite in an archive. OSError, tarfile.TarError or ValueError if it is none."""
+    with tarfile.open(path) as archive:
+        texts = {
+            member.name.removeprefix("./"): archive.extractfile(member).read().decode()  # type: ignore[union-attr]
+            for member in archive
+            if member.isfile() and member.name.endswith(".json")
+        }
+    # An archive of a repository has everything in one folder.
+    texts = {name[max(name.find("tests/"), 0) if "remotes/" not in name else name.find("remotes/") :]: text
+             for name, text in texts.items()}  # fmt: skip
+    groups = [
+        group
+        for draft in DRAFTS
+        for name in sorted(texts)
+        if name.startswith(f"tests/{draft}/")
+        for group in read(draft, name.removeprefix(f"tests/{draft}/"), texts[name])
+    ]
+    if not groups:
+        raise ValueError(f"{path} has no tests/draft2020-12/*.json: not the JSON Schema test suite")
+    registry = {draft: dict(remotes(draft, texts)) for draft in DRAFTS}
+    return Suite(groups, registry)
+
+
+def read(draft: str, file: str, text: str) -> Iterator[Group]:
+    """The groups of one file."""
+    schemas = parse_json(text)
+    instances = json.loads(text, parse_int=Literal, parse_float=Literal)
+    for group, plain in zip(schemas, instances):
+        schema = group["schema"]
+        if isinstance(schema, dict) and "$schema" not in schema:
+            schema = {"$schema": DRAFTS[draft], **schema}
+        tests = tuple((test["description"], test["data"], test["valid"]) for test in plain["tests"])
+        yield Group(draft, file, group["description"], schema, tests)
+
+
+def remotes(draft: str, texts: dict[str, str]) -> Iterator[tuple[str, Any]]:
+    """The documents that the tests of a draft may name; those outside the folder of a draft are for all."""
+    for name, text in texts.items():
+        if name.startswith("remotes/"):
+            place = name.removeprefix("remotes/")
+            folder = place.split("/")[0]
+            schema = parse_json(text)
+            known = DRAFTS.get(folder, DRAFTS[draft])
+            if folder in DRAFTS or not folder.startswith(("draft", "v")):
+                if isinstance(schema, dict) and "$schema" not in schema:
+                    schema = {"$schema": known, **schema}
+                yield REMOTES + place, schema
+
+
+# ---- spelling ----------------------------------------------------------------------------------------------------
+
+
+def spellings(value: Any, seed: str) -> list[bytes]:
+    """One instance as JSON texts: compact, spaced, and twice with keys shuffled and escapes thrown in."""
+    compact = write(value, None, "", "")
+    spaced = write(value, None, " ", "\n\t ")
+    rng = random.Random(seed)
+    return list(dict.fromkeys((compact, spaced, write(value, rng, "", " "), write(value, rng, "\r", ""))))
+
+
+def write(value: Any, rng: random.Random | None, before: str, after: str) -> bytes:
+    """A JSON text with white space before and after each mark; with rng, keys in another order and escapes."""
+
+    def text(item: Any) -> str:
+        if isinstance(item, Literal):
+            return item
+        if isinstance(item, str):
+            return quoted(item, rng)
+        if isinstance(item, list):
+            return mark("[") + mark(",").join(map(text, item)) + mark("]")
+        if isinstance(item, dict):
+            members = [quoted(key, rng) + mark(":") + text(value) for key, value in item.items()]
+            if rng is not None:
+                rng.shuffle(members)
+            return mark("{") + mark(",").join(members) + mark("}")
+        return json.dumps(item)
+
+    def mark(char: str) -> str:
+        return before + char + after
+
+    return (before + text(value) + after).encode()
+
+
+def quoted(value: str, rng: random.Random | None) -> str:
+    """A string; with rng about a third of its characters escaped."""
+    if rng is None:
+        return json.dumps(value, ensure_ascii=False)
+    return '"' + "".join(map(lambda char: escaped(char, rng), value)) + '"'
+
+
+def escaped(char: str, rng: random.Random) -> str:
+    """One character, perhaps escaped."""
+    if rng.random() < 0.3:
+        units = char.encode("utf-16-be")
+        codes = [f"\\u{units[i] << 8 | units[i + 1]:04x}" for i in range(0, len(units), 2)]
+        return "".join(code.upper().replace("U", "u") if rng.random() < 0.5 else code for code in codes)
+    return "\\/" if char == "/" and rng.random() < 0.5 else json.dumps(char, ensure_ascii=False)[1:-1]
+
+
+# ---- judging -----------------------------------------------------------------------------------------------------
+
+
+def judge_all(suite: Suite, groups: Iterable[Group]) -> list[Verdict]:
+    """What becomes of each test of these groups, in order."""
+    vocabulary = Vocabulary.bytes()
+    return [verdict for group in groups for verdict in judge(group, suite.registry[group.draft], vocabulary)]
+
+
+def judge(group: Group, registry: dict[str, Any], vocabulary: Vocabulary) -> Iterator[Verdict]:
+    """What becomes of each test of a group."""
+    try:
+        constraint = constrain.compile(
+            vocabulary, schema=group.schema, style=group.style, registry=registry, limits=Limits(arena_bytes=32 << 20)
+        )
+    except UnsatisfiableError:  # Right if nothing at all is valid.
+        constraint = None
+    except ConstrainError as error:
+        for description, _, _ in group.tests:
+            yield Verdict(group, description, "refused", error.cause)
+        return
+    matcher = None if constraint is None else constraint.matcher()
+    for description, instance, valid in group.tests:
+        seed = "\n".join((group.draft, group.file, group.description, description))
+        why = ""
+        for text in spellings(instance, seed):
+            taken = False
+            if matcher is not None:
+                try:
+                    matcher.advance_bytes(text)
+                except TokenRefused:
+                    pass
+                else:
+                    taken = matcher.is_complete
+                    matcher.rollback()
+            if taken != valid:
+                why = f"{'valid, but refused' if valid else 'invalid, but taken'}: {text.decode()[:80]}"
+                break
+        yield Verdict(group, description, "wrong" if why else "passed", why)
+
+
+# ---- the command -------------------------------------------------------------------------------------------------
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the suite; 0 if all passed, 1 if not, 2 for a mistake in the arguments."""
+    options = parse(arguments)
+    console = Console()
+    try:
+        suite = load(options.suite)
+    except (OSError, tarfile.TarError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    groups = [
+        group
+        for group in suite.groups
+        if group.draft.removeprefix("draft") in options.draft and options.file in group.file
+    ]
+    verdicts = judge_all(suite, (group for group in groups if group.file not in ASIDE))
+    failed = [verdict for verdict in verdicts if verdict.outcome != "passed"]
+    console.print(table(verdicts))
+    show_refusals(failed, console)
+    aside = sorted({group.file for group in groups if group.file in ASIDE})
+    for file in aside:
+        console.print(f"not run: {file} {ASIDE[file]}", highlight=False, markup=False, soft_wrap=True)
+    if options.list:
+        for verdict in failed:
+            group = verdict.group
+            line = f"{verdict.outcome}: {group.draft} {group.file} | {group.description} | {verdict.test} | {verdict.why}"
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+    return 1 if failed else 0
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.schema_suite", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    names = [draft.removeprefix("draft") for draft in DRAFTS]
+    parser.add_argument("suite", type=Path, help="the suite (.tar.gz)")
+    parser.add_argument("--draft", nargs="+", choices=names, default=names, help="only these drafts")
+    parser.add_argument("--file", default="", metavar="TEXT", help="only files with this in their name")
+    parser.add_argument("--list", "--list-wrong", action="store_true", help="every test that did not pass")
+    return parser.parse_args(arguments)
+
+
+def table(verdicts: list[Verdict]) -> Table:
+    """Counts per draft."""
+    out = Table(title="JSON Schema test suite")
+    for name in ("draft", "part", "tests", "passed", "refused", "wrong"):
+        out.add_column(name, justify="left" if name in ("draft", "part") else "right")
+    for draft in DRAFTS:
+        for part in ("required", "optional formats", "optional, other"):
+            counts = Counter(v.outcome for v in verdicts if v.group.draft == draft and part == part_of(v.group))
+            if counts:
+                cells = [f"{counts[outcome]:,}" for outcome in ("passed", "refused", "wrong")]
+                out.add_row(draft.removeprefix("draft"), part, f"{counts.total():,}", *cells)
+    return out
+
+
+def part_of(group: Group) -> str:
+    """The row that a group is counted in."""
+    if not group.optional:
+        return "required"
+    return "optional formats" if group.file.startswith("optional/format/") else "optional, other"
+
+
+def show_refusals(failed: list[Verdict], console: Console) -> None:
+    """The reasons of refusals, most frequent first."""
+    reasons = Counter(v.why.splitlines()[0] for v in failed if v.outcome == "refused")
+    for reason, count in reasons.most_common():
+        console.print(f"refused {count:5,}: {reason}", highlight=False, markup=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
