@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ..automata.dfa import Dfa
 
 __all__ = [
-    "EMPTY", "Chars", "Choice", "Grammar", "JsonString", "Layout", "Literal", "NameClass",
-    "Node", "Object", "Property", "Repeat", "Rule", "Sequence", "Strings",
+    "EMPTY", "Chars", "Choice", "Grammar", "JsonString", "Layout", "Literal", "Member", "NameClass",
+    "Node", "Object", "Property", "Repeat", "Rule", "Sequence", "Strings", "Unique",
 ]  # fmt: skip
 
 
@@ -85,6 +85,26 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Unique:
+    """The text of `body`, all of whose `Member`s differ as JSON values (JSON Schema 2020-12 validation, 6.4.3).
+
+    Its Members are those that `body` holds itself or through rules that it names in last place, and so on from
+    there; what stands inside a Member belongs to the Member. Where they are counted, those rules count: no counted
+    Repeat is around a Member. The machine refuses a Member that would end as one that was there, and what can only end
+    so; that values enough are left for those that must still come is for the front end to know.
+    """
+
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One of the values of a `Unique` around it: a JSON value without white space around it."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """What `Grammar.rules[name]` stands for."""
 
@@ -103,7 +123,10 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class NameClass:
-    """Undeclared keys whose decoded text `names` accepts; the classes of an Object are disjoint.
+    """Undeclared keys whose decoded text `names` accepts.
+
+    required: at least one member must be of this class. Classes may overlap: a member is of any one class whose names
+    accept its key and whose value its value is.
 
     `names` may accept declared and excluded names too, which are refused when their closing quote comes, as long as
     every text that begins a name begins infinitely many: else a name could be begun that cannot be finished.
@@ -111,6 +134,7 @@ class NameClass:
 
     names: Dfa
     value: Node
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +171,7 @@ class Object:
     excluded: tuple[str, ...] = ()
 
 
-Node = Union[Literal, Strings, Chars, JsonString, Sequence, Choice, Repeat, Rule, Object]
+Node = Union[Literal, Strings, Chars, JsonString, Sequence, Choice, Repeat, Unique, Member, Rule, Object]
 EMPTY = Literal(b"")
 
 
