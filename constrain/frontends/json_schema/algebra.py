@@ -144,12 +144,12 @@ class Algebra:
             for other in range(one):
                 if disjoint(facts[one], facts[other]):
                     continue
-                if self._may_overlap(both(branches[one], branches[other])):
+                if self.overlap(both(branches[one], branches[other])):
                     out[one].append(other)
                     out[other].append(one)
         return out
 
-    def _may_overlap(self, lits: Lits) -> bool:
+    def overlap(self, lits: Lits) -> bool:
         """Whether a value is in the set; a question by itself, that leans on no other which is still open."""
         asked, self._asked, leaned = self._asked, {}, self._leaned
         try:

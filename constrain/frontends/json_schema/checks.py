@@ -164,9 +164,9 @@ def schema(place: Place, name: str, value: Any) -> Lits:
 
 
 def additional(place: Place, name: str, value: Any) -> Any:
-    """A subschema for what is left; ANY asserts nothing."""
+    """A subschema for what is left; ANY asserts nothing, but from 2019-09 on it evaluates."""
     lits = place.lits(value, name)
-    return SKIP if lits == ANY else lits
+    return SKIP if lits == ANY and place.draft < 2019 else lits
 
 
 def schemas(place: Place, name: str, value: Any) -> tuple[Lits, ...]:

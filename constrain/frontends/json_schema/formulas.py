@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Union
 
-from . import arrays, objects, quantities, strings
+from . import arrays, evaluated, objects, quantities, strings
 from .constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
 from .literals import ANY, NEVER, Lits
 from .shapes import (
@@ -21,6 +21,7 @@ from .shapes import (
     NULL_BIT,
     TRUE_BIT,
     Algebra as Shapes,
+    Case,
     Shape,
     meet,
 )  # fmt: skip
@@ -66,13 +67,24 @@ class Algebra(Shapes, Protocol):
     reader: Reader
 
 
-COMBINED = frozenset(("ref", "dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"))
+UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+"""Fields that are about what all others leave over."""
+
+COMBINED = frozenset((
+    "ref", "dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", *UNEVALUATED,
+))  # fmt: skip
 """Fields that are about other schemas for the same value."""
 
 
 def formula(node: Node, algebra: Algebra) -> Formula:
     """What a node says: an AND, in the order of the document, so that keys keep theirs."""
     facts = node.facts
+    left = [field for field in UNEVALUATED if facts.get(field, ANY) != ANY]
+    if left:
+        rest = algebra.reader.derived(
+            node, {field: value for field, value in facts.items() if field not in UNEVALUATED}
+        )
+        return All(((rest.number,), *(_unevaluated(field, node, algebra) for field in left)))
     if "oneOf" in facts and len(facts) > 1:
         # Branches that overlap by themselves often do not beside what stands next to oneOf.
         rest = {field: value for field, value in facts.items() if field != "oneOf"}
@@ -92,7 +104,7 @@ def formula(node: Node, algebra: Algebra) -> Formula:
             parts.append(One(ANY, value))
         elif field == "not":
             parts.append(algebra.opposite(value))
-        elif field == "if":
+        elif field == "if" and ("then" in facts or "else" in facts):
             chosen = All((value, facts.get("then", ANY)))
             parts.append(Some((chosen, All((algebra.opposite(value), facts.get("else", ANY))))))
         elif field in ("dependentSchemas", "dependencies"):
@@ -101,6 +113,37 @@ def formula(node: Node, algebra: Algebra) -> Formula:
     if place >= 0:
         parts.insert(place, Own(own(facts, node.draft, algebra)))
     return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+def _unevaluated(field: str, node: Node, algebra: Algebra) -> Formula:
+    """Keys or items that nothing else evaluates are in a set."""
+    lits: Lits = node.facts[field]
+    others = {name: value for name, value in node.facts.items() if name != field}
+    keys = field == "unevaluatedProperties"
+    own = evaluated.of_keys if keys else evaluated.of_items
+    options: list[Formula] = []
+    for held, seen in evaluated.ways(node, others, own, algebra, (node.number,)):
+        if seen.everything:
+            options.append(held)
+            continue
+        left = _other_keys(seen, lits, algebra) if keys else _other_items(seen, lits, node, algebra)
+        options.append(All((held, Own(left))))
+    return Some(tuple(options))
+
+
+def _other_keys(seen: evaluated.Seen, lits: Lits, algebra: Algebra) -> Shape:
+    facts = {
+        "properties": dict.fromkeys(sorted(seen.names), ANY), "additionalProperties": lits,
+        "patternProperties": dict.fromkeys(sorted(seen.patterns), ANY),
+    }  # fmt: skip
+    case = objects.own(facts, algebra)  # Where these names stand is up to those who evaluate them.
+    return EVERYTHING._replace(objects=(case._replace(mentioned=seen.names),))
+
+
+def _other_items(seen: evaluated.Seen, lits: Lits, node: Node, algebra: Algebra) -> Shape:
+    if seen.sets:
+        lits = (algebra.reader.derived(node, {"anyOf": (lits, *sorted(seen.sets))}).number,)
+    return EVERYTHING._replace(arrays=(arrays.tidy(arrays.ArrayCase((ANY,) * seen.first, lits)),))
 
 
 def _without(name: str) -> Shape:
@@ -124,12 +167,17 @@ def own(facts: dict[str, Any], draft: int, algebra: Algebra) -> Shape:
         string = (strings.own(facts),) if strings.FIELDS & fields else ALL_STRINGS
     array: tuple[arrays.ArrayCase, ...] = ()
     if types & ARRAY:
-        array = (arrays.own(facts),) if arrays.FIELDS & fields else ALL_ARRAYS
+        array = _whole((arrays.own(facts),), ALL_ARRAYS) if arrays.FIELDS & fields else ALL_ARRAYS
     members: tuple[objects.ObjectCase, ...] = ()
     if types & OBJECT:
-        members = (objects.own(facts, algebra),) if objects.FIELDS & fields else ALL_OBJECTS
+        members = _whole((objects.own(facts, algebra),), ALL_OBJECTS) if objects.FIELDS & fields else ALL_OBJECTS
     scalars = (NULL_BIT if types & NULL else 0) | (FALSE_BIT | TRUE_BIT if types & BOOLEAN else 0)
     return Shape(scalars, number, string, array, members)
+
+
+def _whole(cases: tuple[Case, ...], full: tuple[Case, ...]) -> tuple[Case, ...]:
+    """Keywords that assert nothing leave the full part as it is, which is known by identity."""
+    return full if cases == full else cases
 
 
 def _constants(facts: dict[str, Any], draft: int, algebra: Algebra) -> Shape:

@@ -92,11 +92,17 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("then", "then", checks.schema, COMBINE, "mask", since=7, holds="schema"),
     Keyword("else", "else", checks.schema, COMBINE, "mask", since=7, holds="schema"),
     Keyword("dependentSchemas", "dependentSchemas", checks.schema_map, COMBINE, "mask", since=2019, holds="map"),
-    # Not enforced yet.
-    Keyword("unevaluatedItems", "unevaluatedItems", checks.refuse, None, "refused", since=2019, holds="schema"),
+    # What all others leave over.
+    Keyword("unevaluatedItems", "unevaluatedItems", checks.additional, COMBINE, "mask", since=2019, holds="schema"),
     Keyword(
-        "unevaluatedProperties", "unevaluatedProperties", checks.refuse, None, "refused", since=2019, holds="schema"
-    ),
+        "unevaluatedProperties",
+        "unevaluatedProperties",
+        checks.additional,
+        COMBINE,
+        "mask",
+        since=2019,
+        holds="schema",
+    ),  # fmt: skip
 )
 
 STRUCTURE: dict[str, Holds] = {"$defs": "map", "definitions": "map"}
