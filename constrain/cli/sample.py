@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import numpy as np
@@ -14,9 +15,6 @@ from .options import Any_, JsonFlag, KeyOrder, SchemaArgument, Seed, Spacing, ab
 
 __all__ = ["sample"]
 
-TRIES = 8
-"""Instances drawn for one, where jsonschema judges otherwise; the last is printed in any case: it is valid."""
-
 
 def sample(
     schema: SchemaArgument,
@@ -28,13 +26,13 @@ def sample(
     anything: Any_ = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Random valid instances of a schema, one a line: test data, without any model.
+    """Different random valid instances of a schema, one a line: test data, without any model.
 
     It always ends, also for recursive schemas. Keys come in the order of the schema, optional ones sometimes. What the
     jsonschema package, if installed, would judge otherwise (binary floats, Python's patterns) is drawn again.
     """
     from ..compile import compile
-    from ..sampling.random_walk import random_text
+    from ..sampling.distinct import distinct_texts
     from ..tokens.vocabulary import Vocabulary
 
     style = style_of(key_order, whitespace, anything, base=Style())
@@ -43,16 +41,18 @@ def sample(
     with about(source.name):
         constraint = compile(Vocabulary.bytes(), schema=source.text, style=style)
 
-    def drawn(rng: np.random.Generator) -> str:
-        for _ in range(TRIES):
-            text = random_text(constraint, rng, size=size)
-            if second_opinion(source.text, text).verdict != "invalid":
-                break
-        return text.decode()
+    def agreed(text: bytes) -> bool:
+        return second_opinion(source.text, text).verdict != "invalid"
 
-    made = (drawn(np.random.default_rng(sequence)) for sequence in np.random.SeedSequence(seed).spawn(n))
+    drawn = distinct_texts(constraint, n, rng=np.random.default_rng(seed), size=size, agree=agreed)
+    made = (text.decode() for text in drawn)
+    count = 0
     if as_json:  # The texts themselves, so that numbers keep all their digits.
-        print(f'{{"instances": [{", ".join(made)}]}}')
-        return
-    for text in made:
-        print(text)
+        texts = list(made)
+        count = len(texts)
+        print(f'{{"instances": [{", ".join(texts)}]}}')
+    else:
+        for count, text in enumerate(made, 1):
+            print(text)
+    if count < n:
+        print(f"{count} instead of {n}: no other instance was found.", file=sys.stderr)

@@ -1,0 +1,155 @@
+"""Are there 20 different valid instances of every schema, and does `jsonschema` agree with each?
+
+    python -m bench.samples --data ../shared/data/maskbench-dev.jsonl.gz [--all | --sample 500] [--n 20]
+
+What `constrain sample` does, on every schema in a worker with limits (10 s, 2 GiB): n different values are drawn in
+the default style and judged by `jsonschema` with formats on. Where fewer come, all texts of the schema are listed: if
+there are no more, that is all one can ask ("all there are"). Saved as JSON in bench/results/, every shortfall by id.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+from .corpus import Case, choose, load
+from .report import commit, machine
+from .workers import Failure, Guard, guarded
+
+MOST = 5_000
+"""Texts listed to prove that there are no more."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """kind: "enough", "all there are", "too few", "refused", "unsatisfiable"; judged otherwise: (text, message)."""
+
+    kind: str
+    count: int = 0
+    detail: str = ""
+    otherwise: list[tuple[str, str]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def sampled(case: Case, n: int) -> Outcome:
+    """One schema: n different instances, as `constrain sample` draws them."""
+    from constrain import Style, Vocabulary, compile
+    from constrain.cli.opinion import exact, second_opinion
+    from constrain.errors import ConstrainError, UnsatisfiableError
+    from constrain.sampling.distinct import distinct_texts, value_of
+    from constrain.sampling.few import few_texts
+
+    begin = perf_counter()
+    refused: list[tuple[str, str]] = []
+
+    def agreed(text: bytes) -> bool:
+        theirs = second_opinion(case.schema, text)
+        if theirs.verdict == "invalid" and second_opinion(case.schema, text, parse=exact).verdict == "invalid":
+            refused.append((text.decode(), theirs.message))
+        return theirs.verdict != "invalid"
+
+    try:
+        constraint = compile(Vocabulary.bytes(), schema=case.schema)
+        drawn = list(distinct_texts(constraint, n, rng=np.random.default_rng(0), agree=agreed))
+    except UnsatisfiableError as error:
+        return Outcome("unsatisfiable", detail=str(error))
+    except ConstrainError as error:
+        return Outcome("refused", detail=str(error))
+    assert len({value_of(text) for text in drawn}) == len(drawn)
+    outcome = Outcome("enough", len(drawn), otherwise=refused[:3])
+    if len(drawn) < n:
+        style = replace(Style(), whitespace="compact")
+        listed = few_texts(compile(Vocabulary.bytes(), schema=case.schema, style=style).grammar, MOST)
+        known = listed is not None and len({value_of(text) for text in listed}) == len(drawn)
+        outcome.kind = "all there are" if known else "too few"
+    outcome.seconds = perf_counter() - begin
+    return outcome
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the benchmark; 0, or 2 for a mistake in the arguments."""
+    options = parse(arguments)
+    console = Console(stderr=True)
+    try:
+        cases = choose(
+            load(options.data), sample=None if options.all else options.sample, seed=options.seed, ids=options.ids
+        )
+    except (OSError, ValueError) as error:
+        console.print(f"[red]{error}[/]", highlight=False)
+        return 2
+    sampled(Case("warm", '{"type":"object","required":["a"]}', ()), 2)
+    guard = Guard(options.seconds, options.mebibytes << 20)
+    outcomes: list[Outcome | Failure] = []
+    work = guarded(lambda case: sampled(case, options.n), cases, limits=guard, fresh=False)
+    for _, outcome in track(work, "sampling", len(cases), console=console):
+        outcomes.append(outcome)
+    show(cases, outcomes, options, console)
+    return 0
+
+
+def show(cases: list[Case], outcomes: list[Outcome | Failure], options: argparse.Namespace, console: Console) -> None:
+    """Counts on the terminal, everything that falls short in the file."""
+    counts = Counter(outcome.kind for outcome in outcomes)
+    short: dict[str, Any] = {}
+    for case, outcome in zip(cases, outcomes):
+        if isinstance(outcome, Failure):
+            short[case.id] = {"kind": outcome.kind, "detail": outcome.detail}
+        elif outcome.kind in ("refused", "too few", "unsatisfiable") or outcome.otherwise:
+            short[case.id] = {"kind": outcome.kind, "count": outcome.count, "detail": outcome.detail,
+                              "otherwise": outcome.otherwise}  # fmt: skip
+    judged = sum(isinstance(outcome, Outcome) and bool(outcome.otherwise) for outcome in outcomes)
+    out = Console()
+    out.print(f"{len(cases):,} schemas, {options.n} different instances of each", highlight=False)
+    for kind, count in counts.most_common():
+        out.print(f"  {kind:16} {count:6,}", highlight=False)
+    out.print(f"  schemas with a text that jsonschema, with exact numbers, calls invalid: {judged}", highlight=False)
+    document = {
+        "what": "bench.samples",
+        "date": f"{datetime.datetime.now():%Y-%m-%d %H:%M}",
+        "commit": commit(),
+        "machine": machine(),
+        "schemas": len(cases),
+        "n": options.n,
+        "counts": dict(counts),
+        "schemas that jsonschema judges otherwise": judged,
+        "seconds": sum(outcome.seconds for outcome in outcomes if isinstance(outcome, Outcome)),
+        "short": short,
+    }
+    options.results.mkdir(parents=True, exist_ok=True)
+    path = options.results / f"samples-{datetime.datetime.now():%Y-%m-%d-%H%M}.json"
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    console.print(f"saved as {path}", highlight=False)
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.samples", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/maskbench-dev.jsonl.gz"), help="the cases")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--sample", type=int, default=500, metavar="N", help="so many schemas, drawn with --seed (500)")
+    what.add_argument("--all", action="store_true", help="every schema")
+    what.add_argument("--ids", type=lambda text: text.split(","), default=[], metavar="A,B", help="these schemas")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
+    parser.add_argument("--n", type=int, default=20, help="instances of each schema (20)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="limit per schema (10)")
+    parser.add_argument("--mebibytes", type=int, default=2048, help="limit per schema (2048)")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    raise SystemExit(main())
