@@ -1,0 +1,142 @@
+"""Is a text valid? Asked twice: of jsonschema as it is, and of jsonschema made exact.
+
+Plain is what the labels of MaskBench are: the class of the dialect (none named: 2020-12), formats asserted. It takes
+numbers as floats (a `multipleOf` 0.01 then rejects 4.35) and patterns as Python's (`\\d` takes a Bengali digit, `$`
+stands before a last line feed too). Exact differs in these two only: numbers of the text and of the schema are
+rationals, and patterns are rewritten into what ECMA 262 means by them. Where the two differ the text proves nothing
+about an engine but what it does with floats and patterns: that is counted apart.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from .values import decode
+
+__all__ = ["Judge", "Verdict", "ecma"]
+
+WHITE = r"\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+"""ECMA 262's `\\s`: its white space and line terminators (12.2, 12.3)."""
+FEWEST = 4_000
+"""Digits beyond which Python reads no int: such a text is not judged."""
+
+
+class Verdict(NamedTuple):
+    """plain, exact: whether the text is valid, None if jsonschema fails over it. why: what is wrong, if anything."""
+
+    plain: bool | None
+    exact: bool | None
+    why: str = ""
+
+    @property
+    def valid(self) -> bool:
+        """Both say so."""
+        return bool(self.plain and self.exact)
+
+    @property
+    def invalid(self) -> bool:
+        """Exact arithmetic says so."""
+        return self.exact is False
+
+    @property
+    def differ(self) -> bool:
+        """jsonschema's own arithmetic or patterns decide."""
+        return self.plain is not None and self.exact is not None and self.plain != self.exact
+
+
+class Judge:
+    """Of the texts of one schema. Raises ImportError without jsonschema."""
+
+    def __init__(self, schema: str) -> None:
+        from jsonschema import Draft202012Validator, validators
+        from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+
+        plain = json.loads(schema)
+        dialect = validators.validator_for(plain, default=Draft202012Validator)
+        checker = Draft202012Validator.FORMAT_CHECKER
+        own = dialect.TYPE_CHECKER
+        if own.is_type(1.0, "integer"):
+            own = own.redefine("integer", is_whole)
+        exact = validators.extend(dialect, type_checker=own)
+        # An explicit registry: none is fetched from anywhere.
+        self.plain = dialect(plain, format_checker=checker, registry=REGISTRY)
+        self.exact = exact(made_exact(decode(schema, exact=True)), format_checker=checker, registry=REGISTRY)
+
+    def __call__(self, text: str) -> Verdict:
+        """The verdict on one text."""
+        answers: list[bool | None] = []
+        why = ""
+        for validator, exact in ((self.plain, False), (self.exact, True)):
+            try:
+                value = decode(text, exact=exact)
+            except ValueError as error:
+                if "Exceeds the limit" in str(error):
+                    return Verdict(None, None, str(error))
+                return Verdict(False, False, f"not JSON: {error}")
+            except RecursionError:
+                return Verdict(None, None, "nested too deeply for json")
+            try:
+                wrong = next(validator.iter_errors(value), None)
+                answers.append(wrong is None)
+                if wrong is not None:
+                    why = f"{wrong.validator}, at {wrong.json_path}, by {'/'.join(map(str, wrong.schema_path))}"
+            except Exception as error:  # an unknown reference, a pattern that Python does not take, recursion
+                answers.append(None)
+                why = why or f"{type(error).__name__}: {str(error)[:100]}"
+        return Verdict(answers[0], answers[1], why)
+
+
+def is_whole(checker: Any, value: Any) -> bool:
+    """Drafts from 6 on: 1.0 is an integer."""
+    return not isinstance(value, bool) and (
+        isinstance(value, int) or (isinstance(value, Fraction) and value.denominator == 1)
+    )
+
+
+def made_exact(schema: Any) -> Any:
+    """The schema with patterns rewritten, and without `$schema`, which would call for jsonschema's own class again."""
+    if isinstance(schema, list):
+        return [made_exact(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    out = {}
+    for key, value in schema.items():
+        if key == "$schema" and isinstance(value, str):
+            continue
+        if key == "pattern" and isinstance(value, str):
+            value = ecma(value)
+        elif key == "patternProperties" and isinstance(value, dict):
+            value = {ecma(pattern): made_exact(child) for pattern, child in value.items()}
+        elif key not in ("enum", "const", "default", "examples"):
+            value = made_exact(value)
+        out[key] = value
+    return out
+
+
+@lru_cache(maxsize=4096)
+def ecma(pattern: str) -> str:
+    """A pattern for Python's `re` that means what it means to ECMA 262, as far as `$ . \\d \\w \\s \\b` go."""
+    out, place, inside = [], 0, False
+    while place < len(pattern):
+        two = pattern[place : place + 2]
+        if two[0] == "\\" and len(two) == 2:
+            place += 2
+            if two in ("\\s", "\\S"):
+                negated = two == "\\S"
+                out.append(two if inside and negated else WHITE if inside else f"[{'^' * negated}{WHITE}]")
+            else:
+                out.append(two[1] if two == "\\/" else two)
+            continue
+        place += 1
+        if inside:
+            inside = two[0] != "]"
+            out.append("\\[" if two[0] == "[" else two[0])
+        elif two[0] == "[":
+            inside = True
+            out.append("[")
+        else:
+            out.append({"$": r"\Z", ".": r"[^\n\r\u2028\u2029]"}.get(two[0], two[0]))
+    return f"(?a:{''.join(out)})"  # ASCII: digits, words and their borders

@@ -1,0 +1,122 @@
+"""A value as JSON text. Canonical: as a style that narrows the spelling writes it. Free: any way that RFC 8259 has."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from fractions import Fraction
+from typing import Any
+
+from .values import SURROGATE, Number, Value, number_of
+
+__all__ = ["canonical", "free", "quoted", "respelled"]
+
+CAPPED = 40
+"""`Style.digits` of the default style: a canonical text has no more digits in a row."""
+SHORT = {'"': '"', "\\": "\\", "/": "/", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+BLANKS = ["", "", "", " ", " ", "\n", "\n  ", "\t", "\r\n", "    ", " \n\t\r"]
+
+
+def quoted(text: str) -> str:
+    """As json.dumps(ensure_ascii=False); half a surrogate pair, which UTF-8 cannot write, as an escape."""
+    return SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def canonical(value: Value, rng: random.Random) -> str | None:
+    """One spelling but for white space: tight, as json.dumps, or on lines. None where digits are too many in a row."""
+    comma, colon, blank = rng.choice(((",", ":", ""), (", ", ": ", ""), (", ", ": ", ""), (",\n", ": ", "\n  ")))
+    try:
+        return written(value, plain, quoted, lambda: comma, lambda: colon, lambda: blank)
+    except OverflowError:
+        return None
+
+
+def free(value: Value, rng: random.Random) -> str:
+    """Any spelling: escapes, numbers and white space as they come."""
+    escapes, numbers, blanks = (rng.choice((0.0, 0.0, 0.02, 0.3)) for _ in range(3))
+
+    def blank() -> str:
+        return rng.choice(BLANKS) if rng.random() < blanks * 3 else ""
+
+    def number(n: Number) -> str:
+        return respelled(n, rng).text if rng.random() < numbers * 3 else n.text
+
+    def string(text: str) -> str:
+        return escaped(text, escapes, rng) if escapes else quoted(text)
+
+    inner = written(value, number, string, lambda: blank() + "," + blank(), lambda: blank() + ":" + blank(), blank)
+    return blank() + inner + blank()
+
+
+def written(value: Value, number: Any, string: Any, comma: Any, colon: Any, blank: Any) -> str:
+    """The text of a value, by functions that spell its parts."""
+    if isinstance(value, Number):
+        return str(number(value))
+    if isinstance(value, str):
+        return str(string(value))
+    if isinstance(value, list):
+        inner = [written(item, number, string, comma, colon, blank) for item in value]
+        opening, closing = "[]"
+    elif isinstance(value, dict):
+        inner = [
+            string(key) + colon() + written(item, number, string, comma, colon, blank) for key, item in value.items()
+        ]
+        opening, closing = "{}"
+    else:
+        return str(json.dumps(value))
+    text = ""
+    for place, item in enumerate(inner):
+        text += (comma() if place else "") + item
+    return opening + blank() + text + (blank() if inner else "") + closing
+
+
+def plain(number: Number) -> str:
+    """The shortest text without an exponent. OverflowError: more than CAPPED digits in a row."""
+    value = number.value
+    if value and not Fraction(1, 10**CAPPED) <= abs(value) < 10**CAPPED:
+        raise OverflowError
+    text = number_of(value).text
+    if re.search(rf"\d{{{CAPPED + 1}}}", text):
+        raise OverflowError
+    return text
+
+
+def escaped(text: str, share: float, rng: random.Random) -> str:
+    """A string, some of its characters as escapes: short ones, `\\u` in both cases, pairs for what is beyond U+FFFF."""
+    out = []
+    for char in text:
+        code = ord(char)
+        if rng.random() >= share and code >= 32 and char not in '"\\' and not 0xD800 <= code < 0xE000:
+            out.append(char)
+        elif char in SHORT and rng.random() < 0.5:
+            out.append("\\" + SHORT[char])
+        elif code > 0xFFFF:
+            out.append("".join(four(unit, rng) for unit in (0xD7C0 + (code >> 10), 0xDC00 + (code & 0x3FF))))
+        else:
+            out.append(four(code, rng))
+    return f'"{"".join(out)}"'
+
+
+def four(unit: int, rng: random.Random) -> str:
+    digits = f"{unit:04x}"
+    return "\\u" + "".join(rng.choice((digit, digit.upper())) for digit in digits)
+
+
+def respelled(number: Number, rng: random.Random) -> Number:
+    """Another spelling of the same number."""
+    value = number.value
+    if len(number.text) > 60 or (value and not Fraction(1, 10**60) < abs(value) < 10**60):
+        return number
+    plainly = number_of(value).text
+    if value == 0:
+        return Number(rng.choice(("0", "-0", "0.0", "-0.000", "0e5", "0E-2", "0.0e+10", "-0e0")))
+    e, plus, zero = rng.choice("eE"), rng.choice(("", "+")), rng.choice(("", "", "0", "00"))
+    shift = rng.randint(-6, 6)
+    mantissa = number_of(value / Fraction(10) ** shift).text
+    tail = rng.choice(("", "0", "000"))
+    if tail:
+        mantissa += tail if "." in mantissa else "." + tail
+    power = f"-{zero}{-shift}" if shift < 0 else f"{plus}{zero}{shift}"
+    dotted = plainly + ("0" if "." in plainly else ".0") * rng.randint(1, 1)
+    return Number(rng.choice((mantissa + e + power, dotted, dotted + "00", plainly + e + plus + zero + "0")))

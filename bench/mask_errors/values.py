@@ -1,0 +1,90 @@
+"""A JSON value whose numbers keep their spelling: `null`, bool, str, list, dict, and `Number`.
+
+Values are judged as decimals, never as floats, so that 0.1 is a tenth. An exponent beyond MOST is brought near to it,
+its last digits kept: all bounds and multiples of a schema are far below, and distinct numbers stay distinct.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Union
+
+__all__ = ["Number", "Pairs", "Value", "decode", "fraction_of", "has_surrogate", "number_of", "parse"]
+
+MOST = 20_000
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as it is written."""
+
+    text: str
+
+    @property
+    def value(self) -> Fraction:
+        """What it is worth."""
+        return fraction_of(self.text)
+
+
+Value = Union[None, bool, str, Number, list[Any], dict[str, Any]]
+
+
+def fraction_of(text: str) -> Fraction:
+    """The decimal that is written."""
+    mantissa, e, exponent = text.lower().partition("e")
+    if e and len(exponent.lstrip("+-0")) > 4:
+        power = int(exponent.lstrip("+-0")[-3:]) + MOST
+        text = f"{mantissa}e{'-' if exponent[0] == '-' else ''}{power}"
+    return Fraction(text)
+
+
+def number_of(value: Fraction) -> Number:
+    """A decimal without an exponent, as short as can be."""
+    sign, value = "-" if value < 0 else "", abs(value)
+    scale = 0
+    while (value * 10**scale).denominator > 1:
+        scale += 1
+    digits = str(int(value * 10**scale)).rjust(scale + 1, "0")
+    return Number(sign + (f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits))
+
+
+class Pairs(Exception):
+    """An object has a key twice."""
+
+
+def refuse(name: str) -> Any:
+    """Python's NaN and Infinity are not JSON."""
+    raise ValueError(f"{name} is not JSON")
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Pairs
+    return found
+
+
+def parse(text: str) -> Value:
+    """The value of a JSON text. Raises ValueError, and Pairs for a key that comes twice."""
+    value: Value = json.loads(
+        text, parse_int=Number, parse_float=Number, parse_constant=refuse, object_pairs_hook=unique
+    )
+    return value
+
+
+def has_surrogate(value: Value) -> bool:
+    """Whether a text in it has half a surrogate pair, which can be escaped but is no character."""
+    if isinstance(value, str):
+        return SURROGATE.search(value) is not None
+    if isinstance(value, dict):
+        return any(map(has_surrogate, value)) or any(map(has_surrogate, value.values()))
+    return isinstance(value, list) and any(map(has_surrogate, value))
+
+
+def decode(text: str, *, exact: bool) -> Any:
+    """The value as jsonschema takes it: numbers that are no plain integers as floats or (exact) as Fractions."""
+    return json.loads(text, parse_float=fraction_of if exact else None, parse_constant=refuse)

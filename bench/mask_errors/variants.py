@@ -1,0 +1,250 @@
+"""Valid instances made different: other strings, numbers and keys, each kept only if it is still valid.
+
+    source = Variants(schema, instances, judge, rng)
+    source.draw(canonical=False)    a valid text, at first those given; None when no more are found
+
+A change is made at a random place of a value that is known to be valid, small ones preferred: the harder a schema
+is, the more of the changes the judge throws away, so what was kept is built upon.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import Any
+
+from .judge import Judge
+from .spelling import canonical, free, respelled
+from .values import Number, Pairs, Value, number_of, parse
+
+__all__ = ["Variants", "changed", "in_order"]
+
+TRIES = 12
+"""Changes in a row that the judge may throw away before none is expected."""
+KEPT = 60
+"""Values that are built upon."""
+CHARS = ["a", "Z", "0", " ", "-", "\x7f", "é", "ß", "€", "語", "\u2028", "\ufeff", "😀", "🇺", "\U0010ffff", "\x00",
+         "\x1f", "\n", "\t", '"', "\\", "/", "'", "\u0661", "\u00a0", "<", "{", "\x80", "\ud7ff", "\ue000", "\uffff",
+         "\udead"]  # fmt: skip
+STRINGS = ["", "a", "\x7f", "😀", 'say "no"', "C:\\dir\\", "null", "0", "{}", "ünïcödé", "line\nline", "true", "日本語",
+           "  ", "\x00", "2020-02-29", "a@b.cd", "http://a.b/c?d#e", "x" * 40, "👩\u200d👩\u200d👧"]  # fmt: skip
+NUMBERS = ["0", "-0", "1", "-1", "2", "10", "100", "0.5", "-0.5", "1.5", "3.14159", "1000000", "9007199254740993",
+           "1e3", "1E-3", "2.5e+10", "1e21", "12345678901234567890", "0.1", "0.10", "255", "65536", "1.0"]  # fmt: skip
+KEYS = ["extra", "", "x-y", "\x7f", "ключ", "😀", 'a"b', "a\\b", "__proto__", "0", " ", "$ref", "a/b", "Name", "_", "é"]
+OTHERS = [None, True, False, "text", "", Number("0"), Number("-1.5e3"), [], {}, [None, ["a"]], {"k": {"": Number("1")}}]
+
+
+class Variants:
+    """Of one schema. tried, kept: changes. differ: how often jsonschema as it is and made exact did not agree."""
+
+    def __init__(self, schema: str, instances: Iterable[str], judge: Judge, rng: random.Random) -> None:
+        self.judge, self.rng = judge, rng
+        self.counts: Counter[str] = Counter()
+        self.differ: list[str] = []
+        self.values: list[Value] = []
+        document = json.loads(schema)
+        self.order = declared(document)
+        self.constants = list(constants(parse_constants(schema)))
+        self.texts: list[str] = []
+        for text in instances:
+            if self.valid(text):
+                try:
+                    self.values.append(parse(text))
+                    self.texts.append(text)
+                except (ValueError, Pairs):
+                    self.counts["unread"] += 1
+
+    def valid(self, text: str) -> bool:
+        """Whether both judges say so; where they differ, that is kept in `differ`."""
+        verdict = self.judge(text)
+        if verdict.differ and len(self.differ) < 3:
+            self.differ.append(text[:300])
+        self.counts["differ"] += verdict.differ
+        return verdict.valid
+
+    def draw(self, *, narrow: bool) -> str | None:
+        """A valid text, canonically spelled if narrow; None if none is found."""
+        if not self.values:
+            return None
+        if self.counts["drawn"] < len(self.values):
+            self.counts["drawn"] += 1
+            return self.spell(self.values[self.counts["drawn"] - 1], narrow)
+        for _ in range(TRIES):
+            size = [1 / (10 + len(repr(value))) for value in self.values]
+            value: Value = copy.deepcopy(self.rng.choices(self.values, size)[0])
+            for _ in range(self.rng.choice((1, 1, 2, 3))):
+                value = changed(value, self.rng, self.order, self.constants)
+            text = self.spell(value, narrow)
+            self.counts["tried"] += 1
+            if text is None or len(text) > 20_000 or not self.valid(text):
+                continue
+            self.counts["kept"] += 1
+            if len(self.values) < KEPT:
+                self.values.append(value)
+                self.counts["drawn"] += 1
+            return text
+        return None
+
+    def spell(self, value: Value, narrow: bool) -> str | None:
+        """A text of the value."""
+        return canonical(in_order(value, self.order), self.rng) if narrow else free(value, self.rng)
+
+
+def parse_constants(schema: str) -> Any:
+    try:
+        return parse(schema)
+    except (ValueError, Pairs):
+        return {}
+
+
+def constants(schema: Any) -> Iterator[Value]:
+    """What a schema names: values of enum, const, default, examples, wherever they stand."""
+    if isinstance(schema, list):
+        for item in schema:
+            yield from constants(item)
+    elif isinstance(schema, dict):
+        for key, value in schema.items():
+            if key in ("enum", "examples") and isinstance(value, list):
+                yield from value[:50]
+            elif key in ("const", "default", "example"):
+                yield value
+            elif key in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"):
+                if isinstance(value, Number):
+                    yield value
+            else:
+                yield from constants(value)
+
+
+def declared(schema: Any) -> dict[str, int]:
+    """Names of all `properties` of a schema, with their place: the order in which they are met."""
+    found: dict[str, int] = {}
+
+    def visit(part: Any) -> None:
+        if isinstance(part, list):
+            for item in part:
+                visit(item)
+        elif isinstance(part, dict):
+            names = part.get("properties")
+            if isinstance(names, dict):
+                for name in names:
+                    found.setdefault(name, len(found))
+            for item in part.values():
+                visit(item)
+
+    visit(schema)
+    return found
+
+
+def in_order(value: Value, order: dict[str, int]) -> Value:
+    """The value, keys in the order in which the schema names them, others last."""
+    if isinstance(value, list):
+        return [in_order(item, order) for item in value]
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda name: order.get(name, len(order)))
+        return {name: in_order(value[name], order) for name in names}
+    return value
+
+
+def places(value: Value) -> Iterator[tuple[Any, Any]]:
+    """(container, key) of everything inside."""
+    if isinstance(value, list | dict):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield value, key
+            yield from places(item)
+
+
+def changed(value: Value, rng: random.Random, order: dict[str, int], named: list[Value]) -> Value:
+    """The value with one change at a random place."""
+    inside: list[tuple[Any, Any]] = [(None, None), *places(value)]
+    container, key = rng.choice(inside)
+    old = value if container is None else container[key]
+    new = other(old, rng, order, named, [c[k] for c, k in inside if c is not None])
+    if container is None:
+        return new
+    container[key] = new
+    return value
+
+
+def other(old: Value, rng: random.Random, order: dict[str, int], named: list[Value], around: list[Value]) -> Value:
+    """Something in place of a value: mostly of the same type."""
+    chance = rng.random()
+    if chance < 0.06 and named:
+        return copy.deepcopy(rng.choice(named))
+    if chance < 0.12:
+        return copy.deepcopy(rng.choice(OTHERS))
+    if isinstance(old, str):
+        return other_text(old, rng)
+    if isinstance(old, Number):
+        return other_number(old, rng)
+    if isinstance(old, list):
+        return other_list(old, rng, around)
+    if isinstance(old, dict):
+        return other_object(old, rng, order, around)
+    return rng.choice((True, False, None))
+
+
+def other_text(old: str, rng: random.Random) -> str:
+    """A character put in, taken out or exchanged; or quite another text."""
+    kind, place = rng.randrange(5), rng.randint(0, len(old))
+    if kind == 0:
+        return old[:place] + rng.choice(CHARS) + old[place:]
+    if kind == 1:
+        return old[:place] + rng.choice(CHARS) + old[place + 1 :]
+    if kind == 2:
+        return old[:place] + old[place + 1 :]
+    if kind == 3:
+        return old[:place] + old[max(0, place - 3) :]
+    return rng.choice(STRINGS)
+
+
+def other_number(old: Number, rng: random.Random) -> Number:
+    """Near by, far off, or another spelling."""
+    kind = rng.randrange(6)
+    if kind < 2 or len(old.text) > 50 or abs(old.value) > 10**50:
+        return respelled(old, rng)
+    if kind == 2:
+        return Number(rng.choice(NUMBERS))
+    if kind == 3:
+        return number_of(old.value + rng.choice((1, -1, 2, 10, -10, 1000, Fraction(1, 10), Fraction(-1, 100))))
+    if kind == 4:
+        return number_of(old.value * rng.choice((-1, 2, 10, 100, Fraction(1, 10), Fraction(1, 2))))
+    return Number(("-" if rng.random() < 0.3 else "") + str(rng.randrange(10 ** rng.randint(1, 18))))
+
+
+def other_list(old: list[Any], rng: random.Random, around: list[Value]) -> list[Any]:
+    """An item less, more, or elsewhere."""
+    new, place = list(old), rng.randint(0, len(old))
+    kind = rng.randrange(5)
+    if kind == 0:
+        del new[place : place + 1]
+    elif kind == 1 and old:
+        new.insert(place, copy.deepcopy(rng.choice(old)))
+    elif kind == 2:
+        new.insert(place, copy.deepcopy(rng.choice([*OTHERS, *around[:20]])))
+    elif kind == 3:
+        rng.shuffle(new)
+    else:
+        del new[place:]
+    return new
+
+
+def other_object(old: dict[str, Any], rng: random.Random, order: dict[str, int], around: list[Value]) -> dict[str, Any]:
+    """A member less or more, declared or not, or another order."""
+    new, kind = dict(old), rng.randrange(5)
+    if kind < 2 and new:
+        for name in rng.sample(list(new), rng.randint(1, min(len(new), 3))):
+            del new[name]
+    elif kind == 2:
+        return dict(rng.sample(list(new.items()), len(new)))
+    else:
+        names = [name for name in order if name not in new] if kind == 3 else KEYS
+        name = rng.choice(names or KEYS)
+        value: Value = copy.deepcopy(rng.choice([*OTHERS, "a", Number("1"), *around[:20]]))
+        items = list(new.items())
+        items.insert(rng.randint(0, len(items)), (name, value))
+        new = dict(items)
+    return new
