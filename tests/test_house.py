@@ -26,7 +26,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "kernels": (set(), {"numpy", "numba"}),
     "grammar": (BASE, set()),
     "automata": (BASE | {"grammar", "kernels"}, {"numpy"}),
-    "frontends": (BASE | {"grammar", "automata.dfa"}, {"numpy", "pydantic"}),
+    "frontends": (BASE | {"grammar", "automata.dfa"}, {"numpy", "pydantic", "jsonschema_specifications"}),
     "tokens": (BASE | {"automata", "kernels"}, {"numpy"}),
     "store": (ENGINE, {"numpy"}),
     "arena": (ENGINE | {"store", "completion"}, {"numpy"}),

@@ -74,22 +74,6 @@ def test_what_is_malformed_is_named(schema: Any, pointer: str) -> None:
         ({"properties": {"a": {"type": "array", "uniqueItems": True}}}, "/properties/a/uniqueItems"),
         ({"contains": {}, "maxContains": 2}, "/maxContains"),
         ({"contains": {}, "minContains": 2}, "/minContains"),
-        (
-            {
-                "$dynamicRef": "#a",
-                "$defs": {"x": {"$dynamicAnchor": "a"}, "y": {"$id": "http://x/y", "$dynamicAnchor": "a"}},
-            },
-            "/$dynamicRef",
-        ),
-        (
-            {
-                "$schema": DRAFT2019,
-                "$recursiveAnchor": True,
-                "items": {"$recursiveRef": "#"},
-                "$defs": {"y": {"$id": "http://x/y", "$recursiveAnchor": True}},
-            },
-            "/items/$recursiveRef",
-        ),
         ({"type": "string", "format": "regex"}, "/format"),
         ({"pattern": "(?=a)b"}, "/pattern"),
         ({"not": {"additionalProperties": {"type": "string"}}}, "/not"),

@@ -150,7 +150,7 @@ def format_name(place: Place, name: str, value: Any) -> Any:
     """`format`: a name; one that the specification does not know asserts nothing."""
     if not isinstance(value, str):
         raise place.error(f"`{name}` must be a string, not {kind_of(value)}.", name)
-    if place.style.formats == "annotate":
+    if place.style.formats == "annotate" and not place.scope.dialect.asserts_formats:
         return SKIP
     try:
         return SKIP if format_dfa(value) is None else value
@@ -236,10 +236,8 @@ def reference(place: Place, name: str, value: Any) -> Lits:
 
 
 def dynamic(place: Place, name: str, value: Any) -> Lits:
-    """`$dynamicRef`, `$recursiveRef`: as `$ref`, if no dynamic scope can make it name something else."""
-    if isinstance(value, str) and place.reader.library.is_dynamic(value, place.scope, name):
-        raise refuse(place, name, value)
-    return place.follow(value, name)
+    """`$dynamicRef`, `$recursiveRef`: the subschema that it names on the way by which one came here."""
+    return place.follow_dynamically(value, name)
 
 
 def unique(place: Place, name: str, value: Any) -> Any:

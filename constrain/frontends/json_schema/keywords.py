@@ -41,7 +41,7 @@ class Keyword:
 TEXT, NUMERIC, LIST, MAP = strings.emit, quantities.emit, arrays.emit, members.emit
 VALUE, COMBINE = formulas.own, formulas.formula
 
-SCOPE = "refused where several schemas could be meant"
+SCOPE = "by the way on which the subschema is reached"
 
 KEYWORDS: tuple[Keyword, ...] = (
     Keyword("$ref", "ref", checks.reference, COMBINE, "mask", note="its siblings are ignored up to draft 7"),

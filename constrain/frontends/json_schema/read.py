@@ -2,23 +2,23 @@
 
 `Reader.lits(raw, scope, pointer)` gives the literal set of a subschema: ANY for `true`, `{}` and mere annotations,
 NEVER for `false`, the target's own set for a pure `$ref`, else one node. Nodes are read off a queue, so that depth
-costs no stack. A keyword is looked up in the table of its dialect (`keywords.by_draft`) and dispatched from there:
+costs no stack. A keyword is looked up in the table of its dialect (`vocabularies`) and dispatched from there:
 one that is not in the table of the dialect asserts nothing, and `describe` says so.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from ...errors import SchemaError
 from ...style import Limits, Style
 from .checks import SKIP
 from .constants import Constant, kind_of
-from .keywords import Keyword, by_draft
+from .keywords import Keyword
 from .literals import ANY, NEVER, Lits
-from .refs import Library, Scope, token
+from .refs import Found, Library, Scope, token
 
 __all__ = ["ExactReader", "Node", "Place", "Reader"]
 
@@ -73,9 +73,17 @@ class Place:
         """The literal set of what a reference names."""
         return self.reader.follow(reference, self.scope, self.pointer(*tokens))
 
+    def follow_dynamically(self, reference: str, *tokens: str | int) -> Lits:
+        """The literal set of what a dynamic reference names, seen from here."""
+        return self.reader.follow_dynamically(reference, self.scope, self.pointer(*tokens))
+
     def error(self, cause: str, *tokens: str | int, hint: str = "") -> SchemaError:
         """What to raise if a keyword's value is not what it must be."""
         return SchemaError(cause, pointer=self.pointer(*tokens), hint=hint)
+
+
+class _Dynamic(Exception):
+    """A signal: what a reference names depends on the way to it, so the ways have to be told apart."""
 
 
 class Reader:
@@ -90,12 +98,21 @@ class Reader:
         self.style = style
         self.limits = limits
         self.library = Library(document, registry)
+        self._ways = False
+        try:
+            self._start(document)
+        except _Dynamic:  # Rare, and it doubles what is kept, so nobody pays for it before it is needed.
+            self._ways = True
+            self._start(document)
+
+    def _start(self, document: Any) -> None:
+        """Read the document from its root."""
         self.nodes: list[Node | None] = [None]
         self.constants: dict[Constant, int] = {}
-        self._at: dict[str, Lits] = {}
+        self._at: dict[Hashable, Lits] = {}
         self._shared: dict[Any, Lits] = {}
         self._queue: deque[Node] = deque()
-        self._following: list[str] = []
+        self._following: list[Hashable] = []
         self.root = self.lits(document, self.library.main, "")
         self.read()
 
@@ -115,9 +132,13 @@ class Reader:
 
     def lits(self, raw: Any, scope: Scope, pointer: str) -> Lits:
         """The literal set of a subschema."""
-        known = self._at.get(pointer)
+        key: Hashable = pointer
+        if self._ways:
+            scope = self.library.enter_dynamically(raw, scope, pointer)
+            key = (pointer, scope.entered)
+        known = self._at.get(key)
         if known is None:
-            known = self._at[pointer] = self._lits(raw, scope, pointer)
+            known = self._at[key] = self._lits(raw, scope, pointer)
         return known
 
     def _lits(self, raw: Any, scope: Scope, pointer: str) -> Lits:
@@ -129,7 +150,7 @@ class Reader:
             raise SchemaError(f"A schema must be an object or a boolean, not {kind_of(raw)}.", pointer=pointer)
         if "$id" in raw or "id" in raw or "$schema" in raw:
             scope = self.library.enter(raw, scope, pointer)
-        table = by_draft(scope.draft)
+        table = scope.dialect.keywords
         reference = raw.get("$ref")
         if reference is not None and scope.draft <= 7:
             return self.follow(reference, scope, pointer + "/$ref")
@@ -138,9 +159,9 @@ class Reader:
             return ANY
         if len(live) == 1 and reference is not None:
             return self.follow(reference, scope, pointer + "/$ref")
-        if self.shares:
+        if self.shares and not any(keyword.name[0] == "$" for keyword, _ in live):
             # Equal plain subschemas (most of them are no more than a type) are one node, looked into once.
-            key = (scope.draft, *((keyword.name, value) for keyword, value in live if type(value) in (str, int)))
+            key = (scope.dialect, *((keyword.name, value) for keyword, value in live if type(value) in (str, int)))
             if len(key) == len(live) + 1:
                 known = self._shared.get(key)
                 if known is None:
@@ -161,12 +182,28 @@ class Reader:
         """The literal set of what a reference names; SchemaError if it names nothing, or only itself."""
         if not isinstance(reference, str):
             raise SchemaError(f"$ref must be a string, not {kind_of(reference)}.", pointer=pointer)
-        raw, target, place = self.library.resolve(reference, scope, pointer)
+        return self._go(self.library.resolve(reference, scope, pointer), scope, pointer)
+
+    def follow_dynamically(self, reference: Any, scope: Scope, pointer: str) -> Lits:
+        """The literal set of what `$dynamicRef` or `$recursiveRef` names on the way by which one came here."""
+        if not isinstance(reference, str):
+            raise SchemaError(f"A reference must be a string, not {kind_of(reference)}.", pointer=pointer)
+        found = self.library.resolve(reference, scope, pointer)
+        anchor = self.library.dynamic_anchor(reference, found)
+        if anchor is not None:
+            if not self._ways:
+                raise _Dynamic
+            found = self.library.outermost(anchor, scope, found)
+        return self._go(found, scope, pointer)
+
+    def _go(self, found: Found, scope: Scope, pointer: str) -> Lits:
+        """The literal set of what was found from a scope."""
+        place = (found.pointer, scope.entered)
         if place in self._following:
             raise SchemaError("This $ref leads back to itself, with no schema in between.", pointer=pointer)
         self._following.append(place)
         try:
-            return self.lits(raw, target, place)
+            return self.lits(found.raw, found.scope._replace(entered=scope.entered), found.pointer)
         finally:
             self._following.pop()
 

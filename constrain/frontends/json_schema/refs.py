@@ -1,40 +1,52 @@
-"""Which subschema a reference names: base URIs, anchors, pointers. Nothing is ever fetched.
+"""Which subschema a reference names: base URIs, anchors, pointers, dynamic scopes. Nothing is ever fetched.
 
 A *scope* is the resource in which a subschema stands: its base URI, the raw schema at its root, the pointer to that
 root for messages, and its dialect. `$id` (`id` in draft 4) opens a new one. Ids are looked for only at schema
 positions of the dialect, and only when a reference needs more than a pointer into its own resource.
+
+What a `$dynamicRef` names depends on the resources that one came through: of those that have the anchor, the first
+counts (core specification, section 8.2.3.2). So a scope also says, for each dynamic anchor, which resource that was;
+a subschema that is reached in two such ways is read as two. `$recursiveRef` of 2019-09 is the same with one nameless
+anchor, which stands at roots.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin
 
 from ...errors import SchemaError, UnsupportedError
 from .keywords import children
+from .vocabularies import NEWEST, Dialect, dialect
 
-__all__ = ["DIALECTS", "Library", "Scope", "token"]
-
-DIALECTS = {
-    "http://json-schema.org/draft-04/schema": 4,
-    "http://json-schema.org/draft-06/schema": 6,
-    "http://json-schema.org/draft-07/schema": 7,
-    "https://json-schema.org/draft/2019-09/schema": 2019,
-    "https://json-schema.org/draft/2020-12/schema": 2020,
-}
-"""`$schema` without an empty fragment -> dialect. Any other value, or none, is taken as 2020-12."""
-
-UNREAD = ("http://json-schema.org/draft-03/schema", "http://json-schema.org/draft-02/schema")
+__all__ = ["Found", "Library", "Scope", "token"]
 
 
 class Scope(NamedTuple):
-    """The resource in which a subschema stands."""
+    """The resource in which a subschema stands.
+
+    entered: (dynamic anchor, URI of the first resource with it on the way here), sorted; "" is the recursive anchor.
+    """
 
     uri: str
     root: Any
     pointer: str
-    draft: int
+    dialect: Dialect
+    entered: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def draft(self) -> int:
+        """4, 6, 7, 2019 or 2020."""
+        return self.dialect.draft
+
+
+class Found(NamedTuple):
+    """What a reference names: a raw schema, the scope around it, and its pointer."""
+
+    raw: Any
+    scope: Scope
+    pointer: str
 
 
 def token(name: str | int) -> str:
@@ -45,36 +57,53 @@ def token(name: str | int) -> str:
 
 
 class Library:
-    """One document and its registry: what references may name."""
+    """One document and its registry: what references may name. The drafts' own meta-schemas are always at hand."""
 
     def __init__(self, document: Any, registry: Mapping[str, Any] | None) -> None:
         self.registry = {urldefrag(uri)[0]: schema for uri, schema in (registry or {}).items()}
-        self.main = self.enter(document, Scope("", document, "", 2020), "")
+        self.main = self._open(document, Scope("", document, "", NEWEST), "")
         self._resources: dict[str, Scope] = {}
-        self._anchors: dict[tuple[str, str], tuple[Any, Scope, str]] = {}
-        self._dynamic: dict[str, int] = {}
+        self._anchors: dict[tuple[str, str], Found] = {}
+        self._dynamic: dict[str, dict[str, Found]] = {}
         self._indexed = False
+
+    # ---- scopes ------------------------------------------------------------------------------------------------
 
     def enter(self, raw: Any, scope: Scope, pointer: str) -> Scope:
         """The scope inside a schema that may have an id or a dialect of its own."""
+        return scope if raw is scope.root else self._open(raw, scope, pointer)
+
+    def _open(self, raw: Any, scope: Scope, pointer: str) -> Scope:
         if not isinstance(raw, dict):
             return scope
-        draft = dialect(raw, scope.draft, pointer, self.registry)
-        name = raw.get("id" if draft == 4 else "$id")
-        if not isinstance(name, str) or (draft <= 7 and "$ref" in raw):
-            return scope if draft == scope.draft else scope._replace(draft=draft)
+        spoken = dialect(raw, scope.dialect, pointer, self.registry)
+        name = raw.get("id" if spoken.draft == 4 else "$id")
+        if not isinstance(name, str) or (spoken.draft <= 7 and "$ref" in raw):
+            return scope if spoken == scope.dialect else scope._replace(dialect=spoken)
         uri, fragment = urldefrag(name)
         if not uri and fragment:  # A plain-name anchor of the older drafts.
-            return scope._replace(draft=draft)
-        return Scope(urljoin(scope.uri, uri), raw, pointer, draft)
+            return scope._replace(dialect=spoken)
+        return Scope(urljoin(scope.uri, uri), raw, pointer, spoken, scope.entered)
 
-    def resolve(self, reference: str, scope: Scope, pointer: str) -> tuple[Any, Scope, str]:
-        """The raw schema that a reference names, its scope, and its pointer."""
+    def enter_dynamically(self, raw: Any, scope: Scope, pointer: str) -> Scope:
+        """The same, with the dynamic anchors of the resource noted that no resource before it had."""
+        self._index()
+        scope = self.enter(raw, scope, pointer)
+        known = dict(scope.entered)
+        fresh = self._dynamic.get(scope.uri, {}).keys() - known.keys()
+        if not fresh:
+            return scope
+        return scope._replace(entered=tuple(sorted({**known, **dict.fromkeys(fresh, scope.uri)}.items())))
+
+    # ---- references --------------------------------------------------------------------------------------------
+
+    def resolve(self, reference: str, scope: Scope, pointer: str) -> Found:
+        """What a reference names, whatever the way there."""
         uri, fragment = urldefrag(reference)
         if uri:
             scope = self._resource(urljoin(scope.uri, uri), reference, pointer)
         if not fragment:
-            return scope.root, scope, scope.pointer
+            return Found(scope.root, scope, scope.pointer)
         fragment = unquote(fragment)
         if fragment.startswith("/"):
             return self._walk(scope, fragment, reference, pointer)
@@ -84,19 +113,27 @@ class Library:
             raise SchemaError(f"$ref {reference!r} names no anchor of this document.", pointer=pointer)
         return found
 
-    def is_dynamic(self, reference: str, scope: Scope, keyword: str) -> bool:
-        """Whether what a dynamic reference names depends on how one came there: several schemas have the anchor."""
-        self._index()
-        if keyword == "$recursiveRef":
-            return scope.root.get("$recursiveAnchor") is True and self._dynamic.get("", 0) > 1
-        return self._dynamic.get(urldefrag(reference)[1], 0) > 1
+    def dynamic_anchor(self, reference: str, found: Found) -> str | None:
+        """The anchor by which a dynamic reference goes on from what it names statically; None: it stays there."""
+        raw = found.raw
+        if not isinstance(raw, dict):
+            return None
+        if found.scope.draft == 2019:
+            return "" if raw.get("$recursiveAnchor") is True else None
+        anchor = unquote(urldefrag(reference)[1])
+        return anchor if anchor and raw.get("$dynamicAnchor") == anchor else None
 
-    def _walk(self, scope: Scope, fragment: str, reference: str, pointer: str) -> tuple[Any, Scope, str]:
+    def outermost(self, anchor: str, scope: Scope, found: Found) -> Found:
+        """What has the dynamic anchor in the first resource on the way to `scope` that has it."""
+        uri = dict(scope.entered).get(anchor)
+        return found if uri is None else self._dynamic[uri][anchor]
+
+    def _walk(self, scope: Scope, fragment: str, reference: str, pointer: str) -> Found:
         """Go down a JSON pointer, noticing ids on the way."""
         raw, place, base = scope.root, scope.pointer, scope
         for part in fragment[1:].split("/"):
             name = part.replace("~1", "/").replace("~0", "~")
-            if raw is not scope.root and isinstance(raw, dict) and ("$id" in raw or "id" in raw):
+            if isinstance(raw, dict) and ("$id" in raw or "id" in raw):
                 base = self.enter(raw, base, place)
             if isinstance(raw, dict) and name in raw:
                 raw = raw[name]
@@ -105,13 +142,15 @@ class Library:
             else:
                 raise SchemaError(f"$ref {reference!r} names nothing: there is no {name!r}.", pointer=pointer)
             place = f"{place}/{part}"
-        return raw, base, place
+        return Found(raw, base, place)
 
     def _resource(self, uri: str, reference: str, pointer: str) -> Scope:
         if uri == self.main.uri:
             return self.main
         self._index()
         found = self._resources.get(uri) or self._resources.get(uri.rstrip("#"))
+        if found is None:
+            found = self._meta_schema(uri.rstrip("#"))
         if found is None:
             raise SchemaError(
                 f"$ref {reference!r} names a document that is not at hand: {uri}",
@@ -120,60 +159,64 @@ class Library:
             )
         return found
 
+    def _meta_schema(self, uri: str) -> Scope | None:
+        """A meta-schema of a draft, or a part of one."""
+        if not uri.startswith(("http://json-schema.org/", "https://json-schema.org/")):
+            return None
+        from jsonschema_specifications import REGISTRY
+
+        if uri not in REGISTRY:
+            return None
+        self._add(uri, REGISTRY[uri].contents)
+        return self._resources.get(uri)
+
+    # ---- the index ---------------------------------------------------------------------------------------------
+
     def _index(self) -> None:
         """Find every id and anchor, of the document and of the registry."""
         if self._indexed:
             return
         self._indexed = True
-        documents = [(self.main.root, self.main, "")]
+        self._look_into(self.main.root, self.main, "")
         for uri, schema in self.registry.items():
-            try:
-                scope = self.enter(schema, Scope(uri, schema, uri + "#", 2020), uri + "#")
-            except UnsupportedError:  # Of an older dialect: no harm unless something refers to it.
-                continue
-            self._resources.setdefault(uri, scope)
-            self._resources.setdefault(scope.uri, scope)
-            documents.append((schema, scope, uri + "#"))
-        while documents:
-            raw, scope, pointer = documents.pop()
+            self._add(uri, schema)
+
+    def _add(self, uri: str, schema: Any) -> None:
+        """Find the ids and anchors of another document."""
+        pointer = uri + "#"
+        try:
+            scope = self._open(schema, Scope(uri, schema, pointer, NEWEST), pointer)
+        except UnsupportedError:  # Of an older dialect: no harm unless something refers to it.
+            return
+        self._resources.setdefault(uri, scope)
+        self._look_into(schema, scope, pointer)
+
+    def _look_into(self, document: Any, scope: Scope, pointer: str) -> None:
+        todo = [(document, scope, pointer)]
+        while todo:
+            raw, scope, pointer = todo.pop()
             if not isinstance(raw, dict):
                 continue
-            if raw is not scope.root:
-                scope = self.enter(raw, scope, pointer)
+            scope = self.enter(raw, scope, pointer)
+            found = Found(raw, scope, pointer)
             if raw is scope.root:
                 self._resources.setdefault(scope.uri, scope)
-            for anchor in (raw.get("$dynamicAnchor"), "" if raw.get("$recursiveAnchor") is True else None):
-                if isinstance(anchor, str):
-                    self._dynamic[anchor] = self._dynamic.get(anchor, 0) + 1
+                if scope.draft == 2019 and raw.get("$recursiveAnchor") is True:
+                    self._dynamic.setdefault(scope.uri, {})[""] = found
+            dynamic = raw.get("$dynamicAnchor") if scope.draft == 2020 else None
+            if isinstance(dynamic, str):
+                self._dynamic.setdefault(scope.uri, {}).setdefault(dynamic, found)
             for anchor in anchors(raw, scope.draft):
-                self._anchors.setdefault((scope.uri, anchor), (raw, scope, pointer))
+                self._anchors.setdefault((scope.uri, anchor), found)
             for tokens, child in children(raw, scope.draft):
-                documents.append((child, scope, "/".join((pointer, *map(token, tokens)))))
+                todo.append((child, scope, "/".join((pointer, *map(token, tokens)))))
 
 
-def anchors(raw: dict[str, Any], draft: int) -> Iterator[str]:
-    """The plain names of a schema."""
-    if draft >= 2019:
-        for key in ("$anchor", "$dynamicAnchor"):
-            if isinstance(raw.get(key), str):
-                yield raw[key]
-    else:
+def anchors(raw: dict[str, Any], draft: int) -> list[str]:
+    """The plain names that a schema gives itself."""
+    if draft <= 7:
         name = raw.get("id" if draft == 4 else "$id")
-        if isinstance(name, str) and "#" in name and urldefrag(name)[1]:
-            yield urldefrag(name)[1]
-
-
-def dialect(raw: dict[str, Any], inherited: int, pointer: str, registry: Mapping[str, Any]) -> int:
-    """The dialect that `$schema` names. SchemaError if it is not a string, UnsupportedError for draft 3 and older, and
-    for a meta-schema of the registry that chooses its own vocabularies."""
-    name = raw.get("$schema")
-    if name is None:
-        return inherited
-    if not isinstance(name, str):
-        raise SchemaError("$schema must be a string.", pointer=pointer + "/$schema")
-    name = name.removesuffix("#")
-    if name in UNREAD:
-        raise UnsupportedError("Drafts before 4 are not supported.", pointer=pointer + "/$schema")
-    if name not in DIALECTS and "$vocabulary" in (registry.get(name) or ()):
-        raise UnsupportedError("A meta-schema with vocabularies of its own.", pointer=pointer + "/$schema")
-    return DIALECTS.get(name, 2020)
+        fragment = urldefrag(name)[1] if isinstance(name, str) and "$ref" not in raw else ""
+        return [fragment] if fragment else []
+    names = (raw.get("$anchor"), raw.get("$dynamicAnchor") if draft == 2020 else None)
+    return [name for name in names if isinstance(name, str)]
