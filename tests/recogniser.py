@@ -7,7 +7,7 @@ with either. For tests of front ends, which ask whether whole texts are in a Gra
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from constrain.grammar.nodes import (
     Chars,
@@ -30,6 +30,14 @@ def accepts(grammar: Grammar, text: str | bytes) -> bool:
     """Whether the whole text is in the Grammar."""
     data = text.encode() if isinstance(text, str) else text
     return len(data) in _Recogniser(grammar, data).ends(grammar.start, 0)
+
+
+class Members(NamedTuple):
+    """Of an object: the keys seen, the index of the last declared one, and the required classes that have a member."""
+
+    seen: frozenset[str]
+    last: int
+    met: frozenset[int]
 
 
 class _Recogniser:
@@ -107,53 +115,52 @@ class _Recogniser:
     def object(self, node: Object, place: int) -> set[int]:
         if self.text[place : place + 1] != b"{":
             return set()
-        out = {end + 1 for end in self.ends(node.layout.empty, place + 1) if self.closes(node, end, frozenset())}
-        todo: list[tuple[int, frozenset[str], int]] = [
-            (end, frozenset(), -1) for end in self.ends(node.layout.open, place + 1)
-        ]
+        none = Members(frozenset(), -1, frozenset())
+        out = {end + 1 for end in self.ends(node.layout.empty, place + 1) if self.closes(node, end, none)}
+        todo = [(end, none) for end in self.ends(node.layout.open, place + 1)]
         known = set(todo)
         while todo:
-            start, seen, last = todo.pop()
-            for end, names, index in self.member(node, start, seen, last):
-                out |= {stop + 1 for stop in self.ends(node.layout.close, end) if self.closes(node, stop, names)}
-                after = {(stop, names, index) for stop in self.ends(node.layout.comma, end)} - known
+            start, members = todo.pop()
+            for end, more in self.member(node, start, members):
+                out |= {stop + 1 for stop in self.ends(node.layout.close, end) if self.closes(node, stop, more)}
+                after = {(stop, more) for stop in self.ends(node.layout.comma, end)} - known
                 known |= after
                 todo += after
         return out
 
-    def member(
-        self, node: Object, place: int, seen: frozenset[str], last: int
-    ) -> list[tuple[int, frozenset[str], int]]:
-        """One key and its value: where it ends, the keys seen then, and the index of the last declared one."""
+    def member(self, node: Object, place: int, members: Members) -> list[tuple[int, Members]]:
+        """One key and its value: where it ends, and the members then; one for each class that it may be of."""
         found = self.string(place)
-        if found is None or found[0] in seen or found[0] in node.excluded:
+        if found is None or found[0] in members.seen or found[0] in node.excluded:
             return []
         name, end = found
         declared = [index for index, item in enumerate(node.properties) if item.name == name]
+        seen = members.seen | {name}
         if declared:
-            index, value = declared[0], node.properties[declared[0]].value
             plain = json.dumps(name, ensure_ascii=False).encode()
-            if (node.order == "schema" and index <= last) or (
+            if (node.order == "schema" and declared[0] <= members.last) or (
                 node.escapes == "canonical" and self.text[place:end] != plain
             ):
                 return []
+            ways = [(node.properties[declared[0]].value, Members(seen, declared[0], members.met))]
         else:
-            index = len(node.properties)
-            classes = [item for item in node.others if item.names.accepts(name)]
-            assert len(classes) <= 1, f"the classes of {name!r} overlap"
-            if not classes:
-                return []
-            value = classes[0].value
-        stops = (stop for start in self.ends(node.layout.colon, end) for stop in self.ends(value, start))
-        return [(stop, seen | {name}, index) for stop in stops]
+            last = len(node.properties)
+            ways = [
+                (item.value, Members(seen, last, members.met | ({index} if item.required else set())))
+                for index, item in enumerate(node.others)
+                if item.names.accepts(name)
+            ]
+        starts = self.ends(node.layout.colon, end) if ways else set()
+        return [(stop, after) for value, after in ways for start in starts for stop in self.ends(value, start)]
 
-    def closes(self, node: Object, place: int, seen: frozenset[str]) -> bool:
+    def closes(self, node: Object, place: int, members: Members) -> bool:
+        seen = members.seen
         if self.text[place : place + 1] != b"}" or not within(len(seen), node):
             return False
         return all(
             (item.name in seen or not item.required) and (item.name not in seen or item.needs <= seen)
             for item in node.properties
-        )
+        ) and all(index in members.met for index, item in enumerate(node.others) if item.required)
 
 
 def within(count: int, node: Any) -> bool:

@@ -1,26 +1,28 @@
 """Objects without dead ends: a case is settled (which keys can be there at all?), then written as one Object node.
 
 A settled case is non-empty, forbids every key without a value, knows its capacity, and has no `somes`: each demand
-has been met by a declared key, by a name of a finite cell, or by the number of members.
+has been met by a declared key, by a name of a finite cell, by the number of members, or by a class of names that must
+have a member (`demands`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from ...automata.dfa import Dfa
-from ...errors import UnsupportedError
+from ...errors import LimitError, UnsupportedError
 from ...grammar.nodes import NameClass, Node, Object, Property
 from ...style import Limits, Style
-from .languages import Lang, Languages
+from .demands import FEW, Placed, fresh_names, place
+from .languages import Languages
 from .literals import NEVER, Lits
 from .objects import Cell, ObjectCase
 from .spacing import spacing
 
 __all__ = ["Settled", "emit", "nonempty", "settle"]
 
-FEW = 64
-"""Names of a finite class that are written out as declared keys, so that the number of keys left is exact."""
+MOST_NAMES = 4096
+"""Names of a finite class that are written out where minProperties may need all of them: each is a declared key."""
 
 
 class Algebra(Protocol):
@@ -28,6 +30,7 @@ class Algebra(Protocol):
 
     languages: Languages
     limits: Limits
+    style: Style
 
     def nonempty(self, lits: Lits) -> bool: ...
     def opposite(self, lits: Lits) -> Lits: ...
@@ -36,7 +39,10 @@ class Algebra(Protocol):
 
 
 class Settled(NamedTuple):
-    """An object case as it is written: `names` are the keys that may be there, in order; `forbidden` may not."""
+    """An object case as it is written: `names` are the keys that may be there, in order; `forbidden` may not.
+
+    cells: disjoint languages of other names. classes: others of which each must have a member of its own.
+    """
 
     names: tuple[tuple[str, Lits], ...]
     required: frozenset[str]
@@ -45,58 +51,110 @@ class Settled(NamedTuple):
     low: int
     high: int | None
     needs: dict[str, frozenset[str]]
+    classes: tuple[Cell, ...] = ()
 
 
 def nonempty(case: ObjectCase, algebra: Algebra) -> bool:
     """Whether there is such an object. Looks only at what must be there, unless members are counted."""
-    if case.somes or case.low > len(case.required) or (case.needs and (case.required or case.high is not None)):
-        return any(_settle(placed, algebra, True) is not None for placed in _place(case, algebra))
     if case.high is not None and len(case.required) > case.high:
+        return False
+    if not case.somes and case.low <= len(case.required) and not case.needs:
+        return all(algebra.nonempty(lits) for name, lits in case.names if name in case.required)
+    return any(_possible(placed, algebra) for placed in place(case, algebra))
+
+
+def _possible(placed: Placed, algebra: Algebra) -> bool:
+    case, classes = placed
+    least = len(case.required) + len(classes)
+    if case.low > least or case.needs:
+        return any(True for _ in _cases(placed, algebra))
+    if case.high is not None and least > case.high:
         return False
     return all(algebra.nonempty(lits) for name, lits in case.names if name in case.required)
 
 
 def settle(case: ObjectCase, algebra: Algebra) -> list[Settled]:
     """The same objects as cases without dead ends."""
-    found = (_settle(placed, algebra, False) for placed in _place(case, algebra))
-    return [settled for settled in found if settled is not None]
+    out: list[Settled] = []
+    for placed in place(case, algebra):
+        for settled in _cases(placed, algebra):
+            out.append(settled)
+            if len(out) > algebra.limits.cases:
+                raise LimitError(
+                    f"What this object must have makes more than {algebra.limits.cases} cases.",
+                    pointer=algebra.refuse("", "required").pointer, hint="Raise Limits.cases.",
+                )  # fmt: skip
+    return out
 
 
-def _settle(case: ObjectCase, algebra: Algebra, quick: bool) -> Settled | None:
-    """The case without keys that cannot be there; None if it is empty. quick: only whether it is matters."""
+def _cases(placed: Placed, algebra: Algebra) -> Iterator[Settled]:
+    """The case settled; by cases, if keys that need others are in the way of counting."""
+    settled = _settle(placed, algebra)
+    if settled is None:
+        return
+    name = _in_the_way(settled, algebra)
+    if name is None:
+        yield settled
+        return
+    case, classes = placed
+    yield from _cases(Placed(case._replace(required=case.required | {name}), classes), algebra)
+    without = tuple((other, NEVER if other == name else lits) for other, lits in case.names)
+    yield from _cases(Placed(case._replace(names=without), classes), algebra)
+
+
+def _in_the_way(settled: Settled, algebra: Algebra) -> str | None:
+    """A key that needs others, so that not every number of members that seems possible is.
+
+    Where an undeclared key may come, any number can be reached one by one. Else the keys alone must do. If none need
+    each other in a circle they can be added one by one, each after those that it needs, so every number between that
+    of the keys that must be there and that of all is reached. In schema order a key that needs an earlier one is gone
+    with it, which nobody counts.
+    """
+    if not settled.low or not settled.needs or settled.cells or settled.classes:
+        return None
+    places = {name: index for index, (name, _) in enumerate(settled.names)}
+    ordered = algebra.style.key_order == "schema"
+    for name, closure in settled.needs.items():
+        if name in settled.required:
+            continue
+        if ordered and any(places[other] < places[name] for other in closure - settled.required):
+            return name
+        if settled.high is not None and any(name in settled.needs.get(other, NONE) for other in closure - {name}):
+            return name
+    return None
+
+
+def _settle(placed: Placed, algebra: Algebra) -> Settled | None:
+    """The case without keys that cannot be there; None if it is empty."""
+    case, classes = placed
     if case.high is not None and case.low > case.high:
         return None
     values = dict(case.names)
-    for name in case.required:
-        if not algebra.nonempty(values[name]):
-            return None
-    needs = dict(case.needs)
-    counted = case.low > len(case.required)
-    if quick and not counted and not needs:
-        return Settled(case.names, case.required, (), case.cells, case.low, case.high, needs)
+    if not all(algebra.nonempty(values[name]) for name in case.required):
+        return None
     forbidden = {name for name, lits in case.names if name not in case.required and not algebra.nonempty(lits)}
-    closures = _closures(needs)
+    most = None if case.high is None else case.high - len(classes)
+    closures = _closures(dict(case.needs))
     for name, closure in closures.items():
-        if closure & forbidden or (case.high is not None and len(closure | case.required) > case.high):
+        if closure & forbidden or (most is not None and len(closure | case.required) > most):
             forbidden.add(name)
     required = case.required.union(*(closures[name] for name in case.required if name in closures))
-    if required & forbidden or (case.high is not None and len(required) > case.high):
+    if required & forbidden or (most is not None and len(required) > most):
         return None
-    room = case.high is None or case.high > len(required)
+    room = most is None or most > len(required)
+    least = len(required) + len(classes)
     listed = [(name, lits) for name, lits in case.names if name not in forbidden and (room or name in required)]
     cells = tuple(cell for cell in case.cells if cell[1] != NEVER and algebra.nonempty(cell[1])) if room else ()
-    barred = tuple(forbidden.union(name for name, _ in case.names).difference(name for name, _ in listed))
-    extra, kept = _spell_out(cells, case, algebra)
+    barred = tuple(forbidden.union(values).difference(name for name, _ in listed))
+    extra, kept = _spell_out(cells, case, len(listed), algebra)
     listed += extra
-    if counted and not kept and len(listed) < case.low:
+    if case.low > least and not kept and len(listed) + len(classes) < case.low:
         return None
-    if needs and case.high is not None and case.low > len(required):
-        raise algebra.refuse("Keys that need others, beside minProperties and maxProperties.", "minProperties")
     listed.sort(key=lambda item: item[0] in case.mentioned)
     needs = {name: closure for name, closure in closures.items() if name not in forbidden and closure - required}
     return Settled(
-        tuple(listed), required, barred, kept, case.low if case.low > len(required) else 0,
-        case.high if kept or case.high is None or case.high < len(listed) else None, needs,
+        tuple(listed), required, barred, kept, case.low if case.low > least else 0,
+        case.high if kept or classes or case.high is None or case.high < len(listed) else None, needs, classes,
     )  # fmt: skip
 
 
@@ -106,7 +164,7 @@ def _closures(needs: dict[str, frozenset[str]]) -> dict[str, frozenset[str]]:
     for name in needs:
         seen, todo = {name}, [name]
         while todo:
-            for other in needs.get(todo.pop(), frozenset()):
+            for other in needs.get(todo.pop(), NONE):
                 if other not in seen:
                     seen.add(other)
                     todo.append(other)
@@ -115,90 +173,35 @@ def _closures(needs: dict[str, frozenset[str]]) -> dict[str, frozenset[str]]:
 
 
 def _spell_out(
-    cells: tuple[Cell, ...], case: ObjectCase, algebra: Algebra
+    cells: tuple[Cell, ...], case: ObjectCase, listed: int, algebra: Algebra
 ) -> tuple[list[tuple[str, Lits]], tuple[Cell, ...]]:
-    """Names of small finite cells as declared ones, and the other cells; empty ones are dropped."""
+    """Names of small finite cells as declared ones, and the other cells; empty ones are dropped.
+
+    A cell is small if it has no more than FEW names; and if the members that there must be at least are more than any
+    cell has, all are: then every name may be needed, and is counted.
+    """
     extra: list[tuple[str, Lits]] = []
     kept: list[Cell] = []
     declared = {name for name, _ in case.names}
     for lang, lits in cells:
-        if lang and any(kind != "texts" or sign for sign, kind, _ in lang):
-            dfa = algebra.languages.dfa(lang)
-            if dfa.count(FEW + len(declared) + 1) <= FEW + len(declared):
-                words = [name for name in dfa.enumerate(FEW + len(declared)) if name not in declared]
-                if len(words) <= FEW:
-                    extra += [(name, lits) for name in words]
-                    continue
-        kept.append((lang, lits))
-    return extra, tuple(kept)
-
-
-def _place(case: ObjectCase, algebra: Algebra) -> list[ObjectCase]:
-    """Cases without `somes`."""
-    done: list[ObjectCase] = []
-    todo = [case]
-    while todo:
-        case = todo.pop()
-        if not case.somes:
-            done.append(case)
-            continue
-        some, case = case.somes[0], case._replace(somes=case.somes[1:])
-        todo += _meet_demand(case, some, algebra)
-        if len(todo) + len(done) > algebra.limits.cases:
-            raise algebra.refuse("Too many ways in which a key can fail the complement of a schema.", "not")
-    return done
-
-
-def _meet_demand(case: ObjectCase, some: Cell, algebra: Algebra) -> list[ObjectCase]:
-    """The ways to have a key of a language with a value in a set."""
-    lang, lits = some
-    languages = algebra.languages
-    ways: list[ObjectCase] = []
-    inside = [(name, value) for name, value in case.names if languages.accepts(lang, name)]
-    if any(name in case.required and algebra.both(value, lits) == value for name, value in inside):
-        return [case]
-    for name, value in inside:
-        met = algebra.both(value, lits)
-        if met != NEVER and algebra.nonempty(met):
-            names = tuple((other, met if other == name else old) for other, old in case.names)
-            ways.append(case._replace(names=names, required=case.required | {name}))
-    cells = []
-    for cell, value in case.cells:
-        met = algebra.both(value, lits)
-        dfa = languages.dfa(cell | lang)
-        if dfa.is_empty or not algebra.nonempty(met):
-            continue
-        if dfa.count(FEW + 1) <= FEW:
-            fresh = set(dfa.enumerate(FEW)) - {name for name, _ in case.names}
-            for name in sorted(fresh):
-                names = (*case.names, (name, met))
-                ways.append(case._replace(
-                    names=names, required=case.required | {name}, mentioned=case.mentioned | {name}
-                ))  # fmt: skip
+        names = fresh_names(lang, FEW, declared, algebra.languages)
+        if names is None:
+            kept.append((lang, lits))
         else:
-            cells.append((cell, value, dfa))
-    if cells:
-        ways.append(_by_count(case, some, cells, [name for name, _ in inside], algebra))
-    return ways
-
-
-def _by_count(
-    case: ObjectCase, some: Cell, cells: list[tuple[Lang, Lits, Dfa]], inside: list[str], algebra: Algebra
-) -> ObjectCase:
-    """The demand as a number of members, where every member beyond those that must be there meets it."""
-    lang, lits = some
-    optional = [(name, value) for name, value in case.names if name not in case.required and algebra.nonempty(value)]
-    surely = all(name in inside and algebra.both(value, lits) == value for name, value in optional)
-    surely = surely and not any(name in inside for name in case.required)
-    for cell, value in case.cells:
-        if value == NEVER or not algebra.nonempty(value):
-            continue
-        rest = algebra.languages.dfa(cell).subtract(algebra.languages.dfa(lang))
-        declared = Dfa.from_strings([name for name, _ in case.names]) if case.names else Dfa.empty()
-        surely = surely and rest.subtract(declared).is_empty and algebra.both(value, lits) == value
-    if not surely:
-        raise algebra.refuse("The complement of a schema for additional keys is not supported here yet.", "not")
-    return case._replace(low=max(case.low, len(case.required) + 1))
+            extra += [(name, lits) for name in names]
+    if kept and case.low > listed + len(extra) and case.low > FEW:
+        sizes = [algebra.languages.dfa(lang).count(case.low + len(declared)) - len(declared) for lang, _ in kept]
+        if max(sizes) < case.low:
+            spelled = [(fresh_names(lang, MOST_NAMES, declared, algebra.languages), lits) for lang, lits in kept]
+            for names, lits in spelled:
+                if names is None:
+                    raise LimitError(
+                        f"minProperties may need every one of more than {MOST_NAMES} possible names.",
+                        pointer=algebra.refuse("", "minProperties").pointer, hint="Write a smaller number.",
+                    )  # fmt: skip
+                extra += [(name, lits) for name in names]
+            kept = []
+    return extra, tuple(kept)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------
@@ -221,12 +224,13 @@ def emit(case: Settled, writer: Writer, depth: int) -> Node:
     )
     declared = tuple(sorted((*(name for name, _ in case.names), *case.forbidden)))
     others: list[NameClass] = []
-    for lang, lits in case.cells:
+    classes = [(cell, False) for cell in case.cells if cell not in case.classes]
+    for (lang, lits), required in (*classes, *((cell, True) for cell in case.classes)):
         dfa = writer.languages.dfa(lang)
         if declared and not dfa.endless():  # else the object itself leaves the declared names out, and rows are shared
             dfa = writer.languages.dfa(lang | {(False, "texts", declared)})  # type: ignore[arg-type]
         if not dfa.is_empty:
-            others.append(NameClass(dfa, writer.value(lits, depth + 1)))
+            others.append(NameClass(dfa, writer.value(lits, depth + 1), required))
     style = writer.style
     layout = spacing(style, depth).layout
     excluded = tuple(case.forbidden)

@@ -22,7 +22,7 @@ def survey(algebra: Algebra, root: Lits) -> set[Lits]:
                 found += [algebra.both(array.rest, lits) for _, lits in array.somes]
         for settled in shape.objects:
             found += [lits for _, lits in settled.names]
-            found += [lits for _, lits in settled.cells]
+            found += [lits for _, lits in (*settled.cells, *settled.classes)]
         for lits in found:
             if lits not in seen:
                 seen.add(lits)
