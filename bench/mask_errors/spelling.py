@@ -64,11 +64,11 @@ def written(value: Value, number: Any, string: Any, comma: Any, colon: Any, blan
         ]
         opening, closing = "{}"
     else:
-        return str(json.dumps(value))
-    text = ""
+        return json.dumps(value)
+    text: str = ""
     for place, item in enumerate(inner):
         text += (comma() if place else "") + item
-    return opening + blank() + text + (blank() if inner else "") + closing
+    return f"{opening}{blank()}{text}{blank() if inner else ''}{closing}"
 
 
 def plain(number: Number) -> str:

@@ -18,10 +18,11 @@ from fractions import Fraction
 from typing import Any
 
 from .judge import Judge
+from .ordering import Order
 from .spelling import canonical, free, respelled
 from .values import Number, Pairs, Value, number_of, parse
 
-__all__ = ["Variants", "changed", "in_order"]
+__all__ = ["Variants", "changed"]
 
 TRIES = 12
 """Changes in a row that the judge may throw away before none is expected."""
@@ -47,7 +48,8 @@ class Variants:
         self.differ: list[str] = []
         self.values: list[Value] = []
         document = json.loads(schema)
-        self.order = declared(document)
+        self.order = Order(document)
+        self.names = list(declared(document))
         self.constants = list(constants(parse_constants(schema)))
         self.texts: list[str] = []
         for text in instances:
@@ -72,12 +74,14 @@ class Variants:
             return None
         if self.counts["drawn"] < len(self.values):
             self.counts["drawn"] += 1
-            return self.spell(self.values[self.counts["drawn"] - 1], narrow)
+            text = self.spell(self.values[self.counts["drawn"] - 1], narrow)
+            # Judged anew: draft 4 asks how an integer is spelled.
+            return text if text is not None and self.valid(text) else None
         for _ in range(TRIES):
             size = [1 / (10 + len(repr(value))) for value in self.values]
             value: Value = copy.deepcopy(self.rng.choices(self.values, size)[0])
             for _ in range(self.rng.choice((1, 1, 2, 3))):
-                value = changed(value, self.rng, self.order, self.constants)
+                value = changed(value, self.rng, self.names, self.constants)
             text = self.spell(value, narrow)
             self.counts["tried"] += 1
             if text is None or len(text) > 20_000 or not self.valid(text):
@@ -91,7 +95,7 @@ class Variants:
 
     def spell(self, value: Value, narrow: bool) -> str | None:
         """A text of the value."""
-        return canonical(in_order(value, self.order), self.rng) if narrow else free(value, self.rng)
+        return canonical(self.order(value), self.rng) if narrow else free(value, self.rng)
 
 
 def parse_constants(schema: str) -> Any:
@@ -119,9 +123,9 @@ def constants(schema: Any) -> Iterator[Value]:
                 yield from constants(value)
 
 
-def declared(schema: Any) -> dict[str, int]:
-    """Names of all `properties` of a schema, with their place: the order in which they are met."""
-    found: dict[str, int] = {}
+def declared(schema: Any) -> dict[str, None]:
+    """Names of all `properties` of a schema."""
+    found: dict[str, None] = {}
 
     def visit(part: Any) -> None:
         if isinstance(part, list):
@@ -130,23 +134,12 @@ def declared(schema: Any) -> dict[str, int]:
         elif isinstance(part, dict):
             names = part.get("properties")
             if isinstance(names, dict):
-                for name in names:
-                    found.setdefault(name, len(found))
+                found.update(dict.fromkeys(names))
             for item in part.values():
                 visit(item)
 
     visit(schema)
     return found
-
-
-def in_order(value: Value, order: dict[str, int]) -> Value:
-    """The value, keys in the order in which the schema names them, others last."""
-    if isinstance(value, list):
-        return [in_order(item, order) for item in value]
-    if isinstance(value, dict):
-        names = sorted(value, key=lambda name: order.get(name, len(order)))
-        return {name: in_order(value[name], order) for name in names}
-    return value
 
 
 def places(value: Value) -> Iterator[tuple[Any, Any]]:
@@ -157,19 +150,19 @@ def places(value: Value) -> Iterator[tuple[Any, Any]]:
             yield from places(item)
 
 
-def changed(value: Value, rng: random.Random, order: dict[str, int], named: list[Value]) -> Value:
+def changed(value: Value, rng: random.Random, known: list[str], named: list[Value]) -> Value:
     """The value with one change at a random place."""
     inside: list[tuple[Any, Any]] = [(None, None), *places(value)]
     container, key = rng.choice(inside)
     old = value if container is None else container[key]
-    new = other(old, rng, order, named, [c[k] for c, k in inside if c is not None])
+    new = other(old, rng, known, named, [c[k] for c, k in inside if c is not None])
     if container is None:
         return new
     container[key] = new
     return value
 
 
-def other(old: Value, rng: random.Random, order: dict[str, int], named: list[Value], around: list[Value]) -> Value:
+def other(old: Value, rng: random.Random, known: list[str], named: list[Value], around: list[Value]) -> Value:
     """Something in place of a value: mostly of the same type."""
     chance = rng.random()
     if chance < 0.06 and named:
@@ -183,7 +176,7 @@ def other(old: Value, rng: random.Random, order: dict[str, int], named: list[Val
     if isinstance(old, list):
         return other_list(old, rng, around)
     if isinstance(old, dict):
-        return other_object(old, rng, order, around)
+        return other_object(old, rng, known, around)
     return rng.choice((True, False, None))
 
 
@@ -232,7 +225,7 @@ def other_list(old: list[Any], rng: random.Random, around: list[Value]) -> list[
     return new
 
 
-def other_object(old: dict[str, Any], rng: random.Random, order: dict[str, int], around: list[Value]) -> dict[str, Any]:
+def other_object(old: dict[str, Any], rng: random.Random, known: list[str], around: list[Value]) -> dict[str, Any]:
     """A member less or more, declared or not, or another order."""
     new, kind = dict(old), rng.randrange(5)
     if kind < 2 and new:
@@ -241,7 +234,7 @@ def other_object(old: dict[str, Any], rng: random.Random, order: dict[str, int],
     elif kind == 2:
         return dict(rng.sample(list(new.items()), len(new)))
     else:
-        names = [name for name in order if name not in new] if kind == 3 else KEYS
+        names = [name for name in known if name not in new] if kind == 3 else KEYS
         name = rng.choice(names or KEYS)
         value: Value = copy.deepcopy(rng.choice([*OTHERS, "a", Number("1"), *around[:20]]))
         items = list(new.items())
