@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ..errors import SchemaError
+from ..frontends.json_schema.faults import faults
 from ..frontends.json_schema.keywords import KEYWORDS
 from ..frontends.json_schema.refs import token
 from .anthropic import ANTHROPIC
@@ -42,9 +44,12 @@ def findings(
 ) -> list[Finding]:
     """What `target`, one of TARGETS, would do to a schema, in document order; [] if it takes it as it is.
 
-    schema: a dict, a boolean or JSON text. Raises SchemaError if it is neither an object nor a boolean; whether its
-    keywords are right is not looked at. ValueError: no such target.
+    schema: a dict, a boolean or JSON text. Raises SchemaError if it is no schema (but a reference may name what is not
+    at hand), ValueError if there is no such target.
     """
+    for error, _ in faults(schema, registry=registry):
+        if isinstance(error, SchemaError) and not (error.pointer or "").endswith("/$ref"):
+            raise error
     document = Document(schema, registry)
     table = target_of(document, target)
     found: list[Finding] = []

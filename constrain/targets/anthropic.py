@@ -83,7 +83,8 @@ ANTHROPIC = Target(
         Row("minItems", "refused", "Only 0 and 1 are taken.", "Say the number in `description`; check it afterwards.",
             when=lambda place: place.get("minItems") not in (0, 1)),
         Row("pattern", "refused", "Back references, lookaround and \\b are not supported in patterns.",
-            "Write it without, or as an enum.", when=lambda place: bool(BEYOND_REGEX.search(str(place.get("pattern"))))),
+            "Write it without, or as an enum.",
+            when=lambda place: bool(BEYOND_REGEX.search(str(place.get("pattern"))))),
         Row("pattern", "limit", "Large {n,m} quantifiers are not supported (how large is not said).",
             "Use *, + or a small number.", when=large_quantifier),
         *rows("enforced", "additionalProperties enum const $ref allOf format minItems pattern type anyOf properties "
@@ -95,7 +96,8 @@ ANTHROPIC = Target(
     unlisted=Row("", "refused", "Not listed as supported: an unsupported feature is answered with 400.", CHECK_LATER),
     limits=(
         Limit("properties", 24, optional_count,
-              "All schemas of a request may have 24 optional properties together.", "Put more of them into `required`."),
+              "All schemas of a request may have 24 optional properties together.",
+              "Put more of them into `required`."),
         Limit("anyOf", 16, union_count,
               "All schemas of a request may have 16 parameters with anyOf or several types together.",
               "Use fewer nullable properties."),

@@ -26,7 +26,7 @@ GEMINI = Target(
     title="Gemini responseJsonSchema",
     read="2026-11-21",
     sources=(
-        "ai.google.dev, API reference, GenerationConfig.responseJsonSchema (v1beta; the text in generated clients of 2026)",
+        "ai.google.dev, API reference, GenerationConfig.responseJsonSchema (v1beta; as in generated clients of 2026)",
         "ai.google.dev, guide 'Structured outputs', section 'JSON Schema support' (updated 2026-02-26)",
     ),
     table=(

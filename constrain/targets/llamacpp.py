@@ -79,7 +79,8 @@ LLAMACPP = Target(
         Row("type", "enforced", when=harmless_type),
         *[shadowed(name) for name in sorted(ASSERTS)],
         Row("additionalProperties", "changed", "Objects are closed unless they say otherwise.",
-            "Write `\"additionalProperties\": true`.", when=lambda place: acted_on(place) == "properties", missing=True),
+            "Write `\"additionalProperties\": true`.",
+            when=lambda place: acted_on(place) == "properties", missing=True),
         Row("required", "ignored", "A required key that is no property is dropped.", "Declare it in `properties`.",
             when=lambda place: not set(place.get("required", ())) <= set(place.get("properties", ()))),
         Row("oneOf", "changed", "Read as anyOf: an instance of several branches is allowed.",
@@ -89,7 +90,8 @@ LLAMACPP = Target(
         Row("prefixItems", "changed", "Becomes a tuple of exactly that many items.", "Say the length by minItems and "
             "maxItems too, so that it is the same everywhere."),
         Row("items", "changed", "A list becomes a tuple of exactly that many items.", "Say the length by minItems and "
-            "maxItems too, so that it is the same everywhere.", when=lambda place: isinstance(place.get("items"), list)),
+            "maxItems too, so that it is the same everywhere.",
+            when=lambda place: isinstance(place.get("items"), list)),
         *rows("ignored", "minItems maxItems", "Read beside `items` only.", "Write `\"items\": {}`.",
               when=lambda place: acted_on(place) != "items"),
         Row("pattern", "refused", "A pattern must begin with ^ and end with $.",
@@ -99,7 +101,8 @@ LLAMACPP = Target(
             when=lambda place: bool(LOOKAROUND.search(str(place.get("pattern"))))),
         Row("format", "ignored", "Only date, time, date-time and uuid are known.", "Say the form by `pattern`.",
             when=lambda place: place.get("format") not in FORMATS),
-        *rows("ignored", "minLength maxLength", "Read beside `\"type\": \"string\"` only.", "Write the type.", when=bare),
+        *rows("ignored", "minLength maxLength", "Read beside `\"type\": \"string\"` only.", "Write the type.",
+            when=bare),
         *rows("ignored", "minimum maximum exclusiveMinimum exclusiveMaximum", "Read for `\"type\": \"integer\"` only.",
               CHECK_LATER, when=lambda place: place.get("type") != "integer"),
         *rows("enforced", "type properties required additionalProperties anyOf const enum items minItems maxItems "

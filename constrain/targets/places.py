@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Union
 
 from ..errors import ConstrainError
 from ..frontends.json_schema.front import load
@@ -16,6 +16,9 @@ from ..frontends.json_schema.keywords import children
 from ..frontends.json_schema.refs import Library, Scope, token
 
 __all__ = ["Document", "Place"]
+
+
+Step = tuple[Union[str, int], ...]
 
 
 class Place:

@@ -86,7 +86,6 @@ class PatientReader(ExactReader):
             return super().lits(raw, scope, pointer)
         except (SchemaError, UnsupportedError) as error:
             self.found.append(error)
-            self._at[pointer] = ANY
             return ANY
 
     def rest(self, document: Any) -> None:
