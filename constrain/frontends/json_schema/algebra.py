@@ -22,7 +22,7 @@ from .literals import ANY, NEVER, Lits, both
 from .patterns import located
 from .quantities import NumberCase
 from .read import Node, Reader
-from .shapes import ALL_NUMBERS, ALL_STRINGS, EVERYTHING, NOTHING, Shape, join, meet, negate
+from .shapes import ALL_NUMBERS, ALL_STRINGS, EVERYTHING, NOTHING, Shape, breadth, join, meet, negate
 from .static import Static, disjoint, static
 from .strings import StringCase
 
@@ -118,8 +118,9 @@ class Algebra:
         overlaps = self._overlaps(said)
         for position, branch in enumerate(branches):
             shape = meet(self.unfold(context), self.unfold(branch), self)
-            for other in overlaps[position]:
-                shape = meet(shape, self.unfold(self.opposite(branches[other])), self)
+            others = [self.unfold(self.opposite(branches[other])) for other in overlaps[position]]
+            for other in sorted(others, key=breadth):  # The small ones first, which may leave little for the large.
+                shape = meet(shape, other, self)
             ways.append(shape)
         return join(ways or [NOTHING])
 
@@ -127,8 +128,8 @@ class Algebra:
         """Not of the context; or in no branch, or in two at least."""
         context, branches = said
         shape = EVERYTHING
-        for branch in branches:
-            shape = meet(shape, self.unfold(self.opposite(branch)), self)
+        for other in sorted((self.unfold(self.opposite(branch)) for branch in branches), key=breadth):
+            shape = meet(shape, other, self)
         overlaps = self._overlaps(said)
         pairs = [(one, other) for one in range(len(branches)) for other in overlaps[one] if one < other]
         outside = [self.unfold(self.opposite(context))] if context else []
@@ -308,6 +309,10 @@ class Algebra:
         if known is None:
             known = self._static[lits] = static(lits, self.nodes)
         return known
+
+    def listed(self, lits: Lits) -> bool:
+        """Whether a set is plainly one of listed values."""
+        return self.static(lits).values is not None
 
     # ---- errors ------------------------------------------------------------------------------------------------
 

@@ -61,6 +61,7 @@ class Algebra(Protocol):
     def nonempty(self, lits: Lits) -> bool: ...
     def opposite(self, lits: Lits) -> Lits: ...
     def both(self, one: Lits, other: Lits) -> Lits: ...
+    def listed(self, lits: Lits) -> bool: ...
     def refuse(self, cause: str, field: str) -> UnsupportedError: ...
 
 
@@ -221,15 +222,29 @@ def _within(count: int, algebra: Algebra, field: str) -> None:
 
 
 def complement(case: ObjectCase, algebra: Algebra) -> list[ObjectCase]:
-    """Objects that are not of the case: one case for each way to fail."""
+    """Objects that are not of the case: one case for each way to fail.
+
+    A key with few possible values is a *discriminator*: it comes first, and the other ways have it as the case wants
+    it. So of two cases that it tells apart few ways meet, and the complement of many of them stays small.
+    """
+    held = ANY_OBJECT
+    first: list[ObjectCase] = []
     out: list[ObjectCase] = []
     listed = {name for name, _ in case.names} - case.mentioned
     for name, lits in case.names:
         mentioned = NO_NAMES if name in listed else frozenset((name,))
-        if name in case.required:
-            out.append(ObjectCase(((name, NEVER),), mentioned=mentioned))
-        if lits != ANY:
-            out.append(ObjectCase(((name, algebra.opposite(lits)),), frozenset((name,)), mentioned))
+        if lits == ANY and name not in case.required:
+            continue
+        # Of a required key: absent or with another value, which is one case.
+        absent = frozenset() if name in case.required else frozenset((name,))
+        way = ObjectCase(((name, NEVER if lits == ANY else algebra.opposite(lits)),), absent, mentioned)
+        if lits in (ANY, NEVER) or not algebra.listed(lits):
+            out.append(way)
+            continue
+        told = meet(held, way, algebra)
+        first += [told] if told is not None else []
+        names = (*held.names, (name, lits))
+        held = ObjectCase(names, held.required | (case.required & {name}), held.mentioned | mentioned)
     declared = tuple(sorted(name for name, _ in case.names))
     outside: Lang = frozenset(((False, "texts", declared),)) if declared else ALL
     covered: list[Lang] = []
@@ -250,7 +265,7 @@ def complement(case: ObjectCase, algebra: Algebra) -> list[ObjectCase]:
         opposite = algebra.opposite(lits)
         cells = ((lang, opposite), *((rest, ANY) for rest in _uncovered([lang])))
         out.append(ObjectCase(cells=tuple(cell for cell in cells if cell[1] != NEVER)))
-    return out
+    return [*first, *(way for way in (meet(held, other, algebra) for other in out) if way is not None)]
 
 
 def _uncovered(langs: list[Lang]) -> list[Lang]:
