@@ -53,7 +53,7 @@ $(BIN)/python:
 
 $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "make: 2/3 packages (the first time this fetches torch and takes minutes)"
-	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[transformers,types,validate]"
+	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[transformers,types,validate,infer]"
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run

@@ -28,6 +28,7 @@ from .errors import (
 )
 from .generate import Generation, generate
 from .grammar.nodes import Grammar
+from .infer import infer
 from .style import Limits, Style
 from .tokens.vocabulary import Vocabulary
 
@@ -61,6 +62,7 @@ __all__ = [
     "compile",
     "compile_grammar",
     "generate",
+    "infer",
 ]
 
 _LATER = {

@@ -27,6 +27,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "grammar": (BASE, set()),
     "automata": (BASE | {"grammar", "kernels"}, {"numpy"}),
     "frontends": (BASE | {"grammar", "automata.dfa"}, {"numpy", "pydantic", "jsonschema_specifications"}),
+    "targets": (BASE | {"frontends"}, set()),
     "tokens": (BASE | {"automata", "kernels"}, {"numpy"}),
     "store": (ENGINE, {"numpy"}),
     "arena": (ENGINE | {"store", "completion"}, {"numpy"}),
@@ -38,7 +39,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
 }
 DOORS = {("tokens.vocabulary", "integrations")}
 """(file, room): a public constructor that steps into an optional room when it is called, never at import."""
-OPEN = {"__init__", "generate", "explain", "integrations", "cli", "demo"}
+OPEN = {"__init__", "generate", "explain", "infer", "integrations", "cli", "demo"}
 """Rooms that may import anything of ours, and optional third parties."""
 
 FILES = sorted(path for path in HOUSE.rglob("*.py"))
