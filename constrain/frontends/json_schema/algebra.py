@@ -16,6 +16,7 @@ from ...errors import LimitError, SchemaError, UnsupportedError
 from ...style import Limits, Style
 from . import arrays, members, objects, quantities, strings, unique
 from .arrays import ArrayCase
+from .constants import Constant
 from .formulas import All, Formula, One, Own, Some, formula
 from .languages import Languages, any_text
 from .literals import ANY, NEVER, Lits, both
@@ -68,6 +69,7 @@ class Algebra:
         self._static: dict[Lits, Static] = {}
         self._live: dict[Lits, Live] = {}
         self._both: dict[tuple[Lits, Lits], Lits] = {}
+        self._any_of: dict[tuple[Constant, ...], Lits] = {}
         self._settling: list[Lits] = []
 
     # ---- shapes ------------------------------------------------------------------------------------------------
@@ -79,9 +81,7 @@ class Algebra:
             if len(lits) == 1:
                 shape = self._unfold_one(lits[0])
             else:
-                shape = EVERYTHING
-                for literal in lits:
-                    shape = meet(shape, self.unfold((literal,)), self)
+                shape = meet(*(self.unfold((literal,)) for literal in lits), algebra=self)
             self._shapes[lits] = shape
         return shape
 
@@ -104,10 +104,7 @@ class Algebra:
             return self._one_of(said) if sign else self._not_one_of(said)
         if isinstance(said, (All, Some)):
             if isinstance(said, All) == sign:
-                shape = EVERYTHING
-                for part in said.parts:
-                    shape = meet(shape, self._evaluate(part, sign), self)
-                return shape
+                return meet(*(self._evaluate(part, sign) for part in said.parts), algebra=self)
             return join([self._evaluate(part, sign) for part in said.parts] or [NOTHING])
         return self.unfold(said if sign else self.opposite(said))
 
@@ -117,19 +114,16 @@ class Algebra:
         context, branches = said
         overlaps = self._overlaps(said)
         for position, branch in enumerate(branches):
-            shape = meet(self.unfold(context), self.unfold(branch), self)
             others = [self.unfold(self.opposite(branches[other])) for other in overlaps[position]]
-            for other in sorted(others, key=breadth):  # The small ones first, which may leave little for the large.
-                shape = meet(shape, other, self)
-            ways.append(shape)
+            others.sort(key=breadth)  # The small ones first, which may leave little for the large.
+            ways.append(meet(self.unfold(context), self.unfold(branch), *others, algebra=self))
         return join(ways or [NOTHING])
 
     def _not_one_of(self, said: One) -> Shape:
         """Not of the context; or in no branch, or in two at least."""
         context, branches = said
-        shape = EVERYTHING
-        for other in sorted((self.unfold(self.opposite(branch)) for branch in branches), key=breadth):
-            shape = meet(shape, other, self)
+        others = sorted((self.unfold(self.opposite(branch)) for branch in branches), key=breadth)
+        shape = meet(*others, algebra=self)
         overlaps = self._overlaps(said)
         pairs = [(one, other) for one in range(len(branches)) for other in overlaps[one] if one < other]
         outside = [self.unfold(self.opposite(context))] if context else []
@@ -309,6 +303,18 @@ class Algebra:
         if known is None:
             known = self._static[lits] = static(lits, self.nodes)
         return known
+
+    def any_of(self, values: tuple[Constant, ...]) -> Lits:
+        """The literal set of some constants."""
+        lits = self.reader.constant(values[0])
+        if len(values) > 1:
+            known = self._any_of.get(values)
+            if known is None:
+                node = self.nodes[lits[0]]
+                assert node is not None
+                known = self._any_of[values] = (self.reader.derived(node, {"enum": values}).number,)
+            return known
+        return lits
 
     def listed(self, lits: Lits) -> bool:
         """Whether a set is plainly one of listed values."""

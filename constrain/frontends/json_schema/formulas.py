@@ -186,8 +186,8 @@ def _constants(facts: dict[str, Any], draft: int, algebra: Algebra) -> Shape:
     shape = EVERYTHING
     for field in ("const", "enum"):
         if field in facts:
-            shape = meet(shape, _finite(facts[field], algebra.reader), algebra)
-    return meet(shape, own(rest, draft, algebra), algebra) if rest.keys() - COMBINED else shape
+            shape = meet(shape, _finite(facts[field], algebra.reader), algebra=algebra)
+    return meet(shape, own(rest, draft, algebra), algebra=algebra) if rest.keys() - COMBINED else shape
 
 
 def _finite(values: tuple[Constant, ...], reader: Reader) -> Shape:

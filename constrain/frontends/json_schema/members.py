@@ -144,7 +144,7 @@ def _settle(placed: Placed, algebra: Algebra) -> Settled | None:
     room = most is None or most > len(required)
     least = len(required) + len(classes)
     listed = [(name, lits) for name, lits in case.names if name not in forbidden and (room or name in required)]
-    cells = tuple(cell for cell in case.cells if cell[1] != NEVER and algebra.nonempty(cell[1])) if room else ()
+    cells = tuple(cell for cell in case.cells if _possible_cell(cell, algebra)) if room else ()
     barred = tuple(forbidden.union(values).difference(name for name, _ in listed))
     extra, kept = _spell_out(cells, case, len(listed), algebra)
     listed += extra
@@ -156,6 +156,14 @@ def _settle(placed: Placed, algebra: Algebra) -> Settled | None:
         tuple(listed), required, barred, kept, case.low if case.low > least else 0,
         case.high if kept or classes or case.high is None or case.high < len(listed) else None, needs, classes,
     )  # fmt: skip
+
+
+def _possible_cell(cell: Cell, algebra: Algebra) -> bool:
+    """Whether there may be a member of a cell: a name first, since values can lead anywhere."""
+    lang, lits = cell
+    if lits == NEVER or (len(lang) > 1 and algebra.languages.dfa(lang).is_empty):
+        return False
+    return algebra.nonempty(lits)
 
 
 def _closures(needs: dict[str, frozenset[str]]) -> dict[str, frozenset[str]]:

@@ -8,16 +8,20 @@ recursive. Cases may overlap: a mask does not mind.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ...errors import LimitError, UnsupportedError
 from ...style import Limits
 from . import arrays, objects, quantities, strings
 from .arrays import ANY_ARRAY, ArrayCase
+from .constants import Constant
+from .discriminators import split
 from .languages import Languages
 from .literals import Lits
-from .objects import ANY_OBJECT, ObjectCase
+from .objects import ANY_OBJECT, NO_NAMES, ObjectCase
 from .quantities import ANY_NUMBER, NumberCase
+from .static import Static
 from .strings import ANY_STRING, StringCase
 
 __all__ = ["EVERYTHING", "FALSE_BIT", "NOTHING", "NULL_BIT", "SCALARS", "TRUE_BIT", "Shape", "join", "meet", "negate"]
@@ -56,6 +60,9 @@ class Algebra(Protocol):
     def opposite(self, lits: Lits) -> Lits: ...
     def both(self, one: Lits, other: Lits) -> Lits: ...
     def listed(self, lits: Lits) -> bool: ...
+    def static(self, lits: Lits) -> Static: ...
+    def overlap(self, lits: Lits) -> bool: ...
+    def any_of(self, values: tuple[Constant, ...]) -> Lits: ...
     def values(self, lits: Lits) -> tuple[Any, ...] | None: ...
     def possible(self, case: ArrayCase | ObjectCase) -> bool: ...
     def refuse(self, cause: str, field: str) -> UnsupportedError: ...
@@ -66,20 +73,53 @@ def breadth(shape: Shape) -> int:
     return max(len(shape.numbers), len(shape.strings), len(shape.arrays), len(shape.objects))
 
 
-def meet(one: Shape, other: Shape, algebra: Algebra) -> Shape:
-    """Values of both."""
-    if one is EVERYTHING or other is NOTHING:
-        return other
-    if other is EVERYTHING or one is NOTHING:
-        return one
+def meet(*shapes: Shape, algebra: Algebra) -> Shape:
+    """Values of all."""
+    if any(shape is NOTHING for shape in shapes):
+        return NOTHING
+    telling = [shape for shape in shapes if shape is not EVERYTHING]
+    if len(telling) < 2:
+        return telling[0] if telling else EVERYTHING
+    scalars = SCALARS
+    for shape in telling:
+        scalars &= shape.scalars
     languages = algebra.languages
     return Shape(
-        one.scalars & other.scalars,
-        _meet(one.numbers, other.numbers, ALL_NUMBERS, quantities.meet, algebra),
-        _meet(one.strings, other.strings, ALL_STRINGS, lambda a, b: strings.meet(a, b, languages), algebra),
-        _meet(one.arrays, other.arrays, ALL_ARRAYS, lambda a, b: arrays.meet(a, b, algebra), algebra),
-        _meet(one.objects, other.objects, ALL_OBJECTS, lambda a, b: objects.meet(a, b, algebra), algebra),
+        scalars,
+        _product([shape.numbers for shape in telling], ALL_NUMBERS, quantities.meet, algebra),
+        _product(
+            [shape.strings for shape in telling], ALL_STRINGS, lambda a, b: strings.meet(a, b, languages), algebra
+        ),
+        _product([shape.arrays for shape in telling], ALL_ARRAYS, lambda a, b: arrays.meet(a, b, algebra), algebra),
+        _objects([shape.objects for shape in telling], NO_NAMES, algebra),
     )
+
+
+def _product(
+    unions: list[tuple[Case, ...]],
+    full: tuple[Case, ...],
+    both: Callable[[Case, Case], Case | None],
+    algebra: Algebra,
+) -> tuple[Case, ...]:
+    out = full
+    for union in unions:
+        out = _meet(out, union, full, both, algebra)
+    return out
+
+
+def _objects(unions: list[tuple[ObjectCase, ...]], used: frozenset[str], algebra: Algebra) -> tuple[ObjectCase, ...]:
+    """The product of unions of objects. used: discriminators by which it has been split."""
+    if () in unions:
+        return ()
+    found = split(unions, used, algebra) if prod(map(len, unions)) > 4 * MANY else None
+    if found is None:
+        return _product(unions, ALL_OBJECTS, lambda a, b: objects.meet(a, b, algebra), algebra)
+    name, pieces = found
+    out: dict[ObjectCase, None] = {}
+    for piece in pieces:
+        out.update(dict.fromkeys(_objects(piece, used | {name}, algebra)))
+        _within(len(out), 4 * algebra.limits.cases, algebra)
+    return tuple(out)
 
 
 def _meet(
@@ -105,13 +145,17 @@ def _meet(
         if len(out) > enough:
             out = _thin(out, algebra)
             enough = 2 * len(out) + MANY
-        if len(out) > most:
-            raise LimitError(
-                f"This combination of alternatives has more than {algebra.limits.cases} cases.",
-                pointer=algebra.refuse("", "").pointer,
-                hint="Raise Limits.cases, or write fewer alternatives side by side.",
-            )
+        _within(len(out), most, algebra)
     return full if full[0] in out else tuple(out)
+
+
+def _within(count: int, most: int, algebra: Algebra) -> None:
+    if count > most:
+        raise LimitError(
+            f"This combination of alternatives has more than {algebra.limits.cases} cases.",
+            pointer=algebra.refuse("", "").pointer,
+            hint="Raise Limits.cases, or write fewer alternatives side by side.",
+        )
 
 
 def _thin(cases: dict[Case, None], algebra: Algebra) -> dict[Case, None]:
@@ -166,10 +210,8 @@ def negate(shape: Shape, algebra: Algebra) -> Shape:
             shape.arrays, ALL_ARRAYS, lambda case: arrays.complement(case, algebra),
             lambda a, b: arrays.meet(a, b, algebra), algebra,
         ),
-        _negate(
-            shape.objects, ALL_OBJECTS, lambda case: objects.complement(case, algebra),
-            lambda a, b: objects.meet(a, b, algebra), algebra,
-        ),
+        _objects([tuple(dict.fromkeys(objects.complement(case, algebra))) for case in shape.objects], NO_NAMES, algebra)
+        if shape.objects is not ALL_OBJECTS else (),
     )  # fmt: skip
 
 
