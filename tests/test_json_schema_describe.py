@@ -27,12 +27,15 @@ def test_every_keyword_has_a_row() -> None:
     assert told(schema) == {
         "/title": ("annotation", ""),
         "/properties": ("mask", ""),
-        "/required": ("guard", ""),
-        "/dependencies": ("annotation", "not a keyword of 2020-12"),
+        "/required": ("keys", ""),
+        "/dependencies": ("annotation", "not a keyword of 2020-12; write dependentRequired or dependentSchemas"),
         "/$defs": ("structure", "schemas that others refer to"),
         "/properties/a~1b/minLength": ("counter", ""),
         "/properties/a~1b/format": ("annotation", "no known format: int32"),
-        "/properties/a~1b/nullable": ("annotation", "unknown keyword"),
+        "/properties/a~1b/nullable": (
+            "annotation",
+            'not a keyword of JSON Schema; write a list of types with "null" in it',
+        ),
         "/$defs/x/maxItems": ("counter", ""),
     }
 
@@ -56,6 +59,27 @@ def test_what_is_refused_is_told_and_not_raised() -> None:
     assert told({"format": "regex"})["/format"][0] == "refused"
 
 
+@pytest.mark.parametrize(
+    ("schema", "where", "how", "says"),
+    [
+        ({"type": "integer", "minLength": 1}, "/minLength", "annotation", "never applies: the type is integer"),
+        ({"type": ["integer", "string"], "minLength": 1}, "/minLength", "counter", ""),
+        ({"maxlenght": 1}, "/maxlenght", "annotation", "did you mean maxLength?"),
+        ({"colour": 1}, "/colour", "annotation", "unknown keyword"),
+        ({"contentEncoding": "base64"}, "/contentEncoding", "annotation", "not looked at"),
+        ({"uniqueItems": True, "items": {"enum": [1, 2]}}, "/uniqueItems", "mask", "decided by the items"),
+        ({"properties": {"uniqueItems": {"uniqueItems": False}}}, "/properties/uniqueItems/uniqueItems", "annotation",
+         "false asserts nothing"),
+        ({"dependentRequired": {"a": ["b"]}}, "/dependentRequired", "keys", ""),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "prefixItems": []}, "/prefixItems", "annotation",
+         "not a keyword of draft 7; write a list in `items`"),
+    ],
+)  # fmt: skip
+def test_what_depends_on_the_schema(schema: Any, where: str, how: str, says: str) -> None:
+    row = told(schema)[where]
+    assert row[0] == how and says in row[1]
+
+
 def test_what_is_wrong_is_raised() -> None:
     with pytest.raises(SchemaError):
         describe({"type": "strng"})
@@ -75,9 +99,14 @@ def test_what_is_wrong_is_raised() -> None:
                 "properties": {"a": {"type": "integer", "minimum": 5, "maximum": 3, "title": "x"}},
                 "required": ["a"],
             },
-            ["/type", "/required", "/properties/a/type", "/properties/a/minimum", "/properties/a/maximum"],
+            ["/required", "/properties/a/minimum", "/properties/a/maximum"],
         ),
         ({"$defs": {"a": {"type": "null"}}, "$ref": "#/$defs/a", "type": "string"}, ["/type", "/$defs/a/type"]),
+        ({"type": "integer", "minimum": 5, "maximum": 3}, ["/minimum", "/maximum"]),
+        ({"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+         ["/type", "/exclusiveMinimum", "/exclusiveMaximum"]),
+        ({"type": "string", "enum": [1]}, ["/type", "/enum"]),
+        ({"type": "string", "pattern": "$a"}, ["/pattern"]),
         ({"enum": []}, ["/enum"]),
         ({"not": {}}, ["/not"]),
         (False, []),

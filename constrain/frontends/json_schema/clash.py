@@ -12,12 +12,19 @@ from typing import Any
 from ...errors import ConstrainError, UnsatisfiableError
 from ...style import Limits, Style
 from .algebra import Algebra, Circular
+from .constants import NUMBER
+from .keywords import KEYWORDS, LIST, MAP, NUMERIC, TEXT
 from .read import ExactReader, Node, Reader
+from .static import INTEGER
 
 __all__ = ["unsatisfiable"]
 
 MOST_TRIALS = 500
 """Keywords that are tried: an error message must not take a minute."""
+
+EMITTER = {row.field: row.emitter for row in KEYWORDS}
+APPLIED = {NUMERIC, TEXT, LIST, MAP}
+"""Emitters of keywords that are about the values of one type."""
 
 STRUCTURAL = frozenset((
     "ref", "dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "properties", "patternProperties",
@@ -30,7 +37,8 @@ def unsatisfiable(
     document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits
 ) -> UnsatisfiableError:
     """What to raise for a document whose root is empty; says which keywords exclude each other."""
-    blamed = _smallest(ExactReader(document, registry, style, limits), style, limits)
+    reader = ExactReader(document, registry, style, limits)
+    blamed = _telling(_smallest(reader, style, limits), reader, style, limits)
     plain = [pair for pair in blamed if pair[1] not in STRUCTURAL] or blamed
     pointers = [f"{node.pointer}/{'$ref' if field == 'ref' else field}" for node, field in plain]
     if not pointers:
@@ -63,6 +71,22 @@ def _smallest(reader: Reader, style: Style, limits: Limits) -> list[tuple[Node, 
     finally:
         for node in nodes:
             node.facts = facts[node.number]
+
+
+def _telling(blamed: list[tuple[Node, str]], reader: Reader, style: Style, limits: Limits) -> list[tuple[Node, str]]:
+    """Without each `type` that only says which values its neighbours are about: they exclude each other anyway."""
+    out = []
+    for node, field in blamed:
+        about = {EMITTER.get(other) for place, other in blamed if place is node and other != "type"}
+        if field == "type" and len(about) == 1 and about <= APPLIED:
+            kept = node.facts["type"]
+            node.facts["type"] = kept | NUMBER if kept & INTEGER else kept  # An integer may be what is asked too much.
+            still = _empty(reader, style, limits)
+            node.facts["type"] = kept
+            if still:
+                continue
+        out.append((node, field))
+    return out
 
 
 def _empty(reader: Reader, style: Style, limits: Limits) -> bool:

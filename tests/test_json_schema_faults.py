@@ -1,0 +1,73 @@
+"""All that is wrong with a schema at once; and what compiles has no fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from constrain.errors import ConstrainError, SchemaError
+from constrain.frontends.json_schema import to_grammar
+from constrain.frontends.json_schema.faults import faults
+from tests.schema_strategies import schemas
+
+WRONG: list[tuple[str, Any]] = [
+    ("type", "strng"), ("minLength", -1), ("pattern", "a("), ("enum", 3), ("required", "a"), ("anyOf", []),
+    ("properties", {"x": 7}), ("$ref", "#/nope"), ("multipleOf", 0), ("items", [{}]),
+]  # fmt: skip
+
+
+def told(schema: Any) -> list[tuple[str | None, bool]]:
+    return [(fault.error.pointer, fault.reached) for fault in faults(schema)]
+
+
+def test_all_are_told() -> None:
+    schema = {
+        "type": "strng",
+        "minLength": -1,
+        "properties": {"a": {"pattern": "a(", "required": 5}, "b": 7, "c": {"$ref": "#/nope"}},
+        "$defs": {"unused": {"enum": 3}, "fine": {"type": "null"}},
+    }
+    assert set(told(schema)) == {
+        ("/type", True),
+        ("/minLength", True),
+        ("/properties/a/pattern", True),
+        ("/properties/a/required", True),
+        ("/properties/b", True),
+        ("/properties/c/$ref", True),
+        ("/$defs/unused/enum", False),
+    }
+
+
+def test_what_nothing_refers_to_comes_last_and_hinders_nothing() -> None:
+    schema = {"$defs": {"unused": {"type": 5}}, "maxItems": -1}
+    assert told(schema) == [("/maxItems", True), ("/$defs/unused/type", False)]
+    assert to_grammar({"$defs": {"unused": {"type": 5}}, "type": "null"})
+
+
+def test_a_document_that_is_none_is_raised() -> None:
+    for schema in ("[1]", "{", 5):
+        with pytest.raises(SchemaError):
+            faults(schema)  # type: ignore[arg-type]
+    assert faults(True) == []
+
+
+@given(st.lists(st.sampled_from(WRONG), min_size=1, max_size=4, unique_by=lambda pair: pair[0]), st.booleans())
+def test_each_wrong_keyword_is_told_once(wrong: list[tuple[str, Any]], deeper: bool) -> None:
+    schema: dict[str, Any] = dict(wrong)
+    document = {"allOf": [{}, schema]} if deeper else schema
+    found = faults(document)
+    base = "/allOf/1/" if deeper else "/"
+    assert len(found) == len(wrong) and all(fault.reached for fault in found)
+    assert all(any((fault.error.pointer or "").startswith(base + name) for fault in found) for name, _ in wrong)
+    with pytest.raises(SchemaError):
+        to_grammar(document)
+
+
+@given(schemas)
+def test_what_has_a_fault_does_not_compile(schema: Any) -> None:
+    found = [fault for fault in faults(schema) if fault.reached]
+    if found:
+        with pytest.raises(ConstrainError):
+            to_grammar(schema)
