@@ -13,7 +13,8 @@ p and g grow with the mantissa, and no finite automaton holds them all. So here,
                                     digit of a fraction; any number of digits after that
     multiples of 1, 0.1, 0.01 ..    at most TAIL digits in the fraction and trailing zeros in the integer part;
                                     any number of other digits
-    other multiples, or both        at most 5 digits in all; 3 or 2 where a is large (`SHORT`)
+    both                            at most 12 digits in all
+    other multiples                 at most 5 digits in all; 3 or 2 where a is large (`SHORT`)
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ REACH = 20
 TAIL = 16
 """json.dumps writes a float with an exponent as one digit and at most 16 of fraction."""
 
-SHORT = ((20, 5), (1000, 3), (inf, 2))
-"""(largest number of residues, digits of the mantissa): so that these automata stay below some 1,000 states."""
+SHORT = ((1, 12), (20, 5), (1000, 3), (inf, 2))
+"""(largest number of residues, digits of the mantissa): so that these automata stay below some 1,000 states, or 2,000
+for an interval of 64-bit integers."""
 
 SIGN, START, WHOLE, POINT, PART, NIL, NIL_POINT, NIL_PART = "-", "start", "whole", ".", "part", "0", "0.", "0.0"
 """Phases. NIL*: all digits so far are zero."""
@@ -137,25 +139,40 @@ class Side:
 
     def significant(self, state: Mantissa, digit: int) -> Mantissa:
         """The same place with one more digit that is not a leading zero."""
-        low = self.low.read(state.low, digit) if self.low else 0
-        high = self.high.read(state.high, digit) if self.high else 0
-        if not self.factors:
-            return state._replace(low=low, high=high)
-        if digit == 0:
-            return state._replace(low=low, high=high, zeros=state.zeros + 1)
-        shift = 10 ** (state.zeros + 1)
-        residues = tuple((old * shift + digit) % a for old, (a, _, _) in zip(state.residues, self.factors))
-        return state._replace(low=low, high=high, zeros=0, residues=residues)
+        sign, phase, position, tail, low, high, zeros, residues = state
+        if self.low and low >= 0:
+            low = self.low.read(low, digit)
+        if self.high and high >= 0:
+            high = self.high.read(high, digit)
+        if self.factors and digit == 0:
+            zeros += 1
+        elif self.factors:
+            if self.modular:
+                shift = 10 ** (zeros + 1)
+                residues = tuple((old * shift + digit) % a for old, (a, _, _) in zip(residues, self.factors))
+            zeros = 0
+        return Mantissa(sign, phase, position, tail, low, high, zeros, residues)
+
+    def hopeless(self, state: Mantissa) -> bool:
+        """Whether no exponent fits, and more digits will not help: too many of them for a multiple below the bound."""
+        if self.high is None or self.modular:
+            return False
+        depth = state.tail - state.zeros  # of the last digit that is not zero, behind the point
+        return any(want and depth - scale > self.last(state) for _, scale, want in self.factors)
+
+    def last(self, state: Mantissa) -> float:
+        """The last exponent below the upper bound."""
+        if self.high is None:
+            return inf
+        sign = self.high.sign(state.high)
+        return self.high.position - state.position - (sign > 0 or (sign == 0 and self.high_open))
 
     def exponents(self, state: Mantissa) -> tuple[float, float]:
         """The interval of exponents that this mantissa, not zero, may have; empty if first > last."""
-        first, last = -inf, inf
+        first, last = -inf, self.last(state)
         if self.low:
             sign = self.low.sign(state.low)
             first = self.low.position - state.position + (sign < 0 or (sign == 0 and self.low_open))
-        if self.high:
-            sign = self.high.sign(state.high)
-            last = self.high.position - state.position - (sign > 0 or (sign == 0 and self.high_open))
         for residue, (a, scale, want) in zip(state.residues, self.factors):
             least = shift_to_multiple(residue, a) - (state.zeros - state.tail + scale)
             if want:
@@ -220,7 +237,8 @@ def _read(side: Side, state: Mantissa, digit: int) -> Mantissa | None:
         fresh = state if phase == WHOLE else state._replace(phase=WHOLE, residues=(0,) * len(side.factors))
         fresh = fresh._replace(position=fresh.position + 1 if side.placed else 0)
         following = side.significant(fresh, digit)
-        return following if side.allows(following.position, 0, following.zeros) else None
+        fits = side.allows(following.position, 0, following.zeros) and not side.hopeless(following)
+        return following if fits else None
     if phase in (NIL_POINT, NIL_PART):
         if state.tail > REACH and side.placed:
             return None  # A number of zeros that was no longer counted.
@@ -228,7 +246,8 @@ def _read(side: Side, state: Mantissa, digit: int) -> Mantissa | None:
         state = state._replace(position=position, residues=(0,) * len(side.factors))
     tail = state.tail + 1 if side.counts_tail else 0
     following = side.significant(state._replace(phase=PART, tail=tail), digit)
-    return following if side.allows(max(following.position, int(side.placed)), tail, following.zeros) else None
+    fits = side.allows(max(following.position, int(side.placed)), tail, following.zeros)
+    return following if fits and not side.hopeless(following) else None
 
 
 def _point(state: Mantissa) -> Mantissa | None:

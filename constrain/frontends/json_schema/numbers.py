@@ -80,6 +80,14 @@ class Numbers:
         factors = list(multiples)
         factor = _decimal_multiple(lcm_of(factors)) if factors else None
         excluded = dict.fromkeys(_decimal_multiple(other) for other in not_multiples)
+        if factor is not None:
+            # The nearest multiple is the same bound with fewer digits; where that is the first from zero, zero is.
+            if low is not None:
+                low, low_open = (floor(low / factor) + 1 if low_open else ceil(low / factor)) * factor, False
+                low, low_open = (Fraction(0), True) if low == factor else (low, low_open)
+            if high is not None:
+                high, high_open = (ceil(high / factor) - 1 if high_open else floor(high / factor)) * factor, False
+                high, high_open = (Fraction(0), True) if high == -factor else (high, high_open)
         return cls(low, high, low_open, high_open, factor, tuple(excluded))
 
     @property

@@ -15,6 +15,7 @@ from ...automata.dfa import Dfa
 from ...grammar.nodes import Chars, Node
 from ...style import Limits, Style
 from . import numbers
+from .number_parts import split_digits
 
 __all__ = [
     "ANY_NUMBER",
@@ -23,6 +24,7 @@ __all__ = [
     "complement",
     "costly",
     "emit",
+    "large",
     "meet",
     "nonempty",
     "own",
@@ -52,6 +54,8 @@ ANY_NUMBER = NumberCase()
 FIELDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
 """The fields that this room reads."""
 ONE = Fraction(1)
+SHORT = 20
+"""Digits of a bound up to which an automaton of bounds alone is never too large."""
 
 
 def own_integer(facts: dict[str, Any], draft: int) -> NumberCase:
@@ -172,8 +176,16 @@ def nonempty(case: NumberCase, style: Style, limits: Limits) -> bool:
 def costly(case: NumberCase, style: Style) -> bool:
     """Whether its automaton may exceed a limit, so that it must be built to know that it can be."""
     stepped = case.not_multiples or case.multiple not in (None, ONE)
-    bounded = case.low is not None or case.high is not None or case.multiple is not None
-    return bool(case.values is None and (stepped or (style.numbers == "any" and bounded)))
+    bounds = [bound for bound in (case.low, case.high) if bound is not None]
+    long = style.numbers == "any" and any(len("".join(split_digits(abs(bound)))) > SHORT for bound in bounds)
+    return bool(case.values is None and (stepped or long))
+
+
+def large(cases: tuple[NumberCase, ...], style: Style) -> bool:
+    """Whether automata of hundreds of states are needed: these had better be a rule, made when it is reached."""
+    if style.numbers == "plain":
+        return False
+    return any(case.values is not None or case.low is not None or case.high is not None for case in cases)
 
 
 @lru_cache(maxsize=2048)
