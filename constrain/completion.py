@@ -22,6 +22,7 @@ __all__ = ["Completion"]
 
 DETOURS = 4_096
 """Bytes beyond the first estimate after which a completion is given up: its costs were not what they seemed."""
+BLANKS = b" \t\n\r"
 
 
 class Completion:
@@ -52,7 +53,9 @@ class Completion:
             for byte in np.flatnonzero(flags).tolist():
                 after = self.arena.run(kernels.step, current, byte)
                 cost = 0 if self._accepts(after) else self.cost(after)
-                cost += DETOURS * visits.get(after, 0)
+                # Where the bound is too low, counted white space would not let it go on: it is no way of its own.
+                idle = byte in BLANKS and cost >= self.cost(current)
+                cost += DETOURS * (visits.get(after, 0) + idle)
                 if (cost, byte) < (best, choice) or choice < 0:
                     best, choice, then = cost, byte, after
             if choice < 0:
@@ -95,6 +98,7 @@ class Completion:
         if op == at.SET:
             return below + self._string(q) + self._from(pc + 2, register)
         if op == at.KEYS:
+            self.costs.owner_of(pc)  # reads the object's rule, if nothing needed it before
             return below + self._key(pc, q, register)
         if op == at.OTHER:
             return below + self._leaf(q) + self.costs.value(code[pc + 3]) + self._members(register, -1)

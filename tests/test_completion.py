@@ -73,6 +73,24 @@ def test_many_keys_are_closed_as_fast_as_they_are_written() -> None:
     assert set(json.loads(text)) == set(properties)
 
 
+def test_blanks_are_no_way_to_what_is_still_due() -> None:
+    """The chain must be three links long: the least cost of a link alone is too low a bound before its key."""
+    link = {"type": "object", "additionalProperties": False}
+    schema = {
+        "$defs": {
+            "a": {**link, "properties": {"n": {"$ref": "#/$defs/b"}}},
+            "b": {**link, "properties": {"n": {"$ref": "#/$defs/c"}}, "minProperties": 1},
+            "c": {**link, "properties": {"n": {"$ref": "#/$defs/a"}}, "minProperties": 1},
+        },
+        "allOf": [{"$ref": "#/$defs/a"}, {"minProperties": 1}, {"not": {"const": {"n": {"n": {"n": {}}}}}}],
+    }
+    matcher = compile(VOCABULARY, schema=schema).matcher()
+    text = matcher.shortest_completion()
+    assert text is not None
+    assert text == json.dumps(json.loads(text), separators=(",", ":")).encode()
+    assert text == b'{"n":' * 6 + b"{}" + b"}" * 6
+
+
 @given(make.rules, st.data())
 def test_it_is_the_shortest_where_rules_are_made_of_bytes(grammar: Grammar, data: st.DataObject) -> None:
     assume(make.sound(grammar))
