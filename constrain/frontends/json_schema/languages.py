@@ -113,7 +113,7 @@ class Languages:
         if kind == "pattern":
             return pattern_dfa(payload, self.limits.dfa_states)
         if kind == "letters":
-            return letters_dfa(payload)
+            return letters_dfa(payload, self.limits.dfa_states)
         # What a complement leaves out must be all of the format; for the rest see `formats` on leap seconds.
         known = format_dfa(payload, spelling="plain" if sign else "any")
         assert known is not None

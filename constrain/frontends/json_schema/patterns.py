@@ -1,7 +1,7 @@
 """Regular expressions of a schema: read once, told how much work they are, built when somebody must know.
 
-`pattern` is ECMA-262, matched anywhere in the text. One that is a single repeated character class (`^[a-z]{1,255}$`)
-becomes the class and an interval of lengths, which a counter keeps.
+`pattern` is ECMA-262, matched anywhere in the text. What it asks of the length of the text (`^[a-z]{1,255}$`,
+`^(?=.{1,255}$)`) becomes an interval, which a counter keeps beside the automaton of the rest, its *letters*.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import NamedTuple
 from ...automata.dfa import SURROGATES, Dfa
 from ...errors import ConstrainError, LimitError, RegexError, SchemaError, UnsupportedError
 from ...style import Limits
-from ..regex.build import build, unanchored
+from ..regex.build import build, build_whole
 from ..regex.charset import spans
 from ..regex.parse import parse
-from ..regex.syntax import Alternation, Anchor, Concatenation, OneOf, Repetition, Term
+from ..regex.program import written_out
+from ..regex.syntax import Alternation, Concatenation, OneOf, Repetition, Term
+from ..regex.whole import Whole, split, unanchored
 
 __all__ = ["Pattern", "check_pattern", "letters_dfa", "pattern_dfa", "read_pattern"]
 
@@ -26,11 +28,13 @@ SMALL = 14
 class Pattern(NamedTuple):
     """A pattern that has been parsed.
 
-    term: its tree. counted: the least and most characters (None: no bound), if it is one repeated class. surely: some
-    text certainly matches. small: its automaton need not be built to know that it can be.
+    term: its tree. whole: the same taken apart. counted: the least and most characters (None: no bound), if it asks for
+    that beside its letters. surely: some text certainly matches. small: its automaton need not be built to know that
+    it can be.
     """
 
     term: Term
+    whole: Whole
     counted: tuple[int, int | None] | None
     surely: bool
     small: bool
@@ -40,12 +44,13 @@ class Pattern(NamedTuple):
 def read_pattern(pattern: str) -> Pattern:
     """Parse it. RegexError, UnsupportedError and LimitError say where in the pattern."""
     term = parse(pattern, dialect="ecma", flags="", nesting=Limits().nesting)
-    bare = unanchored(term, match="search")
+    whole = split(term, "search")
+    bare = unanchored(term, "search")
     if bare is None:
-        return Pattern(term, None, False, False)
+        return Pattern(term, whole, (whole.low, whole.high) if whole.counted else None, False, False)
     if isinstance(bare, Repetition) and isinstance(bare.term, OneOf) and _some(bare.term):
-        return Pattern(term, (bare.low, bare.high), True, True)
-    return Pattern(term, None, _some(bare), _positions(bare) <= SMALL)
+        return Pattern(term, whole, (bare.low, bare.high), True, True)
+    return Pattern(term, whole, None, _some(bare), written_out(bare) <= SMALL)
 
 
 def _some(term: Term) -> bool:
@@ -60,19 +65,6 @@ def _some(term: Term) -> bool:
     return isinstance(term, Repetition) and (term.low == 0 or _some(term.term))
 
 
-def _positions(term: Term) -> int:
-    """Characters of a tree with its repetitions written out."""
-    if isinstance(term, OneOf):
-        return 1
-    if isinstance(term, Concatenation):
-        return sum(map(_positions, term.parts))
-    if isinstance(term, Alternation):
-        return sum(map(_positions, term.options))
-    if isinstance(term, Anchor):
-        return 0
-    return _positions(term.term) * max(1, term.low if term.high is None else term.high)
-
-
 @lru_cache(maxsize=4096)
 def pattern_dfa(pattern: str, max_states: int) -> Dfa:
     """The texts that match somewhere."""
@@ -80,18 +72,17 @@ def pattern_dfa(pattern: str, max_states: int) -> Dfa:
 
 
 @lru_cache(maxsize=1024)
-def letters_dfa(pattern: str) -> Dfa:
-    """Of a counted pattern, the texts of any length of its class."""
-    bare = unanchored(read_pattern(pattern).term, match="search")
-    assert isinstance(bare, Repetition) and isinstance(bare.term, OneOf)
-    return Dfa.from_ranges(spans(bare.term.charset)).star()
+def letters_dfa(pattern: str, max_states: int) -> Dfa:
+    """Of a counted pattern, the texts that match but for their length."""
+    return build_whole(read_pattern(pattern).whole, dialect="ecma", max_states=max_states)
 
 
 def check_pattern(pattern: str, pointer: str, limits: Limits) -> None:
     """Raise what is wrong with a regular expression, at its place in the schema."""
     try:
-        if not read_pattern(pattern).small:
-            pattern_dfa(pattern, limits.dfa_states)
+        known = read_pattern(pattern)
+        if not known.small:
+            (pattern_dfa if known.counted is None else letters_dfa)(pattern, limits.dfa_states)
     except RegexError as error:
         raise SchemaError(
             f"Not a regular expression: {error.cause}",

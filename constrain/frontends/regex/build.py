@@ -9,19 +9,18 @@ from typing import Literal
 from ...automata.dfa import MAX_STATES, Dfa, Table
 from ...errors import LimitError
 from ...style import Limits
-from .charset import ALL, one, spans
+from .charset import one
 from .parse import ECMA_TERMINATORS, parse
 from .positions import ACCEPT, Items
-from .program import compile_program
+from .program import Search, compile_program
 from .properties import Dialect
-from .syntax import Alternation, Anchor, Concatenation, OneOf, Repetition, Term
+from .syntax import Term
+from .threads import WORK, too_large, with_looks
+from .whole import Whole, has_looks, split
 
-__all__ = ["Match", "build", "located", "to_counted", "to_dfa", "unanchored"]
+__all__ = ["Match", "build", "build_whole", "located", "to_counted", "to_dfa"]
 
 Match = Literal["full", "search"]
-
-WORK = 64
-"""Items that may be united for each state of the limit: what bounds patterns with few states but large sets."""
 
 
 def to_dfa(
@@ -54,9 +53,36 @@ def located(pattern: str) -> Iterator[None]:
 
 def build(term: Term, *, dialect: Dialect, match: Match, max_states: int) -> Dfa:
     """The Dfa of a tree."""
-    program = compile_program(term, search=match == "search", max_positions=max_states)
-    items = Items(program, one(0x0A) if dialect == "python" else ECMA_TERMINATORS)
-    return Dfa.from_table(_determinise(items, max_states))
+    if not has_looks(term):
+        return _automaton(term, dialect, match, max_states)
+    whole = split(term, match)
+    dfa = build_whole(whole, dialect=dialect, max_states=max_states)
+    return dfa.with_length(whole.low, whole.high, max_states=max_states)
+
+
+def build_whole(whole: Whole, *, dialect: Dialect, max_states: int) -> Dfa:
+    """The Dfa of a pattern that has been taken apart, but for the length."""
+    dfa = _automaton(whole.body, dialect, whole.search, max_states)
+    for look in whole.conditions:
+        condition = _automaton(look.term, dialect, look.direction, max_states)
+        combine = dfa.subtract if look.negated else dfa.intersect
+        dfa = combine(condition, max_states=max_states)
+    return dfa
+
+
+def _automaton(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa:
+    """The Dfa of a tree: by sets of items if it does not look around, by threads if it does."""
+    newline = one(0x0A) if dialect == "python" else ECMA_TERMINATORS
+    if has_looks(term):
+        return with_looks(term, newline=newline, search=search, max_states=max_states)
+    program = compile_program(term, search=search, max_positions=max_states)
+    try:
+        return Dfa.from_table(_determinise(Items(program, newline), max_states))
+    except LimitError:
+        if not program.ladders:
+            raise
+        # Threads leave out copies of a repetition that say nothing new, which `(.{1,63}\\.)+` lives by.
+        return with_looks(term, newline=newline, search=search, max_states=max_states)
 
 
 def _determinise(items: Items, max_states: int) -> Table:
@@ -95,10 +121,7 @@ def _determinise(items: Items, max_states: int) -> Table:
             row.append(number)
         rows.append(row)
         if len(order) > max_states or items.work > work:
-            raise LimitError(
-                f"the automaton of the pattern needs more than {max_states} states (max_states), or as much work",
-                hint="Simplify the pattern, or raise Limits.dfa_states.",
-            )
+            raise too_large(max_states)
     return Table(items.bounds, items.classes, rows, [bool(states & ACCEPT) for states in order])
 
 
@@ -112,48 +135,8 @@ def to_counted(
 ) -> tuple[Dfa, int, int | None]:
     """(dfa, low, high): the texts that match are those of `dfa` with low to high characters (None: no bound).
 
-    So that `^[a-z]{1,255}$` is one state and a count. In general low is 0 and high None.
+    So that `^[a-z]{1,255}$` is one state and a count, see `whole`. In general low is 0 and high None.
     """
-    term = parse(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting)
-    bare = unanchored(term, match=match)
-    if isinstance(bare, Repetition) and isinstance(bare.term, OneOf):
-        charset = bare.term.charset
-        return Dfa.from_ranges(spans(charset)).star(), bare.low, bare.high
+    whole = split(parse(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting), match)
     with located(pattern):
-        return build(term, dialect=dialect, match=match, max_states=max_states), 0, None
-
-
-def unanchored(term: Term, *, match: Match) -> Term | None:
-    """A tree without anchors that, matched in full, takes the texts that `term` takes by `match`; None if that is
-    more than taking anchors off both ends."""
-    parts = list(term.parts) if isinstance(term, Concatenation) else [term]
-    anything = Repetition(OneOf(ALL), 0, None)
-    first, last = (parts[0], parts[-1]) if parts else (term, term)
-    if isinstance(first, Anchor) and first.kind == "begin":
-        del parts[0]
-    elif match == "search":
-        parts.insert(0, anything)
-    if isinstance(last, Anchor) and parts and last.kind in ("end", "last_line_end"):
-        parts.pop()
-        if last.kind == "last_line_end" and match == "search":
-            parts.append(Repetition(OneOf(one(0x0A)), 0, 1))
-    elif match == "search":
-        parts.append(anything)
-    tree = parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
-    return None if has_anchor(tree) else tree
-
-
-def has_anchor(term: Term) -> bool:
-    """Whether there is an anchor in it."""
-    work = [term]
-    while work:
-        item = work.pop()
-        if isinstance(item, Anchor):
-            return True
-        if isinstance(item, Concatenation):
-            work.extend(item.parts)
-        elif isinstance(item, Alternation):
-            work.extend(item.options)
-        elif isinstance(item, Repetition):
-            work.append(item.term)
-    return False
+        return build_whole(whole, dialect=dialect, max_states=max_states), whole.low, whole.high

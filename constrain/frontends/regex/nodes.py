@@ -12,11 +12,12 @@ from ...automata.dfa import MAX_STATES, Dfa
 from ...errors import LimitError, UnsatisfiableError
 from ...grammar.nodes import EMPTY, Chars, Choice, Grammar, Node, Repeat, Sequence
 from ...style import Limits
-from .build import Match, build, located, unanchored
+from .build import Match, build, build_whole, located
 from .charset import spans
 from .parse import parse
 from .properties import Dialect
 from .syntax import Alternation, Concatenation, OneOf, Repetition, Term
+from .whole import Whole, split, unanchored
 
 __all__ = ["Encoding", "to_grammar", "to_node"]
 
@@ -41,14 +42,15 @@ def to_node(
 ) -> Node:
     """A node for the texts that match. Errors as of `to_dfa`, and UnsatisfiableError if there are none."""
     term = parse(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting)
-    bare = unanchored(term, match=match)
+    bare = unanchored(term, match)
     with located(pattern):
         if bare is not None:
             cutter = _Cutter(bare, dialect, encoding)
             node = cutter.node(bare, cutter.sizes[id(bare)], 0)
         else:  # Anchors in the midst tie the parts together.
-            dfa = build(term, dialect=dialect, match=match, max_states=max_states)
-            node = None if dfa.is_empty else Chars(dfa, encoding)
+            whole = split(term, match)
+            dfa = build_whole(whole, dialect=dialect, max_states=max_states)
+            node = _counted(dfa, whole, encoding, max_states)
     if node is None:
         raise UnsatisfiableError("no text matches the pattern", source=pattern, position=0)
     return node
@@ -66,6 +68,17 @@ def to_grammar(
     """The Grammar of the texts that match. Errors as of `to_node`."""
     node = to_node(pattern, dialect=dialect, flags=flags, match=match, max_states=max_states, encoding=encoding)
     return Grammar(node, {})
+
+
+def _counted(dfa: Dfa, whole: Whole, encoding: Encoding, max_states: int) -> Node | None:
+    """The texts of a Dfa that have the length which a pattern asks for."""
+    low, high = whole.low, whole.high
+    if low and not dfa.extensible():  # Beside a counter there may be no gaps, see `grammar.nodes`.
+        dfa, low = dfa.with_length(low, max_states=max_states), 0
+    least, _ = dfa.lengths()
+    if dfa.is_empty or (high is not None and max(least, low) > high):
+        return None
+    return Chars(dfa, encoding, low, high)
 
 
 class _Cutter:

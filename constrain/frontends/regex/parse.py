@@ -9,20 +9,26 @@ Open groups are kept on a stack, so nesting costs no recursion.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from ...errors import LimitError, RegexError, UnsupportedError
 from .charset import ALL, CharSet, complement, one, union
 from .classes import Escapes
-from .properties import Dialect, Folding, close_over_case
-from .syntax import EMPTY, Alternation, Anchor, AnchorKind, Concatenation, OneOf, Term, repeated
+from .properties import Dialect, Folding, class_escape, close_over_case
+from .syntax import EMPTY, Alternation, Anchor, AnchorKind, Concatenation, Direction, Look, OneOf, Term, repeated
 
 __all__ = ["parse"]
 
-LOOKING = {
-    "=": "look-ahead", "!": "negative look-ahead", "<=": "look-behind", "<!": "negative look-behind",
-    ">": "an atomic group", "(": "a conditional group", "P=": "a backreference",
+LOOKS: dict[str, tuple[Direction, bool]] = {
+    "=": ("ahead", False), "!": ("ahead", True), "<=": ("behind", False), "<!": ("behind", True),
 }  # fmt: skip
+"""What `(?` goes on with: where the group looks, and whether it is negated."""
+
+REFUSED = {">": "an atomic group", "(": "a conditional group", "P=": "a backreference"}
+
+MOST_CHARACTERS = 250_000
+"""Longest pattern that is read: ten times as long as the largest automaton has states, and read in half a second."""
 SPECIAL = frozenset("|()*+?{^$.[\\")
 ECMA_TERMINATORS = union(map(one, (0x0A, 0x0D, 0x2028, 0x2029)))
 
@@ -33,18 +39,25 @@ def parse(pattern: str, *, dialect: Dialect, flags: str, nesting: int) -> Term:
     for flag in flags:
         if flag not in known:
             raise RegexError(f"flag {flag!r} is none of {', '.join(known)}", hint="These are the flags of its dialect.")
+    if len(pattern) > MOST_CHARACTERS:
+        raise LimitError(
+            f"the pattern has {len(pattern)} characters, more than {MOST_CHARACTERS}",
+            source=pattern, position=0, hint="Choices between many texts are an enum, which has no such limit.",
+        )  # fmt: skip
     return _Parser(pattern, dialect, frozenset(flags) - {"u"}, nesting).run()
 
 
 @dataclass(slots=True)
 class _Group:
-    """An open group: where it began, the flags to return to, its options and the parts of the present one.
+    """An open group: where it began, the flags to return to, how it looks around if it does, its options and the
+    parts of the present one.
 
     A part is a term and what a quantifier after it would meet: "" (fine), "anchor" or "repeat".
     """
 
     position: int
     flags: frozenset[str]
+    look: tuple[Direction, bool] | None = None
     options: list[Term] = field(default_factory=list)
     parts: list[tuple[Term, str]] = field(default_factory=list)
 
@@ -168,7 +181,13 @@ class _Parser:
         """After a backslash outside of brackets."""
         char = self.source[self.position : self.position + 1]
         if char in ("b", "B") and char:
-            raise self.refused(f"the word boundary \\{char}", start)
+            self.position += 1
+            word = class_escape("w", self.dialect, "a" if "a" in self.flags else "")
+            if self.dialect == "ecma":
+                word = close_over_case(word, self.folding())
+            edge = outside(OneOf(word)) if char == "b" else inside(OneOf(word), self.dialect)
+            self.add(edge, "anchor")
+            return
         if char == "k" and self.dialect == "ecma":
             raise self.refused("a backreference", start)
         if self.dialect == "python" and char in ("A", "Z", "z") and char:
@@ -196,8 +215,10 @@ class _Parser:
 
     def open(self, start: int) -> None:
         before = self.flags
+        look = None
         if self.take("?"):
-            if not self.extension(start):
+            look = next((LOOKS[mark] for mark in LOOKS if self.take(mark)), None)
+            if look is None and not self.extension(start):
                 return
         else:
             self.groups += 1
@@ -205,7 +226,7 @@ class _Parser:
             raise LimitError(
                 f"groups are nested deeper than {self.nesting} (Limits.nesting)", source=self.source, position=start
             )
-        self.stack.append(_Group(start, before))
+        self.stack.append(_Group(start, before, look))
 
     def close(self, start: int) -> None:
         if len(self.stack) == 1:
@@ -213,7 +234,11 @@ class _Parser:
         group = self.stack.pop()
         group.close_option()
         self.flags = group.flags
-        self.add(group.term())
+        if group.look is None:
+            self.add(group.term())
+        else:  # Only what looks ahead may be repeated in ECMA-262 (section B.1.2), both may in `re`.
+            fixed = self.dialect == "ecma" and group.look[0] == "behind"
+            self.add(Look(group.term(), *group.look), "anchor" if fixed else "")
 
     def extension(self, start: int) -> bool:
         """After `(?`: whether a group was opened."""
@@ -225,7 +250,7 @@ class _Parser:
                 raise self.wrong("this comment is not closed" if end < 0 else "ECMA-262 has no comments", start)
             self.position = end + 1
             return False
-        for mark, what in LOOKING.items():
+        for mark, what in REFUSED.items():
             if self.take(mark):
                 raise self.refused(what, start)
         if self.take("P<") or self.take("<"):
@@ -311,3 +336,22 @@ class _Parser:
         if not self.take("}") or not (low or (comma and self.dialect == "python")):
             return None
         return int(low or 0), int(high) if high else None
+
+
+def outside(word: OneOf) -> Term:
+    """`\\b`: a word character on one side and none on the other."""
+    first = Concatenation((Look(word, "behind", True), Look(word, "ahead", False)))
+    last = Concatenation((Look(word, "behind", False), Look(word, "ahead", True)))
+    return Alternation((first, last))
+
+
+def inside(word: OneOf, dialect: Dialect) -> Term:
+    """`\\B`: a word character on both sides or on neither."""
+    both = Concatenation((Look(word, "behind", False), Look(word, "ahead", False)))
+    neither = [Look(word, "behind", True), Look(word, "ahead", True)]
+    if dialect == "ecma" or re.search("\\B", ""):
+        return Alternation((both, Concatenation(tuple(neither))))
+    # `re` before Python 3.14 holds that there is no \B in the empty text.
+    character = OneOf(ALL)
+    text = Alternation((Look(character, "behind", False), Look(character, "ahead", False)))
+    return Alternation((both, Concatenation((*neither, text))))

@@ -10,8 +10,7 @@ has read. Anchors are thereby exact wherever they stand, also in stars and alter
 - `$` of Python before a last "\\n" demands that exactly this is left. Its items have the mode TAIL: they read "\\n"
   and lead to the mode DONE, in which nothing reads any more.
 
-Looking ahead in general would be more modes of this kind (what is left must be in a Dfa as well), looking behind and
-word boundaries more kinds of what was read last.
+Patterns that look around are for `threads`, where anything may be demanded of what is left and of what was read.
 """
 
 from __future__ import annotations
@@ -112,6 +111,7 @@ class Items:
             elif step == MATCH:
                 result |= ACCEPT if ahead & END else 0
             else:
+                assert isinstance(step, str), "looks are for `threads`"
                 mode, ahead = self._pass(step, last, mode, ahead, work, place)
                 if ahead:
                     work.append((place + 1, mode, ahead))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Union
 
 from .charset import CharSet
 
-__all__ = ["Alternation", "Anchor", "AnchorKind", "Concatenation", "EMPTY", "OneOf", "Repetition", "Term", "repeated"]
+__all__ = [
+    "Alternation", "Anchor", "AnchorKind", "Concatenation", "Direction", "EMPTY", "Look", "OneOf", "Repetition", "Term",
+    "repeated", "subterms", "walk",
+]  # fmt: skip
 
 AnchorKind = Literal["begin", "line_begin", "end", "line_end", "last_line_end"]
 """Assertions about the place between two characters.
@@ -15,6 +19,8 @@ AnchorKind = Literal["begin", "line_begin", "end", "line_end", "last_line_end"]
 begin, end: of the text. line_begin: or after a line terminator. line_end: or before one. last_line_end: end, or
 before one "\\n" that ends the text (`$` of Python without flag m).
 """
+
+Direction = Literal["ahead", "behind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +32,19 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The empty text at a place of this kind. Looking around and word boundaries would be further kinds."""
+    """The empty text at a place of this kind."""
 
     kind: AnchorKind
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The empty text at a place where what follows begins ("ahead"), or what stands before ends ("behind"), with a
+    text of the term; negated: where it does not. Word boundaries are made of these."""
+
+    term: Term
+    direction: Direction
+    negated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +74,8 @@ def repeated(term: Term, low: int, high: int | None) -> Term:
     """A term low to high times. An option or repetition inside is made part of the count where that is the same."""
     if high == 0 or term is EMPTY:
         return EMPTY
+    if isinstance(term, (Anchor, Look)):  # What holds once holds as often as one likes.
+        return term if low else EMPTY
     if isinstance(term, Repetition):
         if (term.low, term.high) == (0, 1):
             return Repetition(term.term, 0, high)
@@ -66,5 +84,23 @@ def repeated(term: Term, low: int, high: int | None) -> Term:
     return term if low == high == 1 else Repetition(term, low, high)
 
 
-Term = Union[OneOf, Anchor, Concatenation, Alternation, Repetition]
+def subterms(term: Term) -> tuple[Term, ...]:
+    """The terms that it is made of."""
+    if isinstance(term, Concatenation):
+        return term.parts
+    if isinstance(term, Alternation):
+        return term.options
+    return (term.term,) if isinstance(term, (Repetition, Look)) else ()
+
+
+def walk(term: Term) -> Iterator[Term]:
+    """The term and all that is in it, outer ones first; nesting costs no recursion."""
+    work = [term]
+    while work:
+        item = work.pop()
+        yield item
+        work.extend(subterms(item))
+
+
+Term = Union[OneOf, Anchor, Look, Concatenation, Alternation, Repetition]
 EMPTY = Concatenation(())

@@ -1,0 +1,75 @@
+"""What a match still owes: languages in which the rest of the text must lie.
+
+A *duty* is a state of a minimal automaton; it says that the rest of the text is accepted from there. A look-ahead puts
+the start of its automaton on whoever passes it, a negative one that of the complement. Duties are met all together, so
+several are a frozenset; no duty at all is the empty one. Reading a character replaces each by its successor: one that
+any text satisfies is struck off, and one that no text satisfies ends the match.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from ...automata import algebra
+from ...automata.table import Table, canonical
+
+__all__ = ["Duties", "Duty", "Ledger"]
+
+Duty = int
+Duties = frozenset[Duty]
+
+NEVER, ALWAYS = -1, -2
+"""In place of a duty: no text satisfies it, any text does."""
+
+
+class Ledger:
+    """The duties of one construction. bounds, classes: the classes of characters that all of its automata share."""
+
+    def __init__(self, bounds: list[int], classes: list[int], dead: int) -> None:
+        """dead: the class of the surrogates, which is in no text; -1 if there is none."""
+        self.samples = [bounds[classes.index(index)] for index in range(max(classes) + 1)]
+        self.dead = dead
+        self.rows: list[tuple[Duty, ...]] = []
+        self.accepting: list[bool] = []
+        self._known: dict[tuple[object, ...], Duty] = {}
+        self._after: dict[Duties, list[Duties | None]] = {}
+
+    def of(self, table: Table, *, negated: bool) -> tuple[Duties, ...]:
+        """The alternatives by which the rest of the text can be in the language (negated: can be outside): none, one
+        without duties, or one with one duty."""
+        start = self._enter(canonical(algebra.complement(table) if negated else table))
+        return () if start == NEVER else (frozenset(() if start == ALWAYS else (start,)),)
+
+    def _enter(self, table: Table) -> Duty:
+        """The duty of a language."""
+        if not table.rows:
+            return NEVER
+        columns = [table.classes[bisect_right(table.bounds, sample) - 1] for sample in self.samples]
+        rows = tuple(tuple(row[index] for index in columns) for row in table.rows)
+        key = (rows, tuple(table.accepting))
+        known = self._known.get(key)
+        if known is None:
+            base = len(self.rows)
+            names = [base + state for state in range(len(rows))]
+            for state, row in enumerate(rows):
+                if table.accepting[state] and all(t == state or c == self.dead for c, t in enumerate(row)):
+                    names[state] = ALWAYS
+            names.append(NEVER)
+            self.rows += [tuple(names[target] for target in row) for row in rows]
+            self.accepting += table.accepting
+            known = self._known[key] = names[0]
+        return known
+
+    def after(self, duties: Duties) -> list[Duties | None]:
+        """What is owed after a character of each class; None where that cannot be paid."""
+        found = self._after.get(duties)
+        if found is None:
+            columns = [{self.rows[duty][index] for duty in duties} for index in range(len(self.samples))]
+            found = [None if NEVER in column else frozenset(column - {ALWAYS}) for column in columns]
+            self._after[duties] = found
+        return found
+
+    def ends(self, duties: Iterable[Duty]) -> bool:
+        """Whether the text may end here."""
+        return all(self.accepting[duty] for duty in duties)
