@@ -8,7 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from constrain.grammar.nodes import Chars, Choice, Grammar, JsonString, Literal, Node, Object, Repeat, Rule, Sequence
+from constrain.grammar.nodes import (
+    Chars,
+    Choice,
+    Grammar,
+    JsonString,
+    Literal,
+    Member,
+    Node,
+    Object,
+    Repeat,
+    Rule,
+    Sequence,
+    Unique,
+)
 
 __all__ = ["dead_parts"]
 
@@ -48,8 +61,10 @@ def inside(node: Node) -> list[Node]:
         return list(node.parts)
     if isinstance(node, Choice):
         return list(node.options)
-    if isinstance(node, Repeat):
+    if isinstance(node, (Repeat, Member)):
         return [node.node]
+    if isinstance(node, Unique):
+        return [node.body]
     if isinstance(node, Object):
         layout = node.layout
         return [
@@ -69,6 +84,8 @@ def lives(node: Node, alive: set[int], names: set[Any]) -> bool:
         return any(id(option) in alive for option in node.options)
     if isinstance(node, Sequence):
         return all(id(part) in alive for part in node.parts)
+    if isinstance(node, (Unique, Member)):
+        return id(node.body if isinstance(node, Unique) else node.node) in alive
     if isinstance(node, Repeat):
         return (node.high is None or node.low <= node.high) and (node.low == 0 or id(node.node) in alive)
     if isinstance(node, Object):

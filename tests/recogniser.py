@@ -7,6 +7,8 @@ with either. For tests of front ends, which ask whether whole texts are in a Gra
 from __future__ import annotations
 
 import json
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from constrain.grammar.nodes import (
@@ -15,12 +17,14 @@ from constrain.grammar.nodes import (
     Grammar,
     JsonString,
     Literal,
+    Member,
     Node,
     Object,
     Repeat,
     Rule,
     Sequence,
     Strings,
+    Unique,
 )  # fmt: skip
 
 __all__ = ["accepts"]
@@ -74,7 +78,34 @@ class _Recogniser:
             return self.repeat(node, place)
         if isinstance(node, Rule):
             return self.ends(self.grammar.rules[node.name], place)
+        if isinstance(node, Unique):
+            return {end for end, _ in self.differing(node.body, place, frozenset())}
+        assert isinstance(node, Object), f"{type(node).__name__} outside of what it belongs to"
         return self.object(node, place)
+
+    def differing(self, node: Node, place: int, seen: frozenset[Any], last: bool = True) -> set[tuple[int, Any]]:
+        """Where a part of a Unique may end, with the values that have been seen then. last: rules lead on from here."""
+        if isinstance(node, Member):
+            found = ((end, canonical(self.text[place:end])) for end in self.ends(node.node, place))
+            return {(end, seen | {value}) for end, value in found if value not in seen}
+        if isinstance(node, Choice):
+            return {way for option in node.options for way in self.differing(option, place, seen, last)}
+        if isinstance(node, Sequence):
+            ways = {(place, seen)}
+            for index, part in enumerate(node.parts):
+                at_end = last and index == len(node.parts) - 1
+                ways = {way for start, known in ways for way in self.differing(part, start, known, at_end)}
+            return ways
+        if isinstance(node, Repeat) and node.low <= 1 and node.high is None:
+            out = {(place, seen)} if node.low == 0 else set()
+            fresh = self.differing(node.node, place, seen, False)
+            while fresh:
+                out |= fresh
+                fresh = {w for start, known in fresh for w in self.differing(node.node, start, known, False)} - out
+            return out
+        if isinstance(node, Rule) and last:
+            return self.differing(self.grammar.rules[node.name], place, seen)
+        return {(end, seen) for end in self.ends(node, place)}
 
     def chars(self, node: Chars, place: int) -> set[int]:
         assert node.encoding == "utf8"
@@ -166,3 +197,18 @@ class _Recogniser:
 def within(count: int, node: Any) -> bool:
     """Whether a count is in the node's interval."""
     return bool(node.low <= count and (node.high is None or count <= node.high))
+
+
+def canonical(text: bytes) -> Any:
+    """A JSON value in a form in which equal values are equal: 1 is 1.0, and not true."""
+
+    def form(value: Any) -> Any:
+        if isinstance(value, list):
+            return ("array", tuple(map(form, value)))
+        if isinstance(value, dict):
+            return ("object", frozenset((name, form(item)) for name, item in value.items()))
+        if isinstance(value, bool):
+            return ("boolean", value)
+        return ("number", Fraction(value)) if isinstance(value, (int, Decimal)) else value
+
+    return form(json.loads(text, parse_float=Decimal))

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 from ...automata.dfa import Dfa
 from ...errors import LimitError, SchemaError, UnsupportedError
 from ...style import Limits, Style
-from . import arrays, members, objects, quantities, strings, unique
+from . import items, members, objects, quantities, strings
 from .arrays import ArrayCase
+from .counts import Plan
 from .constants import Constant
 from .formulas import All, Formula, One, Own, Some, formula
 from .languages import Languages, any_text
@@ -38,7 +39,7 @@ class Circular(Exception):
 
 
 class Live(NamedTuple):
-    """A Shape without empty cases; its arrays and objects are settled (`arrays.settle`, `members.settle`)."""
+    """A Shape without empty cases; its arrays and objects are settled (`items.settle`, `members.settle`)."""
 
     scalars: int
     numbers: tuple[NumberCase, ...]
@@ -183,11 +184,15 @@ class Algebra:
             whole.scalars,
             numbers,
             texts,
-            tuple(settled for array in whole.arrays for settled in arrays.settle(array, self)),
+            tuple(settled for array in whole.arrays for settled in items.settle(array, self)),
             tuple(settled for case in whole.objects for settled in members.settle(case, self)),
         )
 
     # ---- questions ---------------------------------------------------------------------------------------------
+
+    def automata(self, case: ArrayCase) -> list[Plan]:
+        """The automata of a case of arrays, as if its items were counted."""
+        return [items.plan(settled, self) for settled in items.settle(case, self)]
 
     def opposite(self, lits: Lits) -> Lits:
         """The complement of a literal set, as a literal set."""
@@ -201,10 +206,6 @@ class Algebra:
                 known = (-self.reader.derived(node, {"allOf": tuple((literal,) for literal in lits)}).number,)
             self._opposites[lits] = known
         return known
-
-    def values(self, lits: Lits) -> unique.Values | None:
-        """The values of a set one by one, if they are few and have no brackets."""
-        return unique.finite(self.unfold(lits))
 
     def both(self, one: Lits, other: Lits) -> Lits:
         """The AND of two literal sets, without literals that are plainly idle; NEVER if it is plainly empty."""
@@ -286,7 +287,7 @@ class Algebra:
         return strings.nonempty(case, self.languages)
 
     def _some_array(self, case: Any) -> bool:
-        return arrays.nonempty(case, self)
+        return items.nonempty(case, self)
 
     def _some_object(self, case: Any) -> bool:
         return members.nonempty(case, self)

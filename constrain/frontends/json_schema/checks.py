@@ -81,7 +81,10 @@ def values(place: Place, name: str, value: Any) -> tuple[constants.Constant, ...
     """`enum`: a list of values."""
     if not isinstance(value, list):
         raise place.error(f"`{name}` must be an array, not {kind_of(value)}.", name)
-    return tuple(dict.fromkeys(constant(item, place.pointer(name)) for item in value))
+    pointer = place.pointer(name)
+    if all(type(item) is str for item in value) and "".join(value).isascii():  # As most long ones are.
+        return tuple((STRING, item) for item in dict.fromkeys(value))
+    return tuple(dict.fromkeys(constant(item, pointer) for item in value))
 
 
 def value_of(place: Place, name: str, value: Any) -> tuple[constants.Constant, ...]:
@@ -247,12 +250,10 @@ def unique(place: Place, name: str, value: Any) -> Any:
     return value or SKIP
 
 
-def contained(place: Place, name: str, value: Any) -> Any:
-    """`minContains`: more than one is not supported."""
-    least = natural(place, name, value)
-    if least > 1:
-        raise refuse(place, name, value)
-    return least
+def contained(place: Place, name: str, value: Any) -> int:
+    """`minContains`: 0 takes back what `contains` alone would ask for."""
+    least = at_least(place, name, value)
+    return 0 if least is SKIP else int(least)
 
 
 def refuse(place: Place, name: str, value: Any) -> UnsupportedError:

@@ -1,7 +1,8 @@
 """Shapes become nodes: one rule for every array or object that is met, made when it is first asked for.
 
-Values without brackets stand where they are used; arrays and objects are behind a `Rule` named by their literal set
-(and their depth, if the style indents). Only what is non-empty is written, so a Grammar has no dead end.
+Values without brackets stand where they are used; arrays, objects and large automata of numbers are behind a `Rule`
+named by their literal set (and their depth, if the style indents). Only what is non-empty is written, so a Grammar
+has no dead end.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from collections.abc import Hashable, Iterator, Mapping
 
 from ...grammar.nodes import Choice, Literal, Node, Rule, Strings
 from ...style import Style
-from . import arrays, members, quantities, strings, unique
+from . import counts, items, members, quantities, strings
 from .algebra import Algebra, Live
+from .arrays import ArrayCase
 from .literals import Lits
 from .shapes import FALSE_BIT, NULL_BIT, TRUE_BIT
 
@@ -29,6 +31,7 @@ class Writer:
         self.rules = Rules(self)
         self._indented = isinstance(style.whitespace, int)
         self._plain: dict[Lits, Node | None] = {}
+        self._plans: dict[ArrayCase, counts.Plan] = {}
 
     def value(self, lits: Lits, depth: int) -> Node:
         """The node of a non-empty literal set at a depth."""
@@ -36,7 +39,8 @@ class Writer:
             plain = self._plain[lits]
         except KeyError:
             shape = self.algebra.live(lits)
-            plain = None if shape.arrays or shape.objects else self._scalars(shape)
+            ruled = shape.arrays or shape.objects or quantities.large(shape.numbers, self.style)
+            plain = None if ruled else self._scalars(shape)
             self._plain[lits] = plain
         if plain is not None:
             return plain
@@ -46,7 +50,7 @@ class Writer:
         """What a rule stands for."""
         shape = self.algebra.live(lits)
         options = self._options(shape)
-        options += [arrays.emit(case, self, depth) for case in shape.arrays]
+        options += [items.emit(case, self, depth) for case in shape.arrays]
         options += [members.emit(case, self, depth) for case in shape.objects]
         return _choice(options)
 
@@ -65,15 +69,12 @@ class Writer:
             nodes.insert(0, Literal(constants.pop()) if len(constants) == 1 else Strings(tuple(sorted(constants))))
         return nodes + others
 
-    def unique(self, lits: Lits, low: int, high: int | None, depth: int) -> Node:
-        """Different items, each one of few constants; one at least."""
-        values = self.algebra.values(lits)
-        assert values is not None
-        return unique.first(values, low, len(values) if high is None else high, depth if self._indented else 1)
-
-    def both(self, one: Lits, other: Lits) -> Lits:
-        """The AND of two literal sets."""
-        return self.algebra.both(one, other)
+    def plan(self, case: ArrayCase) -> counts.Plan:
+        """The automaton of an array whose items are counted or must differ."""
+        plan = self._plans.get(case)
+        if plan is None:
+            plan = self._plans[case] = items.plan(case, self.algebra)
+        return plan
 
 
 def _choice(options: list[Node]) -> Node:
@@ -91,8 +92,8 @@ class Rules(Mapping[Hashable, Node]):
         node = self._made.get(name)
         if node is None:
             assert isinstance(name, tuple)
-            if isinstance(name, unique.Left):
-                node = unique.more(name, self._writer)
+            if isinstance(name, counts.Items):
+                node = counts.more(name, self._writer)
             else:
                 lits, depth = name
                 node = self._writer.body(lits, depth)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from . import arrays, checks, formulas, members, quantities, strings
+from . import checks, formulas, items, members, quantities, strings
 
 __all__ = ["KEYWORDS", "Keyword", "by_draft", "children", "inert"]
 
@@ -38,7 +38,7 @@ class Keyword:
     note: str = ""
 
 
-TEXT, NUMERIC, LIST, MAP = strings.emit, quantities.emit, arrays.emit, members.emit
+TEXT, NUMERIC, LIST, MAP = strings.emit, quantities.emit, items.emit, members.emit
 VALUE, COMBINE = formulas.own, formulas.formula
 
 SCOPE = "by the way on which the subschema is reached"
@@ -67,12 +67,10 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("additionalItems", "additionalItems", checks.schema, LIST, "mask", until=2019, holds="schema"),
     Keyword("minItems", "minItems", checks.at_least, LIST, "counter"),
     Keyword("maxItems", "maxItems", checks.at_most, LIST, "counter"),
-    Keyword(
-        "uniqueItems", "uniqueItems", checks.unique, LIST, "mask", note="only of few constants, or items that differ"
-    ),
-    Keyword("contains", "contains", checks.schema, LIST, "mask", since=6, holds="schema", note="one to an array"),
-    Keyword("minContains", "minContains", checks.contained, LIST, "mask", since=2019, note="0 or 1"),
-    Keyword("maxContains", "maxContains", checks.refuse, LIST, "refused", since=2019),
+    Keyword("uniqueItems", "uniqueItems", checks.unique, LIST, "guard", note="its complement only of few values"),
+    Keyword("contains", "contains", checks.schema, LIST, "mask", since=6, holds="schema"),
+    Keyword("minContains", "minContains", checks.contained, LIST, "counter", since=2019),
+    Keyword("maxContains", "maxContains", checks.at_most, LIST, "counter", since=2019),
     # Objects.
     Keyword("properties", "properties", checks.schema_map, MAP, "mask", holds="map"),
     Keyword("required", "required", checks.names, MAP, "guard"),

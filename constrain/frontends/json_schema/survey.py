@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import items
 from .algebra import Algebra
 from .literals import Lits
 
@@ -16,10 +17,7 @@ def survey(algebra: Algebra, root: Lits) -> set[Lits]:
         shape = algebra.live(todo.pop())
         found: list[Lits] = []
         for array in shape.arrays:
-            found += array.prefix
-            if array.high is None or array.high > len(array.prefix):
-                found.append(array.rest)
-                found += [algebra.both(array.rest, lits) for _, lits in array.somes]
+            found += items.children(array, algebra)
         for settled in shape.objects:
             found += [lits for _, lits in settled.names]
             found += [lits for _, lits in (*settled.cells, *settled.classes)]

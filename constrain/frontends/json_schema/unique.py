@@ -1,94 +1,124 @@
-"""`uniqueItems` over finitely many values: one rule for each set of values that are left, made when it is reached.
+"""`uniqueItems`: what the Grammar itself must know of the values of items, beside the guard of the machine.
 
-Of an array whose items are each one of n values, at most n items differ, and what may come next is what has not come
-yet. The rules of a Grammar are made on demand, so there are as many of them as items are written, not 2^n.
+The machine refuses an item that equals an earlier one, and what can only end so. It does not know whether values
+enough are left for the items that must still come. Sets of few values are therefore *listed*: an automaton (`counts`)
+knows which of them are left. Any other set must have more values than can be gone when one of them is needed, which
+is shown by counting (`sizes`); between the two lies what is refused by name.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
-from ...grammar.nodes import EMPTY, Choice, Literal, Node, Rule, Sequence
-from ...style import Limits, Style
-from . import quantities, strings
-from .languages import Languages
-from .quantities import NumberCase
-from .shapes import FALSE_BIT, NULL_BIT, TRUE_BIT, Shape
-from .spacing import spacing
-from .strings import StringCase
+from ...errors import UnsupportedError
+from .arrays import ArrayCase, least
+from .constants import Constant
+from .counts import Plan
+from .literals import Lits
+from .sizes import listed, size
 
-__all__ = ["MOST_VALUES", "Left", "finite", "first", "more"]
+if TYPE_CHECKING:
+    from .algebra import Algebra
 
-MOST_VALUES = 100
-"""Values beyond which a rule for each set of them that is left would be too large."""
+__all__ = ["apart", "capped", "plan", "repeated"]
 
-Values = tuple[NumberCase | StringCase | bytes, ...]
+ENDLESS = 2**31 - 1
+"""Values that no array can use up: the machine counts no further."""
 
-
-class Left(NamedTuple):
-    """The name of a rule: low to high more items of those `values`, at a depth. `left` are their places in the list."""
-
-    values: Values
-    left: tuple[int, ...]
-    low: int
-    high: int
-    depth: int
+MOST_APART = 64
+"""Most items of which every two are compared."""
 
 
-class Writer(Protocol):
-    """What is asked of the writer of values."""
-
-    style: Style
-    limits: Limits
-    languages: Languages
-
-
-def finite(shape: Shape) -> Values | None:
-    """The values of a shape one by one, if it has no more than MOST_VALUES and none with brackets."""
-    if shape.arrays or shape.objects:
-        return None
-    values: dict[NumberCase | StringCase | bytes, None] = {}
-    for bit, word in ((NULL_BIT, b"null"), (FALSE_BIT, b"false"), (TRUE_BIT, b"true")):
-        if shape.scalars & bit:
-            values[word] = None
-    for number in shape.numbers:
-        if number.values is None or number.spelling is not None:
-            return None
-        values.update((NumberCase((value,)), None) for value in number.values)
-    for text in shape.strings:
-        if text.values is None:
-            return None
-        values.update((StringCase((value,)), None) for value in text.values)
-    return tuple(values) if len(values) <= MOST_VALUES else None
+def apart(case: ArrayCase, algebra: Algebra) -> bool:
+    """Whether no two items can be equal anyway."""
+    if case.high is None or case.high > MOST_APART:
+        return False
+    items = [case.at(position) for position in range(case.high)]
+    return not any(
+        algebra.nonempty(algebra.both(one, other)) for position, one in enumerate(items) for other in items[:position]
+    )
 
 
-def first(values: Values, low: int, high: int, depth: int) -> Node:
-    """low to high different items, one at least, with commas between."""
-    return Rule(Left(values, tuple(range(len(values))), low, min(high, len(values)), depth))
+def capped(case: ArrayCase, algebra: Algebra) -> ArrayCase:
+    """The case with no more items than there are values for them."""
+    if case.high is not None and case.high <= len(case.prefix):
+        return case
+    most = size(case.rest, ENDLESS, algebra).most
+    return case if most is None else case._replace(high=least(case.high, len(case.prefix) + most))
 
 
-def more(name: Left, writer: Writer) -> Node:
-    """What such a rule stands for: one of the values that are left, and then what is left after it."""
-    comma = spacing(writer.style, name.depth - 1).comma
-    options: list[Node] = []
-    for place in name.left:
-        value = _value(name.values[place], writer)
-        if name.high == 1:
-            options.append(value)
-            continue
-        left = tuple(other for other in name.left if other != place)
-        rest = Sequence((comma, Rule(Left(name.values, left, max(0, name.low - 1), name.high - 1, name.depth))))
-        options.append(Sequence((value, rest if name.low > 1 else Choice((EMPTY, rest)))))
-    return options[0] if len(options) == 1 else Choice(tuple(options))
+def plan(case: ArrayCase, algebra: Algebra) -> Plan:
+    """The automaton of a case with different items: which values it lists."""
+    whole = Plan(case, (), True, algebra)
+    cells: dict[Lits, int | None] = {}
+    for position in range(whole.size + 1):
+        if case.high is None or position < case.high:
+            for kind in whole.kinds(position, whole.start.counts):
+                cells[kind.lits] = None
+    values: dict[Constant, None] = {}
+    ample: list[Lits] = []
+    for lits in cells:
+        few = listed(lits, algebra)
+        if few is None:
+            ample.append(lits)
+        else:
+            values.update(dict.fromkeys(few))
+    if all(size(lits, ENDLESS, algebra).least >= ENDLESS for lits in cells):
+        return Plan(case, (), False, algebra)
+    for lits in ample:
+        _enough(case, lits, len(values), whole.size, algebra)
+    return Plan(case, tuple(values), True, algebra)
 
 
-def _value(value: NumberCase | StringCase | bytes, writer: Writer) -> Node:
-    """The spellings of one value."""
-    if isinstance(value, bytes):
-        return Literal(value)
-    if isinstance(value, StringCase):
-        constants, nodes = strings.emit((value,), writer.languages, writer.style)
+def _enough(case: ArrayCase, lits: Lits, listed_values: int, first: int, algebra: Algebra) -> None:
+    """Refuses a set that may be used up before an item needs one of its values."""
+    found = size(lits, ENDLESS, algebra)
+    if found.least >= ENDLESS:
+        return
+    if case.demands:
+        # While a demand is unmet, its items beyond the prefix have been counted; others fill up to `low`.
+        needed, possible = max([case.low, *(first + demand.low for demand in case.demands)]), case.high
     else:
-        constants, nodes = quantities.emit((value,), writer.style, writer.limits)
-    options = [*map(Literal, sorted(constants)), *nodes]
-    return options[0] if len(options) == 1 else Choice(tuple(options))
+        needed = _places(case, lits, case.low, algebra)
+        possible = _places(case, lits, len(case.prefix) if case.high is None else case.high, algebra)
+        if case.high is None and algebra.nonempty(algebra.both(case.rest, lits)):
+            possible = None
+    if needed > 1 and found.least - listed_values < needed:
+        raise _refuse(f"Of the items here {needed:,} must differ, and it is not plain that there are so many.", algebra)
+    if found.most is not None and (possible is None or found.least - listed_values < possible):
+        raise _refuse(f"An array here may use up the {found.most:,} values of a set that others share.", algebra)
+
+
+def _places(case: ArrayCase, lits: Lits, length: int, algebra: Algebra) -> int:
+    """How many of the first `length` items may have values of a set."""
+    count = sum(algebra.nonempty(algebra.both(item, lits)) for item in case.prefix[:length])
+    more = length - len(case.prefix)
+    return count + more if more > 0 and algebra.nonempty(algebra.both(case.rest, lits)) else count
+
+
+def repeated(case: ArrayCase, algebra: Algebra) -> list[Constant]:
+    """The values that two items of a case can have in common, if they are few."""
+    size = len(case.prefix)
+    sets = dict.fromkeys(case.prefix if case.high is None else case.prefix[: case.high])
+    pairs = {algebra.both(one, other) for one in case.prefix for other in sets if one is not other}
+    pairs |= {lits for lits in sets if case.prefix.count(lits) > 1}
+    if case.high is None or case.high > size:
+        pairs |= {algebra.both(one, case.rest) for one in sets}
+        if case.high is None or case.high > size + 1:
+            pairs.add(case.rest)
+    values: dict[Constant, None] = {}
+    for lits in pairs:
+        few = listed(lits, algebra)
+        if few is None:
+            raise _refuse(
+                "Two equal items are demanded here (the complement of uniqueItems) of too many values.", algebra
+            )
+        values.update(dict.fromkeys(few))
+    return list(values)
+
+
+def _refuse(cause: str, algebra: Algebra) -> UnsupportedError:
+    return UnsupportedError(
+        cause, pointer=algebra.refuse("", "uniqueItems").pointer,
+        hint="Allow fewer items, or more values; or leave uniqueItems out and check it afterwards.",
+    )  # fmt: skip
