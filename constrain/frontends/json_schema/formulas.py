@@ -193,16 +193,15 @@ def _constants(facts: dict[str, Any], draft: int, algebra: Algebra) -> Shape:
 def _finite(values: tuple[Constant, ...], reader: Reader) -> Shape:
     """Exactly these values."""
     scalars = 0
-    numbers, texts, lists, maps = [], [], [], []
-    for kind, *rest in values:
+    numbers, lists, maps = [], [], []
+    texts = [value[1] for value in values if value[0] == STRING]
+    for kind, *rest in values if len(texts) < len(values) else ():
         if kind == NULL:
             scalars |= NULL_BIT
         elif kind == BOOLEAN:
             scalars |= TRUE_BIT if rest[0] else FALSE_BIT
         elif kind == NUMBER:
             numbers.append(rest[0])
-        elif kind == STRING:
-            texts.append(rest[0])
         elif kind == ARRAY:
             items = tuple(map(reader.constant, rest[0]))
             lists.append(arrays.ArrayCase(items, NEVER, len(items), len(items)))

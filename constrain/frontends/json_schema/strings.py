@@ -147,7 +147,9 @@ def emit(cases: tuple[StringCase, ...], languages: Languages, style: Style) -> t
     nodes: list[Node] = []
     for case in cases:
         if case.values is not None and style.escapes == "canonical":
-            constants.update(map(quoted, case.values))
+            # One call for all: inside a JSON string every line feed is written as an escape.
+            lines = json.dumps(case.values, ensure_ascii=False, separators=("\n", ":"))
+            constants.update(lines[1:-1].encode().split(b"\n"))
         else:
             dfa, low, high = string_dfa(case, languages)
             nodes.append(JsonString(dfa, low, high))
