@@ -250,12 +250,10 @@ def unique(place: Place, name: str, value: Any) -> Any:
     return value or SKIP
 
 
-def contained(place: Place, name: str, value: Any) -> Any:
-    """`minContains`: more than one is not supported."""
-    least = natural(place, name, value)
-    if least > 1:
-        raise refuse(place, name, value)
-    return least
+def contained(place: Place, name: str, value: Any) -> int:
+    """`minContains`: 0 takes back what `contains` alone would ask for."""
+    least = at_least(place, name, value)
+    return 0 if least is SKIP else int(least)
 
 
 def refuse(place: Place, name: str, value: Any) -> UnsupportedError:

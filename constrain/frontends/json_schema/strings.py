@@ -120,7 +120,7 @@ def _lengths(dfa: Dfa, low: int, high: int | None, most_states: int) -> tuple[Df
     earliest is alive exactly if n + d <= high. A lower bound needs none if acceptance in d characters implies that in
     d + 1; elsewhere (`^([a-z][0-9])+$`, at least 5) the count up to it is multiplied in.
     """
-    if dfa.is_empty:
+    if dfa.is_empty or (low == 0 and high is None):
         return dfa, 0, None
     least, most = dfa.lengths()
     if (high is not None and least > high) or (most is not None and most < low):
