@@ -70,7 +70,7 @@ def file(tmp_path: Path) -> Callable[[str | bytes], str]:
 # ---- usage -------------------------------------------------------------------------------------------------------
 
 
-COMMANDS = ("generate", "check", "validate", "sample", "explain", "demo", "warmup", "doctor")
+COMMANDS = ("generate", "check", "validate", "sample", "infer", "explain", "demo", "warmup", "doctor")
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])

@@ -1,16 +1,20 @@
-"""`constrain check`: is it a schema, can anything satisfy it, how is each keyword enforced, what does it cost."""
+"""`constrain check`: is it a schema, can anything satisfy it, how is each keyword enforced, what does it cost.
+
+With --target it tells instead what other products would make of the schema (`check_targets`).
+"""
 
 from __future__ import annotations
 
-from collections import Counter
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import UnsatisfiableError, UnsupportedError, VocabularyError
+from ..errors import ConstrainError, LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
 from ..style import Style
 from . import show
+from .check_keywords import notable, tell_keywords, tell_notes
+from .check_targets import tell_targets
 from .kernels import ready
 from .options import (
     Any_,
@@ -25,22 +29,14 @@ from .options import (
     style_of,
     vocabulary_of,
 )  # fmt: skip
+from .places import Places, places
 
 if TYPE_CHECKING:
     from ..compile import Constraint
-    from ..frontends.json_schema.describe import Row
     from ..tokens.vocabulary import Vocabulary
 
 __all__ = ["check"]
 
-HOW = {
-    "mask": "in the mask",
-    "counter": "by a counter",
-    "guard": "by a guard",
-    "annotation": "asserts nothing",
-    "structure": "holds schemas",
-    "refused": "not supported",
-}
 MOST_RULES = 20_000
 """Rules that are linked to see the size: all of them, for any schema that a person has written."""
 LONGEST = 400
@@ -49,6 +45,17 @@ LONGEST = 400
 
 def check(
     schema: SchemaArgument,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            metavar="openai|anthropic|gemini|vllm|llamacpp|all",
+            help="What these would refuse, ignore or change in the schema; may be repeated.",
+        ),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", metavar=" ", help="Show every subschema and place, however many there are.")
+    ] = False,
     vocabulary: VocabularyOption = None,
     key_order: KeyOrder = None,
     whitespace: Spacing = None,
@@ -57,41 +64,85 @@ def check(
 ) -> None:
     """Look at a schema: is it one, can it be satisfied, how is each keyword enforced, what does it cost.
 
-    Where nothing satisfies it (exit code 1), the keywords that exclude each other are named by JSON pointer; where a
-    keyword is not supported (3), the table says which and why.
-    """
-    from ..frontends.json_schema.describe import describe
+    All that is wrong with it is told at once (exit code 2). Where nothing satisfies it (1), the keywords that exclude
+    each other are named by JSON pointer; where a keyword is not supported (3), the table says which and why.
 
+    With --target only the subsets of other products are looked at: 0 if all of them take the schema as it is, 1 if
+    one refuses, ignores or changes a part of it. Nothing is sent anywhere.
+    """
     style = style_of(key_order, whitespace, anything)
     source = read_schema(schema)
+    with about(source.name):
+        right(source, style, as_json)
+        where = places(source.text)
+        if target:
+            raise typer.Exit(tell_targets(source, target, where, as_json=as_json, everything=everything))
+        look(source, style, where, vocabulary, as_json, everything)
+
+
+def right(source: Source, style: Style, as_json: bool) -> None:
+    """Leaves if the schema is none, and tells everything that is wrong with it."""
+    from ..frontends.json_schema.faults import faults
+
+    try:
+        wrong = [fault.error for fault in faults(source.text, style=style) if fault.reached]
+    except RecursionError:
+        raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
+    wrong = [error for error in wrong if isinstance(error, SchemaError)]
+    if len(wrong) == 1:
+        raise wrong[0]
+    if not wrong:
+        return
+    if as_json:
+        listed = [show.error_json(error, source.name) for error in wrong]
+        show.as_json({"schema": False, "error": listed[0], "errors": listed})
+    else:
+        show.note((f"error: {source.name}: ", "bold red"), f"{len(wrong)} things are wrong")
+        lines = places(source.text).lines
+        for error in wrong:
+            line = lines.get(error.pointer or "")
+            show.note((f"line {line}  " if line else "", "dim"), error.render())
+    raise typer.Exit(show.WRONG)
+
+
+def look(source: Source, style: Style, where: Places, vocabulary: str | None, as_json: bool, everything: bool) -> None:
+    """Tells how the schema is enforced and what it costs; leaves with a code if it is not, or cannot be satisfied."""
+    from ..frontends.json_schema.describe import describe
+    from ..frontends.json_schema.parts import impossible
+
     made: tuple[Constraint, dict[str, float]] | None = None
     refused: UnsupportedError | None = None
     ready()
-    with about(source.name):
-        known = vocabulary_of(vocabulary)
-        try:
-            made = compiled(source.text, style, known)
-            again = compiled(source.text, style, known)[1]
-        except UnsatisfiableError as error:
-            unsatisfiable(source, error, as_json)
-        except UnsupportedError as error:
-            refused = error
-        rows = describe(source.text, style=style)
-        if not as_json:
-            show.say((source.name, "bold"), ": ", ("a JSON Schema", "green"))
-            tell_keywords(rows)
-        answer: dict[str, Any] = {"schema": True, "keywords": [row._asdict() for row in rows], "supported": not refused}
-        if made is None:
-            unsupported(source, refused, answer, as_json)
-        else:
-            constraint, cost = made
-            shortest = (constraint.matcher().shortest_completion() or b"").decode()
-            answer |= {"satisfiable": True, "size": size_of(constraint), "shortest": shortest}
-            answer["cost"] = {"first": cost, "again": again, "tokens": known.size}
-            show.as_json(answer) if as_json else tell(answer)
+    known = vocabulary_of(vocabulary)
+    try:
+        made = compiled(source.text, style, known)
+        again = compiled(source.text, style, known)[1]
+    except UnsatisfiableError as error:
+        unsatisfiable(source, error, where, as_json)
+    except UnsupportedError as error:
+        refused = error
+    rows = describe(source.text, style=style)
+    empty = impossible(source.text, style=style) if refused is None else []
+    if not as_json:
+        tell_keywords(source.name, rows, where, satisfiable=None if refused else True, everything=everything)
+        tell_notes(rows, where, empty)
+    answer: dict[str, Any] = {
+        "schema": True,
+        "supported": not refused,
+        "keywords": [row._asdict() | {"line": where.lines.get(row.pointer)} for row in rows],
+        "notes": [note._asdict() for note in notable(rows, where, empty)],
+    }
+    if made is None:
+        unsupported(source, refused, answer, as_json)
+    else:
+        constraint, cost = made
+        shortest = (constraint.matcher().shortest_completion() or b"").decode()
+        answer |= {"satisfiable": True, "size": size_of(constraint), "shortest": shortest}
+        answer["cost"] = {"first": cost, "again": again, "tokens": known.size}
+        show.as_json(answer) if as_json else tell(answer)
 
 
-def unsupported(source: Source, error: UnsupportedError | None, answer: dict[str, Any], as_json: bool) -> None:
+def unsupported(source: Source, error: ConstrainError | None, answer: dict[str, Any], as_json: bool) -> None:
     """Tells what is not supported, and leaves."""
     assert error is not None
     if not as_json:
@@ -100,14 +151,21 @@ def unsupported(source: Source, error: UnsupportedError | None, answer: dict[str
     raise typer.Exit(show.TOO_MUCH)
 
 
-def unsatisfiable(source: Source, error: UnsatisfiableError, as_json: bool) -> None:
+def unsatisfiable(source: Source, error: UnsatisfiableError, where: Places, as_json: bool) -> None:
     """Tells that nothing satisfies the schema, and leaves."""
     if as_json:
-        show.as_json({"schema": True, "satisfiable": False, "error": show.error_json(error, source.name)})
+        notes = [note._asdict() for note in notable([], where, [])]
+        found = {"schema": True, "satisfiable": False, "error": show.error_json(error, source.name), "notes": notes}
+        show.as_json(found)
     else:
         show.say((source.name, "bold"), ": ", ("a JSON Schema", "green"), ", but ", ("nothing satisfies it", "red"))
         show.say()
-        show.say(error.render())
+        for text in error.render().split("\n"):
+            line = where.lines.get(text.strip()) if text.startswith("    ") else None
+            show.say(text, (f"  (line {line})" if line else "", "dim"))
+        if where.twice:
+            show.say()
+            tell_notes([], where, [])
     raise typer.Exit(show.NO)
 
 
@@ -147,19 +205,6 @@ def size_of(constraint: Constraint) -> dict[str, int]:
         "leaves": len(program.leaves),
         "leaf_states": sum(len(dfa.delta) for dfa, _ in program.leaves),
     }
-
-
-def tell_keywords(rows: list[Row]) -> None:
-    """Prints the table of keywords, and how many are enforced how."""
-    counts = Counter(HOW[row.how] for row in rows)
-    summary = ", ".join(f"{n} {how}" for how, n in counts.most_common())
-    show.say(
-        f"{len(rows)} keyword{'s' * (len(rows) != 1)}: {summary}" if rows else "no keywords: every value satisfies it"
-    )
-    show.say()
-    show.table(("where", "how", "note"), [(row.pointer, HOW[row.how], row.note) for row in rows])
-    if rows:
-        show.say()
 
 
 def timed(cost: dict[str, float]) -> str:

@@ -15,6 +15,9 @@ from .options import JsonFlag, about, read_bytes
 
 __all__ = ["infer"]
 
+ESCAPED = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+"""Control characters that JSON lets stand as they are, and that could steer a terminal."""
+
 
 def infer(
     files: Annotated[
@@ -60,7 +63,7 @@ def infer(
     if as_json:
         show.as_json({"schema": schema, "examples": len(examples), "jsonschema": opinion.verdict})
         return
-    print(show.harmless(json.dumps(schema, indent=2, ensure_ascii=False)))
+    print(json.dumps(schema, indent=2, ensure_ascii=False).translate(ESCAPED))
     theirs = "constrain and jsonschema" if opinion.verdict == "valid" else "constrain"
     plural = "s" * (len(examples) != 1)
     show.note((f"{len(examples):,} example{plural}, all accepted by {theirs}", "dim"))

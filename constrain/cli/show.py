@@ -20,8 +20,8 @@ from rich.text import Text
 from ..errors import ConstrainError, LimitError, TokenRefused, UnsatisfiableError, UnsupportedError, locate
 
 __all__ = [
-    "FINE", "NO", "TOO_MUCH", "WRONG", "answers", "as_json", "code_of", "error_json", "fail", "facts", "harmless",
-    "messages", "note", "plain", "say", "table", "working",
+    "FINE", "NO", "TOO_MUCH", "WRONG", "answers", "as_json", "assembled", "code_of", "error_json", "fail", "facts",
+    "harmless", "messages", "note", "plain", "say", "table", "working",
 ]  # fmt: skip
 
 FINE, NO, WRONG, TOO_MUCH = 0, 1, 2, 3

@@ -23,7 +23,6 @@ READ_WITH = {
     "properties": {"required", "additionalProperties", "type"},
     "items": {"type", "minItems", "maxItems"},
     "prefixItems": {"type"},
-    "oneOf": {"anyOf"},
 }
 """What is read beside the keyword that is acted on."""
 ASSERTS = frozenset((
@@ -43,7 +42,7 @@ def shadowed(keyword: str) -> Row:
 
     def when(place: Place) -> bool:
         first = acted_on(place)
-        return first not in ("", keyword) and keyword not in READ_WITH.get(first, ())
+        return first not in ("", keyword) and keyword not in READ_WITH.get(first, set())
 
     reason = "Not looked at beside a keyword that is acted on first: " + ", ".join(ORDER[:-2]) + "."
     return Row(keyword, "ignored", reason, "Write it in the branches or in the definition.", when)
@@ -56,7 +55,7 @@ def harmless_type(place: Place) -> bool:
 
 def bare(place: Place) -> bool:
     """Whether no single type `string` is named."""
-    return place.get("type") != "string"
+    return bool(place.get("type") != "string")
 
 
 CHECK_LATER = "Say it in the prompt, and check the answer with constrain."

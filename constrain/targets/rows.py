@@ -75,6 +75,8 @@ class Target:
     limits: tuple[Limit, ...] = ()
 
 
-def rows(verdict: Verdict, names: str, reason: str = "", cure: str = "", **more: Callable[[Place], bool]) -> list[Row]:
+def rows(
+    verdict: Verdict, names: str, reason: str = "", cure: str = "", when: Callable[[Place], bool] = always
+) -> list[Row]:
     """One row for each of the names, all alike."""
-    return [Row(name, verdict, reason, cure, **more) for name in names.split()]
+    return [Row(name, verdict, reason, cure, when) for name in names.split()]

@@ -51,8 +51,8 @@ def faults(
     reached = len(reader.found)
     reader.rest(document)
     seen: dict[tuple[str | None, str], Fault] = {}
-    for number, error in enumerate(reader.found):
-        seen.setdefault((error.pointer, error.cause), Fault(error, number < reached))
+    for number, found in enumerate(reader.found):
+        seen.setdefault((found.pointer, found.cause), Fault(found, number < reached))
     return list(seen.values())
 
 
