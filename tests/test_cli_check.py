@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import shlex
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,6 +20,8 @@ pytest.importorskip("typer")
 from constrain.cli import app
 from constrain.cli.places import places
 from constrain.frontends.json_schema.refs import token
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 class Answer(NamedTuple):
@@ -208,3 +214,30 @@ def test_infer_of_what_is_no_example(run: Run, text: str, said: str) -> None:
     pytest.importorskip("genson")
     answer = run("infer", "-", stdin=text)
     assert answer.code == 2 and said in answer.err
+
+
+# ---- the page that tells of all this -----------------------------------------------------------------------------
+
+PAGE = ROOT / "docs" / "how-to" / "check-a-schema.md"
+
+
+def test_the_commands_of_the_how_to(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("genson")
+    (tmp_path / "schemas").symlink_to(ROOT / "schemas")
+    (tmp_path / "examples.jsonl").write_text('{"a": 1}\n{"a": 2}\n', "utf-8")
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"^\$ constrain (.*)$", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        answer = run(*shlex.split(command))
+        assert answer.code == ("--target" in command) and answer.out, command
+
+
+def test_the_python_of_the_how_to() -> None:
+    pytest.importorskip("genson")
+    for source in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE):
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(source, {})
+        expected = re.findall(r"^#> (.*)$", source, re.MULTILINE)
+        assert expected and set(expected) <= set(printed.getvalue().splitlines())
