@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator, Draft7Validator, Draft201909Validator, Draft202012Validator
 
-__all__ = ["NAMES", "TEXTS", "schemas", "valid", "values"]
+__all__ = ["NAMES", "TEXTS", "evaluating", "schemas", "valid", "values"]
 
 NAMES = ["a", "b", "ab", "c"]
 TEXTS = ["", "a", "b", "ab", "ba", "aab", "é", "c😀", 'q"\\']
@@ -125,3 +125,12 @@ def larger(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 schemas: st.SearchStrategy[Any] = st.recursive(leaves, larger, max_leaves=8)
+
+# `unevaluated*` at the top, where they see what branches evaluate, and now and then within a branch.
+left_over = st.fixed_dictionaries({}, optional={"unevaluatedProperties": leaves, "unevaluatedItems": leaves})
+bracketed = st.one_of(maps(leaves), lists(leaves))
+branches = st.lists(st.one_of(bracketed, bracketed, left_over, combined(bracketed)), min_size=1, max_size=2).map(merged)
+evaluating: st.SearchStrategy[Any] = st.builds(
+    lambda parts, left: merged([*parts, left]),
+    st.lists(st.one_of(bracketed, combined(branches)), min_size=1, max_size=3), left_over.filter(bool),
+)  # fmt: skip
