@@ -156,7 +156,7 @@ def test_targets(run: Run) -> None:
 
 
 def test_a_terminal_gets_a_line_for_each_subschema(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    many = {"properties": {f"p{n}": {"type": "string", "maxLength": n} for n in range(60)}}
+    many = {"properties": {f"p{n}": {"type": "string", "maxLength": n, "colour": n} for n in range(60)}}
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
@@ -168,12 +168,13 @@ def test_a_terminal_gets_a_line_for_each_subschema(run: Run, monkeypatch: pytest
         monkeypatch.setenv("COLUMNS", "100")
         assert app.run(("check", json.dumps(many), *arguments)) in (0, 1)
         monkeypatch.undo()
-        return screen.getvalue()
+        return re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue())
 
     printed = shown()
     assert "automaton" in printed and "frame" in printed and "p38" in printed
     assert "p59" not in printed and "21 more subschemas" in printed
-    assert "p59" in shown("--all")
+    assert "/properties/p0/colour and 59 more" in printed
+    assert "/properties/p59/colour" in shown("--all")
     assert "and 56 more" in shown("--target", "openai")
 
 

@@ -49,8 +49,9 @@ def check(
         list[str] | None,
         typer.Option(
             "--target",
-            metavar="openai|anthropic|gemini|vllm|llamacpp|all",
-            help="What these would refuse, ignore or change in the schema; may be repeated.",
+            metavar="NAME",
+            help="What openai, anthropic, gemini, vllm or llamacpp (all: every one) would refuse, ignore or change in it; "
+            "may be repeated.",
         ),
     ] = None,
     everything: Annotated[
@@ -125,7 +126,7 @@ def look(source: Source, style: Style, where: Places, vocabulary: str | None, as
     empty = impossible(source.text, style=style) if refused is None else []
     if not as_json:
         tell_keywords(source.name, rows, where, satisfiable=None if refused else True, everything=everything)
-        tell_notes(rows, where, empty)
+        tell_notes(notable(rows, where, empty), everything=everything)
     answer: dict[str, Any] = {
         "schema": True,
         "supported": not refused,
@@ -165,7 +166,7 @@ def unsatisfiable(source: Source, error: UnsatisfiableError, where: Places, as_j
             show.say(text, (f"  (line {line})" if line else "", "dim"))
         if where.twice:
             show.say()
-            tell_notes([], where, [])
+            tell_notes(notable([], where, []), everything=True)
     raise typer.Exit(show.NO)
 
 

@@ -117,20 +117,25 @@ def by_subschema(rows: list[Row], where: Places, everything: bool) -> None:
 STYLES = {"guard": "yellow", "nothing": "dim", "twice": "red", "impossible": "red"}
 
 
-def tell_notes(rows: list[Row], where: Places, empty: list[str]) -> None:
-    """Prints what deserves a look, if anything does."""
-    notes = notable(rows, where, empty)
+def tell_notes(notes: list[Note], *, everything: bool) -> None:
+    """Prints what deserves a look, if anything does; to people the same thing at several places once."""
     if not notes:
         return
     if not sys.stdout.isatty():
         show.table(("look at", "why", "line"), [(note.pointer, note.text, str(note.line or "")) for note in notes])
-    else:
-        grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        grid.add_column("line", justify="right", style="dim", no_wrap=True)
-        grid.add_column("worth a look", overflow="fold")
-        grid.add_column("")
-        for note in notes:
-            text = Text(show.harmless(note.text), style=STYLES[note.kind])
-            grid.add_row(str(note.line or ""), Text(show.harmless(note.pointer)), text)
-        show.answers().print(grid)
+        show.say()
+        return
+    alike: dict[tuple[str, ...], list[Note]] = {}
+    for note in notes:
+        name = note.pointer if everything else note.pointer.rpartition("/")[2]
+        alike.setdefault((note.kind, name, note.text), []).append(note)
+    grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    grid.add_column("line", justify="right", style="dim", no_wrap=True)
+    grid.add_column("worth a look", overflow="fold")
+    grid.add_column("")
+    for first, *others in alike.values():
+        place = show.assembled([first.pointer, (f" and {len(others):,} more" if others else "", "dim")])
+        text = Text(show.harmless(first.text), style=STYLES[first.kind])
+        grid.add_row(str(first.line or ""), place, text)
+    show.answers().print(grid)
     show.say()
