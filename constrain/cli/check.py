@@ -50,7 +50,7 @@ def check(
         typer.Option(
             "--target",
             metavar="NAME",
-            help="What openai, anthropic, gemini, vllm or llamacpp (all: every one) would refuse, ignore or change in it; "
+            help="What openai, anthropic, gemini, vllm or llamacpp (all: every one) would refuse, ignore or change; "
             "may be repeated.",
         ),
     ] = None,
