@@ -14,6 +14,7 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
+from . import guards
 from .kernels import layout as at
 from .kernels.growth import rehash
 from .kernels.sets import start_set
@@ -33,12 +34,13 @@ FIRST: dict[int, int] = {
     at.OBJECTS: 32768, at.OBJECT_HASH: 16384, at.NAMES: 4096 * 3, at.NAME_HASH: 16384,
     at.ITEMS: 2048 * 5, at.SEEN: 8192 * 2, at.LOCALS: 256 * 4, at.LEDGES: 1024 * 5, at.MISSING: 4096,
     at.BUFFER: 8192, at.STACK: 16384, at.PATH: 1024,
+    at.GUARDS: 512 * at.GUARD_W, at.GUARD_HASH: 2048, at.LATER: 4096,
 }  # fmt: skip
 """First length of each slot, int32s: what all but a few constraints never outgrow."""
 
 HASHES = {
     at.SETS: at.SET_HASH, at.NODES: at.NODE_HASH, at.POINTS: at.POINT_HASH,
-    at.OBJECTS: at.OBJECT_HASH, at.NAMES: at.NAME_HASH,
+    at.OBJECTS: at.OBJECT_HASH, at.NAMES: at.NAME_HASH, at.GUARDS: at.GUARD_HASH,
 }  # fmt: skip
 MASK_SLOTS = 128
 SPARES = 4
@@ -60,7 +62,7 @@ def _fresh(words: int) -> dict[int, NDArray[np.int32]]:
     arrays[at.MASKS], arrays[at.SPARE] = np.empty(MASK_SLOTS * words, np.int32), np.empty(words, np.int32)
     arrays[at.SETS][: at.SET_W] = 0
     arrays[at.NODES][:4] = 0, 0, 1, -1
-    arrays[at.NAMES][: 3 * (at.UNKNOWN_NAMES + 1)] = -1
+    arrays[at.NAMES][: 3 * at.ROOTS] = -1
     return arrays
 
 
@@ -99,7 +101,7 @@ class Arena:
         head = self.arrays[at.HEAD]
         closures = int(head[at.CLOSURES])  # SEEN is stamped with these: they go on
         head[:] = 0
-        head[[at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_NAMES]] = 1, 1, 1, at.UNKNOWN_NAMES + 1
+        head[[at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_NAMES]] = 1, 1, 1, at.ROOTS
         head[[at.WORDS, at.ENTRY, at.CLOSURES]] = self.table.words, self.program.entry, closures
         self._put(at.STARTS, np.full(64, -1, np.int32))
         self._see_program()
@@ -137,8 +139,14 @@ class Arena:
                 self.table.row(argument)
             elif status == at.NEED_REST:
                 self.table.rest(argument)
-            else:
+            elif status == at.NEED_ORDER:
                 self.table.order(argument)
+            elif status == at.NEED_WATCH:
+                guards.watch(self, argument, int(head[at.TEXT]))
+            elif status == at.NEED_VERDICT:
+                guards.verdict(self, argument, int(head[at.TEXT]))
+            else:
+                guards.way(self, argument)
         except TableFull:
             self.vocabulary.__dict__.pop("mask_table", None)
             self.reset()

@@ -101,7 +101,7 @@ class Completion:
             self.costs.owner_of(pc)  # reads the object's rule, if nothing needed it before
             return below + self._key(pc, q, register)
         if op == at.OTHER:
-            return below + self._leaf(q) + self.costs.value(code[pc + 3]) + self._members(register, -1)
+            return below + self._leaf(q) + self.costs.value(code[pc + 3]) + self._members(register, code[pc + 4])
         return below + self._from(pc, register)
 
     def _from(self, pc: int, register: int) -> int:
@@ -158,7 +158,8 @@ class Completion:
         objects, code = self.arena.arrays[at.OBJECTS], self.costs.code
         block, following, members, names = objects[state : state + 4].tolist()
         words = objects[state + at.O_BITS : state + at.O_BITS + code[block + at.OBJ_WORDS]].tolist()
-        seen = {k for k in range(code[block + at.OBJ_COUNT]) if words[k >> 5] >> (k & 31) & 1}
+        bits = range(code[block + at.OBJ_COUNT] + code[block + at.OBJ_MARKS])
+        seen = {k for k in bits if words[k >> 5] >> (k & 31) & 1}
         found = self._states[state] = block, seen, members, not seen and following == 0 and names == at.NO_NAMES
         return found
 
@@ -182,7 +183,7 @@ class Completion:
         if op == at.CLOSE or op == at.MORE:
             return self.costs.members(block, seen, members, fresh=1) if fresh else self._rest(state)[1]
         if op == at.OTHER:
-            return 1 + self.costs.value(self.costs.code[pc + 3]) + self._members(state, -1)
+            return 1 + self.costs.value(self.costs.code[pc + 3]) + self._members(state, self.costs.code[pc + 4])
         # Before the quote of a key: what must come may come in this order; else the cheapest key.
         count, total = self.costs.demand(block, seen, members)
         around = self.costs.layout(block)

@@ -130,7 +130,7 @@ class Costs:
             seen.add(pc)
             self.owner[pc] = cell
             op = code[pc]
-            if op == at.CALL:
+            if op in (at.CALL, at.PASS):
                 rule.calls.add(code[pc + 1])
                 self.callers.setdefault(code[pc + 1], set()).add(cell)
             elif op == at.INIT:
@@ -212,7 +212,7 @@ class Costs:
         cost, stop = ahead.get(self._next(pc)[0], far)
         if op < 256:
             cost += 1
-        elif op == at.CALL:
+        elif op in (at.CALL, at.PASS):
             cost += self.least.get(code[pc + 1], NEVER)
         elif op == at.LEAF:
             cost += self.leaf(code[pc + 1], code[pc + 2])
@@ -292,13 +292,23 @@ class Costs:
         code = self.code
         due = self.due(block, seen)
         costs = [self.member(block, key) for key in due]
-        missing = code[block + at.OBJ_LOW] - members - len(due)
+        first = code[block + at.OBJ_COUNT]
+        for mark in range(first, first + code[block + at.OBJ_MARKS]):
+            if mark not in seen:
+                costs.append(self.marked(block, mark))
+        missing = code[block + at.OBJ_LOW] - members - len(costs)
         if missing > 0:
             keys = range(code[block + at.OBJ_COUNT])
             spare = sorted(self.member(block, key) for key in keys if key not in seen and key not in due)
             spare += [4] * missing if code[block + at.OBJ_OTHERS] else []
             costs += spare[:missing] if len(spare) >= missing else [NEVER]
         return len(costs), min(NEVER, sum(costs))
+
+    def marked(self, block: int, mark: int) -> int:
+        """Least bytes of a member that sets a mark."""
+        code = self.code
+        places = (pc for pc in self.object_rules[block].order if code[pc] == at.OTHER and code[pc + 4] == mark)
+        return min((1 + self.leaf(code[pc + 2], 0) + self.value(code[pc + 3]) for pc in places), default=NEVER)
 
     def layout(self, block: int) -> _Layout:
         """Least bytes of what stands around the members of an object, read off its rule."""

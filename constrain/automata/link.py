@@ -11,7 +11,20 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
 from ..errors import LimitError
-from ..grammar.nodes import Chars, Choice, JsonString, Literal, Node, Object, Repeat, Rule, Sequence, Strings
+from ..grammar.nodes import (
+    Chars,
+    Choice,
+    JsonString,
+    Literal,
+    Member,
+    Node,
+    Object,
+    Repeat,
+    Rule,
+    Sequence,
+    Strings,
+    Unique,
+)
 from ..kernels import layout as at
 
 if TYPE_CHECKING:
@@ -26,34 +39,43 @@ MOST_COUNT = (1 << 31) - 1
 class Writer:
     """Writes one rule. Jumps inside the rule are written relative to its start and moved when it is appended."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, within: bool = False) -> None:
         self.program = program
+        self.within = within  # the register holds the members of a Unique
         self.words: list[int] = []
         self.places: list[int] = []  # words that hold a place inside the rule
-        self.counting = False  # the rule's register is in use: a counted repetition inside one has a rule of its own
+        self.counting = within  # the rule's register is in use: a counted repetition inside one has a rule of its own
 
     def rule(self, node: Node) -> int:
         """The code of a whole rule: its entry."""
         if isinstance(node, Object):
             self.object(node)
+        elif isinstance(node, Unique):
+            self.words.append(at.UNIQUE)
+            self.within = self.counting = True
+            self.node(node.body, last=True)
         else:
-            self.node(node)
+            self.node(node, last=self.within)
         self.words.append(at.END)
         base = self.program.used
         for place in self.places:
             self.words[place] += base
         return self.program.append(self.words)
 
-    def node(self, node: Node) -> None:
+    def node(self, node: Node, last: bool = False) -> None:
+        """Writes a node. last: it ends a rule of a Unique, so that a rule which it names goes on with the members."""
         if isinstance(node, Literal):
             self.words.extend(node.data)
         elif isinstance(node, Rule):
-            self.words += (at.CALL, self.program.cell(node))
+            self.words += (at.PASS if last else at.CALL, self.program.cell(node, within=last))
         elif isinstance(node, Sequence):
-            for part in node.parts:
-                self.node(part)
+            for k, part in enumerate(node.parts):
+                self.node(part, last and k == len(node.parts) - 1)
         elif isinstance(node, Choice):
-            self.choice(node.options)
+            self.choice(node.options, last)
+        elif isinstance(node, Member):
+            assert self.within, "A Member stands in a Unique, or in a rule that one of its rules names in last place."
+            self.words += (at.MEMBER, int(_is_endless(node.node)), at.CALL, self.program.cell(node.node), at.MEMBER_END)
         elif isinstance(node, Repeat):
             self.repeat(node)
         elif isinstance(node, Chars):
@@ -87,15 +109,15 @@ class Writer:
     def here(self, place: int) -> None:
         self.words[place] = len(self.words)
 
-    def choice(self, options: tuple[Node, ...]) -> None:
+    def choice(self, options: tuple[Node, ...], last: bool = False) -> None:
         if len(options) == 1:
-            self.node(options[0])
+            self.node(options[0], last)
             return
         first = self.split(len(options))
         ends = []
         for k, option in enumerate(options):
             self.here(first + k)
-            self.node(option)
+            self.node(option, last)
             if k < len(options) - 1:
                 ends.append(self.jump(at.JUMP))
         for place in ends:
@@ -151,7 +173,7 @@ class Writer:
 
     def object(self, node: Object) -> None:
         """`{`, then nothing or members, then `}`: which keys may come is asked of the object's state."""
-        block, leaves = _object_block(self.program, node)
+        block, classes = _object_block(self.program, node)
         _countable(node.low, node.high)
         lay, words = node.layout, self.words
         self.counting = True  # the register holds the object's state
@@ -170,11 +192,11 @@ class Writer:
         self.here(choice)
         words += (at.KEYS, block)
         names = []
-        for k, leaf in enumerate(leaves):
+        for k, (leaf, mark) in enumerate(classes):
             self.here(choice + 1 + k)
-            words += (at.OTHER, block, leaf, 0)
-            names.append(len(words) - 1)
-            self.places.append(len(words) - 1)
+            words += (at.OTHER, block, leaf, 0, mark)
+            names.append(len(words) - 2)
+            self.places.append(len(words) - 2)
         after = []
         targets = self.program.code[block + at.OBJ_TARGETS]
         offsets = []
@@ -201,8 +223,8 @@ class Writer:
             self.program.code[targets + k] = base + offsets[k]
 
 
-def _object_block(program: Program, node: Object) -> tuple[int, list[int]]:
-    """Writes an object block (see `layout`): where it begins, and the leaves of its classes of undeclared names."""
+def _object_block(program: Program, node: Object) -> tuple[int, list[tuple[int, int]]]:
+    """Writes an object block (see `layout`): where it begins; leaf and mark or -1 of each class of undeclared names."""
     names = [p.name for p in node.properties]
     n = len(names)
     if node.escapes == "canonical":
@@ -213,10 +235,12 @@ def _object_block(program: Program, node: Object) -> tuple[int, list[int]]:
     ranks = [0] * n
     for rank, key in enumerate(order):
         ranks[key] = rank
-    width = (n + 31) // 32 or 1
+    marks = {k: n + i for i, k in enumerate(k for k, c in enumerate(node.others) if c.required)}
+    width = (n + len(marks) + 31) // 32 or 1
     index = {name: k for k, name in enumerate(names)}
     keys = program.strings([spelled[key] for key in order], int(node.escapes == "any"))
-    required = program.append(_bits(width, [k for k, p in enumerate(node.properties) if p.required]))
+    demanded = [k for k, p in enumerate(node.properties) if p.required]
+    required = program.append(_bits(width, [*demanded, *marks.values()]))
     needs = 0
     if any(p.needs for p in node.properties):
         sets = [_bits(width, [index[name] for name in p.needs]) for p in node.properties]
@@ -231,8 +255,14 @@ def _object_block(program: Program, node: Object) -> tuple[int, list[int]]:
     block[at.OBJ_RANKS], block[at.OBJ_COUNTED] = program.append(ranks), counted
     excluded = sorted({name.encode() for name in [*names, *node.excluded]}) if node.others else []
     block[at.OBJ_EXCLUDED] = program.strings(excluded, 1)
-    leaves = [program.leaf(c.names, at.JSON_STRING) for c in node.others]
-    return program.append(block), leaves
+    block[at.OBJ_MARKS] = len(marks)
+    classes = [(program.leaf(c.names, at.JSON_STRING), marks.get(k, -1)) for k, c in enumerate(node.others)]
+    return program.append(block), classes
+
+
+def _is_endless(node: Node) -> bool:
+    """Whether every text that begins one of the node begins infinitely many (sure of plain strings only)."""
+    return isinstance(node, JsonString) and node.high is None and node.dfa.endless()
 
 
 def _countable(low: int, high: int | None) -> None:

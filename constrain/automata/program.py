@@ -23,12 +23,14 @@ from ..grammar.nodes import (
     Grammar,
     JsonString,
     Literal,
+    Member,
     Node,
     Object,
     Repeat,
     Rule,
     Sequence,
     Strings,
+    Unique,
 )  # fmt: skip
 from ..kernels import layout as at
 from .link import Writer
@@ -62,17 +64,23 @@ class Program:
         self._leaf_numbers: dict[tuple[bytes, int], int] = {}
         self._cells: dict[object, int] = {}
         self._targets: dict[int, Node] = {}
+        self._within: set[int] = set()
         self._nullable: dict[Hashable, bool] = {}
         self._costs: Costs | None = None
         self.entry = self.cell(grammar.start)
 
-    def cell(self, node: Node) -> int:
-        """The rule cell of a node: that of the rule it names, or one of its own."""
-        key: object = ("rule", node.name) if isinstance(node, Rule) else ("node", id(node))
+    def cell(self, node: Node, within: bool = False) -> int:
+        """The rule cell of a node: that of the rule it names, or one of its own.
+
+        within: it goes on with the members of a Unique.
+        """
+        key: object = ("rule", node.name, within) if isinstance(node, Rule) else ("node", id(node))
         found = self._cells.get(key)
         if found is None:
             found = self._cells[key] = self.append([0, len(self._cells)])
             self._targets[found] = node
+            if within:
+                self._within.add(found)
         return found
 
     def cells(self) -> list[int]:
@@ -87,7 +95,7 @@ class Program:
             node = self._targets[cell]
             if isinstance(node, Rule):
                 node = self.grammar.rules[node.name]
-            self.code[cell] = Writer(self).rule(node)
+            self.code[cell] = Writer(self, cell in self._within).rule(node)
 
     def link_ahead(self, most: int) -> None:
         """Links the start and then, breadth first, what it names, up to `most` rules."""
@@ -158,8 +166,10 @@ def _nullable(node: Node, known: Callable[[Hashable], bool | None]) -> bool | No
         return b"" in node.options
     if isinstance(node, Chars):
         return node.low <= 0 and len(node.dfa.delta) > 0 and bool(node.dfa.accepting[0])
-    if isinstance(node, (JsonString, Object)):
+    if isinstance(node, (JsonString, Object, Member)):
         return False
+    if isinstance(node, Unique):
+        return _nullable(node.body, known)
     if isinstance(node, Rule):
         return known(node.name)
     if isinstance(node, Repeat):
@@ -199,8 +209,8 @@ def _rules_at_left(node: Node) -> list[Hashable]:
     """The rules on which a node's being nullable may depend: none beyond a part that is surely not nullable."""
     if isinstance(node, Rule):
         return [node.name]
-    if isinstance(node, Repeat):
-        return _rules_at_left(node.node)
+    if isinstance(node, (Repeat, Unique)):
+        return _rules_at_left(node.node if isinstance(node, Repeat) else node.body)
     if isinstance(node, Sequence):
         if any(_nullable(part, lambda name: None) is False for part in node.parts):
             return []

@@ -12,19 +12,21 @@ from typing import Any
 from numba import njit
 
 from .layout import *  # noqa: F403  (constants only)
+from .members import begin_member, end_member
 from .names import ask, mix
-from .objects import object_start
+from .objects import may_mark, object_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "29515cf8"
+STAMP = "7ccd3f7d"
 
 
 @njit("int64(int64)", **kernel)
 def begin(c: Any) -> Any:
     head = view(c, HEAD)
-    for k in (N_ITEMS, N_LOCALS, N_LEDGES, N_MISSING, ACCEPTS, UNSURE):
+    for k in (N_ITEMS, N_LOCALS, N_LEDGES, N_MISSING, ACCEPTS, UNSURE, CUT):
         head[k] = 0
+    head[TEXT], head[WATCH] = SPELLED, NO_WATCH
     head[CLOSURES] += 1
     if head[CLOSURES] > 1 << 30:
         seen = view(c, SEEN)
@@ -179,13 +181,17 @@ def close(c: Any) -> Any:
                     if push(c, code[pc + 2 + k], -1, node, reg, ext) < 0:
                         return -1
                 break
-            if op == CALL:
+            if op == CALL or op == PASS:
                 cell = code[pc + 1]
                 if code[cell] == 0:
                     if head[N_MISSING] >= size(c, MISSING):
                         return ask(c, FULL, MISSING)
                     view(c, MISSING)[head[N_MISSING]] = cell
                     head[N_MISSING] += 1
+                    break
+                if op == PASS:
+                    if push(c, code[cell], -1, node, reg, 0) < 0:
+                        return -1
                     break
                 if code[pc + 2] == END:  # a call at the end of a rule comes back to the caller's caller
                     if push(c, code[cell], -1, node, 0, 0) < 0:
@@ -237,7 +243,7 @@ def close(c: Any) -> Any:
                         return -1
                 break
             elif op == OTHER:
-                if objects[reg + O_FLAGS] & O_OTHER:
+                if may_mark(c, reg, code[pc + 4]):
                     q = starts[code[pc + 2]]
                     if q < 0:
                         return ask(c, NEED_START, code[pc + 2])
@@ -248,8 +254,23 @@ def close(c: Any) -> Any:
                     if emit(c, pc, q, node, reg, SPELLED) < 0:
                         return -1
                 break
+            elif op == UNIQUE:
+                reg = NO_MEMBERS
+                pc += 1
+            elif op == MEMBER:
+                reg = begin_member(c, reg, code[pc + 1])
+                if reg < 0:
+                    return -1
+                pc += 2
+            elif op == MEMBER_END:
+                reg = end_member(c, reg)
+                if reg < 0:
+                    return -1
+                if reg == 0:
+                    break
+                pc += 1
             elif op == MORE:
-                if objects[reg + O_FLAGS] & (O_KEYS | O_OTHER) == 0:
+                if objects[reg + O_FLAGS] & (O_KEYS | O_OTHER | O_MARK) == 0:
                     break
                 pc += 2
             else:  # CLOSE

@@ -10,7 +10,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import mix
 from .views import kernel, size, view
 
-STAMP = "a678f1ab"
+STAMP = "ce959db8"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -29,11 +29,11 @@ def rehash(c: Any) -> Any:
     """Fills all hash tables anew after some have grown."""
     head, sets, configs, nodes, edges = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, NODES), view(c, EDGES)
     points, objects, names, code = view(c, POINTS), view(c, OBJECTS), view(c, NAMES), view(c, CODE)
-    for slot in (SET_HASH, NODE_HASH, POINT_HASH, OBJECT_HASH, NAME_HASH):
+    for slot in (SET_HASH, NODE_HASH, POINT_HASH, OBJECT_HASH, NAME_HASH, GUARD_HASH):
         table = view(c, slot)
         for k in range(size(c, slot)):
             table[k] = -1
-    for k in range(UNKNOWN_NAMES + 1, head[N_NAMES]):
+    for k in range(ROOTS, head[N_NAMES]):
         h = place_again(c, NAME_HASH, mix(mix(0, names[3 * k]), names[3 * k + 1]))
         names[3 * k + 2] = h
         view(c, NAME_HASH)[h] = k
@@ -43,6 +43,11 @@ def rehash(c: Any) -> Any:
         h = place_again(c, POINT_HASH, h)
         points[p + 4] = h
         view(c, POINT_HASH)[h] = k
+    guards = view(c, GUARDS)
+    for k in range(head[N_GUARDS]):
+        h = place_again(c, GUARD_HASH, mix(mix(0, guards[k * GUARD_W]), guards[k * GUARD_W + GUARD_TEXT]))
+        guards[k * GUARD_W + GUARD_SLOT] = h
+        view(c, GUARD_HASH)[h] = k
     k = 1
     while k < head[N_OBJECTS]:
         words = code[objects[k + O_BLOCK] + OBJ_WORDS]
@@ -56,7 +61,7 @@ def rehash(c: Any) -> Any:
         k += O_BITS + 2 * words
     base = 1
     while base < head[N_NODES]:
-        count = nodes[4 * base + 2]
+        count = nodes[4 * base + 2] & ~IN_MEMBER
         h = mix(0, count)
         for node in range(base, base + count):
             h = mix(h, nodes[4 * node + 1])
@@ -72,7 +77,8 @@ def rehash(c: Any) -> Any:
         r = s * SET_W
         h = mix(0, 1 if sets[r + SET_FLAGS] & IS_ACCEPTING else 0)
         first = 5 * sets[r + SET_FIRST]
-        for k in range(first, first + 5 * sets[r + SET_COUNT]):
+        records = sets[r + SET_COUNT] + (1 if sets[r + SET_FLAGS] & IS_MEMBER else 0)
+        for k in range(first, first + 5 * records):
             h = mix(h, configs[k])
         h = place_again(c, SET_HASH, h)
         sets[r + SET_SLOT] = h

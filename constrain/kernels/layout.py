@@ -18,7 +18,7 @@ SETS: Final = 3          # [set, SET_W] sets of configurations
 CONFIGS: Final = 4       # [config, 5] pc, leaf state or string point or -1, stack node, register, extra
 SET_HASH: Final = 5      # open addressing: set ids
 WIDE: Final = 6          # [row, 256] memoised steps of sets that allow more than NARROW bytes, -1: unknown
-NODES: Final = 7         # [node, 4] stack nodes: first edge, edges, nodes interned with it, hash slot
+NODES: Final = 7         # [node, 4] stack nodes: first edge, edges, nodes interned with it | IN_MEMBER, hash slot
 EDGES: Final = 8         # [edge, 3] return pc, register, stack node below
 NODE_HASH: Final = 9
 POINTS: Final = 10       # [point, 5] place in a string block: block, low, high, depth, hash slot
@@ -39,25 +39,29 @@ STACK: Final = 23        # scratch of trie walks: [entry, 2] trie node, set
 SPARE: Final = 24        # scratch: one mask
 PATH: Final = 25         # closure scratch: [entry, 2] calls being visited
 
-TABLE: Final = 26        # counts and status of the table, fields below
-ENDS: Final = 27         # end tokens
-LEAF_NEXT: Final = 28    # [leaf state, 256] next leaf state, -1: refused
-LEAVES: Final = 29       # [leaf state, LEAF_W] fields below
-LEAF_HASH: Final = 30
-MACHINES: Final = 31     # [machine, 2] mode, offset in DFAS
-DFAS: Final = 32         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
+GUARDS: Final = 26       # [guard, GUARD_W] what the caller said about members that must differ, fields below
+GUARD_HASH: Final = 27
+LATER: Final = 28        # scratch of walks: [entry, 5] trie node, watched set, least, most as of a walk, walked already
+
+TABLE: Final = 29        # counts and status of the table, fields below
+ENDS: Final = 30         # end tokens
+LEAF_NEXT: Final = 31    # [leaf state, 256] next leaf state, -1: refused
+LEAVES: Final = 32       # [leaf state, LEAF_W] fields below
+LEAF_HASH: Final = 33
+MACHINES: Final = 34     # [machine, 2] mode, offset in DFAS
+DFAS: Final = 35         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
                          # distance[n], delta[n, c]
-ROWS: Final = 33         # [row, words] tokens that stay inside a leaf from a leaf state
-TRIE: Final = 34         # [trie node, 2] first edge, first token; the next node holds the ends
-TRIE_EDGES: Final = 35   # child << 8 | byte, ascending by byte
-TRIE_TOKENS: Final = 36  # [entry, 2] token, characters before the leaf was left | ESCAPED
-TRIE_END: Final = 37     # [main trie node] the first node after its subtree (main trie nodes are in preorder)
-ORDERS: Final = 38       # rows by room: for each row ordered so, ROOMS offsets and then its tokens
-TRIE_TEMP: Final = 39    # scratch of trie building
-BLOB: Final = 40         # the bytes of all tokens, 4 a word
-OFFSETS: Final = 41      # [token + 1] where they begin
-BELOW: Final = 42        # [main trie node, 4] the bytes in its subtree: 32 .. 127 as bits, height | OTHERS
-SLOTS: Final = 43
+ROWS: Final = 36         # [row, words] tokens that stay inside a leaf from a leaf state
+TRIE: Final = 37         # [trie node, 2] first edge, first token; the next node holds the ends
+TRIE_EDGES: Final = 38   # child << 8 | byte, ascending by byte
+TRIE_TOKENS: Final = 39  # [entry, 2] token, characters before the leaf was left | ESCAPED
+TRIE_END: Final = 40     # [main trie node] the first node after its subtree (main trie nodes are in preorder)
+ORDERS: Final = 41       # rows by room: for each row ordered so, ROOMS offsets and then its tokens
+TRIE_TEMP: Final = 42    # scratch of trie building
+BLOB: Final = 43         # the bytes of all tokens, 4 a word
+OFFSETS: Final = 44      # [token + 1] where they begin
+BELOW: Final = 45        # [main trie node, 4] the bytes in its subtree: 32 .. 127 as bits, height | OTHERS
+SLOTS: Final = 46
 
 # ---- HEAD --------------------------------------------------------------------------------------------------
 STATUS: Final = 0        # what the kernel asks for: one of the codes below
@@ -80,6 +84,11 @@ UNSURE: Final = 16       # the closure at work reached a name of an object one o
 N_MASKS: Final = 17
 WORDS: Final = 18        # int32 words of a mask
 ENTRY: Final = 19        # rule cell where the text starts
+TEXT: Final = 20         # the closure at work: what was written since the outermost member began, OPEN_NAME: not known
+WATCH: Final = 21        # and the members (their registers) that are still like one that was there
+N_GUARDS: Final = 22
+N_LATER: Final = 24
+CUT: Final = 23          # the closure at work refused the end of a member that was there
 HEAD_W: Final = 32
 
 # ---- TABLE -------------------------------------------------------------------------------------------------
@@ -102,6 +111,9 @@ NEED_LEAF: Final = 4     # the transitions of leaf state ARGUMENT
 NEED_ROW: Final = 5      # the row of leaf state ARGUMENT
 NEED_REST: Final = 6     # the remainders of the tokens that leave from leaf state ARGUMENT
 NEED_ORDER: Final = 7    # the row of leaf state ARGUMENT by room
+NEED_WATCH: Final = 8    # which of the members in list ARGUMENT are still like one that was there, by HEAD[TEXT]
+NEED_VERDICT: Final = 9  # whether the member of register ARGUMENT that ends with HEAD[TEXT] is new
+NEED_WAY: Final = 10     # whether set ARGUMENT, which is watched, has a way on
 
 # ---- SETS ----------------------------------------------------------------------------------------------------
 SET_W: Final = 16        # one cache line
@@ -118,7 +130,17 @@ NARROW: Final = 8
 IS_ACCEPTING: Final = 1
 IS_NAMING: Final = 4     # an undeclared key is being spelled, and what was spelled is kept
 IS_UNSURE: Final = 2     # some byte below may be refused: tokens through here are tried one by one
+IS_MEMBER: Final = 8     # a member of a Unique is being written: behind the configurations stands one more record,
+                         # (text, what is watched, guard or -1, 0, 0)
+IS_OPEN: Final = 16      # the same, but the text is not kept
+IS_WATCHED: Final = 32   # the member is still like one that was there
+HAS_WAY: Final = 64      # it is known that a watched set can come to a member that is new
+NO_WAY: Final = 128      # it is known that it cannot
+IS_CUT: Final = 256      # a member that was there could have ended here
+KNOWN_LATER: Final = HAS_WAY | NO_WAY
 DEAD: Final = 0          # the empty set
+
+IN_MEMBER: Final = 1 << 24 # NODES: what returns here is inside a member
 
 # ---- LEAVES --------------------------------------------------------------------------------------------------
 LEAF_W: Final = 24
@@ -180,10 +202,14 @@ TEST: Final = 263        # low, high or -1, exit: enough rounds -> exit, not too
 COUNT: Final = 264       # cap: one round more (no use in counting beyond cap)
 INIT: Final = 265        # object block: nothing seen
 KEYS: Final = 266        # object block: a declared key, its closing quote included
-OTHER: Final = 267       # object block, leaf, target: an undeclared key, its closing quote included
+OTHER: Final = 267       # object block, leaf, target, mark or -1: an undeclared key, its closing quote included
 MORE: Final = 268        # object block: only if another member may come
 CLOSE: Final = 269       # object block: only if the object may close
-LENGTHS: Final = (2, 0, 2, 1, 4, 2, 1, 4, 2, 2, 2, 4, 2, 2)
+UNIQUE: Final = 270      # no members yet
+MEMBER: Final = 271      # whether its language is endless: a member begins; a CALL follows, and
+MEMBER_END: Final = 272  # the member is whole
+PASS: Final = 273        # rule cell: on with a rule in place of this one, which takes over the register
+LENGTHS: Final = (2, 0, 2, 1, 4, 2, 1, 4, 2, 2, 2, 5, 2, 2, 1, 2, 1, 2)
 
 # ---- object blocks in CODE ---------------------------------------------------------------------------------------
 OBJ_COUNT: Final = 0     # declared keys n
@@ -199,9 +225,10 @@ OBJ_TARGETS: Final = 9   # address of n pcs: what follows key i
 OBJ_RANKS: Final = 10    # address of n ints: place of key i in the sorted block
 OBJ_COUNTED: Final = 11  # whether the number of members matters
 OBJ_EXCLUDED: Final = 12 # string block of the decoded names that no undeclared key may have, sorted
-OBJ_W: Final = 13
+OBJ_MARKS: Final = 13    # marks: classes of which a key must come; they stand behind the keys in bit sets
+OBJ_W: Final = 14
 
-# ---- object states in OBJECTS: header, then the keys seen and the keys allowed now (by rank), a bit set each --------
+# ---- object states in OBJECTS: header, then the keys and marks seen and the keys allowed now (by rank) -------------
 O_BLOCK: Final = 0
 O_NEXT: Final = 1        # order schema: first key that may still come
 O_MEMBERS: Final = 2
@@ -212,6 +239,7 @@ O_BITS: Final = 6
 O_KEYS: Final = 1        # a declared key may come
 O_OTHER: Final = 2       # an undeclared key may come
 O_CLOSE: Final = 4       # the object may close
+O_MARK: Final = 8        # an undeclared key may come if it sets a mark that is still to be set
 
 # ---- string blocks in CODE: n, 1 if spelled with any escapes, n + 1 offsets (absolute), bytes --------------------
 STR_COUNT: Final = 0
@@ -223,5 +251,16 @@ SPELLED: Final = 0       # chains of bytes as they are spelled
 DECODED: Final = 1       # chains of decoded bytes
 NO_NAMES: Final = 2      # the empty list
 UNKNOWN_NAMES: Final = 3 # a list with a name that is not known
+NO_MEMBERS: Final = 4    # the empty list of members
+UNKNOWN_MEMBERS: Final = 5 # a list with a member that is not known
+NO_WATCH: Final = 6      # the empty list of what is watched
+ROOTS: Final = 7
 OPEN_NAME: Final = -2    # in place of a chain: what was spelled is not kept
+
+# ---- GUARDS --------------------------------------------------------------------------------------------------------
+GUARD_W: Final = 12
+GUARD_TEXT: Final = 1    # behind the list or the register that was asked about
+GUARD_ANSWER: Final = 2  # what is still watched; 1 new, 0 not
+GUARD_SLOT: Final = 3
+GUARD_BYTES: Final = 4   # bytes that may keep it watched: 8 words
 # fmt: on

@@ -11,15 +11,16 @@ from typing import Any
 from numba import njit
 
 from .layout import *  # noqa: F403  (constants only)
+from .members import keeps_watch
 from .names import ask, decode_name
 from .objects import may_repeat
 from .points import bound
-from .sets import step
+from .sets import step, twin
 from .trie import child_of
 from .views import address, at, kernel, size, view
-from .walk import NO_LIMIT, add_leaf, only, try_token, walk
+from .walk import NO_LIMIT, add_leaf, keep_for_later, only, take, try_below, try_token, walk
 
-STAMP = "bcfd4198"
+STAMP = "36140f7c"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
@@ -135,6 +136,82 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
     return 0
 
 
+@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+def clear_below(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
+    """Clears the tokens at a trie node and below it that left their leaf after least .. most characters. 0 or -1."""
+    trie, edges, tokens, stack, mask = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK), at(out)
+    if root < size(c, TRIE_END):
+        for k in range(trie[2 * root + 1], trie[2 * view(c, TRIE_END)[root] + 1]):
+            token = tokens[2 * k]
+            mask[token >> 5] &= ~(1 << (token & 31))
+        return 0
+    top = 0
+    stack[0] = root
+    while top >= 0:
+        node = stack[top] + 0
+        top -= 1
+        for k in range(trie[2 * node + 1], trie[2 * node + 3]):
+            if least <= tokens[2 * k + 1] & (ESCAPED - 1) <= most:
+                token = tokens[2 * k]
+                mask[token >> 5] &= ~(1 << (token & 31))
+        for e in range(trie[2 * node], trie[2 * node + 2]):
+            top += 1
+            if top >= size(c, STACK):
+                return ask(c, FULL, STACK)
+            stack[top] = edges[e] >> 8
+    return 0
+
+
+@njit("int64(int64, int64, int64, int64, int64, int64, int64)", **kernel)
+def take_below(c: Any, node: Any, s: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
+    """Sets the bits of the tokens at a trie node, which set s has reached, and of those that it takes below. 0, -1."""
+    sets = view(c, SETS)
+    if sets[s * SET_W + SET_FLAGS] & (IS_NAMING | IS_MEMBER):
+        s = twin(c, s)
+        if s < 0:
+            return -1
+    if sets[s * SET_W + SET_FLAGS] & IS_UNSURE:
+        return try_below(c, node, origin, out)
+    take(c, node, out, least, most)
+    return walk(c, node, s, origin, out, least, most)
+
+
+@njit("int64(int64, int64, int64)", **kernel)
+def look_closely(c: Any, origin: Any, out: Any) -> Any:
+    """Clears the tokens by which a watched set would end a member that was there, or could only end so. 0 or -1.
+
+    The mask is made as if each member were a new one. It is wrong only along bytes that keep the member like one that
+    was there: those are followed with all that is known, and where they lead away from it the mask is made again.
+    """
+    head, sets, configs, later = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, LATER)
+    trie, edges = view(c, TRIE), view(c, TRIE_EDGES)
+    while head[N_LATER] > 0:
+        head[N_LATER] -= 1
+        k = 5 * head[N_LATER]
+        node, s, least, most = later[k] + 0, later[k + 1] + 0, later[k + 2] + 0, later[k + 3] + 0
+        if later[k + 4] == 0 and take_below(c, node, s, origin, out, least, most) < 0:
+            return -1
+        guard = configs[5 * (sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT]) + 2] + 0
+        for e in range(trie[2 * node], trie[2 * node + 2]):
+            b, child = edges[e] & 255, edges[e] >> 8
+            if not keeps_watch(c, guard, b):
+                continue
+            after = step(c, s, b)
+            if after < 0:
+                return -1
+            flags = sets[after * SET_W + SET_FLAGS] if after > 0 else 0
+            watched = flags & IS_WATCHED
+            if watched and keep_for_later(c, child, after, least, most, 0 if flags & IS_CUT else 1) < 0:
+                return -1
+            if watched and flags & IS_CUT == 0:
+                continue
+            if clear_below(c, child, out, least, most) < 0:
+                return -1
+            if after > 0 and not watched and take_below(c, child, after, origin, out, least, most) < 0:
+                return -1
+    return 0
+
+
 @njit("int64(int64, int64, int64)", **kernel)
 def fill(c: Any, s: Any, out: Any) -> Any:
     """Writes the mask of set s, end tokens included, to the int32 words at address `out`: 0 or -1."""
@@ -164,8 +241,15 @@ def fill(c: Any, s: Any, out: Any) -> Any:
                 return ask(c, NEED_ROW, configs[5 * k + 1])
             if row >= 0:
                 rows += 1
+    flags = sets[r + SET_FLAGS] + 0
+    head[N_LATER] = 0
+    if flags & IS_WATCHED and keep_for_later(c, 0, s, 0, NO_LIMIT, 1) < 0:
+        return -1
     if rows == 0:
-        return walk(c, 0, s, s, out, 0, NO_LIMIT)
+        all_of_it = only(c, s, -2) if flags & IS_MEMBER else s
+        if all_of_it < 0 or walk(c, 0, all_of_it, s, out, 0, NO_LIMIT) < 0:
+            return -1
+        return look_closely(c, s, out)
     if rows < last - first:
         few = only(c, s, -1)
         if few < 0 or walk(c, 0, few, s, out, 0, NO_LIMIT) < 0:
@@ -182,6 +266,10 @@ def fill(c: Any, s: Any, out: Any) -> Any:
             high = code[pc + 3]
             if add_leaf(c, s, k, out, high - configs[5 * k + 4] if high >= 0 else NO_LIMIT) < 0:
                 return -1
+    if look_closely(c, s, out) < 0:
+        return -1
+    if flags & IS_MEMBER:  # what is written makes each such set unlike all others: its mask is not worth 16 KB
+        return 0
     slot = head[N_MASKS] + 0
     if words * (slot + 1) <= size(c, MASKS):
         for w in range(words):

@@ -15,7 +15,7 @@ from .names import ask, chain, decode_name, mix
 from .points import bound
 from .views import kernel, size, view
 
-STAMP = "66e56fe5"
+STAMP = "9c75dd36"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
@@ -46,7 +46,8 @@ def bit(c: Any, at: Any, i: Any) -> Any:
 def still_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
     """Into BUFFER behind `seen`: the keys that must still come once key `extra` (or -1) is there. How many.
 
-    Closed over needs: a key that must come brings what it needs (JSON Schema 2020-12 validation, 6.5.4).
+    Closed over needs: a key that must come brings what it needs (JSON Schema 2020-12 validation, 6.5.4). Marks count
+    as keys here.
     """
     code, buffer = view(c, CODE), view(c, BUFFER)
     words, n = code[block + OBJ_WORDS], code[block + OBJ_COUNT]
@@ -66,7 +67,7 @@ def still_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
                             buffer[must + w] = more
                             changed = True
     count = 0
-    for i in range(n):
+    for i in range(n + code[block + OBJ_MARKS]):
         if bit(c, seen, i) or i == extra:
             buffer[must + (i >> 5)] &= ~(1 << (i & 31))
         elif bit(c, must, i):
@@ -144,8 +145,14 @@ def object_state(c: Any, block: Any, following: Any, members: Any, names: Any) -
             flags |= O_KEYS
         if needs:
             still_required(c, block, 0, -1)
-    if others and (free or waiting == 0) and (high < 0 or members + 1 + waiting <= high):
-        flags |= O_OTHER
+    marks = 0
+    for i in range(n, n + code[block + OBJ_MARKS]):
+        marks += bit(c, words, i)
+    if others and (free or waiting == marks):
+        if high < 0 or members + 1 + waiting <= high:
+            flags |= O_OTHER
+        if marks > 0 and (high < 0 or members + waiting <= high):
+            flags |= O_MARK
     if waiting == 0 and members >= low:
         flags |= O_CLOSE
     objects[k + O_BLOCK] = block
@@ -178,7 +185,7 @@ def object_start(c: Any, block: Any) -> Any:
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
 def object_after(c: Any, state: Any, key: Any, names: Any) -> Any:
-    """The state after one more member: declared key number `key`, or -1 and the new list of names."""
+    """The state after one more member: declared key number `key`, or its mark or -1 and the new list of names."""
     objects, code, buffer = view(c, OBJECTS), view(c, CODE), view(c, BUFFER)
     block = objects[state + O_BLOCK]
     if buffer_for(c, block) < 0:
@@ -195,7 +202,7 @@ def object_after(c: Any, state: Any, key: Any, names: Any) -> Any:
     if key >= 0:
         buffer[key >> 5] |= 1 << (key & 31)
     if code[block + OBJ_ORDER] == 0:
-        following = key + 1 if key >= 0 else code[block + OBJ_COUNT]
+        following = key + 1 if 0 <= key < code[block + OBJ_COUNT] else code[block + OBJ_COUNT] + 0
         if code[block + OBJ_NEEDS] == 0:
             # Keys before `following` are gone whether seen or not: forgetting which keeps the states few.
             for i in range(following):
@@ -227,12 +234,23 @@ def may_repeat(c: Any, state: Any) -> Any:
 
 
 @njit("int64(int64, int64, int64)", **kernel)
-def object_named(c: Any, state: Any, spelled: Any) -> Any:
+def may_mark(c: Any, state: Any, mark: Any) -> Any:
+    """Whether an undeclared key of a class with that mark (-1: none) may come."""
+    objects = view(c, OBJECTS)
+    flags = objects[state + O_FLAGS]
+    if flags & O_OTHER:
+        return 1
+    unset = mark >= 0 and objects[state + O_BITS + (mark >> 5)] >> (mark & 31) & 1 == 0
+    return 1 if unset and flags & O_MARK else 0
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def object_named(c: Any, state: Any, spelled: Any, mark: Any) -> Any:
     """The state after an undeclared key spelled so: its offset, 0 if that key was there already, or -1."""
     names = view(c, NAMES)
     seen = view(c, OBJECTS)[state + O_NAMES]
     if seen == UNKNOWN_NAMES:
-        return object_after(c, state, -1, UNKNOWN_NAMES)
+        return object_after(c, state, mark, UNKNOWN_NAMES)
     n = decode_name(c, spelled)
     if n < 0:
         return -1
@@ -251,4 +269,4 @@ def object_named(c: Any, state: Any, spelled: Any) -> Any:
         k = names[3 * k]
     # Values of lists are ids of chains; + 256 would be needed only if lists and chains shared a root.
     longer = chain(c, seen, decoded)
-    return -1 if longer < 0 else object_after(c, state, -1, longer)
+    return -1 if longer < 0 else object_after(c, state, mark, longer)

@@ -19,12 +19,13 @@ from numba import njit
 from .closure import begin, close, emit, push
 from .keys import allow, allow_escaped, allow_point, step_escaped, step_point
 from .layout import *  # noqa: F403  (constants only)
+from .members import keeps_watch, still_watched
 from .names import ask, chain, mix
 from .objects import may_repeat, object_after, object_named
 from .stacks import settle
 from .views import kernel, size, view
 
-STAMP = "c7f95d69"
+STAMP = "2e76de5c"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -53,7 +54,7 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
     for b in range(256):
         if sets[r + SET_NEXT + (b >> 5)] >> (b & 31) & 1:
             n += 1
-    if n > NARROW and sets[r + SET_FLAGS] & IS_NAMING:
+    if n > NARROW and sets[r + SET_FLAGS] & (IS_NAMING | IS_MEMBER):
         # What is spelled makes each such set unlike all others: its steps are not worth 1 KB.
         sets[r + SET_ALLOWED] = NARROW + 1
         sets[r + SET_BYTES] = -1
@@ -87,14 +88,14 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
 @njit("int64(int64)", **kernel)
 def intern(c: Any) -> Any:
     """The id of the set that the closure at work has made, or -1."""
-    head, items, calls = view(c, HEAD), view(c, ITEMS), view(c, LOCALS)
+    head, items, calls, nodes = view(c, HEAD), view(c, ITEMS), view(c, LOCALS), view(c, NODES)
     if head[N_MISSING] > 0:
         return ask(c, NEED_RULES, 0)
     configs, sets, table, code = view(c, CONFIGS), view(c, SETS), view(c, SET_HASH), view(c, CODE)
     first = head[N_CONFIGS]
-    if 5 * (first + head[N_ITEMS]) > size(c, CONFIGS):
+    if 5 * (first + head[N_ITEMS] + 1) > size(c, CONFIGS):
         return ask(c, FULL, CONFIGS)
-    n, naming = 0, 0
+    n, naming, inside = 0, 0, 0
     h = mix(0, head[ACCEPTS])
     for i in range(head[N_ITEMS]):
         if items[5 * i] >= 0:
@@ -104,6 +105,8 @@ def intern(c: Any) -> Any:
             if calls[4 * (-node - 2) + 3] <= 0 and settle(c, -node - 2) < 0:
                 return -1
             node = calls[4 * (-node - 2) + 3]
+            nodes = view(c, NODES)
+        inside |= nodes[4 * node + 2] & IN_MEMBER
         k = 5 * (first + n)
         configs[k] = -items[5 * i] - 1
         configs[k + 1] = items[5 * i + 1]
@@ -118,16 +121,40 @@ def intern(c: Any) -> Any:
     if n == 0 and head[ACCEPTS] == 0:
         return DEAD
     flags = (IS_ACCEPTING if head[ACCEPTS] else 0) | (IS_UNSURE if head[UNSURE] else 0) | naming
+    flags |= IS_CUT if head[CUT] else 0
+    records = n
+    if inside and head[TEXT] == OPEN_NAME:
+        flags |= IS_OPEN
+    elif inside:
+        flags |= IS_MEMBER
+        records = n + 1
+        guard = -1
+        if head[WATCH] != NO_WATCH:
+            guard = still_watched(c)
+            if guard < 0:
+                return -1
+            if view(c, GUARDS)[guard * GUARD_W + GUARD_ANSWER] != NO_WATCH:
+                flags |= IS_WATCHED
+            else:
+                guard = -1
+        k = 5 * (first + n)
+        configs[k] = head[TEXT]
+        configs[k + 1] = view(c, GUARDS)[guard * GUARD_W + GUARD_ANSWER] if guard >= 0 else NO_WATCH
+        configs[k + 2] = guard
+        configs[k + 3] = 0
+        configs[k + 4] = 0
+        for j in range(5):
+            h = mix(h, configs[k + j])
     last = size(c, SET_HASH) - 1
     h &= last
     while True:
         s = table[h]
         if s <= 0 or s >= head[N_SETS] or sets[s * SET_W + SET_SLOT] != h:
             break
-        same = sets[s * SET_W + SET_COUNT] == n and sets[s * SET_W + SET_FLAGS] == flags
+        same = sets[s * SET_W + SET_COUNT] == n and sets[s * SET_W + SET_FLAGS] & ~KNOWN_LATER == flags
         old = 5 * sets[s * SET_W + SET_FIRST]
         k = 0
-        while same and k < 5 * n:
+        while same and k < 5 * records:
             same = configs[old + k] == configs[5 * first + k]
             k += 1
         if same:
@@ -146,7 +173,7 @@ def intern(c: Any) -> Any:
         return -1
     table[h] = s
     head[N_SETS] = s + 1
-    head[N_CONFIGS] = first + n
+    head[N_CONFIGS] = first + records
     return s
 
 
@@ -179,9 +206,9 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
             if ext == OPEN_NAME:
                 if may_repeat(c, reg):
                     view(c, HEAD)[UNSURE] = 1
-                state = object_after(c, reg, -1, UNKNOWN_NAMES)
+                state = object_after(c, reg, code[pc + 4], UNKNOWN_NAMES)
                 return -1 if state < 0 else push(c, code[pc + 3], -1, node, state, 0)
-            state = object_named(c, reg, ext)
+            state = object_named(c, reg, ext, code[pc + 4])
             return state if state <= 0 else push(c, code[pc + 3], -1, node, state, 0)
         ext = chain(c, ext, b) if ext != OPEN_NAME else OPEN_NAME
         return -1 if ext == -1 else emit(c, pc, after, node, reg, ext)
@@ -221,10 +248,37 @@ def place(c: Any, s: Any, b: Any) -> Any:
 
 
 @njit("int64(int64, int64, int64)", **kernel)
+def carry_text(c: Any, s: Any, b: Any) -> Any:
+    """What is written of a member, from set s on to the closure at work: byte b is one more of it. 0 or -1."""
+    head, sets, configs = view(c, HEAD), view(c, SETS), view(c, CONFIGS)
+    if sets[s * SET_W + SET_FLAGS] & IS_OPEN:
+        head[TEXT] = OPEN_NAME
+        return 0
+    k = 5 * (sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT])
+    text = chain(c, configs[k], b)
+    if text < 0:
+        return -1
+    head[TEXT] = text
+    if configs[k + 2] >= 0 and keeps_watch(c, configs[k + 2], b):
+        head[WATCH] = configs[k + 1]
+    return 0
+
+
+@njit("int64(int64, int64)", **kernel)
+def leave_text_open(c: Any, s: Any) -> Any:
+    """For a closure that goes on from set s by a text that is not known."""
+    if view(c, SETS)[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN):
+        view(c, HEAD)[TEXT] = OPEN_NAME
+    return 0
+
+
+@njit("int64(int64, int64, int64)", **kernel)
 def fresh_step(c: Any, s: Any, b: Any) -> Any:
     """The set after set s and byte b, worked out anew: its id, DEAD, or -1."""
     code, sets, configs, points = view(c, CODE), view(c, SETS), view(c, CONFIGS), view(c, POINTS)
     begin(c)
+    if sets[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN) and carry_text(c, s, b) < 0:
+        return -1
     first = sets[s * SET_W + SET_FIRST]
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
         pc, q, node = configs[5 * k], configs[5 * k + 1], configs[5 * k + 2]
@@ -246,17 +300,54 @@ def fresh_step(c: Any, s: Any, b: Any) -> Any:
 
 
 @njit("int64(int64, int64, int64)", **kernel)
+def allows_perhaps(c: Any, s: Any, b: Any) -> Any:
+    """Whether byte b is among those that set s names (perhaps a few too many)."""
+    sets, r = view(c, SETS), s * SET_W
+    n = sets[r + SET_ALLOWED]
+    if n > NARROW:
+        return sets[r + SET_NEXT + (b >> 5)] >> (b & 31) & 1
+    for k in range(n):
+        if sets[r + SET_BYTES + (k >> 2)] >> (8 * (k & 3)) & 255 == b:
+            return 1
+    return 0
+
+
+@njit("int64(int64, int64, int64)", **kernel)
+def live_step(c: Any, s: Any, b: Any) -> Any:
+    """As `fresh_step`, but DEAD where all that can follow are members that were there.
+
+    Mostly some byte leads on to a member unlike all others; where none does at once, the caller searches.
+    """
+    after = fresh_step(c, s, b)
+    sets = view(c, SETS)
+    if after <= 0 or sets[after * SET_W + SET_FLAGS] & IS_WATCHED == 0 or sets[after * SET_W + SET_FLAGS] & HAS_WAY:
+        return after
+    if sets[after * SET_W + SET_FLAGS] & NO_WAY:
+        return DEAD
+    guard = view(c, CONFIGS)[5 * (sets[after * SET_W + SET_FIRST] + sets[after * SET_W + SET_COUNT]) + 2] + 0
+    for other in range(256):
+        if allows_perhaps(c, after, other) and not keeps_watch(c, guard, other):
+            then = fresh_step(c, after, other)
+            if then < 0:
+                return -1
+            if then > 0 and sets[then * SET_W + SET_FLAGS] & IS_WATCHED == 0:
+                sets[after * SET_W + SET_FLAGS] |= HAS_WAY
+                return after
+    return ask(c, NEED_WAY, after)
+
+
+@njit("int64(int64, int64, int64)", **kernel)
 def step(c: Any, s: Any, b: Any) -> Any:
     """The set after set s and byte b: its id, DEAD if b is refused, or -1 (see HEAD[STATUS])."""
     at = place(c, s, b)
     if at == -1:
         return DEAD
     if at == NOWHERE:
-        return fresh_step(c, s, b)
+        return live_step(c, s, b)
     known = view(c, SETS)[at] if at >= 0 else view(c, WIDE)[-at - 2]
     if known >= 0:
         return known
-    after = fresh_step(c, s, b)
+    after = live_step(c, s, b)
     if after >= 0:
         if at >= 0:
             view(c, SETS)[at] = after
@@ -265,9 +356,9 @@ def step(c: Any, s: Any, b: Any) -> Any:
     return after
 
 
-@njit("int64(int64, int64, int64)", **kernel)
-def continuation(c: Any, k: Any, pc: Any) -> Any:
-    """The set in which configuration k goes on at `pc` (having left its leaf), or -1.
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def continuation(c: Any, s: Any, k: Any, pc: Any) -> Any:
+    """The set in which configuration k of set s goes on at `pc` (having left its leaf), or -1.
 
     For an undeclared key whose name is not known (k < 0: configuration -k - 1) the list of names becomes UNKNOWN_NAMES.
     """
@@ -275,8 +366,9 @@ def continuation(c: Any, k: Any, pc: Any) -> Any:
     which = k if k >= 0 else -k - 1
     node, reg = configs[5 * which + 2], configs[5 * which + 3] + 0
     begin(c)
+    leave_text_open(c, s)
     if k < 0:
-        reg = object_after(c, reg, -1, UNKNOWN_NAMES)
+        reg = object_after(c, reg, view(c, CODE)[configs[5 * which] + 4], UNKNOWN_NAMES)
         if reg < 0:
             return -1
     return -1 if push(c, pc, -1, node, reg, 0) < 0 or close(c) < 0 else intern(c)
@@ -284,7 +376,7 @@ def continuation(c: Any, k: Any, pc: Any) -> Any:
 
 @njit("int64(int64, int64)", **kernel)
 def twin(c: Any, s: Any) -> Any:
-    """Set s with the names that are being spelled left open: its id, or -1.
+    """Set s with the names that are being spelled, and the text of members, left open: its id, or -1.
 
     A walk tries thousands of spellings; kept apart, each would be a set of its own.
     """
@@ -294,6 +386,7 @@ def twin(c: Any, s: Any) -> Any:
     if wide and sets[r + SET_TWIN] >= 0:
         return sets[r + SET_TWIN]
     begin(c)
+    leave_text_open(c, s)
     head = view(c, HEAD)
     head[ACCEPTS] = sets[r + SET_FLAGS] & IS_ACCEPTING
     head[UNSURE] = sets[r + SET_FLAGS] & IS_UNSURE

@@ -14,7 +14,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
 from .views import kernel, size, view
 
-STAMP = "a678f1ab"
+STAMP = "ce959db8"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -51,7 +51,7 @@ def write_node(c: Any, which: Any, at: Any) -> Any:
 def intern_nodes(c: Any, count: Any, end: Any) -> Any:
     """The `count` stack nodes written in BUFFER[0 .. end), as one block: the id of the first, or -1."""
     head, nodes, edges, table = view(c, HEAD), view(c, NODES), view(c, EDGES), view(c, NODE_HASH)
-    buffer = view(c, BUFFER)
+    buffer, code = view(c, BUFFER), view(c, CODE)
     last = size(c, NODE_HASH) - 1
     h = mix(0, count)
     for k in range(end):
@@ -61,7 +61,7 @@ def intern_nodes(c: Any, count: Any, end: Any) -> Any:
         base = table[h]
         if base <= 0 or base >= head[N_NODES] or nodes[4 * base + 3] != h:
             break
-        same = nodes[4 * base + 2] == count
+        same = nodes[4 * base + 2] & ~IN_MEMBER == count
         at = 0
         for k in range(count if same else 0):
             n = buffer[at]
@@ -78,11 +78,20 @@ def intern_nodes(c: Any, count: Any, end: Any) -> Any:
         if same:
             return base
         h = (h + 1) & last
-    base = head[N_NODES]
+    base = head[N_NODES] + 0
     if 4 * (base + count) > size(c, NODES) or 2 * base > last:
         return ask(c, FULL, NODES)
     if 3 * (head[N_EDGES] + end) > size(c, EDGES):
         return ask(c, FULL, EDGES)
+    at, inside = 0, 0
+    for _ in range(count):
+        n = buffer[at]
+        at += 1
+        for j in range(n):
+            below = buffer[at + 3 * j + 2] + 0
+            if code[buffer[at + 3 * j]] == MEMBER_END or (below >= 0 and nodes[4 * below + 2] & IN_MEMBER):
+                inside = IN_MEMBER
+        at += 3 * n
     at = 0
     for k in range(count):
         n = buffer[at]
@@ -90,7 +99,7 @@ def intern_nodes(c: Any, count: Any, end: Any) -> Any:
         node = 4 * (base + k)
         nodes[node] = head[N_EDGES]
         nodes[node + 1] = n
-        nodes[node + 2] = count if k == 0 else 0
+        nodes[node + 2] = (count if k == 0 else 0) | inside
         nodes[node + 3] = h if k == 0 else -1
         for _ in range(n):
             e = 3 * head[N_EDGES]

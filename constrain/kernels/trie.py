@@ -21,7 +21,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import kernel, size, view
 
-STAMP = "0a92d7fd"
+STAMP = "0ae0e139"
 
 NO_ROOM = -1
 

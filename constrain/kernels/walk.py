@@ -18,11 +18,11 @@ from numba import njit
 from .closure import begin, emit
 from .layout import *  # noqa: F403  (constants only)
 from .names import ask
-from .sets import continuation, intern, step, twin
+from .sets import continuation, intern, leave_text_open, step, twin
 from .trie import byte_of
 from .views import at, kernel, size, view
 
-STAMP = "76f8e3ab"
+STAMP = "e78ba3b2"
 
 NO_LIMIT = 1 << 30
 
@@ -100,6 +100,18 @@ def try_below(c: Any, root: Any, origin: Any, out: Any) -> Any:
     return 0
 
 
+@njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
+def keep_for_later(c: Any, node: Any, s: Any, least: Any, most: Any, walked: Any) -> Any:
+    """Puts a watched set, met at a trie node, on the list of those whose tokens are looked at closely. 0 or -1."""
+    head, later = view(c, HEAD), view(c, LATER)
+    k = 5 * head[N_LATER]
+    if k + 5 > size(c, LATER):
+        return ask(c, FULL, LATER)
+    later[k], later[k + 1], later[k + 2], later[k + 3], later[k + 4] = node, s, least, most, walked
+    head[N_LATER] += 1
+    return 0
+
+
 @njit("int64(int64, int64, int64, int64, int64, int64, int64)", **kernel)
 def walk(c: Any, root: Any, s: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
     """Sets the bits of all tokens below trie node `root` that set s takes: 0 or -1.
@@ -148,7 +160,11 @@ def walk(c: Any, root: Any, s: Any, origin: Any, out: Any, least: Any, most: Any
                     return -1
             if after == DEAD:
                 continue
-            if sets[after * SET_W + SET_FLAGS] & IS_NAMING:
+            if sets[after * SET_W + SET_FLAGS] & IS_WATCHED:
+                if keep_for_later(c, child, after, least, most, 0) < 0:
+                    return -1
+                continue
+            if sets[after * SET_W + SET_FLAGS] & (IS_NAMING | IS_MEMBER):
                 after = twin(c, after)
                 if after < 0:
                     return -1
@@ -165,15 +181,19 @@ def walk(c: Any, root: Any, s: Any, origin: Any, out: Any, least: Any, most: Any
 
 @njit("int64(int64, int64, int64)", **kernel)
 def only(c: Any, s: Any, which: Any) -> Any:
-    """The set of configuration `which` of set s alone, or, if -1, of those that wait for few bytes. Its id, or -1."""
+    """The set of configuration `which` of set s alone, or, if -1, of those that wait for few bytes; -2: of all.
+
+    The text of members is left open. Its id, or -1.
+    """
     sets, configs, code, leaves = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, LEAVES)
     begin(c)
+    leave_text_open(c, s)
     first = sets[s * SET_W + SET_FIRST]
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
         q = configs[5 * k + 1]
         op = code[configs[5 * k]]
         has_row = (op == LEAF or op == OTHER) and leaves[q * LEAF_W + LEAF_ROW] != -2
-        if (which < 0 and not has_row) or k == which:
+        if (which == -1 and not has_row) or k == which or which == -2:
             if op == OTHER and view(c, OBJECTS)[configs[5 * k + 3] + O_NAMES] == UNKNOWN_NAMES:
                 view(c, HEAD)[UNSURE] = 1
             if emit(c, configs[5 * k], q, configs[5 * k + 2], configs[5 * k + 3], configs[5 * k + 4]) < 0:
@@ -213,9 +233,9 @@ def add_leaf(c: Any, s: Any, k: Any, out: Any, room: Any) -> Any:
     closes = leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_CLOSES
     least = 0
     if code[pc] == OTHER:
-        after = continuation(c, -k - 1, code[pc + 3])
+        after = continuation(c, s, -k - 1, code[pc + 3])
     else:
-        after = continuation(c, k, pc + 4)
+        after = continuation(c, s, k, pc + 4)
         least = max(code[pc + 2] - ext, 0)
     if after < 0:
         return -1

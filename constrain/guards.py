@@ -1,0 +1,151 @@
+"""Guards: what kernels cannot know of members that must differ (`kernels.members`), answered from their text.
+
+Three questions. *Verdict*: is the value of this text new? *Watch*: a member has begun; which of those that were there
+may it still become equal to, and which bytes keep that open? *Way*: from a set where that is so, can another value
+still be reached? Values are compared as JSON Schema does (2020-12 core, 4.2.2): numbers by what they are, strings
+by their characters, objects without order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .grammar.equality import Value, expected, partial, value_of
+from .kernels import layout as at
+from .kernels.members import add_guard
+from .kernels.names import chain
+from .kernels.sets import fresh_step
+from .kernels.walk import only
+
+if TYPE_CHECKING:
+    from .arena import Arena
+
+__all__ = ["verdict", "watch", "way"]
+
+MOST_TRIED = 5_000
+"""Sets from which a search for another value goes on. Beyond, there is taken to be one: a Matcher may then be stuck."""
+
+BLANKS = b" \t\r\n"
+
+
+def verdict(arena: Arena, register: int, text: int) -> None:
+    """Answers whether the member of a register, ended by a text, differs from those before it."""
+    names = arena.arrays[at.NAMES]
+    members, start = int(names[3 * register]), int(names[3 * register + 1])
+    value = value_of(_spelled(names, text, start))
+    arena.run(add_guard, register, text, int(value not in _values(names, members)))
+
+
+def watch(arena: Arena, watched: int, text: int) -> None:
+    """Answers which of the watched members may still become like one that was there, and by which bytes."""
+    names = arena.arrays[at.NAMES]
+    still, following = [], set[int]()
+    one = watched
+    while one != at.NO_WATCH:
+        register, one = int(names[3 * one + 1]), int(names[3 * one])
+        members, start = int(names[3 * register]), int(names[3 * register + 1])
+        spelled = _spelled(names, text, start)
+        alike = False
+        for value in _values(names, members):
+            bytes_on = expected(spelled, value)
+            if bytes_on is not None:
+                alike = True
+                following |= bytes_on
+        if alike:
+            still.append(register)
+    left = at.NO_WATCH
+    for register in reversed(still):
+        left = arena.run(chain, left, register)
+    guard = arena.run(add_guard, watched, text, left)
+    bits = np.zeros(256, np.uint8)
+    bits[list(following)] = 1
+    first = guard * at.GUARD_W + at.GUARD_BYTES
+    arena.arrays[at.GUARDS][first : first + 8] = np.packbits(bits, bitorder="little").view(np.int32)
+
+
+def way(arena: Arena, start: int) -> None:
+    """Marks a watched set, and those met on the way, by whether a member unlike all others can be reached."""
+    sets = arena.arrays[at.SETS]
+    todo, done, tried = [start], {_likeness(arena, start)}, [start]
+    found = False
+    while todo and not found and len(tried) < MOST_TRIED:
+        current = todo.pop()
+        later: list[int] = []
+        for byte in _in_order(arena, current):
+            after = arena.run(fresh_step, current, byte)
+            sets = arena.arrays[at.SETS]
+            flags = int(sets[after * at.SET_W + at.SET_FLAGS])
+            if after == at.DEAD or flags & at.NO_WAY:
+                continue
+            if not flags & at.IS_WATCHED or flags & at.HAS_WAY:
+                found = True
+                break
+            later.append(after)
+        for after in reversed(later):
+            likeness = _likeness(arena, after)
+            if likeness not in done:
+                done.add(likeness)
+                todo.append(after)
+                tried.append(after)
+    sets = arena.arrays[at.SETS]
+    if found or todo:
+        sets[start * at.SET_W + at.SET_FLAGS] |= at.HAS_WAY
+    else:
+        for one in tried:
+            sets[one * at.SET_W + at.SET_FLAGS] |= at.NO_WAY
+
+
+def _likeness(arena: Arena, number: int) -> tuple[int, object]:
+    """What sets that differ in spelling only have in common: the set with its text left open, and what is written."""
+    sets, configs, names = arena.arrays[at.SETS], arena.arrays[at.CONFIGS], arena.arrays[at.NAMES]
+    first, count = sets[number * at.SET_W + at.SET_FIRST : number * at.SET_W + at.SET_COUNT + 1].tolist()
+    text, watched = configs[5 * (first + count) : 5 * (first + count) + 2].tolist()
+    starts = []
+    while watched != at.NO_WATCH:
+        register, watched = int(names[3 * watched + 1]), int(names[3 * watched])
+        starts.append(int(names[3 * register + 1]))
+    return arena.run(only, number, -2), tuple(partial(_spelled(names, text, start)) for start in starts)
+
+
+def _perhaps(arena: Arena, number: int) -> list[int]:
+    """The bytes that a set names as allowed, perhaps a few too many."""
+    record = arena.arrays[at.SETS][number * at.SET_W : (number + 1) * at.SET_W]
+    count = int(record[at.SET_ALLOWED])
+    if count > at.NARROW:
+        bits = np.unpackbits(record[at.SET_NEXT : at.SET_NEXT + 8].view(np.uint8), bitorder="little")
+        return [int(byte) for byte in np.flatnonzero(bits)]
+    return list(record[at.SET_BYTES : at.SET_BYTES + 2].tobytes()[:count])
+
+
+def _in_order(arena: Arena, number: int) -> list[int]:
+    """The bytes that a set may go on by: those that leave the watch, bytes as they are, escapes, then white space."""
+    sets, configs = arena.arrays[at.SETS], arena.arrays[at.CONFIGS]
+    first, count = sets[number * at.SET_W + at.SET_FIRST : number * at.SET_W + at.SET_COUNT + 1].tolist()
+    guard = at.GUARD_W * int(configs[5 * (first + count) + 2]) + at.GUARD_BYTES
+    bits = arena.arrays[at.GUARDS][guard : guard + 8].view(np.uint8)
+    watched = np.unpackbits(bits, bitorder="little").tolist()
+    allowed = _perhaps(arena, number)
+    return sorted(allowed, key=lambda byte: (watched[byte], byte in BLANKS, byte == 0x5C, byte))
+
+
+def _spelled(names: NDArray[np.int32], end: int, start: int) -> bytes:
+    """The bytes of a text from one place to another."""
+    out = bytearray()
+    while end != start:
+        out.append(int(names[3 * end + 1]))
+        end = int(names[3 * end])
+    out.reverse()
+    return bytes(out)
+
+
+def _values(names: NDArray[np.int32], members: int) -> list[Value]:
+    """The values of a list of members."""
+    out = []
+    while members != at.NO_MEMBERS:
+        register, end = int(names[3 * members]), int(names[3 * members + 1])
+        members, start = int(names[3 * register]), int(names[3 * register + 1])
+        out.append(value_of(_spelled(names, end, start)))
+    return out

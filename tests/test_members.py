@@ -1,0 +1,210 @@
+"""Members that must differ: masks against all texts of small arrays, written out one by one.
+
+The items are texts from a short list, so that every array of up to three of them can be listed, the ones with equal
+values dropped by a plain comparison, and "some completion exists" is "some listed text begins so".
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, note, settings, strategies as st
+
+from constrain.automata.dfa import Dfa
+from constrain.compile import Constraint, compile_grammar
+from constrain.errors import TokenRefused
+from constrain.grammar.equality import expected, value_of
+from constrain.grammar.nodes import (
+    EMPTY,
+    Choice,
+    Grammar,
+    JsonString,
+    Literal,
+    Member,
+    Node,
+    Repeat,
+    Rule,
+    Sequence,
+    Strings,
+    Unique,
+)
+from constrain.tokens.vocabulary import Vocabulary
+from tests.test_mask_oracle import members
+
+SPELLINGS = [
+    rb'"a"', rb'"\u0061"', rb'"ab"', rb'"\n"', '"é"'.encode(), rb'"\u00e9"', rb'"\ud83d\ude00"', '"😀"'.encode(), b'""',
+    b"1", b"1.0", b"10e-1", b"10", b"1e1", b"-1", b"0", b"-0.0", b"12", b"true", b"false", b"null",
+    b"[]", b"[1]", b"[1.0]", b"[ 1]", b"[1,2]", b"{}", b'{"a":1}', b'{"a":1,"b":2}', b'{"b":2, "a":1.00}', b'{"b":2}',
+]  # fmt: skip
+
+
+def plain(value: Any) -> Any:
+    """A JSON value in which equal ones are equal, by Python's own arithmetic."""
+    if isinstance(value, bool) or value is None:
+        return str(value), ()
+    if isinstance(value, (int, Fraction)):
+        return "number", Fraction(value)
+    if isinstance(value, str):
+        return "string", value
+    if isinstance(value, list):
+        return "array", tuple(map(plain, value))
+    return "object", tuple(sorted((name, plain(item)) for name, item in value.items()))
+
+
+def value(text: bytes) -> Any:
+    return plain(json.loads(text, parse_float=Fraction, parse_int=Fraction))
+
+
+def chain_of(items: Node, low: int, high: int) -> tuple[Node, dict[Any, Node]]:
+    """low to high members with commas, one rule for each number of them."""
+    rules: dict[Any, Node] = {}
+    for done in range(high, 0, -1):
+        rest = Sequence((Literal(b","), Member(items), Rule(("more", done + 1))))
+        options: list[Node] = ([EMPTY] if done >= low else []) + ([rest] if done < high else [])
+        rules["more", done] = options[0] if len(options) == 1 else Choice(tuple(options))
+    return Sequence((Member(items), Rule(("more", 1)))), rules
+
+
+def arrays(items: list[bytes], low: int, high: int, unique: bool) -> set[bytes]:
+    """All arrays of low to high of these items (low > 0)."""
+    out = set()
+    for size in range(low, high + 1):
+        for chosen in itertools.product(items, repeat=size):
+            if not unique or len({value(text) for text in chosen}) == size:
+                out.add(b"[" + b",".join(chosen) + b"]")
+    return out
+
+
+def check(node: Node, rules: dict[Any, Node], texts: set[bytes], vocabulary: Vocabulary, data: st.DataObject) -> None:
+    """Walks along listed texts and compares every mask."""
+    viable = {text[:end] for text in texts for end in range(len(text) + 1)}
+    constraint = compile_grammar(Grammar(node, rules), vocabulary)
+    matcher, text = constraint.matcher(), b""
+    for _ in range(12):
+        wanted = {k for k, token in enumerate(vocabulary.tokens) if token and text + token in viable}
+        found = members(matcher.mask()) - set(vocabulary.eos_ids)
+        note(f"{text!r}")
+        assert found == wanted, (
+            text,
+            [vocabulary.tokens[k] for k in wanted - found],
+            [vocabulary.tokens[k] for k in found - wanted],
+        )
+        assert matcher.is_complete == (text in texts)
+        assert all(matcher.allows(token) == (token in wanted) for token in range(1, vocabulary.size, 7))
+        if not wanted:
+            return
+        longest = sorted(wanted, key=lambda token: (-len(vocabulary.tokens[token] or b""), token))
+        token = data.draw(st.one_of(st.sampled_from(longest[:4]), st.sampled_from(longest)), label="token")
+        matcher.advance(token)
+        text += vocabulary.tokens[token] or b""
+
+
+@st.composite
+def vocabularies(draw: st.DrawFn, items: list[bytes]) -> Vocabulary:
+    """Single bytes, and tokens cut out of arrays of these items."""
+    random_state = random.Random(draw(st.integers(0, 2**16)))
+    extra: list[bytes | None] = []
+    for _ in range(40):
+        text = b"[" + b",".join(random_state.choices(items, k=3)) + b"]"
+        start = random_state.randrange(len(text))
+        extra.append(text[start : start + random_state.randint(2, 9)])
+    single = [bytes([byte]) for byte in range(256)]
+    return Vocabulary.from_tokens([None, *dict.fromkeys(extra), *single], (0,))
+
+
+def accepts(constraint: Constraint, text: bytes) -> bool:
+    matcher = constraint.matcher()
+    try:
+        matcher.advance_bytes(text)
+    except TokenRefused:
+        return False
+    return matcher.is_complete
+
+
+chosen = st.lists(st.sampled_from(SPELLINGS), min_size=1, max_size=6, unique=True)
+
+
+def distinct(items: list[bytes]) -> int:
+    return len({value(text) for text in items})
+
+
+@given(chosen, st.integers(1, 3), st.integers(0, 2), st.data())
+def test_few_values(items: list[bytes], low: int, more: int, data: st.DataObject) -> None:
+    """Also where members run out: the front end promises only that as many as must come can."""
+    low = min(low, distinct(items))
+    high = min(low + more, distinct(items), 3)
+    body, rules = chain_of(Strings(tuple(sorted(items))), low, high)
+    node = Sequence((Literal(b"["), Unique(body), Literal(b"]")))
+    check(node, rules, arrays(items, low, high, True), data.draw(vocabularies(items)), data)
+
+
+@given(chosen, chosen, st.data())
+def test_beside_an_array_that_may_repeat(unique: list[bytes], free: list[bytes], data: st.DataObject) -> None:
+    """A union: what the one refuses the other may still allow."""
+    high = min(3, distinct(unique))
+    body, rules = chain_of(Strings(tuple(sorted(unique))), 1, high)
+    again = Strings(tuple(sorted(free)))
+    loose = Sequence((again, Repeat(Sequence((Literal(b","), again)), 1, 1)))
+    node = Sequence((Literal(b"["), Choice((Unique(body), loose)), Literal(b"]")))
+    texts = arrays(unique, 1, high, True) | arrays(free, 2, 2, False)
+    check(node, rules, texts, data.draw(vocabularies(unique + free)), data)
+
+
+@settings(max_examples=settings.default.max_examples // 3)
+@given(chosen.map(lambda items: items[:3]), st.data())
+def test_one_inside_the_other(items: list[bytes], data: st.DataObject) -> None:
+    """Arrays of different arrays of different items."""
+    high = min(2, distinct(items))
+    body, rules = chain_of(Strings(tuple(sorted(items))), 1, high)
+    inner: Node = Sequence((Literal(b"["), Unique(body), Literal(b"]")))
+    rules["inner"] = inner
+    texts = sorted(arrays(items, 1, high, True))
+    outer = Sequence((Member(Rule("inner")), Repeat(Sequence((Literal(b","), Member(Rule("inner")))), 0, None)))
+    matching = arrays(texts, 1, 2, True)
+    limit = max(map(len, matching))
+    # The outer array has no bound: viable are the beginnings of those with two items, and what begins a third.
+    constraint = compile_grammar(
+        Grammar(Sequence((Literal(b"["), Unique(outer), Literal(b"]"))), rules), data.draw(vocabularies(texts))
+    )
+    matcher = constraint.matcher()
+    for text in data.draw(st.lists(st.sampled_from(sorted(matching)), max_size=3)):
+        matcher = constraint.matcher()
+        matcher.advance_bytes(text)
+        assert matcher.is_complete and len(text) <= limit
+    for pair in data.draw(st.lists(st.tuples(st.sampled_from(texts), st.sampled_from(texts)), max_size=4)):
+        text = b"[" + b",".join(pair) + b"]"
+        assert accepts(constraint, text) == (value(pair[0]) != value(pair[1])), text
+
+
+def test_a_member_that_could_only_end_as_one_that_was_there_is_not_begun() -> None:
+    """After [0, no number may begin with 0; after ["ab", the second letter may not be b where only two are allowed."""
+    number = Choice((Literal(b"0"), Sequence((Strings((b"1", b"2")), Repeat(Strings((b"0", b"1", b"2")), 0, None)))))
+    word = JsonString(Dfa.from_ranges([(ord("a"), ord("c"))]).repeat(2, 2))
+    for items, text, wanted in ((number, b"[0,", b"12"), (word, b'["ab","a', b"ac"), (word, b'["aa","ab","a', b"c")):
+        body = Sequence((Member(items), Repeat(Sequence((Literal(b","), Member(items))), 0, None)))
+        node = Sequence((Literal(b"["), Unique(body), Literal(b"]")))
+        matcher = compile_grammar(Grammar(node, {}), Vocabulary.bytes()).matcher()
+        matcher.advance_bytes(text)
+        found = matcher.next_bytes()
+        assert found - {0x5C} == set(wanted), (text, found)
+
+
+@given(st.sampled_from(SPELLINGS), st.sampled_from(SPELLINGS))
+def test_expected_leaves_out_no_byte(text: bytes, other: bytes) -> None:
+    """Every beginning of a spelling goes on as `expected` says; one that has become another value is told apart."""
+    for end in range(len(text)):
+        following = expected(text[:end], value_of(text))
+        assert following is not None and text[end] in following, (text[:end], following)
+    assert (value_of(text) == value_of(other)) == (value(text) == value(other))
+
+
+@pytest.mark.parametrize(
+    "pair", [(b"1", b"true"), (b'"1"', b"1"), (b"[]", b"{}"), (b"null", b"false"), (b"0", b"false")]
+)
+def test_values_of_different_types_differ(pair: tuple[bytes, bytes]) -> None:
+    assert value_of(pair[0]) != value_of(pair[1])
