@@ -296,32 +296,36 @@ class Reference:
 
     # ---- objects: `{` (empty | open member (comma member)* close) `}`
     # "key": a member is due; `raw` is what was read of its key inside the quotes, None before the quote.
-    # "member": a member is complete, `seen` are the decoded names so far.
+    # "member": a member is complete. `seen` are the decoded names so far, `met` the required classes with a member.
 
     def object(self, node: Object) -> Expr:
         """The whole object."""
         layout, none = node.layout, frozenset[str]()
         self.objects.append(node)
-        first = self.cat(self.expr(layout.open), self.make("key", len(self.objects) - 1, none, None))
-        bare = self.cat(self.expr(layout.empty), self.literal(b"}")) if self.may_close(node, none) else self.never
+        first = self.cat(self.expr(layout.open), self.make("key", len(self.objects) - 1, none, NO_CLASS, None))
+        closes = self.may_close(node, none, NO_CLASS)
+        bare = self.cat(self.expr(layout.empty), self.literal(b"}")) if closes else self.never
         return self.cat(self.literal(b"{"), self.alt([first, bare]))
 
-    def may_close(self, node: Object, seen: frozenset[str]) -> bool:
-        """Whether the object may end with exactly these names."""
+    def may_close(self, node: Object, seen: frozenset[str], met: frozenset[int]) -> bool:
+        """Whether the object may end with exactly these names, and members of these classes."""
         enough = node.low <= len(seen) and (node.high is None or len(seen) <= node.high)
         present = [prop for prop in node.properties if prop.name in seen]
         return (
             enough
             and all(prop in present for prop in node.properties if prop.required)
             and all(prop.needs <= seen for prop in present)
+            and not self.unmet(node, met)
         )
 
-    def owner(self, node: Object, name: str) -> Property | NameClass | None:
-        """The property or class of names that a decoded name belongs to."""
-        for prop in node.properties:
-            if prop.name == name:
-                return prop
-        return next((other for other in node.others if other.names.accepts(name)), None)
+    def unmet(self, node: Object, met: frozenset[int]) -> list[int]:
+        """The classes that still must have a member."""
+        return [index for index, other in enumerate(node.others) if other.required and index not in met]
+
+    def owners(self, node: Object, name: str) -> Iterator[Property | NameClass]:
+        """The property or the classes of names that a decoded name may belong to."""
+        declared = [prop for prop in node.properties if prop.name == name]
+        yield from declared or (other for other in node.others if other.names.accepts(name))
 
     def open_to(self, node: Object, seen: frozenset[str], owner: Property | NameClass) -> bool:
         """Whether the order allows a member of this owner after those."""
@@ -331,57 +335,73 @@ class Reference:
         last = max((names.index(name) if name in names else len(names) for name in seen), default=-1)
         return names.index(owner.name) > last
 
-    def member(self, number: int, seen: frozenset[str], name: str, owner: Property | NameClass) -> tuple[Expr, ...]:
-        """What stands after the key `name`."""
-        colon = self.objects[number].layout.colon
-        return (self.expr(colon), self.expr(owner.value), self.make("member", number, seen | {name}))
+    def member(
+        self, number: int, seen: frozenset[str], met: frozenset[int], name: str, owner: Property | NameClass
+    ) -> tuple[Expr, ...]:
+        """What stands after the key `name`, as one of the owner's."""
+        node = self.objects[number]
+        if isinstance(owner, NameClass) and owner.required:
+            met |= {next(index for index, other in enumerate(node.others) if other is owner)}
+        return (self.expr(node.layout.colon), self.expr(owner.value), self.make("member", number, seen | {name}, met))
 
-    def derive_key(self, byte: int, number: int, seen: frozenset[str], raw: bytes | None) -> Expr:
+    def derive_key(self, byte: int, number: int, seen: frozenset[str], met: frozenset[int], raw: bytes | None) -> Expr:
         node = self.objects[number]
         if raw is None:
-            return self.make("key", number, seen, b"") if byte == ord('"') else self.never
+            return self.make("key", number, seen, met, b"") if byte == ord('"') else self.never
         read = decode(raw)
         if read is None:
             return self.never
         name, pending = read
         if pending or byte != ord('"'):
-            return self.make("key", number, seen, raw + bytes([byte]))
-        owner = self.owner(node, name)
-        if name in seen or owner is None or not self.open_to(node, seen, owner) or not spelled(node, owner, name, raw):
+            return self.make("key", number, seen, met, raw + bytes([byte]))
+        if name in seen or name in node.excluded:
             return self.never
-        return self.cat(*self.member(number, seen, name, owner))
+        return self.alt(
+            self.cat(*self.member(number, seen, met, name, owner))
+            for owner in self.owners(node, name)
+            if self.open_to(node, seen, owner) and spelled(node, owner, name, raw)
+        )
 
-    def derive_member(self, byte: int, number: int, seen: frozenset[str]) -> Expr:
+    def derive_member(self, byte: int, number: int, seen: frozenset[str], met: frozenset[int]) -> Expr:
         node = self.objects[number]
-        more = self.cat(self.expr(node.layout.comma), self.make("key", number, seen, None))
-        end = self.cat(self.expr(node.layout.close), self.literal(b"}")) if self.may_close(node, seen) else self.never
+        more = self.cat(self.expr(node.layout.comma), self.make("key", number, seen, met, None))
+        closes = self.may_close(node, seen, met)
+        end = self.cat(self.expr(node.layout.close), self.literal(b"}")) if closes else self.never
         return self.derive(self.alt([more, end]), byte)
 
-    def key_if(self, number: int, seen: frozenset[str], raw: bytes | None) -> Iterator[tuple[Expr, ...]]:
+    def key_if(
+        self, number: int, seen: frozenset[str], met: frozenset[int], raw: bytes | None
+    ) -> Iterator[tuple[Expr, ...]]:
         """Some name completes the key, and what follows it exists."""
         node = self.objects[number]
         if raw is not None and decode(raw) is None:
             return
         for owner in (*node.properties, *node.others):
-            name = self.fresh(node, seen, raw or b"", owner)
-            if name is not None and self.open_to(node, seen, owner):
-                yield self.member(number, seen, name, owner)
+            for name in self.fresh(node, seen, raw or b"", owner, 1 + len(self.unmet(node, met))):
+                if self.open_to(node, seen, owner):
+                    yield self.member(number, seen, met, name, owner)
 
-    def member_if(self, number: int, seen: frozenset[str]) -> Iterator[tuple[Expr, ...]]:
-        """The object ends here, or goes on; an undeclared member helps only to reach the least number of them."""
+    def member_if(self, number: int, seen: frozenset[str], met: frozenset[int]) -> Iterator[tuple[Expr, ...]]:
+        """The object ends here, or goes on; an undeclared member helps only to reach the numbers that must be."""
         node = self.objects[number]
-        if self.may_close(node, seen):
+        if self.may_close(node, seen, met):
             yield (self.expr(node.layout.close),)
-        for clause in self.key_if(number, seen, None):
-            name = next(iter(clause[-1].fields[1] - seen))
-            if len(seen) < node.low or any(prop.name == name for prop in node.properties):
+        for clause in self.key_if(number, seen, met, None):
+            _, after, newly = clause[-1].fields
+            name = next(iter(after - seen))
+            if len(seen) < node.low or newly != met or any(prop.name == name for prop in node.properties):
                 yield (self.expr(node.layout.comma), *clause)
 
-    def fresh(self, node: Object, seen: frozenset[str], raw: bytes, owner: Property | NameClass) -> str | None:
-        """A name of this owner that was not seen and whose spelling starts with `raw`, if there is one."""
+    def fresh(
+        self, node: Object, seen: frozenset[str], raw: bytes, owner: Property | NameClass, most: int
+    ) -> list[str]:
+        """Names of this owner that were not seen and whose spelling starts with `raw`: `most` of them, or all.
+
+        If n classes still need a member, n + 1 names stand for all: the others take n of them at most.
+        """
         read = decode(raw)
         if read is None:
-            return None
+            return []
         head, pending = read
         if isinstance(owner, Property):
             fits = owner.name not in seen and owner.name.startswith(head)
@@ -390,8 +410,13 @@ class Reference:
             elif fits and pending:
                 rest = owner.name[len(head) :]
                 fits = bool(rest) and any(a <= ord(rest[0]) <= b for a, b in completions("json", pending))
-            return owner.name if fits else None
-        return next((name for name in names_from(owner.names, head, pending, len(seen) + 1) if name not in seen), None)
+            return [owner.name] if fits else []
+        taken = {*seen, *node.excluded, *(prop.name for prop in node.properties)}
+        names = names_from(owner.names, head, pending, len(taken) + most)
+        return [name for name in names if name not in taken][:most]
+
+
+NO_CLASS: frozenset[int] = frozenset()
 
 
 def canonical(name: str) -> bytes:

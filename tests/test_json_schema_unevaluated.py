@@ -1,4 +1,4 @@
-"""`unevaluatedProperties` and `unevaluatedItems` against `jsonschema`: listed schemas, random ones, the official suite."""
+"""`unevaluatedProperties`, `unevaluatedItems`: against `jsonschema`, listed and random, and the official suite."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from constrain.errors import LimitError, SchemaError, UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar

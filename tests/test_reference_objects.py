@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from constrain.automata.dfa import Dfa
 from constrain.grammar.nodes import EMPTY, Choice, Grammar, Layout, Literal, NameClass, Object, Property, Repeat, Rule
+from tests.recogniser import accepts
 from tests.reference import Reference
 
 TIGHT = Layout(EMPTY, EMPTY, Literal(b","), Literal(b":"), EMPTY)
@@ -127,3 +128,51 @@ def test_white_space_recursion_and_values_that_cannot_be() -> None:
     assert not Reference(Grammar(Rule("tree"), {"tree": endless})).viable(b"")
     never = Object((Property("t", Choice(())),), (), TIGHT)
     assert Reference(Grammar(never, {})).viable(b"{}") and not Reference(Grammar(never, {})).viable(b'{"')
+
+
+LETTERS = {text: Dfa.from_strings(list(text)) for text in ("xy", "yz", "xyz", "z")}
+classes = st.lists(
+    st.builds(
+        NameClass, st.sampled_from([*LETTERS.values(), OTHERS["wide"]]),
+        st.sampled_from([Literal(b"1"), Literal(b"2"), DIGIT]), st.booleans(),
+    ),
+    min_size=1, max_size=3,
+)  # fmt: skip
+MEMBERS = st.lists(
+    st.tuples(st.sampled_from(["a", "x", "y", "z"]), st.integers(1, 2)), max_size=4, unique_by=lambda m: m[0]
+)
+
+
+def assigned(node: Object, members: list[tuple[str, int]]) -> bool:
+    """Whether the undeclared members can be shared out among the classes so that each required one has a member."""
+    fits = [
+        [i for i, other in enumerate(node.others) if other.names.accepts(name) and allows(other.value, value)]
+        for name, value in members
+        if name != "a"
+    ]
+    wanted = {i for i, other in enumerate(node.others) if other.required}
+    return any(wanted <= set(choice) for choice in product(*fits))
+
+
+def allows(value: Any, digit: int) -> bool:
+    return value is DIGIT or value == Literal(str(digit).encode())
+
+
+@given(classes, st.integers(0, 2), st.one_of(st.none(), st.integers(0, 3)), st.sampled_from(["schema", "any"]), MEMBERS)
+def test_required_classes_have_a_member_each(
+    others: list[NameClass], low: int, high: int | None, order: Any, members: list[tuple[str, int]]
+) -> None:
+    node = Object((Property("a", DIGIT),), tuple(others), TIGHT, low, high, order, excluded=("zz",))
+    text, grammar = written(tuple(members)), Grammar(node, {})
+    right = assigned(node, members) and low <= len(members) and (high is None or len(members) <= high)
+    right = right and (order == "any" or all(name != "a" for name, _ in members[1:]))
+    oracle = Reference(grammar)
+    assert oracle.accepts(text) == accepts(grammar, text) == right
+    assert not right or all(oracle.viable(text[:end]) for end in range(len(text)))
+
+
+def test_a_key_that_a_required_class_cannot_do_without() -> None:
+    first, second = NameClass(LETTERS["xy"], DIGIT, required=True), NameClass(LETTERS["z"], DIGIT, required=True)
+    oracle = Reference(Grammar(Object((Property("a", DIGIT),), (first, second), TIGHT, 0, 2), {}))
+    assert not oracle.viable(b'{"a') and oracle.viable(b'{"x":1,"z') and not oracle.viable(b'{"x":1,"y')
+    assert not oracle.viable(b'{"x":1}') and oracle.accepts(b'{"z":2,"y":1}')
