@@ -30,11 +30,13 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "targets": (BASE | {"frontends"}, set()),
     "tokens": (BASE | {"automata", "kernels"}, {"numpy"}),
     "store": (ENGINE, {"numpy"}),
-    "arena": (ENGINE | {"store", "completion"}, {"numpy"}),
+    "arena": (ENGINE | {"store", "completion", "guards"}, {"numpy"}),
+    "guards": (ENGINE | {"arena"}, {"numpy"}),
     "completion": (ENGINE | {"arena"}, {"numpy"}),
     "compile": (ENGINE | {"arena", "matcher"}, {"numpy"}),
     "matcher": (ENGINE | {"arena"}, {"numpy"}),
     "sampling": (ENGINE | {"compile", "matcher"}, {"numpy"}),
+    "testing": (ENGINE | {"compile", "sampling"}, {"numpy", "hypothesis"}),
     "decoding": (ENGINE | {"compile", "matcher", "sampling"}, {"numpy"}),
 }
 DOORS = {("tokens.vocabulary", "integrations")}

@@ -52,7 +52,8 @@ def sample(
         count = len(texts)
         print(f'{{"instances": [{", ".join(texts)}]}}')
     else:
-        for count, text in enumerate(made, 1):
+        for text in made:
             print(text)
+            count += 1
     if count < n:
         print(f"{count} instead of {n}: no other instance was found.", file=sys.stderr)

@@ -23,6 +23,8 @@ __all__ = ["distinct_texts", "value_of"]
 
 IDLE = 40
 """Draws in a row that bring nothing new, after which it is asked whether there is anything new at all."""
+PATIENCE = 400
+"""Draws in a row after which it is given up where there is more than can be listed."""
 FEW = 2_000
 """Most texts that are listed."""
 LARGER = 4
@@ -51,15 +53,16 @@ def distinct_texts(
         return new
 
     idle = 0
-    while len(seen) < n and idle < IDLE:
-        text = random_text(constraint, rng, size=size if idle < IDLE // 2 else size * LARGER)
+    while len(seen) < n and idle < PATIENCE:
+        if idle == IDLE and (listed := few_texts(constraint.grammar, FEW)) is not None:
+            for text in listed:
+                if len(seen) < n and fresh(text):
+                    yield text
+            return
+        text = random_text(constraint, rng, size=size if idle < IDLE else size * LARGER)
         idle = 0 if fresh(text) else idle + 1
         if not idle:
             yield text
-    if len(seen) < n:
-        for text in few_texts(constraint.grammar, FEW) or ():
-            if len(seen) < n and fresh(text):
-                yield text
 
 
 def value_of(text: bytes) -> object:

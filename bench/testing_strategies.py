@@ -1,0 +1,263 @@
+"""Property-based testing from a schema: `constrain.testing.from_schema` beside the package `hypothesis-jsonschema`.
+
+    python -m bench.testing_strategies --data ../shared/data/maskbench-dev.jsonl.gz --sample 300
+
+Each strategy draws 100 documents of every schema inside Hypothesis (generation only, no database, health checks off),
+in a worker with limits (10 s of it for drawing, 2 GiB). A schema is *served* if at least 5 documents came in that time
+and `jsonschema`, formats on, calls all of them valid; documents per second are over the schemas that both serve, set-up
+included. A keyword is *exercised* if it judged a value of a type that it is about: those are counted by schema and
+keyword, beside the number of distinct documents. Saved as JSON in bench/results/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.metadata
+import json
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from .corpus import Case, choose, load
+from .report import commit, machine
+from .workers import Failure, Guard, guarded
+
+SERVED = 5
+"""Documents that a schema must give to count as served."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one strategy did with one schema. error: why it drew nothing, or stopped; invalid: one such document."""
+
+    documents: int = 0
+    distinct: int = 0
+    seconds: float = 0.0
+    invalid: int = 0
+    example: str = ""
+    error: str = ""
+    keywords: list[str] = field(default_factory=list)
+
+    @property
+    def served(self) -> bool:
+        return self.documents >= SERVED and not self.invalid
+
+
+def ours(schema: Any) -> Any:
+    """The strategy of constrain."""
+    from constrain.testing import from_schema
+
+    return from_schema(schema)
+
+
+def theirs(schema: Any) -> Any:
+    """The strategy of hypothesis-jsonschema."""
+    from hypothesis_jsonschema import from_schema
+
+    return from_schema(schema)
+
+
+STRATEGIES: dict[str, Callable[[Any], Any]] = {"constrain": ours, "hypothesis-jsonschema": theirs}
+
+
+class Late(BaseException):
+    """The time for drawing is over; not an Exception, so that Hypothesis does not take it for a failing test."""
+
+
+def drawn(make: Callable[[Any], Any], case: Case, examples: int, seconds: float) -> Outcome:
+    """One schema through one strategy."""
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    warnings.simplefilter("ignore")
+    schema, outcome, found = json.loads(case.schema), Outcome(), list[Any]()
+    begin = perf_counter()
+
+    def test(document: Any) -> None:
+        found.append(document)
+        if perf_counter() - begin > seconds:
+            raise Late
+
+    chosen = settings(
+        max_examples=examples, database=None, deadline=None, derandomize=True, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    try:
+        run: Any = given(make(schema))(test)
+        chosen(run)()
+    except Late:
+        outcome.error = f"more than {seconds:g} s"
+    except MemoryError:
+        raise
+    except BaseException as error:  # whatever a strategy raises is its answer
+        outcome.error = f"{type(error).__name__}: {str(error)[:300]}"
+    outcome.seconds = perf_counter() - begin
+    judge(schema, found, outcome)
+    return outcome
+
+
+def judge(schema: Any, found: list[Any], outcome: Outcome) -> None:
+    """Counts the documents, those that are invalid, and the keywords that had something to judge."""
+    import jsonschema
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+
+    dialect = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    met: set[str] = set()
+
+    def watched(keyword: str, judged: Any) -> Any:
+        def check(validator: Any, value: Any, instance: Any, parent: Any) -> Any:
+            if about(keyword, instance):
+                met.add(keyword)
+            yield from judged(validator, value, instance, parent) or ()
+
+        return check
+
+    watching = jsonschema.validators.extend(dialect, {name: watched(name, f) for name, f in dialect.VALIDATORS.items()})
+    validator = watching(schema, format_checker=dialect.FORMAT_CHECKER, registry=REGISTRY)
+    for document in found:
+        error = next(iter(validator.iter_errors(document)), None)
+        if error is not None:
+            outcome.invalid += 1
+            outcome.example = f"{error.json_path}: {error.message}"[:300]
+    outcome.documents = len(found)
+    outcome.distinct = len({json.dumps(document, sort_keys=True) for document in found})
+    outcome.keywords = sorted(met)
+
+
+ABOUT: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("minLength", "maxLength", "pattern", "format"), (str,)),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), (int, float)),
+    **dict.fromkeys(("minItems", "maxItems", "uniqueItems", "contains", "additionalItems", "prefixItems"), (list,)),
+    "items": (list,),
+    **dict.fromkeys(("properties", "patternProperties", "additionalProperties", "propertyNames", "required"), (dict,)),
+    **dict.fromkeys(("minProperties", "maxProperties", "dependencies", "dependentRequired"), (dict,)),
+}
+"""The types that a keyword is about; keywords that are not here are about all."""
+
+
+def about(keyword: str, instance: Any) -> bool:
+    """Whether the keyword says something about such a value; of an empty array or object there is nothing to say."""
+    if (
+        keyword in ("items", "properties", "patternProperties", "additionalProperties", "propertyNames")
+        and not instance
+    ):
+        return False
+    return keyword not in ABOUT or (isinstance(instance, ABOUT[keyword]) and not isinstance(instance, bool))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the benchmark; 0, or 2 for a mistake in the arguments."""
+    options = parse(arguments)
+    console = Console(stderr=True)
+    try:
+        cases = choose(
+            load(options.data), sample=None if options.all else options.sample, seed=options.seed, ids=options.ids
+        )
+    except (OSError, ValueError) as error:
+        console.print(f"[red]{error}[/]", highlight=False)
+        return 2
+    guard = Guard(2 * options.seconds + 10, 2 << 30)
+    runs: dict[str, list[Outcome]] = {}
+    for name, make in STRATEGIES.items():
+        drawn(make, Case("warm", '{"type": "object", "required": ["a"]}', ()), 5, options.seconds)
+        work = guarded(
+            partial(drawn, make, examples=options.examples, seconds=options.seconds), cases, limits=guard, fresh=False
+        )
+        runs[name] = []
+        for _, outcome in track(work, name, len(cases), console=console):
+            lost = isinstance(outcome, Failure)
+            runs[name].append(Outcome(error=f"{outcome.kind}: {outcome.detail}") if lost else outcome)
+    rows = {name: summary(outcomes, runs) for name, outcomes in runs.items()}
+    table = Table(title=f"{len(cases):,} schemas, up to {options.examples} documents of each")
+    table.add_column()
+    for name in rows:
+        table.add_column(name, justify="right")
+    for key in next(iter(rows.values())):
+        table.add_row(key, *(f"{row[key]:,.5g}" for row in rows.values()))
+    Console().print(table)
+    save(cases, runs, rows, options, console)
+    return 0
+
+
+def summary(outcomes: list[Outcome], runs: dict[str, list[Outcome]]) -> dict[str, float]:
+    """One column of the table."""
+    common = [index for index in range(len(outcomes)) if all(run[index].served for run in runs.values())]
+    both = [outcomes[index] for index in common]
+    served = [one for one in outcomes if one.served]
+    return {
+        "served": len(served),
+        "served, %": 100 * len(served) / len(outcomes),
+        "with an invalid document": sum(bool(one.invalid) for one in outcomes),
+        f"fewer than {SERVED} documents": sum(one.documents < SERVED for one in outcomes),
+        "distinct documents": sum(one.distinct for one in outcomes),
+        "documents per second, where all serve": sum(o.documents for o in both)
+        / max(sum(o.seconds for o in both), 1e-9),
+        "keywords exercised": sum(len(one.keywords) for one in outcomes),
+        "distinct keywords exercised": len({keyword for one in outcomes for keyword in one.keywords}),
+    }
+
+
+def save(
+    cases: list[Case],
+    runs: dict[str, list[Outcome]],
+    rows: dict[str, dict[str, float]],
+    options: argparse.Namespace,
+    console: Console,
+) -> None:
+    """Figures, and every schema that was not served."""
+    now = datetime.datetime.now()
+    packages = ("constrain", "hypothesis", "hypothesis-jsonschema", "jsonschema")
+    document = {
+        "what": "bench.testing_strategies",
+        "date": f"{now:%Y-%m-%d %H:%M}",
+        "commit": commit(),
+        "machine": machine(),
+        "versions": {name: importlib.metadata.version(name) for name in packages},
+        "schemas": len(cases),
+        "examples": options.examples,
+        "seconds": options.seconds,
+        "rows": rows,
+        "reasons": {name: Counter(one.error.split(":")[0] for one in run if one.error) for name, run in runs.items()},
+        "not served": {
+            name: {case.id: asdict(one) for case, one in zip(cases, run) if not one.served}
+            for name, run in runs.items()
+        },
+    }
+    options.results.mkdir(parents=True, exist_ok=True)
+    path = options.results / f"testing-strategies-{now:%Y-%m-%d-%H%M}.json"
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    console.print(f"saved as {path}", highlight=False)
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.testing_strategies",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/maskbench-dev.jsonl.gz"), help="the cases")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--sample", type=int, default=300, metavar="N", help="so many schemas, drawn with --seed (300)")
+    what.add_argument("--all", action="store_true", help="every schema")
+    what.add_argument("--ids", type=lambda text: text.split(","), default=[], metavar="A,B", help="these schemas")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
+    parser.add_argument("--examples", type=int, default=100, help="documents drawn of each schema (100)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="for drawing, per schema (10)")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    raise SystemExit(main())

@@ -1,0 +1,24 @@
+"""Property-based tests of programs that read what a schema describes: strategies for Hypothesis.
+
+    @given(from_schema(ORDER))
+    def test_every_order_is_taken(order): assert client.post("/orders", json=order).status_code == 201
+
+    from_schema     instances of a JSON Schema, as Python values or as JSON text in any Style
+    nearly_valid    documents that break one keyword, with that keyword and its place
+    from_regex      texts that a pattern matches
+    from_grammar    texts of a Grammar or Constraint
+
+Needs Hypothesis: pip install "constrain[testing]". `docs/how-to/fuzz-an-api.md` fuzzes a small API.
+"""
+
+from __future__ import annotations
+
+try:
+    import hypothesis as _hypothesis  # noqa: F401
+except ImportError as error:
+    raise ImportError('constrain.testing needs Hypothesis: pip install "constrain[testing]"') from error
+
+from .nearly import NearlyValid, nearly_valid
+from .strategies import from_grammar, from_regex, from_schema
+
+__all__ = ["NearlyValid", "from_grammar", "from_regex", "from_schema", "nearly_valid"]

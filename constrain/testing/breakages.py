@@ -1,0 +1,162 @@
+"""Breakages: for each keyword of a schema that can be broken alone, the schema of the documents that do so.
+
+A *breakage* is a keyword at a place that instances pass through: the root, a property, the items, a part of `allOf`,
+what a `$ref` names. The schema is copied along that way only; at its end `{k: v, ...}` becomes `{..., not: {k: v}}`,
+and on the way the property is required and the array is given an item. References lead to the schema as it was. So a
+document is drawn as any other, from a Grammar, and breaks exactly that keyword there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+__all__ = ["ORIGINAL", "Breakage", "breakages"]
+
+ORIGINAL = "urn:constrain:testing:original"
+"""The URI under which the schema as it was can be referred to."""
+DEEPEST = 6
+"""Steps down to a keyword: recursive schemas have keywords without end."""
+MOST = 400
+"""Breakages of one schema: the first ones, nearest to the root, if there are more."""
+
+TOGETHER: dict[str, tuple[str, ...]] = {
+    "additionalProperties": ("properties", "patternProperties"),
+    "additionalItems": ("items",),
+    "contains": ("minContains", "maxContains"),
+    "minContains": ("contains",), "maxContains": ("contains",),
+    "maximum": ("exclusiveMaximum",), "minimum": ("exclusiveMinimum",),
+    "if": ("then", "else"),
+}  # fmt: skip
+"""Keywords that mean nothing without these beside them; a keyword on the left is negated together with them."""
+BROKEN = frozenset(
+    "type enum const multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern format "
+    "maxItems minItems uniqueItems contains minContains maxContains maxProperties minProperties required dependencies "
+    "dependentRequired dependentSchemas propertyNames patternProperties additionalProperties additionalItems "
+    "anyOf oneOf not if".split()
+)
+"""Keywords that are broken; what only holds others (properties, items, allOf, $ref) is passed through."""
+OPAQUE = frozenset(("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"))
+"""Beside these nothing is broken further down: they look at what others made of it."""
+LEFT = frozenset(
+    ("$ref", "$id", "id", "$defs", "definitions", "$anchor", "$dynamicAnchor", "title", "description", "default")
+)
+"""Not copied: names of what is copied, what references lead to in the schema as it was, and what says nothing."""
+OLD = ("draft-03", "draft-04", "draft-06", "draft-07")
+"""Dialects in which a `$ref` hides what stands beside it."""
+
+
+class Breakage(NamedTuple):
+    """A keyword to break: the schema whose instances do so, its value, where in the document, where in the schema."""
+
+    schema: Any
+    keyword: str
+    value: Any
+    pointer: str
+    schema_pointer: str
+
+
+def breakages(schema: Any, example: Callable[[Any], list[Any]]) -> list[Breakage]:
+    """Every keyword that may be broken, those near the root first, with the schema of the documents that break it.
+
+    example: an instance of a schema whose references lead away, or none.
+    """
+    if not isinstance(schema, dict):
+        return []
+    found = _Breaker(schema, example).below(schema, "", "", 0, frozenset())
+    dialect = {"$schema": schema["$schema"]} if "$schema" in schema else {}
+    first = sorted(found, key=lambda one: one.schema_pointer.count("/"))[:MOST]
+    return [one._replace(schema={**dialect, **one.schema}) for one in first]
+
+
+class _Breaker:
+    """Walks a schema; each breakage it finds holds a copy of the schema around it."""
+
+    def __init__(self, root: dict[str, Any], example: Callable[[Any], list[Any]]) -> None:
+        self.root, self.example = root, example
+        self.old = any(name in str(root.get("$schema", "")) for name in OLD)
+
+    def below(self, schema: Any, place: str, pointer: str, depth: int, refs: frozenset[str]) -> Iterator[Breakage]:
+        """Of the schema at `place`, whose instances stand at `pointer`; the schemas that are found replace it."""
+        if not isinstance(schema, dict) or depth > DEEPEST:
+            return
+        outer = {key: away(value) for key, value in schema.items() if key not in LEFT}
+        if "$ref" in schema:
+            yield from self.through(schema["$ref"], outer, pointer, depth, refs)
+            if self.old:
+                return
+            outer["allOf"] = [*outer.get("allOf", []), away({"$ref": schema["$ref"]})]
+        for keyword in schema:
+            if keyword in BROKEN:
+                yield self.broken(outer, keyword, place, pointer)
+        if OPAQUE & schema.keys():
+            return
+        parts = outer.get("allOf", [])
+        for name, inner in schema.get("properties", {}).items():
+            step = "/" + name.replace("~", "~0").replace("/", "~1")
+            for one in self.below(inner, f"{place}/properties{step}", pointer + step, depth + 1, refs):
+                there = {"properties": {**outer["properties"], name: one.schema}, "allOf": [*parts, {"type": "object"}]}
+                must = dict.fromkeys((*outer.get("required", ()), name))
+                yield one._replace(schema={**outer, **there, "required": list(must)})
+        if "prefixItems" not in schema:
+            for one in self.below(schema.get("items"), f"{place}/items", pointer + "/0", depth + 1, refs):
+                there = {"items": one.schema, "minItems": max(1, outer.get("minItems", 1))}
+                yield one._replace(schema={**outer, **there, "allOf": [*parts, {"type": "array"}]})
+        for index, part in enumerate(schema.get("allOf", ())):
+            for one in self.below(part, f"{place}/allOf/{index}", pointer, depth + 1, refs):
+                yield one._replace(schema={**outer, "allOf": [*parts[:index], one.schema, *parts[index + 1 :]]})
+
+    def through(
+        self, target: Any, beside: dict[str, Any], pointer: str, depth: int, refs: frozenset[str]
+    ) -> Iterator[Breakage]:
+        """What a local reference names takes its place, beside what stands there."""
+        if not isinstance(target, str) or not target.startswith("#") or target in refs:
+            return
+        found: Any = self.root
+        try:
+            for step in unquote(target[1:]).split("/")[1:]:
+                step = step.replace("~1", "/").replace("~0", "~")
+                found = found[int(step)] if isinstance(found, list) else found[step]
+        except (KeyError, IndexError, ValueError, TypeError):  # an anchor, or nothing at all: not looked into
+            return
+        for one in self.below(found, unquote(target[1:]), pointer, depth + 1, refs | {target}):
+            if beside and not self.old:
+                one = one._replace(schema={**beside, "allOf": [*beside.get("allOf", []), one.schema]})
+            yield one
+
+    def broken(self, outer: dict[str, Any], keyword: str, place: str, pointer: str) -> Breakage:
+        """The schema with one keyword turned round."""
+        at = (keyword, outer[keyword], pointer, f"{place}/{keyword}")
+        if keyword == "uniqueItems" and "prefixItems" not in outer and not isinstance(outer.get("items"), list):
+            for value in self.example(outer.get("items", {})):  # All items are this one.
+                same = {"allOf": [outer.get("items", {}), {"enum": [value]}]}
+                there = {"items": same, "minItems": max(2, outer.get("minItems", 2)), "uniqueItems": False}
+                return Breakage({**outer, **there, "allOf": [*outer.get("allOf", []), {"type": "array"}]}, *at)
+        beside = TOGETHER.get(keyword, ())
+        negated = {keyword: outer[keyword], **{key: outer[key] for key in beside if key in outer}}
+        if keyword == "additionalProperties":  # only names count: their values are the business of the others
+            negated.update((key, {name: {} for name in outer[key]}) for key in beside if key in outer)
+        rest = {key: value for key, value in outer.items() if key != keyword}
+        if keyword in ("if", "minContains", "maxContains", "minimum", "maximum"):
+            rest = {
+                key: value for key, value in rest.items() if key not in beside or not goes_with(keyword, outer[key])
+            }
+        if "not" in rest:
+            rest = {**rest, "allOf": [*rest.get("allOf", []), {"not": rest.pop("not")}]}
+        return Breakage({**rest, "not": negated}, *at)
+
+
+def goes_with(keyword: str, value: Any) -> bool:
+    """Whether what stands beside a keyword says nothing without it: draft 4's exclusiveMinimum is a boolean."""
+    return isinstance(value, bool) if keyword in ("minimum", "maximum") else keyword == "if"
+
+
+def away(value: Any) -> Any:
+    """A copy whose local references lead to the schema as it was."""
+    if isinstance(value, dict):
+        return {
+            key: ORIGINAL + item if key == "$ref" and isinstance(item, str) and item.startswith("#") else away(item)
+            for key, item in value.items()
+        }
+    return [away(item) for item in value] if isinstance(value, list) else value
