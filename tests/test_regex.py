@@ -195,6 +195,7 @@ def test_general_categories_are_those_of_unicodedata() -> None:
 
 def test_properties() -> None:
     ascii_only = {chr(point) for point in range(128)}
+    letters = {"Alphabetic", "ID_Start", "IDC", "XIDS", "XID_Continue"}
     known = {
         "Script=Latin": "aZ\u00aa\u212b\u2160\uff21", "sc=Grek": "\u03b1\u1f00\u2126", "Cyrillic": "\u0436",
         "Script=Han": "\u6f22\u3005\U00020000", "sc=Hira": "\u3042\U0001f200", "Katakana": "\u30a2\uff71",
@@ -202,10 +203,15 @@ def test_properties() -> None:
         "Alphabetic": "aZ\u00e9\u2160\u24b6\u0345", "Lowercase": "a\u00aa\u2170", "Uppercase": "A\u2160\u24b6",
         "White_Space": " \t\x85\u3000", "Emoji": "\U0001f600#", "ASCII_Hex_Digit": "fF9",
     }  # fmt: skip
+    known |= {
+        "ID_Start": "aé漢", "IDC": "a1é_", "XIDS": "aé", "XID_Continue": "a1_", "Hex": "fF９", "RI": "🇩",
+        "Emoji_Presentation": "😀⌚", "ExtPict": "😀©", "EBase": "☝", "EMod": "🏽", "EComp": "#🇩", "VS": "\ufe0f",
+        "Join_Control": "\u200d",
+    }  # fmt: skip
     for name, inside in known.items():
         dfa = to_dfa(f"\\p{{{name}}}", dialect="ecma")
         assert [char for char in inside if not dfa.accepts(char)] == [], name
-        assert not dfa.accepts("\u4e8c" if "Han" not in name and name != "Alphabetic" else "!"), name
+        assert not dfa.accepts("\u4e8c" if "Han" not in name and name not in letters else "!"), name
         assert not dfa.accepts("%")
     assert set(characters(ecma("^\\p{Latin}$"))) & ascii_only == {char for char in ascii_only if char.isalpha()}
 
@@ -262,10 +268,15 @@ def test_errors_say_where(pattern: str, dialect: Dialect, position: int, cause: 
 @pytest.mark.parametrize(
     ("pattern", "dialect", "position", "name"),
     [
-        ("(a)\\1", "python", 3, "backreference"),
+        ("(a*)\\1", "python", 4, "backreference"),
+        ("(a)+\\1", "python", 4, "backreference"),
+        ("(?:(a)|b)\\1", "ecma", 9, "backreference"),
+        ("(.)\\1", "ecma", 3, "backreference"),
+        ("(\\d\\d\\d)\\1", "ecma", 8, "backreference"),
+        ("(a\\b)\\1", "ecma", 5, "backreference"),
         ("\\1(a)", "ecma", 0, "backreference"),
-        ("(?<n>a)\\k<n>", "ecma", 7, "backreference"),
-        ("(?P<n>a)(?P=n)", "python", 8, "backreference"),
+        ("(?<n>a*)\\k<n>", "ecma", 8, "backreference"),
+        ("(?P<n>a*)(?P=n)", "python", 9, "backreference"),
         ("(?>a*)a", "python", 0, "atomic"),
         ("a*+a", "python", 1, "possessive"),
         ("(a)?(?(1)b|c)", "python", 4, "conditional"),

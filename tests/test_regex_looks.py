@@ -281,3 +281,28 @@ def test_nesting_of_looks() -> None:
             to_dfa(opening * 100 + "a" + ")" * 100)
     with pytest.raises(LimitError, match="characters"):
         to_dfa("a" * 1_000_000)
+
+
+# ---- references -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags"),
+    [
+        ("(a|b|ab)\\1", ""),
+        ("^([ab])([ -])[ab]\\2\\1$", ""),
+        ("(?P<q>[ab])(?:(?!(?P=q)).)*(?P=q)", ""),
+        ("(?:(a|b)-\\1 ?)+", ""),
+        ("(a|)b(\\1|-)", ""),
+        ("(a{1,2})(b?)\\2\\1", ""),
+        ("([aA])\\1", "i"),
+        ("((a|b) \\2)\\1", ""),
+        ("(?=([ab]) \\1)..", ""),
+    ],
+)
+def test_references_to_groups_of_few_texts(pattern: str, flags: str) -> None:
+    compiled = compile_re(pattern, flags)
+    full, search = to_dfa(pattern, flags=flags), to_dfa(pattern, flags=flags, match="search")
+    for text in ["".join(word) for size in range(6) for word in product("abA -", repeat=size)][::3]:
+        assert full.accepts(text) == bool(compiled.fullmatch(text)), text
+        assert search.accepts(text) == bool(compiled.search(text)), text

@@ -16,6 +16,7 @@ from ...errors import LimitError, RegexError, UnsupportedError
 from .charset import ALL, CharSet, complement, one, union
 from .classes import Escapes
 from .properties import Dialect, Folding, class_escape, close_over_case
+from .references import Capture, Reference, written_out
 from .syntax import EMPTY, Alternation, Anchor, AnchorKind, Concatenation, Direction, Look, OneOf, Term, repeated
 
 __all__ = ["parse"]
@@ -25,7 +26,7 @@ LOOKS: dict[str, tuple[Direction, bool]] = {
 }  # fmt: skip
 """What `(?` goes on with: where the group looks, and whether it is negated."""
 
-REFUSED = {">": "an atomic group", "(": "a conditional group", "P=": "a backreference"}
+REFUSED = {">": "an atomic group", "(": "a conditional group"}
 
 MOST_CHARACTERS = 250_000
 """Longest pattern that is read: ten times as long as the largest automaton has states, and read in half a second."""
@@ -49,8 +50,8 @@ def parse(pattern: str, *, dialect: Dialect, flags: str, nesting: int) -> Term:
 
 @dataclass(slots=True)
 class _Group:
-    """An open group: where it began, the flags to return to, how it looks around if it does, its options and the
-    parts of the present one.
+    """An open group: where it began, the flags to return to, how it looks around if it does, its number if it has one,
+    its options and the parts of the present one.
 
     A part is a term and what a quantifier after it would meet: "" (fine), "anchor" or "repeat".
     """
@@ -58,6 +59,7 @@ class _Group:
     position: int
     flags: frozenset[str]
     look: tuple[Direction, bool] | None = None
+    number: int = 0
     options: list[Term] = field(default_factory=list)
     parts: list[tuple[Term, str]] = field(default_factory=list)
 
@@ -88,21 +90,22 @@ class _Parser:
         self.position = 0
         self.stack = [_Group(0, flags)]
         self.groups = 0
-        self.names: set[str] = set()
-        self.references: list[tuple[int, int]] = []
+        self.names: dict[str, int] = {}
+        self.references: list[Reference] = []
         self.escapes = Escapes(pattern, dialect)
+        self.referring = re.search(r"\\[1-9k]|\(\?P=", pattern) is not None
 
     # ---- small tools --------------------------------------------------------------------------------------------
 
     def wrong(self, cause: str, position: int, hint: str = "") -> RegexError:
         return RegexError(cause, source=self.source, position=position, hint=hint)
 
-    def refused(self, what: str, position: int) -> UnsupportedError:
+    def refused(self, what: str, position: int, hint: str = "") -> UnsupportedError:
         return UnsupportedError(
             f"{what} is not supported",
             source=self.source,
             position=position,
-            hint="Rewrite the pattern without it: it cannot be enforced here and is not ignored.",
+            hint=hint or "Rewrite the pattern without it: it cannot be enforced here and is not ignored.",
         )
 
     def take(self, text: str) -> bool:
@@ -168,9 +171,16 @@ class _Parser:
             raise self.wrong(
                 "this group is not closed", self.stack[-1].position, "Add ), or write \\( for the character."
             )
-        self.check_references()
         self.stack[0].close_option()
-        return self.stack[0].term()
+        tree = self.stack[0].term()
+        for reference in self.references:
+            if reference.number > self.groups:
+                raise self.wrong(f"there is no group {reference.number} to refer to", reference.position)
+        result = written_out(tree) if self.references else tree
+        if isinstance(result, Reference):
+            hint = "It may refer to a group just in front, not repeated, of few texts: else write these out."
+            raise self.refused("a backreference", result.position, hint)
+        return result
 
     def dot(self) -> CharSet:
         if "s" in self.flags:
@@ -189,32 +199,42 @@ class _Parser:
             self.add(edge, "anchor")
             return
         if char == "k" and self.dialect == "ecma":
-            raise self.refused("a backreference", start)
+            self.position += 1
+            self.refer_by_name(start, self.take("<"), ">")
+            return
         if self.dialect == "python" and char in ("A", "Z", "z") and char:
             self.position += 1
             self.add(Anchor("begin" if char == "A" else "end"), "anchor")
             return
         reference, end = self.escapes.reference(self.position)
         if reference:
-            self.references.append((start, reference))
             self.position = end
-            self.add(EMPTY)
+            self.refer(start, reference)
             return
         charset, self.position, literal = self.escapes.escape(self.position, "a" in self.flags, self.folding())
         # Outside of brackets \d and the like are closed under case already, as in `classes`.
         self.add_set(close_over_case(charset, self.folding()) if literal else charset)
 
-    def check_references(self) -> None:
-        """Backreferences are refused, or wrong if there is no such group."""
-        for start, number in self.references:
-            if number > self.groups:
-                raise self.wrong(f"there is no group {number} to refer to", start)
-            raise self.refused("a backreference", start)
+    def refer(self, start: int, number: int) -> None:
+        """A backreference, to be written out at the end."""
+        self.references.append(Reference((), number, start, self.folding()))
+        self.add(self.references[-1])
+
+    def refer_by_name(self, start: int, opened: bool, closing: str) -> None:
+        """After what opens the name of a group to refer to."""
+        end = self.source.find(closing, self.position)
+        name = self.source[self.position : max(end, self.position)]
+        if opened and name and f"(?<{name}>" in self.source[end:]:
+            raise self.refused("a backreference to a group further on", start)
+        if not opened or name not in self.names:
+            raise self.wrong(f"there is no group {name!r} in front to refer to", start)
+        self.position = end + 1
+        self.refer(start, self.names[name])
 
     # ---- groups -------------------------------------------------------------------------------------------------
 
     def open(self, start: int) -> None:
-        before = self.flags
+        before, groups = self.flags, self.groups
         look = None
         if self.take("?"):
             look = next((LOOKS[mark] for mark in LOOKS if self.take(mark)), None)
@@ -226,7 +246,7 @@ class _Parser:
             raise LimitError(
                 f"groups are nested deeper than {self.nesting} (Limits.nesting)", source=self.source, position=start
             )
-        self.stack.append(_Group(start, before, look))
+        self.stack.append(_Group(start, before, look, self.groups if self.groups > groups else 0))
 
     def close(self, start: int) -> None:
         if len(self.stack) == 1:
@@ -235,7 +255,7 @@ class _Parser:
         group.close_option()
         self.flags = group.flags
         if group.look is None:
-            self.add(group.term())
+            self.add(Capture((group.term(),), group.number) if group.number and self.referring else group.term())
         else:  # Only what looks ahead may be repeated in ECMA-262 (section B.1.2), both may in `re`.
             fixed = self.dialect == "ecma" and group.look[0] == "behind"
             self.add(Look(group.term(), *group.look), "anchor" if fixed else "")
@@ -249,6 +269,9 @@ class _Parser:
             if end < 0 or self.dialect == "ecma":
                 raise self.wrong("this comment is not closed" if end < 0 else "ECMA-262 has no comments", start)
             self.position = end + 1
+            return False
+        if self.take("P="):
+            self.refer_by_name(start, True, ")")
             return False
         for mark, what in REFUSED.items():
             if self.take(mark):
@@ -267,7 +290,7 @@ class _Parser:
             raise self.wrong("a group needs a name of letters, digits and _ between < and >", first)
         if name in self.names and self.dialect == "python":
             raise self.wrong(f"the group name {name} is taken", first)
-        self.names.add(name)
+        self.names[name] = 0 if name in self.names else self.groups + 1  # ECMA-262 allows one in each option.
         self.position = end + 1
 
     def set_flags(self, start: int) -> bool:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from functools import cache
 from typing import Literal
 
-from .charset import ALL, CharSet, complement, contains, one, span, spans, union
+from .charset import ALL, CharSet, complement, contains, intersection, one, span, spans, union
 from .scripts import PROPERTIES, SCRIPT_NAMES, SCRIPTS
 
 __all__ = ["ASCII_WORD", "Dialect", "Folding", "class_escape", "close_over_case", "property_set"]
@@ -37,7 +37,27 @@ WHITE_SPACE = union(
 BINARY = {
     "Any": ALL, "ASCII": span(0, 0x7F), "ASCII_Hex_Digit": HEX_DIGIT, "AHex": HEX_DIGIT,
     "White_Space": WHITE_SPACE, "space": WHITE_SPACE,
+    "Hex_Digit": union((HEX_DIGIT, span(0xFF10, 0xFF19), span(0xFF21, 0xFF26), span(0xFF41, 0xFF46))),
+    "Join_Control": span(0x200C, 0x200D), "Regional_Indicator": span(0x1F1E6, 0x1F1FF),
+    "Variation_Selector": union((span(0x180B, 0x180D), one(0x180F), span(0xFE00, 0xFE0F), span(0xE0100, 0xE01EF))),
+    "Emoji_Modifier": span(0x1F3FB, 0x1F3FF),
+    "Emoji_Component": union((
+        one(0x23), one(0x2A), ASCII_DIGIT, one(0x200D), one(0x20E3), one(0xFE0F), span(0x1F1E6, 0x1F1FF),
+        span(0x1F3FB, 0x1F3FF), span(0x1F9B0, 0x1F9B3), span(0xE0020, 0xE007F),
+    )),
 }  # fmt: skip
+NAMES = {
+    "Hex": "Hex_Digit", "Join_C": "Join_Control", "RI": "Regional_Indicator", "VS": "Variation_Selector",
+    "EPres": "Emoji_Presentation", "EMod": "Emoji_Modifier", "EBase": "Emoji_Modifier_Base",
+    "EComp": "Emoji_Component", "ExtPict": "Extended_Pictographic", "IDS": "ID_Start", "IDC": "ID_Continue",
+    "XIDS": "XID_Start", "XIDC": "XID_Continue",
+}  # fmt: skip
+"""Short names of properties (PropertyAliases.txt)."""
+
+NOT_XID_START = "37A E33 EB3 309B-309C FC5E-FC63 FDFA-FDFB FE70 FE72 FE74 FE76 FE78 FE7A FE7C FE7E FF9E-FF9F"
+NOT_XID_CONTINUE = "37A 309B-309C FC5E-FC63 FDFA-FDFB FE70 FE72 FE74 FE76 FE78 FE7A FE7C FE7E"
+"""What identifiers lose where they must stay such when normalised (NFKC, UAX 31): `str.isidentifier` asks that."""
+
 
 CATEGORIES = {
     "L": "Letter", "Lu": "Uppercase_Letter", "Ll": "Lowercase_Letter", "Lt": "Titlecase_Letter",
@@ -90,19 +110,33 @@ def property_set(name: str) -> CharSet | None:
     if equals:
         known = {"gc": _category, "General_Category": _category, "sc": _script, "Script": _script}
         return known[key](value) if key in known else None
+    name = NAMES.get(name, name)
     if name in BINARY:
         return BINARY[name]
+    if name in ("ID_Start", "ID_Continue", "XID_Start", "XID_Continue"):
+        return _identifiers(name)
     if name in ("Lowercase", "Lower", "Uppercase", "Upper"):  # As in DerivedCoreProperties.txt.
         test = str.islower if name.startswith("L") else str.isupper
         return union(one(point) for plane in PLANES.values() for point in plane if test(chr(point)))
     if name in ("Alphabetic", "Alpha"):
         parts = [property_set(part) or () for part in ("L", "Nl", "Lowercase", "Uppercase")]
         return union((*parts, _ranges(PROPERTIES["Other_Alphabetic"])))
-    if name == "Emoji":
-        return _ranges(PROPERTIES["Emoji"])
+    if name in PROPERTIES and name != "Other_Alphabetic":
+        return _ranges(PROPERTIES[name])
     if name == "Assigned":
         return complement(_category("Cn") or ())
     return _category(name) or _script(name)
+
+
+@cache
+def _identifiers(name: str) -> CharSet:
+    """What identifiers begin with, or go on with."""
+    prefix = "a" if name.endswith("Continue") else ""
+    found = union(one(point) for plane in PLANES.values() for point in plane if (prefix + chr(point)).isidentifier())
+    if name.startswith("XID"):
+        return found if prefix else intersection(found, complement(one(0x5F)))  # Python lets a name begin with _.
+    lost = _ranges(NOT_XID_CONTINUE if prefix else NOT_XID_START)
+    return union((found if prefix else intersection(found, complement(one(0x5F))), lost))
 
 
 def _script(name: str) -> CharSet | None:
