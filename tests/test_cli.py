@@ -302,7 +302,7 @@ def test_sample_style(run: Run) -> None:
 def test_explain_a_keyword(run: Run) -> None:
     answer = run("explain", "--keyword", "minItems")
     assert answer.code == 0
-    assert "by a counter" in answer.out and "json_schema/arrays.py:" in answer.out
+    assert "by a counter" in answer.out and "json_schema/items.py:" in answer.out
     (row,) = run("explain", "--keyword", "minItems", "--json").document["rows"]
     assert row["reader"].startswith("constrain/frontends/json_schema/checks.py:")
     assert "asserts nothing" in run("explain", "--keyword", "title").out

@@ -53,10 +53,10 @@ def test_what_the_style_and_the_dialect_ignore() -> None:
 
 
 def test_what_is_refused_is_told_and_not_raised() -> None:
-    rows = told({"properties": {"a": {"type": "array", "uniqueItems": True}}})
-    assert rows["/properties/a/uniqueItems"][0] == "refused" and "only" in rows["/properties/a/uniqueItems"][1]
+    rows = told({"properties": {"a": {"type": "string", "format": "regex"}}, "maxItems": 3})
+    assert rows["/properties/a/format"][0] == "refused" and "regex" in rows["/properties/a/format"][1]
+    assert rows["/maxItems"][0] == "counter"
     assert told({"uniqueItems": True, "maxItems": 1})["/uniqueItems"][0] == "mask"
-    assert told({"format": "regex"})["/format"][0] == "refused"
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,8 @@ def test_what_is_refused_is_told_and_not_raised() -> None:
         ({"uniqueItems": True, "items": {"enum": [1, 2]}}, "/uniqueItems", "mask", "decided by the items"),
         ({"properties": {"uniqueItems": {"uniqueItems": False}}}, "/properties/uniqueItems/uniqueItems", "annotation",
          "false asserts nothing"),
+        ({"items": {"type": "string"}, "uniqueItems": True, "maxItems": 5}, "/uniqueItems", "guard", "at most 4 times"),
+        ({"items": {"type": "string"}, "uniqueItems": True}, "/uniqueItems", "guard", "from the second item on"),
         ({"dependentRequired": {"a": ["b"]}}, "/dependentRequired", "keys", ""),
         ({"$schema": "http://json-schema.org/draft-07/schema#", "prefixItems": []}, "/prefixItems", "annotation",
          "not a keyword of draft 7; write a list in `items`"),

@@ -2,7 +2,7 @@
 enforces them; in a pipe a line for each keyword. Then what deserves a look.
 
 Three mechanisms: the automaton knows; the frame of a string, array or object counts, or keeps the keys it has seen;
-a guard tests a value when it ends. The first two are exact at every token; a guard bites at one token only.
+a guard compares a value with those before it. All are exact; a guard can bite only where a value ends.
 """
 
 from __future__ import annotations

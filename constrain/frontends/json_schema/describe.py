@@ -29,7 +29,7 @@ class Row(NamedTuple):
     """One keyword of a schema.
 
     pointer: where it stands. how: "mask", the automaton; "counter" or "keys", a register or the set of keys in the
-    frame of the string, array or object; "guard", a test when a value ends; "annotation", "structure" or "refused",
+    frame of the string, array or object; "guard", a comparison with values before; "annotation", "structure" or "refused",
     as in `keywords`. note: what there is to say about it here.
     """
 
@@ -200,13 +200,13 @@ def _unique(
                 f"{node.pointer}/uniqueItems",
                 {
                     "how": "guard",
-                    "note": f"tested as each item ends, from the second on{often}",
+                    "note": f"an item that equals one before cannot end: it may bite from the second item on{often}",
                 },
             )
 
 
 def _has_guard(node: Node) -> bool:
-    """Whether something in a node is tested when it ends."""
+    """Whether values in a node are compared with those before."""
     todo = [node]
     while todo:
         node = todo.pop()
