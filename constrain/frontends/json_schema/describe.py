@@ -29,8 +29,8 @@ class Row(NamedTuple):
     """One keyword of a schema.
 
     pointer: where it stands. how: "mask", the automaton; "counter" or "keys", a register or the set of keys in the
-    frame of the string, array or object; "guard", a comparison with values before; "annotation", "structure" or "refused",
-    as in `keywords`. note: what there is to say about it here.
+    frame of the string, array or object; "guard", a comparison with values before; "annotation", "structure" or
+    "refused", as in `keywords`. note: what there is to say about it here.
     """
 
     pointer: str
