@@ -22,7 +22,7 @@ __all__ = ["Union", "split"]
 
 Union = tuple[ObjectCase, ...]
 
-MOST_KEYS = 16
+MOST_KEYS = 6
 """Keys that are tried, the most tested first."""
 
 MOST_VALUES = 64
@@ -106,6 +106,9 @@ def _restrict(unions: list[Union], name: str, lits: Lits, algebra: Algebra) -> l
     """
     out: list[Union] = []
     for union in unions:
+        if all(_leaves_open(case, name) for case in union):
+            out.append(union)
+            continue
         kept = dict.fromkeys(_restricted(case, name, lits, algebra) for case in union)
         if SILENT in kept:
             continue
@@ -114,6 +117,13 @@ def _restrict(unions: list[Union], name: str, lits: Lits, algebra: Algebra) -> l
             return None
         out.append(cases)
     return out
+
+
+def _leaves_open(case: ObjectCase, name: str) -> bool:
+    """Whether a case plainly says nothing about a key, nor about how many there are."""
+    if case.cells is not ANY_OBJECT.cells or case.somes or case.low or case.high is not None:
+        return False
+    return all(other != name for other, _ in case.names)
 
 
 SILENT = ANY_OBJECT
