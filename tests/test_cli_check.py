@@ -131,7 +131,14 @@ def test_all_that_is_wrong_is_told_at_once(run: Run) -> None:
 
 
 def test_what_nothing_refers_to_may_be_wrong(run: Run) -> None:
-    assert run("check", '{"type": "null", "$defs": {"a": {"type": 5}}}').code == 0
+    answer = run("check", '{"type": "null", "$defs": {"a": {"type": 5}}}', "--json")
+    assert answer.code == 0
+    assert noted(answer)["/$defs/a/type"][0].startswith("wrong, though nothing refers to it")
+
+
+def test_all_that_is_not_supported_is_told(run: Run) -> None:
+    answer = run("check", '{"prefixItems": [{"const": "\\ud800"}, {"const": "\\udfff"}]}')
+    assert answer.code == 3 and answer.out.count("\tnot supported\t") == 2
 
 
 def test_the_type_is_not_blamed_for_a_clash(run: Run) -> None:

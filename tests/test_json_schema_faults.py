@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain.errors import ConstrainError, SchemaError
+from constrain.errors import ConstrainError, SchemaError, UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.faults import faults
+from constrain.frontends.json_schema.parts import impossible
 from tests.schema_strategies import schemas
 
 WRONG: list[tuple[str, Any]] = [
@@ -71,3 +72,42 @@ def test_what_has_a_fault_does_not_compile(schema: Any) -> None:
     if found:
         with pytest.raises(ConstrainError):
             to_grammar(schema)
+
+
+# ---- parts that nothing satisfies ---------------------------------------------------------------------------------
+
+
+def test_the_innermost_part_is_named() -> None:
+    dead = {"type": "integer", "minimum": 5, "maximum": 3}
+    schema = {
+        "properties": {
+            "a": dead,
+            "b": False,
+            "c": {"anyOf": [{"type": "string", "enum": [1]}, {"const": 2}]},
+            "d": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "object", "required": ["x"], "properties": {"x": dead}},
+            },
+        }
+    }
+    assert impossible(schema) == ["/properties/a", "/properties/c/anyOf/0", "/properties/d/items/properties/x"]
+    assert impossible({"properties": {"a": {"type": "null"}}}) == []
+
+
+@given(schemas)
+def test_a_part_is_named_if_and_only_if_nothing_satisfies_it(part: Any) -> None:
+    if isinstance(part, bool):
+        return
+    try:
+        to_grammar(part)
+        dead = False
+    except UnsatisfiableError:
+        dead = True
+    except ConstrainError:
+        return
+    named = impossible({"properties": {"a": part}})
+    if dead:
+        assert named and all(pointer.startswith("/properties/a") for pointer in named)
+    else:
+        assert "/properties/a" not in named

@@ -33,6 +33,7 @@ from .places import Places, places
 
 if TYPE_CHECKING:
     from ..compile import Constraint
+    from ..frontends.json_schema.faults import Fault
     from ..tokens.vocabulary import Vocabulary
 
 __all__ = ["check"]
@@ -74,26 +75,27 @@ def check(
     style = style_of(key_order, whitespace, anything)
     source = read_schema(schema)
     with about(source.name):
-        right(source, style, as_json)
+        faults = right(source, style, as_json)
         where = places(source.text)
         if target:
             raise typer.Exit(tell_targets(source, target, where, as_json=as_json, everything=everything))
-        look(source, style, where, vocabulary, as_json, everything)
+        look(source, style, where, faults, vocabulary, as_json=as_json, everything=everything)
 
 
-def right(source: Source, style: Style, as_json: bool) -> None:
-    """Leaves if the schema is none, and tells everything that is wrong with it."""
+def right(source: Source, style: Style, as_json: bool) -> list[Fault]:
+    """Leaves if the schema is none, and tells everything that is wrong with it; else the faults that do no harm, or
+    are no more than unsupported."""
     from ..frontends.json_schema.faults import faults
 
     try:
-        wrong = [fault.error for fault in faults(source.text, style=style) if fault.reached]
+        found = faults(source.text, style=style)
     except RecursionError:
         raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
-    wrong = [error for error in wrong if isinstance(error, SchemaError)]
+    wrong = [fault.error for fault in found if fault.reached and isinstance(fault.error, SchemaError)]
     if len(wrong) == 1:
         raise wrong[0]
     if not wrong:
-        return
+        return found
     if as_json:
         listed = [show.error_json(error, source.name) for error in wrong]
         show.as_json({"schema": False, "error": listed[0], "errors": listed})
@@ -106,7 +108,16 @@ def right(source: Source, style: Style, as_json: bool) -> None:
     raise typer.Exit(show.WRONG)
 
 
-def look(source: Source, style: Style, where: Places, vocabulary: str | None, as_json: bool, everything: bool) -> None:
+def look(
+    source: Source,
+    style: Style,
+    where: Places,
+    faults: list[Fault],
+    vocabulary: str | None,
+    *,
+    as_json: bool,
+    everything: bool,
+) -> None:
     """Tells how the schema is enforced and what it costs; leaves with a code if it is not, or cannot be satisfied."""
     from ..frontends.json_schema.describe import describe
     from ..frontends.json_schema.parts import impossible
@@ -122,16 +133,20 @@ def look(source: Source, style: Style, where: Places, vocabulary: str | None, as
         unsatisfiable(source, error, where, as_json)
     except UnsupportedError as error:
         refused = error
-    rows = describe(source.text, style=style)
-    empty = impossible(source.text, style=style) if refused is None else []
+    beyond = {fault.error.pointer: fault.error.cause for fault in faults if fault.reached}
+    rows = [
+        row._replace(how="refused", note=beyond[row.pointer]) if row.pointer in beyond else row
+        for row in describe(source.text, style=style)
+    ]
+    notes = notable(rows, where, impossible(source.text, style=style) if refused is None else [], faults)
     if not as_json:
         tell_keywords(source.name, rows, where, satisfiable=None if refused else True, everything=everything)
-        tell_notes(notable(rows, where, empty), everything=everything)
+        tell_notes(notes, everything=everything)
     answer: dict[str, Any] = {
         "schema": True,
         "supported": not refused,
         "keywords": [row._asdict() | {"line": where.lines.get(row.pointer)} for row in rows],
-        "notes": [note._asdict() for note in notable(rows, where, empty)],
+        "notes": [note._asdict() for note in notes],
     }
     if made is None:
         unsupported(source, refused, answer, as_json)
@@ -155,7 +170,7 @@ def unsupported(source: Source, error: ConstrainError | None, answer: dict[str, 
 def unsatisfiable(source: Source, error: UnsatisfiableError, where: Places, as_json: bool) -> None:
     """Tells that nothing satisfies the schema, and leaves."""
     if as_json:
-        notes = [note._asdict() for note in notable([], where, [])]
+        notes = [note._asdict() for note in notable([], where, [], [])]
         found = {"schema": True, "satisfiable": False, "error": show.error_json(error, source.name), "notes": notes}
         show.as_json(found)
     else:
@@ -166,7 +181,7 @@ def unsatisfiable(source: Source, error: UnsatisfiableError, where: Places, as_j
             show.say(text, (f"  (line {line})" if line else "", "dim"))
         if where.twice:
             show.say()
-            tell_notes(notable([], where, []), everything=True)
+            tell_notes(notable([], where, [], []), everything=True)
     raise typer.Exit(show.NO)
 
 

@@ -19,6 +19,7 @@ from .places import Places
 
 if TYPE_CHECKING:
     from ..frontends.json_schema.describe import Row
+    from ..frontends.json_schema.faults import Fault
 
 __all__ = ["Note", "notable", "tell_keywords", "tell_notes"]
 
@@ -50,7 +51,7 @@ PLAIN = ("never", "ignored", "in a schema", "unknown keyword")
 
 
 class Note(NamedTuple):
-    """Something that deserves a look. kind: "guard", "nothing", "twice" or "impossible"."""
+    """Something that deserves a look. kind: "guard", "nothing", "twice", "idle" or "impossible"."""
 
     kind: str
     pointer: str
@@ -58,13 +59,19 @@ class Note(NamedTuple):
     text: str
 
 
-def notable(rows: list[Row], where: Places, empty: list[str]) -> list[Note]:
-    """What deserves a look, in the order of the lines. empty: pointers of subschemas that nothing satisfies."""
+def notable(rows: list[Row], where: Places, empty: list[str], faults: list[Fault]) -> list[Note]:
+    """What deserves a look, in the order of the lines. empty: pointers of subschemas that nothing satisfies. faults:
+    those that are not reached are told, because they do harm as soon as they are."""
     notes = [
         Note("twice", pointer, last, f"written twice: line {first} is overruled by line {last}")
         for pointer, first, last in where.twice
     ]
     notes += [Note("impossible", pointer, where.lines.get(pointer), "nothing satisfies this part") for pointer in empty]
+    notes += [
+        Note("idle", pointer, where.lines.get(pointer), f"wrong, though nothing refers to it: {error.cause}")
+        for error, reached in faults
+        if not reached and (pointer := error.pointer)
+    ]
     for row in rows:
         surprising = row.how == "annotation" and row.note not in EXPECTED
         if surprising or row.how == "guard":
@@ -114,7 +121,7 @@ def by_subschema(rows: list[Row], where: Places, everything: bool) -> None:
         show.say((f"… and {len(shown) - most:,} more subschemas: --all shows them", "dim"))
 
 
-STYLES = {"guard": "yellow", "nothing": "dim", "twice": "red", "impossible": "red"}
+STYLES = {"guard": "yellow", "nothing": "dim", "twice": "red", "idle": "yellow", "impossible": "red"}
 
 
 def tell_notes(notes: list[Note], *, everything: bool) -> None:
