@@ -7,6 +7,7 @@ import re
 from hypothesis import given, strategies as st
 
 from constrain.automata.dfa import Dfa
+from constrain.errors import UnsupportedError
 from constrain.frontends.json_schema.languages import ALL, Lang, Languages
 from constrain.frontends.json_schema.literals import ANY, NEVER, both, narrower
 from constrain.frontends.json_schema.patterns import read_pattern
@@ -21,7 +22,7 @@ langs: st.SearchStrategy[Lang] = st.frozensets(atoms, max_size=3)  # type: ignor
 
 
 def languages() -> Languages:
-    return Languages(Limits(), lambda lits: Dfa.empty())
+    return Languages(Limits(), lambda lits: Dfa.empty(), lambda cause, field: UnsupportedError(cause))
 
 
 def holds(lang: Lang, text: str) -> bool:

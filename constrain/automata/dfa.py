@@ -70,6 +70,23 @@ class Dfa:
         return dfa
 
     @classmethod
+    def from_canonical(
+        cls,
+        bounds: NDArray[np.int32],
+        classes: NDArray[np.int32],
+        delta: NDArray[np.int32],
+        accepting: NDArray[np.bool_],
+        distances: list[int],
+    ) -> Dfa:
+        """From arrays that are trimmed, minimal and numbered already, little-endian and contiguous: nothing is checked.
+
+        For what is too large to be built as a Table. distances: as `distances` says them.
+        """
+        dfa = cls._sealed(bounds, classes, delta, accepting)
+        dfa.__dict__["_distances"] = distances
+        return dfa
+
+    @classmethod
     def _sealed(
         cls,
         bounds: NDArray[np.int32],

@@ -60,7 +60,7 @@ class Algebra:
         self.nodes = reader.nodes
         self.style = style
         self.limits = limits
-        self.languages = Languages(limits, self._names)
+        self.languages = Languages(limits, self._names, self.refuse)
         self._shapes: dict[Lits, Shape] = {ANY: EVERYTHING, NEVER: NOTHING}
         self._nonempty: dict[Lits, bool] = {ANY: True, NEVER: False}
         self._asked: dict[Lits, int] = {}

@@ -94,6 +94,8 @@ class Rules(Mapping[Hashable, Node]):
             assert isinstance(name, tuple)
             if isinstance(name, counts.Items):
                 node = counts.more(name, self._writer)
+            elif isinstance(name, strings.ByRules):
+                node = name.node()
             else:
                 lits, depth = name
                 node = self._writer.body(lits, depth)

@@ -1,34 +1,38 @@
 """Formats: for each `format` of the JSON Schema specification, the Dfa of the texts that have it.
 
 Each is a regular expression put together from the rules of its RFC, in the RFC's own names, so that it can be read
-beside it. Where an RFC says what no automaton of sane size can, this is what is done:
+beside it. Where more than a pattern is needed, or an RFC leaves something open, this is what is done:
 
-    date-time, time   a leap second is one only at 23:59 UTC, and with an offset that takes 11,000 states. `plain`
-                      leaves out leap seconds with an offset other than 00:00; `any` has them all (`leap_seconds`).
-    date, date-time   RFC 3339 has a year 0000, which datetime libraries have not: `plain` leaves it out, `any` not.
-    hostname          at most 253 characters in all: `format_shape` has that beside the Dfa (in it: 27,657 states).
+    date-time, time   a leap second is one only at 23:59 UTC, with any offset: `leap_seconds`.
+    date, date-time   RFC 3339 has a year 0000, which datetime libraries have not, and validators with them: it is not
+                      written ("plain"), and not taken for something else either ("any").
+    hostname          at most 253 characters in all: `format_lengths` has that beside the Dfa (in it: 27,657 states).
                       Labels `xn--..` are judged as letters and digits (RFC 1123), not decoded.
     idn-email         what is beyond ASCII in a domain is not judged by IDNA.
     idn-hostname      not done: IDNA asks for normal forms, and counts the letters of the Punycode.
-    regex             not done: parentheses nest, so it is no regular language.
+    regex             no regular language, since parentheses nest: written by rules (`BY_RULES`, `expressions`), and so
+                      not beside a length (but for `minLength: 1`), not beside a `pattern` or format that allows
+                      parentheses, not under `not`, and not for keys.
 
-The last two raise UnsupportedError. A name that the specification does not know asserts nothing.
+A name that the specification does not know asserts nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ...automata.dfa import Dfa
 from ...errors import UnsupportedError
+from ...grammar.nodes import Node, Rule
 from ..regex import to_dfa
 from .addresses import ipv6_dfa, splice
+from .expressions import is_regex, regex_node, regex_within
 from .leap_seconds import times_with_leap_seconds
 
-__all__ = ["FORMATS", "format_dfa", "format_shape"]
+__all__ = ["BY_RULES", "FORMATS", "format_dfa", "format_lengths"]
 
 Spelling = Literal["plain", "any"]
 
@@ -46,7 +50,9 @@ FULL_DATE = f"(?:[0-9]{{4}}-{MONTH_DAY}|{LEAP_YEAR}-02-29)"
 
 HOUR, MINUTE, SECFRAC = "(?:[01][0-9]|2[0-3])", "[0-5][0-9]", r"(?:\.[0-9]+)?"
 TIME_OFFSET = f"(?:[Zz]|[+-]{HOUR}:{MINUTE})"
-FULL_TIME = f"(?:{HOUR}:{MINUTE}:[0-5][0-9]{SECFRAC}{TIME_OFFSET}|23:59:60{SECFRAC}(?:[Zz]|[+-]00:00))"
+TIME_REST = f"[0-5][0-9]{SECFRAC}{TIME_OFFSET}"
+FULL_TIME = f"(?:{HOUR}:{MINUTE}:{TIME_REST}|23:59:60{SECFRAC}[Zz])"
+"""With leap seconds in UTC only: the others are added by `leap_seconds`."""
 
 DUR_MINUTE = "[0-9]+M(?:[0-9]+S)?"
 DUR_TIME = f"T(?:[0-9]+H(?:{DUR_MINUTE})?|{DUR_MINUTE}|[0-9]+S)"
@@ -163,27 +169,46 @@ FORMATS: Mapping[str, str | None] = MappingProxyType({
 })  # fmt: skip
 """Every format of the specification (2020-12 validation, section 7.3) with its pattern; None: refused."""
 
-REFUSED: Mapping[str, str] = MappingProxyType({
-    "regex": "parentheses in a regular expression nest to any depth.",
+UNENFORCED: Mapping[str, str] = MappingProxyType({
     "idn-hostname": "IDNA judges normal forms and the length of the encoded name, not only characters.",
 })  # fmt: skip
 
+ALONE: Mapping[str, str] = MappingProxyType({
+    "regex": "parentheses nest to any depth, so it cannot be met with a length, another pattern, `not`, or a key.",
+})  # fmt: skip
+"""Why a format is enforced only where nothing else is asked of the text."""
+
+
+class Rules(NamedTuple):
+    """A format that is no regular language.
+
+    node: its texts of at least 0 or 1 characters, inside a JSON string, made from the rule that stands for all of them.
+    accepts: whether a text has it. within: its texts that a Dfa of at most so many states accepts too, where these are
+    a regular language, else None.
+    """
+
+    node: Callable[[Rule, int], Node]
+    accepts: Callable[[str], bool]
+    within: Callable[[Dfa, int], Dfa | None]
+
+
+BY_RULES: Mapping[str, Rules] = MappingProxyType({"regex": Rules(regex_node, is_regex, regex_within)})
+
 
 def format_dfa(name: str, *, spelling: Spelling = "plain") -> Dfa | None:
-    """The Dfa of the texts that have the format, but for a bound on their length (`format_shape`).
+    """The Dfa of the texts that have the format, but for a bound on their length (`format_lengths`).
 
-    None: the specification knows no such format, so it asserts nothing. spelling: see date-time above; the complement
-    of a format needs "any". UnsupportedError: regex and idn-hostname.
+    None: the specification knows no such format, so it asserts nothing. spelling: see `date` above; the complement
+    of a format needs "any". UnsupportedError: regex.
     """
     if name not in FORMATS:
         return None
-    return _format_dfa(name, spelling if name in ("date", "date-time", "time") else "plain")
+    return _format_dfa(name, spelling if name in ("date", "date-time") else "plain")
 
 
-def format_shape(name: str, *, spelling: Spelling = "plain") -> tuple[Dfa, int, int | None] | None:
-    """(dfa, low, high): the texts that have the format are those of the Dfa with low to high characters."""
-    dfa = format_dfa(name, spelling=spelling)
-    return None if dfa is None else (dfa, 0, 253 if name == "hostname" else None)
+def format_lengths(name: str) -> tuple[int, int | None]:
+    """The least and most characters (None: no bound) that are to be counted beside the Dfa."""
+    return 0, 253 if name == "hostname" else None
 
 
 MARK = "\0"
@@ -202,14 +227,14 @@ def build(pattern: str) -> Dfa:
 def _format_dfa(name: str, spelling: Spelling) -> Dfa:
     pattern = FORMATS[name]
     if pattern is None:
-        raise UnsupportedError(
-            f"The format {name!r} is not enforced: {REFUSED[name]}",
-            hint='With Style(formats="annotate") every format is an annotation that asserts nothing.',
-        )
-    if spelling == "plain":
-        dfa = build(pattern)
-        return dfa.subtract(to_dfa("0000-.*")) if name in ("date", "date-time") else dfa
-    if name == "date":
-        return build(pattern)
-    before = "" if name == "time" else f"{FULL_DATE}[Tt]"
-    return times_with_leap_seconds(to_dfa(before), to_dfa(f"[0-5][0-9]{SECFRAC}{TIME_OFFSET}"))
+        raise UnsupportedError(f"The format {name!r} is enforced only by itself: {ALONE[name]}")
+    if name == "time":
+        return times_with_leap_seconds(to_dfa(""), to_dfa(TIME_REST))
+    if name in ("date", "date-time"):
+        date = to_dfa(FULL_DATE)
+        if spelling == "plain":
+            date = date.subtract(to_dfa("0000-.*"))
+        if name == "date":
+            return date
+        return times_with_leap_seconds(date.concatenate(to_dfa("[Tt]")), to_dfa(TIME_REST))
+    return build(pattern)

@@ -12,8 +12,9 @@ from functools import cache
 from typing import Literal
 
 from ...automata.dfa import Dfa
+from ...errors import ConstrainError, UnsupportedError
 from ...style import Limits
-from .formats import format_dfa
+from .formats import BY_RULES, format_dfa
 from .literals import Lits
 from .patterns import letters_dfa, pattern_dfa, read_pattern
 
@@ -38,9 +39,13 @@ def any_text() -> Dfa:
 class Languages:
     """The Dfas of formulas, each made once."""
 
-    def __init__(self, limits: Limits, names: Callable[[Lits], Dfa]) -> None:
+    def __init__(
+        self, limits: Limits, names: Callable[[Lits], Dfa], refuse: Callable[[str, str], ConstrainError]
+    ) -> None:
+        """names: the texts of a literal set. refuse: the error of a cause, at the place of a keyword."""
         self.limits = limits
         self._names = names
+        self._refuse = refuse
         self._dfas: dict[Lang, Dfa] = {ALL: any_text()}
         self._atoms: dict[tuple[bool, str, object], Dfa] = {}
 
@@ -49,6 +54,12 @@ class Languages:
         known = self._dfas.get(lang)
         if known is None:
             most = self.limits.dfa_states
+            ruled = [atom for atom in lang if atom[0] and atom[1] == "format" and atom[2] in BY_RULES]
+            if ruled and len(lang) > 1:
+                name = str(ruled[0][2])
+                met = BY_RULES[name].within(self.dfa(lang - {ruled[0]}), most)
+                known = self._dfas[lang] = self._atom(True, "format", name) if met is None else met
+                return known
             wanted = [self._atom(True, kind, payload) for sign, kind, payload in lang if sign]
             refused = [self._atom(False, kind, payload) for sign, kind, payload in lang if not sign]
             wanted.sort(key=lambda dfa: dfa.delta.shape[0])
@@ -81,6 +92,9 @@ class Languages:
             if kind == "texts":
                 if (text in payload) != sign:  # type: ignore[operator]
                     return False
+            elif kind == "format" and payload in BY_RULES:
+                if BY_RULES[str(payload)].accepts(text) != sign:
+                    return False
             elif self._atom(sign, kind, payload).accepts(text) != sign:
                 return False
         return True
@@ -92,7 +106,9 @@ class Languages:
         for sign, kind, payload in lang:
             if kind in ("pattern", "letters"):
                 return sign and read_pattern(str(payload)).surely
-            return kind == "format" or (kind == "texts" and (not sign or bool(payload)))
+            if kind == "format":
+                return sign or payload not in BY_RULES
+            return kind == "texts" and (not sign or bool(payload))
         return True
 
     def _atom(self, sign: bool, kind: str, payload: object) -> Dfa:
@@ -115,6 +131,9 @@ class Languages:
         if kind == "letters":
             return letters_dfa(payload, self.limits.dfa_states)
         # What a complement leaves out must be all of the format; for the rest see `formats` on leap seconds.
-        known = format_dfa(payload, spelling="plain" if sign else "any")
+        try:
+            known = format_dfa(payload, spelling="plain" if sign else "any")
+        except UnsupportedError as error:
+            raise self._refuse(error.cause, "format") from None
         assert known is not None
         return known

@@ -12,13 +12,24 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ...automata.dfa import Dfa
-from ...grammar.nodes import JsonString, Node
+from ...grammar.nodes import JsonString, Literal, Node, Rule, Sequence
 from ...style import Style
-from .formats import format_shape
+from .formats import BY_RULES, format_lengths
 from .languages import ALL, Atom, Lang, Languages
 from .patterns import read_pattern
 
-__all__ = ["ANY_STRING", "StringCase", "complement", "emit", "meet", "nonempty", "own", "quoted", "string_dfa"]
+__all__ = [
+    "ANY_STRING",
+    "ByRules",
+    "StringCase",
+    "complement",
+    "emit",
+    "meet",
+    "nonempty",
+    "own",
+    "quoted",
+    "string_dfa",
+]
 
 
 class StringCase(NamedTuple):
@@ -46,9 +57,7 @@ def own(facts: dict[str, Any]) -> StringCase:
         low, high = _narrow(low, high, counted or (0, None))
     if "format" in facts:
         atoms.add((True, "format", facts["format"]))
-        shape = format_shape(facts["format"])
-        assert shape is not None
-        low, high = _narrow(low, high, shape[1:])
+        low, high = _narrow(low, high, format_lengths(facts["format"]))
     return StringCase(None, frozenset(atoms), low, high)
 
 
@@ -97,7 +106,7 @@ def nonempty(case: StringCase, languages: Languages) -> bool:
         return bool(case.values)
     if case.high is not None and case.low > case.high:
         return False
-    if case.low == 0 and case.high is None and languages.surely(case.lang):
+    if case.high is None and (by_rules(case) or (case.low == 0 and languages.surely(case.lang))):
         return True
     return not case.lang or not string_dfa(case, languages)[0].is_empty
 
@@ -150,10 +159,31 @@ def emit(cases: tuple[StringCase, ...], languages: Languages, style: Style) -> t
             # One call for all: inside a JSON string every line feed is written as an escape.
             lines = json.dumps(case.values, ensure_ascii=False, separators=("\n", ":"))
             constants.update(lines[1:-1].encode().split(b"\n"))
+        elif (name := by_rules(case)) is not None:
+            nodes.append(Sequence((Literal(b'"'), Rule(name), Literal(b'"'))))
         else:
             dfa, low, high = string_dfa(case, languages)
             nodes.append(JsonString(dfa, low, high))
     return constants, nodes
+
+
+class ByRules(NamedTuple):
+    """The name of the rule that stands for a format that is no regular language; low: least characters, 0 or 1."""
+
+    format: str
+    low: int = 0
+
+    def node(self) -> Node:
+        """What it stands for."""
+        return BY_RULES[self.format].node(Rule(ByRules(self.format)), self.low)
+
+
+def by_rules(case: StringCase) -> ByRules | None:
+    """The rule of the texts, if they are just those of a format that is no regular language."""
+    if case.values is not None or len(case.lang) != 1 or case.low > 1 or case.high is not None:
+        return None
+    [(sign, kind, payload)] = case.lang
+    return ByRules(str(payload), case.low) if sign and kind == "format" and payload in BY_RULES else None
 
 
 def quoted(text: str) -> bytes:
