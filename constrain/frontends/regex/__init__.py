@@ -1,8 +1,10 @@
 """The regex front end: from a pattern to a Dfa or to nodes of a Grammar.
 
-    text --parse--> tree --program--> instructions --positions--> sets of items --build--> Dfa
-                      |
-                      +--nodes--> Chars, Sequence, Choice, Repeat
+    text --parse--> tree --whole--> body, conditions, lengths --program--> instructions
+                      |                                                      |
+                      |                  positions: sets of items -----------+----------- threads: threads with duties
+                      |                       |           (plain)                     (looking around)   |
+                      +--nodes--> Chars, ..   +------------------------> Dfa <---------------------------+
 
 Dialects: "python" is `re` on str; "ecma" is ECMA-262 in Unicode mode, which JSON Schema's `pattern` means. `match`
 says whether all of a text must match ("full") or some part of it ("search", as JSON Schema means it).

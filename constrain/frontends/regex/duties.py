@@ -11,8 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from ...automata import algebra
-from ...automata.table import Table, canonical
+from ...automata.dfa import Dfa, Table
 
 __all__ = ["Duties", "Duty", "Ledger"]
 
@@ -38,7 +37,8 @@ class Ledger:
     def of(self, table: Table, *, negated: bool) -> tuple[Duties, ...]:
         """The alternatives by which the rest of the text can be in the language (negated: can be outside): none, one
         without duties, or one with one duty."""
-        start = self._enter(canonical(algebra.complement(table) if negated else table))
+        dfa = Dfa.from_table(table)
+        start = self._enter((dfa.complement() if negated else dfa).table)
         return () if start == NEVER else (frozenset(() if start == ALWAYS else (start,)),)
 
     def _enter(self, table: Table) -> Duty:
