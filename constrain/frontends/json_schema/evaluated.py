@@ -86,11 +86,11 @@ def of_keys(facts: dict[str, Any], draft: int) -> Seen:
 
 def of_items(facts: dict[str, Any], draft: int) -> Seen:
     """The items that a schema's own keywords evaluate: `contains` does from 2020-12 on."""
-    items = facts.get("items")
+    items = facts.get("items", [])
     listed = isinstance(items, list)
-    if "unevaluatedItems" in facts or (items is not None and not listed) or (listed and "additionalItems" in facts):
+    if "unevaluatedItems" in facts or not listed or facts.keys() >= {"items", "additionalItems"}:
         return EVERYTHING
-    first = len(items) if listed else len(facts.get("prefixItems", ()))
+    first = len(items) or len(facts.get("prefixItems", ()))
     sets = frozenset((facts["contains"],)) if draft >= 2020 and "contains" in facts else frozenset()
     return Seen(first=first, sets=sets)
 

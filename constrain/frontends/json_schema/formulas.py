@@ -64,6 +64,7 @@ Formula = Union[Some, All, One, Own, Lits]
 class Algebra(Shapes, Protocol):
     """What a formula needs to be made."""
 
+    nodes: list[Node | None]
     reader: Reader
 
 
@@ -81,10 +82,10 @@ def formula(node: Node, algebra: Algebra) -> Formula:
     facts = node.facts
     left = [field for field in UNEVALUATED if facts.get(field, ANY) != ANY]
     if left:
-        rest = algebra.reader.derived(
-            node, {field: value for field, value in facts.items() if field not in UNEVALUATED}
+        others = {field: value for field, value in facts.items() if field not in UNEVALUATED}
+        return All(
+            ((algebra.reader.derived(node, others).number,), *(_unevaluated(field, node, algebra) for field in left))
         )
-        return All(((rest.number,), *(_unevaluated(field, node, algebra) for field in left)))
     if "oneOf" in facts and len(facts) > 1:
         # Branches that overlap by themselves often do not beside what stands next to oneOf.
         rest = {field: value for field, value in facts.items() if field != "oneOf"}

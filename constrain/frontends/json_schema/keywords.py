@@ -100,7 +100,7 @@ KEYWORDS: tuple[Keyword, ...] = (
         "mask",
         since=2019,
         holds="schema",
-    ),  # fmt: skip
+    ),
 )
 
 STRUCTURE: dict[str, Holds] = {"$defs": "map", "definitions": "map"}

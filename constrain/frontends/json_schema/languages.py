@@ -20,9 +20,9 @@ from .patterns import letters_dfa, pattern_dfa, read_pattern
 
 __all__ = ["ALL", "Atom", "Lang", "Languages", "any_text"]
 
-Atom = tuple[bool, Literal["pattern", "letters", "format", "texts", "names"], object]
+Atom = tuple[bool, Literal["pattern", "letters", "format", "texts", "names", "dfa"], object]
 """Sign, kind and payload: a regular expression; one of which only the character class counts, not how often; a
-format's name; a tuple of texts; the literal set of propertyNames."""
+format's name; a tuple of texts; the literal set of propertyNames; what has been multiplied out."""
 
 Lang = frozenset[Atom]
 
@@ -122,6 +122,8 @@ class Languages:
         if kind == "texts":
             assert isinstance(payload, tuple)
             return Dfa.from_strings(payload)
+        if isinstance(payload, Dfa):
+            return payload
         if kind == "names":
             assert isinstance(payload, tuple)
             return self._names(payload)

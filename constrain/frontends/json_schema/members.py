@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from ...errors import LimitError, UnsupportedError
+from ...errors import LimitError
 from ...grammar.nodes import NameClass, Node, Object, Property
 from ...style import Limits, Style
 from .demands import FEW, Placed, fresh_names, place
 from .languages import Languages
 from .literals import NEVER, Lits
-from .objects import Cell, ObjectCase
+from .objects import Algebra as Objects, Cell, ObjectCase
 from .spacing import spacing
 
 __all__ = ["Settled", "emit", "nonempty", "settle"]
@@ -25,17 +25,12 @@ MOST_NAMES = 4096
 """Names of a finite class that are written out where minProperties may need all of them: each is a declared key."""
 
 
-class Algebra(Protocol):
-    """What objects ask about their children and names."""
+class Algebra(Objects, Protocol):
+    """What objects ask about their children and names, and how they are to be written."""
 
     languages: Languages
     limits: Limits
     style: Style
-
-    def nonempty(self, lits: Lits) -> bool: ...
-    def opposite(self, lits: Lits) -> Lits: ...
-    def both(self, one: Lits, other: Lits) -> Lits: ...
-    def refuse(self, cause: str, field: str) -> UnsupportedError: ...
 
 
 class Settled(NamedTuple):

@@ -82,11 +82,10 @@ def meet(*shapes: Shape, algebra: Algebra) -> Shape:
     scalars = SCALARS
     for shape in telling:
         scalars &= shape.scalars
-    languages = algebra.languages
     return Shape(
         scalars,
         _product([shape.numbers for shape in telling], ALL_NUMBERS, quantities.meet, algebra),
-        _product([shape.strings for shape in telling], ALL_STRINGS, lambda a, b: strings.meet(a, b, languages), algebra),
+        _texts([shape.strings for shape in telling], algebra),
         _product([shape.arrays for shape in telling], ALL_ARRAYS, lambda a, b: arrays.meet(a, b, algebra), algebra),
         _objects([shape.objects for shape in telling], NO_NAMES, algebra),
     )
@@ -102,6 +101,20 @@ def _product(
     for union in unions:
         out = _meet(out, union, full, both, algebra)
     return out
+
+
+def _texts(unions: list[tuple[StringCase, ...]], algebra: Algebra) -> tuple[StringCase, ...]:
+    """The product of unions of texts: Dfas are united where the cases would be too many."""
+    languages = algebra.languages
+
+    def both(one: StringCase, other: StringCase) -> StringCase | None:
+        return strings.meet(one, other, languages)
+
+    try:
+        return _product(unions, ALL_STRINGS, both, algebra)
+    except LimitError:
+        merged = [(strings.merge(union, languages),) if len(union) > 1 else union for union in unions]
+        return _product(merged, ALL_STRINGS, both, algebra)
 
 
 def _objects(unions: list[tuple[ObjectCase, ...]], used: frozenset[str], algebra: Algebra) -> tuple[ObjectCase, ...]:
@@ -200,9 +213,9 @@ def negate(shape: Shape, algebra: Algebra) -> Shape:
     return Shape(
         SCALARS & ~shape.scalars,
         _negate(shape.numbers, ALL_NUMBERS, quantities.complement, quantities.meet, algebra),
-        _negate(
-            shape.strings, ALL_STRINGS, strings.complement, lambda a, b: strings.meet(a, b, algebra.languages), algebra
-        ),
+        _texts([tuple(dict.fromkeys(strings.complement(case))) for case in shape.strings], algebra)
+        if shape.strings is not ALL_STRINGS
+        else (),
         _negate(
             shape.arrays, ALL_ARRAYS, lambda case: arrays.complement(case, algebra),
             lambda a, b: arrays.meet(a, b, algebra), algebra,

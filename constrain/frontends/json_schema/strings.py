@@ -79,6 +79,12 @@ def meet(one: StringCase, other: StringCase, languages: Languages) -> StringCase
     return one._replace(values=kept) if kept else None
 
 
+def merge(cases: tuple[StringCase, ...], languages: Languages) -> StringCase:
+    """The texts of all cases as one case: their Dfas are united."""
+    union = Dfa.union_of([whole_dfa(case, languages) for case in cases], max_states=languages.limits.dfa_states)
+    return StringCase(lang=frozenset(((True, "dfa", union),)))
+
+
 def contains(case: StringCase, text: str, languages: Languages) -> bool:
     """Whether the text is one of the case."""
     if case.values is not None:
