@@ -65,6 +65,8 @@ def test_what_is_refused_is_told_and_not_raised() -> None:
         ({"type": "integer", "minLength": 1}, "/minLength", "annotation", "never applies: the type is integer"),
         ({"type": ["integer", "string"], "minLength": 1}, "/minLength", "counter", ""),
         ({"maxlenght": 1}, "/maxlenght", "annotation", "did you mean maxLength?"),
+        ({"format": "e-mail"}, "/format", "annotation", "no known format: e-mail; did you mean email?"),
+        ({"format": "url"}, "/format", "annotation", "did you mean uri?"),
         ({"colour": 1}, "/colour", "annotation", "unknown keyword"),
         ({"contentEncoding": "base64"}, "/contentEncoding", "annotation", "not looked at"),
         ({"uniqueItems": True, "items": {"enum": [1, 2]}}, "/uniqueItems", "mask", "decided by the items"),

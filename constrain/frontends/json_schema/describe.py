@@ -91,7 +91,7 @@ def _how(raw: dict[str, Any], name: str, scope: Scope, style: Style) -> tuple[st
     if idle:
         return "annotation", idle
     if name == "format" and (style.formats == "annotate" or raw[name] not in FORMATS):
-        return "annotation", "not asserted" if raw[name] in FORMATS else f"no known format: {raw[name]}"
+        return "annotation", "not asserted" if raw[name] in FORMATS else _no_format(raw[name])
     if name == "uniqueItems" and raw[name] is False:
         return "annotation", "false asserts nothing"
     if row.how == "refused":
@@ -158,6 +158,16 @@ def _unread(name: str, scope: Scope) -> tuple[str, str]:
         return "annotation", f"not a keyword of JSON Schema{hint}"
     close = _slip(name)
     return "annotation", f"unknown keyword: did you mean {close}?" if close else "unknown keyword"
+
+
+def _no_format(name: str) -> str:
+    """A format that the specification does not know, and what was most likely meant."""
+    near = [OTHERWISE[name]] if name in OTHERWISE else get_close_matches(name.lower(), FORMATS, n=1, cutoff=0.85)
+    return f"no known format: {name}" + (f"; did you mean {near[0]}?" if near else "")
+
+
+OTHERWISE = {"url": "uri", "guid": "uuid", "ip": "ipv4", "timestamp": "date-time"}
+"""What formats are called in other places."""
 
 
 def _slip(name: str) -> str:
