@@ -55,7 +55,7 @@ class Literal(str):
     """A number as it is written."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """One schema of the suite with its tests: (description, instance, valid). file: below the folder of the draft."""
 
@@ -195,10 +195,11 @@ def escaped(char: str, rng: random.Random) -> str:
 # ---- judging -----------------------------------------------------------------------------------------------------
 
 
-def judge_all(suite: Suite, groups: Iterable[Group]) -> list[Verdict]:
-    """What becomes of each test of these groups, in order."""
+def judge_all(suite: Suite, groups: Iterable[Group] | None = None) -> list[Verdict]:
+    """What becomes of each test of these groups (all of them), in order; files put aside are left out."""
     vocabulary = Vocabulary.bytes()
-    return [verdict for group in groups for verdict in judge(group, suite.registry[group.draft], vocabulary)]
+    chosen = [group for group in (suite.groups if groups is None else groups) if group.file not in ASIDE]
+    return [verdict for group in chosen for verdict in judge(group, suite.registry[group.draft], vocabulary)]
 
 
 def judge(group: Group, registry: dict[str, Any], vocabulary: Vocabulary) -> Iterator[Verdict]:
@@ -238,6 +239,8 @@ def judge(group: Group, registry: dict[str, Any], vocabulary: Vocabulary) -> Ite
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the suite; 0 if all passed, 1 if not, 2 for a mistake in the arguments."""
+    from . import suite_ratchet
+
     options = parse(arguments)
     console = Console()
     try:
@@ -250,7 +253,7 @@ def main(arguments: list[str] | None = None) -> int:
         for group in suite.groups
         if group.draft.removeprefix("draft") in options.draft and options.file in group.file
     ]
-    verdicts = judge_all(suite, (group for group in groups if group.file not in ASIDE))
+    verdicts = judge_all(suite, groups)
     failed = [verdict for verdict in verdicts if verdict.outcome != "passed"]
     console.print(table(verdicts))
     show_refusals(failed, console)
@@ -264,6 +267,9 @@ def main(arguments: list[str] | None = None) -> int:
                 f"{verdict.outcome}: {group.draft} {group.file} | {group.description} | {verdict.test} | {verdict.why}"
             )
             console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if options.renew:
+        known = suite_ratchet.read(options.renew) if options.renew.exists() else []
+        options.renew.write_text(suite_ratchet.renewed(known, verdicts), "utf-8")
     return 1 if failed else 0
 
 
@@ -276,6 +282,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("suite", type=Path, help="the suite (.tar.gz)")
     parser.add_argument("--draft", nargs="+", choices=names, default=names, help="only these drafts")
     parser.add_argument("--file", default="", metavar="TEXT", help="only files with this in their name")
+    parser.add_argument("--renew", type=Path, metavar="PATH", help="write anew the list of what is known to fail")
     parser.add_argument("--list", "--list-wrong", action="store_true", help="every test that did not pass")
     return parser.parse_args(arguments)
 

@@ -1,0 +1,91 @@
+"""What is known not to pass of the JSON Schema test suite, and why: a list that may only become shorter.
+
+An entry names drafts, a file, a group and the tests in it (or "all"), and gives a reason. `compare` says what is
+worse than the list and what is better; `renewed` writes the list of a run anew, and keeps reasons that were given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .schema_suite import Group, Verdict
+
+__all__ = ["Known", "compare", "read", "renewed"]
+
+Place = tuple[str, str, str, str]
+"""Draft, file, description of the group, description of the test."""
+
+
+class Known(NamedTuple):
+    """One group of which tests do not pass."""
+
+    drafts: tuple[str, ...]
+    file: str
+    group: str
+    tests: tuple[str, ...] | None
+    """None for all of them."""
+    reason: str
+
+
+def read(path: Path) -> list[Known]:
+    """The list in a file. OSError, or ValueError if it is not one."""
+    return [
+        Known(tuple(row["drafts"]), row["file"], row["group"], None if row["tests"] == "all" else tuple(row["tests"]),
+              row["reason"])
+        for row in json.loads(path.read_text("utf-8"))
+    ]  # fmt: skip
+
+
+def compare(known: Iterable[Known], verdicts: Iterable[Verdict]) -> tuple[list[str], list[str]]:
+    """Tests that do not pass and are not listed; listed ones that pass, or are gone."""
+    listed: set[Place] = set()
+    whole: set[Place] = set()
+    for entry in known:
+        for draft in entry.drafts:
+            if entry.tests is None:
+                whole.add((draft, entry.file, entry.group, ""))
+            listed.update((draft, entry.file, entry.group, test) for test in entry.tests or ())
+    worse, met = [], set()
+    for verdict in verdicts:
+        place = _place(verdict)
+        if verdict.outcome == "passed":
+            continue
+        found = place if place in listed else (*place[:3], "")
+        if found in listed or found in whole:
+            met.add(found)
+        else:
+            worse.append(f"{' | '.join(place)}: {verdict.outcome}, {verdict.why}")
+    return worse, sorted(" | ".join(place) for place in (listed | whole) - met)
+
+
+def renewed(known: Iterable[Known], verdicts: Iterable[Verdict]) -> str:
+    """The list of a run as JSON text; a refusal gives its own reason, a wrong verdict the one that it had, or none."""
+    reasons = {(entry.file, entry.group): entry.reason for entry in known}
+    entries: dict[tuple[Any, ...], list[str]] = {}
+    for group, failed in _by_group(verdicts).items():
+        tests = "all" if len(failed) == len(group.tests) else tuple(verdict.test for verdict in failed)
+        refused = next((verdict.why for verdict in failed if verdict.outcome == "refused"), "")
+        reason = refused or reasons.get((group.file, group.description), "")
+        entries.setdefault((group.file, group.description, tests, reason), []).append(group.draft)
+    rows = [
+        {"file": file, "group": group, "tests": tests, "reason": reason, "drafts": drafts}
+        for (file, group, tests, reason), drafts in entries.items()
+    ]
+    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+
+
+def _by_group(verdicts: Iterable[Verdict]) -> dict[Group, list[Verdict]]:
+    """The failed tests of each group that has some."""
+    out: dict[int, tuple[Group, list[Verdict]]] = {}
+    for verdict in verdicts:
+        if verdict.outcome != "passed":
+            out.setdefault(id(verdict.group), (verdict.group, []))[1].append(verdict)
+    return dict(out.values())
+
+
+def _place(verdict: Verdict) -> Place:
+    group = verdict.group
+    return group.draft, group.file, group.description, verdict.test

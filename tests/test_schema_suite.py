@@ -1,0 +1,87 @@
+"""The official JSON Schema test suite, all drafts: what does not pass is exactly what is listed, with a reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import constrain
+from bench import suite_ratchet
+from bench.schema_suite import DRAFTS, Group, Verdict, judge, judge_all, load, main, spellings
+from constrain import Vocabulary
+
+RATCHET = Path(__file__).parent / "schema_suite_ratchet.json"
+SUITE = Path("data") / "json-schema-test-suite.tar.gz"
+RENEW = f"python -m bench.schema_suite ../shared/{SUITE} --renew tests/{RATCHET.name}"
+
+
+def test_the_suite_does_not_get_worse(shared: Path) -> None:
+    if not (shared / SUITE).exists():
+        pytest.skip(f"needs {shared / SUITE}")
+    suite = load(shared / SUITE)
+    verdicts = judge_all(suite)
+    worse, better = suite_ratchet.compare(suite_ratchet.read(RATCHET), verdicts)
+    assert not worse, "\n".join([f"{len(worse)} tests that passed do not:", *worse[:20]])
+    assert not better, "\n".join([f"{len(better)} listed tests pass; renew the list with {RENEW}", *better[:20]])
+    assert {verdict.group.draft for verdict in verdicts} == set(DRAFTS)
+
+
+def test_every_entry_has_a_reason() -> None:
+    known = suite_ratchet.read(RATCHET)
+    assert [entry for entry in known if len(entry.reason.split()) < 4] == []
+    assert [entry for entry in known if not entry.file.startswith("optional/")] == []
+
+
+VALUES = [{"a": [1, "é\U0001f600/"], "b": None, "c": {"d": True}}, "a/b", [], {}, -0.5]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_spellings_say_the_same(value: Any) -> None:
+    texts = spellings(value, "seed")
+    assert all(json.loads(text) == value for text in texts)
+    assert texts == spellings(value, "seed") and len(set(texts)) == len(texts)
+
+
+def group(schema: Any, *tests: tuple[str, Any, bool], file: str = "type.json") -> Group:
+    return Group("draft2020-12", file, "made", schema, tests)
+
+
+def outcomes(made: Group) -> list[str]:
+    return [verdict.outcome for verdict in judge(made, {}, Vocabulary.bytes())]
+
+
+def test_judging() -> None:
+    tests = (("one", "1", True), ("two", 1, False))
+    assert outcomes(group({"type": "string"}, *tests)) == ["passed", "passed"]
+    assert outcomes(group({"type": "null"}, *tests)) == ["wrong", "passed"]
+    assert outcomes(group(False, *tests)) == ["wrong", "passed"]
+    assert outcomes(group({"not": {"format": "regex"}}, *tests, file="optional/format/regex.json")) == ["refused"] * 2
+    assert outcomes(group({"format": "ipv4"}, ("one", "x", True))) == ["passed"]
+    assert outcomes(group({"format": "ipv4"}, ("one", "x", True), file="optional/format/ipv4.json")) == ["wrong"]
+
+
+def test_the_ratchet_holds(tmp_path: Path) -> None:
+    made = group({}, ("one", 1, True), ("two", 2, True))
+    first, second = Verdict(made, "one", "wrong", "so"), Verdict(made, "two", "passed")
+    path = tmp_path / "list.json"
+    path.write_text(suite_ratchet.renewed([], [first, second]), "utf-8")
+    known = suite_ratchet.read(path)
+    assert known[0].tests == ("one",) and known[0].reason == ""
+    assert suite_ratchet.compare(known, [first, second]) == ([], [])
+    worse, better = suite_ratchet.compare(known, [first._replace(outcome="passed"), second._replace(outcome="wrong")])
+    assert len(worse) == len(better) == 1 and "two" in worse[0] and "one" in better[0]
+    kept = [entry._replace(reason="it is so") for entry in known]
+    both = [first, second._replace(outcome="refused", why="an error")]
+    path.write_text(suite_ratchet.renewed(kept, [first, second]), "utf-8")
+    assert suite_ratchet.read(path)[0].reason == "it is so"
+    path.write_text(suite_ratchet.renewed(kept, both), "utf-8")
+    assert suite_ratchet.read(path)[0].tests is None and suite_ratchet.compare(suite_ratchet.read(path), both)[0] == []
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "none.tar.gz")]) == 2
+    assert "none.tar.gz" in capsys.readouterr().err
+    assert constrain.Style.any().formats == "assert"  # What `Group.style` takes for granted.
