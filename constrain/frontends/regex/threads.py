@@ -15,36 +15,24 @@ Looks may be in looks, in any direction: inner ones are compiled, and take their
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from ...automata.dfa import SURROGATES, Dfa, Table
 from ...errors import LimitError
 from .charset import ALL, CharSet, complement, one, partition
 from .duties import Duties, Ledger
-from .program import MATCH, Program, Search, compile_program
+from .program import MATCH, Search, compile_program
+from .runner import ACCEPT, NOTHING, Code, Gate, Past, Readings, Runner, Threads, readings, runner_of
 from .syntax import Anchor, Concatenation, Look, OneOf, Repetition, Term
 
-__all__ = ["ACCEPT", "WORK", "too_large", "with_looks"]
-
-ACCEPT = 1
-"""The bit of a set of places that says: the text may end here."""
+__all__ = ["WORK", "too_large", "with_looks"]
 
 WORK = 64
 """Places that may be united for each state of the limit: what bounds patterns with few states but large sets."""
 
+STATE = 16
+"""What a state counts as, in places: the looks of a pattern together may have four times as many as the limit."""
+
 MOST_LOOKS = 24
 """Deepest nesting of looks in looks: each level is a few calls of Python deep."""
-
-NOTHING: Duties = frozenset()
-
-Past = tuple[int, ...]
-"""For each look-behind the number of the state that it is in, -1 where nobody asks."""
-
-Threads = frozenset[tuple[Duties, int]]
-"""Places as bits of an int (`ACCEPT`, then one for each character instruction), by what they owe."""
-
-Readings = tuple[tuple[Duties, int], ...]
-"""Of threads that read a character: what they owe after it, and the places that read it."""
 
 
 def too_large(max_states: int) -> LimitError:
@@ -60,53 +48,12 @@ def with_looks(term: Term, *, newline: CharSet, search: Search, max_states: int)
     return Dfa.from_table(_Looking(term, newline, search, max_states).table())
 
 
-@dataclass(frozen=True, slots=True)
-class _Gate:
-    """An instruction that goes on with the next one where a look holds. program: its number among those of its
-    direction."""
-
-    direction: str
-    program: int
-    negated: bool
-
-
-@dataclass(slots=True)
-class _Runner:
-    """A program made ready to run.
-
-    code: as of Program, with gates for assertions and `sets` numbered as all programs of the pattern do. behinds: the
-    look-behinds that it asks, itself or through others. bits: for each character instruction by place its bit, and
-    places the other way round. ladders: bits of which a lower one makes all higher ones superfluous. rest: the bit of
-    the place from where any text is taken, or 0. readers: for each class of characters who reads it. reached: what is
-    known of `_Looking.reach`. steps: by what its threads read and owe, and the past after it, the threads after it.
-    states, numbers: of a look-behind, the sets of threads that it has been in.
-    """
-
-    code: list[int | tuple[int, ...] | str | _Gate]
-    behinds: frozenset[int]
-    bits: dict[int, int]
-    places: list[int]
-    ladders: list[int]
-    rest: int
-    readers: list[int] = field(default_factory=list)
-    reached: dict[int | tuple[int, Past], tuple[tuple[Duties, int], ...]] = field(default_factory=dict)
-    steps: dict[tuple[Readings, Past], Threads] = field(default_factory=dict)
-    states: list[Threads] = field(default_factory=list)
-    numbers: dict[Threads, int] = field(default_factory=dict)
-
-    def number(self, threads: Threads) -> int:
-        found = self.numbers.setdefault(threads, len(self.states))
-        if found == len(self.states):
-            self.states.append(threads)
-        return found
-
-
 class _Looking:
     def __init__(self, term: Term, newline: CharSet, search: Search, max_states: int) -> None:
         self.max_states = max_states
         self.work = WORK * max_states
         self.sets: dict[CharSet, int] = {}
-        self.runners: dict[str, list[_Runner]] = {"ahead": [], "behind": []}
+        self.runners: dict[str, list[Runner]] = {"ahead": [], "behind": []}
         self.anchors = anchors_as_looks(newline)
         self._gates: dict[object, int] = {}
         self.main = self._compile(term, search, 0)
@@ -114,21 +61,21 @@ class _Looking:
         surrogates = [c for bound, c in zip(self.bounds, self.classes) if bound == SURROGATES[0]]
         self.ledger = Ledger(self.bounds, self.classes, surrogates[0] if surrogates else -1)
         for runner in (self.main, *self.runners["ahead"], *self.runners["behind"]):
-            runner.readers = _readers(runner, members)
-        self._holds: dict[tuple[_Gate, Past], tuple[Duties, ...]] = {}
+            runner.read_by(members)
+        self._holds: dict[tuple[Gate, Past], tuple[Duties, ...]] = {}
         self._faded: dict[Past, Past] = {}
         self._pasts: dict[tuple[Past, int], Past] = {}
 
     # ---- programs -----------------------------------------------------------------------------------------------
 
-    def _compile(self, term: Term, search: Search, depth: int) -> _Runner:
+    def _compile(self, term: Term, search: Search, depth: int) -> Runner:
         """The runner of a tree; those of its looks first."""
         if depth > MOST_LOOKS:
             raise LimitError(f"looks are nested deeper than {MOST_LOOKS}", hint="Write the inner ones side by side.")
         program = compile_program(term, search=search, max_positions=self.max_states)
         behinds: set[int] = set()
-        known: dict[int, _Gate] = {}
-        code: list[int | tuple[int, ...] | str | _Gate] = []
+        known: dict[int, Gate] = {}
+        code: Code = []
         sets = [self.sets.setdefault(charset, len(self.sets)) for charset in program.sets]
         for step in program.code:
             if isinstance(step, str) and step != MATCH:
@@ -140,20 +87,20 @@ class _Looking:
                 code.append(gate)
             else:
                 code.append(sets[step] if isinstance(step, int) else step)
-        return _runner(program, code, frozenset(behinds))
+        return runner_of(program, code, frozenset(behinds))
 
-    def _gate(self, look: Look, depth: int) -> _Gate:
+    def _gate(self, look: Look, depth: int) -> Gate:
         """The gate of a look, whose program is shared with equal ones."""
         runners = self.runners[look.direction]
         runner = self._compile(look.term, look.direction, depth + 1)
         number = self._gates.setdefault((look.direction, tuple(runner.code)), len(runners))
         if number == len(runners):
             runners.append(runner)
-        return _Gate(look.direction, number, look.negated)
+        return Gate(look.direction, number, look.negated)
 
     # ---- one gap between two characters -------------------------------------------------------------------------
 
-    def reach(self, runner: _Runner, place: int, past: Past) -> tuple[tuple[Duties, int], ...]:
+    def reach(self, runner: Runner, place: int, past: Past) -> tuple[tuple[Duties, int], ...]:
         """The threads that start at a place of the code, at a gap with this past."""
         found = runner.reached.get(place) or runner.reached.get((place, past))
         if found is not None:
@@ -166,7 +113,7 @@ class _Looking:
             here, duties = work.pop()
             step = runner.code[here]
             following: list[tuple[int, Duties]] = []  # Where to go on, and owing what.
-            if isinstance(step, _Gate):
+            if isinstance(step, Gate):
                 looked = True
                 following = [(here + 1, duties | more) for more in self.holds(step, past)]
             elif isinstance(step, tuple):
@@ -182,7 +129,7 @@ class _Looking:
         runner.reached[(place, past) if looked else place] = result
         return result
 
-    def holds(self, gate: _Gate, past: Past) -> tuple[Duties, ...]:
+    def holds(self, gate: Gate, past: Past) -> tuple[Duties, ...]:
         """The alternatives under which the assertion holds at a gap with this past: none if it does not."""
         runner = self.runners[gate.direction][gate.program]
         past = self._only(past, runner.behinds | ({gate.program} if gate.direction == "behind" else set()))
@@ -268,12 +215,12 @@ class _Looking:
             self._pasts[key] = found
         return found
 
-    def _step(self, runner: _Runner, threads: Threads, index: int, past: Past) -> Threads:
+    def _step(self, runner: Runner, threads: Threads, index: int, past: Past) -> Threads:
         """The threads after one more character of the class. past: at the gap after it."""
         owing = [(self.ledger.after(duties), places) for duties, places in threads]
         return self._follow(runner, readings(owing, runner.readers[index], index), past)
 
-    def _follow(self, runner: _Runner, reading: Readings, past: Past) -> Threads:
+    def _follow(self, runner: Runner, reading: Readings, past: Past) -> Threads:
         """The threads after those have read. past: at the gap after it."""
         if not reading:
             return frozenset()
@@ -292,7 +239,7 @@ class _Looking:
         known = runner.steps[reading, past] = self._settle(runner, found)
         return known
 
-    def _settle(self, runner: _Runner, found: dict[Duties, int]) -> Threads:
+    def _settle(self, runner: Runner, found: dict[Duties, int]) -> Threads:
         """The threads without those that others make superfluous: such as owe less and are no further up a ladder."""
         if runner.rest and found.get(NOTHING, 0) & runner.rest:
             return frozenset(((NOTHING, runner.rest | ACCEPT),))
@@ -308,7 +255,7 @@ class _Looking:
         for duties, places in found.items():
             for less, others in found.items():
                 if less < duties:
-                    places &= ~_superfluous(runner, others)
+                    places &= ~runner.superfluous(others)
             if places:
                 kept.append((duties, places))
         return frozenset(kept)
@@ -320,7 +267,7 @@ class _Looking:
         past = self._only(self._beginning(), self.main.behinds)
         return self._determinise(self.main, past, self._settle(self.main, dict(self.reach(self.main, 0, past))))
 
-    def _determinise(self, runner: _Runner, past: Past, threads: Threads) -> Table:
+    def _determinise(self, runner: Runner, past: Past, threads: Threads) -> Table:
         """A state for each past and set of threads that can be met from these on."""
         everything = frozenset(((NOTHING, runner.rest | ACCEPT),)) if runner.rest else None
         nowhere: Past = (-1,) * len(past)
@@ -348,6 +295,7 @@ class _Looking:
                     reached[key] = number
                 row.append(number)
             rows.append(row)
+            self._spend(STATE)
             if len(order) > self.max_states:
                 raise too_large(self.max_states)
         accepting = [
@@ -361,16 +309,6 @@ class _Looking:
             raise too_large(self.max_states)
 
 
-def readings(owing: list[tuple[list[Duties | None], int]], reader: int, index: int) -> Readings:
-    """Which of the threads, with what they owe after each class of characters, read one of this class."""
-    reading = []
-    for rows, places in owing:
-        owed = rows[index]
-        if places & reader and owed is not None:
-            reading.append((owed, places & reader))
-    return tuple(reading)
-
-
 def anchors_as_looks(newline: CharSet) -> dict[str, Look]:
     """What each kind of anchor looks for."""
     character, line = OneOf(ALL), OneOf(complement(newline))
@@ -382,36 +320,3 @@ def anchors_as_looks(newline: CharSet) -> dict[str, Look]:
         "line_end": Look(line, "ahead", True),
         "last_line_end": Look(last, "ahead", False),
     }
-
-
-def _runner(program: Program, code: list[int | tuple[int, ...] | str | _Gate], behinds: frozenset[int]) -> _Runner:
-    """A program with its places as bits."""
-    places = [-1, *(place for place, step in enumerate(code) if isinstance(step, int))]
-    bits = {place: 1 << index for index, place in enumerate(places) if place >= 0}
-    ladders = []
-    for starts, length in program.ladders:
-        for offset in range(length):
-            if starts[0] + offset in bits:
-                ladders.append(sum(bits[start + offset] for start in starts))
-    return _Runner(code, behinds, bits, places, ladders, bits[program.rest] if program.rest >= 0 else 0)
-
-
-def _readers(runner: _Runner, members: list[int]) -> list[int]:
-    """For each class, given the sets that it is in as bits, the places that read it."""
-    by_set: dict[int, int] = {}
-    for place, bit in runner.bits.items():
-        step = runner.code[place]
-        assert isinstance(step, int)
-        by_set[step] = by_set.get(step, 0) | bit
-    return [sum(bits for number, bits in by_set.items() if inside >> number & 1) for inside in members]
-
-
-def _superfluous(runner: _Runner, places: int) -> int:
-    """What threads at these places make superfluous in those that owe more."""
-    if places & runner.rest:
-        return -1
-    for ladder in runner.ladders:
-        on = places & ladder
-        if on:
-            places |= ladder & -(on & -on)
-    return places
