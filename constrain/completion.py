@@ -89,6 +89,7 @@ class Completion:
         if below >= NEVER:
             return NEVER
         op = code[pc]
+        self.costs.owner_of(pc)  # reads the rule, if nothing needed it before
         if op == at.LEAF:
             inside = self._leaf(q)
             due = max(0, code[pc + 2] - extra)
@@ -98,7 +99,6 @@ class Completion:
         if op == at.SET:
             return below + self._string(q) + self._from(pc + 2, register)
         if op == at.KEYS:
-            self.costs.owner_of(pc)  # reads the object's rule, if nothing needed it before
             return below + self._key(pc, q, register)
         if op == at.OTHER:
             return below + self._leaf(q) + self.costs.value(code[pc + 3]) + self._members(register, code[pc + 4])

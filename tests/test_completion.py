@@ -73,6 +73,22 @@ def test_many_keys_are_closed_as_fast_as_they_are_written() -> None:
     assert set(json.loads(text)) == set(properties)
 
 
+def test_an_object_that_no_shortest_text_needs_is_closed_too() -> None:
+    """Its rule is not read for the least costs of the start; the costs inside it are asked for all the same."""
+    kinds = {
+        f"k{i}": {"type": "object", "properties": {"key": {"minimum": i, "type": "integer"}}, "minProperties": 1}
+        for i in range(80)
+    }
+    constraint = compile(VOCABULARY, schema={"type": "object", "properties": kinds})
+    for text in (b'{"k79":{"key', b'{"k78":{"new', b'{"k77":{"key":99,"x', b'{"k76":{"'):
+        matcher = constraint.matcher()
+        matcher.advance_bytes(text)
+        rest = matcher.shortest_completion()
+        assert rest is not None
+        matcher.advance_bytes(rest)
+        assert matcher.is_complete
+
+
 def test_blanks_are_no_way_to_what_is_still_due() -> None:
     """The chain must be three links long: the least cost of a link alone is too low a bound before its key."""
     link = {"type": "object", "additionalProperties": False}
