@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator, Draft7Validator, Draft201909Validator, Draft202012Validator
 
-__all__ = ["NAMES", "TEXTS", "evaluating", "schemas", "valid", "values"]
+__all__ = ["NAMES", "TEXTS", "counting", "evaluating", "item_values", "schemas", "valid", "values"]
 
 NAMES = ["a", "b", "ab", "c"]
 TEXTS = ["", "a", "b", "ab", "ba", "aab", "é", "c😀", 'q"\\']
@@ -134,3 +134,30 @@ evaluating: st.SearchStrategy[Any] = st.builds(
     lambda parts, left: merged([*parts, left]),
     st.lists(st.one_of(bracketed, combined(branches)), min_size=1, max_size=3), left_over.filter(bool),
 )  # fmt: skip
+
+
+# ---- arrays of which items are counted or must differ ----------------------------------------------------------
+
+item_schemas: st.SearchStrategy[Any] = st.one_of(
+    st.booleans(), typing, st.sampled_from([
+        {"const": 1}, {"const": "a"}, {"enum": [1, "a"]}, {"enum": ["a", "b", 1]}, {"enum": [[1], [2], 1]},
+        {"minimum": 2}, {"not": {"const": 1}}, {"type": "integer", "minimum": 1, "maximum": 2},
+        {"type": "array", "items": {"const": 1}, "maxItems": 1}, {"contains": {"const": 1}, "uniqueItems": True},
+    ]),
+)  # fmt: skip
+one_list = st.fixed_dictionaries(
+    {},
+    optional={
+        "prefixItems": st.lists(item_schemas, min_size=1, max_size=2), "items": item_schemas, "minItems": small,
+        "maxItems": st.integers(0, 4), "contains": item_schemas, "minContains": small, "maxContains": small,
+        "uniqueItems": st.booleans(),
+    },
+)  # fmt: skip
+counting: st.SearchStrategy[Any] = st.one_of(
+    one_list, st.fixed_dictionaries({"allOf": st.lists(one_list, min_size=2, max_size=2)}),
+    st.builds(lambda one, other: {"allOf": [one, {"not": other}]}, one_list, one_list),
+    st.fixed_dictionaries({"oneOf": st.lists(one_list, min_size=2, max_size=2)}),
+    st.fixed_dictionaries({"if": one_list, "then": one_list, "else": one_list}),
+)  # fmt: skip
+item_values = st.lists(st.sampled_from([1, 2, "a", "b", True, None, [1], [1, 2], 1.0]), max_size=5)
+"""Schemas for arrays, and arrays that are often instances of them."""

@@ -1,21 +1,28 @@
-"""Arrays: prefixes, rests, counts, `contains`, `uniqueItems` where decided; and what is written for them."""
+"""Arrays: prefixes, rests, lengths, `contains` and its counts; and what is written for them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
-from constrain.errors import UnsatisfiableError, UnsupportedError
+import constrain
+from constrain.errors import LimitError, UnsatisfiableError, UnsupportedError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.arrays import ArrayCase, meet, tidy, within
+from constrain.frontends.json_schema.arrays import ArrayCase, Demand, complement, meet, tidy, within
+from constrain.frontends.json_schema.feasible import Total, feasible
 from constrain.frontends.json_schema.literals import ANY, NEVER, both
 from constrain.grammar.nodes import Node, Repeat
+from constrain.sampling.random_walk import random_text
 from constrain.style import Style
+from tests.dead_ends import dead_parts
 from tests.recogniser import accepts
-from tests.schema_strategies import valid
+from tests.schema_strategies import counting, item_values, valid
 
 LISTS: list[Any] = [
     [], [1], [None], ["a"], [1, 2], [1, "a"], ["a", 1], [1, 2, 3], ["a", "b", "c"], [1, None, "a"], [1, 2, 3, 4], [[]],
@@ -45,6 +52,24 @@ LISTS: list[Any] = [
         {"contains": {"const": "a"}, "items": {"enum": ["a", "b", "c"]}},
         {"contains": {"type": "integer"}, "items": {"type": "integer"}},
         {"contains": True},
+        {"contains": {"type": "string"}, "minContains": 2},
+        {"contains": {"type": "string"}, "minContains": 2, "maxItems": 2},
+        {"contains": {"type": "string"}, "minContains": 2, "maxContains": 2},
+        {"contains": {"type": "string"}, "maxContains": 1},
+        {"contains": {"type": "integer"}, "minContains": 1, "maxContains": 3, "minItems": 3, "maxItems": 3},
+        {"contains": {"type": "string"}, "minContains": 2, "prefixItems": [{"type": "integer"}, {"type": "string"}]},
+        {"contains": {"type": "string"}, "minContains": 0, "maxContains": 0},
+        {"contains": {"type": "string"}, "minContains": 0, "maxContains": 1},
+        {"maxContains": 0, "minContains": 7},
+        {"contains": True, "minContains": 2, "maxContains": 3},
+        {"contains": False, "minContains": 0, "maxContains": 3},
+        {"allOf": [{"contains": {"type": "string"}}, {"contains": {"type": "integer"}}]},
+        {"allOf": [{"contains": {"const": "a"}}, {"contains": {"type": "string"}, "maxContains": 1}], "maxItems": 2},
+        {"oneOf": [{"contains": {"type": "string"}}, {"contains": {"type": "integer"}}]},
+        {"not": {"contains": {"type": "string"}, "minContains": 2}},
+        {"not": {"contains": {"type": "string"}, "maxContains": 1}},
+        {"not": {"contains": {"type": "string"}, "minContains": 2, "maxContains": 2}, "items": {"type": "string"}},
+        {"not": {"items": {"type": "integer"}}, "contains": {"type": "integer"}, "maxItems": 2},
         {"not": {"contains": {"type": "string"}}},
         {"not": {"items": {"type": "integer"}}},
         {"not": {"minItems": 2}},
@@ -76,6 +101,17 @@ def test_verdicts(schema: dict[str, Any]) -> None:
         {"type": "array", "contains": False},
         {"type": "array", "contains": {"type": "string"}, "items": {"type": "null"}},
         {"type": "array", "contains": {}, "maxItems": 0},
+        {"type": "array", "contains": {"const": 1}, "minContains": 3, "maxItems": 2},
+        {"type": "array", "contains": {"const": 1}, "minContains": 2, "maxContains": 1},
+        {"type": "array", "contains": {"const": 1}, "maxContains": 1, "items": {"const": 1}, "minItems": 2},
+        {"type": "array", "contains": {"const": 1}, "allOf": [{"contains": {"const": 2}}], "maxItems": 1},
+        {
+            "type": "array",
+            "contains": {"type": "integer"},
+            "minContains": 2,
+            "prefixItems": [{}, {"type": "null"}],
+            "maxItems": 2,
+        },
         {"type": "array", "items": {"$ref": "#"}, "minItems": 1},
     ],
 )
@@ -102,11 +138,106 @@ def test_counts_are_counted_and_not_unrolled() -> None:
     assert len(found) < 50
 
 
-def test_contains_beside_large_bounds_is_refused() -> None:
+@given(counting, st.lists(item_values, max_size=12))
+@settings(max_examples=250)
+def test_items_are_counted_as_the_judge_counts_them(schema: dict[str, Any], lists: list[Any]) -> None:
+    schema = {"type": "array", **schema}
+    lists = [*LISTS, *lists]
+    try:
+        grammar = to_grammar(schema, style=Style.any())
+    except UnsatisfiableError:
+        assert not any(valid(schema, value) for value in lists)
+        return
+    except UnsupportedError as error:
+        assert "complement of uniqueItems" in error.cause
+        return
+    for value in lists:
+        assert accepts(grammar, json.dumps(value)) == valid(schema, value), value
+    assert dead_parts(grammar) == []
+
+
+BYTES = constrain.Vocabulary.bytes()
+
+
+@given(counting.filter(lambda schema: '"uniqueItems": true' not in json.dumps(schema)), st.integers(0, 99))
+@settings(max_examples=60)
+def test_what_is_counted_never_gets_stuck(schema: dict[str, Any], seed: int) -> None:
+    schema = {"type": "array", **schema}
+    try:
+        constraint = constrain.compile(BYTES, schema=schema)
+    except (UnsatisfiableError, UnsupportedError):
+        return
+    text = random_text(constraint, np.random.default_rng(seed), size=80)
+    assert valid(schema, json.loads(text))
+    matcher = constraint.matcher()
+    for byte in text:
+        assert matcher.allows(byte)
+        matcher.advance(byte)
+    assert matcher.is_complete
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"contains": {"const": 1}, "minItems": 10**7},
+        {"contains": {"const": 1}, "maxItems": 10**7, "minContains": 3},
+        {"contains": {"const": 1}, "minItems": 10**6, "maxItems": 10**7, "minContains": 10**5, "maxContains": 10**6},
+        {"contains": {"const": 1}, "maxItems": 10**7, "allOf": [{"contains": {"type": "integer"}, "minContains": 9}]},
+    ],
+    ids=json.dumps,
+)
+def test_large_counts_cost_only_what_is_written(schema: dict[str, Any]) -> None:
+    grammar = to_grammar({"type": "array", **schema})
+    assert accepts(grammar, json.dumps([1, 2] * 20)) == valid(schema, [1, 2] * 20)
+    assert len(grammar.rules) < 300
+
+
+def test_demands_that_are_met_are_counted_no_more() -> None:
+    grammar = to_grammar({"type": "array", "contains": {"const": 1}, "minItems": 5_000, "maxItems": 1_000_000})
+    assert not accepts(grammar, "[1]")
+    repeats = [node for name in grammar.rules for node in nodes_in(grammar.rules[name]) if isinstance(node, Repeat)]
+    assert (4_999, 999_999) in [(node.low, node.high) for node in repeats]
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.integers(0, 3)), min_size=1, max_size=4),
+    st.lists(st.tuples(st.sets(st.integers(0, 3)), st.integers(0, 4), st.one_of(st.none(), st.integers(0, 4)))),
+)
+def test_feasible_is_what_trying_finds(most: list[int | None], given_totals: list[Any]) -> None:
+    totals = [
+        Total(tuple(kind for kind in sorted(kinds) if kind < len(most)), low, high) for kinds, low, high in given_totals
+    ]
+    ranges = (range(5 if top is None else top + 1) for top in most)
+    tried = any(
+        all(low <= sum(numbers[kind] for kind in kinds) <= (99 if high is None else high)
+            for kinds, low, high in totals)
+        for numbers in product(*ranges)
+    )  # fmt: skip
+    assert feasible(most, totals) == tried
+
+
+def test_large_totals_are_told_without_trying_each() -> None:
+    # Each two of three kinds together an odd number of times: the sum of all three would be half an odd number.
+    for odd in (10**9 + 1, 10**9):
+        totals = [Total(pair, odd, odd) for pair in ((0, 1), (1, 2), (0, 2))]
+        assert feasible([None] * 3, totals) == (odd % 2 == 0)
+
+
+def test_a_search_that_is_out_of_hand_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("constrain.frontends.json_schema.feasible.MOST_HALVINGS", 3)
+    with pytest.raises(LimitError):
+        feasible([None] * 3, [Total(pair, 1_001, 1_001) for pair in ((0, 1), (1, 2), (0, 2))])
     with pytest.raises(UnsupportedError) as caught:
-        to_grammar({"type": "array", "contains": {"const": 1}, "maxItems": 1_000})
-    assert caught.value.pointer == "/contains"
-    assert to_grammar({"type": "array", "contains": {"const": 1}})
+        two = [{"contains": {"minimum": low}, "minContains": 9, "maxContains": 11} for low in (1, 5)]
+        to_grammar({"type": "array", "allOf": two, "minItems": 30})
+    assert caught.value.pointer == "/allOf/0/contains"
+
+
+def test_too_many_demands_are_refused() -> None:
+    schema = {"type": "array", "allOf": [{"contains": {"const": value}} for value in range(9)]}
+    with pytest.raises(UnsupportedError) as caught:
+        to_grammar(schema)
+    assert caught.value.pointer is not None and caught.value.pointer.endswith("/contains") and caught.value.hint
 
 
 class Plain:
@@ -118,6 +249,9 @@ class Plain:
     def both(self, one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
         return both(one, other)
 
+    def opposite(self, lits: tuple[int, ...]) -> tuple[int, ...]:
+        return (-lits[0],)
+
 
 def test_cases_have_one_form() -> None:
     assert tidy(ArrayCase((ANY, ANY), ANY)) == ArrayCase()
@@ -127,3 +261,20 @@ def test_cases_have_one_form() -> None:
     merged = meet(one, other, Plain())  # type: ignore[arg-type]
     assert merged == ArrayCase(((1, 3),), (2, 3), 1, 5)
     assert within(merged, one) and within(merged, other) and not within(one, merged)
+
+
+def test_demands_have_one_form() -> None:
+    assert tidy(ArrayCase(demands=(Demand(1, ANY, 2, 4),))) == ArrayCase(low=3, high=5)
+    assert tidy(ArrayCase(demands=(Demand(0, (1,), 0, None),))) == ArrayCase()
+    one = ArrayCase(demands=(Demand(0, (1,), 1, 5),))
+    merged = meet(one, ArrayCase(demands=(Demand(0, (1,), 3, None),)), Plain())  # type: ignore[arg-type]
+    assert merged == ArrayCase(low=3, demands=(Demand(0, (1,), 3, 5),))
+    assert within(merged, one) and not within(one, merged)
+    assert meet(one, ArrayCase(demands=(Demand(0, (1,), 6, None),)), Plain()) is None  # type: ignore[arg-type]
+
+
+def test_the_complement_of_a_count_is_a_count() -> None:
+    case = ArrayCase(demands=(Demand(0, (1,), 2, 5),))
+    ways = complement(case, Plain())  # type: ignore[arg-type]
+    assert ways == [ArrayCase(demands=(Demand(0, (1,), 0, 1),)), ArrayCase(low=6, demands=(Demand(0, (1,), 6),))]
+    assert complement(ArrayCase(unique=True), Plain()) == [ArrayCase(low=2, alike=True)]  # type: ignore[arg-type]

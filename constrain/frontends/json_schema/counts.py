@@ -25,7 +25,7 @@ from .spacing import spacing
 if TYPE_CHECKING:
     from .algebra import Algebra
 
-__all__ = ["Items", "Kind", "Plan", "State", "first", "more"]
+__all__ = ["Items", "Kind", "Plan", "State", "first", "matching", "more", "place_of"]
 
 MOST_DEMANDS = 8
 """Most different demands on one array: each may split a set of items in two."""
@@ -294,15 +294,25 @@ class Plan:
             if rest > len(values):
                 return False
             places += [values] * rest
-        return _matching(places)
+        return matching(places)
 
     def _refuse(self, cause: str) -> UnsupportedError:
         field = "contains" if self.case.demands else "uniqueItems"
-        pointer = self.algebra.refuse("", field).pointer
-        return UnsupportedError(cause, pointer=pointer, hint="Use smaller bounds, or fewer `contains` on one array.")
+        cure = "Use smaller bounds, or fewer `contains` on one array."
+        return UnsupportedError(cause, pointer=place_of(field, self.algebra), hint=cure)
 
 
-def _matching(places: list[list[int]]) -> bool:
+def place_of(field: str, algebra: Algebra) -> str:
+    """Where a field stands that is to blame: at what is being computed, or as little below as possible."""
+    place = algebra.refuse("", field).pointer or ""
+    below = [
+        f"{node.pointer}/{field}" for node in algebra.nodes
+        if node is not None and node.pointer is not None and field in node.facts and node.pointer.startswith(place)
+    ]  # fmt: skip
+    return place if place.endswith(f"/{field}") else min(below, key=len, default=place)
+
+
+def matching(places: list[list[int]]) -> bool:
     """Whether each place can have a value of its own (augmenting paths, H. W. Kuhn 1955)."""
     owner: dict[int, int] = {}
     for place in range(len(places)):

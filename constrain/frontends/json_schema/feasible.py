@@ -1,8 +1,8 @@
 """Whether so many of each kind can be taken that all totals are right: a small integer programme, with a budget.
 
 Each kind of item adds 0 or 1 to each total. Intervals are narrowed until nothing moves (bound propagation), and what
-is then still open is halved. One total nested in another, as an array's length and one count of `contains`, needs no
-halving; odd knots of many exact totals may need more than the budget.
+is then still open is halved, the kind that is in most totals first. A length and two counts need a dozen halvings
+whatever their size; three counts or more that must be met exactly, in the thousands, may need more than the budget.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...errors import LimitError
 __all__ = ["Total", "feasible"]
 
 MOST_HALVINGS = 10_000
-"""Open questions that are tried before the search is given up: with up to three totals a handful is enough."""
+"""Open questions that are tried before the search is given up: some hundred milliseconds."""
 
 
 class Total(NamedTuple):
@@ -31,6 +31,7 @@ def feasible(most: list[int | None], totals: list[Total]) -> bool:
         return False
     # A number that exceeds every lower bound can be lowered to it without harm.
     enough = max((total.low for total in totals), default=0)
+    busiest = {kind: sum(kind in total.kinds for total in totals) for kind in range(len(most))}
     todo = [([0] * len(most), [enough if top is None else min(top, enough) for top in most])]
     for _ in range(MOST_HALVINGS):
         if not todo:
@@ -38,12 +39,12 @@ def feasible(most: list[int | None], totals: list[Total]) -> bool:
         low, high = todo.pop()
         if not _narrow(low, high, totals):
             continue
-        widest = max(range(len(most)), key=lambda kind: high[kind] - low[kind], default=None)
-        if widest is None or low[widest] == high[widest]:
+        chosen = max((kind for kind in busiest if low[kind] < high[kind]), key=busiest.__getitem__, default=None)
+        if chosen is None:
             return True
-        middle = (low[widest] + high[widest]) // 2
-        todo.append((low[:], [middle if kind == widest else top for kind, top in enumerate(high)]))
-        todo.append(([middle + 1 if kind == widest else least for kind, least in enumerate(low)], high[:]))
+        middle = (low[chosen] + high[chosen]) // 2
+        todo.append((low[:], [middle if kind == chosen else top for kind, top in enumerate(high)]))
+        todo.append(([middle + 1 if kind == chosen else least for kind, least in enumerate(low)], high[:]))
     raise LimitError("It is out of hand to tell whether these counts of items can all be met.", hint=CURE)
 
 

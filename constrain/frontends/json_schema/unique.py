@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...errors import UnsupportedError
 from .arrays import ArrayCase, least
 from .constants import Constant
-from .counts import Plan
+from .counts import Plan, place_of
 from .literals import Lits
 from .sizes import listed, size
 
@@ -24,6 +24,9 @@ __all__ = ["apart", "capped", "plan", "repeated"]
 
 ENDLESS = 2**31 - 1
 """Values that no array can use up: the machine counts no further."""
+
+MOST_ORDERS = 1_000
+"""Orders of the items that must come for which values are listed: a shortest array is searched for among them."""
 
 MOST_APART = 64
 """Most items of which every two are compared."""
@@ -63,6 +66,9 @@ def plan(case: ArrayCase, algebra: Algebra) -> Plan:
             ample.append(lits)
         else:
             values.update(dict.fromkeys(few))
+    alone = whole.size == 0 and not case.demands  # Then there are values enough, and no item beyond them: `capped`.
+    if alone and len(values) ** case.low > MOST_ORDERS:
+        return Plan(case, (), False, algebra)
     if all(size(lits, ENDLESS, algebra).least >= ENDLESS for lits in cells):
         return Plan(case, (), False, algebra)
     for lits in ample:
@@ -119,6 +125,6 @@ def repeated(case: ArrayCase, algebra: Algebra) -> list[Constant]:
 
 def _refuse(cause: str, algebra: Algebra) -> UnsupportedError:
     return UnsupportedError(
-        cause, pointer=algebra.refuse("", "uniqueItems").pointer,
+        cause, pointer=place_of("uniqueItems", algebra),
         hint="Allow fewer items, or more values; or leave uniqueItems out and check it afterwards.",
     )  # fmt: skip
