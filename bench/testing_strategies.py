@@ -94,7 +94,8 @@ def drawn(make: Callable[[Any], Any], case: Case, examples: int, seconds: float)
     )  # fmt: skip
     try:
         run: Any = given(make(schema))(test)
-        chosen(run)()
+        test_of_it: Any = chosen(run)
+        test_of_it()
     except Late:
         outcome.error = f"more than {seconds:g} s"
     except MemoryError:

@@ -10,18 +10,21 @@ import json
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain, combinations, product
 
+from ..frontends.json_schema.constants import constant, parse_json
 from ..grammar.nodes import (
     Chars,
     Choice,
     Grammar,
     JsonString,
     Literal,
+    Member,
     Node,
     Object,
     Repeat,
     Rule,
     Sequence,
     Strings,
+    Unique,
 )  # fmt: skip
 from .random_walk import is_blank
 
@@ -79,9 +82,11 @@ class _Lister:
             return self.repeat(node)
         if isinstance(node, Rule):
             return self.rule(node.name)
-        if isinstance(node, Object):
-            return self.gather(self.object(node))
-        raise Many  # what must differ: few of it is rare
+        if isinstance(node, Member):
+            return self.texts(node.node)
+        if isinstance(node, Unique):
+            return frozenset(filter(differ, self.texts(node.body)))
+        return self.gather(self.object(node))
 
     def joined(self, parts: list[Texts]) -> Texts:
         """One of each, one after the other."""
@@ -142,3 +147,9 @@ class _Lister:
                     parts += [lay.comma if parts else lay.open, name, lay.colon, item.value]
                 inside = [*parts, lay.close] if parts else [lay.empty]
                 yield from self.texts(Sequence((Literal(b"{"), *inside, Literal(b"}"))))
+
+
+def differ(items: bytes) -> bool:
+    """Whether items with commas between, as they stand in an array, are different JSON values."""
+    _, values = constant(parse_json(f"[{items.decode()}]"), "")
+    return len(set(values)) == len(values)

@@ -19,6 +19,7 @@ from ..grammar.nodes import (
     Choice,
     JsonString,
     Literal,
+    Member,
     NameClass,
     Node,
     Object,
@@ -27,6 +28,7 @@ from ..grammar.nodes import (
     Rule,
     Sequence,
     Strings,
+    Unique,
 )  # fmt: skip
 from . import readable
 
@@ -44,6 +46,9 @@ OPTIONAL, FADING = 0.75, 0.85
 """An optional part is written with this probability, times the fading for each level of brackets."""
 MORE = 0.4
 """A repetition ends after each further round with this probability: 1.5 rounds beyond the least, on average."""
+
+DIFFERENT = 12
+"""Values that are tried for a member that must differ from others."""
 
 WHITE = frozenset(" \t\n\r")
 BEHIND = (bytearray(b","), bytearray(b":"))
@@ -92,6 +97,7 @@ class Walker:
             JsonString: lambda node: self.write(quoted(readable.text(node.dfa, node.low, node.high, rng))),
             Sequence: self.sequence, Choice: self.choice, Repeat: self.repeat, Object: self.object,
             Rule: lambda node: self.node(self.rules[node.name]),
+            Unique: lambda node: self.node(node.body), Member: self.differing,
         }  # fmt: skip
 
     def node(self, node: Node) -> None:
@@ -144,6 +150,11 @@ class Walker:
         for part in node.parts:
             self.node(part)
         self.level -= bracket
+
+    def differing(self, node: Member) -> None:
+        """A value that was not there yet: the Matcher refuses one that was when it ends."""
+        if not any(self.attempt(node.node) for _ in range(DIFFERENT)):
+            raise Refused
 
     def choice(self, node: Choice) -> None:
         """One of the options, brackets the less likely the deeper; nothing at all less likely than something."""

@@ -59,9 +59,10 @@ class Recipe:
         self._kinds: dict[int, tuple[Node, str]] = {}
 
     def order(self, node: Choice) -> list[int]:
-        """Indices of its options, simplest first."""
+        """Indices of its options: one that ends soon, then those without rules, then the others."""
         if id(node) not in self._orders:
-            self._orders[id(node)] = (node, simplest_first(node))
+            first = self.endings.pick(node)
+            self._orders[id(node)] = (node, sorted(simplest_first(node), key=lambda index: index != first))
         return self._orders[id(node)][1]
 
     def kind(self, node: Chars) -> str:
@@ -128,7 +129,7 @@ class Writer:
             try:
                 if isinstance(node, Sequence) and node.parts:
                     for part in node.parts[:-1]:
-                        self.node(part)
+                        self.inner(part)
                     node = node.parts[-1]
                 elif isinstance(node, Choice):
                     option = self.option(node)
@@ -144,6 +145,14 @@ class Writer:
                     raise
                 (length, node), again = again, None
                 del self.out[length:]
+
+    def inner(self, node: Node) -> None:
+        """Writes a node that has something behind it: a rule there is a level of nesting."""
+        if isinstance(node, Rule):
+            with self.deeper():
+                self.node(node)
+        else:
+            self.node(node)
 
     def last(self, node: Node) -> None:
         """Writes a node that ends no chain."""

@@ -7,8 +7,9 @@ and in it the greatest digits lead to the greatest number, the shortest and the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from math import isfinite
 
 from ..automata.dfa import Dfa
 from .texts import Language
@@ -116,12 +117,16 @@ def as_float(text: str, dfa: Dfa) -> str:
     if text.lstrip("-").isdigit():
         return text
     value = float(text)
-    kept = repr(value)
-    if kept.lstrip("-") in ("inf", "nan") or Decimal(kept) != Decimal(text):
-        near = () if kept.lstrip("-") == "inf" else (kept, format(Decimal(kept), "f"), repr(int(value)))
-        simple = number_language(dfa).pool
-        fits = (
-            other for other in (*near, *simple) if dfa.accepts(other) and Decimal(repr(float(other))) == Decimal(other)
-        )
-        return next(fits, text)
-    return text
+    if same(repr(value), text):
+        return text
+    near = (repr(value), format(Decimal(repr(value)), "f"), repr(int(value))) if isfinite(value) else ()
+    fits = (other for other in (*near, *number_language(dfa).pool) if dfa.accepts(other))
+    return next((other for other in fits if same(repr(float(other)), other)), text)
+
+
+def same(kept: str, text: str) -> bool:
+    """Whether what a float keeps is the number that was written."""
+    try:
+        return Decimal(kept) == Decimal(text) and isfinite(float(kept))
+    except InvalidOperation:  # an exponent beyond all that Decimal counts
+        return False

@@ -113,12 +113,12 @@ def fill(
 
 
 def some(writer: Writer, free: list[Property]) -> list[Property]:
-    """Some of the optional members: none, by a coin each, or all; of very many a few."""
+    """Some of the optional members: none, or by a coin each; of very many a few."""
     how = 0 if writer.ending or not free else writer.choose(4)
-    if how == 3 and writer.level <= 3 and len(free) <= 2 * MANY:
-        return free
     if how and len(free) <= MANY:
-        return [item for item in free if writer.choose(2 + writer.level // 3) == 1]
+        # Of eight: likely, as not, or seldom. All coins are alike, so that each can be turned by itself.
+        least = {1: 4, 2: 7, 3: 1}[how] if writer.level <= 3 else 6
+        return [item for item in free if writer.choose(8) >= least]
     picked: list[Property] = []
     while how and len(picked) < len(free) and writer.more():
         picked.append(free[writer.choose(len(free))])

@@ -96,10 +96,17 @@ class Drawing:
         return self.draw(integers(n))
 
     def span(self, work: Callable[[], None]) -> None:
-        self.draw(NOTHING.map(lambda _: work()))  # a strategy of its own is a span of its own
+        self.draw(span(work))
 
 
 @lru_cache(maxsize=1024)
 def integers(n: int) -> st.SearchStrategy[int]:
     """0 to n - 1."""
     return st.integers(0, n - 1)
+
+
+@st.composite
+def span(draw: st.DrawFn, work: Callable[[], None]) -> None:
+    """What `work` draws, as a part of its own: the shrinker may drop it, or put it in the place of one around it."""
+    draw(NOTHING)
+    work()

@@ -33,6 +33,8 @@ NICE = "0a1bA-_. 2:/@"
 ODD = '\x00\n\x7f"\\é\xa0\u2028\u200b\ud7ff\ufeff😀\U0010ffff'
 """Characters of a class that are tried first, simple ones before odd ones; after them any of the class."""
 
+SIZES = (1, 2, 3, 4, 5, 8, 16)
+"""Lengths of the plain texts in a pool: what a failing length shrinks to."""
 PLAUSIBLE = 6
 """Plausible texts in a pool."""
 LONGEST = 300
@@ -98,13 +100,13 @@ class Language:
         """Whether the text is one."""
         return self.low <= len(text) and (self.high is None or len(text) <= self.high) and self.dfa.accepts(text)
 
-    def walk(self, choose: Choose, *, full: bool = False) -> str:
-        """A text of the language; full: of the most characters, if there is a most."""
+    def walk(self, choose: Choose, *, least: int = 0) -> str:
+        """A text of the language, of `least` characters or more where that can be."""
         state, made, accepting = 0, list[str](), self.dfa.table.accepting
         while True:
             room = None if self.high is None else self.high - len(made) - 1
             steps = [step for step in self.steps[state] if room is None or self.distance[step[1]] <= room]
-            if accepting[state] and len(made) >= self.low and not (full and steps):
+            if accepting[state] and len(made) >= self.low and not (len(made) < least and steps):
                 if not steps or choose(ON) == 0:
                     return "".join(made)
             kind, state = steps[choose(len(steps))]
@@ -124,12 +126,13 @@ def language(dfa: Dfa, low: int, high: int | None) -> Language:
         return made
     found = dict.fromkeys([made.simplest()])
     if made.low <= LONGEST:
+        found.update(dict.fromkeys(made.walk(lambda n: 0, least=least) for least in SIZES))
         found.update(dict.fromkeys(text for text in EDGES if made.accepts(text)))
         found.update(dict.fromkeys(plausible(made)))
         if made.high is not None and made.high <= LONGEST:
-            found[made.walk(lambda n: 0, full=True)] = None
+            found[made.walk(lambda n: 0, least=made.high)] = None
     first, *rest = found
-    made.pool = (first, *sorted(rest, key=len))
+    made.pool = (first, *sorted(rest, key=lambda text: (len(text), [nicety(char) for char in text])))
     return made
 
 
