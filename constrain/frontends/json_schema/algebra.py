@@ -9,6 +9,7 @@ counts as empty there, and an "empty" that leaned on such an assumption is not r
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 from ...automata.dfa import Dfa
@@ -16,8 +17,8 @@ from ...errors import LimitError, SchemaError, UnsupportedError
 from ...style import Limits, Style
 from . import items, members, objects, quantities, strings
 from .arrays import ArrayCase
+from .constants import OBJECT, Constant
 from .counts import Plan
-from .constants import Constant
 from .formulas import All, Formula, One, Own, Some, formula
 from .languages import Languages, any_text
 from .literals import ANY, NEVER, Lits, both
@@ -136,14 +137,29 @@ class Algebra:
         branches = tuple(both(context, branch) for branch in branches)
         out: list[list[int]] = [[] for _ in branches]
         facts = [self.static(branch) for branch in branches]
+        tags = self._tags(facts)
         for one in range(len(branches)):
             for other in range(one):
+                mine, yours = tags[one], tags[other]
+                if mine is not None and yours is not None and mine.isdisjoint(yours):
+                    continue
                 if disjoint(facts[one], facts[other]):
                     continue
                 if self.overlap(both(branches[one], branches[other])):
                     out[one].append(other)
                     out[other].append(one)
         return out
+
+    def _tags(self, facts: list[Static]) -> list[frozenset[Constant] | None]:
+        """Of branches that are objects: the values of that key which most of them require and give few values."""
+        known = [
+            {name: values for name, lits in bound.required.items() if (values := self.static(lits).values) is not None}
+            if bound.types == OBJECT else {}
+            for bound in facts
+        ]  # fmt: skip
+        counts = Counter(name for bound in known for name in bound)
+        best = max(counts, key=counts.__getitem__, default="")
+        return [bound.get(best) for bound in known]
 
     def overlap(self, lits: Lits) -> bool:
         """Whether a value is in the set; a question by itself, that leans on no other which is still open."""
