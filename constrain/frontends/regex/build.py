@@ -9,7 +9,7 @@ from typing import Literal
 from ...automata.dfa import MAX_STATES, Dfa, Table
 from ...errors import LimitError
 from ...style import Limits
-from .charset import one
+from .charset import CharSet, one
 from .parse import ECMA_TERMINATORS, parse
 from .positions import ACCEPT, Items
 from .program import Search, compile_program
@@ -54,7 +54,7 @@ def located(pattern: str) -> Iterator[None]:
 def build(term: Term, *, dialect: Dialect, match: Match, max_states: int) -> Dfa:
     """The Dfa of a tree."""
     if not has_looks(term):
-        return _automaton(term, dialect, match, max_states)
+        return _plain(term, dialect, match, max_states)
     whole = split(term, match)
     dfa = build_whole(whole, dialect=dialect, max_states=max_states)
     return dfa.with_length(whole.low, whole.high, max_states=max_states)
@@ -72,17 +72,26 @@ def build_whole(whole: Whole, *, dialect: Dialect, max_states: int) -> Dfa:
 
 def _automaton(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa:
     """The Dfa of a tree: by sets of items if it does not look around, by threads if it does."""
-    newline = one(0x0A) if dialect == "python" else ECMA_TERMINATORS
     if has_looks(term):
-        return with_looks(term, newline=newline, search=search, max_states=max_states)
+        return with_looks(term, newline=newline(dialect), search=search, max_states=max_states)
+    return _plain(term, dialect, search, max_states)
+
+
+def newline(dialect: Dialect) -> CharSet:
+    """What ends a line."""
+    return one(0x0A) if dialect == "python" else ECMA_TERMINATORS
+
+
+def _plain(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa:
+    """The Dfa of a tree that does not look around."""
     program = compile_program(term, search=search, max_positions=max_states)
     try:
-        return Dfa.from_table(_determinise(Items(program, newline), max_states))
+        return Dfa.from_table(_determinise(Items(program, newline(dialect)), max_states))
     except LimitError:
         if not program.ladders:
             raise
         # Threads leave out copies of a repetition that say nothing new, which `(.{1,63}\\.)+` lives by.
-        return with_looks(term, newline=newline, search=search, max_states=max_states)
+        return with_looks(term, newline=newline(dialect), search=search, max_states=max_states)
 
 
 def _determinise(items: Items, max_states: int) -> Table:
