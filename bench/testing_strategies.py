@@ -93,9 +93,9 @@ def drawn(make: Callable[[Any], Any], case: Case, examples: int, seconds: float)
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     try:
-        run: Any = given(make(schema))(test)
-        test_of_it: Any = chosen(run)
-        test_of_it()
+        decorate: Any = given(make(schema))
+        run: Any = chosen(decorate(test))
+        run()
     except Late:
         outcome.error = f"more than {seconds:g} s"
     except MemoryError:
