@@ -3,8 +3,8 @@
     python -m bench.testing_strategies --data ../shared/data/maskbench-dev.jsonl.gz --sample 300
 
 Each strategy draws 100 documents of every schema inside Hypothesis (generation only, no database, health checks off),
-in a worker with limits (10 s of it for drawing, 2 GiB). A schema is *served* if at least 5 documents came in that time
-and `jsonschema`, formats on, calls all of them valid; documents per second are over the schemas that both serve, set-up
+in a worker with limits (10 s of it for drawing, 2 GiB). A schema is *served* if at least 5 documents came in that time,
+or fewer and Hypothesis knows that there are no more, and `jsonschema`, formats on, calls all of them valid; documents per second are over the schemas that both serve, set-up
 included. A keyword is *exercised* if it judged a value of a type that it is about: those are counted by schema and
 keyword, beside the number of distinct documents. Saved as JSON in bench/results/.
 """
@@ -51,7 +51,8 @@ class Outcome:
 
     @property
     def served(self) -> bool:
-        return self.documents >= SERVED and not self.invalid
+        """Whether it gave enough documents, or ended by itself because there are no more, and all are valid."""
+        return (self.documents >= SERVED or (self.documents > 0 and not self.error)) and not self.invalid
 
 
 def ours(schema: Any) -> Any:
