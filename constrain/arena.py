@@ -145,6 +145,8 @@ class Arena:
                 guards.watch(self, argument, int(head[at.TEXT]))
             elif status == at.NEED_VERDICT:
                 guards.verdict(self, argument, int(head[at.TEXT]))
+            elif status == at.NEED_NAME:
+                guards.name(self, argument)
             else:
                 guards.way(self, argument)
         except TableFull:

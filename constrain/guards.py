@@ -1,9 +1,9 @@
 """Guards: what kernels cannot know of members that must differ (`kernels.members`), answered from their text.
 
-Three questions. *Verdict*: is the value of this text new? *Watch*: a member has begun; which of those that were there
+Four questions. *Verdict*: is the value of this text new? *Watch*: a member has begun; which of those that were there
 may it still become equal to, and which bytes keep that open? *Way*: from a set where that is so, can another value
-still be reached? Values are compared as JSON Schema does (2020-12 core, 4.2.2): numbers by what they are, strings
-by their characters, objects without order.
+still be reached? *Name*: can what is spelled of an undeclared key become one that is not there yet? Values are compared
+as JSON Schema does (2020-12 core, 4.2.2): numbers by what they are, strings by their characters, objects without order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .grammar.equality import Value, expected, partial, value_of
+from .grammar.equality import Value, characters_begun, expected, partial, value_of
 from .kernels import layout as at
 from .kernels.members import add_guard
 from .kernels.names import chain
@@ -23,7 +23,7 @@ from .kernels.walk import only
 if TYPE_CHECKING:
     from .arena import Arena
 
-__all__ = ["verdict", "watch", "way"]
+__all__ = ["name", "verdict", "watch", "way"]
 
 MOST_TRIED = 5_000
 """Sets from which a search for another value goes on. Beyond, there is taken to be one: a Matcher may then be stuck."""
@@ -96,6 +96,23 @@ def way(arena: Arena, start: int) -> None:
     else:
         for one in tried:
             sets[one * at.SET_W + at.SET_FLAGS] |= at.NO_WAY
+
+
+def name(arena: Arena, place: int) -> None:
+    """Answers whether a name is left for what is spelled of a key of the class that OTHER at `place` takes."""
+    head, code, objects = arena.arrays[at.HEAD], arena.arrays[at.CODE], arena.arrays[at.OBJECTS]
+    names, spelling, state = arena.arrays[at.NAMES], int(head[at.SPELLING]), int(head[at.NAMED])
+    begun = partial(b'"' + _spelled(names, spelling, at.SPELLED))
+    block = int(code[int(objects[state]) + at.OBJ_EXCLUDED])
+    offsets = code[block + at.STR_OFFSETS : block + at.STR_OFFSETS + int(code[block]) + 1].tolist()
+    taken = {code[one:end].astype(np.uint8).tobytes().decode() for one, end in zip(offsets, offsets[1:])}
+    seen = int(objects[state + at.O_NAMES])
+    while seen > at.UNKNOWN_NAMES:
+        taken.add(_spelled(names, int(names[3 * seen + 1]), at.DECODED).decode())
+        seen = int(names[3 * seen])
+    dfa = arena.program.leaves[int(code[place + 2])][0]
+    answer = dfa.leads_beyond(begun.text, characters_begun(begun.pending), taken)
+    arena.run(add_guard, -state - 1, spelling, int(answer))
 
 
 def _likeness(arena: Arena, number: int) -> tuple[int, object]:

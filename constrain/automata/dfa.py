@@ -218,6 +218,13 @@ class Dfa:
         """Its first `cap` texts, shorter ones first, then by code point."""
         return list(islice(lengths.enumerate_texts(self.table), cap))
 
+    def leads_beyond(self, begun: str, ranges: list[tuple[int, int]] | None, taken: Iterable[str]) -> bool:
+        """Whether it accepts a text that begins so, goes on with a character of `ranges` and is not among `taken`.
+
+        ranges: of code points, inclusive and disjoint; None: the text may also end here.
+        """
+        return lengths.leads_beyond(self.table, begun, ranges, taken)
+
     def lengths(self) -> tuple[int, int | None]:
         """Least and most characters of a text (None: no bound); (1, 0) if there is no text."""
         return (self._distances[0], lengths.longest(self.table)) if self.table.rows else (1, 0)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 
 from .table import LAST, Table
 
-__all__ = ["count", "enumerate_texts", "extensible", "longest", "shortest"]
+__all__ = ["count", "enumerate_texts", "extensible", "leads_beyond", "longest", "shortest"]
 
 
 def topological(table: Table) -> list[int] | None:
@@ -115,3 +116,38 @@ def _texts(rows: Sequence[Sequence[int]], spans: list[tuple[int, int, int]], exa
 def shortest(table: Table) -> str:
     """The first of the shortest texts by code point. The Table must have one."""
     return next(enumerate_texts(table))
+
+
+def leads_beyond(table: Table, begun: str, ranges: Sequence[tuple[int, int]] | None, taken: Iterable[str]) -> bool:
+    """See `Dfa.leads_beyond`. All states of a canonical table accept something, so only taken texts are followed."""
+    start = 0
+    for char in begun:
+        start = table.rows[start][table.classes[bisect_right(table.bounds, ord(char)) - 1]]
+        if start < 0:
+            return False
+    todo = [(start, ranges, {text[len(begun) :] for text in taken if text.startswith(begun)})]
+    while todo:
+        state, ranges, left = todo.pop()
+        if ranges is None and table.accepting[state] and "" not in left:
+            return True
+        firsts = {ord(text[0]) for text in left if text}
+        ends = [*table.bounds[1:], LAST]
+        for low, end, kind in zip(table.bounds, ends, table.classes):
+            if table.rows[state][kind] >= 0:
+                room = end - low if ranges is None else sum(_common(low, end - 1, *one) for one in ranges)
+                if room > sum(1 for first in firsts if low <= first < end and _inside(first, ranges)):
+                    return True
+        for first in firsts:
+            after = table.rows[state][table.classes[bisect_right(table.bounds, first) - 1]]
+            if after >= 0 and _inside(first, ranges):
+                todo.append((after, None, {text[1:] for text in left if text and ord(text[0]) == first}))
+    return False
+
+
+def _common(low: int, high: int, other_low: int, other_high: int) -> int:
+    """How many integers lie in both intervals."""
+    return max(0, min(high, other_high) - max(low, other_low) + 1)
+
+
+def _inside(point: int, ranges: Sequence[tuple[int, int]] | None) -> bool:
+    return ranges is None or any(low <= point <= high for low, high in ranges)

@@ -192,11 +192,11 @@ class Writer:
         self.here(choice)
         words += (at.KEYS, block)
         names = []
-        for k, (leaf, mark) in enumerate(classes):
+        for k, (leaf, mark, few) in enumerate(classes):
             self.here(choice + 1 + k)
-            words += (at.OTHER, block, leaf, 0, mark)
-            names.append(len(words) - 2)
-            self.places.append(len(words) - 2)
+            words += (at.OTHER, block, leaf, 0, mark, few)
+            names.append(len(words) - 3)
+            self.places.append(len(words) - 3)
         after = []
         targets = self.program.code[block + at.OBJ_TARGETS]
         offsets = []
@@ -223,8 +223,8 @@ class Writer:
             self.program.code[targets + k] = base + offsets[k]
 
 
-def _object_block(program: Program, node: Object) -> tuple[int, list[tuple[int, int]]]:
-    """Writes an object block (see `layout`): where it begins; leaf and mark or -1 of each class of undeclared names."""
+def _object_block(program: Program, node: Object) -> tuple[int, list[tuple[int, int, int]]]:
+    """Writes an object block (see `layout`): where it begins; leaf, mark, few (as of OTHER) of each class."""
     names = [p.name for p in node.properties]
     n = len(names)
     if node.escapes == "canonical":
@@ -256,7 +256,10 @@ def _object_block(program: Program, node: Object) -> tuple[int, list[tuple[int, 
     excluded = sorted({name.encode() for name in [*names, *node.excluded]}) if node.others else []
     block[at.OBJ_EXCLUDED] = program.strings(excluded, 1)
     block[at.OBJ_MARKS] = len(marks)
-    classes = [(program.leaf(c.names, at.JSON_STRING), marks.get(k, -1)) for k, c in enumerate(node.others)]
+    classes = [
+        (program.leaf(c.names, at.JSON_STRING), marks.get(k, -1), int(not c.names.endless()))
+        for k, c in enumerate(node.others)
+    ]
     return program.append(block), classes
 
 

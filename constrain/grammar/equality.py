@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Union
 
-__all__ = ["Number", "Value", "expected", "partial", "value_of"]
+__all__ = ["Number", "Value", "characters_begun", "expected", "partial", "value_of"]
 
 
 class Number(NamedTuple):
@@ -321,6 +321,39 @@ def _escaped(char: str) -> bytes:
     """The spelling of a character by \\u, in small letters."""
     units = char.encode("utf-16-be", "surrogatepass")
     return b"".join(b"\\u" + units[k : k + 2].hex().encode() for k in range(0, len(units), 2))
+
+
+def characters_begun(pending: bytes) -> list[tuple[int, int]] | None:
+    """The ranges of code points that the bytes of a character or an escape, not whole, may still become; None: none."""
+    if not pending:
+        return None
+    if pending == b"\\":
+        return [(0, 0x10FFFF)]
+    if pending[0] >= 0xC0:
+        size = 2 if pending[0] < 0xE0 else 3 if pending[0] < 0xF0 else 4
+        least = [pending[0], *pending[1:], *[0x80] * (size - len(pending))]
+        most = [pending[0], *pending[1:], *[0xBF] * (size - len(pending))]
+        shortest = (0x80, 0x800, 0x10000)[size - 2]  # less would be spelled in fewer bytes
+        return [(max(_code_point(least), shortest), min(_code_point(most), 0x10FFFF))]
+    digits = pending[2:6].decode()
+    least_unit, most_unit = int(digits.ljust(4, "0"), 16), int(digits.ljust(4, "F"), 16)
+    if len(pending) <= 6:
+        high = (max(least_unit, 0xD800), min(most_unit, 0xDBFF))
+        pairs = [(0x10000 + (high[0] - 0xD800) * 0x400, 0x103FF + (high[1] - 0xD800) * 0x400)]
+        whole = len(pending) == 6 and 0xD800 <= least_unit <= 0xDFFF
+        return ([] if whole else [(least_unit, most_unit)]) + (pairs if high[0] <= high[1] else [])
+    digits = pending[8:].decode()
+    base = 0x10000 + (least_unit - 0xD800) * 0x400 - 0xDC00
+    low = (max(int(digits.ljust(4, "0"), 16), 0xDC00), min(int(digits.ljust(4, "F"), 16), 0xDFFF))
+    return [(base + low[0], base + low[1])] if low[0] <= low[1] else []
+
+
+def _code_point(sequence: list[int]) -> int:
+    """What the bytes of a UTF-8 sequence spell (RFC 3629, section 3)."""
+    value = sequence[0] & (0x1F if len(sequence) == 2 else 0x0F if len(sequence) == 3 else 0x07)
+    for byte in sequence[1:]:
+        value = value << 6 | byte & 0x3F
+    return value
 
 
 def _raw(rest: str) -> frozenset[int]:

@@ -128,8 +128,9 @@ class NameClass:
     required: at least one member must be of this class. Classes may overlap: a member is of any one class whose names
     accept its key and whose value its value is.
 
-    `names` may accept declared and excluded names too, which are refused when their closing quote comes, as long as
-    every text that begins a name begins infinitely many: else a name could be begun that cannot be finished.
+    `names` may accept declared and excluded names too, which are refused when their closing quote comes. Where every
+    text that begins a name begins infinitely many, that costs nothing; else the machine also refuses what can only
+    become a name that is taken. That a class has names enough is for the front end to know.
     """
 
     names: Dfa

@@ -14,11 +14,11 @@ from numba import njit
 from .layout import *  # noqa: F403  (constants only)
 from .members import begin_member, end_member
 from .names import ask, mix
-from .objects import may_mark, object_start
+from .objects import may_mark, name_has_way, object_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "7ccd3f7d"
+STAMP = "6a18337c"
 
 
 @njit("int64(int64)", **kernel)
@@ -251,6 +251,12 @@ def close(c: Any) -> Any:
                         return ask(c, NEED_LEAF, q)
                     if objects[reg + O_NAMES] == UNKNOWN_NAMES:
                         head[UNSURE] = 1
+                    elif code[pc + 5]:
+                        way = name_has_way(c, pc, reg, SPELLED)
+                        if way <= 0:
+                            if way < 0:
+                                return -1
+                            break
                     if emit(c, pc, q, node, reg, SPELLED) < 0:
                         return -1
                 break

@@ -88,6 +88,8 @@ TEXT: Final = 20         # the closure at work: what was written since the outer
 WATCH: Final = 21        # and the members (their registers) that are still like one that was there
 N_GUARDS: Final = 22
 N_LATER: Final = 24
+SPELLING: Final = 25     # for NEED_NAME: chain of bytes
+NAMED: Final = 26        # for NEED_NAME: object state
 CUT: Final = 23          # the closure at work refused the end of a member that was there
 HEAD_W: Final = 32
 
@@ -113,6 +115,7 @@ NEED_REST: Final = 6     # the remainders of the tokens that leave from leaf sta
 NEED_ORDER: Final = 7    # the row of leaf state ARGUMENT by room
 NEED_WATCH: Final = 8    # which of the members in list ARGUMENT are still like one that was there, by HEAD[TEXT]
 NEED_VERDICT: Final = 9  # whether the member of register ARGUMENT that ends with HEAD[TEXT] is new
+NEED_NAME: Final = 11    # whether what is spelled as HEAD[SPELLING] can become a key that OTHER at ARGUMENT may take
 NEED_WAY: Final = 10     # whether set ARGUMENT, which is watched, has a way on
 
 # ---- SETS ----------------------------------------------------------------------------------------------------
@@ -202,14 +205,15 @@ TEST: Final = 263        # low, high or -1, exit: enough rounds -> exit, not too
 COUNT: Final = 264       # cap: one round more (no use in counting beyond cap)
 INIT: Final = 265        # object block: nothing seen
 KEYS: Final = 266        # object block: a declared key, its closing quote included
-OTHER: Final = 267       # object block, leaf, target, mark or -1: an undeclared key, its closing quote included
+OTHER: Final = 267       # object block, leaf, target, mark or -1, few: an undeclared key, its closing quote included
+                         # few: whether some texts begin only finitely many names of the class
 MORE: Final = 268        # object block: only if another member may come
 CLOSE: Final = 269       # object block: only if the object may close
 UNIQUE: Final = 270      # no members yet
 MEMBER: Final = 271      # whether its language is endless: a member begins; a CALL follows, and
 MEMBER_END: Final = 272  # the member is whole
 PASS: Final = 273        # rule cell: on with a rule in place of this one, which takes over the register
-LENGTHS: Final = (2, 0, 2, 1, 4, 2, 1, 4, 2, 2, 2, 5, 2, 2, 1, 2, 1, 2)
+LENGTHS: Final = (2, 0, 2, 1, 4, 2, 1, 4, 2, 2, 2, 6, 2, 2, 1, 2, 1, 2)
 
 # ---- object blocks in CODE ---------------------------------------------------------------------------------------
 OBJ_COUNT: Final = 0     # declared keys n
@@ -259,7 +263,7 @@ OPEN_NAME: Final = -2    # in place of a chain: what was spelled is not kept
 
 # ---- GUARDS --------------------------------------------------------------------------------------------------------
 GUARD_W: Final = 12
-GUARD_TEXT: Final = 1    # behind the list or the register that was asked about
+GUARD_TEXT: Final = 1    # behind the list or the register that was asked about, or -1 - an object state
 GUARD_ANSWER: Final = 2  # what is still watched; 1 new, 0 not
 GUARD_SLOT: Final = 3
 GUARD_BYTES: Final = 4   # bytes that may keep it watched: 8 words

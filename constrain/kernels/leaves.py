@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import hex_value, mix, unescape
 from .views import kernel, size, view
 
-STAMP = "ce959db8"
+STAMP = "67f7174e"
 
 DEAD_END, MIXED = -1, -2
 

@@ -12,15 +12,15 @@ from numba import njit
 
 from .layout import *  # noqa: F403  (constants only)
 from .members import keeps_watch
-from .names import ask, decode_name
+from .names import ask, decode_name, name_into_buffer
 from .objects import may_repeat
 from .points import bound
-from .sets import step, twin
+from .sets import allows_perhaps, step, twin
 from .trie import child_of
 from .views import address, at, kernel, size, view
 from .walk import NO_LIMIT, add_leaf, keep_for_later, only, take, try_below, try_token, walk
 
-STAMP = "36140f7c"
+STAMP = "1bc93c93"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
@@ -74,24 +74,81 @@ def clear_excluded(c: Any, state: Any, n: Any, out: Any) -> Any:
 @njit("int64(int64, int64, int64, int64)", **kernel)
 def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
     """Clears the tokens that would finish an undeclared key which is there already: how many begin so, or -1."""
-    names, buffer = view(c, NAMES), view(c, BUFFER)
+    names = view(c, NAMES)
     seen = view(c, OBJECTS)[state + O_NAMES] + 0
     found = 0
     while seen != NO_NAMES:
-        name = names[3 * seen + 1] + 0
+        m = name_into_buffer(c, names[3 * seen + 1], n)
+        if m < 0:
+            return -1
         seen = names[3 * seen] + 0
-        m, j = 0, name
-        while j != DECODED:
-            m += 1
-            j = names[3 * j] + 0
-        if n + m > size(c, BUFFER):
-            return ask(c, FULL, BUFFER)
-        j = name
-        for i in range(m):
-            buffer[n + m - 1 - i] = names[3 * j + 1]
-            j = names[3 * j] + 0
         found += clear_name(c, n, m, out)
     return found
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def try_beginnings(c: Any, s: Any, k: Any, out: Any) -> Any:
+    """Tries the tokens by which the key that configuration k spells goes on like a name that is taken. 0 or -1.
+
+    For classes in which some text begins few names only: such a text may have no name left to become. Those tokens
+    stand along the name as it is, or spell some character of it by an escape; inside an escape or a character any may.
+    """
+    configs, leaves, code, objects = view(c, CONFIGS), view(c, LEAVES), view(c, CODE), view(c, OBJECTS)
+    names, trie, edges = view(c, NAMES), view(c, TRIE), view(c, TRIE_EDGES)
+    state, ext = configs[5 * k + 3] + 0, configs[5 * k + 4] + 0
+    if leaves[configs[5 * k + 1] * LEAF_W + LEAF_DECODER] >> KIND != PLAIN:
+        for e in range(trie[0], trie[2]):
+            if allows_perhaps(c, s, edges[e] & 255) and try_below(c, edges[e] >> 8, s, out) < 0:
+                return -1
+        return 0
+    n = decode_name(c, ext)
+    if n < 0:
+        return -1
+    block = code[objects[state + O_BLOCK] + OBJ_EXCLUDED]
+    excluded = code[block + STR_COUNT] + 0
+    seen, which = objects[state + O_NAMES] + 0, 0
+    while which < excluded or seen > UNKNOWN_NAMES:
+        # BUFFER is used by the steps of the tokens that are tried: the name is put there again for each.
+        n = decode_name(c, ext)
+        if which < excluded:
+            first = code[block + STR_OFFSETS + which]
+            m = code[block + STR_OFFSETS + which + 1] - first
+            if n + m > size(c, BUFFER):
+                return ask(c, FULL, BUFFER)
+            for i in range(m):
+                view(c, BUFFER)[n + i] = code[first + i]
+            which += 1
+        else:
+            m = name_into_buffer(c, names[3 * seen + 1], n)
+            if m < 0:
+                return -1
+            seen = names[3 * seen] + 0
+        alike = m >= n
+        for i in range(min(n, m)):
+            alike = alike and view(c, BUFFER)[i] == view(c, BUFFER)[n + i]
+        if not alike:
+            continue
+        # The lower half of STACK is free: no walk is under way.
+        stack = view(c, STACK)
+        if m - n + 1 > size(c, STACK) // 2:
+            return ask(c, FULL, STACK)
+        length, node = 0, 0
+        for i in range(n, m + 1):
+            stack[length] = node
+            length += 1
+            node = child_of(c, node, view(c, BUFFER)[n + i]) if i < m else -1
+            if node < 0:
+                break
+        for i in range(length):
+            node = stack[i] + 0
+            if i > 0:
+                for t in range(trie[2 * node + 1], trie[2 * node + 3]):
+                    if try_token(c, s, view(c, TRIE_TOKENS)[2 * t], out) < 0:
+                        return -1
+            escape = child_of(c, node, 92)
+            if escape >= 0 and try_below(c, escape, s, out) < 0:
+                return -1
+    return 0
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
@@ -131,6 +188,9 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
             if spare[token >> 5] >> (token & 31) & 1 and (not plain or tokens[2 * t + 1] & ESCAPED):
                 if try_token(c, s, token, address(c, SPARE)) < 0:
                     return -1
+    if view(c, CODE)[configs[5 * k] + 5] and (alike > 0 or not plain):
+        if try_beginnings(c, s, k, address(c, SPARE)) < 0:
+            return -1
     for w in range(words):
         mask[w] |= spare[w]
     return 0

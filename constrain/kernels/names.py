@@ -14,7 +14,7 @@ from numba import njit
 from .layout import *  # noqa: F403  (constants only)
 from .views import kernel, size, view
 
-STAMP = "25f22a52"
+STAMP = "5278a383"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -96,6 +96,23 @@ def chain(c: Any, parent: Any, value: Any) -> Any:
     table[h] = k
     head[N_NAMES] = k + 1
     return k
+
+
+@njit("int64(int64, int64, int64)", **kernel)
+def name_into_buffer(c: Any, name: Any, n: Any) -> Any:
+    """The bytes of a decoded chain into BUFFER from n on: how many, or -1."""
+    names, buffer = view(c, NAMES), view(c, BUFFER)
+    m, k = 0, name
+    while k != DECODED:
+        m += 1
+        k = names[3 * k] + 0
+    if n + m > size(c, BUFFER):
+        return ask(c, FULL, BUFFER)
+    k = name
+    for i in range(m):
+        buffer[n + m - 1 - i] = names[3 * k + 1]
+        k = names[3 * k] + 0
+    return m
 
 
 @njit("int64(int64, int64)", **kernel)

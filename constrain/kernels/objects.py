@@ -11,11 +11,12 @@ from typing import Any
 from numba import njit
 
 from .layout import *  # noqa: F403  (constants only)
-from .names import ask, chain, decode_name, mix
+from .members import find_guard
+from .names import ask, chain, decode_name, mix, name_into_buffer
 from .points import bound
 from .views import kernel, size, view
 
-STAMP = "9c75dd36"
+STAMP = "0dde7452"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
@@ -223,6 +224,48 @@ def is_excluded(c: Any, state: Any, n: Any) -> Any:
             return 0
     offsets = block + STR_OFFSETS + low
     return 1 if low < high and code[offsets + 1] - code[offsets] == n else 0
+
+
+@njit("int64(int64, int64, int64)", **kernel)
+def begins_taken(c: Any, state: Any, n: Any) -> Any:
+    """Whether BUFFER[0 .. n) begins a name that no further undeclared key of the object may have; or -1."""
+    code, objects, names, buffer = view(c, CODE), view(c, OBJECTS), view(c, NAMES), view(c, BUFFER)
+    block = code[objects[state + O_BLOCK] + OBJ_EXCLUDED]
+    low, high = 0, code[block + STR_COUNT] + 0
+    for i in range(n):
+        low = bound(c, block, low, high, i, buffer[i])
+        high = bound(c, block, low, high, i, buffer[i] + 1)
+    if low < high:
+        return 1
+    seen = objects[state + O_NAMES] + 0
+    while seen > UNKNOWN_NAMES:
+        m = name_into_buffer(c, names[3 * seen + 1], n)
+        if m < 0:
+            return -1
+        alike = m >= n
+        for i in range(min(n, m)):
+            alike = alike and buffer[i] == buffer[n + i]
+        if alike:
+            return 1
+        seen = names[3 * seen] + 0
+    return 0
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def name_has_way(c: Any, pc: Any, state: Any, spelled: Any) -> Any:
+    """Whether what is spelled can become a key that OTHER at `pc` may take in that state: 1, 0, or -1."""
+    head = view(c, HEAD)
+    n = decode_name(c, spelled)
+    if n < 0:
+        return -1
+    taken = begins_taken(c, state, n)
+    if taken <= 0:
+        return 1 if taken == 0 else -1
+    k = find_guard(c, -state - 1, spelled)
+    if k >= 0:
+        return view(c, GUARDS)[k * GUARD_W + GUARD_ANSWER]
+    head[SPELLING], head[NAMED] = spelled, state
+    return ask(c, NEED_NAME, pc)
 
 
 @njit("int64(int64, int64)", **kernel)

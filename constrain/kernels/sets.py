@@ -21,11 +21,11 @@ from .keys import allow, allow_escaped, allow_point, step_escaped, step_point
 from .layout import *  # noqa: F403  (constants only)
 from .members import keeps_watch, still_watched
 from .names import ask, chain, mix
-from .objects import may_repeat, object_after, object_named
+from .objects import may_repeat, name_has_way, object_after, object_named
 from .stacks import settle
 from .views import kernel, size, view
 
-STAMP = "2e76de5c"
+STAMP = "7fe79235"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -210,8 +210,18 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
                 return -1 if state < 0 else push(c, code[pc + 3], -1, node, state, 0)
             state = object_named(c, reg, ext, code[pc + 4])
             return state if state <= 0 else push(c, code[pc + 3], -1, node, state, 0)
-        ext = chain(c, ext, b) if ext != OPEN_NAME else OPEN_NAME
-        return -1 if ext == -1 else emit(c, pc, after, node, reg, ext)
+        if ext == OPEN_NAME:
+            if code[pc + 5] and may_repeat(c, reg):
+                view(c, HEAD)[UNSURE] = 1
+            return emit(c, pc, after, node, reg, ext)
+        ext = chain(c, ext, b)
+        if ext < 0:
+            return -1
+        if code[pc + 5]:
+            way = name_has_way(c, pc, reg, ext)
+            if way <= 0:
+                return way
+        return emit(c, pc, after, node, reg, ext)
     low, high = code[pc + 2], code[pc + 3]
     closed = leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE
     if leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY and not closed:
