@@ -4,9 +4,10 @@
 
 Each strategy draws 100 documents of every schema inside Hypothesis (generation only, no database, health checks off),
 in a worker with limits (10 s of it for drawing, 2 GiB). A schema is *served* if at least 5 documents came in that time,
-or fewer and Hypothesis knows that there are no more, and `jsonschema`, formats on, calls all of them valid; documents per second are over the schemas that both serve, set-up
-included. A keyword is *exercised* if it judged a value of a type that it is about: those are counted by schema and
-keyword, beside the number of distinct documents. Saved as JSON in bench/results/.
+or fewer and Hypothesis knows that there are no more, and `jsonschema`, formats on, calls all of them valid. Documents
+per second are over the schemas that both serve, set-up included. A keyword is *exercised* if it judged a value of a
+type that it is about: those are counted by schema and keyword, beside the number of distinct documents. Saved as JSON
+in bench/results/.
 """
 
 from __future__ import annotations
