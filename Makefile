@@ -11,7 +11,7 @@ JOBS   ?= auto
 DATA   ?= ../shared/data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench warmup clean
+.PHONY: help setup demo test lint format bench suite warmup clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -36,6 +36,9 @@ format: $(VENV)/.dev  ## rewrite the files as `make lint` wants them
 bench: $(VENV)/.bench $(VENV)/.warm  ## MaskBench: constrain beside its peers, in one run (DATA=folder of the data)
 	@$(BIN)/python -m bench.maskbench --data $(DATA)/maskbench-dev.jsonl.gz --vocabulary $(DATA)/llama3.tiktoken \
 		--sample 500 --engines constrain,constrain-any,llguidance,xgrammar
+
+suite: $(VENV)/.dev $(VENV)/.warm  ## the official JSON Schema test suite, all drafts (DATA=folder of the data)
+	@$(BIN)/python -m bench.schema_suite $(DATA)/json-schema-test-suite.tar.gz --list
 
 warmup: $(VENV)/.warm  ## compile the kernels ahead (seconds; kept on disk)
 

@@ -26,7 +26,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "kernels": (set(), {"numpy", "numba"}),
     "grammar": (BASE, set()),
     "automata": (BASE | {"grammar", "kernels"}, {"numpy"}),
-    "frontends": (BASE | {"grammar", "automata.dfa"}, {"numpy", "pydantic", "jsonschema_specifications"}),
+    "frontends": (BASE | {"grammar", "automata.dfa"}, {"numpy", "pydantic", "idna", "jsonschema_specifications"}),
     "targets": (BASE | {"frontends"}, set()),
     "tokens": (BASE | {"automata", "kernels"}, {"numpy"}),
     "store": (ENGINE, {"numpy"}),

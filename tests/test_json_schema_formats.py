@@ -15,10 +15,10 @@ from constrain.automata.dfa import Dfa
 from constrain.automata.table import canonical, distances
 from constrain.errors import UnsupportedError
 from constrain.frontends.json_schema.addresses import splice
-from constrain.frontends.json_schema.formats import BY_RULES, FORMATS, UNENFORCED, format_dfa, format_lengths
+from constrain.frontends.json_schema.formats import BY_RULES, FORMATS, format_dfa, format_lengths
 from constrain.frontends.regex import to_dfa
 
-REFUSED = {*BY_RULES, *UNENFORCED}
+REFUSED = {*BY_RULES}
 
 VALID = {
     "date": ["2020-02-29", "2000-02-29", "1999-12-31", "0001-01-01", "0400-02-29", "9999-12-31", "2024-04-30"],

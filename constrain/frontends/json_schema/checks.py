@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import LimitError, UnsupportedError
 from . import constants
 from .constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, constant, kind_of, rational
-from .formats import FORMATS, UNENFORCED
+from .formats import FORMATS
 from .literals import ANY, Lits
 from .patterns import check_pattern
 from .static import INTEGER
@@ -155,11 +155,6 @@ def format_name(place: Place, name: str, value: Any) -> Any:
         raise place.error(f"`{name}` must be a string, not {kind_of(value)}.", name)
     if place.style.formats == "annotate" and not place.scope.dialect.asserts_formats:
         return SKIP
-    if value in UNENFORCED:
-        raise UnsupportedError(
-            f"The format {value!r} is not enforced: {UNENFORCED[value]}", pointer=place.pointer(name),
-            hint='With Style(formats="annotate") every format is an annotation that asserts nothing.',
-        )  # fmt: skip
     return value if value in FORMATS else SKIP
 
 

@@ -9,7 +9,7 @@ beside it. Where more than a pattern is needed, or an RFC leaves something open,
     hostname          at most 253 characters in all: `format_lengths` has that beside the Dfa (in it: 27,657 states).
                       Labels `xn--..` are judged as letters and digits (RFC 1123), not decoded.
     idn-email         what is beyond ASCII in a domain is not judged by IDNA.
-    idn-hostname      not done: IDNA asks for normal forms, and counts the letters of the Punycode.
+    idn-hostname      written by rules too, labels and dots; what of IDNA is judged, `idn` says.
     regex             no regular language, since parentheses nest: written by rules (`BY_RULES`, `expressions`), and so
                       not beside a length (but for `minLength: 1`), not beside a `pattern` or format that allows
                       parentheses, not under `not`, and not for keys.
@@ -30,6 +30,7 @@ from ...grammar.nodes import Node, Rule
 from ..regex import to_dfa
 from .addresses import ipv6_dfa, splice
 from .expressions import is_regex, regex_node, regex_within
+from .idn import idn_node, is_idn
 from .leap_seconds import times_with_leap_seconds
 
 __all__ = ["BY_RULES", "FORMATS", "format_dfa", "format_lengths"]
@@ -169,11 +170,8 @@ FORMATS: Mapping[str, str | None] = MappingProxyType({
 })  # fmt: skip
 """Every format of the specification (2020-12 validation, section 7.3) with its pattern; None: refused."""
 
-UNENFORCED: Mapping[str, str] = MappingProxyType({
-    "idn-hostname": "IDNA judges normal forms and the length of the encoded name, not only characters.",
-})  # fmt: skip
-
 ALONE: Mapping[str, str] = MappingProxyType({
+    "idn-hostname": "its labels are counted one by one, so it cannot be met with a length, a pattern, `not`, or a key.",
     "regex": "parentheses nest to any depth, so it cannot be met with a length, another pattern, `not`, or a key.",
 })  # fmt: skip
 """Why a format is enforced only where nothing else is asked of the text."""
@@ -192,7 +190,10 @@ class Rules(NamedTuple):
     within: Callable[[Dfa, int], Dfa | None]
 
 
-BY_RULES: Mapping[str, Rules] = MappingProxyType({"regex": Rules(regex_node, is_regex, regex_within)})
+BY_RULES: Mapping[str, Rules] = MappingProxyType({
+    "idn-hostname": Rules(lambda rule, low: idn_node(), is_idn, lambda other, max_states: None),
+    "regex": Rules(regex_node, is_regex, regex_within),
+})  # fmt: skip
 
 
 def format_dfa(name: str, *, spelling: Spelling = "plain") -> Dfa | None:
