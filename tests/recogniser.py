@@ -108,18 +108,33 @@ class _Recogniser:
         return {(end, seen) for end in self.ends(node, place)}
 
     def chars(self, node: Chars, place: int) -> set[int]:
-        assert node.encoding == "utf8"
         out: set[int] = set()
-        state = -1 if node.dfa.is_empty else 0
-        text = self.text[place:].decode("utf-8", "replace")
-        for count in range(len(text) + 1):
-            if state < 0:
-                break
+        state, count = -1 if node.dfa.is_empty else 0, 0
+        while state >= 0:
             if node.dfa.accepting[state] and within(count, node):
-                out.add(place + len(text[:count].encode()))
-            if count < len(text):
-                state = node.dfa.step(state, text[count])
+                out.add(place)
+            read = self.char(node.encoding, place)
+            if read is None:
+                break
+            char, place = read
+            state, count = node.dfa.step(state, char), count + 1
         return out
+
+    def char(self, encoding: str, place: int) -> tuple[str, int] | None:
+        """The character that starts here, as UTF-8 or as JSON spells it inside a string, and where it ends."""
+        first = self.text[place : place + 1]
+        if encoding == "json" and (first < b" " or first == b'"'):
+            return None
+        for end in range(place + 1, min(place + 12, len(self.text)) + 1):
+            piece = self.text[place:end]
+            try:
+                char = json.loads(b'"' + piece + b'"') if encoding == "json" else piece.decode()
+            except ValueError:
+                continue
+            # The high half of a surrogate pair is only half of a character.
+            if len(char) == 1 and not "\ud800" <= char <= "\udbff":
+                return char, end
+        return None
 
     def string(self, place: int) -> tuple[str, int] | None:
         """A JSON string that starts here: its decoded text, and where it ends."""

@@ -52,9 +52,9 @@ def split(unions: list[Union], used: frozenset[str], algebra: Algebra) -> tuple[
         tested.update(found.keys())
         for name, constants in found.items():
             values.setdefault(name, {}).update(constants)
-    names = [name for name, times in tested.most_common(MOST_KEYS) if times > 1 and name not in used]
     best: tuple[str, list[list[Union]]] | None = None
     least = prod(map(len, unions))
+    names = [name for name, times in tested.most_common(MOST_KEYS) if times > 1 and name not in used]
     for name in names:
         if len(values[name]) <= MOST_VALUES:
             pieces = _pieces(unions, name, tuple(values[name]), algebra)
@@ -137,10 +137,10 @@ def _restricted(case: ObjectCase, name: str, lits: Lits, algebra: Algebra) -> Ob
     low, somes = case.low, case.somes
     left: Lits = ANY
     if lits != NEVER:
+        if case.high is not None and case.high < len(case.required | {name}):
+            return None
         met = algebra.both(lits, old)
         if met == NEVER or not algebra.overlap(met):
-            return None
-        if case.high is not None and case.high < len(case.required | {name}):
             return None
         left = tuple(literal for literal in old if algebra.overlap(algebra.both(lits, (-literal,))))
         low = 0 if low <= 1 else low
@@ -149,7 +149,7 @@ def _restricted(case: ObjectCase, name: str, lits: Lits, algebra: Algebra) -> Ob
         return None
     own[name] = left
     case = case._replace(names=tuple(own.items()), required=case.required - {name}, low=low, somes=somes)
-    silent = len(own) == 1 and left == ANY and case._replace(names=(), mentioned=NO_NAMES) == ANY_OBJECT
+    silent = not any(own.values()) and case._replace(names=(), mentioned=NO_NAMES) == ANY_OBJECT
     return SILENT if silent else case
 
 
