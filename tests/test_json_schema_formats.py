@@ -15,7 +15,7 @@ from constrain.automata.dfa import Dfa
 from constrain.automata.table import canonical, distances
 from constrain.errors import UnsupportedError
 from constrain.frontends.json_schema.addresses import splice
-from constrain.frontends.json_schema.formats import BY_RULES, FORMATS, format_dfa, format_lengths
+from constrain.frontends.json_schema.formats import BY_RULES, FORMATS, format_dfa, format_lengths, times_within
 from constrain.frontends.regex import to_dfa
 
 REFUSED = {*BY_RULES}
@@ -158,6 +158,12 @@ def test_what_is_built_in_blocks_is_the_canonical_automaton(name: str) -> None:
     dfa = dfa_of(name)
     assert canonical(dfa.table) == dfa.table._replace(rows=[tuple(row) for row in dfa.table.rows])
     assert dfa.distances().tolist() == distances(dfa.table)
+
+
+@pytest.mark.parametrize("other", [".*Z", ".*[+-]0[0-9]:.*", "1.*|.*:60.*", "[^:]*"])
+def test_times_beside_another_language(other: str) -> None:
+    met = times_within("time", to_dfa(other), 20_000)
+    assert met == dfa_of("time").intersect(to_dfa(other), max_states=60_000)
 
 
 # ---- against the standard library --------------------------------------------------------------------------------

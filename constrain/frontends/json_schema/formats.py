@@ -33,7 +33,7 @@ from .expressions import is_regex, regex_node, regex_within
 from .idn import idn_node, is_idn
 from .leap_seconds import times_with_leap_seconds
 
-__all__ = ["BY_RULES", "FORMATS", "format_dfa", "format_lengths"]
+__all__ = ["BY_RULES", "FORMATS", "LEAPING", "LEAP_STATES", "format_dfa", "format_lengths", "times_within"]
 
 Spelling = Literal["plain", "any"]
 
@@ -210,6 +210,33 @@ def format_dfa(name: str, *, spelling: Spelling = "plain") -> Dfa | None:
 def format_lengths(name: str) -> tuple[int, int | None]:
     """The least and most characters (None: no bound) that are to be counted beside the Dfa."""
     return 0, 253 if name == "hostname" else None
+
+
+LEAPING = ("date-time", "time")
+"""Formats with leap seconds, of 11,000 states: what is built with them may have so many more."""
+
+LEAP_STATES = 50_000
+
+
+def times_within(name: str, other: Dfa, max_states: int) -> Dfa:
+    """The texts of one of LEAPING that another Dfa accepts too.
+
+    Most others leave no leap second with an offset; then an automaton of a hundred states will do.
+    """
+    plain, leaping = _times(name)
+    if leaping.intersect(other, max_states=max_states).is_empty:
+        return plain.intersect(other, max_states=max_states)
+    return _format_dfa(name, "plain").intersect(other, max_states=max_states + LEAP_STATES)
+
+
+@cache
+def _times(name: str) -> tuple[Dfa, Dfa]:
+    """The texts without leap seconds but those that end in Z; texts that hold all those with another offset."""
+    if name == "time":
+        return to_dfa(FULL_TIME), to_dfa(f"{HOUR}:{MINUTE}:60{SECFRAC}[+-]{HOUR}:{MINUTE}")
+    date = _format_dfa("date", "plain").concatenate(to_dfa("[Tt]"))
+    plain, leaping = _times("time")
+    return date.concatenate(plain), date.concatenate(leaping)
 
 
 MARK = "\0"

@@ -14,7 +14,7 @@ from typing import Literal
 from ...automata.dfa import Dfa
 from ...errors import ConstrainError, UnsupportedError
 from ...style import Limits
-from .formats import BY_RULES, format_dfa
+from .formats import BY_RULES, LEAP_STATES, LEAPING, format_dfa, times_within
 from .literals import Lits
 from .patterns import letters_dfa, pattern_dfa, read_pattern
 
@@ -60,6 +60,12 @@ class Languages:
                 met = BY_RULES[name].within(self.dfa(lang - {ruled[0]}), most)
                 known = self._dfas[lang] = self._atom(True, "format", name) if met is None else met
                 return known
+            timed = [atom for atom in lang if atom[1] == "format" and atom[2] in LEAPING]
+            if timed and timed[0][0] and len(lang) > 1:
+                known = self._dfas[lang] = times_within(str(timed[0][2]), self.dfa(lang - {timed[0]}), most)
+                return known
+            if timed:
+                most += LEAP_STATES
             wanted = [self._atom(True, kind, payload) for sign, kind, payload in lang if sign]
             refused = [self._atom(False, kind, payload) for sign, kind, payload in lang if not sign]
             wanted.sort(key=lambda dfa: dfa.delta.shape[0])
