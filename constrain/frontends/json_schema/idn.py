@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...automata.dfa import Dfa
 from ...grammar.nodes import Chars, Choice, Node, Repeat, Sequence
 from ..regex import to_dfa
@@ -147,7 +149,12 @@ def _any() -> Dfa:
 
 def _set(points: Iterable[int]) -> Dfa:
     """One of these characters."""
-    return Dfa.from_ranges((point, point) for point in points)
+    codes = np.unique(np.fromiter(points, np.int64))
+    if not codes.size:
+        return Dfa.empty()
+    gaps = np.flatnonzero(np.diff(codes) > 1)
+    firsts, lasts = codes[np.r_[0, gaps + 1]], codes[np.r_[gaps, codes.size - 1]]
+    return Dfa.from_ranges(zip(firsts.tolist(), lasts.tolist()))
 
 
 def _holding(points: Iterable[int]) -> Dfa:
