@@ -1,0 +1,420 @@
+"""Small models under small constraints, whose exact law is known by brute force; and what compares a sampler with it.
+
+CASES                    fixtures: a Markov model, a real Constraint, an oracle that does not know the engine
+case.law()               every token sequence of at most max_tokens and its p(x) [x in L], end tokens summed up
+g_test(counts, law)      how likely draws are as far from the law as these
+outcomes(run)            every outcome of `run(rng)` with its probability: randomness is played through, not drawn
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.automata.dfa import Dfa, Table
+from constrain.compile import Constraint, compile as compile_constraint, compile_grammar
+from constrain.grammar.nodes import Chars, Choice, Grammar, Literal, Node, Rule, Sequence
+from constrain.sampling.base import Draw
+from constrain.tokens.vocabulary import Vocabulary
+
+Tokens = tuple[int, ...]
+
+
+class ChainModel:
+    """A `LanguageModel` that sees the last `order` tokens. logs: float64 [(V + 1)**order, V]; V stands for no token."""
+
+    def __init__(self, logs: NDArray[np.float64], order: int) -> None:
+        self.logs, self.order, self.size = logs, order, logs.shape[1]
+        self.asked: list[int] = []
+        """How many prefixes each call was for."""
+
+    @classmethod
+    def random(
+        cls, vocabulary: Vocabulary, order: int, seed: int, peaked: float = 0.4, end: float = 0.25
+    ) -> ChainModel:
+        """Rows are Dirichlet, of concentration `peaked` for each token and `end` for each end token."""
+        size = vocabulary.size
+        shape = np.full(size, peaked)
+        shape[list(vocabulary.eos_ids)] = end
+        rows = np.random.default_rng(seed).dirichlet(shape, (size + 1) ** order)
+        rows = np.maximum(rows, 1e-4)
+        return cls(np.log(rows / rows.sum(axis=1, keepdims=True)), order)
+
+    def context(self, prefix: Iterable[int]) -> int:
+        last = [self.size] * self.order + list(prefix)
+        return sum(token * (self.size + 1) ** i for i, token in enumerate(last[len(last) - self.order :]))
+
+    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
+        self.asked.append(len(prefixes))
+        return self.logs[[self.context(prefix) for prefix in prefixes]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fixture. accepts: the oracle, which says whether bytes are in the language."""
+
+    name: str
+    lm: ChainModel = field(repr=False)
+    constraint: Constraint = field(repr=False)
+    accepts: Callable[[bytes], bool] = field(repr=False)
+    max_tokens: int
+
+    def law(self) -> dict[Tokens, float]:
+        """p(x) [x in L] of every token sequence x (without its end) of at most max_tokens tokens, end included."""
+        return dict(self._law)
+
+    @cached_property
+    def _law(self) -> dict[Tokens, float]:
+        vocabulary, found = self.constraint.vocabulary, dict[Tokens, float]()
+        rows = np.exp(self.lm.logs)
+        texts = [i for i, token in enumerate(vocabulary.tokens) if token and rows[:, i].any()]
+        for length in range(self.max_tokens):
+            for tokens in product(texts, repeat=length):
+                if self.accepts(b"".join(vocabulary.tokens[token] or b"" for token in tokens)):
+                    p = float(rows[self.lm.context(tokens), list(vocabulary.eos_ids)].sum())
+                    for i, token in enumerate(tokens):
+                        p *= float(rows[self.lm.context(tokens[:i]), token])
+                    found[tokens] = p
+        return found
+
+    @cached_property
+    def z(self) -> float:
+        """p(L), of texts that end in time."""
+        return math.fsum(self._law.values())
+
+    def exact(self) -> dict[Tokens, float]:
+        """p given L: what a right sampler draws from."""
+        return {tokens: p / self.z for tokens, p in self._law.items()}
+
+
+# ---- the fixtures -------------------------------------------------------------------------------------------------
+
+LETTERS = Vocabulary.from_tokens([b"a", b"b", b"c", None], eos_ids=[3])
+TWO = Vocabulary.from_tokens([b"a", b"b", None], eos_ids=[2])
+PIECES = Vocabulary.from_tokens([b"a", b"b", b"ab", b"ba", b"abb", b"b", None, None], eos_ids=[6, 7])
+BYTES = Vocabulary.from_tokens([b"a", b"\xc3", b"\xa9", b"\xc3\xa9", b"\xa9a", None, None], eos_ids=[6])
+NESTED = [b"(", b")", b"()", b"1", b"+", b"a", b"b", b"ab"]
+ALL_BYTES = Vocabulary.from_tokens(
+    [*NESTED, *(bytes([i]) for i in range(256) if bytes([i]) not in NESTED), None], [255 + 3]
+)
+"""Where no byte is missing, nothing has to be searched to know that a nested text can be spelled to its end."""
+
+
+def regular(name: str, vocabulary: Vocabulary, pattern: str, max_tokens: int, *, order: int = 1, seed: int = 0) -> Case:
+    """A pattern; Python's own engine is the oracle."""
+    oracle = re.compile(pattern.encode())  # é becomes two bytes, in a group: no class of characters may hold it
+    constraint = compile_constraint(vocabulary=vocabulary, regex=pattern)
+    lm = ChainModel.random(vocabulary, order, seed)
+    return Case(name, lm, constraint, lambda text: oracle.fullmatch(text) is not None, max_tokens)
+
+
+def trapped(name: str, seed: int, *, states: int = 6, order: int = 1, max_tokens: int = 8) -> Case:
+    """A random Dfa over a, b, c of which 45 % of the arcs are missing."""
+    rng = np.random.default_rng(seed)
+    while True:
+        rows = np.where(rng.random((states, 3)) < 0.45, -1, rng.integers(0, states, (states, 3))).tolist()
+        accepting = (rng.random(states) < 0.35).tolist()
+        table = Table([0, 97, 98, 99, 100], [0, 1, 2, 3, 0], [[-1, *row] for row in rows], accepting)
+        dfa = Dfa.from_table(table)
+        if len(dfa.delta) >= 4 and not dfa.accepting[0]:
+            break
+
+    def accepts(text: bytes) -> bool:
+        state = 0
+        for byte in text:
+            state = rows[state][byte - 97]
+            if state < 0:
+                return False
+        return bool(accepting[state])
+
+    constraint = compile_grammar(Grammar(Chars(dfa), {}), LETTERS)
+    return Case(name, ChainModel.random(LETTERS, order, seed), constraint, accepts, max_tokens)
+
+
+def context_free(
+    name: str,
+    tokens: list[bytes],
+    rules: Mapping[str, Node],
+    accepts: Callable[[bytes], bool],
+    max_tokens: int,
+    seed: int,
+) -> Case:
+    """Rules, the first of which is the start; of the tokens of ALL_BYTES the model gives only these any probability."""
+    constraint = compile_grammar(Grammar(Rule(next(iter(rules))), dict(rules)), ALL_BYTES)
+    rows = np.exp(ChainModel.random(ALL_BYTES, 1, seed, peaked=0.6).logs)
+    known = [ALL_BYTES.tokens.index(token) for token in tokens] + list(ALL_BYTES.eos_ids)
+    rows[:, [token for token in range(ALL_BYTES.size) if token not in known]] = 0.0
+    with np.errstate(divide="ignore"):
+        logs = np.log(rows / rows.sum(axis=1, keepdims=True))
+    return Case(name, ChainModel(logs, 1), constraint, accepts, max_tokens)
+
+
+def balanced(text: bytes) -> bool:
+    depth = 0
+    for byte in text:
+        depth += 1 if byte == 40 else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def is_sum(text: bytes) -> bool:
+    """Of ones and brackets: by taking brackets away from the inside out."""
+    while True:
+        shorter = re.sub(rb"\(1(\+1)*\)", b"1", text)
+        if shorter == text:
+            return re.fullmatch(rb"1(\+1)*", text) is not None
+        text = shorter
+
+
+@lru_cache(maxsize=1)
+def cases() -> dict[str, Case]:
+    """All fixtures with a law, by name."""
+    dyck = {"s": Choice((Literal(b""), Sequence((Literal(b"("), Rule("s"), Literal(b")"), Rule("s")))))}
+    nested = {"s": Choice((Literal(b"ab"), Sequence((Literal(b"a"), Rule("s"), Literal(b"b")))))}
+    halves = {b"a" * n + b"b" * n for n in range(1, 10)}
+    inside = Choice((Literal(b""), Rule("s")))
+    mirror = {"s": Choice(tuple(Sequence((Literal(x), inside, Literal(x))) for x in (b"a", b"b")))}
+    term = Choice((Literal(b"1"), Sequence((Literal(b"("), Rule("sum"), Literal(b")")))))
+    sums = {"sum": Choice((term, Sequence((Rule("sum"), Literal(b"+"), term))))}
+    made = [
+        regular("counting", TWO, "(b*a){3}b+", 10, seed=4),
+        trapped("traps", 38),
+        trapped("traps, trigram", 21, order=2, max_tokens=7),
+        regular("pieces", PIECES, "(ab|abba|b|bab|aabb)(ab)*", 6, seed=5),
+        regular("bytes", BYTES, "(a(é)|(é))*a?", 6, seed=1),
+        context_free("brackets", [b"(", b")", b"()"], dyck, balanced, 9, 5),
+        context_free("a^n b^n", [b"a", b"b", b"ab"], nested, lambda t: t in halves, 8, 5),
+        context_free("palindromes", [b"a", b"b"], mirror, lambda t: t == t[::-1] and len(t) in (2, 4, 6, 8), 9, 5),
+        context_free("sums", [b"1", b"+", b"(", b")"], sums, is_sum, 8, 5),
+        tiny(),
+        regular("single", LETTERS, "abcab", 8, seed=6),
+        regular("only the end", LETTERS, "", 4, seed=7),
+    ]  # fmt: skip
+    return {case.name: case for case in made}
+
+
+def tiny() -> Case:
+    """Every text needs a c, whose probability is below a millionth everywhere, and there are others to be drawn to."""
+    case = regular("tiny mass", LETTERS, "[ab]*c[ab]*", 7, seed=8)
+    rows = np.exp(case.lm.logs)
+    rows[:, 2] = np.linspace(2e-7, 9e-7, len(rows))
+    return Case(
+        case.name, ChainModel(np.log(rows / rows.sum(axis=1, keepdims=True)), 1), case.constraint, case.accepts, 7
+    )
+
+
+def empty() -> Case:
+    """A language with texts, none of which fits into max_tokens: p(L) is 0."""
+    return regular("nothing in time", LETTERS, "abcabc", 5, seed=9)
+
+
+# ---- how far draws are from a law ------------------------------------------------------------------------------------
+
+
+def resampled(draws: Iterable[Draw], rng: np.random.Generator) -> Tokens:
+    """The tokens of one of them, by weight: the one draw that a weighted set stands for."""
+    listed = list(draws)
+    logs = np.array([draw.logweight for draw in listed])
+    weights = np.exp(logs - logs.max())
+    return listed[int(rng.choice(len(listed), p=weights / weights.sum()))].tokens
+
+
+def g_test(counts: Mapping[Tokens, int], law: Mapping[Tokens, float], least: float = 5.0) -> float:
+    """P-value of the G-test that counts were drawn from a law (summing to 1): cells expecting fewer than `least` are
+    pooled, and an outcome that the law does not have gives 0. The test is worth something from some 5 cells on."""
+    n = sum(counts.values())
+    if any(count and law.get(tokens, 0.0) <= 0 for tokens, count in counts.items()):
+        return 0.0
+    common = [tokens for tokens, p in law.items() if n * p >= least]
+    cells = [(counts.get(tokens, 0), n * law[tokens]) for tokens in common]
+    seen, expected = n - sum(s for s, _ in cells), max(n - math.fsum(e for _, e in cells), 0.0)
+    if expected >= least:
+        cells.append((seen, expected))
+    elif seen > 0 and cells:  # too few to be a cell: they go to the smallest one
+        smallest = min(range(len(cells)), key=lambda i: cells[i][1])
+        cells[smallest] = (cells[smallest][0] + seen, cells[smallest][1] + expected)
+    total = math.fsum(e for _, e in cells)
+    g = 2 * math.fsum(s * math.log(s * total / (e * n)) for s, e in cells if s)
+    return chi_square_tail(max(g, 0.0), len(cells) - 1)
+
+
+def chi_square_tail(x: float, freedom: int) -> float:
+    """P(chi-square of `freedom` degrees > x), by the finite series for whole degrees (Abramowitz & Stegun 26.4.4-5)."""
+    if freedom < 1:
+        return 1.0
+    if x <= 0:
+        return 1.0
+    half, odd = x / 2, freedom % 2
+    tail = math.erfc(math.sqrt(half)) if odd else 0.0
+    powers = [i + odd / 2 for i in range((freedom - odd) // 2)]
+    return min(1.0, tail + math.fsum(math.exp(k * math.log(half) - half - math.lgamma(k + 1)) for k in powers))
+
+
+def total_variation(counts: Mapping[Tokens, float], law: Mapping[Tokens, float]) -> float:
+    """Half the sum of |frequency - p|."""
+    n = sum(counts.values())
+    return 0.5 * math.fsum(abs(counts.get(k, 0) / n - law.get(k, 0.0)) for k in {*counts, *law})
+
+
+def frequencies(draws: Iterable[Tokens]) -> Counter[Tokens]:
+    return Counter(draws)
+
+
+# ---- randomness played through -------------------------------------------------------------------------------------
+
+
+class Script:
+    """Stands in for a Generator: its uniform numbers are only known as far as the code under test asks about them.
+
+    `random()` and `random(n)` give Uniforms; `integers(n)` one of n. Every question splits what is possible into
+    branches; which one is taken is in `choices`, and `outcomes` plays all of them.
+    """
+
+    def __init__(self, choices: list[int]) -> None:
+        self.choices, self.taken, self.probability = choices, list[tuple[int, int]](), 1.0
+
+    def branch(self, probabilities: list[float]) -> int:
+        """The number of a branch; the probabilities, all above 0, sum to 1."""
+        if len(probabilities) == 1:
+            return 0
+        depth = len(self.taken)
+        index = self.choices[depth] if depth < len(self.choices) else 0
+        self.taken.append((index, len(probabilities)))
+        self.probability *= probabilities[index]
+        return index
+
+    def random(self, size: int | None = None) -> Uniform:
+        bases = np.empty(() if size is None else size, dtype=object)
+        for i in np.ndindex(bases.shape):
+            bases[i] = [0.0, 1.0]
+        return Uniform(self, bases, np.ones(bases.shape), np.zeros(bases.shape))
+
+    def integers(self, high: int) -> int:
+        return self.branch([1 / high] * high)
+
+
+class Uniform:
+    """scale * u + offset for uniform u, each known to lie in an interval; arrays of them, of one shape."""
+
+    def __init__(self, script: Script, bases: Any, scale: Any, offset: Any) -> None:
+        self.script, self.bases, self.scale, self.offset = script, bases, scale, offset
+
+    def affine(self, factor: Any, shift: Any) -> Uniform:
+        scale, offset = np.broadcast_arrays(self.scale * factor, self.offset * factor + shift)
+        return Uniform(self.script, np.broadcast_to(self.bases, scale.shape), scale, offset)
+
+    def ask(self, index: Any, points: NDArray[np.float64]) -> float:
+        """A value of one element that lies in one of the intervals between `points`, which is taken by its chance."""
+        base, scale, offset = self.bases[index], float(self.scale[index]), float(self.offset[index])
+        low, high = base
+        inner = sorted({u for u in ((points - offset) / scale).tolist() if low < u < high})
+        edges = [low, *inner, high]
+        pieces = [(a, b) for a, b in zip(edges, edges[1:]) if b - a > 1e-13]
+        total = math.fsum(b - a for a, b in pieces)
+        base[:] = pieces[self.script.branch([(b - a) / total for a, b in pieces])]
+        return scale * (base[0] + base[1]) / 2 + offset
+
+    def each(self, points: Any, answer: Callable[[float], Any]) -> Any:
+        out = np.empty(self.scale.shape, dtype=object)
+        for index in np.ndindex(out.shape):
+            out[index] = answer(self.ask(index, np.atleast_1d(np.asarray(points, dtype=np.float64))))
+        return out[()] if out.shape == () else out
+
+    def compare(self, other: Any, relation: Callable[[float, float], bool]) -> Any:
+        bounds = np.broadcast_to(np.asarray(other, dtype=np.float64), self.scale.shape)
+        out = np.empty(self.scale.shape, dtype=bool)
+        for index in np.ndindex(out.shape):
+            bound = float(bounds[index])
+            out[index] = relation(self.ask(index, np.array([bound])), bound)
+        return bool(out) if out.shape == () else out
+
+    def __lt__(self, other: Any) -> Any:
+        return self.compare(other, lambda a, b: a < b)
+
+    def __le__(self, other: Any) -> Any:
+        return self.compare(other, lambda a, b: a <= b)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.compare(other, lambda a, b: a > b)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.compare(other, lambda a, b: a >= b)
+
+    def __add__(self, other: Any) -> Uniform:
+        return self.affine(1.0, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Uniform:
+        return self.affine(1.0, -other)
+
+    def __mul__(self, other: Any) -> Uniform:
+        return self.affine(other, 0.0)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Uniform:
+        return self.affine(1 / np.asarray(other, dtype=np.float64), 0.0)
+
+    def __getitem__(self, index: Any) -> Uniform:
+        return Uniform(
+            self.script, _array(self.bases[index]), np.asarray(self.scale[index]), np.asarray(self.offset[index])
+        )
+
+    def __len__(self) -> int:
+        return len(self.scale)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        left, right = inputs
+        mirrored = isinstance(right, Uniform)
+        one, other = (right, left) if mirrored else (left, right)
+        if ufunc in (np.add, np.multiply):
+            return one + other if ufunc is np.add else one * other
+        less = {np.less: "__lt__", np.less_equal: "__le__", np.greater: "__gt__", np.greater_equal: "__ge__"}
+        turned = {np.less: "__gt__", np.less_equal: "__ge__", np.greater: "__lt__", np.greater_equal: "__le__"}
+        if ufunc in less:
+            return getattr(one, (turned if mirrored else less)[ufunc])(other)
+        if ufunc is np.true_divide and not mirrored:
+            return one / other
+        return NotImplemented
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function is not np.searchsorted:
+            return NotImplemented
+        edges, side = np.asarray(args[0]), kwargs.get("side", args[2] if len(args) > 2 else "left")
+        found = self.each(edges, lambda value: int(np.searchsorted(edges, value, side=side)))
+        return found if isinstance(found, int) else found.astype(np.int64)
+
+
+def _array(base: Any) -> Any:
+    """One base as an array of no dimension, several as they are."""
+    if isinstance(base, np.ndarray):
+        return base
+    out = np.empty((), dtype=object)
+    out[()] = base
+    return out
+
+
+def outcomes(run: Callable[[Any], Any]) -> Iterator[tuple[float, Any]]:
+    """(probability, result) for everything that `run(rng)` can come to, with `rng` a Script."""
+    choices: list[int] = []
+    while True:
+        script = Script(choices)
+        result = run(script)
+        yield script.probability, result
+        taken = script.taken
+        while taken and taken[-1][0] + 1 == taken[-1][1]:
+            taken.pop()
+        if not taken:
+            return
+        choices = [index for index, _ in taken[:-1]] + [taken[-1][0] + 1]
