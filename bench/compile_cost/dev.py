@@ -1,0 +1,89 @@
+"""The slowest schemas of a file: a pass over all of them, then those above the mark again, and where their time goes.
+
+The pass is one worker that takes schema after schema, as a server does. What is above the mark there is tried again in
+fresh processes, since a busy machine makes anything slow once, and then once more under Python's profiler.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from time import perf_counter, perf_counter_ns, process_time_ns
+from typing import Any
+
+from ..corpus import Case
+from ..engines import Engine, Refused
+from ..workers import Failure, Guard, guarded
+from .trial import TIME, Cost, cost, first_mask
+
+__all__ = ["Slow", "slowest"]
+
+
+@dataclass(slots=True)
+class Slow:
+    """A schema above the mark. cost: in fresh processes. where: the functions that compute longest, and their share."""
+
+    id: str
+    cost: Cost
+    where: list[str]
+
+
+def slowest(engine: Engine, cases: list[Case], guard: Guard, repeat: int, seconds: float) -> Iterator[Slow | str]:
+    """Those above the mark, then one line about the pass."""
+    begin, times, suspects = perf_counter(), list[float](), list[Case]()
+    for index, outcome in guarded(partial(quick, engine), cases, limits=guard, fresh=False):
+        if isinstance(outcome, Failure) or (outcome is not None and min(outcome) > TIME):
+            suspects.append(cases[index])
+        if not isinstance(outcome, Failure) and outcome is not None:
+            times.append(outcome[1])
+        if perf_counter() - begin > seconds:
+            break
+    times.sort()
+    passed = index + 1
+    for case in suspects:
+        found = cost(engine, case.schema, guard, repeat)
+        if found.over:
+            where = next(guarded(partial(profile, engine), [case.schema], limits=guard, fresh=True))[1]
+            yield Slow(case.id, found, [where.detail] if isinstance(where, Failure) else where)
+    yield (
+        f"{passed:,} of {len(cases):,} schemas in one process: median {median(times):.1f} ms of CPU, "
+        f"p99 {times[len(times) * 99 // 100]:.1f} ms, most {times[-1]:.0f} ms; above {TIME:g} ms: {len(suspects)}"
+    )
+
+
+def quick(engine: Engine, case: Case) -> tuple[float, float] | None:
+    """In the worker: (wall ms, CPU ms) to the first mask; None if it was refused."""
+    begin, begin_cpu = perf_counter_ns(), process_time_ns()
+    try:
+        first_mask(engine, case.schema)
+    except Refused:
+        return None
+    return (perf_counter_ns() - begin) / 1e6, (process_time_ns() - begin_cpu) / 1e6
+
+
+def profile(engine: Engine, text: str, most: int = 4) -> list[str]:
+    """In the worker: the functions with most time of their own, what they call outside of constrain included."""
+    with cProfile.Profile() as profiler:
+        first_mask(engine, text)
+    stats: Any = pstats.Stats(profiler)
+    own: dict[str, float] = {}
+    for (file, _, name), (_, _, seconds, _, callers) in stats.stats.items():
+        if "constrain" in file:
+            own[place(file, name)] = own.get(place(file, name), 0.0) + seconds
+        else:  # a builtin or a library: its time is its caller's, one level up
+            for (from_file, _, from_name), counts in callers.items():
+                label = place(from_file, from_name) if "constrain" in from_file else "elsewhere"
+                own[label] = own.get(label, 0.0) + counts[2]
+    total = sum(own.values()) or 1.0
+    ranked = sorted(own.items(), key=lambda item: -item[1])[:most]
+    return [f"{label} {seconds / total:.0%}" for label, seconds in ranked]
+
+
+def place(file: str, name: str) -> str:
+    """A function as its file and name."""
+    return f"{Path(file).name}:{name}"
