@@ -18,7 +18,6 @@ from .kernels import layout as at
 from .kernels.members import add_guard
 from .kernels.names import chain
 from .kernels.sets import fresh_step
-from .kernels.walk import only
 
 if TYPE_CHECKING:
     from .arena import Arena
@@ -29,6 +28,8 @@ MOST_TRIED = 5_000
 """Sets from which a search for another value goes on. Beyond, there is taken to be one: a Matcher may then be stuck."""
 
 BLANKS = b" \t\r\n"
+BLANK_BITS = np.array([sum(1 << byte for byte in b"\t\n\r"), 1, 0, 0, 0, 0, 0, 0], np.int32)
+"""The same as 256 bits."""
 
 
 def verdict(arena: Arena, register: int, text: int) -> None:
@@ -115,16 +116,28 @@ def name(arena: Arena, place: int) -> None:
     arena.run(add_guard, -state - 1, spelling, int(answer))
 
 
-def _likeness(arena: Arena, number: int) -> tuple[int, object]:
-    """What sets that differ in spelling only have in common: the set with its text left open, and what is written."""
+def _likeness(arena: Arena, number: int) -> tuple[object, ...]:
+    """What sets that differ in spelling only have in common: where they are, and what is written.
+
+    How much white space there has been tells sets apart only by how much more there may be: it is left out.
+    """
     sets, configs, names = arena.arrays[at.SETS], arena.arrays[at.CONFIGS], arena.arrays[at.NAMES]
+    code, leaves = arena.arrays[at.CODE], arena.table.arrays[at.LEAVES]
     first, count = sets[number * at.SET_W + at.SET_FIRST : number * at.SET_W + at.SET_COUNT + 1].tolist()
-    text, watched = configs[5 * (first + count) : 5 * (first + count) + 2].tolist()
+    records = configs[5 * first : 5 * (first + count + 1)].reshape(-1, 5).tolist()
+    text, watched, *_ = records.pop()
     starts = []
     while watched != at.NO_WATCH:
         register, watched = int(names[3 * watched + 1]), int(names[3 * watched])
         starts.append(int(names[3 * register + 1]))
-    return arena.run(only, number, -2), tuple(partial(_spelled(names, text, start)) for start in starts)
+    places = []
+    for pc, q, node, register, extra in records:
+        if code[pc] == at.LEAF:
+            row = q * at.LEAF_W + at.LEAF_BYTES
+            if not any(leaves[row : row + 8] & ~BLANK_BITS):
+                extra = 0
+        places.append((pc, q, node, register, extra))
+    return frozenset(places), tuple(partial(_spelled(names, text, start)) for start in starts)
 
 
 def _perhaps(arena: Arena, number: int) -> list[int]:

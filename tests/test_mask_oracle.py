@@ -16,7 +16,7 @@ from hypothesis import assume, given, note, settings, strategies as st
 from constrain.automata.dfa import Dfa
 from constrain.compile import compile_grammar
 from constrain.errors import LimitError, TokenRefused
-from constrain.frontends.regex import to_grammar
+from constrain.frontends.regex import to_dfa, to_grammar
 from constrain.grammar.nodes import (
     EMPTY,
     Chars,
@@ -246,3 +246,16 @@ def test_an_arena_too_small_for_a_text_makes_progress_or_says_so() -> None:
         assert "arena_bytes" in str(error)
     else:
         assert matcher.is_complete
+
+
+def test_a_character_that_no_byte_can_begin_needs_no_room() -> None:
+    """E0 and F0 begin no character of one or two bytes: where only those would fit, they may not come."""
+    node = JsonString(to_dfa("[aA][12].*[zZ]", match="search"), 0, 8)
+    matcher = compile_grammar(Grammar(node, {}), Vocabulary.bytes()).matcher()
+    matcher.advance_bytes(b'"xxxxA')
+    reachable = set()
+    for byte in matcher.next_bytes():
+        fork = matcher.fork()
+        fork.advance_bytes(bytes([byte]))
+        reachable |= {byte} if fork.next_bytes() else set()
+    assert reachable == matcher.next_bytes() and not reachable & {0xE0, 0xF0}

@@ -62,6 +62,7 @@ class Costs:
         self._members: dict[tuple[int, int], int] = {}
         self._layouts: dict[int, _Layout] = {}
         self._solved = False
+        self._unsolved: list[int] = []
         self._hopeless: set[int] = set()
         self.callers: dict[int, set[int]] = {}
         self.object_rules: dict[int, _Rule] = {}
@@ -121,6 +122,7 @@ class Costs:
         """The instructions of one rule, in the order of their addresses."""
         code, rule = self.code, _Rule()
         self.rules[cell] = rule
+        self._unsolved.append(cell)
         self.least[cell] = NEVER
         todo, seen = [code[cell]], set()
         while todo:
@@ -164,11 +166,12 @@ class Costs:
     # ---- least lengths of rules ------------------------------------------------------------------------------
 
     def _solve(self) -> None:
-        """Raises nothing, lowers only: rules are looked at again until no rule gets shorter."""
+        """Lowers only: rules that were read since are looked at, then callers, until none gets shorter."""
         self._solved = False
         self._members.clear()
         self._layouts.clear()
-        todo = deque(reversed(self.rules))
+        todo = deque(reversed(self._unsolved))
+        self._unsolved.clear()
         waiting = set(todo)
         while todo:
             cell = todo.popleft()

@@ -182,6 +182,8 @@ def _figure(text: str) -> Figure:
         exponent = ("-" if exponent.startswith("-") else "") + (signless.lstrip("0") or signless[:1])
     place = len(whole) + len(digits) - len(whole + fraction)
     digits = digits.rstrip("0") if "." in mantissa else digits
+    if not digits:  # zero so far, wherever its point is, and for good once an exponent has begun
+        return Figure(text[0] == "-", "", 0, "" if e else None)
     return Figure(text[0] == "-", digits, place, exponent if e else None)
 
 

@@ -85,6 +85,36 @@ def reach(t: Any, at: Any, state: Any, least: Any, most: Any) -> Any:
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
+def need_inside(t: Any, at: Any, state: Any, decoder: Any) -> Any:
+    """Least number of characters still needed after the one that the decoder is inside of.
+
+    Of the characters that it can really spell: no overlong forms, no halves of pairs (RFC 3629 section 3).
+    """
+    kind, left, value = decoder >> KIND, (decoder >> LEFT) & 7, decoder & VALUE
+    least, most = pending_range(decoder)
+    if kind == RAW:
+        if value == 0 and left >= 2:
+            least = 0x800 if left == 2 else 0x10000
+        if least < 0xD800 <= most:
+            most = 0xD7FF
+        return reach(t, at, state, least, min(most, 0x10FFFF)) >> 32
+    if kind == HEX:
+        most = ((value + 1) << 4 * left) - 1
+        need = reach(t, at, state, least, min(most, 0xFFFF)) >> 32
+        first, final = max(least, 0xD800), min(most, 0xDBFF)
+        if first > final:
+            return need
+        least, most = 0x10000 + ((first - 0xD800) << 10), 0x10000 + ((final - 0xD800) << 10) + 0x3FF
+        return min(need, reach(t, at, state, least, most) >> 32)
+    if kind == LOW:
+        digits = value & 0xFFF
+        first, final = max(digits << 4 * left, 0xDC00), min(((digits + 1) << 4 * left) - 1, 0xDFFF)
+        base = 0x10000 + (value >> 12 << 10) - 0xDC00
+        return reach(t, at, state, base + first, base + final) >> 32
+    return reach(t, at, state, least, most) >> 32
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
 def leaf_state(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
     """The leaf state of that machine with these decoder and Dfa states: its id (made if new), or -1."""
     counts, leaves, table, dfas = view(t, TABLE), view(t, LEAVES), view(t, LEAF_HASH), view(t, DFAS)
@@ -115,8 +145,7 @@ def leaf_state(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
     if kind == PLAIN or kind == RAW_UNIFORM or kind == HEX_UNIFORM or HIGH_UNIFORM <= kind <= LOW_UNIFORM:
         need = dfas[accepting + n + state]
     elif kind != DONE:
-        least, most = pending_range(decoder)
-        need = reach(t, at, state, least, most) >> 32
+        need = need_inside(t, at, state, decoder)
     for w in range(LEAF_W):
         leaves[r + w] = 0
     leaves[r + LEAF_MACHINE] = machine

@@ -21,7 +21,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import kernel, size, view
 
-STAMP = "9e28bbe3"
+STAMP = "0cfbddca"
 
 NO_ROOM = -1
 
