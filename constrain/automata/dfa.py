@@ -2,7 +2,8 @@
 
 A Dfa is trimmed (every state is reachable and leads to acceptance), minimal and numbered in one fixed way, so
 two of one language are equal, arrays and all, and `key` names the language. Operations make new ones.
-Construction happens on a Table of plain lists (`table`, `algebra`, `words`, `lengths`); arrays are made once.
+Construction happens on a Table of plain lists (`table`, `algebra`, `words`, `lengths`), where arrays are made once;
+automata of many states stay in arrays (`wide`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from . import algebra, lengths
+from . import algebra, lengths, wide
 from .table import EMPTY, LAST, SURROGATES, Table, canonical, distances
 from .words import from_words
 
@@ -29,6 +30,8 @@ MAX_STATES = 20_000
 
 MAX_WORD_STATES = 200_000
 """Most states of `from_strings`, which has no more of them than its words have characters."""
+
+ON_SURROGATES = "a Table must be dead on surrogates: they are no characters"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,12 +56,29 @@ class Dfa:
     @classmethod
     def from_table(cls, table: Table) -> Dfa:
         """The Dfa of a Table in any numbering, not minimal. ValueError if it accepts surrogates."""
-        table = canonical(table)
+        if len(table.rows) > wide.WIDE:
+            delta = np.array(table.rows, dtype="<i4")
+            return cls.from_arrays(table.bounds, table.classes, delta, np.array(table.accepting, dtype=np.bool_))
+        return cls._from_canonical_table(canonical(table))
+
+    @classmethod
+    def from_arrays(cls, bounds: list[int], classes: list[int], delta: wide.Ints, accepting: NDArray[np.bool_]) -> Dfa:
+        """As from_table: the Dfa of arrays in any numbering, not minimal."""
+        arrays = wide.canonical(bounds, classes, delta, accepting)
+        if arrays is None:
+            return cls._from_canonical_table(canonical(Table(bounds, classes, delta.tolist(), accepting.tolist())))
+        first, end = np.searchsorted(arrays.bounds, [SURROGATES[0] + 1, SURROGATES[1]])
+        if (arrays.delta[:, arrays.classes[first - 1 : end]] >= 0).any():
+            raise ValueError(ON_SURROGATES)
+        return cls._sealed(*arrays)
+
+    @classmethod
+    def _from_canonical_table(cls, table: Table) -> Dfa:
         first = bisect_right(table.bounds, SURROGATES[0]) - 1
         end = [*table.bounds[first + 1 : first + 2], LAST][0]
         dead = table.classes[first]
         if end < SURROGATES[1] or any(row[dead] >= 0 for row in table.rows):
-            raise ValueError("a Table must be dead on surrogates: they are no characters")
+            raise ValueError(ON_SURROGATES)
         count = max(table.classes) + 1
         dfa = cls._sealed(
             np.array(table.bounds, dtype="<i4"),
@@ -170,6 +190,11 @@ class Dfa:
 
     def _product(self, other: Dfa, accept: object, max_states: int) -> Dfa:
         assert callable(accept)
+        if max(len(self.delta), len(other.delta)) > wide.WIDE:
+            first, second = self._arrays, other._arrays
+            ranges = (Table(one.bounds.tolist(), one.classes.tolist(), (), ()) for one in (first, second))
+            bounds, classes, pairs = algebra.merge_ranges(*ranges)
+            return Dfa.from_arrays(bounds, classes, *wide.product(first, second, pairs, accept, max_states))
         return Dfa.from_table(algebra.product(self.table, other.table, accept, max_states))
 
     # ---- questions --------------------------------------------------------------------------------------------
@@ -177,7 +202,7 @@ class Dfa:
     @property
     def is_empty(self) -> bool:
         """Whether it accepts no text."""
-        return not self.table.rows
+        return not len(self.delta)
 
     @property
     def is_universal(self) -> bool:
@@ -246,9 +271,14 @@ class Dfa:
         """The same as plain lists, which small automata are worked on in."""
         return Table(self.bounds.tolist(), self.classes.tolist(), self.delta.tolist(), self.accepting.tolist())
 
+    @property
+    def _arrays(self) -> wide.Arrays:
+        return wide.Arrays(self.bounds, self.classes, self.delta, self.accepting)
+
     @cached_property
     def _distances(self) -> list[int]:
-        return distances(self.table)
+        found = wide.distances(self.delta, self.accepting) if len(self.delta) > wide.WIDE else None
+        return distances(self.table) if found is None else found.tolist()
 
     def __eq__(self, other: object) -> bool:
         return self.key == other.key if isinstance(other, Dfa) else NotImplemented
