@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from math import inf, prod
+from math import inf, lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...automata.dfa import Table
@@ -112,7 +112,7 @@ class Side:
         wanted = [(numbers.multiple, True)] if numbers.multiple is not None else []
         self.factors = [(*as_decimal(f), want) for f, want in (*wanted, *((f, False) for f in numbers.not_multiples))]
         self.bounded = self.low is not None or self.high is not None
-        residues = prod(a for a, _, _ in self.factors)
+        residues = lcm(*(a for a, _, _ in self.factors))
         self.short = next(length for most, length in SHORT if residues <= most)
         self.modular = residues > 1
         self.placed = self.bounded or self.modular

@@ -1,10 +1,9 @@
-"""Conditions on a decimal number, read digit by digit: bounds, multiples, a set of values, caps on digits.
+"""Conditions on a decimal number, read digit by digit: bounds, a set of values, caps on digits.
 
 A *part* watches the digits of a magnitude (no sign, no exponent) and is a small automaton by itself; `numbers`
 runs several of them side by side. What a part knows:
 
     Bound       how the digits so far compare with those of a bound, and how many there were
-    Multiple    value so far mod A, and fraction digits so far, for a multiple of A / 10^s
     Members     the digits themselves, as long as one of a finite set of values begins with them
     Cap         how many digits there were
 
@@ -21,7 +20,7 @@ from typing import Any, Protocol
 from ...errors import LimitError
 
 __all__ = [
-    "Bound", "Cap", "Members", "Multiple", "NoMultiple", "Part", "as_decimal", "decimal_text", "lcm_of", "split_digits",
+    "Bound", "Cap", "Members", "Part", "as_decimal", "decimal_text", "lcm_of", "split_digits",
     "too_many_states",
 ]  # fmt: skip
 
@@ -149,56 +148,6 @@ class Bound:
             if compared:
                 return compared in self.allowed
         return (LESS if place < len(self.tail) else 0) in self.allowed
-
-
-class Multiple:
-    """The value is a multiple of a / 10^s.
-
-    States: the value mod a in the integer part; (value * 10^j mod a, j) after j <= s digits of the fraction.
-    After s digits only zeros may follow.
-    """
-
-    start: Any = 0
-
-    def __init__(self, factor: Fraction, max_states: int) -> None:
-        self.a, self.s = as_decimal(factor)
-        if self.a > max_states:  # There is a state for each residue.
-            raise too_many_states(max_states)
-
-    def digits(self, state: Any) -> Sequence[Any]:
-        if isinstance(state, int):
-            return [(10 * state + digit) % self.a for digit in range(10)]
-        residue, place = state
-        if place == self.s:
-            return self.after_last(state)
-        return [((10 * residue + digit) % self.a, place + 1) for digit in range(10)]
-
-    def after_last(self, state: Any) -> Sequence[Any]:
-        """The states after a digit beyond the s-th of the fraction."""
-        return (state if state[0] == 0 else None, *(None,) * 9)
-
-    def point(self, state: Any) -> Any:
-        return (state, 0)
-
-    def divides(self, state: Any) -> bool:
-        residue, place = (state, 0) if isinstance(state, int) else state
-        return bool(residue * 10 ** (self.s - place) % self.a == 0)
-
-    def accepts(self, state: Any) -> bool:
-        return self.divides(state)
-
-
-class NoMultiple(Multiple):
-    """The value is no multiple of a / 10^s. One more state: True, settled, whatever follows."""
-
-    def digits(self, state: Any) -> Sequence[Any]:
-        return (True,) * 10 if state is True else super().digits(state)
-
-    def after_last(self, state: Any) -> Sequence[Any]:
-        return (state, *(True,) * 9) if state[0] == 0 else (True,) * 10
-
-    def accepts(self, state: Any) -> bool:
-        return state is True or not self.divides(state)
 
 
 class Members:

@@ -8,11 +8,12 @@ from typing import Any
 from ...automata.dfa import Table
 from .number_parts import too_many_states
 
-__all__ = ["explore", "row_of"]
+__all__ = ["BOUNDS", "CLASSES", "DIGIT", "MINUS", "POINT", "explore", "row_of"]
 
 BOUNDS = [0, 0x2B, 0x2C, 0x2D, 0x2E, 0x2F, *range(0x30, 0x3A), 0x3A, 0x45, 0x46, 0x65, 0x66]
 CLASSES = [0, 1, 0, 2, 3, 0, *range(4, 14), 0, 14, 0, 14, 0]
 """Classes: 0 all else, 1 `+`, 2 `-`, 3 `.`, 4 to 13 the digits, 14 `e` and `E`."""
+MINUS, POINT, DIGIT = 2, 3, 4
 
 
 def row_of(

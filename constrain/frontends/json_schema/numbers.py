@@ -25,30 +25,26 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from json import dumps
-from math import ceil, floor, inf
+from math import ceil, floor, inf, lcm
 from typing import Any
 
 from ...automata.dfa import MAX_STATES, Dfa, Table
 from ...style import Style
 from .number_exponents import exponent_table
-from .number_parts import (
-    Bound,
-    Cap,
-    Members,
-    Multiple,
-    NoMultiple,
-    Part,
-    as_decimal,
-    decimal_text,
-    lcm_of,
-    split_digits,
-)
+from .number_multiples import ROOM, factor_dfa, reduced, residues
+from .number_parts import Bound, Cap, Members, Part, decimal_text, lcm_of, split_digits
 from .number_table import explore, row_of
 
 __all__ = ["constant_dfa", "count", "find", "number_dfa"]
 
 MOST_MEMBERS = 5_000
 """Most values that are spelled one by one where a multiple's residues would be too many."""
+
+MANY_RESIDUES = 500
+"""Residues from which it is worth asking whether there are fewer values."""
+
+MOST_CAPPED = 300
+"""Residues up to which digits are capped: each is a state for each digit that may be written."""
 
 PLAIN_EXPONENT = 3
 """Digits of an exponent in plain style: all floats have at most three (`1e-323`)."""
@@ -79,7 +75,7 @@ class Numbers:
         """Made simple: multiples as one decimal (a decimal that is a multiple of 2/3 is one of 2)."""
         factors = list(multiples)
         factor = _decimal_multiple(lcm_of(factors)) if factors else None
-        excluded = dict.fromkeys(_decimal_multiple(other) for other in not_multiples)
+        excluded = reduced(factor, map(_decimal_multiple, not_multiples))
         if factor is not None:
             # The nearest multiple is the same bound with fewer digits; where that is the first from zero, zero is.
             if low is not None:
@@ -88,7 +84,7 @@ class Numbers:
             if high is not None:
                 high, high_open = (ceil(high / factor) - 1 if high_open else floor(high / factor)) * factor, False
                 high, high_open = (Fraction(0), True) if high == -factor else (high, high_open)
-        return cls(low, high, low_open, high_open, factor, tuple(excluded))
+        return cls(low, high, low_open, high_open, factor, excluded)
 
     @property
     def is_scalable(self) -> bool:
@@ -276,11 +272,19 @@ def _number_dfa(
     numbers = Numbers.of(low, high, low_open, high_open, multiples, not_multiples)
     fraction = spell_any or not integer
     exponent = (inf if spell_any else PLAIN_EXPONENT) if numbers.is_scalable else 0
-    table = _plain_table(numbers, fraction, exponent, digits, max_states)
-    dfa = Dfa.from_table(table)
+    factors = [(other, False) for other in numbers.not_multiples]
+    if numbers.multiple is not None and (fraction or numbers.multiple != 1):
+        factors.insert(0, (numbers.multiple, True))
+    number = lcm(*(residues(factor) for factor, _ in factors))
+    few = _few(numbers, number)
+    capped = digits if few is not None or number <= MOST_CAPPED else None
+    dfa = Dfa.from_table(_plain_table(numbers, few, fraction, exponent, capped, max_states))
+    for factor, wanted in factors if few is None else ():
+        dfa = dfa.intersect(factor_dfa(factor, wanted, fraction, max_states), max_states=ROOM * max_states)
     if spell_any and not exponent:
         sides = [side if side.has_magnitudes() else None for side in (numbers, numbers.mirrored())]
-        dfa = dfa.union(Dfa.from_table(exponent_table(sides[0], sides[1], digits, max_states)), max_states=max_states)
+        exponents = Dfa.from_table(exponent_table(sides[0], sides[1], digits, max_states))
+        dfa = dfa.union(exponents, max_states=ROOM * max_states)
     return dfa
 
 
@@ -291,13 +295,16 @@ E, E_SIGN, SIGN = "e", "e+", "-"
 """Phases besides: the e; its sign; the minus sign. (An exponent's digits read are an int beyond, as ("e", n).)"""
 
 
-def _plain_table(numbers: Numbers, fraction: bool, exponent: float, digits: int | None, max_states: int) -> Table:
+def _plain_table(
+    numbers: Numbers, few: list[Fraction] | None, fraction: bool, exponent: float, digits: int | None, max_states: int
+) -> Table:
     """Numbers by their parts. fraction: may there be one. exponent: most digits of one, if numbers are scalable."""
     mirrored = numbers.mirrored()
     start: dict[Any, list[Part]] = {}
     for sign, side in (("", numbers), (SIGN, mirrored)):
         if side.has_magnitudes():
-            start[sign] = _parts(side, fraction, digits, max_states)
+            values = few and [-value if sign else value for value in few]
+            start[sign] = _parts(side, values, fraction, digits)
     behind = "" if mirrored == numbers else SIGN  # What is the same on both sides of zero is built once.
 
     def successors(state: Any) -> tuple[Sequence[Any], bool]:
@@ -344,33 +351,30 @@ def _exponent_row(read: Any, most: float) -> tuple[Sequence[Any], bool]:
     return row_of(digits=(longer,) * 10, plus=sign, minus=sign), done > 0
 
 
-def _parts(numbers: Numbers, fraction: bool, digits: int | None, max_states: int) -> list[Part]:
-    """What to watch in a magnitude. A lower bound of 0 asks nothing."""
+def _parts(numbers: Numbers, values: list[Fraction] | None, fraction: bool, digits: int | None) -> list[Part]:
+    """What to watch in a magnitude besides multiples. A lower bound of 0 asks nothing."""
     parts: list[Part] = []
     low, high = numbers.low, numbers.high
-    if low is not None and (low > 0 or (low == 0 and numbers.low_open)):
+    if values is not None:
+        parts.append(Members(value for value in values if value >= 0))
+    if values is None and low is not None and (low > 0 or (low == 0 and numbers.low_open)):
         parts.append(Bound(low, (1,) if numbers.low_open else (0, 1)))
-    if high is not None:
+    if values is None and high is not None:
         parts.append(Bound(high, (-1,) if numbers.high_open else (-1, 0)))
-    if numbers.multiple is not None and (fraction or numbers.multiple != 1):
-        parts.append(_few(numbers) or Multiple(numbers.multiple, max_states))
-    parts += [NoMultiple(other, max_states) for other in numbers.not_multiples]
     if digits is not None and (fraction or high is None):
         parts.append(_cap(numbers, digits))
     return parts
 
 
-def _few(numbers: Numbers) -> Part | None:
-    """The multiples spelled one by one, where they are fewer than the residues that a Multiple would keep."""
-    assert numbers.multiple is not None
-    residues, scale = as_decimal(numbers.multiple)
-    if residues * (scale + 2) < 2_000 or numbers.high is None:
+def _few(numbers: Numbers, residues: int) -> list[Fraction] | None:
+    """The numbers one by one, where they are fewer than the residues of all factors."""
+    if numbers.multiple is None or residues < MANY_RESIDUES:
         return None
     first, last = _index_range(numbers, numbers.multiple)
-    first = max(first, 0)
-    if last - first >= min(MOST_MEMBERS, residues * (scale + 2)):
+    if last - first >= min(MOST_MEMBERS, residues):
         return None
-    return Members(index * numbers.multiple for index in range(int(first), int(last) + 1))
+    values = (index * numbers.multiple for index in range(int(first), int(last) + 1))
+    return [value for value in values if numbers.contains(value)]
 
 
 def _cap(numbers: Numbers, digits: int) -> Cap:
