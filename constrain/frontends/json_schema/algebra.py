@@ -28,6 +28,7 @@ from .read import Node, Reader
 from .shapes import ALL_NUMBERS, ALL_STRINGS, EVERYTHING, NOTHING, Shape, breadth, join, meet, negate
 from .static import Static, disjoint, static
 from .strings import StringCase
+from .tries import Listed
 
 __all__ = ["Algebra", "Circular", "Live"]
 
@@ -47,6 +48,7 @@ class Live(NamedTuple):
     strings: tuple[StringCase, ...]
     arrays: tuple[ArrayCase, ...]
     objects: tuple[members.Settled, ...]
+    listed: tuple[Listed, ...] = ()
 
 
 PLAIN = ((), ALL_NUMBERS, ALL_STRINGS)
@@ -195,13 +197,14 @@ class Algebra:
         if texts not in PLAIN:
             texts = tuple(filter(self._some_string, texts))
         if not whole.arrays and not whole.objects:
-            return Live(whole.scalars, numbers, texts, (), ())
+            return Live(whole.scalars, numbers, texts, (), (), whole.listed)
         return Live(
             whole.scalars,
             numbers,
             texts,
             tuple(settled for array in whole.arrays for settled in items.settle(array, self)),
             tuple(settled for case in whole.objects for settled in members.settle(case, self)),
+            whole.listed,
         )
 
     # ---- questions ---------------------------------------------------------------------------------------------
@@ -279,7 +282,7 @@ class Algebra:
 
     def _any_case(self, shape: Shape) -> bool:
         """Whether some case of the shape holds a value."""
-        if shape.scalars:
+        if shape.scalars or shape.listed:
             return True
         circular: Circular | None = None
         for check, cases in (

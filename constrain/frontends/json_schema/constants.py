@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any
 
 from ...errors import LimitError, SchemaError, UnsupportedError
@@ -41,6 +42,15 @@ def rational(value: Any, pointer: str) -> Fraction:
 
 def constant(value: Any, pointer: str) -> Constant:
     """The hashable form of a JSON value."""
+    kind = type(value)  # The usual types first: a schema may list many values.
+    if kind is str and value.isascii():
+        return (STRING, value)
+    if kind is int:
+        return (NUMBER, Fraction(value))
+    if kind is dict:
+        pairs = [(text(name, pointer), constant(item, pointer)) for name, item in value.items()]
+        pairs.sort(key=itemgetter(0))
+        return (OBJECT, tuple(pairs))
     if value is None:
         return (NULL,)
     if isinstance(value, bool):
@@ -52,8 +62,7 @@ def constant(value: Any, pointer: str) -> Constant:
     if isinstance(value, (list, tuple)):
         return (ARRAY, tuple(constant(item, pointer) for item in value))
     if isinstance(value, dict):
-        pairs = [(text(name, pointer), constant(item, pointer)) for name, item in value.items()]
-        return (OBJECT, tuple(sorted(pairs, key=lambda pair: pair[0])))
+        return constant(dict(value), pointer)
     raise SchemaError(f"A JSON value is expected here, not a Python {type(value).__name__}.", pointer=pointer)
 
 

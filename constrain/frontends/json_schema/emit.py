@@ -11,9 +11,10 @@ from collections.abc import Hashable, Iterator, Mapping
 
 from ...grammar.nodes import Choice, Literal, Node, Rule, Strings
 from ...style import Style
-from . import counts, items, members, quantities, strings
+from . import counts, items, members, quantities, strings, tries
 from .algebra import Algebra, Live
 from .arrays import ArrayCase
+from .constants import Constant
 from .literals import Lits
 from .shapes import FALSE_BIT, NULL_BIT, TRUE_BIT
 
@@ -39,7 +40,7 @@ class Writer:
             plain = self._plain[lits]
         except KeyError:
             shape = self.algebra.live(lits)
-            ruled = shape.arrays or shape.objects or quantities.large(shape.numbers, self.style)
+            ruled = shape.arrays or shape.objects or shape.listed or quantities.large(shape.numbers, self.style)
             plain = None if ruled else self._scalars(shape)
             self._plain[lits] = plain
         if plain is not None:
@@ -52,7 +53,17 @@ class Writer:
         options = self._options(shape)
         options += [items.emit(case, self, depth) for case in shape.arrays]
         options += [members.emit(case, self, depth) for case in shape.objects]
+        options += [self._trie(listed, depth) for listed in shape.listed]
         return _choice(options)
+
+    def _trie(self, listed: tries.Listed, depth: int) -> Node:
+        """Many listed arrays or objects."""
+        numbers = listed.some(list(range(len(listed.values))))
+        return Rule(tries.Left(listed, numbers, (), (), False, depth))
+
+    def constant(self, value: Constant) -> Lits:
+        """The literal set of exactly one value."""
+        return self.algebra.reader.constant(value)
 
     def _scalars(self, shape: Live) -> Node:
         return _choice(self._options(shape))
@@ -94,6 +105,8 @@ class Rules(Mapping[Hashable, Node]):
             assert isinstance(name, tuple)
             if isinstance(name, counts.Items):
                 node = counts.more(name, self._writer)
+            elif isinstance(name, tries.Made):
+                node = tries.write(name, self._writer)
             elif isinstance(name, strings.ByRules):
                 node = name.node()
             else:

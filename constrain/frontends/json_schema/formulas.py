@@ -6,6 +6,7 @@ itself (types, bounds, constants, items, keys) and not about other schemas for t
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Union
 
 from . import arrays, evaluated, objects, quantities, strings
@@ -23,9 +24,12 @@ from .shapes import (
     Algebra as Shapes,
     Case,
     Shape,
+    array_of,
     meet,
+    object_of,
 )  # fmt: skip
 from .static import INTEGER, TYPES
+from .tries import MANY, Listed
 
 if TYPE_CHECKING:
     from .read import Node, Reader
@@ -194,25 +198,25 @@ def _constants(facts: dict[str, Any], draft: int, algebra: Algebra) -> Shape:
 def _finite(values: tuple[Constant, ...], reader: Reader) -> Shape:
     """Exactly these values."""
     scalars = 0
-    numbers, lists, maps = [], [], []
+    numbers: list[Fraction] = []
+    brackets: dict[int, list[Constant]] = {ARRAY: [], OBJECT: []}
     texts = [value[1] for value in values if value[0] == STRING]
-    for kind, *rest in values if len(texts) < len(values) else ():
+    for value in values if len(texts) < len(values) else ():
+        kind = value[0]
         if kind == NULL:
             scalars |= NULL_BIT
         elif kind == BOOLEAN:
-            scalars |= TRUE_BIT if rest[0] else FALSE_BIT
+            scalars |= TRUE_BIT if value[1] else FALSE_BIT
         elif kind == NUMBER:
-            numbers.append(rest[0])
-        elif kind == ARRAY:
-            items = tuple(map(reader.constant, rest[0]))
-            lists.append(arrays.ArrayCase(items, NEVER, len(items), len(items)))
-        elif kind == OBJECT:
-            named = tuple((name, reader.constant(value)) for name, value in rest[0])
-            maps.append(objects.ObjectCase(named, frozenset(name for name, _ in named), cells=()))
+            numbers.append(value[1])
+        elif kind in brackets:
+            brackets[kind].append(value)
+    lists, maps = brackets[ARRAY], brackets[OBJECT]
     return Shape(
         scalars,
         (quantities.NumberCase(tuple(numbers)),) if numbers else (),
         (strings.StringCase(tuple(texts)),) if texts else (),
-        tuple(lists),
-        tuple(maps),
+        tuple(array_of(value, reader) for value in lists) if len(lists) <= MANY else (),
+        tuple(object_of(value, reader) for value in maps) if len(maps) <= MANY else (),
+        tuple(Listed(kind, held) for kind, held in brackets.items() if len(held) > MANY),
     )

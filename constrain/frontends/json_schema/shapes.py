@@ -9,22 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ...errors import LimitError, UnsupportedError
 from ...style import Limits
 from . import arrays, objects, quantities, strings
 from .arrays import ANY_ARRAY, ArrayCase
-from .constants import Constant
+from .constants import ARRAY, OBJECT, Constant
 from .discriminators import split
 from .languages import Languages
-from .literals import Lits
+from .literals import NEVER, Lits
 from .objects import ANY_OBJECT, NO_NAMES, ObjectCase
 from .quantities import ANY_NUMBER, NumberCase
 from .static import Static
 from .strings import ANY_STRING, StringCase
+from .tries import Listed
 
-__all__ = ["EVERYTHING", "FALSE_BIT", "NOTHING", "NULL_BIT", "SCALARS", "TRUE_BIT", "Shape", "join", "meet", "negate"]
+if TYPE_CHECKING:
+    from .read import Reader
+
+__all__ = [
+    "EVERYTHING", "FALSE_BIT", "NOTHING", "NULL_BIT", "SCALARS", "TRUE_BIT", "Shape",
+    "array_of", "join", "meet", "negate", "object_of", "spread",
+]  # fmt: skip
 
 NULL_BIT, FALSE_BIT, TRUE_BIT = 1, 2, 4
 SCALARS = NULL_BIT | FALSE_BIT | TRUE_BIT
@@ -36,13 +43,17 @@ Case = TypeVar("Case")
 
 
 class Shape(NamedTuple):
-    """What a schema allows: scalars is a set of bits, the others are unions of cases."""
+    """What a schema allows: scalars is a set of bits, the others are unions of cases.
+
+    listed: many arrays or objects from one enum, of each one type. They stay together until they meet anything.
+    """
 
     scalars: int
     numbers: tuple[NumberCase, ...]
     strings: tuple[StringCase, ...]
     arrays: tuple[ArrayCase, ...]
     objects: tuple[ObjectCase, ...]
+    listed: tuple[Listed, ...] = ()
 
 
 ALL_NUMBERS, ALL_STRINGS, ALL_ARRAYS, ALL_OBJECTS = (ANY_NUMBER,), (ANY_STRING,), (ANY_ARRAY,), (ANY_OBJECT,)
@@ -55,6 +66,7 @@ class Algebra(Protocol):
 
     languages: Languages
     limits: Limits
+    reader: Reader
 
     def nonempty(self, lits: Lits) -> bool: ...
     def opposite(self, lits: Lits) -> Lits: ...
@@ -79,6 +91,9 @@ def meet(*shapes: Shape, algebra: Algebra) -> Shape:
     telling = [shape for shape in shapes if shape is not EVERYTHING]
     if len(telling) < 2:
         return telling[0] if telling else EVERYTHING
+    listed: tuple[Listed, ...] = ()
+    if any(shape.listed for shape in telling):
+        listed, telling = _meet_listed(telling, algebra.reader)
     scalars = SCALARS
     for shape in telling:
         scalars &= shape.scalars
@@ -88,7 +103,48 @@ def meet(*shapes: Shape, algebra: Algebra) -> Shape:
         _texts([shape.strings for shape in telling], algebra),
         _product([shape.arrays for shape in telling], ALL_ARRAYS, lambda a, b: arrays.meet(a, b, algebra), algebra),
         _objects([shape.objects for shape in telling], NO_NAMES, algebra),
+        listed,
     )
+
+
+def spread(shape: Shape, reader: Reader) -> Shape:
+    """The same with each listed array or object as a case."""
+    if not shape.listed:
+        return shape
+    lists, maps = list(shape.arrays), list(shape.objects)
+    for values in (listed.values for listed in shape.listed):
+        lists += [array_of(value, reader) for value in values if value[0] == ARRAY]
+        maps += [object_of(value, reader) for value in values if value[0] == OBJECT]
+    return shape._replace(arrays=tuple(dict.fromkeys(lists)), objects=tuple(dict.fromkeys(maps)), listed=())
+
+
+def _meet_listed(shapes: list[Shape], reader: Reader) -> tuple[tuple[Listed, ...], list[Shape]]:
+    """What is listed in one shape and stays whole beside the others, and the shapes without it."""
+    listing = [shape for shape in shapes if shape.listed]
+    kept: list[Listed] = []
+    if len(listing) == 1:
+        rest: list[Listed] = []
+        others = [shape for shape in shapes if not shape.listed]
+        for listed in listing[0].listed:
+            parts = [shape.arrays if listed.kind == ARRAY else shape.objects for shape in others]
+            if all(part is ALL_ARRAYS or part is ALL_OBJECTS for part in parts):
+                kept.append(listed)
+            elif () not in parts:
+                rest.append(listed)
+        return tuple(kept), [spread(listing[0]._replace(listed=tuple(rest)), reader), *others]
+    return (), [spread(shape, reader) for shape in shapes]
+
+
+def array_of(value: Constant, reader: Reader) -> ArrayCase:
+    """The case of exactly one array."""
+    items = tuple(map(reader.constant, value[1]))
+    return ArrayCase(items, NEVER, len(items), len(items))
+
+
+def object_of(value: Constant, reader: Reader) -> ObjectCase:
+    """The case of exactly one object."""
+    named = tuple((name, reader.constant(inside)) for name, inside in value[1])
+    return ObjectCase(named, frozenset(name for name, _ in named), cells=())
 
 
 def _product(
@@ -196,6 +252,7 @@ def join(shapes: list[Shape]) -> Shape:
         _join([shape.strings for shape in shapes], ALL_STRINGS),
         _join([shape.arrays for shape in shapes], ALL_ARRAYS),
         _join([shape.objects for shape in shapes], ALL_OBJECTS),
+        tuple(dict.fromkeys(listed for shape in shapes for listed in shape.listed)),
     )
 
 
@@ -210,6 +267,7 @@ def _join(parts: list[tuple[Case, ...]], full: tuple[Case, ...]) -> tuple[Case, 
 
 def negate(shape: Shape, algebra: Algebra) -> Shape:
     """All other values. A union of cases becomes a product of the ways in which each of them fails."""
+    shape = spread(shape, algebra.reader)
     return Shape(
         SCALARS & ~shape.scalars,
         _negate(shape.numbers, ALL_NUMBERS, quantities.complement, quantities.meet, algebra),

@@ -80,9 +80,11 @@ class _Counter:
         if total.least < cap:
             total = add(total, self._texts(shape.strings), cap)
         if total.least < cap:
-            total = add(total, union(map(self._arrays, shape.arrays)), cap)
+            found = [Size(len(one.values), len(one.values)) for one in shape.listed if one.kind == ARRAY]
+            total = add(total, union([*map(self._arrays, shape.arrays), *found]), cap)
         if total.least < cap:
-            total = add(total, union(map(self._objects, shape.objects)), cap)
+            found = [Size(len(one.values), len(one.values)) for one in shape.listed if one.kind == OBJECT]
+            total = add(total, union([*map(self._objects, shape.objects), *found]), cap)
         return total if total.least < cap else Size(cap, None)
 
     def _numbers(self, cases: tuple[NumberCase, ...]) -> Size:
@@ -279,6 +281,8 @@ class _Lister:
 
     def _shape(self, lits: Lits) -> tuple[Constant, ...] | None:
         shape = self.algebra.unfold(lits)
+        if shape.listed:  # More than a list of few may be.
+            return None
         out: dict[Constant, None] = {}
         for bit, word in ((NULL_BIT, (NULL,)), (FALSE_BIT, (BOOLEAN, False)), (TRUE_BIT, (BOOLEAN, True))):
             if shape.scalars & bit:

@@ -1,0 +1,143 @@
+"""Many listed arrays and objects: one trie is the same language as a case each, however it is spelled."""
+
+from __future__ import annotations
+
+import json
+import random
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from constrain import Matcher, Vocabulary, compile as constrain_compile
+from constrain.frontends.json_schema import formulas, to_grammar
+from constrain.frontends.json_schema.digits import decimals
+from constrain.frontends.json_schema.numbers import constant_dfa
+from constrain.grammar.nodes import EMPTY, Grammar
+from constrain.style import Style
+from tests.recogniser import accepts
+
+STYLES = [Style(), Style.any(), Style(key_order="any"), Style(numbers="any"), Style(whitespace=2)]
+SCALARS = [None, True, False, 0, 1, 12, -5, 1200, 0.5, 0.012, "", "a", "ab", "é", "😀x", 'a"b']
+
+
+@pytest.fixture
+def rng() -> random.Random:
+    return random.Random(2026)
+
+
+def drawn(rng: random.Random, depth: int = 0) -> Any:
+    kind = rng.randrange(4) if depth < 3 else 0
+    if kind < 2 and depth:
+        return rng.choice(SCALARS)
+    if kind % 2:
+        return [drawn(rng, depth + 1) for _ in range(rng.randrange(3))]
+    return {rng.choice("abcé"): drawn(rng, depth + 1) for _ in range(rng.randrange(4))}
+
+
+def text_of(value: Any, rng: random.Random) -> str:
+    """A value in one of many spellings: keys in any order, escapes, exponents."""
+    if isinstance(value, list):
+        return "[" + ", ".join(text_of(item, rng) for item in value) + "]"
+    if isinstance(value, dict):
+        pairs = sorted(value.items(), key=lambda pair: rng.choice([pair[0], rng.random().hex()]))
+        return "{" + ",".join(f"{text_of(name, rng)}:{text_of(item, rng)}" for name, item in pairs) + "}"
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and rng.random() < 0.5:
+        return spelled(Decimal(str(value)), rng.randrange(-6, 7), rng.choice(["", "0", ".0"]))
+    return json.dumps(value, ensure_ascii=rng.random() < 0.5)
+
+
+def spelled(value: Decimal, exponent: int, zeros: str = "") -> str:
+    digits = format(value.scaleb(-exponent), "f")
+    tail = zeros.lstrip(".") if "." in digits else zeros if zeros != "0" else ""
+    return f"{digits}{tail}e{exponent}"
+
+
+@pytest.mark.parametrize("style", STYLES, ids=str)
+def test_a_trie_is_the_same_as_a_case_each(style: Style, rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = 0
+    for _ in range(4):
+        values = [drawn(rng) for _ in range(rng.choice([3, 40]))]
+        monkeypatch.setattr(formulas, "MANY", len(values))
+        cases = to_grammar({"enum": values}, style=style)
+        monkeypatch.setattr(formulas, "MANY", 0)
+        trie = to_grammar({"enum": values}, style=style)
+        for _ in range(60):
+            value = rng.choice(values) if rng.random() < 0.8 else drawn(rng)
+            text = text_of(value, rng) if style.whitespace != 2 else json.dumps(value, indent=2, ensure_ascii=False)
+            verdict = accepts(cases, text)
+            assert accepts(trie, text) == verdict, text
+            taken += verdict
+    assert taken > 10
+
+
+def test_keys_once_and_only_listed_combinations() -> None:
+    values = [{"id": k, "name": f"n{k % 7}", "tags": [k % 3]} for k in range(200)]
+    grammar = to_grammar({"type": "object", "enum": values}, style=Style.any())
+    assert accepts(grammar, '{"tags": [1.0e0], "n\\u0061me": "n3", "id": 1.0e1}')
+    assert not accepts(grammar, '{"tags": [1], "name": "n4", "id": 10}')
+    assert not accepts(grammar, '{"tags": [1], "name": "n3", "name": "n3", "id": 10}')
+    assert not accepts(grammar, '{"tags": [1], "name": "n3"}')
+
+
+@pytest.mark.parametrize(
+    ("beside", "left"),
+    [
+        ({"not": {"required": ["b"]}}, {"a"}),
+        ({"allOf": [{"properties": {"k": {"minimum": 150}}}]}, {"a", "b"}),
+        ({"type": ["array", "string"]}, set()),
+        ({"oneOf": [{"required": ["a"]}, {"minProperties": 1}]}, {"b"}),
+    ],
+)
+def test_beside_other_keywords(beside: dict[str, Any], left: set[str]) -> None:
+    values: list[Any] = [{"k": k, "ab"[k % 2]: True} for k in range(130, 270)]
+    grammar = to_grammar({"enum": [*values, "text", [1]], **beside})
+    for value in values:
+        kept = bool(left & value.keys()) and (value["k"] >= 150 or "allOf" not in beside)
+        assert accepts(grammar, json.dumps(value, sort_keys=True)) == kept
+    assert accepts(grammar, '"text"') == bool({"allOf", "type"} & beside.keys())
+
+
+def test_items_that_differ_and_names_are_counted() -> None:
+    values = [[k] for k in range(150)]
+    assert accepts(to_grammar({"items": {"enum": values}, "minItems": 1}), "[[3],[3]]")
+    grammar = to_grammar({"type": "array", "items": {"enum": values}, "uniqueItems": True, "minItems": 2})
+    assert accepts(grammar, "[[3],[4]]") and not accepts(grammar, "[[3],[3]]")
+
+
+def test_only_what_is_reached_is_made() -> None:
+    values = [{"id": f"u{k}", "name": f"n{k}", "kind": "abc"[k % 3]} for k in range(5_000)]
+    for style in (Style(), Style.any()):
+        grammar = to_grammar({"enum": values}, style=style)
+        text = json.dumps(values[4321], sort_keys=True)
+        matcher = Matcher(constrain_compile(Vocabulary.bytes(), grammar=grammar))
+        matcher.advance_bytes(text.encode())
+        assert matcher.is_complete
+        assert len(grammar.rules) < 400
+
+
+@given(
+    st.lists(st.decimals(-10**9, 10**9, places=4), min_size=2, max_size=12, unique=True), st.data(),
+)  # fmt: skip
+@settings(max_examples=60)
+def test_numbers_in_every_spelling(values: list[Decimal], data: st.DataObject) -> None:
+    rules: dict[Any, Any] = _Rules()
+    grammar = Grammar(decimals([(Fraction(value), lambda: EMPTY) for value in values], Style.any()), rules)
+    value = data.draw(st.sampled_from(values))
+    exponent = data.draw(st.integers(-30, 30))
+    text = data.draw(st.sampled_from([spelled(value, exponent, zeros) for zeros in ("", "0", ".0", ".000")]))
+    exact = any(constant_dfa(Fraction(one), Style.any()).accepts(text) for one in values)
+    assert accepts(grammar, text) == exact
+    broken = data.draw(st.sampled_from([text + "1", text[:-1], "0" + text, text.replace("e", ""), "-" + text]))
+    exact = any(constant_dfa(Fraction(one), Style.any()).accepts(broken) for one in values)
+    assert accepts(grammar, broken) == exact
+
+
+class _Rules(dict[Any, Any]):
+    """Rules that write themselves."""
+
+    def __missing__(self, name: Any) -> Any:
+        self[name] = name.node()
+        return self[name]
