@@ -44,9 +44,10 @@ class Completion:
         if self.cost(start) > most:
             return None
         text, current, visits = bytearray(), start, {start: 1}
+        way: list[int] = []
         flags = np.empty(256, np.uint8)
         while not self._accepts(current):
-            if len(text) >= most or self.cost(current) >= NEVER:
+            if len(text) >= most or self.cost(start) >= NEVER:
                 return None
             self.arena.run(masks.next_bytes, current, flags)
             best, choice, then = 2 * NEVER, -1, -1
@@ -58,9 +59,15 @@ class Completion:
                 cost += DETOURS * (visits.get(after, 0) + idle)
                 if (cost, byte) < (best, choice) or choice < 0:
                     best, choice, then = cost, byte, after
-            if choice < 0:
-                return None
+            if choice < 0 or best >= NEVER:  # stuck (see `guards`): back, and not here again
+                self._sets[current] = NEVER
+                if not way:
+                    return None
+                current = way.pop()
+                text.pop()
+                continue
             text.append(choice)
+            way.append(current)
             current = then
             visits[current] = visits.get(current, 0) + 1
         return bytes(text) if limit is None or len(text) <= limit else None

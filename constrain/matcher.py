@@ -171,9 +171,23 @@ class Matcher:
         return bool(flags & at.IS_ACCEPTING)
 
     @property
+    def state(self) -> tuple[int, int]:
+        """What may follow, by a number: positions of one Constraint and thread with equal states have the same future.
+
+        (epoch, set) of the arena, (epoch, -1) behind an end token; a later epoch numbers everything anew.
+        """
+        arena = self._here()
+        return arena.epoch, -1 if self._ended else self._set
+
+    @property
     def is_finished(self) -> bool:
         """Whether the text must end here: an end token was taken, or no byte may follow."""
         return self._ended > 0 or (self.is_complete and not self.next_bytes())
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether nothing may follow and the text may not end: only where a guard gave up its search (see `guards`)."""
+        return not self._ended and not self.is_complete and not self.next_bytes()
 
     # ---- moving ------------------------------------------------------------------------------------------------
 

@@ -12,11 +12,13 @@ import random
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, note, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
 from constrain.compile import Constraint, compile_grammar
+from constrain.decoding.loop import run
 from constrain.errors import TokenRefused
 from constrain.grammar.equality import expected, value_of
 from constrain.grammar.nodes import (
@@ -208,3 +210,31 @@ def test_expected_leaves_out_no_byte(text: bytes, other: bytes) -> None:
 )
 def test_values_of_different_types_differ(pair: tuple[bytes, bytes]) -> None:
     assert value_of(pair[0]) != value_of(pair[1])
+
+
+def test_a_search_that_gives_up_leaves_a_matcher_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a text that is generated backs out of it."""
+    monkeypatch.setattr("constrain.guards.MOST_TRIED", 0)
+    item = Choice((Literal(b'"ab"'), Literal(b'"ca"'), Literal(b'"cb"')))
+    body = Sequence((Member(item), Literal(b","), Member(item)))
+    constraint = compile_grammar(
+        Grammar(Sequence((Literal(b"["), Unique(body), Literal(b"]"))), {}), Vocabulary.bytes()
+    )
+    matcher = constraint.matcher()
+    matcher.advance_bytes(b'["ab","a')
+    assert not matcher.is_stuck and not matcher.is_complete
+    matcher.advance_bytes(b"b")
+    assert matcher.is_stuck and not matcher.mask().any()
+
+    class Insists:
+        """A model that would write ["ab","ab"]."""
+
+        def next_logprobs(self, prefixes: list[list[int]]) -> np.ndarray:
+            rows = np.full((len(prefixes), constraint.vocabulary.size), -9.0)
+            for row, prefix in zip(rows, prefixes):
+                wanted = b'["ab","ab"]'[len(prefix) : len(prefix) + 1]
+                row[wanted[0] if wanted else constraint.vocabulary.eos_ids[0]] = 0.0
+            return rows
+
+    out = run(Insists(), constraint, rng=np.random.default_rng(0), max_tokens=20)
+    assert out.finish_reason == "complete" and len(set(json.loads(out.data))) == 2

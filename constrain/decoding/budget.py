@@ -29,7 +29,8 @@ class Closing:
 
     data: its bytes; None where none is known, because no tokens of this vocabulary spell the shortest one (a tokenizer
     without a token for every byte). Nothing is promised then, until a later text has one that can be spelled.
-    spelled: the tokens of it, once they were asked for.
+    spelled: the tokens of it, once they were asked for. lost: whether the last token that was not followed has no
+    completion at all, however long (see `Matcher.is_stuck`).
     """
 
     def __init__(self, vocabulary: Vocabulary, matcher: Matcher, max_tokens: int) -> None:
@@ -38,6 +39,7 @@ class Closing:
         self.byte_by_byte = not vocabulary.missing_bytes
         self.data: bytes | None = None
         self.spelled: list[int] | None = None
+        self.lost = False
         if not self.renew(matcher, max_tokens):
             least = len(self.tokens()) + 1
             raise LimitError(
@@ -94,6 +96,7 @@ class Closing:
             return True
         if fitting and self.data is not None:
             return True
+        self.lost = self.data is None
         self.data, self.spelled = before
         return False
 

@@ -196,8 +196,9 @@ class Loop:
                 return choice
             self.matcher.rollback(1)
             allowed = allowed[allowed != choice.token]
-            self.out.stats.refused_for_budget += 1
-            self.out.finish_reason = "budget"
+            if not self.closing.lost:  # else it is as if the mask had known that nothing can follow
+                self.out.stats.refused_for_budget += 1
+                self.out.finish_reason = "budget"
         return None
 
     def count(self, choice: Pick) -> None:
