@@ -23,10 +23,16 @@ from numpy.typing import NDArray
 from constrain.automata.dfa import Dfa, Table
 from constrain.compile import Constraint, compile as compile_constraint, compile_grammar
 from constrain.grammar.nodes import Chars, Choice, Grammar, Literal, Node, Rule, Sequence
+from constrain.sampling import masked
 from constrain.sampling.base import Draw
+from constrain.sampling.ngram import NGram
 from constrain.tokens.vocabulary import Vocabulary
 
 Tokens = tuple[int, ...]
+SURELY = 1e-12
+"""P-value below which masking must come out where it is to fail."""
+ALARM = 1e-6
+"""P-value below which a sampler that says it is exact has failed: seeds are fixed, so once green it stays green."""
 
 
 class ChainModel:
@@ -56,6 +62,12 @@ class ChainModel:
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
         self.asked.append(len(prefixes))
         return self.logs[[self.context(prefix) for prefix in prefixes]]
+
+    def as_ngram(self) -> NGram:
+        """The same model as an NGram."""
+        possible = [token for token in range(self.size) if (self.logs[:, token] > -np.inf).any()]
+        contexts = [c for length in range(self.order + 1) for c in product(possible, repeat=length)]
+        return NGram(contexts, self.logs[[self.context(context) for context in contexts]])
 
 
 @dataclass(frozen=True)
@@ -219,6 +231,12 @@ def empty() -> Case:
 
 
 # ---- how far draws are from a law ------------------------------------------------------------------------------------
+
+
+def masked_fails(case: Case, n: int, rng: np.random.Generator) -> bool:
+    """The negative control: n masked draws, those that end in time, are told from the exact law."""
+    draws = masked.draw(case.lm, case.constraint, n=n, rng=rng, max_tokens=case.max_tokens)
+    return g_test(Counter(draw.tokens for draw in draws if draw.logweight > -np.inf), case.exact()) < SURELY
 
 
 def resampled(draws: Iterable[Draw], rng: np.random.Generator) -> Tokens:
