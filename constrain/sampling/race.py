@@ -1,0 +1,169 @@
+"""Race: tokens in the order in which they would be drawn without replacement, as few of them as are asked for.
+
+Every token runs against a clock of its own, Exp(1) / p(token); who arrives first was drawn from p, who arrives next
+from p without the first, and so on (Plackett-Luce, the law of Gumbel top-k). A vocabulary is not sorted for that: the
+likely tokens have clocks, all others share one, that runs at the rate of their mass. If it is first, the next layer of
+tokens gets clocks, so shifted that the first of them goes off just then. Because clocks have no memory, all that are
+still running may also be wound anew, which is what happens when little mass is left: it is then summed, not
+subtracted from 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FAINTEST", "Race", "Row"]
+
+LAYERS = (5e-4, 1e-5)
+"""Least part of the mass that tokens of the first layers have: at most 2,000 tokens, then 100,000, then all."""
+SMALL = 1024
+"""Rows up to this long are one layer: as quick, and nothing is subtracted."""
+FINE = 0.1
+"""Part of the mass: when what may still be valid is below it, masses are summed. A row of float32 sums to 1 within
+some 1e-6, which is then still small against what is left."""
+FAINTEST = -650.0
+"""Tokens less likely than exp(this) are left out: what is divided by their mass would overflow."""
+TOLERANCE = 1e-2
+"""By how much of it a row's mass may differ from what it is said to be."""
+
+Row = NDArray[np.floating[Any]]
+
+
+class Race:
+    """One race over a row of the model.
+
+    logs: float [V], logs of masses that sum to `total`; tokens: int64 [V], whose they are (else 0, 1, ...).
+    valid: mass of the tokens found valid; left: mass of those not yet taken. So valid <= Z <= valid + left, with Z the
+    mass of all valid tokens. Raises ValueError for NaN, for a row without any mass, and for one that does not sum up.
+    """
+
+    __slots__ = (
+        "_above", "_at", "_clocks", "_layer", "_logs", "_masses", "_names", "_pool", "_pool_clock", "_pooled",
+        "_suffix", "_tokens", "left", "rng", "total", "valid",
+    )  # fmt: skip
+
+    def __init__(
+        self, logs: Row, rng: np.random.Generator, *, tokens: NDArray[np.int64] | None = None, total: float = 1.0
+    ) -> None:
+        top = float(logs.max(initial=-np.inf))
+        if not -np.inf < top <= np.log(total) + TOLERANCE:
+            what = "are not numbers (NaN)" if np.isnan(top) else "are all -inf" if top < 0 else f"go up to {top:.4g}"
+            raise ValueError(f"the model's log-probabilities {what}")
+        self.rng, self.total, self.valid = rng, total, 0.0
+        self._logs, self._names = logs, tokens
+        self._at = 0
+        self._clocks = self._masses = np.empty(0)
+        self._tokens = np.empty(0, np.int64)
+        self._layer, self._above = 0, np.inf
+        self._pool, self._pool_clock, self._pooled = total, 0.0, True
+        if len(logs) <= SMALL:
+            self.left = total
+            self._settle()
+        else:
+            self._fire()
+
+    def take(self, count: int = 1) -> list[int]:
+        """The next tokens to arrive, fewer if there are no more. `record` is due for each before more are taken."""
+        if self._pooled and self.valid + self.left < FINE * self.total:
+            self._settle()
+        while self._pooled:
+            end = self._at + count
+            if end <= len(self._clocks) and self._clocks[end - 1] < self._pool_clock:
+                break
+            if self._pool_clock < np.inf:
+                self._fire()
+            else:  # the row's mass is used up, but for rounding: whatever is left is summed
+                self._settle()
+        return self._named(self._tokens[self._at : self._at + count])
+
+    def take_largest(self) -> int | None:
+        """The likeliest token that was not taken, whatever the clocks say; None if there is none. `record` is due."""
+        while self._pooled and self._at == len(self._clocks):
+            self._settle()
+        if self._at == len(self._clocks):
+            return None
+        place = self._at + int(np.argmax(self._masses[self._at :]))
+        order = np.r_[place, self._at : place, place + 1 : len(self._clocks)]
+        self._line_up(self._clocks[order], self._tokens[order], self._masses[order])
+        return self._named(self._tokens[:1])[0]
+
+    def record(self, ok: bool) -> float:
+        """Says whether the first token taken and not yet recorded is valid: what that tells about Z.
+
+        Given all tokens before, the answer is Z on average (Des Raj): valid + left if it is, else valid, both as they
+        were. Not so for a token that was taken as the largest.
+        """
+        term = self.valid + self.left if ok else self.valid
+        if ok:
+            self.valid += float(self._masses[self._at])
+        self._at += 1
+        self.left = float(self._suffix[self._at]) + self._pool
+        return term
+
+    def masses(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """All tokens that were not taken and their masses, in order of arrival: int64 [k], float64 [k]."""
+        if self._pooled:
+            self._settle()
+        tokens = self._tokens[self._at :]
+        return tokens if self._names is None else self._names[tokens], self._masses[self._at :]
+
+    # ---- layers ----------------------------------------------------------------------------------------------------
+
+    def _named(self, tokens: NDArray[np.int64]) -> list[int]:
+        named: list[int] = (tokens if self._names is None else self._names[tokens]).tolist()
+        return named
+
+    def _below(self, floor: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The tokens between the layers so far and a floor, and their masses."""
+        inside = self._logs > floor
+        if self._layer:
+            inside &= self._logs <= self._above
+        found = np.flatnonzero(inside)
+        return found, np.exp(self._logs[found], dtype=np.float64)
+
+    def _fire(self) -> None:
+        """The common clock is first: the next layer of tokens gets clocks of its own."""
+        if self._layer == len(LAYERS):
+            floor, last = FAINTEST, True
+        else:
+            floor, last = float(np.log(LAYERS[self._layer] * self.total)), False
+        found, masses = self._below(floor)
+        clocks = self.rng.standard_exponential(len(found)) / masses
+        self._pool = 0.0 if last else max(self._pool - float(masses.sum()), 0.0)
+        pool_clock = self.rng.standard_exponential() / self._pool if self._pool > 0 else np.inf
+        if self._layer:
+            shift = min(float(clocks.min(initial=np.inf)), pool_clock)
+            shift = self._pool_clock - shift if shift < np.inf else 0.0
+            clocks, pool_clock = clocks + shift, pool_clock + shift
+            rest = slice(self._at, None)
+            clocks = np.concatenate([self._clocks[rest], clocks])
+            found = np.concatenate([self._tokens[rest], found])
+            masses = np.concatenate([self._masses[rest], masses])
+        self._pool_clock, self._pooled = pool_clock, not last
+        self._layer, self._above = self._layer + 1, floor
+        order = np.argsort(clocks)
+        self._line_up(clocks[order], found[order], masses[order])
+
+    def _settle(self) -> None:
+        """All tokens that are left get new clocks, and their masses are summed."""
+        found, masses = self._below(FAINTEST)
+        found = np.concatenate([self._tokens[self._at :], found])
+        masses = np.concatenate([self._masses[self._at :], masses])
+        clocks = self.rng.standard_exponential(len(found)) / masses
+        expected, self._pool, self._pooled = self.left, 0.0, False
+        self._layer = len(LAYERS) + 1
+        order = np.argsort(clocks)
+        self._line_up(clocks[order], found[order], masses[order])
+        if abs(self.left - expected) > TOLERANCE * self.total:
+            missing = (self.left - expected) / self.total
+            raise ValueError(f"the model's probabilities do not sum to 1 but to {1 + missing:.4g}")
+
+    def _line_up(self, clocks: NDArray[np.float64], tokens: NDArray[np.int64], masses: NDArray[np.float64]) -> None:
+        """A new queue, first to arrive first. Suffix: the mass from each place on, summed from the far end."""
+        self._clocks, self._tokens, self._masses, self._at = clocks, tokens, masses, 0
+        self._suffix = np.zeros(len(masses) + 1)
+        np.cumsum(masses[::-1], out=self._suffix[-2::-1])
+        self.left = float(self._suffix[0]) + self._pool
