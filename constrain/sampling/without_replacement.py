@@ -1,0 +1,228 @@
+"""Different answers: n of them, drawn without replacement, by a race over all texts that is run only as far as needed.
+
+Let each text x finish after a time T(x), exponential with rate p(x): then the order of arrival is that of drawing from
+p given L without replacement, and -log T is log p(x) perturbed by Gumbel noise. The first arrival behind a prefix u has
+the rate of its mass; it belongs to the next token a with probability proportional to the mass behind ua, and the first
+of the others comes an exponential time later, at the rate that is left (memorylessness). So prefixes wait in a queue by
+time, the earliest is looked into, and texts come out in order: stochastic beams (Kool et al. 2019) that refill
+themselves, of whatever width, with n answers or the whole language. Two laws:
+
+    "exact"   mass p(u) theta(u), theta from the trie of `success_trie`: an arrival that turns out to lie in the mass
+              theta(u) - m(u) that is not there is dropped. The order is that of p given L, texts that are out are mass
+              removed, and all that is learnt is there for the next call.
+    "masked"  mass q(u), renormalised by the mask: no arrival is dropped but at dead ends; fewest calls of the model.
+
+*Weights* (Horvitz-Thompson, as in priority sampling, Duffield et al. 2007): with t the time at which answer n + 1
+arrives, a token sequence was in time with probability 1 - exp(-t p(x)); sums of p(x) / that are unbiased.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LimitError
+from .base import Draw, Draws, log_sum
+from .lm import LanguageModel
+from .success_trie import END, Law, Node, SuccessTrie
+from .walks import Judge, Laws, choose
+
+if TYPE_CHECKING:
+    from ..compile import Constraint
+    from ..matcher import Matcher
+
+__all__ = ["draw", "log_inclusion"]
+
+
+def draw(
+    lm: LanguageModel,
+    constraint: Constraint,
+    *,
+    n: int,
+    rng: np.random.Generator,
+    max_tokens: int,
+    law: Literal["exact", "masked"] = "exact",
+    trie: SuccessTrie | None = None,
+    accepts: Judge | None = None,
+    viable: Judge | None = None,
+    together: int | None = None,
+    prefixes: int = 100_000,
+) -> Draws:
+    """n draws of different texts, in order of arrival; all there are if there are no more than n.
+
+    The same text by other tokens is the same answer: `tokens` and `logprob` are of the way of writing it that came
+    first, the weight is of all that came in time. The weights make the mean over the draws unbiased, as everywhere:
+    E[mean of w f] = sum of p(x) f(x). trie, accepts, viable: as of `exact.draw`. together: prefixes that the model is
+    asked about at once (the width of the beam), n if None. prefixes: most that are looked into; after that there are
+    fewer than n draws (`stats["missing"]`, 0 also where the language has no more), with t the time reached.
+
+    stats: missing; log_time: log t (inf: the race was run to its end, so that the weights are the model's own mass);
+    and as `Laws.stats`. Raises LimitError if max_tokens < 1, or no text was found at all; ValueError for no law.
+    """
+    laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)
+    if laws.trie.full:
+        laws.trie.forget()
+    if n < 1:
+        return Draws.of((), missing=0, log_time=-np.inf, **laws.stats)
+    race = Race(laws, rng, law, max(together or n, 1), prefixes)
+    answers: dict[bytes, list[Arrival]] = {}
+    for arrival in race.arrivals():
+        text = laws.data(arrival.tokens)
+        if text not in answers and len(answers) == n:
+            break
+        answers.setdefault(text, []).append(arrival)
+    if not answers:
+        raise (
+            laws.nothing()
+            if race.time == np.inf
+            else LimitError(
+                f"no text was found behind {prefixes} prefixes; p(L) is at most {laws.trie.bound:.3g}",
+                hint="Give a trie, so that the next call goes on where this one stopped, or raise prefixes=.",
+            )
+        )
+    draws = []
+    for ways in answers.values():
+        mass = log_sum(np.array([way.logprob - log_inclusion(way.logmass, race.time) for way in ways]))
+        tokens = ways[0].tokens
+        shown = laws.vocabulary.decode(tokens)
+        draws.append(Draw(tokens, shown, ways[0].logprob, float(np.log(len(answers))) + mass))
+    missing = n - len(draws) if race.spent else 0
+    return Draws.of(draws, missing=missing, log_time=race.time, **laws.stats)
+
+
+def log_inclusion(logmass: float, log_time: float) -> float:
+    """Log of the probability that what has this mass arrives before that time: log(1 - exp(-t mass))."""
+    log_rate = logmass + log_time
+    return log_rate if log_rate < -30 else float(np.log(-np.expm1(-np.exp(min(log_rate, 700.0)))))
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A token sequence of L (end left out): log p, and the log of its rate in the race."""
+
+    tokens: tuple[int, ...]
+    logprob: float
+    logmass: float
+
+
+@dataclass(slots=True)
+class Prefix:
+    """A prefix, or END, behind which something arrives. logmass: log of its rate; logprob: log p(u); used: theta when
+    it was chosen; before: the position in front of its last token."""
+
+    node: Node
+    before: Matcher
+    logmass: float
+    logprob: float
+    used: float
+
+    def matcher(self) -> Matcher:
+        """The position behind its last token."""
+        if self.node.parent is None:
+            return self.before
+        after = self.before.fork()
+        after.advance(self.node.token)
+        return after
+
+
+@dataclass(slots=True)
+class Others:
+    """The children of a prefix behind which nothing has arrived yet. scale: log of the rate of a child of weight 1;
+    taken: places, in the law, of the children that are out of it."""
+
+    node: Node
+    matcher: Matcher
+    scale: float
+    logprob: float
+    taken: list[int] = field(default_factory=list)
+
+
+class Race:
+    """The queue. time: log of the time reached, inf when everything has arrived; spent: whether the budget ended it."""
+
+    def __init__(self, laws: Laws, rng: np.random.Generator, law: str, together: int, budget: int) -> None:
+        self.laws, self.trie, self.rng, self.law = laws, laws.trie, rng, law
+        self.together, self.left, self.spent = together, budget, False
+        self.queue: list[tuple[float, int, Prefix | Others]] = []
+        self.number = count()
+        self.time = float(np.log(rng.exponential()))
+        self.push(self.time, Prefix(self.trie.root, laws.constraint.matcher(), 0.0, 0.0, 1.0))
+
+    def push(self, time: float, what: Prefix | Others) -> None:
+        heapq.heappush(self.queue, (time, next(self.number), what))
+
+    def arrivals(self) -> Iterator[Arrival]:
+        """Token sequences of L in order; `time` is then when the last one given arrived."""
+        while self.queue:
+            self.time, _, what = heapq.heappop(self.queue)
+            if isinstance(what, Others):
+                (law,) = self.laws.at([(what.node, what.matcher)])
+                self.arrive(what, law)
+            elif what.node.token == END and what.node.parent is not None:
+                if self.laws.is_success(what.node, what.before):
+                    yield Arrival(tuple(what.before.tokens), what.logprob, what.logmass)
+            elif self.left <= 0:
+                self.spent = True
+                return
+            else:
+                self.left -= 1
+                self.look(what)
+        self.time = np.inf
+
+    def look(self, prefix: Prefix) -> None:
+        """The first visit of a prefix: does the arrival lie in mass that is there, and behind which token?"""
+        matcher = prefix.matcher()
+        places = [(prefix.node, matcher)]
+        if self.trie.law(prefix.node) is None:
+            places += self.next_ones()
+        law = self.laws.at(places)[0]
+        mass = self.trie.visit(prefix.node, self.trie.weights(prefix.node, law))
+        if self.law == "masked":
+            there, total = 1.0, float(law.probs.sum())
+        else:
+            there, total = min(mass / prefix.used, 1.0), prefix.used
+        if mass <= 0 or total <= 0:
+            return
+        others = Others(prefix.node, matcher, prefix.logmass - float(np.log(total)), prefix.logprob)
+        if self.rng.random() < there:
+            self.arrive(others, law)
+        else:
+            self.wait(others, self.weights(others, law))
+
+    def next_ones(self) -> list[tuple[Node, Matcher]]:
+        """Prefixes that come next in the queue, and that the model may as well be asked about in the same call."""
+        soon = heapq.nsmallest(self.together, self.queue)[: self.together - 1]
+        asked = [what for _, _, what in soon if isinstance(what, Prefix) and what.node.token != END]
+        return [(what.node, what.matcher()) for what in asked[: self.left] if self.trie.law(what.node) is None]
+
+    def weights(self, others: Others, law: Law) -> NDArray[np.float64]:
+        """The masses of the children that are left, of which none was visited since `others` was made."""
+        weights = law.probs.copy() if self.law == "masked" else self.trie.weights(others.node, law)
+        weights[others.taken] = 0.0
+        return weights
+
+    def arrive(self, others: Others, law: Law) -> None:
+        """Something arrives now behind one of the children that are left."""
+        weights = self.weights(others, law)
+        index = choose(weights, self.rng)
+        weight = float(weights[index])
+        child = self.trie.child(others.node, law, index)
+        logprob = others.logprob + float(np.log(law.probs[index]))
+        used = 1.0 if self.law == "masked" else child.theta
+        self.push(self.time, Prefix(child, others.matcher, others.scale + float(np.log(weight)), logprob, used))
+        others.taken.append(index)
+        weights[index] = 0.0
+        self.wait(others, weights)
+
+    def wait(self, others: Others, weights: NDArray[np.float64]) -> None:
+        """The next arrival behind one of the children that are left comes after an exponential time."""
+        left = float(weights.sum())
+        if left > 0:
+            pause = float(np.log(self.rng.exponential())) - others.scale - float(np.log(left))
+            self.push(float(np.logaddexp(self.time, pause)), others)

@@ -1,0 +1,155 @@
+"""The trie of success mass: always a bound, exact where all was seen, sound when it forgets, the same after loading."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from constrain.errors import SourceError, UnsupportedError
+from constrain.sampling import asap, exact
+from constrain.sampling.success_trie import END, NODE_BYTES, Law, Node, SuccessTrie, trie_key
+from tests.markov_made import Case, cases
+
+NAMES = list(cases())
+
+
+def learnt(case: Case, n: int, seed: int = 0, max_bytes: int = 1 << 24) -> SuccessTrie:
+    trie = SuccessTrie(case.max_tokens, max_bytes=max_bytes)
+    asap.draw(case.lm, case.constraint, n=n, rng=np.random.default_rng(seed), max_tokens=case.max_tokens, trie=trie)
+    return trie
+
+
+def future(case: Case) -> Callable[[Node], float]:
+    """h of any node, from the enumerated law: the mass of the texts behind a prefix over the mass of the prefix."""
+    law, rows = case.law(), np.exp(case.lm.logs)
+
+    def h(node: Node) -> float:
+        path = node.path()
+        if path and path[-1] == END:
+            return float(path[:-1] in law)
+        reach = math.prod(rows[case.lm.context(path[:i]), token] for i, token in enumerate(path))
+        return math.fsum(p for text, p in law.items() if text[: len(path)] == path) / reach
+
+    return h
+
+
+def consistent(trie: SuccessTrie) -> bool:
+    """Whether every theta is the sum that defines it."""
+    return all(node.theta == pytest.approx(node.added(), rel=1e-12, abs=1e-300) for node in trie.nodes())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_theta_is_a_bound_and_the_sum_of_its_children(name: str) -> None:
+    case = cases()[name]
+    trie = learnt(case, 60)
+    h = future(case)
+    assert consistent(trie)
+    assert trie.size == len(list(trie.nodes()))
+    for node in trie.nodes():
+        assert 0 <= h(node) <= node.theta * (1 + 1e-9) <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("name", ["counting", "sums", "single", "tiny mass"])
+def test_theta_comes_down_to_the_truth(name: str) -> None:
+    """When every prefix that the mask lets through was seen, theta is h; each draw only lowers it."""
+    case = cases()[name]
+    trie, before = SuccessTrie(case.max_tokens), 1.0
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        exact.draw(case.lm, case.constraint, n=20, rng=rng, max_tokens=case.max_tokens, trie=trie)
+        assert trie.bound <= before
+        before = trie.bound
+    assert trie.bound == pytest.approx(case.z, rel=0.05)
+    h = future(case)
+    for node in trie.nodes():
+        if node.rest == 0 and all(child.rest == 0 for child in node.children.values()):
+            assert node.theta <= 1
+        if node.parent is not None and not node.children and node.token == END:
+            assert node.theta == h(node)
+
+
+def test_what_is_forgotten_counts_in_full_again() -> None:
+    """Little memory: nodes go, theta stays a bound and a sum, and draws stay within the budget."""
+    case = cases()["palindromes"]
+    trie = learnt(case, 400)
+    h, bound, size = future(case), trie.bound, trie.size
+    trie.max_bytes = 40 * NODE_BYTES
+    assert trie.full
+    trie.forget()
+    assert trie.size == len(list(trie.nodes())) == 20 < size
+    assert not trie.full
+    assert bound < trie.bound < 1
+    assert consistent(trie)
+    assert all(h(node) <= node.theta + 1e-12 for node in trie.nodes())
+    small = learnt(case, 500, max_bytes=1 << 16)
+    assert small.nbytes <= (1 << 16) + case.max_tokens * NODE_BYTES
+    assert small.bound >= case.z
+
+
+def test_those_forgotten_first_matter_least() -> None:
+    """The 20 nodes kept of 400 draws hold more of what theta(root) came down by than any smaller part by chance."""
+    case = cases()["counting"]
+    trie = learnt(case, 400)
+    down, size = 1 - trie.bound, trie.size
+    trie.max_bytes = size * NODE_BYTES  # half of the nodes stay
+    trie.forget()
+    assert trie.size == size // 2
+    assert 1 - trie.bound > 0.9 * down
+
+
+def test_laws_are_dropped_before_nodes() -> None:
+    trie = SuccessTrie(4, max_bytes=1 << 16)
+    nodes = [trie.root, *(Node(trie.root, i, 0.1) for i in range(3))]
+    law = Law(np.arange(2000), np.full(2000, 1e-4))  # 32 kB: two fit
+    for node in nodes:
+        trie.keep(node, law)
+    assert [trie.law(node) is not None for node in nodes] == [False, False, True, True]
+    assert trie.nbytes <= 1 << 16
+
+
+def test_a_trie_is_saved_and_loaded_without_pickle(tmp_path: Path) -> None:
+    case = cases()["pieces"]
+    trie, path = learnt(case, 50), tmp_path / "trie.npz"
+    trie.key = "the key"
+    trie.save(path)
+    again = SuccessTrie.load(path, key="the key")
+    assert [(n.path(), n.prob, n.theta, n.rest) for n in again.nodes()] == [
+        (n.path(), n.prob, n.theta, n.rest) for n in trie.nodes()
+    ]
+    assert (again.size, again.max_tokens, again.bound) == (trie.size, trie.max_tokens, trie.bound)
+    more = {"n": 20, "max_tokens": case.max_tokens}
+    draws = [
+        list(exact.draw(case.lm, case.constraint, rng=np.random.default_rng(1), trie=t, **more)) for t in (trie, again)
+    ]
+    assert draws[0] == draws[1]
+    with pytest.raises(SourceError, match="another model, prompt or constraint"):
+        SuccessTrie.load(path, key="another")
+    data = path.read_bytes()
+    for wrong in (data[: len(data) // 2], b"", b"no archive at all", data.replace(b"masses", b"messes")):
+        path.write_bytes(wrong)
+        with pytest.raises(SourceError, match="Remove it"):
+            SuccessTrie.load(path, key="the key")
+    with pytest.raises(FileNotFoundError):
+        SuccessTrie.load(tmp_path / "none", key="")
+
+
+def test_keys_tell_apart_what_theta_depends_on() -> None:
+    one, other = cases()["counting"].constraint, cases()["pieces"].constraint
+    keys = {
+        trie_key(one, model="a"), trie_key(one, model="b"), trie_key(other, model="a"),
+        trie_key(one, model="a", prompt="x"), trie_key(one, model="a", validators="x"),
+    }  # fmt: skip
+    assert len(keys) == 5
+    assert trie_key(one, model="a") == trie_key(one, model="a")
+    with pytest.raises(UnsupportedError, match="no source"):
+        trie_key(cases()["brackets"].constraint, model="a")
+
+
+def test_budgets_must_make_sense() -> None:
+    for wrong in ({"max_tokens": 0}, {"max_tokens": 3, "max_bytes": 10}):
+        with pytest.raises(ValueError, match="max_tokens is 1 or more"):
+            SuccessTrie(**wrong)
