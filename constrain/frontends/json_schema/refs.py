@@ -133,7 +133,8 @@ class Library:
         raw, place, base = scope.root, scope.pointer, scope
         for part in fragment[1:].split("/"):
             name = part.replace("~1", "/").replace("~0", "~")
-            if isinstance(raw, dict) and ("$id" in raw or "id" in raw):
+            # Where a string is meant to be and is none, it is a map of schemas that has keys of these names.
+            if isinstance(raw, dict) and (isinstance(raw.get("$id"), str) or isinstance(raw.get("id"), str)):
                 base = self.enter(raw, base, place)
             if isinstance(raw, dict) and name in raw:
                 raw = raw[name]
