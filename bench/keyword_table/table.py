@@ -1,0 +1,214 @@
+"""The table and its page: which keyword, of which drafts, how constrain enforces it, and the verdict on every engine.
+
+How a keyword is enforced comes from `describe`, which is what `constrain check` prints: the page cannot say otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+from constrain.cli.check_keywords import COLUMNS
+from constrain.frontends.json_schema.describe import describe
+from constrain.frontends.json_schema.keywords import KEYWORDS
+
+from .peers import ENGINES
+from .probes import Probe, mislabelled
+
+__all__ = ["VERDICTS", "Verdict", "drafts", "how", "judge", "page", "row", "trusted"]
+
+VERDICTS = {
+    "enforced": "takes every valid document of the probe, and no invalid one",
+    "refused": "does not take the schema, and says so",
+    "over-constrains": "a valid document cannot be written",
+    "lets through": "an invalid document can be written",
+    "fails": "breaks off while a document is written",
+    "time-out": "no answer in 10 s",
+    "crash": "the process died",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """word: of VERDICTS, or two. error: what a refusal says. over, under: the documents that were judged wrong."""
+
+    word: str
+    error: str = ""
+    over: list[str] = field(default_factory=list)
+    under: list[str] = field(default_factory=list)
+
+
+def judge(name: str, probe: Probe) -> Verdict:
+    """One engine, one probe. A valid document has to be possible in one of its spellings, an invalid one in none."""
+    try:
+        takes = prepared(name)(probe.schema)
+    except MemoryError:
+        raise
+    except BaseException as error:  # a panic of Rust is no Exception, and whatever is raised is the engine's answer
+        return Verdict("refused", f"{type(error).__name__}: {str(error)[:300]}")
+    over, under = [], []
+    for texts, valid in probe.texts():
+        try:
+            taken = [text for text in texts if takes(text)]
+        except MemoryError:
+            raise
+        except BaseException as error:
+            return Verdict("fails", f"{type(error).__name__}: {str(error)[:300]}")
+        if valid and not taken:
+            over.append(texts[0][:100])
+        if not valid:
+            under += [text[:100] for text in taken[:1]]
+    words = ["over-constrains"] * bool(over) + ["lets through"] * bool(under)
+    return Verdict(", ".join(words) or "enforced", "", over, under)
+
+
+@cache
+def prepared(name: str) -> Callable[[Any], Callable[[str], bool]]:
+    """An engine, made once in a process."""
+    return ENGINES[name]()
+
+
+def trusted(probes: Sequence[Probe]) -> None:
+    """ValueError if the `jsonschema` package thinks otherwise of a label."""
+    wrong = {probe.name: texts for probe in probes if (texts := mislabelled(probe))}
+    if wrong:
+        raise ValueError(f"jsonschema judges otherwise: {wrong}")
+
+
+# ---- the columns that do not depend on a run ----------------------------------------------------------------------
+
+DIALECTS = {4: "draft 4", 6: "draft 6", 7: "draft 7", 2019: "2019-09", 2020: "2020-12"}
+
+
+@cache
+def drafts(keyword: str) -> str:
+    """The dialects that have a keyword, by the table of keywords; by the meta-schemas for what that does not read."""
+    known = {row.name: (row.since, row.until) for row in KEYWORDS}
+    having = [draft for draft in DIALECTS if keyword in defined(draft)]
+    since, until = known.get(keyword) or ((having[0], having[-1]) if having else (0, 0))
+    if not since:
+        return "none"
+    if since == until:
+        return DIALECTS[since]
+    if until == 2020:
+        return "all" if since == 4 else f"since {DIALECTS[since]}"
+    return f"up to {DIALECTS[until]}" if since == 4 else f"{DIALECTS[since]} to {DIALECTS[until]}"
+
+
+@cache
+def defined(draft: int) -> frozenset[str]:
+    """The keywords in a dialect's meta-schemas, without those that it calls deprecated."""
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+
+    found: set[str] = set()
+    for uri in REGISTRY:
+        old = uri.startswith(f"http://json-schema.org/draft-{draft:02}/schema")
+        if old or uri.startswith(f"https://json-schema.org/draft/{DIALECTS[draft]}/"):
+            properties = REGISTRY.contents(uri).get("properties", {})
+            found |= {name for name, schema in properties.items() if schema is True or not schema.get("deprecated")}
+    return frozenset(found)
+
+
+def how(probe: Probe) -> str:
+    """How constrain enforces the keyword in this schema, in the words of `constrain check`."""
+    titles = {how: title for title, hows, _ in COLUMNS for how in hows}
+    rows = [row for row in describe(json.dumps(probe.schema)) if row.keyword == probe.keyword]
+    rows.sort(key=lambda row: row.how in ("annotation", "structure"))
+    chosen = rows[0]
+    title = titles[chosen.how]
+    if title == "frame":
+        return "frame: counter" if chosen.how == "counter" else "frame: keys seen"
+    return title
+
+
+def row(probe: Probe, words: Mapping[str, str], names: Sequence[str]) -> str:
+    """A row of the page: what does not depend on a run, then a verdict for each of the names."""
+    example = json.dumps(probe.schema, ensure_ascii=False).replace("|", "\\|")
+    cells = [f"`{probe.keyword}`" + (f" {probe.also}" if probe.also else ""), drafts(probe.keyword), how(probe)]
+    return f"| {' | '.join([*cells, *(words[name] for name in names)])} | `{example}` |"
+
+
+# ---- the page -----------------------------------------------------------------------------------------------------
+
+INTRODUCTION = """\
+# JSON Schema, keyword by keyword
+
+What constrain does with each keyword, and what its peers do with the same schema. Made by a command that runs them all:
+
+    python -m bench.keyword_table --write docs/json-schema.md
+
+Each row is a small schema with documents that satisfy it and documents that break it; the labels are those of the
+`jsonschema` package {jsonschema}, formats asserted. Run on {date}: {versions}.{missing}
+
+## What the columns say
+
+*How* is how constrain enforces the keyword **in this schema**, exactly as `constrain check` prints it for yours:
+
+- **automaton**: it is in the states themselves, as digits of numbers, letters of texts, and ways through a grammar.
+- **frame**: the string, array or object that is being written has a frame on the stack, and the frame counts its
+  characters, items or members (*counter*), or holds the keys that it has seen (*keys seen*). So `maxItems: 10000000`
+  costs what `maxItems: 10` costs, and keys may come in any order.
+- **guard**: a value that is being written is compared with those before it, and never comes to a place from which it
+  could only become equal to one of them. Nothing but `uniqueItems` over values that are not listed needs that.
+- **asserts nothing**: by the specification.
+
+All of them are exact, token by token. The verdicts are about the probe in the row, so *enforced* means "as far as
+these documents show"; for constrain, `bench.schema_suite` and `bench.mask_errors` ask much more.
+
+{verdicts}
+
+*constrain* is `Style.any()`, every spelling that RFC 8259 and the schema allow; *default style* keeps keys in the order
+of `properties` and spells numbers and constants plainly, which is its documented choice and why it over-constrains
+some rows. Every engine reads single bytes, so no token can hide an error. XGrammar is not strict here (undeclared keys
+are allowed); the others run by their defaults.
+
+{summary}
+"""
+
+
+def page(
+    probes: Sequence[Probe], found: Mapping[str, Sequence[Verdict]], date: str, versions: Mapping[str, str]
+) -> str:
+    """The whole page. found: by engine, a verdict for each probe."""
+    shown = {name: title for name, title in TITLES.items() if name in found}
+    absent = [name for name in ENGINES if name not in found]
+    text = INTRODUCTION.format(
+        jsonschema=versions["jsonschema"],
+        date=date,
+        versions=", ".join(f"{name} {version}" for name, version in versions.items() if name != "jsonschema"),
+        missing=f" Not installed, and so not run: {', '.join(absent)}." if absent else "",
+        verdicts="\n".join(f"- *{word}*: {meaning}." for word, meaning in VERDICTS.items() if used(word, found)),
+        summary="\n".join(summary(found, shown)),
+    )
+    head = ["keyword", "drafts", "how", *shown.values(), "schema"]
+    index = 0
+    for section, group in groupby(probes, key=lambda probe: probe.section):
+        text += f"\n## {section}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}\n"
+        for probe in group:
+            text += row(probe, {name: found[name][index].word for name in shown}, list(shown)) + "\n"
+            index += 1
+    return text
+
+
+TITLES = {name: name for name in ENGINES} | {"constrain-any": "constrain", "constrain": "default style"}
+
+
+def used(word: str, found: Mapping[str, Sequence[Verdict]]) -> bool:
+    """Whether a verdict occurs."""
+    return any(word in verdict.word.split(", ") for verdicts in found.values() for verdict in verdicts)
+
+
+def summary(found: Mapping[str, Sequence[Verdict]], shown: Mapping[str, str]) -> Iterator[str]:
+    """How often each engine got each verdict: a verdict of two words counts in both lines."""
+    total = len(next(iter(found.values())))
+    yield f"| of {total} rows | {' | '.join(shown.values())} |"
+    yield f"|---|{'---:|' * len(shown)}"
+    for word in VERDICTS:
+        if used(word, found):
+            counts = (Counter(w for v in found[name] for w in v.word.split(", "))[word] for name in shown)
+            yield f"| {word} | {' | '.join(map(str, counts))} |"
