@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 __all__ = ["FAINTEST", "Race", "Row"]
 
-LAYERS = (5e-4, 1e-5)
-"""Least part of the mass that tokens of the first layers have: at most 2,000 tokens, then 100,000, then all."""
+LAYERS = (5e-4, 5e-5, 5e-6)
+"""Least part of the mass that a token of each layer has: at most 2,000 tokens in the first, then ten times as many."""
 SMALL = 1024
 """Rows up to this long are one layer: as quick, and nothing is subtracted."""
+BATCH = 256
+"""Where all tokens have clocks, about this many are sorted at a time."""
 FINE = 0.1
 """Part of the mass: when what may still be valid is below it, masses are summed. A row of float32 sums to 1 within
 some 1e-6, which is then still small against what is left."""
@@ -30,6 +32,9 @@ TOLERANCE = 1e-2
 """By how much of it a row's mass may differ from what it is said to be."""
 
 Row = NDArray[np.floating[Any]]
+Masses = NDArray[np.float64]
+
+EMPTY, ONE_CLOCK, NO_TOKENS = np.empty(0), np.zeros(1), np.empty(0, np.int64)
 
 
 class Race:
@@ -41,7 +46,7 @@ class Race:
     """
 
     __slots__ = (
-        "_above", "_at", "_clocks", "_layer", "_logs", "_masses", "_names", "_pool", "_pool_clock", "_pooled",
+        "_above", "_at", "_bag", "_clocks", "_layer", "_logs", "_masses", "_names", "_pool", "_pool_clock", "_pooled",
         "_suffix", "_tokens", "left", "rng", "total", "valid",
     )  # fmt: skip
 
@@ -52,15 +57,13 @@ class Race:
         if not -np.inf < top <= np.log(total) + TOLERANCE:
             what = "are not numbers (NaN)" if np.isnan(top) else "are all -inf" if top < 0 else f"go up to {top:.4g}"
             raise ValueError(f"the model's log-probabilities {what}")
-        self.rng, self.total, self.valid = rng, total, 0.0
+        self.rng, self.total, self.valid, self.left = rng, total, 0.0, total
         self._logs, self._names = logs, tokens
-        self._at = 0
-        self._clocks = self._masses = np.empty(0)
-        self._tokens = np.empty(0, np.int64)
+        self._at, self._clocks, self._tokens, self._masses = 0, EMPTY, NO_TOKENS, EMPTY
+        self._bag = NO_TOKENS, EMPTY  # all tokens that are not in the queue, once there is no pool
         self._layer, self._above = 0, np.inf
-        self._pool, self._pool_clock, self._pooled = total, 0.0, True
+        self._pool, self._pool_clock, self._pooled = total, 0.0, True  # mass of the tokens that share a clock
         if len(logs) <= SMALL:
-            self.left = total
             self._settle()
         else:
             self._fire()
@@ -69,20 +72,38 @@ class Race:
         """The next tokens to arrive, fewer if there are no more. `record` is due for each before more are taken."""
         if self._pooled and self.valid + self.left < FINE * self.total:
             self._settle()
-        while self._pooled:
+        while True:
             end = self._at + count
-            if end <= len(self._clocks) and self._clocks[end - 1] < self._pool_clock:
+            known = end <= len(self._clocks)
+            if self._pooled:
+                if known and self._clocks[end - 1] < self._pool_clock:
+                    break
+                if self._pool_clock < np.inf:
+                    self._fire()
+                else:  # the row's mass is used up, but for rounding: whatever is left is summed
+                    self._settle()
+            elif known or not len(self._bag[0]):
                 break
-            if self._pool_clock < np.inf:
-                self._fire()
-            else:  # the row's mass is used up, but for rounding: whatever is left is summed
-                self._settle()
-        return self._named(self._tokens[self._at : self._at + count])
+            else:
+                self._deal()
+        return self._named(self._tokens[self._at : end])
 
     def take_largest(self) -> int | None:
         """The likeliest token that was not taken, whatever the clocks say; None if there is none. `record` is due."""
         while self._pooled and self._at == len(self._clocks):
             self._settle()
+        tokens, masses = self._bag
+        if len(tokens):
+            place = int(np.argmax(masses))
+            if masses[place] > self._masses[self._at :].max(initial=0.0):
+                self._bag = np.delete(tokens, place), np.delete(masses, place)
+                rest = slice(self._at, None)
+                self._line_up(
+                    np.concatenate([ONE_CLOCK, self._clocks[rest]]),
+                    np.concatenate([tokens[place : place + 1], self._tokens[rest]]),
+                    np.concatenate([masses[place : place + 1], self._masses[rest]]),
+                )
+                return self._named(self._tokens[:1])[0]
         if self._at == len(self._clocks):
             return None
         place = self._at + int(np.argmax(self._masses[self._at :]))
@@ -103,12 +124,13 @@ class Race:
         self.left = float(self._suffix[self._at]) + self._pool
         return term
 
-    def masses(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """All tokens that were not taken and their masses, in order of arrival: int64 [k], float64 [k]."""
+    def masses(self) -> tuple[NDArray[np.int64], Masses]:
+        """All tokens that were not taken and their masses, in no order: int64 [k], float64 [k]."""
         if self._pooled:
             self._settle()
-        tokens = self._tokens[self._at :]
-        return tokens if self._names is None else self._names[tokens], self._masses[self._at :]
+        tokens = np.concatenate([self._tokens[self._at :], self._bag[0]])
+        masses = np.concatenate([self._masses[self._at :], self._bag[1]])
+        return tokens if self._names is None else self._names[tokens], masses
 
     # ---- layers ----------------------------------------------------------------------------------------------------
 
@@ -116,7 +138,7 @@ class Race:
         named: list[int] = (tokens if self._names is None else self._names[tokens]).tolist()
         return named
 
-    def _below(self, floor: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _below(self, floor: float) -> tuple[NDArray[np.int64], Masses]:
         """The tokens between the layers so far and a floor, and their masses."""
         inside = self._logs > floor
         if self._layer:
@@ -127,43 +149,79 @@ class Race:
     def _fire(self) -> None:
         """The common clock is first: the next layer of tokens gets clocks of its own."""
         if self._layer == len(LAYERS):
-            floor, last = FAINTEST, True
-        else:
-            floor, last = float(np.log(LAYERS[self._layer] * self.total)), False
+            self._fire_last()
+            return
+        floor = float(np.log(LAYERS[self._layer] * self.total))
         found, masses = self._below(floor)
         clocks = self.rng.standard_exponential(len(found)) / masses
-        self._pool = 0.0 if last else max(self._pool - float(masses.sum()), 0.0)
+        self._pool = max(self._pool - float(masses.sum()), 0.0)
         pool_clock = self.rng.standard_exponential() / self._pool if self._pool > 0 else np.inf
         if self._layer:
-            shift = min(float(clocks.min(initial=np.inf)), pool_clock)
-            shift = self._pool_clock - shift if shift < np.inf else 0.0
+            soonest = min(float(clocks.min(initial=np.inf)), pool_clock)
+            shift = self._pool_clock - soonest if soonest < np.inf else 0.0
             clocks, pool_clock = clocks + shift, pool_clock + shift
             rest = slice(self._at, None)
             clocks = np.concatenate([self._clocks[rest], clocks])
             found = np.concatenate([self._tokens[rest], found])
             masses = np.concatenate([self._masses[rest], masses])
-        self._pool_clock, self._pooled = pool_clock, not last
-        self._layer, self._above = self._layer + 1, floor
+        self._pool_clock, self._layer, self._above = pool_clock, self._layer + 1, floor
         order = np.argsort(clocks)
         self._line_up(clocks[order], found[order], masses[order])
+
+    def _fire_last(self) -> None:
+        """The common clock is first, and it is one of the last layer: that one is drawn, all others are wound anew."""
+        found, masses = self._below(FAINTEST)
+        if not len(found):  # there was no mass, only rounding
+            self._settle()
+            return
+        edges = np.cumsum(masses)
+        place = min(int(np.searchsorted(edges, self.rng.random() * edges[-1], side="right")), len(found) - 1)
+        others = np.delete(np.arange(len(found)), place)
+        rest = slice(self._at, None)
+        self._bag = (
+            np.concatenate([self._tokens[rest], found[others]]),
+            np.concatenate([self._masses[rest], masses[others]]),
+        )
+        self._pool, self._pooled = 0.0, False
+        self._line_up(ONE_CLOCK, found[place : place + 1], masses[place : place + 1])
 
     def _settle(self) -> None:
         """All tokens that are left get new clocks, and their masses are summed."""
         found, masses = self._below(FAINTEST)
-        found = np.concatenate([self._tokens[self._at :], found])
-        masses = np.concatenate([self._masses[self._at :], masses])
-        clocks = self.rng.standard_exponential(len(found)) / masses
-        expected, self._pool, self._pooled = self.left, 0.0, False
-        self._layer = len(LAYERS) + 1
-        order = np.argsort(clocks)
-        self._line_up(clocks[order], found[order], masses[order])
+        expected, rest = self.left, slice(self._at, None)
+        self._bag = np.concatenate([self._tokens[rest], found]), np.concatenate([self._masses[rest], masses])
+        self._pool, self._pooled = 0.0, False
+        self._line_up(EMPTY, NO_TOKENS, EMPTY)
         if abs(self.left - expected) > TOLERANCE * self.total:
-            missing = (self.left - expected) / self.total
-            raise ValueError(f"the model's probabilities do not sum to 1 but to {1 + missing:.4g}")
+            total = 1 + (self.left - expected) / self.total
+            raise ValueError(f"the model's probabilities do not sum to 1 but to {total:.4g}")
+        self._deal()
 
-    def _line_up(self, clocks: NDArray[np.float64], tokens: NDArray[np.int64], masses: NDArray[np.float64]) -> None:
+    def _deal(self) -> None:
+        """The next tokens of the bag to arrive, some BATCH of them, behind the queue. The others are wound anew then."""
+        tokens, masses = self._bag
+        clocks = self.rng.standard_exponential(len(tokens)) / masses
+        if len(tokens) > SMALL:
+            near = clocks <= max(BATCH / float(masses.sum()), float(clocks.min()))
+            self._bag = tokens[~near], masses[~near]
+            clocks, tokens, masses = clocks[near], tokens[near], masses[near]
+        else:
+            self._bag = NO_TOKENS, EMPTY
+        order = np.argsort(clocks)
+        rest = slice(self._at, None)
+        self._line_up(
+            np.concatenate([self._clocks[rest], clocks[order]]),
+            np.concatenate([self._tokens[rest], tokens[order]]),
+            np.concatenate([self._masses[rest], masses[order]]),
+        )
+
+    def _line_up(self, clocks: Masses, tokens: NDArray[np.int64], masses: Masses) -> None:
         """A new queue, first to arrive first. Suffix: the mass from each place on, summed from the far end."""
         self._clocks, self._tokens, self._masses, self._at = clocks, tokens, masses, 0
+        if len(self._bag[0]):
+            self._pool = float(self._bag[1].sum())
+        elif not self._pooled:
+            self._pool = 0.0
         self._suffix = np.zeros(len(masses) + 1)
         np.cumsum(masses[::-1], out=self._suffix[-2::-1])
         self.left = float(self._suffix[0]) + self._pool

@@ -152,20 +152,22 @@ RECURSIVE = DesRaj(terms=1, slack=0.0)
 @dataclass(frozen=True, slots=True)
 class ExploreFlip:
     """After the first valid token, the likeliest tokens are checked until the mass left is below `slack` times the
-    valid mass (or the budget has one check left); then one term. Its relative error is at most `slack`, surely."""
+    valid mass (or `most` were checked, or the budget has one check left); then one term, which in the first case is
+    surely within `slack` of Z."""
 
     slack: float = 0.1
+    most: int = 64
 
     def __post_init__(self) -> None:
-        if not 0 <= self.slack < np.inf:
-            raise ValueError(f"slack must be 0 or more, not {self.slack!r}")
+        if not 0 <= self.slack < np.inf or self.most < 0:
+            raise ValueError(f"slack and most must be 0 or more, not {self.slack!r} and {self.most!r}")
 
     def __call__(self, race: Race, ask: Ask) -> Choice:
         token, weight = first(race, ask)
         if token is None or ask.left < 1:
             return Choice(token, weight)
-        while race.left > self.slack * race.valid and ask.left > 1:
-            largest = race.take_largest()
+        for _ in range(self.most):
+            largest = race.take_largest() if race.left > self.slack * race.valid and ask.left > 1 else None
             if largest is None:
                 break
             race.record(ask(largest))
