@@ -20,7 +20,6 @@ from constrain.automata.dfa import Dfa
 from constrain.compile import Constraint, compile_grammar
 from constrain.decoding.loop import run
 from constrain.errors import TokenRefused
-from constrain.grammar.equality import expected, value_of
 from constrain.grammar.nodes import (
     EMPTY,
     Choice,
@@ -35,6 +34,8 @@ from constrain.grammar.nodes import (
     Strings,
     Unique,
 )
+from constrain.guards.continuations import expected
+from constrain.guards.equality import value_of
 from constrain.tokens.vocabulary import Vocabulary
 from tests.test_mask_oracle import members
 
@@ -214,7 +215,7 @@ def test_values_of_different_types_differ(pair: tuple[bytes, bytes]) -> None:
 
 def test_a_search_that_gives_up_leaves_a_matcher_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """And a text that is generated backs out of it."""
-    monkeypatch.setattr("constrain.guards.MOST_TRIED", 0)
+    monkeypatch.setattr("constrain.guards.questions.MOST_TRIED", 0)
     item = Choice((Literal(b'"ab"'), Literal(b'"ca"'), Literal(b'"cb"')))
     body = Sequence((Member(item), Literal(b","), Member(item)))
     constraint = compile_grammar(

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .grammar.equality import Value, characters_begun, expected, partial, value_of
-from .kernels import layout as at
-from .kernels.members import add_guard
-from .kernels.names import chain
-from .kernels.sets import fresh_step
+from ..kernels import layout as at
+from ..kernels.members import add_guard
+from ..kernels.names import chain
+from ..kernels.sets import fresh_step
+from .beginnings import partial
+from .continuations import characters_begun, expected
+from .equality import Value, value_of
 
 if TYPE_CHECKING:
-    from .arena import Arena
+    from ..arena import Arena
 
 __all__ = ["name", "verdict", "watch", "way"]
 

@@ -1,0 +1,79 @@
+"""JSON values by what they are (JSON Schema 2020-12 core, 4.2.2): equal exactly if JSON Schema says so.
+
+1 is 1.0 but not true, a string is its characters however they are spelled, an object has no order.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, Union
+
+__all__ = ["Fields", "Items", "Number", "Value", "Word", "number_of", "value_of"]
+
+
+class Number(NamedTuple):
+    """sign * int(digits) * 10 ** exponent, digits without zeros at either end ("" for zero, whose sign is +)."""
+
+    negative: bool
+    digits: str
+    exponent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """An array."""
+
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """An object."""
+
+    members: frozenset[tuple[str, Any]]
+
+
+class Word(NamedTuple):
+    """true or false: of its own type, since Python takes True for 1."""
+
+    truth: bool
+
+
+Value = Union[None, Word, str, Number, Items, Fields]
+
+
+def number_of(text: str) -> Number:
+    """The value of a JSON number."""
+    mantissa, _, exponent = text.lower().partition("e")
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    stripped = digits.rstrip("0")
+    if not stripped:
+        return Number(False, "", 0)
+    return Number(text[0] == "-", stripped, int(exponent or 0) - len(fraction) + len(digits) - len(stripped))
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, bool):
+        return Word(value)
+    if isinstance(value, list):
+        return Items(tuple(map(_frozen, value)))
+    return value
+
+
+def _fields(pairs: list[tuple[str, Any]]) -> Fields:
+    return Fields(frozenset((name, _frozen(value)) for name, value in pairs))
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_fields, parse_int=number_of, parse_float=number_of, strict=False
+)  # fmt: skip
+
+
+@lru_cache(1024)
+def value_of(text: bytes) -> Value:
+    """The value of a JSON text."""
+    value: Value = _frozen(_DECODER.decode(text.decode("utf-8", "surrogatepass")))
+    return value
