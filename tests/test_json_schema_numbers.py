@@ -249,7 +249,34 @@ def test_exponents_within_the_documented_limits(
     text, digits = mantissa + exponent, sum(map(str.isdigit, mantissa))
     accepted, fits = number_dfa(style=ANY, **constraints).accepts(text), allowed(F(text), **constraints)
     assert accepted <= fits, text
-    assert accepted == fits or digits > (math.inf, math.inf, math.inf, math.inf, 12, 12, 5)[choice], text
+    assert accepted == fits or digits > (5 if choice == 6 else math.inf), text
+
+
+long_mantissas = st.builds(
+    lambda digits, zeros, point: (digits + "0" * zeros)[:point].lstrip("0").zfill(1)
+    + ("." + (digits + "0" * zeros)[point:]).rstrip("."),
+    st.from_regex(r"\A[0-9]{1,9}\Z"), st.integers(0, 30), st.integers(0, 19),
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(long_mantissas, st.integers(-20, 12), st.sampled_from([(0, 65535, 0), (-7, 10**10, 0), (12, 99999, 2)]))
+def test_zeros_have_no_limit_below_a_bound(mantissa: str, exponent: int, among: tuple[int, int, int]) -> None:
+    low, high, scale = among
+    factor = F(1, 10**scale)
+    text = f"{mantissa}e{exponent}"
+    fits = allowed(F(text), low=F(low), high=F(high) * factor, multiple_of=factor)
+    dfa = number_dfa(style=ANY, low=F(low), high=F(high) * factor, multiple_of=factor)
+    leading = re.match(r"0\.0{5}", mantissa)
+    assert dfa.accepts(text) == fits or (leading and not dfa.accepts(text)), text
+
+
+@settings(max_examples=100, deadline=None)
+@given(long_mantissas, st.sampled_from([{}, {"low": F(3)}, {"low": F(3), "high": F(99)}]), st.integers(2, 9))
+def test_a_cap_holds_beside_an_exponent(mantissa: str, constraints: dict[str, Any], cap: int) -> None:
+    dfa = number_dfa(style=Style(numbers="any", digits=cap), integer=True, **constraints)
+    if max(map(len, mantissa.split("."))) > max(cap, 3):
+        assert not dfa.accepts(mantissa + "e1") and not dfa.accepts(mantissa + "e-1")
 
 
 def test_spellings_of_an_integer() -> None:
@@ -312,6 +339,17 @@ def test_limits_are_named() -> None:
     with pytest.raises(ValueError, match="decimal"):
         number_dfa(style=PLAIN, low=F(1, 3))
     assert number_dfa(style=PLAIN, multiple_of=F(2, 3)) == number_dfa(style=PLAIN, multiple_of=F(2))
+
+
+def test_many_residues() -> None:
+    """Powers of ten are no residues; residues are made in arrays, so there may be more of them than of other states."""
+    billions = number_dfa(style=PLAIN, multiple_of=F(10) ** 9, integer=True)
+    assert billions.accepts("7" + "0" * 9) and not billions.accepts("7" + "0" * 8)
+    factors = tuple(map(F, (2, 5, 7, 11, 37, "6.5")))
+    none = number_dfa(style=PLAIN, not_multiples=factors)
+    assert len(none.delta) > 20_000
+    for text in [*map(str, range(9_000, 9_100)), "0.5", "45.5", "45.50", "45.500001", "-13.0", "-13.01"]:
+        assert none.accepts(text) == allowed(F(text), not_multiples=factors), text
 
 
 def test_equal_sets_have_equal_automata() -> None:

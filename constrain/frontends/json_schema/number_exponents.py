@@ -11,10 +11,14 @@ p and g grow with the mantissa, and no finite automaton holds them all. So here,
     no bounds but 0, no multiples   no limit: only the sign and being zero matter
     bounds                          at most REACH digits in the integer part, and zeros in front of the first other
                                     digit of a fraction; any number of digits after that
-    multiples of 1, 0.1, 0.01 ..    at most TAIL digits in the fraction and trailing zeros in the integer part;
-                                    any number of other digits
-    both                            at most 12 digits in all
+    multiples of 1, 0.1, 0.01 ..    at most TAIL digits in the fraction and trailing zeros;
+                                    any number of other digits, as soon as a lower bound is reached
+    the same below a bound          at most REACH digits in the integer part, and `Side.lead` (4 to TAIL) zeros in
+                                    front of the first other digit of a fraction; any number after that; where the
+                                    bound has more than MOST_ROOM digits, at most 12 digits in all
     other multiples                 at most 5 digits in all; 3 or 2 where a is large (`SHORT`)
+
+With a cap on digits (`Style.digits`), REACH holds everywhere, and zeros that no longer matter are left out.
 """
 
 from __future__ import annotations
@@ -33,6 +37,9 @@ if TYPE_CHECKING:
     from .numbers import Numbers
 
 __all__ = ["exponent_table"]
+
+MOST_ROOM = 13
+"""Digits of an upper bound up to which a mantissa is limited only by what the bound leaves of it."""
 
 REACH = 20
 """More than the 17 significant digits that a float is written with, and than the 19 of a 64-bit integer."""
@@ -66,8 +73,8 @@ class Mantissa(NamedTuple):
     residues: tuple[int, ...] = ()
 
 
-LESS, GREATER = -1, -2
-"""Settled comparisons; as many digits agree is >= 0."""
+LESS, GREATER, FREE = -1, -2, -3
+"""Settled comparisons, and one that no longer matters; as many digits agree is >= 0."""
 
 
 class Edge:
@@ -115,17 +122,64 @@ class Side:
         residues = lcm(*(a for a, _, _ in self.factors))
         self.short = next(length for most, length in SHORT if residues <= most)
         self.modular = residues > 1
+        self.decimal = not self.modular and all(want for _, _, want in self.factors)
+        self.scale = max((scale for _, scale, _ in self.factors), default=0)
         self.placed = self.bounded or self.modular
         self.cap = inf if digits is None else digits
         self.counts_tail = bool(self.factors) or digits is not None
+        room = self.high.position + self.scale if self.high and self.factors and self.decimal else inf
+        self.tight = room <= MOST_ROOM
+        self.lead = int(min(TAIL, max(4, 1000 // max(room, 1) ** 2))) if self.tight else REACH
 
     def allows(self, whole: int, tail: int, zeros: int) -> bool:
         """Whether a mantissa may be so long: digits in the integer part (0: not counted), fraction, trailing zeros."""
         if max(whole, tail) > self.cap or whole > REACH:
             return False
-        if not self.factors:
+        if not self.factors or self.tight:
             return True
-        return whole + tail <= self.short if self.placed else tail <= TAIL and zeros <= TAIL
+        if self.placed and (self.high or not self.decimal):
+            return whole + tail <= self.short
+        return tail <= TAIL and zeros <= TAIL
+
+    def counts(self, state: Mantissa) -> bool:
+        """Whether the position of the first digit may still matter."""
+        capped = self.cap < inf and state.phase in (START, WHOLE)
+        return capped or (self.placed and not (state.low == FREE and self.high is None))
+
+    def normal(self, state: Mantissa) -> Mantissa:
+        """The one that stands for all that go on alike, where the multiples are those of a power of ten.
+
+        The last digit that is not zero and a settled lower bound both ask for a least exponent. Zeros change neither,
+        any other digit only raises the first: so the smaller one may be forgotten.
+        """
+        if not self.decimal or not self.bounded:
+            return state if self.counts(state) else state._replace(position=0)
+        sign, phase, position, tail, low, high, zeros, residues = state
+        settled = low in (LESS, GREATER) and self.low is not None and bool(self.factors)
+        if settled:
+            least = self.low.position - position + (low == LESS) + self.scale  # type: ignore[union-attr]
+            if tail - zeros >= least:
+                low = FREE
+            elif phase == PART:
+                zeros = tail - least + 1
+        if (
+            phase == PART
+            and (self.tight or not self.factors)
+            and high == GREATER
+            and low != LESS
+            and not (self.low and low >= 0)
+        ):
+            position, high, low = position + 1, LESS, LESS if low == GREATER else low
+        if self.tight and phase == PART:
+            most = self.most(position)
+            tail, zeros = min(tail, most), zeros - max(tail - most, 0)
+        state = Mantissa(sign, phase, position, tail, low, high, zeros, residues)
+        return state if self.counts(state) else state._replace(position=0)
+
+    def most(self, position: int) -> int:
+        """Digits of the fraction behind which only zeros may follow, or the number is too large for a multiple."""
+        assert self.high is not None
+        return max(self.high.position - position + self.scale, 0)
 
     def turns(self, state: Mantissa) -> set[int]:
         """The digits that may have another effect than the digit before."""
@@ -170,7 +224,7 @@ class Side:
     def exponents(self, state: Mantissa) -> tuple[float, float]:
         """The interval of exponents that this mantissa, not zero, may have; empty if first > last."""
         first, last = -inf, self.last(state)
-        if self.low:
+        if self.low and state.low != FREE:
             sign = self.low.sign(state.low)
             first = self.low.position - state.position + (sign < 0 or (sign == 0 and self.low_open))
         for residue, (a, scale, want) in zip(state.residues, self.factors):
@@ -198,6 +252,7 @@ def exponent_table(positive: Numbers | None, negative: Numbers | None, digits: i
     LimitError beyond max_states states.
     """
     sides = {sign: Side(side, digits) for sign, side in (("", positive), (SIGN, negative)) if side is not None}
+    alike = positive == negative
 
     def successors(state: Any) -> tuple[Sequence[Any], bool]:
         if not isinstance(state, Mantissa):
@@ -208,7 +263,7 @@ def exponent_table(positive: Numbers | None, negative: Numbers | None, digits: i
             minus = Mantissa(SIGN, START)
         if side is None:
             return row_of(digits=(None,) * 10, minus=minus), False
-        if positive == negative:
+        if alike:
             state = state._replace(sign="")  # What is the same on both sides of zero is built once.
         turns = side.turns(state)
         after: list[Mantissa | None] = []
@@ -229,25 +284,28 @@ def _read(side: Side, state: Mantissa, digit: int) -> Mantissa | None:
             return state._replace(phase=NIL)
         if not side.allows(1, state.tail + 1, 0):
             return None
-        counted = (side.placed or side.counts_tail) and (state.tail <= REACH or side.cap < inf)
+        counted = (side.placed or side.counts_tail) and (state.tail <= side.lead or side.cap < inf)
         return state._replace(phase=NIL_PART, tail=state.tail + counted)
     if side.only_zero:
         return None
     if phase in (START, WHOLE):
         fresh = state if phase == WHOLE else state._replace(phase=WHOLE, residues=(0,) * len(side.factors))
-        fresh = fresh._replace(position=fresh.position + 1 if side.placed else 0)
+        fresh = fresh._replace(position=fresh.position + 1 if side.counts(fresh) else 0)
         following = side.significant(fresh, digit)
         fits = side.allows(following.position, 0, following.zeros) and not side.hopeless(following)
-        return following if fits else None
+        return side.normal(following) if fits else None
     if phase in (NIL_POINT, NIL_PART):
-        if state.tail > REACH and side.placed:
+        if state.tail > side.lead and side.placed:
             return None  # A number of zeros that was no longer counted.
         position = -state.tail if side.placed else 0
         state = state._replace(position=position, residues=(0,) * len(side.factors))
     tail = state.tail + 1 if side.counts_tail else 0
+    if side.tight and tail > side.most(state.position) and (digit or side.cap < inf):
+        return None
     following = side.significant(state._replace(phase=PART, tail=tail), digit)
-    fits = side.allows(max(following.position, int(side.placed)), tail, following.zeros)
-    return following if fits and not side.hopeless(following) else None
+    whole = int(side.placed) if side.tight or not side.factors else max(following.position, int(side.placed))
+    fits = side.allows(whole, tail if side.cap < inf or not side.tight else 0, following.zeros)
+    return side.normal(following) if fits and not side.hopeless(following) else None
 
 
 def _point(state: Mantissa) -> Mantissa | None:
