@@ -163,7 +163,7 @@ class Race:
             self.time, _, what = heapq.heappop(self.queue)
             if isinstance(what, Others):
                 (law,) = self.laws.at([(what.node, what.matcher)])
-                self.arrive(what, law)
+                self.arrive(self.time, what, law)
             elif what.node.token == END and what.node.parent is not None:
                 if self.laws.is_success(what.node, what.before):
                     yield Arrival(tuple(what.before.tokens), what.logprob, what.logmass)
@@ -171,12 +171,12 @@ class Race:
                 self.spent = True
                 return
             else:
-                self.left -= 1
-                self.look(what)
+                self.look(self.time, what)
         self.time = np.inf
 
-    def look(self, prefix: Prefix) -> None:
+    def look(self, time: float, prefix: Prefix) -> None:
         """The first visit of a prefix: does the arrival lie in mass that is there, and behind which token?"""
+        self.left -= 1
         matcher = prefix.matcher()
         places = [(prefix.node, matcher)]
         if self.trie.law(prefix.node) is None:
@@ -191,15 +191,30 @@ class Race:
             return
         others = Others(prefix.node, matcher, prefix.logmass - float(np.log(total)), prefix.logprob)
         if self.rng.random() < there:
-            self.arrive(others, law)
+            self.arrive(time, others, law)
         else:
-            self.wait(others, self.weights(others, law))
+            self.wait(time, others, self.weights(others, law))
 
     def next_ones(self) -> list[tuple[Node, Matcher]]:
-        """Prefixes that come next in the queue, and that the model may as well be asked about in the same call."""
-        soon = heapq.nsmallest(self.together, self.queue)[: self.together - 1]
+        """Prefixes that come next in the queue, and that the model may as well be asked about in the same call.
+
+        What comes next and needs no call is settled now: its time is known, nothing that comes before depends on it.
+        """
+        soon: list[tuple[float, int, Prefix | Others]] = []
+        while self.queue and len(soon) < self.together - 1:
+            item = heapq.heappop(self.queue)
+            time, _, what = item
+            law = self.trie.law(what.node)
+            if law is None or self.left <= 0:
+                soon.append(item)
+            elif isinstance(what, Others):
+                self.arrive(time, what, law)
+            else:
+                self.look(time, what)
+        for item in soon:
+            heapq.heappush(self.queue, item)
         asked = [what for _, _, what in soon if isinstance(what, Prefix) and what.node.token != END]
-        return [(what.node, what.matcher()) for what in asked[: self.left] if self.trie.law(what.node) is None]
+        return [(what.node, what.matcher()) for what in asked]
 
     def weights(self, others: Others, law: Law) -> NDArray[np.float64]:
         """The masses of the children that are left, of which none was visited since `others` was made."""
@@ -207,22 +222,22 @@ class Race:
         weights[others.taken] = 0.0
         return weights
 
-    def arrive(self, others: Others, law: Law) -> None:
-        """Something arrives now behind one of the children that are left."""
+    def arrive(self, time: float, others: Others, law: Law) -> None:
+        """At that time something arrives behind one of the children that are left."""
         weights = self.weights(others, law)
         index = choose(weights, self.rng)
         weight = float(weights[index])
         child = self.trie.child(others.node, law, index)
         logprob = others.logprob + float(np.log(law.probs[index]))
         used = 1.0 if self.law == "masked" else child.theta
-        self.push(self.time, Prefix(child, others.matcher, others.scale + float(np.log(weight)), logprob, used))
+        self.push(time, Prefix(child, others.matcher, others.scale + float(np.log(weight)), logprob, used))
         others.taken.append(index)
         weights[index] = 0.0
-        self.wait(others, weights)
+        self.wait(time, others, weights)
 
-    def wait(self, others: Others, weights: NDArray[np.float64]) -> None:
+    def wait(self, time: float, others: Others, weights: NDArray[np.float64]) -> None:
         """The next arrival behind one of the children that are left comes after an exponential time."""
         left = float(weights.sum())
         if left > 0:
             pause = float(np.log(self.rng.exponential())) - others.scale - float(np.log(left))
-            self.push(float(np.logaddexp(self.time, pause)), others)
+            self.push(float(np.logaddexp(time, pause)), others)
