@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
+from jsonschema import Draft202012Validator
 
 from constrain.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError
 from constrain.frontends.json_schema import to_grammar
@@ -167,3 +168,44 @@ def test_discriminated_unions_of_many_branches_are_cheap() -> None:
     grammar = to_grammar({"type": "object", "oneOf": branches}, limits=Limits(cases=64))
     assert accepts(grammar, '{"kind": "k7", "x": 1}')
     assert not accepts(grammar, '{"kind": "k7", "x": "a"}') and not accepts(grammar, '{"kind": "k60"}')
+
+
+def parity(levels: int) -> Any:
+    """Objects that have an odd number of the keys a0, a1, ..."""
+    schema: Any = {"type": "object", "required": ["a0"]}
+    for level in range(1, levels):
+        schema = {"oneOf": [schema, {"type": "object", "required": [f"a{level}"]}]}
+    return schema
+
+
+def test_nested_one_of_that_doubles_at_each_level() -> None:
+    schema = parity(5)
+    grammar = to_grammar(schema, style=Style.any())
+    for chosen in range(32):
+        value = {f"a{k}": None for k in range(5) if chosen >> k & 1}
+        assert accepts(grammar, json.dumps(value)) == (len(value) % 2 == 1)
+    with pytest.raises(LimitError, match="cases"):
+        to_grammar(parity(40), style=Style.any(), limits=FEW)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"propertyNames": {"$ref": "#"}, "minLength": 2},
+        {"propertyNames": {"$ref": "#"}, "anyOf": [{"pattern": "^a"}, {"type": "object"}]},
+        {"propertyNames": {"not": {"$ref": "#"}}, "type": "object"},
+        {"propertyNames": {"$ref": "#"}, "oneOf": [{"minLength": 2}, {"pattern": "b"}]},
+        {"propertyNames": {"$ref": "#"}, "enum": ["a", {"a": 1}, {"b": 1}]},
+        {
+            "propertyNames": {"if": {"$ref": "#"}, "then": {"maxLength": 2}},
+            "type": ["object", "string"],
+            "minLength": 2,
+        },
+    ],
+)
+def test_names_of_keys_by_the_schema_itself(schema: Any) -> None:
+    grammar = to_grammar(schema, style=Style.any())
+    judge = Draft202012Validator(schema)
+    documents: list[Any] = [{}, "a", "abc", [], {"a": 1}, {"ab": 1}, {"abc": {}}, {"abc": {"a": 1}}, {"b": 1, "abc": 2}]
+    for document in documents:
+        assert accepts(grammar, json.dumps(document)) == judge.is_valid(document), document

@@ -173,3 +173,14 @@ def test_a_meta_schema_has_the_draft_that_it_is_written_in() -> None:
         schema = {"$schema": name, "dependencies": {"a": ["b"]}}
         assert not judge(schema, {"a": 1}, registry=registry)
     assert judge({"$schema": "http://x/none", "dependencies": {"a": ["b"]}}, {"a": 1}, registry=registry)
+
+
+def test_a_pointer_through_a_map_that_has_a_key_named_id() -> None:
+    properties = {
+        "id": {"type": "string"},
+        "$id": {"type": "string"},
+        "$schema": {"type": "string"},
+        "n": {"minimum": 5},
+    }
+    schema = {"definitions": {"thing": {"properties": properties}}, "$ref": "#/definitions/thing/properties/n"}
+    assert accepts(to_grammar(schema), "7") and not accepts(to_grammar(schema), "4")

@@ -23,9 +23,10 @@ from .formulas import All, Formula, One, Own, Some, formula
 from .languages import Languages, any_text
 from .literals import ANY, NEVER, Lits, both
 from .patterns import located
+from .projection import Projection
 from .quantities import NumberCase
 from .read import Node, Reader
-from .shapes import ALL_NUMBERS, ALL_STRINGS, EVERYTHING, NOTHING, Shape, breadth, join, meet, negate
+from .shapes import ALL_NUMBERS, ALL_STRINGS, EVERYTHING, NOTHING, Shape, breadth, join, join_overlapping, meet, negate
 from .static import Static, disjoint, static
 from .strings import StringCase
 from .tries import Listed
@@ -75,6 +76,7 @@ class Algebra:
         self._both: dict[tuple[Lits, Lits], Lits] = {}
         self._any_of: dict[tuple[Constant, ...], Lits] = {}
         self._settling: list[Lits] = []
+        self._projection = Projection(reader)
 
     # ---- shapes ------------------------------------------------------------------------------------------------
 
@@ -121,7 +123,7 @@ class Algebra:
             others = [self.unfold(self.opposite(branches[other])) for other in overlaps[position]]
             others.sort(key=breadth)  # The small ones first, which may leave little for the large.
             ways.append(meet(self.unfold(context), self.unfold(branch), *others, algebra=self))
-        return join(ways or [NOTHING])
+        return join_overlapping(ways, self) if any(overlaps) else join(ways or [NOTHING])
 
     def _not_one_of(self, said: One) -> Shape:
         """Not of the context; or in no branch, or in two at least."""
@@ -131,7 +133,8 @@ class Algebra:
         overlaps = self._overlaps(said)
         pairs = [(one, other) for one in range(len(branches)) for other in overlaps[one] if one < other]
         outside = [self.unfold(self.opposite(context))] if context else []
-        return join([shape, *outside, *(self.unfold(both(branches[one], branches[other])) for one, other in pairs)])
+        shared = (self.unfold(both(branches[one], branches[other])) for one, other in pairs)
+        return join_overlapping([shape, *outside, *shared], self)
 
     def _overlaps(self, said: One) -> list[list[int]]:
         """For each branch those others that may share a value with it; cheap proofs that they do not come first."""
@@ -368,7 +371,7 @@ class Algebra:
         try:
             cases = self.unfold(lits).strings
         except Circular:
-            raise self.refuse("`propertyNames` that refers to the schema it stands in.", "propertyNames") from None
+            cases = self.unfold(self._projection.lits(lits)).strings
         if cases is ALL_STRINGS:
             return any_text()
         parts = [strings.whole_dfa(case, self.languages) for case in cases]

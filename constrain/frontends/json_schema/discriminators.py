@@ -132,6 +132,8 @@ SILENT = ANY_OBJECT
 
 def _restricted(case: ObjectCase, name: str, lits: Lits, algebra: Algebra) -> ObjectCase | None:
     """What a case says beside the value of a key."""
+    if _leaves_open(case, name):
+        return case
     own = dict(case.names)
     old = own[name] if name in own else look_up(case.cells, name, algebra.languages)
     low, somes = case.low, case.somes

@@ -194,18 +194,35 @@ def _meet_cells(one: tuple[Cell, ...], other: tuple[Cell, ...], algebra: Algebra
     return tuple(out)
 
 
-def within(case: ObjectCase, other: ObjectCase) -> bool:
-    """Whether every object of the case is plainly one of the other."""
+def distinct(cases: Iterable[ObjectCase]) -> list[ObjectCase]:
+    """The cases that are not plainly within another, so that their union is the same."""
+    kept: list[tuple[ObjectCase, dict[str, Lits]]] = []
+    for case in cases:
+        names, required = dict(case.names), case.required
+        if any(other.required <= required and _within_other(case, names, other) for other, _ in kept):
+            continue
+        kept = [
+            (other, theirs) for other, theirs in kept
+            if not (required <= other.required and _within_other(other, theirs, case))
+        ]  # fmt: skip
+        kept.append((case, names))
+    return [case for case, _ in kept]
+
+
+def _within_other(case: ObjectCase, names: dict[str, Lits], other: ObjectCase) -> bool:
+    """Whether every object of the case is plainly one of the other, which requires no more. names: of the case."""
+    for name, lits in other.names:
+        if lits:
+            own = names.get(name)
+            if own is None or not narrower(own, lits):
+                return False
     if case.low < other.low or (other.high is not None and (case.high is None or case.high > other.high)):
         return False
-    if not case.required >= other.required or not set(other.needs) <= set(case.needs):
+    if not set(other.needs) <= set(case.needs) or not set(other.somes) <= set(case.somes):
         return False
-    if not set(other.somes) <= set(case.somes):
-        return False
-    mine, yours = dict(case.names), dict(other.names)
-    if other.cells != ANY_OBJECT.cells and (other.cells != case.cells or mine.keys() != yours.keys()):
-        return False
-    return all(name in mine and narrower(mine[name], lits) for name, lits in yours.items() if lits != ANY)
+    if other.cells == ANY_OBJECT.cells:
+        return True
+    return other.cells == case.cells and names.keys() == {name for name, _ in other.names}
 
 
 def _contradicts(lang: Lang) -> bool:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EVERYTHING", "FALSE_BIT", "NOTHING", "NULL_BIT", "SCALARS", "TRUE_BIT", "Shape",
-    "array_of", "join", "meet", "negate", "object_of", "spread",
+    "array_of", "join", "join_overlapping", "meet", "negate", "object_of", "spread",
 ]  # fmt: skip
 
 NULL_BIT, FALSE_BIT, TRUE_BIT = 1, 2, 4
@@ -208,9 +208,10 @@ def _meet(
             case = both(mine, yours)
             if case is not None:
                 out[case] = None
-        if len(out) > enough:
+        if len(out) > enough or len(out) > most:
+            before = len(out)
             out = _thin(out, algebra)
-            enough = 2 * len(out) + MANY
+            enough = (2 if len(out) < before else 8) * len(out) + MANY
         _within(len(out), most, algebra)
     return full if full[0] in out else tuple(out)
 
@@ -227,16 +228,29 @@ def _within(count: int, most: int, algebra: Algebra) -> None:
 def _thin(cases: dict[Case, None], algebra: Algebra) -> dict[Case, None]:
     """The same union without cases that are plainly within another, and, of many, without empty ones."""
     kept: list[Any] = []
-    for case in cases:
-        if not isinstance(case, (ArrayCase, ObjectCase)):
-            return cases
-        within: Any = arrays.within if isinstance(case, ArrayCase) else objects.within
-        if not any(within(case, other) for other in kept):
-            kept = [other for other in kept if not within(other, case)]
-            kept.append(case)
+    if all(isinstance(case, ObjectCase) for case in cases):
+        kept = objects.distinct(cases)  # type: ignore[arg-type]
+    elif all(isinstance(case, ArrayCase) for case in cases):
+        for case in cases:
+            if not any(arrays.within(case, other) for other in kept):  # type: ignore[arg-type]
+                kept = [other for other in kept if not arrays.within(other, case)]  # type: ignore[arg-type]
+                kept.append(case)
+    else:
+        return cases
     if len(kept) > 4 * MANY:
         kept = [case for case in kept if algebra.possible(case)]
     return dict.fromkeys(kept)
+
+
+def join_overlapping(shapes: list[Shape], algebra: Algebra) -> Shape:
+    """The same for shapes that are made of each other: nested, they may double at each level."""
+    alone = max(map(breadth, shapes), default=0)
+    whole = join(shapes or [NOTHING])
+    most = max(alone, 4 * algebra.limits.cases)
+    if len(whole.objects) > most:
+        whole = whole._replace(objects=tuple(_thin(dict.fromkeys(whole.objects), algebra)))
+    _within(breadth(whole), most, algebra)
+    return whole
 
 
 def join(shapes: list[Shape]) -> Shape:
