@@ -11,18 +11,24 @@ Source: Lipkin et al. 2025. How a weight is made: `rejection`; in which order to
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import log_sum
+from ..errors import LimitError
+from .base import Draw, Draws, log_sum
+from .checkers import Both, Checker, Judged, Position
+from .lm import LanguageModel, rows_after
 from .masked import allowed_tokens, pick
 from .race import FAINTEST, Race, Row
-from .rejection import Ask, DesRaj, Method
+from .rejection import Ask, Chunks, DesRaj, ExploreFlip, Method
+from .stats import weight_stats
+from .walks import Judge
 
-__all__ = ["DES_RAJ", "Step", "step"]
+__all__ = ["DES_RAJ", "Step", "draw", "step", "step_at"]
 
 DES_RAJ = DesRaj()
 
@@ -90,3 +96,104 @@ def step(
         if not len(faint) or race.left > 0 or ask.left < 1:
             return Step(None, -np.inf, ask.spent)
         tokens, logs = faint if tokens is None else tokens[faint], logs[faint]  # all others are known to be invalid
+
+
+When = Literal["late", "first", "never"]
+Dead = set[tuple[int, ...]]
+WITHOUT_REPLACEMENT = (DesRaj, ExploreFlip, Chunks)
+
+
+def step_at(
+    position: Position,
+    logprobs: Row,
+    rng: np.random.Generator,
+    *,
+    method: Method = DES_RAJ,
+    budget: int | None = None,
+    masks: When = "late",
+    ends: tuple[int, ...] = (),
+    dead: Dead | None = None,
+) -> Step:
+    """`step` with what a position allows as the check; it is not moved. masks: as of `draw`.
+
+    dead: prefixes from which nothing of any probability leads on. They are not gone to, and this one is added if all
+    its tokens were tried in vain: so a validator that is late is found out once, not by every draw.
+    """
+    exact = getattr(position, "mask", None)
+    sound = getattr(getattr(position, "first", position), "mask", None) if masks == "first" else None
+    check = position.allows
+    if dead:
+        tokens = tuple(position.tokens)
+
+        def check(token: int) -> bool:
+            return (*tokens, token) not in dead and position.allows(token)
+
+    found = step(
+        logprobs, check, rng, method=method, budget=budget, ends=ends,
+        allowed=None if sound is None else allowed_tokens(sound()), mask=exact if masks == "late" else None,
+    )  # fmt: skip
+    tried_all = isinstance(method, WITHOUT_REPLACEMENT) and (budget is None or found.checks < budget)
+    if dead is not None and found.token is None and tried_all:
+        dead.add(tuple(position.tokens))
+    return found
+
+
+def draw(
+    lm: LanguageModel,
+    constraint: Checker,
+    *,
+    n: int,
+    rng: np.random.Generator,
+    max_tokens: int,
+    method: Method = DES_RAJ,
+    budget: int | None = None,
+    masks: When = "late",
+    accepts: Judge | None = None,
+    viable: Judge | None = None,
+    seconds: float | None = None,
+) -> Draws:
+    """n independent draws, one call of the model for all of them at every step.
+
+    constraint: a Constraint or any `checkers.Checker`. accepts, viable: validators behind it (`checkers.Judged`).
+    method, budget: how weights are made, and most checks of a step. masks: "late", where many checks of a Constraint
+    fail; "first", and checks only of what it leaves (worth it for slow validators); or "never".
+    max_tokens counts the end token; a text that cannot end in time, or for which no token was found, weighs nothing.
+    Raises LimitError if max_tokens < 1 or more than `seconds` were needed; ValueError for rows that are no law.
+    """
+    if max_tokens < 1:
+        raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
+    until = math.inf if seconds is None else time.monotonic() + seconds
+    vocabulary = constraint.vocabulary
+    checker = constraint if accepts is viable is None else Both(constraint, Judged(vocabulary, accepts, viable))
+    ends = tuple(vocabulary.eos_ids)
+    positions = [checker.matcher() for _ in range(n)]
+    logprob, logweight, dead = np.zeros(n), np.zeros(n), Dead()
+    live, calls, checks, steps = list(range(n)), 0, 0, 0
+    for left in range(max_tokens, 0, -1):
+        if not live:
+            break
+        rows, calls = rows_after(lm, [positions[i].tokens for i in live], vocabulary.size), calls + 1
+        still = []
+        for i, row in zip(live, rows):
+            if time.monotonic() > until:
+                raise LimitError(f"{n} draws took more than {seconds} seconds", hint="Raise seconds, or set a budget.")
+            if left == 1:
+                ok = positions[i].allows(ends[0])
+                found = Step(ends[0], log_sum(row[list(ends)].astype(np.float64)), 1) if ok else Step(None, -np.inf, 1)
+            else:
+                found = step_at(positions[i], row, rng, method=method, budget=budget, masks=masks, ends=ends, dead=dead)
+            checks, steps = checks + found.checks, steps + 1
+            logweight[i] += found.logweight
+            if found.token is None:
+                logprob[i] = -np.inf
+            elif found.token in ends:
+                logprob[i] += log_sum(row[list(ends)].astype(np.float64))
+            else:
+                logprob[i] += float(row[found.token])
+                positions[i].advance(found.token)
+                still.append(i)
+        live = still
+    texts = [tuple(position.tokens) for position in positions]
+    draws = (Draw(t, vocabulary.decode(t), float(p), float(w)) for t, p, w in zip(texts, logprob, logweight))
+    costs = {"model_calls": calls, "steps": steps, "checks": checks, "checks_per_token": checks / max(steps, 1)}
+    return Draws.of(draws, **costs, **weight_stats(logweight))

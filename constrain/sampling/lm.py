@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LanguageModel"]
+__all__ = ["LanguageModel", "rows_after"]
 
 
 @runtime_checkable
@@ -21,3 +21,14 @@ class LanguageModel(Protocol):
         for all positions of a forced run at once: a model with a cache answers it in one pass.
         """
         ...
+
+
+def rows_after(lm: LanguageModel, prefixes: list[list[int]], size: int) -> NDArray[np.floating[Any]]:
+    """`next_logprobs`, its shape checked: float [len(prefixes), V], V >= size. Raises ValueError for another one."""
+    rows = np.asarray(lm.next_logprobs(prefixes))
+    if rows.ndim != 2 or len(rows) != len(prefixes) or rows.shape[1] < size or rows.dtype.kind != "f":
+        raise ValueError(
+            f"the model gave {rows.dtype}{list(rows.shape)} for {len(prefixes)} prefixes: "
+            f"rows of at least {size} log-probabilities were asked for"
+        )
+    return rows

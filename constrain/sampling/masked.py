@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from ..errors import LimitError
 from .base import Draw, Draws, log_sum
-from .lm import LanguageModel
+from .lm import LanguageModel, rows_after
+from .stats import weight_stats
 
 if TYPE_CHECKING:
     from ..compile import Constraint
@@ -124,7 +125,8 @@ def draw(
 
     max_tokens counts the end token. A text that has not ended by then gets its end forced where it may end there (and
     the weight of that), or counts for nothing: the law is then p given L and at most max_tokens. Use
-    `decoding.loop.run` for one text that is always closed in time. Raises LimitError if max_tokens < 1.
+    `decoding.loop.run` for one text that is always closed in time. stats: model_calls, and those of
+    `stats.weight_stats`. Raises LimitError if max_tokens < 1, ValueError for rows of another shape or with NaN.
     """
     if max_tokens < 1:
         raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
@@ -135,7 +137,8 @@ def draw(
     for left in range(max_tokens, 0, -1):
         if not live:
             break
-        rows, calls = lm.next_logprobs([matchers[i].tokens for i in live]), calls + 1
+        rows = rows_after(lm, [matchers[i].tokens for i in live], constraint.vocabulary.size)
+        calls += 1
         still = []
         for i, row in zip(live, rows):
             allowed = allowed_tokens(matchers[i].mask(None))
@@ -156,4 +159,4 @@ def draw(
         Draw(tokens, constraint.vocabulary.decode(tokens), float(p), float(w))
         for tokens, p, w in zip(texts, logprob, logweight)
     )
-    return Draws.of(draws, model_calls=calls)
+    return Draws.of(draws, model_calls=calls, **weight_stats(logweight))

@@ -198,7 +198,7 @@ class Race:
         self._deal()
 
     def _deal(self) -> None:
-        """The next tokens of the bag to arrive, some BATCH of them, behind the queue. The others are wound anew then."""
+        """Some BATCH tokens of the bag, the next to arrive, join the queue. The others will be wound anew."""
         tokens, masses = self._bag
         clocks = self.rng.standard_exponential(len(tokens)) / masses
         if len(tokens) > SMALL:
