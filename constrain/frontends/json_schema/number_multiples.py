@@ -18,7 +18,7 @@ from ...automata.dfa import Dfa
 from .number_parts import as_decimal, lcm_of, too_many_states
 from .number_table import BOUNDS, CLASSES, DIGIT, MINUS, POINT
 
-__all__ = ["ROOM", "factor_dfa", "reduced", "residues"]
+__all__ = ["ROOM", "apart", "factor_dfa", "reduced", "residues"]
 
 ROOM = 8
 """Residues that count as one state of the limit: they are made and kept in arrays, not one by one."""
@@ -40,6 +40,14 @@ def residues(factor: Fraction) -> int:
     while a % 10 == 0:
         a //= 10
     return a
+
+
+def apart(number: int) -> int:
+    """How many residues modulo a number stay apart whatever digits follow: twos and fives are lost to powers of ten."""
+    for prime in (2, 5):
+        while number % prime == 0:
+            number //= prime
+    return number
 
 
 @lru_cache(maxsize=128)

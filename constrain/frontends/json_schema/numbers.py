@@ -31,8 +31,8 @@ from typing import Any
 from ...automata.dfa import MAX_STATES, Dfa, Table
 from ...style import Style
 from .number_exponents import exponent_table
-from .number_multiples import ROOM, factor_dfa, reduced, residues
-from .number_parts import Bound, Cap, Members, Part, decimal_text, lcm_of, split_digits
+from .number_multiples import ROOM, apart, factor_dfa, reduced, residues
+from .number_parts import Bound, Cap, Members, Part, decimal_text, lcm_of, split_digits, too_many_states
 from .number_table import explore, row_of
 
 __all__ = ["constant_dfa", "count", "find", "number_dfa"]
@@ -277,6 +277,8 @@ def _number_dfa(
         factors.insert(0, (numbers.multiple, True))
     number = lcm(*(residues(factor) for factor, _ in factors))
     few = _few(numbers, number)
+    if few is None and (numbers.low is None or numbers.high is None) and apart(number) > ROOM * max_states:
+        raise too_many_states(max_states)  # at once: the product would only find that out slowly
     capped = digits if few is not None or number <= MOST_CAPPED else None
     dfa = Dfa.from_table(_plain_table(numbers, few, fraction, exponent, capped, max_states))
     for factor, wanted in factors if few is None else ():
