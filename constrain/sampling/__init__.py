@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..errors import UnsupportedError
-from . import asap, awrs, exact, masked
+from . import asap, awrs, exact, markov, masked, pimh, smc
 from .base import Draw, Draws
 from .lm import LanguageModel
+from .ngram import NGram
 
 if TYPE_CHECKING:
     from ..compile import Constraint
 
-__all__ = ["SAMPLERS", "Draw", "Draws", "LanguageModel", "Sampler", "draw"]
+__all__ = ["SAMPLERS", "Draw", "Draws", "LanguageModel", "NGram", "Sampler", "draw"]
 
 
 class Sampler(NamedTuple):
@@ -34,6 +35,9 @@ SAMPLERS: dict[str, Sampler] = {
     "awrs": Sampler(awrs.draw, "masked law"),
     "asap": Sampler(asap.draw, "consistent"),
     "exact": Sampler(exact.draw, "exact"),
+    "smc": Sampler(smc.draw, "consistent"),
+    "pimh": Sampler(pimh.draw, "consistent"),
+    "markov": Sampler(markov.draw, "exact"),
 }
 
 

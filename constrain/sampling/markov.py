@@ -129,6 +129,25 @@ class Product:
         state = self._numbers.get((self.lm.state(tokens), -1 if number is None else number))
         return -np.inf if state is None or left <= 0 else float(self.backward[min(left, self.max_tokens), state])
 
+    def futures(self, matcher: Matcher, tokens: Sequence[int], left: int) -> tuple[NDArray[np.int64], Floats]:
+        """The tokens that may come (int64 [k], ascending, ends left out) and log h of the text with each behind it."""
+        number = self.automaton.number(matcher)
+        state = self._numbers.get((self.lm.state(tokens), -1 if number is None else number))
+        if state is None or left <= 1:
+            return np.empty(0, np.int64), np.empty(0)
+        if state not in self._sorted:
+            edges = slice(self.first_edge[state], self.first_edge[state + 1])
+            arcs = slice(self.first_arc[edges.start], self.first_arc[edges.stop])
+            targets = np.repeat(self.target[edges], np.diff(self.first_arc[edges.start : edges.stop + 1]))
+            order = np.argsort(self.token[arcs], kind="stable")
+            self._sorted[state] = self.token[arcs][order], targets[order]
+        known, targets = self._sorted[state]
+        return known, self.backward[min(left - 1, self.max_tokens)][targets]
+
+    @cached_property
+    def _sorted(self) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        return {}
+
     @cached_property
     def _numbers(self) -> dict[tuple[int, int], int]:
         return {(int(m), int(q)): number for number, (m, q) in enumerate(self.pairs)}
