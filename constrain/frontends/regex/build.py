@@ -114,7 +114,7 @@ def _determinise(items: Items, max_states: int) -> Table:
             reading = states & reader
             number = reached.get(reading)
             if number is None:
-                target, rest = 0, reading
+                target, rest = items.after_plain(reading)
                 while rest:
                     bit = rest & -rest
                     rest ^= bit

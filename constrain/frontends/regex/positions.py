@@ -56,6 +56,12 @@ class Items:
         self.bounds, self.classes, members = partition(program.sets + ([newline] if self.kinds == 2 else []))
         self.readers = self._readers(members, len(program.sets))
         self.start = self._reach(0, BEGIN, FREE)
+        # Most items are followed by the next one, plainly: these are stepped all at once. One bit for their kinds.
+        self.plain = sum(
+            1 << 1 + number * self.width
+            for number, place in enumerate(self.places)
+            if isinstance(self.code[place + 1], int)
+        )
         self.everything = 0
         if program.rest >= 0:
             first = 1 + self.numbers[program.rest] * self.width
@@ -76,6 +82,12 @@ class Items:
             readers.append(sum_bits(by_set, bits) << shift)
         return readers
 
+    def after_plain(self, items: int) -> tuple[int, int]:
+        """The items that may read once a plain one of these has read, and those of these that are not plain."""
+        plain = items & self.plain * self.any_kind
+        first = (plain | plain >> 1) & self.plain if self.kinds == 2 else plain
+        return first * self.any_kind << self.width, items ^ plain
+
     def after(self, item: int) -> int:
         """The items that may read once this one (a bit position) has read."""
         found = self._after.get(item)
@@ -83,11 +95,7 @@ class Items:
             number, rest = divmod(item - 1, self.width)
             mode, kind = divmod(rest, self.kinds)
             place = self.places[number] + 1
-            if mode == FREE and isinstance(self.code[place], int):
-                found = self.any_kind << 1 + (number + 1) * self.width  # Most are followed by the next one, plainly.
-            else:
-                found = self._reach(place, LINE if kind else OTHER, DONE if mode == TAIL else FREE)
-            self._after[item] = found
+            found = self._after[item] = self._reach(place, LINE if kind else OTHER, DONE if mode == TAIL else FREE)
         return found
 
     def _reach(self, place: int, last: int, mode: int) -> int:
