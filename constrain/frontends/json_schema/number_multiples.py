@@ -21,7 +21,7 @@ from .number_table import BOUNDS, CLASSES, DIGIT, MINUS, POINT
 __all__ = ["ROOM", "apart", "factor_dfa", "reduced", "residues"]
 
 ROOM = 8
-"""Residues that count as one state of the limit: they are made and kept in arrays, not one by one."""
+"""States in arrays that count as one of the limit, which is about those that are made one by one."""
 
 
 def reduced(multiple: Fraction | None, not_multiples: Iterable[Fraction]) -> tuple[Fraction, ...]:

@@ -277,7 +277,7 @@ def _number_dfa(
         factors.insert(0, (numbers.multiple, True))
     number = lcm(*(residues(factor) for factor, _ in factors))
     few = _few(numbers, number)
-    if few is None and (numbers.low is None or numbers.high is None) and apart(number) > ROOM * max_states:
+    if few is None and (numbers.low is None or numbers.high is None) and apart(number) > max_states:
         raise too_many_states(max_states)  # at once: the product would only find that out slowly
     capped = digits if few is not None or number <= MOST_CAPPED else None
     dfa = Dfa.from_table(_plain_table(numbers, few, fraction, exponent, capped, max_states))
