@@ -3,7 +3,8 @@
 The text is RFC 8259 section 6, `-? (0|[1-9][0-9]*) (\\. [0-9]+)? ([eE] [+-]? [0-9]+)?`; -0 is zero. The value is the
 exact decimal that is written, never a float. A sign turns an interval into one of magnitudes, which is read digit by
 digit by the parts of `number_parts` side by side: states are met breadth-first, then trimmed, so that there is no dead
-end (`0.005` for a multiple of 0.01), and made minimal by `Dfa`.
+end (`0.005` for a multiple of 0.01), and made minimal by `Dfa`. Multiples are automata of their own
+(`number_multiples`), which the bounds are intersected with.
 
 What is in the automaton, by `Style.numbers`:
 
@@ -15,7 +16,7 @@ What is in the automaton, by `Style.numbers`:
                      there the length of the mantissa has a limit. That is the one thing left out.
 
 `Style.digits` caps the digits in a row of an integer part without a bound, and of every fraction, unless the schema
-itself needs more.
+itself needs more, or is about multiples of more than MOST_CAPPED residues.
 """
 
 from __future__ import annotations
