@@ -124,7 +124,9 @@ def test_only_what_is_reached_is_made() -> None:
 @settings(max_examples=60)
 def test_numbers_in_every_spelling(values: list[Decimal], data: st.DataObject) -> None:
     rules: dict[Any, Any] = _Rules()
-    grammar = Grammar(decimals([(Fraction(value), lambda: EMPTY) for value in values], Style.any()), rules)
+    grammar = Grammar(
+        decimals([Fraction(value) for value in values], [0] * len(values), lambda _: EMPTY, Style.any()), rules
+    )
     value = data.draw(st.sampled_from(values))
     exponent = data.draw(st.integers(-30, 30))
     text = data.draw(st.sampled_from([spelled(value, exponent, zeros) for zeros in ("", "0", ".0", ".000")]))

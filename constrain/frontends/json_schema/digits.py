@@ -8,7 +8,7 @@ and zeros behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -19,26 +19,24 @@ from ...style import Style
 from .number_exponents import REACH
 from .number_parts import as_decimal
 from .numbers import constant_dfa
+from .words import Follow
 
-__all__ = ["Digits", "Number", "decimals"]
-
-
-Number = tuple[Fraction, Callable[[], Node]]
-"""A number, and what writes that which follows it."""
+__all__ = ["Digits", "decimals"]
 
 
 class Decimals:
     """Numbers of one sign, none of them zero. Equal only to itself."""
 
-    def __init__(self, numbers: list[Number]) -> None:
+    def __init__(self, values: list[Fraction], numbers: list[int], follow: Follow) -> None:
+        self.numbers = numbers
+        self.follow = follow
         self.digits: list[str] = []
         self.points: list[int] = []
-        for value, _ in numbers:
-            scaled, scale = as_decimal(abs(value))
+        for value in values:
+            scaled, scale = (abs(value.numerator), 0) if value.denominator == 1 else as_decimal(abs(value))
             text = str(scaled)
             self.digits.append(text.rstrip("0"))
             self.points.append(len(text) - scale)
-        self.thens = [then for _, then in numbers]
 
 
 class Digits(NamedTuple):
@@ -59,12 +57,15 @@ class Digits(NamedTuple):
         """What it stands for."""
         all_of, left, read, point, behind, bare = self
         groups: dict[str, list[int]] = {}
+        ends: dict[int, list[int]] = {}
         options: list[Node] = []
         for number in left:
             text = all_of.digits[number]
             groups.setdefault(text[read] if read < len(text) else "0", []).append(number)
             if read >= len(text) and not bare:
-                options += self._ends(number)
+                ends.setdefault(all_of.points[number], []).append(number)
+        for exponent, same in ends.items():
+            options += self._ends(exponent - point, same)
         if read == 0 and not bare and not behind:
             groups = {}  # After the zero before the point comes the point.
         moves = point + (not behind) if read else point
@@ -94,22 +95,22 @@ class Digits(NamedTuple):
         """Whether more digits before the point, or more zeros behind it, may bring the point where it is wanted."""
         return wanted >= point if point > 0 else wanted <= point
 
-    def _ends(self, number: int) -> Iterator[Node]:
-        """The number may end here, with the exponent that it then needs."""
-        exponent, then = self.numbers.points[number] - self.point, self.numbers.thens[number]()
+    def _ends(self, exponent: int, same: list[int]) -> Iterator[Node]:
+        """A number may end here, with the exponent that it then needs."""
+        then = self.numbers.follow([self.numbers.numbers[number] for number in same])
         if exponent == 0:
             yield then
         if -REACH <= self.point <= REACH:
             yield _then(Chars(_exponent(exponent)), then)
 
 
-def decimals(numbers: list[Number], style: Style) -> Node:
-    """One of the numbers in any spelling of a style without a cap on digits, and what follows it."""
+def decimals(values: list[Fraction], numbers: list[int], follow: Follow, style: Style) -> Node:
+    """One of the values in any spelling of a style without a cap on digits, and what follows it for its numbers."""
     options: list[Node] = []
     for sign in (b"", b"-"):
-        chosen = [(value, then) for value, then in numbers if value and (value < 0) == bool(sign)]
+        chosen = [k for k, value in enumerate(values) if value and (value < 0) == bool(sign)]
         if chosen:
-            all_of = Decimals(chosen)
+            all_of = Decimals([values[k] for k in chosen], [numbers[k] for k in chosen], follow)
             groups: dict[str, list[int]] = {}
             for number, text in enumerate(all_of.digits):
                 groups.setdefault(text[0], []).append(number)
@@ -118,8 +119,10 @@ def decimals(numbers: list[Number], style: Style) -> Node:
                 for digit, held in sorted(groups.items())
             ]
             heads.append(Sequence((Literal(b"0"), Rule(Digits(all_of, tuple(range(len(chosen))), 0, 0, False)))))
-            options.append(_then(Literal(sign), Choice(tuple(heads))) if sign else Choice(tuple(heads)))
-    options += [_then(Chars(constant_dfa(value, style)), then()) for value, then in numbers if not value]
+            options.append(Sequence((Literal(sign), Choice(tuple(heads)))) if sign else Choice(tuple(heads)))
+    zeros = [number for value, number in zip(values, numbers) if not value]
+    if zeros:
+        options.append(_then(Chars(constant_dfa(Fraction(0), style)), follow(zeros)))
     return options[0] if len(options) == 1 else Choice(tuple(options))
 
 

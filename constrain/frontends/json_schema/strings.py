@@ -8,6 +8,7 @@ wherever that cannot run into a dead end (`_lengths`), and multiplied out elsewh
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ __all__ = [
     "ANY_STRING",
     "ByRules",
     "StringCase",
+    "all_quoted",
     "complement",
     "emit",
     "meet",
@@ -162,9 +164,7 @@ def emit(cases: tuple[StringCase, ...], languages: Languages, style: Style) -> t
     nodes: list[Node] = []
     for case in cases:
         if case.values is not None and style.escapes == "canonical":
-            # One call for all: inside a JSON string every line feed is written as an escape.
-            lines = json.dumps(case.values, ensure_ascii=False, separators=("\n", ":"))
-            constants.update(lines[1:-1].encode().split(b"\n"))
+            constants.update(text.encode() for text in all_quoted(case.values))
         elif (name := by_rules(case)) is not None:
             nodes.append(Sequence((Literal(b'"'), Rule(name), Literal(b'"'))))
         else:
@@ -190,6 +190,12 @@ def by_rules(case: StringCase) -> ByRules | None:
         return None
     [(sign, kind, payload)] = case.lang
     return ByRules(str(payload), case.low) if sign and kind == "format" and payload in BY_RULES else None
+
+
+def all_quoted(texts: Iterable[str]) -> list[str]:
+    """Texts as `json.dumps(ensure_ascii=False)` writes them."""
+    # One call for all: inside a JSON string every line feed is written as an escape.
+    return json.dumps(list(texts), ensure_ascii=False, separators=("\n", ":"))[1:-1].split("\n")
 
 
 def quoted(text: str) -> bytes:

@@ -8,20 +8,19 @@ beginning share a rule too (`words`), and so do numbers that may be spelled in e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from fractions import Fraction
-from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ...grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
 from ...style import Limits, Style
 from .constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
-from .digits import Digits, Number, decimals
+from .digits import Digits, decimals
 from .literals import Lits
 from .numbers import constant_dfa
 from .spacing import spacing
-from .strings import quoted
-from .words import FEW, Prefix, Word, spelled
+from .strings import all_quoted
+from .words import FEW, Follow, Prefix, spelled
 
 __all__ = ["MANY", "Left", "Listed", "Made", "write"]
 
@@ -112,52 +111,60 @@ class _Text:
 
     def value(self) -> Node:
         """The value at the path."""
-        groups: dict[Constant, list[int]] = {}
+        values: dict[Constant, list[int]] = {}
+        found: dict[int, tuple[list[Any], list[int]]] = {STRING: ([], []), NUMBER: ([], [])}
         brackets: dict[int, list[int]] = {ARRAY: [], OBJECT: []}
         few = len(self.numbers) <= FEW and bool(self.path)
         for number in self.numbers:
             value = self.at(number, self.path)
-            if few or value[0] not in brackets:
-                groups.setdefault(value, []).append(number)
-            else:
-                brackets[value[0]].append(number)
-        words: list[Word] = []
-        options: list[Node] = []
-        others: list[Number] = []
-        for value, numbers in groups.items():
-            then = partial(self.rule, numbers, self.path, self.seen, True)
             kind = value[0]
-            if kind in brackets:
-                whole = self.writer.value(self.writer.constant(value), self.depth + len(self.path))
-                options.append(_then(whole, then()))
-            elif kind == STRING:
-                words.append((value[1], then))
-            elif kind == NUMBER:
-                others.append((value[1], then))
+            if kind in found:
+                found[kind][0].append(value[1])
+                found[kind][1].append(number)
+            elif kind in brackets and not few:
+                brackets[kind].append(number)
             else:
-                options.append(_then(Literal(WORDS[value]), then()))
-        options += self.texts(words)
-        options += self.figures(others)
+                values.setdefault(value, []).append(number)
+        options = [self.whole(value, numbers) for value, numbers in values.items()]
+        options += self.texts(*found[STRING], self.then)
+        options += self.figures(*found[NUMBER])
         options += [self.bracket(kind, numbers) for kind, numbers in brackets.items() if numbers]
         return _choice(options)
 
-    def texts(self, words: list[Word]) -> list[Node]:
+    def then(self, numbers: list[int]) -> Node:
+        """What follows the value at the path."""
+        return self.rule(numbers, self.path, self.seen, True)
+
+    def whole(self, value: Constant, numbers: list[int]) -> Node:
+        """A value by itself, and what follows it."""
+        word = WORDS.get(value)
+        if word is not None:
+            return _then(Literal(word), self.then(numbers))
+        node = self.writer.value(self.writer.constant(value), self.depth + len(self.path))
+        return _then(node, self.then(numbers))
+
+    def texts(self, texts: list[str], numbers: list[int], follow: Follow) -> list[Node]:
         """Strings, each with what follows it."""
-        if not words:
+        if not texts:
             return []
         if self.style.escapes == "canonical":
-            return [spelled([(quoted(text).decode(), then) for text, then in words], escapes=False)]
-        return [_then(QUOTE, spelled([(text, partial(_after_quote, then)) for text, then in words], escapes=True))]
+            return [spelled(all_quoted(texts), numbers, follow, escapes=False)]
+        return [_then(QUOTE, spelled(texts, numbers, lambda held: _then(QUOTE, follow(held)), escapes=True))]
 
-    def figures(self, numbers: list[Number]) -> list[Node]:
+    def figures(self, values: list[Fraction], numbers: list[int]) -> list[Node]:
         """Numbers, each with what follows it."""
+        if not values:
+            return []
         style = self.style
         if style.numbers == "plain":
-            words = [(text, then) for value, then in numbers for text in _plain(value, style)]
-            return [spelled(words, escapes=False)] if words else []
-        if style.digits is None and len(numbers) > 1:
-            return [decimals(numbers, style)]
-        return [_then(Chars(constant_dfa(value, style)), then()) for value, then in numbers]
+            words = [(text, number) for value, number in zip(values, numbers) for text in _plain(value, style)]
+            return [spelled([text for text, _ in words], [number for _, number in words], self.then, escapes=False)]
+        if style.digits is None and len(values) > 1:
+            return [decimals(values, numbers, self.then, style)]
+        groups: dict[Fraction, list[int]] = {}
+        for value, number in zip(values, numbers):
+            groups.setdefault(value, []).append(number)
+        return [_then(Chars(constant_dfa(value, style)), self.then(held)) for value, held in groups.items()]
 
     def bracket(self, kind: int, numbers: list[int]) -> Node:
         """An array or an object: its bracket, and what comes inside."""
@@ -201,13 +208,15 @@ class _Text:
         groups: dict[str, list[int]] = {}
         for number in numbers:
             names = [name for name, _ in self.at(number, path)[1]]
-            chosen = names if self.style.key_order == "any" else [names[len(seen)]]
-            for name in chosen:
+            for name in names if self.style.key_order == "any" else names[len(seen) : len(seen) + 1]:
                 if name not in seen:
                     groups.setdefault(name, []).append(number)
-        return _choice(
-            self.texts([(name, partial(self.member, name, held, path, seen)) for name, held in groups.items()])
-        )
+        words, held = list(groups), list(groups.values())
+
+        def follow(which: list[int]) -> Node:
+            return self.member(words[which[0]], held[which[0]], path, seen)
+
+        return _choice(self.texts(words, list(range(len(words))), follow))
 
     def member(self, name: str, numbers: list[int], path: Path, seen: frozenset[str]) -> Node:
         """What follows a key."""
@@ -217,10 +226,6 @@ class _Text:
 
 QUOTE = Literal(b'"')
 WORDS: dict[Constant, bytes] = {(NULL,): b"null", (BOOLEAN, False): b"false", (BOOLEAN, True): b"true"}
-
-
-def _after_quote(then: Callable[[], Node]) -> Node:
-    return _then(QUOTE, then())
 
 
 def _plain(value: Fraction, style: Style) -> list[str]:

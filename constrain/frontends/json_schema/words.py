@@ -6,32 +6,49 @@ shows: the letters that may come next. What follows a word is written when its l
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import NamedTuple
 
 from ...automata.dfa import Dfa
 from ...grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
 
-__all__ = ["FEW", "Prefix", "Word", "spelled"]
+__all__ = ["FEW", "Follow", "Prefix", "spelled"]
 
 FEW = 8
 """So many alternatives are written side by side."""
 
-Word = tuple[str, Callable[[], Node]]
-"""A text, and what writes that which follows it."""
+Follow = Callable[[list[int]], Node]
+"""Writes what comes after a word, for the values, by number, in which that word stands."""
 
 LAST = 0x10FFFF
 
 
 class Words:
-    """Sorted words. Equal only to itself."""
+    """Words with a number each, sorted; one may come more than once. Equal only to itself.
 
-    def __init__(self, words: list[Word], escapes: bool) -> None:
-        words = sorted(words, key=lambda word: word[0])
-        self.texts = [text for text, _ in words]
-        self.thens = [then for _, then in words]
+    follow: writes what comes after a word, given its numbers.
+    """
+
+    def __init__(self, texts: list[str], numbers: list[int], follow: Follow, escapes: bool) -> None:
+        order = sorted(range(len(texts)), key=texts.__getitem__)
+        self.texts = [texts[k] for k in order]
+        self.numbers = [numbers[k] for k in order]
+        self.follow = follow
         self.escapes = escapes
+
+    def rest(self, low: int, high: int, length: int) -> Node:
+        """The end of the word low to high - 1, which are the same one, and what follows it."""
+        return self.letters(self.texts[low][length:], self.follow(self.numbers[low:high]))
+
+    def few(self, low: int, high: int) -> list[tuple[int, int]] | None:
+        """The ranges of the different words; None if they are more than FEW."""
+        out: list[tuple[int, int]] = []
+        while low < high and len(out) <= FEW:
+            end = bisect_right(self.texts, self.texts[low], low, high)
+            out.append((low, end))
+            low = end
+        return out if len(out) <= FEW else None
 
     def letters(self, text: str, then: Node) -> Node:
         """Some letters, and what follows them."""
@@ -52,21 +69,22 @@ class Prefix(NamedTuple):
     def node(self) -> Node:
         """What it stands for: each word that is few enough, else each letter that may come next."""
         words, low, high, length = self
-        if high - low <= FEW:
-            return _choice([words.letters(words.texts[k][length:], words.thens[k]()) for k in range(low, high)])
-        texts, options = words.texts, []
+        few = words.few(low, high)
+        if few is not None:
+            return _choice([words.rest(first, end, length) for first, end in few])
+        texts = words.texts
+        options: list[Node] = []
         while low < high:
-            text = texts[low]
+            text, end = texts[low], high
             if len(text) == length:
-                options.append(words.thens[low]())
-                low += 1
-                continue
-            end = high
-            if ord(text[length]) < LAST:
+                end = bisect_right(texts, text, low, high)
+            elif ord(text[length]) < LAST:
                 end = bisect_left(texts, text[:length] + chr(ord(text[length]) + 1), low, high)
-            shared = _shared(text, texts[end - 1])
-            then = words.thens[low]() if end - low == 1 else Rule(Prefix(words, low, end, shared))
-            options.append(words.letters(text[length : len(text) if end - low == 1 else shared], then))
+            if text == texts[end - 1]:
+                options.append(words.rest(low, end, length))
+            else:
+                shared = _shared(text, texts[end - 1])
+                options.append(words.letters(text[length:shared], Rule(Prefix(words, low, end, shared))))
             low = end
         return _choice(options)
 
@@ -76,9 +94,9 @@ def _shared(one: str, other: str) -> int:
     return next((k for k, (mine, yours) in enumerate(zip(one, other)) if mine != yours), min(len(one), len(other)))
 
 
-def spelled(words: list[Word], *, escapes: bool) -> Node:
+def spelled(texts: list[str], numbers: list[int], follow: Follow, *, escapes: bool) -> Node:
     """One of the words, and what follows it. escapes: the letters are those of a JSON string, with any escapes."""
-    return Prefix(Words(words, escapes), 0, len(words), 0).node()
+    return Prefix(Words(texts, numbers, follow, escapes), 0, len(texts), 0).node()
 
 
 def _choice(options: list[Node]) -> Node:
