@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     console = Console()
     console.width = max(console.width, WIDTH)
-    guard = Guard(options.seconds, options.mebibytes << 20)
+    guard = Guard(options.seconds, options.mebibytes << 20, "cpu")
     try:
         vocabulary = Llama3(options.vocabulary)
         work: Callable[[Engine], Iterator[Any]]
@@ -195,7 +195,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sample", type=int, metavar="N", help="of --dev: so many schemas (all)")
     parser.add_argument("--ids", type=lambda text: text.split(","), default=[], metavar="A,B", help="of --dev: these")
     parser.add_argument("--limit", type=float, default=900.0, help="of --dev: seconds for the pass, per engine (900)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="limit per schema (10)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of CPU time, limit per schema (10)")
     parser.add_argument("--mebibytes", type=int, default=2048, help="limit per schema (2048)")
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="pin the workers to this core")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent.parent / "results", help="for the JSON")

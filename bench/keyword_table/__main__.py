@@ -2,7 +2,7 @@
 
     python -m bench.keyword_table [--engines llguidance,xgrammar] [--only oneOf] [--write docs/json-schema.md]
 
-Each engine runs in worker processes of its own, with limits per schema (10 s, 2 GiB); one that is not installed is
+Each engine runs in worker processes of its own, with limits per schema (5 s of computing, 2 GiB); one not installed is
 skipped and named. Printed: the counts, and every row that constrain does not enforce. Saved as JSON in bench/results/,
 with the documents that were judged wrong and what the refusals say.
 """
@@ -26,7 +26,7 @@ from .peers import ENGINES, OURS, PACKAGES
 from .probes import Probe, probes
 from .table import TITLES, Verdict, judge, page, prepared, summary, trusted
 
-LIMITS = Guard(10.0, 2 << 30)
+LIMITS = Guard(5.0, 2 << 30, "cpu")
 WORDS = {"timeout": "time-out", "memory": "crash", "crash": "crash"}
 
 

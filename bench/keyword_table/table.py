@@ -24,13 +24,16 @@ __all__ = ["VERDICTS", "Verdict", "drafts", "how", "judge", "page", "row", "trus
 
 VERDICTS = {
     "enforced": "takes every valid document of the probe, and no invalid one",
-    "refused": "does not take the schema, and says so",
+    "refused": "does not take the schema, and says so (an error of its own, not a slip of its code)",
     "over-constrains": "a valid document cannot be written",
     "lets through": "an invalid document can be written",
-    "fails": "breaks off while a document is written",
-    "time-out": "no answer in 10 s",
+    "fails": "breaks off with an internal error, at the schema or while a document is written",
+    "time-out": "no answer in 5 s of computing",
     "crash": "the process died",
 }
+
+SLIPS = (AttributeError, KeyError, IndexError, TypeError, AssertionError)
+"""What Python raises where code did not expect what it met."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ def judge(name: str, probe: Probe) -> Verdict:
     except MemoryError:
         raise
     except BaseException as error:  # a panic of Rust is no Exception, and whatever is raised is the engine's answer
-        return Verdict("refused", f"{type(error).__name__}: {str(error)[:300]}")
+        word = "fails" if isinstance(error, SLIPS) or not isinstance(error, Exception) else "refused"
+        return Verdict(word, f"{type(error).__name__}: {str(error)[:300]}")
     over, under = [], []
     for texts, valid in probe.texts():
         try:
@@ -143,7 +147,8 @@ What constrain does with each keyword, and what its peers do with the same schem
     python -m bench.keyword_table --write docs/json-schema.md
 
 Each row is a small schema with documents that satisfy it and documents that break it; the labels are those of the
-`jsonschema` package {jsonschema}, formats asserted. Run on {date}: {versions}.{missing}
+`jsonschema` package {jsonschema}, formats asserted. Run on {date} with
+{versions}.{missing}
 
 ## What the columns say
 

@@ -1,0 +1,72 @@
+"""docs/json-schema.md says what constrain does now: its own columns are made again and compared, row by row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bench.keyword_table.formats import DOCUMENTS
+from bench.keyword_table.peers import OURS
+from bench.keyword_table.probes import Probe, mislabelled, probes
+from bench.keyword_table.table import drafts, judge, page, row, trusted
+from constrain.frontends.json_schema.formats import FORMATS
+from constrain.frontends.json_schema.keywords import KEYWORDS, inert
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "json-schema.md"
+PROBES = list(probes())
+
+
+def test_every_keyword_and_every_format_has_a_row() -> None:
+    assert {row.name for row in KEYWORDS} | inert() <= {probe.keyword for probe in PROBES}
+    assert set(DOCUMENTS) == set(FORMATS)
+    twice = [name for name, count in Counter(probe.name for probe in PROBES).items() if count > 1]
+    assert not twice, "a name stands for one row"
+
+
+def test_the_labels_are_those_of_jsonschema() -> None:
+    trusted(PROBES)
+    wrong = Probe("", "maximum", {"maximum": 3}, (4,), (2, 5))
+    assert mislabelled(wrong) == ["4", "2"]
+    with pytest.raises(ValueError, match="maximum"):
+        trusted([wrong])
+
+
+def test_the_page_says_what_constrain_does() -> None:
+    lines = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| `")]
+    assert len(lines) == len(PROBES), "run `python -m bench.keyword_table --write docs/json-schema.md`"
+    stale = []
+    for probe, line in zip(PROBES, lines):
+        # The columns are: keyword, drafts, how, ours, the peers', the schema.
+        expected = row(probe, {name: judge(name, probe).word for name in OURS}, list(OURS))
+        first, last = expected.split(" | `{", 1) if " | `{" in expected else expected.rsplit(" | `", 1)
+        if not line.startswith(first + " | ") or not line.endswith(last):
+            stale.append(f"{line}\nis now\n{expected}")
+    assert not stale, "\n".join(stale)
+
+
+def test_a_verdict_names_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    def toy(schema: object) -> object:
+        if schema is False:
+            raise ValueError("no booleans")
+        if schema is True:
+            raise KeyError("type")
+        return lambda text: text in ('"a"', '"long"')
+
+    monkeypatch.setattr("bench.keyword_table.table.prepared", lambda name: toy)
+    probe = Probe("", "type", {"type": "string"}, ("a", "b"), ("long", 1))
+    verdict = judge("toy", probe)
+    assert (verdict.word, verdict.over, verdict.under) == ("over-constrains, lets through", ['"b"'], ['"long"'])
+    refused = judge("toy", Probe("", "type", False, (), (1,)))
+    assert (refused.word, refused.error) == ("refused", "ValueError: no booleans")
+    assert judge("toy", Probe("", "type", True, (), ())).word == "fails"
+    counts = page([probe], {"llguidance": [verdict]}, "today", {"jsonschema": "4"})
+    assert "| over-constrains | 1 |" in counts and "Not installed, and so not run: constrain-any" in counts
+
+
+def test_drafts_come_from_the_table_and_the_meta_schemas() -> None:
+    asked = ("type", "const", "prefixItems", "dependencies", "$recursiveRef", "readOnly", "id", "x-unknown")
+    assert [drafts(name) for name in asked] == [
+        "all", "since draft 6", "2020-12", "up to draft 7", "2019-09", "since draft 7", "draft 4", "none",
+    ]  # fmt: skip
