@@ -2,10 +2,10 @@
 
 Every token runs against a clock of its own, Exp(1) / p(token); who arrives first was drawn from p, who arrives next
 from p without the first, and so on (Plackett-Luce, the law of Gumbel top-k). A vocabulary is not sorted for that: the
-likely tokens have clocks, all others share one, that runs at the rate of their mass. If it is first, the next layer of
-tokens gets clocks, so shifted that the first of them goes off just then. Because clocks have no memory, all that are
-still running may also be wound anew, which is what happens when little mass is left: it is then summed, not
-subtracted from 1.
+likely tokens have clocks, all others share one, that runs at the rate of their mass. Where it is first, one of them is
+drawn by rejection, or the next layer of tokens gets clocks, so shifted that the first of them goes off just then.
+Because clocks have no memory, all that still run may also be wound anew: so where little mass is left, it is summed
+up, not subtracted from 1, and clocks start again at the rates that are right.
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ LAYERS = (5e-4, 5e-5, 5e-6)
 """Least part of the mass that a token of each layer has: at most 2,000 tokens in the first, then ten times as many."""
 SMALL = 1024
 """Rows up to this long are one layer: as quick, and nothing is subtracted."""
+TRIES = 512
+"""Most tries, on average, for which one token is drawn by rejection: as quick as to look through the vocabulary."""
 BATCH = 256
 """Where all tokens have clocks, about this many are sorted at a time."""
 FINE = 0.1
 """Part of the mass: when what may still be valid is below it, masses are summed. A row of float32 sums to 1 within
 some 1e-6, which is then still small against what is left."""
+FINER = 1e-6
+"""The same after they were summed: float64 keeps ten digits of what is left."""
 FAINTEST = -650.0
 """Tokens less likely than exp(this) are left out: what is divided by their mass would overflow."""
 TOLERANCE = 1e-2
@@ -46,8 +50,8 @@ class Race:
     """
 
     __slots__ = (
-        "_above", "_at", "_bag", "_clocks", "_layer", "_logs", "_masses", "_names", "_pool", "_pool_clock", "_pooled",
-        "_suffix", "_tokens", "left", "rng", "total", "valid",
+        "_above", "_at", "_bag", "_clocks", "_drawn", "_layer", "_least", "_logs", "_masses", "_names", "_pool",
+        "_pool_clock", "_pooled", "_ready", "_suffix", "_tokens", "left", "rng", "total", "valid",
     )  # fmt: skip
 
     def __init__(
@@ -59,7 +63,10 @@ class Race:
             raise ValueError(f"the model's log-probabilities {what}")
         self.rng, self.total, self.valid, self.left = rng, total, 0.0, total
         self._logs, self._names = logs, tokens
+        self._drawn: list[int] = []  # tokens that arrived from among those that share a clock
+        self._least = FINE * total
         self._at, self._clocks, self._tokens, self._masses = 0, EMPTY, NO_TOKENS, EMPTY
+        self._ready = NO_TOKENS, EMPTY  # the second layer, before it has clocks
         self._bag = NO_TOKENS, EMPTY  # all tokens that are not in the queue, once there is no pool
         self._layer, self._above = 0, np.inf
         self._pool, self._pool_clock, self._pooled = total, 0.0, True  # mass of the tokens that share a clock
@@ -70,8 +77,8 @@ class Race:
 
     def take(self, count: int = 1) -> list[int]:
         """The next tokens to arrive, fewer if there are no more. `record` is due for each before more are taken."""
-        if self._pooled and self.valid + self.left < FINE * self.total:
-            self._settle()
+        if self._pooled and self.valid + self.left < self._least:
+            self._sum_up()
         while True:
             end = self._at + count
             known = end <= len(self._clocks)
@@ -97,12 +104,7 @@ class Race:
             place = int(np.argmax(masses))
             if masses[place] > self._masses[self._at :].max(initial=0.0):
                 self._bag = np.delete(tokens, place), np.delete(masses, place)
-                rest = slice(self._at, None)
-                self._line_up(
-                    np.concatenate([ONE_CLOCK, self._clocks[rest]]),
-                    np.concatenate([tokens[place : place + 1], self._tokens[rest]]),
-                    np.concatenate([masses[place : place + 1], self._masses[rest]]),
-                )
+                self._enqueue(ONE_CLOCK, tokens[place : place + 1], masses[place : place + 1])
                 return self._named(self._tokens[:1])[0]
         if self._at == len(self._clocks):
             return None
@@ -140,19 +142,67 @@ class Race:
 
     def _below(self, floor: float) -> tuple[NDArray[np.int64], Masses]:
         """The tokens between the layers so far and a floor, and their masses."""
+        self._rest()
         inside = self._logs > floor
         if self._layer:
             inside &= self._logs <= self._above
         found = np.flatnonzero(inside)
         return found, np.exp(self._logs[found], dtype=np.float64)
 
+    def _floor(self, layer: int) -> float:
+        """Logs above this are of a layer or one before."""
+        return float(self._logs.dtype.type(np.log(LAYERS[layer] * self.total)))
+
+    def _rest(self) -> None:
+        """From now on the row is without the tokens that arrived from among those that share a clock."""
+        if self._drawn:
+            self._logs = self._logs.copy()
+            self._logs[self._drawn] = -np.inf
+            found, masses = self._ready
+            new = ~np.isin(found, self._drawn)
+            self._ready, self._drawn = (found[new], masses[new]), []
+
     def _fire(self) -> None:
-        """The common clock is first: the next layer of tokens gets clocks of its own."""
-        if self._layer == len(LAYERS):
-            self._fire_last()
-            return
-        floor = float(np.log(LAYERS[self._layer] * self.total))
-        found, masses = self._below(floor)
+        """The common clock is first: one of its tokens arrives, or the next layer gets clocks."""
+        tries = len(self._logs) * float(np.exp(self._above)) / self._pool if self._layer else np.inf
+        if tries > TRIES or not self._draw(int(1.5 * tries) + 16):
+            if self._layer < len(LAYERS):
+                self._open()
+            else:
+                self._fire_last()
+
+    def _draw(self, tries: int) -> bool:
+        """Draws a token that shares the common clock: any of the vocabulary, kept with probability p / (the most that
+        one below the layers can have). It arrives when that clock goes off. False: none was kept, after many tries."""
+        for _ in range(6):
+            places = self.rng.integers(len(self._logs), size=tries)
+            parts = np.exp(self._logs[places].astype(np.float64) - self._above)
+            kept = np.flatnonzero((parts <= 1) & (self.rng.random(tries) < parts))
+            if len(kept):
+                place = places[kept[:1]]
+                if self._drawn and int(place[0]) in self._drawn:
+                    continue
+                mass = np.exp(self._logs[place].astype(np.float64))
+                self._drawn.append(int(place[0]))
+                self._pool = max(self._pool - float(mass[0]), 0.0)
+                self._enqueue(ONE_CLOCK + self._pool_clock, place, mass)
+                self._pool_clock += self.rng.standard_exponential() / self._pool if self._pool > 0 else np.inf
+                return True
+        return False
+
+    def _open(self) -> None:
+        """The next layer of tokens gets clocks, the first of which goes off when the common clock does."""
+        floor = self._floor(self._layer)
+        if not self._layer:  # one look at the vocabulary for two layers
+            found, masses = self._below(self._floor(min(1, len(LAYERS) - 1)))
+            first = self._logs[found] > floor
+            self._ready = found[~first], masses[~first]
+            found, masses = found[first], masses[first]
+        elif self._layer == 1:
+            self._rest()
+            found, masses = self._ready
+        else:
+            found, masses = self._below(floor)
         clocks = self.rng.standard_exponential(len(found)) / masses
         self._pool = max(self._pool - float(masses.sum()), 0.0)
         pool_clock = self.rng.standard_exponential() / self._pool if self._pool > 0 else np.inf
@@ -185,16 +235,32 @@ class Race:
         self._pool, self._pooled = 0.0, False
         self._line_up(ONE_CLOCK, found[place : place + 1], masses[place : place + 1])
 
+    def _sum_up(self) -> None:
+        """The mass of the tokens that share a clock is summed, and all clocks start again."""
+        self._rest()
+        below = self._logs[self._logs <= self._above] if self._layer else self._logs
+        expected, self._pool = self.left, float(np.exp(below, dtype=np.float64).sum())
+        masses, tokens = self._masses[self._at :], self._tokens[self._at :]
+        clocks = self.rng.standard_exponential(len(masses)) / masses
+        order = np.argsort(clocks)
+        self._line_up(clocks[order], tokens[order], masses[order])
+        self._pool_clock = self.rng.standard_exponential() / self._pool if self._pool > 0 else np.inf
+        self._least = FINER * (self.valid + self.left)
+        self._compare(expected)
+
+    def _compare(self, expected: float) -> None:
+        if abs(self.left - expected) > TOLERANCE * self.total:
+            total = 1 + (self.left - expected) / self.total
+            raise ValueError(f"the model's probabilities do not sum to 1 but to {total:.4g}")
+
     def _settle(self) -> None:
-        """All tokens that are left get new clocks, and their masses are summed."""
+        """All tokens that are left get new clocks."""
         found, masses = self._below(FAINTEST)
         expected, rest = self.left, slice(self._at, None)
         self._bag = np.concatenate([self._tokens[rest], found]), np.concatenate([self._masses[rest], masses])
         self._pool, self._pooled = 0.0, False
         self._line_up(EMPTY, NO_TOKENS, EMPTY)
-        if abs(self.left - expected) > TOLERANCE * self.total:
-            total = 1 + (self.left - expected) / self.total
-            raise ValueError(f"the model's probabilities do not sum to 1 but to {total:.4g}")
+        self._compare(expected)
         self._deal()
 
     def _deal(self) -> None:
@@ -213,6 +279,15 @@ class Race:
             np.concatenate([self._clocks[rest], clocks[order]]),
             np.concatenate([self._tokens[rest], tokens[order]]),
             np.concatenate([self._masses[rest], masses[order]]),
+        )
+
+    def _enqueue(self, clock: Masses, token: NDArray[np.int64], mass: Masses) -> None:
+        """One token, an array of one each, before all others."""
+        rest = slice(self._at, None)
+        self._line_up(
+            np.concatenate([clock, self._clocks[rest]]),
+            np.concatenate([token, self._tokens[rest]]),
+            np.concatenate([mass, self._masses[rest]]),
         )
 
     def _line_up(self, clocks: Masses, tokens: NDArray[np.int64], masses: Masses) -> None:
