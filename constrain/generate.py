@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from .decoding.loop import FinishReason, Outcome, Piece, Stats, run
 from .errors import ConstrainError, LimitError, UnsupportedError, ValueRefused
 from .integrations.transformers import LoadedModel, Prompt, as_loaded, load
 from .integrations.values import is_type, parse_json, to_value
-from .sampling import SAMPLERS, LanguageModel
-from .sampling.masked import Proposal
+from .sampling import SAMPLERS, LanguageModel, draw
+from .sampling.masked import PLAIN, Proposal
 from .style import Limits, Style
 from .tokens.vocabulary import Vocabulary
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from .compile import Constraint
 
 __all__ = ["Generation", "generate"]
+
+OF_PARTICLES = ("smc", "pimh")
+PARTICLES = 16
+"""Enough for the median of our fixtures to be near p given L; more where a twist is missing (see the how-to)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,8 @@ class Generation:
     tokens: its tokens, without the end token. logprob: of the text under the model, end token included (nats).
     log_weight: log of model's probability over that with which it was drawn (see `sampling.masked`).
     finish_reason: "complete": the model ended it. "budget": it was closed, or kept short, so as to end in max_tokens.
-    "length": cut off, value None; this happens only with a tokenizer that has no token for some bytes.
+    "length": cut off, value None; by "masked" only with a tokenizer that has no token for some bytes, by "awrs", "asap"
+    and "smc" where a text did not end in max_tokens (its log_weight is -inf).
     stats: what it cost.
     """
 
@@ -99,16 +104,16 @@ class Ask:
 def generate(
     model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
     choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
-    registry: Mapping[str, Any] | None = ..., limits: Limits = ..., sampler: Literal["masked"] = ..., n: None = ...,
-    max_tokens: int = ..., temperature: float = ..., top_k: int | None = ..., top_p: float | None = ...,
+    registry: Mapping[str, Any] | None = ..., limits: Limits = ..., sampler: str = ..., particles: int | None = ...,
+    n: None = ..., max_tokens: int = ..., temperature: float = ..., top_k: int | None = ..., top_p: float | None = ...,
     seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
 ) -> Generation: ...  # fmt: skip
 @overload
 def generate(
     model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
     choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
-    registry: Mapping[str, Any] | None = ..., limits: Limits = ..., sampler: Literal["masked"] = ..., n: int,
-    max_tokens: int = ..., temperature: float = ..., top_k: int | None = ..., top_p: float | None = ...,
+    registry: Mapping[str, Any] | None = ..., limits: Limits = ..., sampler: str = ..., particles: int | None = ...,
+    n: int, max_tokens: int = ..., temperature: float = ..., top_k: int | None = ..., top_p: float | None = ...,
     seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
 ) -> list[Generation]: ...  # fmt: skip
 def generate(
@@ -124,7 +129,8 @@ def generate(
     style: Style = Style(),
     registry: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),
-    sampler: Literal["masked"] = "masked",
+    sampler: str = "masked",
+    particles: int | None = None,
     n: int | None = None,
     max_tokens: int = 512,
     temperature: float = 1.0,
@@ -143,6 +149,11 @@ def generate(
     max_tokens: most tokens of a text, its end token included. The text is complete in any case: what would not end in
         time is not written (finish_reason "budget"). LimitError if not even the shortest one fits. A model that has
         fewer positions left after the prompt sets a tighter bound.
+    sampler: how far the texts are from what the model would write if it were asked again until the form is right
+        (docs/how-to/sample-faithfully.md). "masked": fast, and biased as its log_weight says; the only one that
+        streams, that closes a text in time (others draw from texts that end in time by themselves), and that takes a
+        temperature, top_k and top_p. "exact": from the right law. "distinct": that, n different texts, fewer if there
+        are fewer. "smc", "pimh": from populations of `particles` (16 unless said otherwise). Others: `sampling`.
     temperature, top_k, top_p: how tokens are chosen among the allowed ones; temperature 0 takes the likeliest.
     seed: the same seed gives the same texts. stream: called with each `Piece` as it is written, text after text.
     Raises: what `compile` raises; ConstrainError for a model that cannot be loaded; LimitError as said; ValueRefused if
@@ -152,6 +163,7 @@ def generate(
     if sampler not in SAMPLERS:
         raise UnsupportedError(f"there is no sampler {sampler!r}", hint=f"The samplers are {', '.join(SAMPLERS)}.")
     check_kinds(style, limits, n, max_tokens, seed, stream, prompt)
+    check_sampler(sampler, particles, checked_proposal(temperature, top_k, top_p), stream)
     if n is not None and n < 0:
         raise ConstrainError(f"n is {n}: it is how many texts are wanted")
     if max_tokens < 1:
@@ -167,14 +179,66 @@ def generate(
         max_tokens = room
     if max_tokens < 1:
         raise LimitError("the prompt fills all the positions that the model has", hint="Shorten the prompt.")
-    outcomes = [
-        run(lm, constraint, rng=rng, max_tokens=max_tokens, proposal=proposal, stream=stream)
-        for rng in generators(seed, 1 if n is None else n)
-    ]
+    wanted = 1 if n is None else n
+    if sampler == "masked":
+        outcomes = [
+            run(lm, constraint, rng=rng, max_tokens=max_tokens, proposal=proposal, stream=stream)
+            for rng in generators(seed, wanted)
+        ]
+    else:
+        options = {"particles": particles or PARTICLES} if sampler in OF_PARTICLES else {}
+        outcomes = drawn(lm, constraint, sampler, wanted, seed, max_tokens, options)
     for out in outcomes:
         out.stats.compile_us = compile_us
     made = [as_generation(out, ask) for out in outcomes]
     return made[0] if n is None else made
+
+
+def check_sampler(sampler: str, particles: int | None, proposal: Proposal, stream: object) -> None:
+    """Whether a sampler takes what was given."""
+    if particles is not None and (sampler not in OF_PARTICLES or not is_count(particles) or particles < 1):
+        raise ConstrainError(
+            f"particles is {particles!r} and the sampler {sampler!r}",
+            hint=f"particles= is a whole number from 1 on, for the samplers {', '.join(OF_PARTICLES)}.",
+        )
+    if sampler == "masked":
+        return
+    if proposal != PLAIN:
+        raise UnsupportedError(
+            f"the sampler {sampler!r} draws from the model's own law: there is no temperature, top_k or top_p",
+            hint='Leave them out, or use sampler="masked".',
+        )
+    if stream is not None:
+        raise UnsupportedError(
+            f"the sampler {sampler!r} knows a text only when it is finished: there is nothing to stream",
+            hint='Leave stream= out, or use sampler="masked".',
+        )
+
+
+def drawn(
+    lm: LanguageModel,
+    constraint: Constraint,
+    sampler: str,
+    n: int,
+    seed: int | None,
+    max_tokens: int,
+    options: dict[str, Any],
+) -> list[Outcome]:
+    """Texts by a sampler of `sampling`, as Outcomes; one that ended nowhere, and weighs nothing, was cut off."""
+    start = perf_counter_ns()
+    draws = draw(
+        lm, constraint, sampler=sampler, n=n, rng=np.random.default_rng(seed), max_tokens=max_tokens, **options
+    )
+    total_us, spelled = (perf_counter_ns() - start) / 1e3, constraint.vocabulary.tokens
+    made = []
+    for one in draws:
+        ended = one.logweight > -np.inf
+        stats = Stats(tokens=len(one.tokens) + ended, total_us=total_us / len(draws), counts=draws.stats)
+        stats.model_calls = round(draws.stats.get("model_calls", 0) / len(draws))
+        data = b"".join(spelled[token] or b"" for token in one.tokens)
+        reason: FinishReason = "complete" if ended else "length"
+        made.append(Outcome(list(one.tokens), data, one.logprob, one.logweight, reason, stats))
+    return made
 
 
 def check_kinds(

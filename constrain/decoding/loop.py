@@ -57,7 +57,8 @@ class Stats:
     tokens: with the end token. model_calls: calls of `next_logprobs`. forced_tokens: found in drafts, so that they cost
     no call of their own. closing_tokens: written to close the text in time. refused_for_budget: tokens drawn and not
     taken because no completion would have fitted. log_mass: sum of the logs of the mass that masking left (nats):
-    how far the constraint had to push the model.
+    how far the constraint had to push the model. counts: what a sampler other than "masked" counted, by its own names,
+    for all texts of the call together.
     """
 
     tokens: int = 0
@@ -71,6 +72,7 @@ class Stats:
     model_us_total: float = 0.0
     compile_us: float = 0.0
     total_us: float = 0.0
+    counts: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """Drawing texts from a model under a Constraint: one signature, one sampler a file, weights with every draw.
 
 law says what draws follow before they are weighted: "masked law" (the weights correct it), "consistent" (p given L as
-draws or particles grow), "exact" (p given L from the first draw on).
+draws or particles grow), "exact" (p given L from the first draw on; of "distinct", without replacement).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..errors import UnsupportedError
-from . import asap, awrs, exact, markov, masked, pimh, smc
+from . import asap, awrs, exact, markov, masked, pimh, smc, without_replacement
 from .base import Draw, Draws
 from .lm import LanguageModel
 from .ngram import NGram
@@ -35,6 +35,7 @@ SAMPLERS: dict[str, Sampler] = {
     "awrs": Sampler(awrs.draw, "masked law"),
     "asap": Sampler(asap.draw, "consistent"),
     "exact": Sampler(exact.draw, "exact"),
+    "distinct": Sampler(without_replacement.draw, "exact"),
     "smc": Sampler(smc.draw, "consistent"),
     "pimh": Sampler(pimh.draw, "consistent"),
     "markov": Sampler(markov.draw, "exact"),

@@ -61,10 +61,11 @@ class Laws:
         self.lm, self.constraint, self.vocabulary = lm, constraint, constraint.vocabulary
         self.trie = SuccessTrie(max_tokens) if trie is None else trie
         self.max_tokens, self.accepts, self.viable = max_tokens, accepts, viable
-        self.calls = self.rows = self.masks = self.checks = 0
+        self.calls = self.rows = self.masks = self.checks = self.steps = 0
 
     def at(self, places: Sequence[tuple[Node, Matcher]]) -> list[Law]:
         """The laws at nodes, all that are not at hand by one call of the model."""
+        self.steps += len(places)
         laws = [self.trie.law(node) for node, _ in places]
         missing: dict[Node, list[int]] = {}
         for i, (node, _) in enumerate(places):
@@ -128,10 +129,11 @@ class Laws:
 
     @property
     def stats(self) -> dict[str, float]:
-        """model_calls, rows asked for in them, masks made, checks: questions to validators; bound: p(L) is at most."""
+        """model_calls, rows asked for in them, masks made, steps: nodes visited, checks: questions to validators;
+        bound: p(L) is at most."""
         return {
-            "model_calls": self.calls, "rows": self.rows, "masks": self.masks, "checks": self.checks,
-            "bound": self.trie.bound, "trie_bytes": self.trie.nbytes,
+            "model_calls": self.calls, "rows": self.rows, "masks": self.masks, "steps": self.steps,
+            "checks": self.checks, "bound": self.trie.bound, "trie_bytes": self.trie.nbytes,
         }  # fmt: skip
 
 
