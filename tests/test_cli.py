@@ -16,6 +16,7 @@ pytest.importorskip("typer")
 jsonschema = pytest.importorskip("jsonschema")
 
 from constrain.cli import app, kernels, opinion  # noqa: E402
+from constrain.cli.asked import Asked  # noqa: E402
 from constrain.style import Style  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -260,7 +261,7 @@ def test_huge_nesting(run: Run, file: Callable[..., str]) -> None:
 def test_an_agreement_is_not_explained_away() -> None:
     theirs = opinion.second_opinion('{"type": "string"}', b'"x"')
     assert theirs == opinion.Opinion("valid")
-    said = opinion.why_different('{"type": "string"}', b'"x"', Style.any(), False, theirs)
+    said = opinion.why_different('{"type": "string"}', b'"x"', Asked(Style.any()), False, theirs)
     assert said.startswith("for no known reason")
 
 

@@ -136,6 +136,11 @@ def test_what_nothing_refers_to_may_be_wrong(run: Run) -> None:
     assert noted(answer)["/$defs/a/type"][0].startswith("wrong, though nothing refers to it")
 
 
+def test_names_in_dependencies_are_no_schema(run: Run) -> None:
+    schema = '{"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"a": ["b"], "c": {"minProperties": 3}}}'
+    assert noted(run("check", schema, "--json")) == {}
+
+
 def test_all_that_is_not_supported_is_told(run: Run) -> None:
     answer = run("check", '{"prefixItems": [{"const": "\\ud800"}, {"const": "\\udfff"}]}')
     assert answer.code == 3 and answer.out.count("\tnot supported\t") == 2

@@ -13,22 +13,11 @@ import typer
 from ..errors import ConstrainError, LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
 from ..style import Style
 from . import show
+from .asked import Asked, takes_style
 from .check_keywords import notable, tell_keywords, tell_notes
 from .check_targets import tell_targets
 from .kernels import ready
-from .options import (
-    Any_,
-    JsonFlag,
-    KeyOrder,
-    SchemaArgument,
-    Source,
-    Spacing,
-    VocabularyOption,
-    about,
-    read_schema,
-    style_of,
-    vocabulary_of,
-)  # fmt: skip
+from .options import JsonFlag, SchemaArgument, Source, VocabularyOption, about, read_schema, vocabulary_of
 from .places import Places, places
 
 if TYPE_CHECKING:
@@ -44,6 +33,7 @@ LONGEST = 400
 """Characters of the shortest instance that are shown to people; --json has all."""
 
 
+@takes_style(Style())
 def check(
     schema: SchemaArgument,
     target: Annotated[
@@ -59,9 +49,7 @@ def check(
         bool, typer.Option("--all", metavar=" ", help="Show every subschema and place, however many there are.")
     ] = False,
     vocabulary: VocabularyOption = None,
-    key_order: KeyOrder = None,
-    whitespace: Spacing = None,
-    anything: Any_ = False,
+    asked: Asked = Asked(),
     as_json: JsonFlag = False,
 ) -> None:
     """Look at a schema: is it one, can it be satisfied, how is each keyword enforced, what does it cost.
@@ -72,23 +60,24 @@ def check(
     With --target only the subsets of other products are looked at: 0 if all of them take the schema as it is, 1 if
     one refuses, ignores or changes a part of it. Nothing is sent anywhere.
     """
-    style = style_of(key_order, whitespace, anything)
     source = read_schema(schema)
     with about(source.name):
-        faults = right(source, style, as_json)
+        faults = right(source, asked, as_json)
         where = places(source.text)
         if target:
-            raise typer.Exit(tell_targets(source, target, where, as_json=as_json, everything=everything))
-        look(source, style, where, faults, vocabulary, as_json=as_json, everything=everything)
+            raise typer.Exit(
+                tell_targets(source, asked.registry, target, where, as_json=as_json, everything=everything)
+            )
+        look(source, asked, where, faults, vocabulary, as_json=as_json, everything=everything)
 
 
-def right(source: Source, style: Style, as_json: bool) -> list[Fault]:
+def right(source: Source, asked: Asked, as_json: bool) -> list[Fault]:
     """Leaves if the schema is none, and tells everything that is wrong with it; else the faults that do no harm, or
     are no more than unsupported."""
     from ..frontends.json_schema.faults import faults
 
     try:
-        found = faults(source.text, style=style)
+        found = faults(source.text, style=asked.style, registry=asked.registry)
     except RecursionError:
         raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
     wrong = [fault.error for fault in found if fault.reached and isinstance(fault.error, SchemaError)]
@@ -110,7 +99,7 @@ def right(source: Source, style: Style, as_json: bool) -> list[Fault]:
 
 def look(
     source: Source,
-    style: Style,
+    asked: Asked,
     where: Places,
     faults: list[Fault],
     vocabulary: str | None,
@@ -127,8 +116,8 @@ def look(
     ready()
     known = vocabulary_of(vocabulary)
     try:
-        made = compiled(source.text, style, known)
-        again = compiled(source.text, style, known)[1]
+        made = compiled(source.text, asked, known)
+        again = compiled(source.text, asked, known)[1]
     except UnsatisfiableError as error:
         unsatisfiable(source, error, where, as_json)
     except UnsupportedError as error:
@@ -136,9 +125,10 @@ def look(
     beyond = {fault.error.pointer: fault.error.cause for fault in faults if fault.reached}
     rows = [
         row._replace(how="refused", note=beyond[row.pointer]) if row.pointer in beyond else row
-        for row in describe(source.text, style=style)
+        for row in describe(source.text, style=asked.style, registry=asked.registry)
     ]
-    notes = notable(rows, where, impossible(source.text, style=style) if refused is None else [], faults)
+    empty = [] if refused else impossible(source.text, style=asked.style, registry=asked.registry)
+    notes = notable(rows, where, empty, faults)
     if not as_json:
         tell_keywords(source.name, rows, where, satisfiable=None if refused else True, everything=everything)
         tell_notes(notes, everything=everything)
@@ -185,14 +175,14 @@ def unsatisfiable(source: Source, error: UnsatisfiableError, where: Places, as_j
     raise typer.Exit(show.NO)
 
 
-def compiled(text: str, style: Style, vocabulary: Vocabulary) -> tuple[Constraint, dict[str, float]]:
+def compiled(text: str, asked: Asked, vocabulary: Vocabulary) -> tuple[Constraint, dict[str, float]]:
     """The Constraint, and what it cost in µs: to compile, to the first mask, and per mask along its shortest text."""
     from ..compile import compile
 
     warm = compile(vocabulary, schema=True)  # the vocabulary's own tables are no cost of this schema
     warm.matcher().mask()
     start = perf_counter_ns()
-    constraint = compile(vocabulary, schema=text, style=style)
+    constraint = compile(vocabulary, schema=text, style=asked.style, registry=asked.registry)
     done = perf_counter_ns()
     matcher = constraint.matcher()
     mask = matcher.mask()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -26,7 +26,15 @@ MOST_PLACES = 4
 """Places that are listed of findings that are alike, without --all."""
 
 
-def tell_targets(source: Source, names: Sequence[str], where: Places, *, as_json: bool, everything: bool) -> int:
+def tell_targets(
+    source: Source,
+    registry: Mapping[str, Any],
+    names: Sequence[str],
+    where: Places,
+    *,
+    as_json: bool,
+    everything: bool,
+) -> int:
     """Prints what each target would make of the schema: the exit code, NO if one does not take it as it is."""
     from .. import targets
 
@@ -35,7 +43,10 @@ def tell_targets(source: Source, names: Sequence[str], where: Places, *, as_json
         if name not in targets.TARGETS:
             known = ", ".join(targets.TARGETS)
             raise typer.BadParameter(f"{name!r} is none of {known}, all.", param_hint="'--target'")
-    results = [(name, targets.target_of(source.text, name), targets.findings(source.text, name)) for name in wanted]
+    results = [
+        (name, targets.target_of(source.text, name), targets.findings(source.text, name, registry=registry))
+        for name in wanted
+    ]
     if as_json:
         show.as_json({"schema": True, "targets": {n: document(table, found, where) for n, table, found in results}})
     elif sys.stdout.isatty():

@@ -10,9 +10,11 @@ import typer
 
 from ..errors import ConstrainError
 from ..explain import Refusal, Whereabouts, expected, joined, refusal_of, whereabouts
+from ..style import Style
 from . import show
+from .asked import Asked, takes_style
 from .kernels import ready
-from .options import Any_, JsonFlag, KeyOrder, Spacing, VocabularyOption, about, read_schema, style_of, vocabulary_of
+from .options import JsonFlag, VocabularyOption, about, read_schema, vocabulary_of
 
 if TYPE_CHECKING:
     from ..compile import Constraint
@@ -33,6 +35,7 @@ HOW = {
 }
 
 
+@takes_style(Style())
 def explain(
     keyword: Annotated[str | None, typer.Option(help="Where and how this JSON Schema keyword is enforced.")] = None,
     schema: Annotated[str | None, typer.Option(help="A schema: a file, - or JSON text.")] = None,
@@ -41,9 +44,7 @@ def explain(
     token: Annotated[str | None, typer.Option(help="A text that should come next: why it may not.")] = None,
     token_id: Annotated[int | None, typer.Option(help="The same, for a token of the vocabulary.")] = None,
     vocabulary: VocabularyOption = None,
-    key_order: KeyOrder = None,
-    whitespace: Spacing = None,
-    anything: Any_ = False,
+    asked: Asked = Asked(),
     as_json: JsonFlag = False,
 ) -> None:
     """Where a keyword is enforced; or what may come next after a prefix, and why a token may not.
@@ -56,7 +57,6 @@ def explain(
         raise typer.Exit(explain_keyword(keyword, as_json))
     if (schema is None) == (regex is None):
         raise typer.BadParameter("give one of --keyword, --schema and --regex.")
-    style = style_of(key_order, whitespace, anything)
     what: dict[str, Any] = {"regex": regex}
     name = "the regex"
     if schema is not None:
@@ -66,7 +66,7 @@ def explain(
     from ..compile import compile
 
     with about(name):
-        constraint = compile(vocabulary_of(vocabulary), style=style, **what)
+        constraint = compile(vocabulary_of(vocabulary), style=asked.style, registry=asked.registry, **what)
     token_text = None if token is None else token.encode()
     if token_id is not None:
         token_text = token_bytes(constraint, token_id)

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..compile import to_grammar
+from ..style import Style
 from . import show
+from .asked import Asked, takes_style
 from .kernels import ready
-from .options import Any_, JsonFlag, KeyOrder, Seed, Spacing, about, quiet, read_schema, style_of
+from .options import JsonFlag, Seed, about, quiet, read_schema
 
 if TYPE_CHECKING:
     from ..decoding.loop import Piece
@@ -26,6 +28,7 @@ ORIGINS = {"drawn": "", "forced": "dim", "closing": "yellow"}
 """How a token looks while it is streamed: drawn by itself, found in a draft of forced text, or written to close."""
 
 
+@takes_style(Style())
 def generate(
     schema: Annotated[str | None, typer.Option(help="A JSON Schema: a file, - for stdin, or the JSON text.")] = None,
     regex: Annotated[str | None, typer.Option(help="A regular expression that the whole text matches.")] = None,
@@ -36,9 +39,9 @@ def generate(
     seed: Seed = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of a text, which is complete in any case.")] = 512,
     temperature: Annotated[float, typer.Option(min=0, help="0 takes the likeliest token.")] = 1.0,
-    key_order: KeyOrder = None,
-    whitespace: Spacing = None,
-    anything: Any_ = False,
+    top_k: Annotated[int | None, typer.Option(min=1, help="Only the K likeliest of the allowed tokens.")] = None,
+    top_p: Annotated[float | None, typer.Option(max=1, help="Only the likeliest of them that sum up to P.")] = None,
+    asked: Asked = Asked(),
     as_json: JsonFlag = False,
 ) -> None:
     """Let a model write text in exactly the form that --schema, --regex or --choice asks for.
@@ -48,14 +51,15 @@ def generate(
     given = {"--schema": schema, "--regex": regex, "--choice": choice or None}
     if sum(value is not None for value in given.values()) != 1:
         raise typer.BadParameter(f"give one of {', '.join(given)}.")
-    style = style_of(key_order, whitespace, anything)
     if schema is not None:
         name, text = read_schema(schema)
         what: dict[str, Any] = {"schema": text}
     else:
         name, what = ("the regex", {"regex": regex}) if regex is not None else ("the choices", {"choices": choice})
     with about(name):
-        to_grammar(**what, style=style)  # what is wrong with it is said before a model is loaded
+        to_grammar(
+            **what, style=asked.style, registry=asked.registry
+        )  # what is wrong with it is said before a model is loaded
     if prompt == "-":
         prompt = sys.stdin.read()
     ready()
@@ -65,8 +69,8 @@ def generate(
     prompted = loaded(model)
     with about(name), nullcontext() if live else show.working("writing …"):
         made = write(
-            prompted, prompt, **what, style=style, n=n, seed=seed, max_tokens=max_tokens, temperature=temperature,
-            stream=streaming() if live else None,
+            prompted, prompt, **what, style=asked.style, registry=asked.registry, n=n, seed=seed, max_tokens=max_tokens,
+            temperature=temperature, top_k=top_k, top_p=top_p, stream=streaming() if live else None,
         )  # fmt: skip
     if as_json:
         show.as_json({"texts": [document(one) for one in made]})

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from ..errors import ConstrainError
 from ..explain import first_refusal
 from ..style import Style
+from .asked import Asked
 
 __all__ = ["Opinion", "second_opinion", "why_different"]
 
@@ -25,8 +26,11 @@ class Opinion:
     keyword: str = ""
 
 
-def second_opinion(schema: str, instance: bytes, *, parse: Callable[[str], Any] = json.loads) -> Opinion:
-    """What jsonschema says, formats included. Nothing is fetched. parse: how both texts are read."""
+def second_opinion(
+    schema: str, instance: bytes, asked: Asked = Asked(), *, parse: Callable[[str], Any] = json.loads
+) -> Opinion:
+    """What jsonschema says, with the registry and the formats that are asked for. Nothing is fetched. parse: how texts
+    are read."""
     try:
         import jsonschema
     except ImportError:
@@ -38,7 +42,7 @@ def second_opinion(schema: str, instance: bytes, *, parse: Callable[[str], Any] 
     except RecursionError:
         return Opinion("none", "it is nested too deeply for Python's json module")
     try:
-        worst = jsonschema.exceptions.best_match(validator_of(schema, parse).iter_errors(value))
+        worst = jsonschema.exceptions.best_match(validator_of(schema, asked, parse).iter_errors(value))
     except jsonschema.SchemaError as error:
         return Opinion("none", f"jsonschema does not take the schema: {error.message}")
     except RecursionError:
@@ -51,42 +55,52 @@ def second_opinion(schema: str, instance: bytes, *, parse: Callable[[str], Any] 
 
 
 @lru_cache(maxsize=4)
-def validator_of(schema: str, parse: Callable[[str], Any]) -> Any:
+def validator_of(schema: str, asked: Asked, parse: Callable[[str], Any]) -> Any:
     """The validator of a schema, by the dialect that it names. Raises what jsonschema raises."""
     import jsonschema
+    import referencing.jsonschema
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
     document = parse(schema)
     dialect = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)
     dialect.check_schema(document)
-    return dialect(document, format_checker=dialect.FORMAT_CHECKER, registry=REGISTRY)
+    spoken = referencing.jsonschema.specification_with(dialect.ID_OF(dialect.META_SCHEMA))
+    beside = ((uri, spoken.detect(content), content) for uri, text in asked.documents for content in [parse(text)])
+    known = REGISTRY.with_resources((uri, spec.create_resource(content)) for uri, spec, content in beside)
+    checker = dialect.FORMAT_CHECKER if asked.style.formats == "assert" else None
+    return dialect(document, format_checker=checker, registry=known)
 
 
-def why_different(schema: str, instance: bytes, style: Style, ours: bool, theirs: Opinion) -> str:
+def why_different(schema: str, instance: bytes, asked: Asked, ours: bool, theirs: Opinion) -> str:
     """Why the two verdicts differ: the first of the known reasons that holds, or that none does."""
+    style = asked.style
     if not ours:
-        if style != Style.any() and accepts(schema, instance, Style.any()):
+        widest = replace(Style.any(), formats=style.formats)
+        if style != widest and accepts(schema, instance, asked, widest):
             return "the value is valid, but not spelled as the options ask: see --any"
         reason = not_json(instance)
         if reason:
             return reason
-    if second_opinion(schema, instance, parse=exact).verdict == ("valid" if ours else "invalid"):
+    if second_opinion(schema, instance, asked, parse=exact).verdict == ("valid" if ours else "invalid"):
         return "jsonschema computes with binary floating point; with exact numbers it agrees"
     loose = replace(style, formats="annotate")
-    if theirs.keyword == "format" or ('"format"' in schema and not ours and accepts(schema, instance, loose)):
+    if theirs.keyword == "format" or ('"format"' in schema and not ours and accepts(schema, instance, asked, loose)):
         return "they read a `format` differently: here each is asserted as its RFC says"
     if theirs.keyword in ("pattern", "patternProperties") or '"pattern' in schema:
         return "a pattern is ECMA 262 here; jsonschema takes it for a pattern of Python's re"
     return "for no known reason: one of the two is wrong; please report it with both files"
 
 
-def accepts(schema: str, instance: bytes, style: Style) -> bool:
+def accepts(schema: str, instance: bytes, asked: Asked, style: Style) -> bool:
     """Our verdict in another style; False where it cannot be had."""
     from ..compile import compile
     from ..tokens.vocabulary import Vocabulary
 
     try:
-        return first_refusal(compile(Vocabulary.bytes(), schema=schema, style=style), instance) is None
+        return (
+            first_refusal(compile(Vocabulary.bytes(), schema=schema, style=style, registry=asked.registry), instance)
+            is None
+        )
     except ConstrainError:
         return False
 

@@ -1,78 +1,34 @@
-"""Options that several commands share, and what they mean: how JSON is spelled, and where schemas come from."""
+"""What several commands share: how schemas and vocabularies are given and read, and which file an error is about."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from ..errors import ConstrainError, SourceError
-from ..style import Style
 
 if TYPE_CHECKING:
     from ..tokens.vocabulary import Vocabulary
 
 __all__ = [
-    "Any_", "Indent", "JsonFlag", "KeyOrder", "SchemaArgument", "Seed", "Source", "Spacing", "VocabularyOption",
-    "about", "quiet", "read_bytes", "read_schema", "style_of", "vocabulary_of",
+    "JsonFlag", "SchemaArgument", "Seed", "Source", "VocabularyOption", "about", "quiet", "read_bytes", "read_schema",
+    "vocabulary_of",
 ]  # fmt: skip
-
-SPELLING = "How JSON is spelled"
 
 JsonFlag = Annotated[bool, typer.Option("--json", metavar=" ", help="Print one JSON document, for machines.")]
 VocabularyOption = Annotated[
     str | None,
     typer.Option("--vocabulary", "--model", help="demo, a folder, a tokenizer file or a hub id; else single bytes."),
 ]
-KeyOrder = Annotated[
-    str | None,
-    typer.Option("--key-order", metavar="schema|any", help="Order of keys.", rich_help_panel=SPELLING),
-]
-Spacing = Annotated[
-    str | None,
-    typer.Option(
-        "--whitespace",
-        metavar="flexible|compact|any|N",
-        help="White space between tokens; N: indented by N spaces.",
-        rich_help_panel=SPELLING,
-    ),
-]
-Any_ = Annotated[
-    bool,
-    typer.Option(
-        "--any", metavar=" ", help="All that RFC 8259 and the schema allow: Style.any().", rich_help_panel=SPELLING
-    ),
-]
 SchemaArgument = Annotated[
     str, typer.Argument(metavar="SCHEMA", help="A file; - for stdin; or the JSON text itself.", show_default=False)
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="The same seed gives the same texts.")]
-Indent = 16
-"""Most spaces of an indent: beyond it a number is more likely a slip."""
-
-
-def style_of(key_order: str | None, whitespace: str | None, anything: bool, *, base: Style = Style()) -> Style:
-    """The Style that the options ask for, the rest being as in `base`."""
-    style = Style.any() if anything else base
-    if key_order is not None:
-        if key_order not in ("schema", "any"):
-            raise typer.BadParameter(f"{key_order!r} is neither schema nor any.", param_hint="'--key-order'")
-        style = replace(style, key_order=cast(Literal["schema", "any"], key_order))
-    if whitespace is not None:
-        if whitespace.isascii() and whitespace.isdigit() and int(whitespace) <= Indent:
-            return replace(style, whitespace=int(whitespace))
-        if whitespace not in ("flexible", "compact", "any"):
-            raise typer.BadParameter(
-                f"{whitespace!r} is none of flexible, compact, any, and no number up to {Indent}.",
-                param_hint="'--whitespace'",
-            )
-        style = replace(style, whitespace=cast(Literal["flexible", "compact", "any"], whitespace))
-    return style
 
 
 class Source(NamedTuple):

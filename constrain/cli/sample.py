@@ -9,21 +9,21 @@ import numpy as np
 import typer
 
 from ..style import Style
+from .asked import Asked, takes_style
 from .kernels import ready
 from .opinion import second_opinion
-from .options import Any_, JsonFlag, KeyOrder, SchemaArgument, Seed, Spacing, about, read_schema, style_of
+from .options import JsonFlag, SchemaArgument, Seed, about, read_schema
 
 __all__ = ["sample"]
 
 
+@takes_style(Style())
 def sample(
     schema: SchemaArgument,
     n: Annotated[int, typer.Option("-n", min=0, help="How many.")] = 5,
     seed: Seed = None,
     size: Annotated[int, typer.Option(min=1, help="Bytes after which an instance is closed.")] = 600,
-    key_order: KeyOrder = None,
-    whitespace: Spacing = None,
-    anything: Any_ = False,
+    asked: Asked = Asked(),
     as_json: JsonFlag = False,
 ) -> None:
     """Different random valid instances of a schema, one a line: test data, without any model.
@@ -35,14 +35,13 @@ def sample(
     from ..sampling.distinct import distinct_texts
     from ..tokens.vocabulary import Vocabulary
 
-    style = style_of(key_order, whitespace, anything, base=Style())
     source = read_schema(schema)
     ready()
     with about(source.name):
-        constraint = compile(Vocabulary.bytes(), schema=source.text, style=style)
+        constraint = compile(Vocabulary.bytes(), schema=source.text, style=asked.style, registry=asked.registry)
 
     def agreed(text: bytes) -> bool:
-        return second_opinion(source.text, text).verdict != "invalid"
+        return second_opinion(source.text, text, asked).verdict != "invalid"
 
     drawn = distinct_texts(constraint, n, rng=np.random.default_rng(seed), size=size, agree=agreed)
     made = (text.decode() for text in drawn)

@@ -10,9 +10,10 @@ import typer
 from ..explain import Refusal, first_refusal, joined
 from ..style import Style
 from . import show
+from .asked import Asked, takes_style
 from .kernels import ready
 from .opinion import Opinion, second_opinion, why_different
-from .options import Any_, JsonFlag, KeyOrder, SchemaArgument, Spacing, about, read_bytes, read_schema, style_of
+from .options import JsonFlag, SchemaArgument, about, read_bytes, read_schema
 
 if TYPE_CHECKING:
     from ..compile import Constraint
@@ -40,12 +41,11 @@ class Verdict:
         }
 
 
+@takes_style(Style.any())
 def validate(
     schema: SchemaArgument,
     instances: Annotated[list[str], typer.Argument(metavar="INSTANCE...", help="Files; - for stdin.")],
-    key_order: KeyOrder = None,
-    whitespace: Spacing = None,
-    anything: Any_ = False,
+    asked: Asked = Asked(),
     as_json: JsonFlag = False,
 ) -> None:
     """Check instances byte by byte: the first illegal byte, and what could have stood there.
@@ -56,16 +56,15 @@ def validate(
     from ..compile import compile
     from ..tokens.vocabulary import Vocabulary
 
-    style = style_of(key_order, whitespace, anything, base=Style.any())
     source = read_schema(schema)
     ready()
     with about(source.name):
-        constraint = compile(Vocabulary.bytes(), schema=source.text, style=style)
+        constraint = compile(Vocabulary.bytes(), schema=source.text, style=asked.style, registry=asked.registry)
     code, documents = show.FINE, []
     for name in instances:
         file = "stdin" if name == "-" else name
         try:
-            verdict = judge(constraint, source.text, style, file, read_bytes(name))
+            verdict = judge(constraint, source.text, asked, file, read_bytes(name))
         except OSError as error:
             code = show.fail(error)
             documents.append({"file": file, "error": show.error_json(error)})
@@ -79,13 +78,13 @@ def validate(
     raise typer.Exit(code)
 
 
-def judge(constraint: Constraint, schema: str, style: Style, file: str, data: bytes) -> Verdict:
+def judge(constraint: Constraint, schema: str, asked: Asked, file: str, data: bytes) -> Verdict:
     """Our verdict and theirs on one instance."""
     refusal = first_refusal(constraint, data)
-    opinion = second_opinion(schema, data)
+    opinion = second_opinion(schema, data, asked)
     ours = refusal is None
     differs = opinion.verdict != "none" and (opinion.verdict == "valid") != ours
-    return Verdict(file, refusal, opinion, why_different(schema, data, style, ours, opinion) if differs else "")
+    return Verdict(file, refusal, opinion, why_different(schema, data, asked, ours, opinion) if differs else "")
 
 
 def tell(verdict: Verdict) -> None:

@@ -100,7 +100,9 @@ class PatientReader(ExactReader):
                 except (SchemaError, UnsupportedError):  # noted by `lits`
                     continue
                 below = [
-                    (child, scope, "/".join((pointer, *map(token, path)))) for path, child in children(raw, scope.draft)
+                    (child, scope, "/".join((pointer, *map(token, path))))
+                    for path, child in children(raw, scope.draft)
+                    if not (path[0] == "dependencies" and isinstance(child, list))  # names of keys, no schema
                 ]
                 todo.extend(reversed(below))
         self.read()

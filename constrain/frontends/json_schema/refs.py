@@ -156,7 +156,7 @@ class Library:
             raise SchemaError(
                 f"$ref {reference!r} names a document that is not at hand: {uri}",
                 pointer=pointer,
-                hint="Give it as registry={uri: schema}; constrain never fetches anything.",
+                hint="Give it as registry={uri: schema}, on the command line --registry FILE; nothing is ever fetched.",
             )
         return found
 
