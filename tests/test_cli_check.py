@@ -137,8 +137,9 @@ def test_what_nothing_refers_to_may_be_wrong(run: Run) -> None:
 
 
 def test_names_in_dependencies_are_no_schema(run: Run) -> None:
-    schema = '{"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"a": ["b"], "c": {"minProperties": 3}}}'
-    assert noted(run("check", schema, "--json")) == {}
+    schema = {"$schema": "http://json-schema.org/draft-07/schema#",
+              "dependencies": {"a": ["b"], "c": {"minProperties": 3}}}  # fmt: skip
+    assert noted(run("check", json.dumps(schema), "--json")) == {}
 
 
 def test_all_that_is_not_supported_is_told(run: Run) -> None:
