@@ -67,3 +67,17 @@ def test_particles_are_passed_on() -> None:
 def test_what_a_sampler_cannot_take_is_refused(given: dict, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         generate(LM, **GIVEN, **given)
+
+
+def test_the_command_line_takes_a_sampler() -> None:
+    pytest.importorskip("transformers")
+    from typer.testing import CliRunner
+
+    from constrain.cli.app import app
+
+    given = ["generate", "--choice", "red", "--choice", "blue", "-n", "5", "--seed", "1"]
+    done = CliRunner().invoke(app, [*given, "--sampler", "distinct"])
+    assert sorted(done.stdout.split()) == ["blue", "red"]
+    done = CliRunner().invoke(app, [*given, "--sampler", "smc", "--particles", "2"])
+    assert len(done.stdout.split()) == 5
+    assert CliRunner().invoke(app, [*given, "--sampler", "magic"]).exit_code != 0

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["generate", "loaded", "streaming", "tell"]
 
+COUNTED = ("attempts", "acceptance", "populations", "checks_per_token", "model_calls")
+"""What is told of a sampler other than masked."""
 ORIGINS = {"drawn": "", "forced": "dim", "closing": "yellow"}
 """How a token looks while it is streamed: drawn by itself, found in a draft of forced text, or written to close."""
 
@@ -41,6 +43,10 @@ def generate(
     temperature: Annotated[float, typer.Option(min=0, help="0 takes the likeliest token.")] = 1.0,
     top_k: Annotated[int | None, typer.Option(min=1, help="Only the K likeliest of the allowed tokens.")] = None,
     top_p: Annotated[float | None, typer.Option(max=1, help="Only the likeliest of them that sum up to P.")] = None,
+    sampler: Annotated[
+        str, typer.Option(help="masked (streams); faithful to the model: exact, distinct, smc.")
+    ] = "masked",
+    particles: Annotated[int | None, typer.Option(min=1, help="Texts side by side, for smc and pimh.")] = None,
     asked: Asked = Asked(),
     as_json: JsonFlag = False,
 ) -> None:
@@ -63,14 +69,15 @@ def generate(
     if prompt == "-":
         prompt = sys.stdin.read()
     ready()
-    live = sys.stdout.isatty() and not as_json and n == 1
+    live = sys.stdout.isatty() and not as_json and n == 1 and sampler == "masked"
     from ..generate import generate as write
 
     prompted = loaded(model)
     with about(name), nullcontext() if live else show.working("writing …"):
         made = write(
             prompted, prompt, **what, style=asked.style, registry=asked.registry, n=n, seed=seed, max_tokens=max_tokens,
-            temperature=temperature, top_k=top_k, top_p=top_p, stream=streaming() if live else None,
+            temperature=temperature, top_k=top_k, top_p=top_p, sampler=sampler, particles=particles,
+            stream=streaming() if live else None,
         )  # fmt: skip
     if as_json:
         show.as_json({"texts": [document(one) for one in made]})
@@ -109,9 +116,11 @@ def tell(made: Generation) -> None:
     endings = {"complete": "complete", "budget": "closed in time (--max-tokens)", "length": "cut off, not complete"}
     speed = stats.tokens / stats.total_us * 1e6 if stats.total_us else 0.0
     forced = f", {stats.forced_tokens} of them forced" if stats.forced_tokens else ""
+    counted = [f"{name} {stats.counts[name]:.4g}" for name in COUNTED if name in stats.counts]
+    cost = f"{stats.mask_us:.1f} µs a mask" if not stats.counts else f"for all texts: {', '.join(counted)}"
     show.note((
         f"{endings[made.finish_reason]} · {stats.tokens} tokens{forced} · {speed:.0f} tokens/s · "
-        f"{stats.mask_us:.1f} µs a mask · compiled in {stats.compile_us:,.0f} µs", "dim",
+        f"{cost} · compiled in {stats.compile_us:,.0f} µs", "dim",
     ))  # fmt: skip
 
 

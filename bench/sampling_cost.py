@@ -1,0 +1,302 @@
+"""What does drawing from the right distribution cost, apart from the model?
+
+    python -m bench.sampling_cost --data ../shared/data/maskbench-dev.jsonl.gz \\
+        --vocabulary ../shared/data/llama3.tiktoken [--genlm /path/to/another/venv/bin/python]
+
+*Outside the model*, µs per particle and token at a vocabulary of 128,256: the model is rows of numbers that favour one
+valid instance of a schema (its next token has probability `--sure`, the rest is a long tail over all tokens), and the
+time spent in it is taken off. *Checks and answers*: the embedded model under the dev schemas, asked for an instance:
+constraint checks per token of AWRS with the Matcher as checker, and calls, rows and attempts per answer.
+Times are of the process's CPU, so that other work on the machine counts less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+import constrain
+from constrain import Vocabulary
+from constrain.compile import Constraint
+from constrain.errors import ConstrainError
+from constrain.sampling import LanguageModel, asap, awrs, exact, masked, smc, without_replacement
+from constrain.sampling.base import Draws
+from constrain.sampling.particles import Awrs, Masked
+
+from .corpus import ENDS, SIZE, Case, Llama3, choose, load
+from .report import commit, machine, versions
+
+FLOORS = 8
+"""Different tails; which one is taken goes round with the place in the text."""
+TAIL = 1.2, 10.0
+"""p of the token of rank r in the tail is as (r + 10) ** -1.2: about what models leave for unlikely tokens."""
+Rows = NDArray[np.float32]
+
+
+class Teacher:
+    """A `LanguageModel` that knows one text by heart: at each place its token has probability `sure`. spent: seconds in
+    it; rows: prefixes it was asked about."""
+
+    def __init__(self, floor: Rows, teacher: list[int], sure: float, end: int) -> None:
+        self.floor, self.teacher, self.sure, self.end = floor, teacher, np.log(sure), end
+        self.spent, self.rows = 0.0, 0
+
+    def next_logprobs(self, prefixes: list[list[int]]) -> Rows:
+        begin = process_time()
+        out = np.empty((len(prefixes), self.floor.shape[1]), np.float32)
+        for row, prefix in zip(out, prefixes):
+            place = len(prefix)
+            row[:] = self.floor[place % len(self.floor)]
+            row[self.teacher[place] if place < len(self.teacher) else self.end] = self.sure
+        self.rows += len(prefixes)
+        self.spent += process_time() - begin
+        return out
+
+
+class Watched:
+    """Any model, with the prefixes counted that it was asked about."""
+
+    def __init__(self, lm: LanguageModel) -> None:
+        self.lm, self.rows = lm, 0
+
+    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]:
+        self.rows += len(prefixes)
+        return self.lm.next_logprobs(prefixes)
+
+
+Draw = Callable[..., Draws]
+SAMPLERS: dict[str, Draw] = {
+    "masked": masked.draw,
+    "masked SMC": lambda *given, **more: smc.draw(*given, move=Masked(), **more),
+    "AWRS, no mask": lambda *given, **more: awrs.draw(*given, masks="never", **more),
+    "AWRS, mask late": awrs.draw,
+    "AWRS-SMC": lambda *given, **more: smc.draw(*given, move=Awrs(), **more),
+    "exact": exact.draw,
+    "ASAp": asap.draw,
+    "distinct": lambda *given, **more: without_replacement.draw(*given, **{"prefixes": 400, **more}),
+}
+
+
+def floors(sure: float, seed: int = 0) -> Rows:
+    """float32 [FLOORS, SIZE]: logs of tails of mass 1 - sure, in random orders."""
+    rng = np.random.default_rng(seed)
+    exponent, shift = TAIL
+    tail = (np.arange(SIZE) + shift) ** -exponent
+    logs = np.log(tail / tail.sum() * (1 - sure)).astype(np.float32)
+    return np.array([logs[rng.permutation(SIZE)] for _ in range(FLOORS)])
+
+
+def outside(cases: list[tuple[Case, Constraint, list[int]]], options: argparse.Namespace) -> dict[str, Any]:
+    """µs per particle and token outside the model, per sampler: pooled, and the median and 90th percentile of schemas.
+
+    A step is one token of one particle: for those that walk through a trie every node on the way, of lost attempts too.
+    """
+    floor, found = floors(options.sure), dict[str, Any]()
+    for name, draw in SAMPLERS.items():
+        costs = []
+        for number, (_, constraint, tokens) in enumerate([cases[0], *cases]):  # the first one twice: it warms up
+            lm = Teacher(floor, tokens, options.sure, ENDS[0])
+            begin = process_time()
+            try:
+                draws = draw(
+                    lm, constraint, n=options.particles, rng=np.random.default_rng(1), max_tokens=options.tokens
+                )
+            except ConstrainError as error:
+                print(f"{name}, schema {number}: {error}", file=sys.stderr)
+                continue
+            spent = process_time() - begin - lm.spent
+            steps = draws.stats.get("steps", sum(len(one.tokens) + 1 for one in draws))
+            costs.append((spent * 1e6, steps, lm.rows))
+        each = [spent / steps for spent, steps, _ in costs[1:]]
+        pooled = sum(c[0] for c in costs[1:]) / sum(c[1] for c in costs[1:])
+        print(f"{name}: {pooled:.0f} µs", file=sys.stderr, flush=True)
+        found[name] = {"pooled": pooled, "p50": float(np.median(each)), "p90": float(np.quantile(each, 0.9)),
+                       "schemas": len(each)}  # fmt: skip
+    return found
+
+
+def answers(cases: list[Case], options: argparse.Namespace) -> dict[str, Any]:
+    """With the embedded model: checks per token of AWRS, and what an answer takes, per sampler over the schemas."""
+    from constrain.integrations.transformers import load as load_model
+
+    model = load_model("demo")
+    assert model.compose is not None
+    samplers = {name: SAMPLERS[name] for name in ("masked", "AWRS, no mask", "AWRS, mask late", "exact", "distinct")}
+    rows: dict[str, list[dict[str, float]]] = {name: [] for name in samplers}
+    failures: dict[str, int] = dict.fromkeys(samplers, 0)
+    for case in cases:
+        schema = json.loads(case.schema)
+        try:
+            constraint = constrain.compile(model.vocabulary, schema=schema)
+        except ConstrainError:
+            continue
+        for name, draw in samplers.items():
+            lm = Watched(model.on(model.compose(None, schema=schema)))
+            more = {"attempts": 40} if name == "exact" else {"prefixes": 1000} if name == "distinct" else {}
+            try:
+                draws = draw(
+                    lm, constraint, n=options.answers, rng=np.random.default_rng(2), max_tokens=options.tokens, **more
+                )
+            except ConstrainError:
+                failures[name] += 1
+                continue
+            good = max(sum(one.logweight > -np.inf for one in draws), 1)
+            told = {key: float(draws.stats[key]) for key in ("checks_per_token", "acceptance") if key in draws.stats}
+            rows[name].append({"rows": lm.rows / good, "calls": draws.stats["model_calls"] / good, **told})
+    return {name: {**pooled(found), "schemas": len(found), "no answer": failures[name]} for name, found in rows.items()}
+
+
+def pooled(found: list[dict[str, float]]) -> dict[str, Any]:
+    """Mean, median and 90th percentile of each number."""
+    names = sorted({name for row in found for name in row})
+    columns = {name: np.array([row[name] for row in found if name in row]) for name in names}
+    return {
+        name: {"mean": float(c.mean()), "p50": float(np.median(c)), "p90": float(np.quantile(c, 0.9))}
+        for name, c in columns.items()
+    }
+
+
+def genlm(python: Path, tokens: list[bytes], cases: list[tuple[Case, Constraint, list[int]]],
+          options: argparse.Namespace) -> dict[str, Any]:  # fmt: skip
+    """genlm-control's AWRS with SMC, by its own interpreter, under the same rows (special tokens left out)."""
+    script = Path(__file__).parent / "sampling_peers" / "genlm_control.py"
+    with tempfile.TemporaryDirectory() as folder:
+        rows = floors(options.sure)[:, : len(tokens) + 1]
+        np.save(Path(folder) / "floor.npy", rows)
+        asked = {
+            "tokens": [token.hex() for token in tokens], "floor": str(Path(folder) / "floor.npy"), "sure": options.sure,
+            "particles": options.particles, "max_tokens": options.tokens, "seconds": options.genlm_seconds,
+            "jobs": [{"schema": case.schema, "teacher": ids} for case, _, ids in cases[: options.genlm_schemas]],
+        }  # fmt: skip
+        run = subprocess.run([python, script], input=json.dumps(asked), capture_output=True, text=True, check=False)
+    if run.returncode:
+        return {"error": run.stderr[-2000:]}
+    found = json.loads(run.stdout)
+    good = [one for one in found if "error" not in one and one["steps"]]
+    each = [one["seconds"] * 1e6 / one["steps"] for one in good] or [float("nan")]
+    steps = max(sum(one["steps"] for one in good), 1)
+    return {
+        "pooled": sum(one["seconds"] for one in good) * 1e6 / steps, "p50": float(np.median(each)),
+        "p90": float(np.quantile(each, 0.9)), "schemas": len(good),
+        "checks_per_token": sum(one["checks"] for one in good) / steps,
+        "failures": [one["error"] for one in found if "error" in one],
+    }  # fmt: skip
+
+
+def prepared(cases: list[Case], vocabulary: Vocabulary, llama: Llama3, options: argparse.Namespace) -> list[Any]:
+    """Schemas that compile, with the tokens of a valid instance that fits."""
+    found = []
+    for case in cases:
+        texts = [test.text for test in case.tests if test.valid]
+        tokens = [llama.encode(text) for text in texts]
+        fitting = [t for t in tokens if 4 <= len(t) < options.tokens]
+        if not fitting:
+            continue
+        try:
+            constraint = constrain.compile(
+                vocabulary, schema=json.loads(case.schema), style=constrain.Style(key_order="any")
+            )
+        except ConstrainError:
+            continue
+        if takes(constraint, fitting[0]):
+            found.append((case, constraint, fitting[0]))
+        if len(found) == options.schemas:
+            break
+    return found
+
+
+def takes(constraint: Constraint, tokens: list[int]) -> bool:
+    """Whether tokens spell a text of the constraint."""
+    matcher = constraint.matcher()
+    for token in tokens:
+        if not matcher.allows(token):
+            return False
+        matcher.advance(token)
+    return matcher.is_complete
+
+
+def show(document: dict[str, Any], console: Console) -> None:
+    """The tables."""
+    table = Table(box=SIMPLE_HEAD, title="µs per particle and token outside the model, 128k vocabulary")
+    for name in ("sampler", "pooled", "p50 of schemas", "p90", "schemas"):
+        table.add_column(name, justify="left" if name == "sampler" else "right")
+    for name, row in document["outside"].items():
+        if "pooled" in row:
+            table.add_row(name, *(f"{row[key]:,.0f}" for key in ("pooled", "p50", "p90", "schemas")))
+    console.print(table)
+    table = Table(box=SIMPLE_HEAD, title="the embedded model under dev schemas: median, mean")
+    for name in (
+        "sampler",
+        "checks a token",
+        "rows an answer",
+        "calls an answer",
+        "acceptance",
+        "schemas",
+        "no answer",
+    ):
+        table.add_column(name, justify="left" if name == "sampler" else "right")
+    for name, row in document["answers"].items():
+        cells = [f"{row[k]['p50']:.2f}, {row[k]['mean']:.2f}" if k in row else ""
+                 for k in ("checks_per_token", "rows", "calls", "acceptance")]  # fmt: skip
+        table.add_row(name, *cells, str(row["schemas"]), str(row["no answer"]))
+    console.print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--vocabulary", type=Path, required=True)
+    parser.add_argument("--schemas", type=int, default=30, help="for the times")
+    parser.add_argument("--demo-schemas", type=int, default=60, help="for the embedded model")
+    parser.add_argument("--particles", type=int, default=8)
+    parser.add_argument("--answers", type=int, default=4)
+    parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--sure", type=float, default=0.9)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--genlm", type=Path, help="an interpreter that has genlm-control")
+    parser.add_argument("--genlm-schemas", type=int, default=8)
+    parser.add_argument("--genlm-seconds", type=float, default=60)
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
+    options = parser.parse_args()
+    llama = Llama3(options.vocabulary)
+    vocabulary = Vocabulary.from_tokens([*llama.tokens, *[None] * (SIZE - len(llama.tokens))], eos_ids=ENDS)
+    cases = load(options.data)
+    chosen = choose(cases, sample=options.schemas * 6, seed=options.seed)
+    ready = prepared(chosen, vocabulary, llama, options)
+    document: dict[str, Any] = {
+        "question": "what does drawing from the right distribution cost, apart from the model?",
+        "command": " ".join(["python -m bench.sampling_cost", *sys.argv[1:]]),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "commit": commit(), "machine": machine(), "clock": "cpu",
+        "versions": {"python": platform.python_version(), **versions()},
+        "outside": outside(ready, options),
+    }  # fmt: skip
+    if options.genlm is not None:
+        document["outside"]["genlm-control, AWRS-SMC"] = genlm(options.genlm, llama.tokens, ready, options)
+    small = [case for case in chosen if len(case.schema) < 2000][: options.demo_schemas]
+    document["answers"] = answers(small, options)
+    show(document, Console(width=118))
+    options.results.mkdir(parents=True, exist_ok=True)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    path = options.results / f"sampling-cost-{now:%Y-%m-%d-%H%M}.json"
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    print(path)
+
+
+if __name__ == "__main__":
+    main()
