@@ -121,11 +121,12 @@ class DesRaj:
     """The mean of the `terms` terms after the first valid token.
 
     Once the mass left is below `slack` times the valid mass, one rare check stands for all terms to come: the weight is
-    then within that part of Z anyhow. Shares are settled before their terms are known, so the mean stays Z.
+    then within that part of Z anyhow, and a step adds at most slack^2 / 4 to the squared variation of a text's weight.
+    Shares are settled before their terms are known, so the mean stays Z.
     """
 
     terms: int = 4
-    slack: float = 0.01
+    slack: float = 0.05
 
     def __post_init__(self) -> None:
         if self.terms < 1 or not 0 <= self.slack < np.inf:
