@@ -121,7 +121,7 @@ class DesRaj:
     """The mean of the `terms` terms after the first valid token.
 
     Once the mass left is below `slack` times the valid mass, one rare check stands for all terms to come: the weight is
-    then within that part of Z anyhow, and a step adds at most slack^2 / 4 to the squared variation of a text's weight.
+    then within that part of Z anyhow, and that check adds at most slack^2 / 4 to a weight's squared variation.
     Shares are settled before their terms are known, so the mean stays Z.
     """
 
