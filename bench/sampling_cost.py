@@ -156,7 +156,9 @@ def answers(cases: list[Case], options: argparse.Namespace) -> dict[str, Any]:
                 failures[name] += 1
                 continue
             good = max(sum(one.logweight > -np.inf for one in draws), 1)
-            told = {key: float(draws.stats[key]) for key in ("checks_per_token", "acceptance") if key in draws.stats}
+            told: dict[str, float] = {
+                key: float(draws.stats[key]) for key in ("checks_per_token", "acceptance") if key in draws.stats
+            }
             rows[name].append({"rows": lm.rows / good, "calls": draws.stats["model_calls"] / good, **told})
     return {name: {**pooled(found), "schemas": len(found), "no answer": failures[name]} for name, found in rows.items()}
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError
+from ..errors import ConstrainError, LimitError
 from .base import Draw
 from .lm import LanguageModel
 from .masked import allowed_tokens
@@ -101,8 +101,7 @@ class Laws:
     def is_viable(self, node: Node, matcher: Matcher) -> bool:
         """Whether anything can come: what is known, and at the first visit what the judge of prefixes says."""
         if self.viable is not None and not node.visited:
-            self.checks += 1
-            if not self.viable(self.data(matcher.tokens)):
+            if not self.ask(self.viable, matcher):
                 self.trie.close(node, 0.0)
         return not (node.visited and node.theta == 0)
 
@@ -111,10 +110,21 @@ class Laws:
         if not end.visited:
             accepted = True
             if self.accepts is not None:
-                self.checks += 1
-                accepted = bool(self.accepts(self.data(matcher.tokens)))
+                accepted = self.ask(self.accepts, matcher)
             self.trie.close(end, float(accepted))
         return end.theta > 0
+
+    def ask(self, judge: Judge, matcher: Matcher) -> bool:
+        """What a judge says of the text so far. ConstrainError if it fails."""
+        text = self.data(matcher.tokens)
+        self.checks += 1
+        try:
+            return bool(judge(text))
+        except Exception as error:
+            raise ConstrainError(
+                f"the validator failed on {text[-60:]!r}: {error.__class__.__name__}: {error}",
+                hint="It must answer for every text; catch what means no, and answer False.",
+            ) from error
 
     def data(self, tokens: Sequence[int]) -> bytes:
         """The bytes that tokens spell."""
