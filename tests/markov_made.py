@@ -249,21 +249,29 @@ def resampled(draws: Iterable[Draw], rng: np.random.Generator) -> Tokens:
 
 def g_test(counts: Mapping[Tokens, int], law: Mapping[Tokens, float], least: float = 5.0) -> float:
     """P-value of the G-test that counts were drawn from a law (summing to 1): cells expecting fewer than `least` are
-    pooled, and an outcome that the law does not have gives 0. The test is worth something from some 5 cells on."""
+    pooled, and an outcome that the law does not have gives 0. Where the pool expects too few as well, too many in it
+    are judged by Poisson's tail, and the p-value is twice the smaller one (Bonferroni)."""
     n = sum(counts.values())
     if any(count and law.get(tokens, 0.0) <= 0 for tokens, count in counts.items()):
         return 0.0
     common = [tokens for tokens, p in law.items() if n * p >= least]
     cells = [(counts.get(tokens, 0), n * law[tokens]) for tokens in common]
-    seen, expected = n - sum(s for s, _ in cells), max(n - math.fsum(e for _, e in cells), 0.0)
+    seen = n - sum(s for s, _ in cells)
+    expected = n * math.fsum(p for p in law.values() if n * p < least)
+    rest = 1.0
     if expected >= least:
         cells.append((seen, expected))
-    elif seen > 0 and cells:  # too few to be a cell: they go to the smallest one
-        smallest = min(range(len(cells)), key=lambda i: cells[i][1])
-        cells[smallest] = (cells[smallest][0] + seen, cells[smallest][1] + expected)
-    total = math.fsum(e for _, e in cells)
-    g = 2 * math.fsum(s * math.log(s * total / (e * n)) for s, e in cells if s)
-    return chi_square_tail(max(g, 0.0), len(cells) - 1)
+    elif seen:
+        rest = poisson_tail(seen, expected)
+    drawn, total = sum(s for s, _ in cells), math.fsum(e for _, e in cells)
+    g = 2 * math.fsum(s * math.log(s * total / (e * drawn)) for s, e in cells if s)
+    return min(1.0, 2 * min(chi_square_tail(max(g, 0.0), len(cells) - 1), rest))
+
+
+def poisson_tail(seen: int, mean: float) -> float:
+    """P(at least so many), for a mean below what was seen or near it: its terms fall fast."""
+    terms = (math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(seen, seen + 300))
+    return min(1.0, math.fsum(terms)) if mean > 0 else 0.0
 
 
 def chi_square_tail(x: float, freedom: int) -> float:

@@ -180,3 +180,16 @@ def test_the_tail_of_chi_square() -> None:
     assert chi_square_tail(2 * math.log(2), 2) == pytest.approx(0.5, abs=1e-9)
     assert chi_square_tail(11.0704977, 5) == pytest.approx(0.05, abs=1e-6)
     assert chi_square_tail(31.9999269, 16) == pytest.approx(0.01, abs=1e-6)
+
+
+def test_the_g_test_sees_what_is_drawn_too_often_though_rare() -> None:
+    law = {(0,): 0.6, (1,): 0.3999, (2,): 0.0001}
+    rng = np.random.default_rng(0)
+    fair = [
+        g_test(Counter({(i,): int(c) for i, c in enumerate(rng.multinomial(1000, list(law.values())))}), law)
+        for _ in range(300)
+    ]
+    assert min(fair) > 1e-4
+    assert g_test(Counter({(0,): 600, (1,): 390, (2,): 10}), law) < 1e-12
+    assert g_test(Counter({(0,): 480, (1,): 520}), law) < 1e-12
+    assert g_test(Counter({(0,): 600, (1,): 400, (3,): 1}), law) == 0

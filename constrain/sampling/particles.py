@@ -49,14 +49,16 @@ DEAD = Move(None, -np.inf, -np.inf)
 
 class Law(NamedTuple):
     """tokens: int64 [k], those that may come, an end token last if the text may end; logs: float64 [k], the model's,
-    the end's for all end tokens; mass: log of their sum. proposal: float64 [k], summing to 1; edges: its running sum.
+    the end's for all end tokens; mass: log of their sum. edges: float64 [k], running sums of what a token is drawn by.
+    proposal: float64 [k], the probabilities of that, or None if they are the model's on these tokens: every token's
+    weight is then exp(mass).
     """
 
     tokens: NDArray[np.int64]
     logs: Floats
     mass: float
-    proposal: Floats
     edges: Floats
+    proposal: Floats | None = None
 
 
 class Node:
@@ -174,13 +176,19 @@ class Masked:
         assert node.row is not None
         tokens, logs = law_of(prefixes, node, left)
         node.law = self.finish(tokens, logs, node, left)
-        prefixes.held += 32 * len(tokens) - node.row.nbytes
+        prefixes.held += 24 * len(tokens) - node.row.nbytes
         node.row = None
 
     def finish(self, tokens: NDArray[np.int64], logs: Floats, node: Node, left: int) -> Law:
-        mass = log_sum(logs)
-        proposal = shape(logs, self.proposal) if mass > -np.inf else np.zeros_like(logs)
-        return Law(tokens, logs, mass, proposal, np.cumsum(proposal))
+        if not len(logs):
+            return Law(tokens, logs, -np.inf, logs)
+        top = float(logs.max())
+        edges = np.cumsum(np.exp(logs - top))
+        mass = top + float(np.log(edges[-1]))
+        if self.proposal == PLAIN:
+            return Law(tokens, logs, mass, edges)
+        proposal = shape(logs, self.proposal)
+        return Law(tokens, logs, mass, np.cumsum(proposal), proposal)
 
 
 class Twisted(Masked):
@@ -191,11 +199,12 @@ class Twisted(Masked):
         self.twist = twist
 
     def finish(self, tokens: NDArray[np.int64], logs: Floats, node: Node, left: int) -> Law:
-        mass = log_sum(logs)
         twisted = logs + self.twist.after(node.matcher, node.tokens, left, tokens)
         total = log_sum(twisted)
-        proposal = np.exp(twisted - total) if total > -np.inf else np.zeros_like(logs)
-        return Law(tokens, logs, mass, proposal, np.cumsum(proposal))
+        if total == -np.inf:
+            return Law(tokens, logs, -np.inf, logs)
+        proposal = np.exp(twisted - total)
+        return Law(tokens, logs, log_sum(logs), np.cumsum(proposal), proposal)
 
 
 class Awrs:
@@ -238,9 +247,8 @@ def law_of(prefixes: Prefixes, node: Node, left: int) -> tuple[NDArray[np.int64]
 
 def drawn(law: Law, rng: np.random.Generator) -> Move:
     """A token by the law's proposal."""
-    index = int(np.searchsorted(law.edges, rng.random() * law.edges[-1], side="right"))
-    index = min(index, len(law.edges) - 1)
-    while law.proposal[index] <= 0:  # rounding may point behind the last possible token
-        index -= 1
+    last = int(np.searchsorted(law.edges, law.edges[-1]))  # rounding may point behind the last possible token
+    index = min(int(np.searchsorted(law.edges, rng.random() * law.edges[-1], side="right")), last)
     logprob = float(law.logs[index])
-    return Move(int(law.tokens[index]), logprob, logprob - float(np.log(law.proposal[index])))
+    logweight = law.mass if law.proposal is None else logprob - float(np.log(law.proposal[index]))
+    return Move(int(law.tokens[index]), logprob, logweight)

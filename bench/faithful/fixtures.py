@@ -1,0 +1,143 @@
+"""What is drawn from: small Markov models under constraints with traps, and the demo model under small schemas.
+
+Of each the exact law is known: by brute force (tests/markov_made.py), or by walking every prefix that the mask allows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.compile import Constraint
+from constrain.sampling import LanguageModel
+from constrain.sampling.particles import Move, Node, Prefixes, law_of
+from tests.markov_made import Case, Tokens, cases
+
+__all__ = ["DEMO", "Counted", "Fixture", "demo", "markov"]
+
+MOST = 4_000
+"""Token sequences of a demo fixture: beyond, it is not small."""
+
+
+class Counted:
+    """A model that counts what it is asked, and remembers answers so that repeating a bench costs no forward pass."""
+
+    def __init__(self, lm: LanguageModel) -> None:
+        self.lm, self.asked = lm, 0
+        self.rows: dict[Tokens, NDArray[np.floating[Any]]] = {}
+
+    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]:
+        """As every LanguageModel."""
+        self.asked += len(prefixes)
+        missing = [prefix for prefix in {tuple(prefix): None for prefix in prefixes} if prefix not in self.rows]
+        for at in range(0, len(missing), 64):
+            part = missing[at : at + 64]
+            self.rows.update(zip(part, self.lm.next_logprobs([list(prefix) for prefix in part])))
+        return np.array([self.rows[tuple(prefix)] for prefix in prefixes])
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """exact: p given L; z: p(L); masked: the law of masking, of all its outcomes that end in time; dead: mass of those
+    that do not."""
+
+    name: str
+    lm: Counted
+    constraint: Constraint
+    max_tokens: int
+    exact: dict[Tokens, float]
+    z: float
+    masked: dict[Tokens, float]
+    real: bool
+
+    @property
+    def distortion(self) -> float:
+        """KL(masking || p given L) in nats, masking given that a text ends in time."""
+        total = math.fsum(self.masked.values())
+        return math.fsum(q / total * math.log(q / total / self.exact[x]) for x, q in self.masked.items() if q > 0)
+
+    @property
+    def backward(self) -> float:
+        """KL(p given L || masking), of the same law."""
+        total = math.fsum(self.masked.values())
+        return math.fsum(p * math.log(p / (self.masked[x] / total)) for x, p in self.exact.items() if p > 0)
+
+
+def walked(lm: Counted, constraint: Constraint, max_tokens: int) -> Iterator[tuple[Tokens, float, float]]:
+    """(tokens, log p, log q) of every text that the mask lets end in time, q being the law of masking."""
+    prefixes = Prefixes(lm, constraint)
+    layer: list[tuple[Node, float]] = [(prefixes.root, 0.0)]
+    for left in range(max_tokens, 0, -1):
+        prefixes.ask([node for node, _ in layer])
+        further: list[tuple[Node, float]] = []
+        for node, log_q in layer:
+            tokens, logs = law_of(prefixes, node, left)
+            mass = np.logaddexp.reduce(logs) if len(logs) else -np.inf
+            for token, log in zip(tokens.tolist(), logs.tolist()):
+                child = prefixes.child(node, Move(token, log, 0.0))
+                if child.ended:
+                    yield tuple(child.tokens), child.logprob, log_q + log - mass
+                else:
+                    further.append((child, log_q + log - mass))
+            node.row = None
+        layer = further
+        if len(layer) > MOST:
+            raise ValueError(f"more than {MOST} prefixes of one length")
+
+
+def fixture(name: str, lm: Counted, constraint: Constraint, max_tokens: int, *, real: bool) -> Fixture:
+    """With its laws worked out."""
+    texts = list(walked(lm, constraint, max_tokens))
+    z = math.fsum(math.exp(p) for _, p, _ in texts)
+    exact = {x: math.exp(p) / z for x, p, _ in texts}
+    return Fixture(name, lm, constraint, max_tokens, exact, z, {x: math.exp(q) for x, _, q in texts}, real)
+
+
+def markov() -> list[Fixture]:
+    """Those of the tests. Raises AssertionError if the walk and brute force tell different laws."""
+    out = []
+    for case in cases().values():
+        made = fixture(case.name, Counted(case.lm), case.constraint, case.max_tokens, real=False)
+        agree(case, made)
+        out.append(made)
+    return out
+
+
+def agree(case: Case, made: Fixture) -> None:
+    """The two roads to the exact law."""
+    law = case.exact()
+    assert law.keys() == made.exact.keys(), case.name
+    assert all(abs(p - made.exact[x]) < 1e-9 for x, p in law.items()), case.name
+
+
+DEMO: list[tuple[str, str, dict[str, Any], int]] = [
+    ("demo: an enum", "Is the sky blue?", {"enum": ["yes", "no", "maybe", "not sure", "never"]}, 12),
+    ("demo: an integer", "How old is Ada?", {"type": "integer", "minimum": 1, "maximum": 120}, 6),
+    ("demo: a city", "Where do you live?", {"enum": ["Paris", "Prague", "Porto", "Oslo", "Rome", "Riga", 1]}, 12),
+    ("demo: an array", "Numbers?", {"type": "array", "items": {"enum": [0, 1]}, "maxItems": 2}, 10),
+    ("demo: a flag", "Is it on?", {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"],
+                                   "additionalProperties": False}, 12),
+]  # fmt: skip
+"""name, instruction, schema, max_tokens: few token sequences, so that all of them can be walked."""
+
+
+def demo() -> list[Fixture]:
+    """The embedded model under real schemas."""
+    import constrain
+    from constrain import demo as embedded
+    from constrain.integrations.transformers import load
+
+    model = load("demo")
+    out = []
+    for name, instruction, schema, max_tokens in DEMO:
+        constraint = constrain.compile(
+            vocabulary=model.vocabulary, schema=schema, style=constrain.Style(whitespace="compact")
+        )
+        lm = Counted(model.on(embedded.prompt(instruction, schema=schema)))
+        out.append(fixture(name, lm, constraint, max_tokens, real=True))
+    return out

@@ -1,0 +1,137 @@
+"""Measures: tests of exactness, divergence along the way, and whether the targets of each sampler are met."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from constrain.sampling import exact, masked
+from constrain.sampling.success_trie import SuccessTrie
+from tests.markov_made import Tokens, g_test, total_variation
+
+from .fixtures import Fixture
+from .samplers import Sampler, Stream, masked_smc, twisted
+
+__all__ = ["STEPS", "Curve", "Floor", "curve", "first_draws", "floor_of", "g_tested", "masking_estimate", "particles"]
+
+STEPS = (1, 3, 10, 30, 100, 300)
+"""Draws at which a curve is read."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Of one sampler: draws, model evaluations and KL(drawn so far || p given L) in nats at each step, by repeat."""
+
+    sampler: str
+    evaluations: list[list[int]]
+    divergence: list[list[float]]
+    short: bool
+
+
+@dataclass(frozen=True)
+class Floor:
+    """Of exact redraws: KL at each step, mean and largest; total variation at `n` draws, mean and deviation."""
+
+    mean: list[float]
+    most: list[float]
+    variation: float
+    deviation: float
+
+    @property
+    def bar(self) -> float:
+        """Total variation up to which a set of draws is at the floor: mean and four deviations."""
+        return self.variation + 4 * self.deviation
+
+
+def divergence(counts: Counter[Tokens], law: dict[Tokens, float]) -> float:
+    """KL(frequencies || law) in nats: finite as long as all draws are in L."""
+    n = sum(counts.values())
+    return math.fsum(c / n * math.log(c / n / law[x]) for x, c in counts.items())
+
+
+def curve(fixture: Fixture, sampler: Sampler, repeats: int, seed: int, steps: tuple[int, ...]) -> Curve:
+    """Fresh streams, read at each step. One that runs dry is short: its last steps are missing."""
+    evaluations, divergences, short = [], [], False
+    for repeat in range(repeats):
+        rng = np.random.default_rng([seed, repeat])
+        fixture.lm.asked = 0
+        stream, counts = sampler.open(fixture, rng), Counter[Tokens]()
+        asked, far = list[int](), list[float]()
+        for step in (step for step in steps if step <= sampler.most):
+            counts.update(stream(step - sum(counts.values())))
+            if sum(counts.values()) < step:
+                short = True
+                break
+            asked.append(fixture.lm.asked)
+            far.append(divergence(counts, fixture.exact))
+        evaluations.append(asked)
+        divergences.append(far)
+    return Curve(sampler.name, evaluations, divergences, short)
+
+
+def redrawn(fixture: Fixture, n: int, rng: np.random.Generator) -> list[Tokens]:
+    """Exact draws, by the law itself."""
+    texts, law = list(fixture.exact), np.array(list(fixture.exact.values()))
+    return [texts[i] for i in rng.choice(len(texts), n, p=law / law.sum())]
+
+
+def floor_of(fixture: Fixture, n: int, steps: tuple[int, ...], seed: int) -> Floor:
+    """20 exact redraws."""
+    rng = np.random.default_rng([seed, 99])
+    rows, variations = [], []
+    for _ in range(20):
+        drawn = redrawn(fixture, max(n, steps[-1]), rng)
+        rows.append([divergence(Counter(drawn[:step]), fixture.exact) for step in steps])
+        variations.append(total_variation(Counter(drawn[:n]), fixture.exact))
+    table = np.array(rows)
+    means, tops = table.mean(axis=0).tolist(), np.quantile(table, 0.95, axis=0).tolist()
+    return Floor(means, tops, float(np.mean(variations)), float(np.std(variations)))
+
+
+def g_tested(fixture: Fixture, stream: Stream, n: int) -> tuple[float, int]:
+    """P-value, and of how many draws."""
+    drawn = stream(n)
+    return g_test(Counter(drawn), fixture.exact) if drawn else math.nan, len(drawn)
+
+
+def first_draws(fixture: Fixture, n: int, seed: int) -> tuple[float, float]:
+    """Of `exact` with a fresh trie each time, the first draw only: p-value of n of them; and median attempts per draw
+    over the first 100 of one trie, after 20 such tries."""
+    rng = np.random.default_rng([seed, 7])
+    lm, constraint, most = fixture.lm, fixture.constraint, fixture.max_tokens
+    drawn = [exact.draw(lm, constraint, n=1, rng=rng, max_tokens=most)[0].tokens for _ in range(n)]
+    attempts = list[float]()
+    for _ in range(20):
+        trie = SuccessTrie(fixture.max_tokens)
+        found = exact.draw(lm, constraint, n=100, rng=rng, max_tokens=most, trie=trie)
+        attempts.append(found.stats["attempts"] / 101)  # one more than asked for is drawn, for the weight
+    return g_test(Counter(drawn), fixture.exact), float(np.median(attempts))
+
+
+def particles(
+    fixture: Fixture, floor: Floor, n: int, seed: int, counts: Iterable[int] = (1, 4, 16, 64)
+) -> tuple[float, float]:
+    """Fewest particles at which n draws are at the floor, with masks alone and with the twist; inf if none are."""
+    out = []
+    for kind in (masked_smc, twisted):
+        least = math.inf
+        for count in counts:
+            stream = kind(count)(fixture, np.random.default_rng([seed, count]))
+            drawn = stream(n)
+            if len(drawn) == n and total_variation(Counter(drawn), fixture.exact) <= floor.bar:
+                least = count
+                break
+        out.append(least)
+    return out[0], out[1]
+
+
+def masking_estimate(fixture: Fixture, n: int, seed: int) -> tuple[float, float, bool]:
+    """KL(masking || p given L): as `masked` estimates it from n weights, its truth, and whether it says to trust it."""
+    draws = masked.draw(
+        fixture.lm, fixture.constraint, n=n, rng=np.random.default_rng([seed, 3]), max_tokens=fixture.max_tokens
+    )
+    return draws.stats["kl_to_target"], fixture.distortion, bool(draws.stats["trusted"])
