@@ -83,6 +83,7 @@ class Arena:
         self.most_bytes = most_bytes
         self.epoch = -1
         self.alive: dict[int, bool] = {}  # of tokens.spelling: sets from which tokens reach the end
+        self.guarded = guards.Memory()
         self._completion: Completion | None = None
         self.arrays: dict[int, NDArray[np.int32]] = {}
         self.context = np.zeros(2 * at.SLOTS, np.int64)
@@ -107,6 +108,7 @@ class Arena:
         self._see_program()
         self.epoch += 1
         self.alive.clear()
+        self.guarded = guards.Memory()
         self.start = self.run(start_set)
 
     def _put(self, slot: int, array: NDArray[np.int32]) -> None:

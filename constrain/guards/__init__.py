@@ -1,5 +1,5 @@
 """Guards: what the machine asks about values that must differ. `questions` answers; the rest is what it needs."""
 
-from .questions import name, verdict, watch, way
+from .questions import Memory, name, verdict, watch, way
 
-__all__ = ["name", "verdict", "watch", "way"]
+__all__ = ["Memory", "name", "verdict", "watch", "way"]

@@ -8,13 +8,13 @@ as JSON Schema does (2020-12 core, 4.2.2): numbers by what they are, strings by 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..kernels import layout as at
-from ..kernels.members import add_guard
+from ..kernels.members import add_guard, text_between
 from ..kernels.names import chain
 from ..kernels.sets import fresh_step
 from .beginnings import partial
@@ -24,7 +24,7 @@ from .equality import Value, value_of
 if TYPE_CHECKING:
     from ..arena import Arena
 
-__all__ = ["name", "verdict", "watch", "way"]
+__all__ = ["Memory", "name", "verdict", "watch", "way"]
 
 MOST_TRIED = 5_000
 """Sets from which a search for another value goes on. Beyond, there is taken to be one: a Matcher may then be stuck."""
@@ -34,12 +34,25 @@ BLANK_BITS = np.array([sum(1 << byte for byte in b"\t\n\r"), 1, 0, 0, 0, 0, 0, 0
 """The same as 256 bits."""
 
 
+@dataclass(slots=True)
+class Memory:
+    """What was worked out for one arena since it was last emptied.
+
+    values: of lists of members. alike: of a register and a text, the values that a member may still become equal to.
+    ways: whether sets with this likeness have a way on.
+    """
+
+    values: dict[int, tuple[Value, ...]] = field(default_factory=lambda: {at.NO_MEMBERS: ()})
+    alike: dict[tuple[int, int], list[tuple[Value, frozenset[int]]]] = field(default_factory=dict)
+    ways: dict[tuple[object, ...], bool] = field(default_factory=dict)
+
+
 def verdict(arena: Arena, register: int, text: int) -> None:
     """Answers whether the member of a register, ended by a text, differs from those before it."""
     names = arena.arrays[at.NAMES]
     members, start = int(names[3 * register]), int(names[3 * register + 1])
-    value = value_of(_spelled(names, text, start))
-    arena.run(add_guard, register, text, int(value not in _values(names, members)))
+    value = value_of(_spelled(arena, text, start))
+    arena.run(add_guard, register, text, int(value not in _values(arena, members)))
 
 
 def watch(arena: Arena, watched: int, text: int) -> None:
@@ -49,16 +62,10 @@ def watch(arena: Arena, watched: int, text: int) -> None:
     one = watched
     while one != at.NO_WATCH:
         register, one = int(names[3 * one + 1]), int(names[3 * one])
-        members, start = int(names[3 * register]), int(names[3 * register + 1])
-        spelled = _spelled(names, text, start)
-        alike = False
-        for value in _values(names, members):
-            bytes_on = expected(spelled, value)
-            if bytes_on is not None:
-                alike = True
-                following |= bytes_on
+        alike = _alike(arena, register, text)
         if alike:
             still.append(register)
+            following.update(*(bytes_on for _, bytes_on in alike))
     left = at.NO_WATCH
     for register in reversed(still):
         left = arena.run(chain, left, register)
@@ -69,10 +76,30 @@ def watch(arena: Arena, watched: int, text: int) -> None:
     arena.arrays[at.GUARDS][first : first + 8] = np.packbits(bits, bitorder="little").view(np.int32)
 
 
+def _alike(arena: Arena, register: int, text: int) -> list[tuple[Value, frozenset[int]]]:
+    """The values before the member of a register that it may still become equal to, each with the bytes to go on by."""
+    memory, names = arena.guarded.alike, arena.arrays[at.NAMES]
+    found = memory.get((register, text))
+    if found is None:
+        members, start, before = int(names[3 * register]), int(names[3 * register + 1]), int(names[3 * text])
+        longer = memory.get((register, before)) if text != start else None
+        candidates = _values(arena, members) if longer is None else [value for value, _ in longer]
+        spelled = _spelled(arena, text, start)
+        if spelled[:1].strip(BLANKS) != spelled[:1]:  # a member never begins with white space: it has ended unborn
+            candidates = []
+        ways = ((value, expected(spelled, value)) for value in candidates)
+        found = memory[register, text] = [(value, bytes_on) for value, bytes_on in ways if bytes_on is not None]
+    return found
+
+
 def way(arena: Arena, start: int) -> None:
     """Marks a watched set, and those met on the way, by whether a member unlike all others can be reached."""
-    sets = arena.arrays[at.SETS]
-    todo, done, tried = [start], {_likeness(arena, start)}, [start]
+    sets, ways = arena.arrays[at.SETS], arena.guarded.ways
+    first = _likeness(arena, start)
+    if first in ways:
+        sets[start * at.SET_W + at.SET_FLAGS] |= at.HAS_WAY if ways[first] else at.NO_WAY
+        return
+    todo, done, tried = [start], {first}, [start]
     found = False
     while todo and not found and len(tried) < MOST_TRIED:
         current = todo.pop()
@@ -89,14 +116,19 @@ def way(arena: Arena, start: int) -> None:
             later.append(after)
         for after in reversed(later):
             likeness = _likeness(arena, after)
-            if likeness not in done:
+            if ways.get(likeness):
+                found = True
+                break
+            if likeness not in done and likeness not in ways:
                 done.add(likeness)
                 todo.append(after)
                 tried.append(after)
     sets = arena.arrays[at.SETS]
     if found or todo:
         sets[start * at.SET_W + at.SET_FLAGS] |= at.HAS_WAY
+        ways[first] = True
     else:
+        ways.update(dict.fromkeys(done, False))
         for one in tried:
             sets[one * at.SET_W + at.SET_FLAGS] |= at.NO_WAY
 
@@ -105,13 +137,13 @@ def name(arena: Arena, place: int) -> None:
     """Answers whether a name is left for what is spelled of a key of the class that OTHER at `place` takes."""
     head, code, objects = arena.arrays[at.HEAD], arena.arrays[at.CODE], arena.arrays[at.OBJECTS]
     names, spelling, state = arena.arrays[at.NAMES], int(head[at.SPELLING]), int(head[at.NAMED])
-    begun = partial(b'"' + _spelled(names, spelling, at.SPELLED))
+    begun = partial(b'"' + _spelled(arena, spelling, at.SPELLED))
     block = int(code[int(objects[state]) + at.OBJ_EXCLUDED])
     offsets = code[block + at.STR_OFFSETS : block + at.STR_OFFSETS + int(code[block]) + 1].tolist()
     taken = {code[one:end].astype(np.uint8).tobytes().decode() for one, end in zip(offsets, offsets[1:])}
     seen = int(objects[state + at.O_NAMES])
     while seen > at.UNKNOWN_NAMES:
-        taken.add(_spelled(names, int(names[3 * seen + 1]), at.DECODED).decode())
+        taken.add(_spelled(arena, int(names[3 * seen + 1]), at.DECODED).decode())
         seen = int(names[3 * seen])
     dfa = arena.program.leaves[int(code[place + 2])][0]
     answer = dfa.leads_beyond(begun.text, characters_begun(begun.pending), taken)
@@ -139,7 +171,7 @@ def _likeness(arena: Arena, number: int) -> tuple[object, ...]:
             if not any(leaves[row : row + 8] & ~BLANK_BITS):
                 extra = 0
         places.append((pc, q, node, register, extra))
-    return frozenset(places), tuple(partial(_spelled(names, text, start)) for start in starts)
+    return frozenset(places), tuple(partial(_spelled(arena, text, start)) for start in starts)
 
 
 def _perhaps(arena: Arena, number: int) -> list[int]:
@@ -163,21 +195,22 @@ def _in_order(arena: Arena, number: int) -> list[int]:
     return sorted(allowed, key=lambda byte: (watched[byte], byte in BLANKS, byte == 0x5C, byte))
 
 
-def _spelled(names: NDArray[np.int32], end: int, start: int) -> bytes:
+def _spelled(arena: Arena, end: int, start: int) -> bytes:
     """The bytes of a text from one place to another."""
-    out = bytearray()
-    while end != start:
-        out.append(int(names[3 * end + 1]))
-        end = int(names[3 * end])
-    out.reverse()
-    return bytes(out)
+    length = arena.run(text_between, start, end)
+    return arena.arrays[at.BUFFER][:length].astype(np.uint8).tobytes()
 
 
-def _values(names: NDArray[np.int32], members: int) -> list[Value]:
+def _values(arena: Arena, members: int) -> tuple[Value, ...]:
     """The values of a list of members."""
-    out = []
-    while members != at.NO_MEMBERS:
-        register, end = int(names[3 * members]), int(names[3 * members + 1])
-        members, start = int(names[3 * register]), int(names[3 * register + 1])
-        out.append(value_of(_spelled(names, end, start)))
-    return out
+    known, names = arena.guarded.values, arena.arrays[at.NAMES]
+    todo = []
+    while members not in known:
+        todo.append(members)
+        members = int(names[3 * int(names[3 * members])])
+    for one in reversed(todo):
+        register, end = int(names[3 * one]), int(names[3 * one + 1])
+        value = value_of(_spelled(arena, end, int(names[3 * register + 1])))
+        known[one] = (*known[members], value)
+        members = one
+    return known[members]

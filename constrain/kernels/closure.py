@@ -18,13 +18,13 @@ from .objects import may_mark, name_has_way, object_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "6a18337c"
+STAMP = "05625970"
 
 
 @njit("int64(int64)", **kernel)
 def begin(c: Any) -> Any:
     head = view(c, HEAD)
-    for k in (N_ITEMS, N_LOCALS, N_LEDGES, N_MISSING, ACCEPTS, UNSURE, CUT):
+    for k in (N_ITEMS, N_LOCALS, N_LEDGES, N_MISSING, ACCEPTS, UNSURE, CUT, BEGUN):
         head[k] = 0
     head[TEXT], head[WATCH] = SPELLED, NO_WATCH
     head[CLOSURES] += 1

@@ -90,6 +90,7 @@ N_GUARDS: Final = 22
 N_LATER: Final = 24
 SPELLING: Final = 25     # for NEED_NAME: chain of bytes
 NAMED: Final = 26        # for NEED_NAME: object state
+BEGUN: Final = 27        # the closure at work began a member
 CUT: Final = 23          # the closure at work refused the end of a member that was there
 HEAD_W: Final = 32
 
@@ -140,6 +141,7 @@ IS_WATCHED: Final = 32   # the member is still like one that was there
 HAS_WAY: Final = 64      # it is known that a watched set can come to a member that is new
 NO_WAY: Final = 128      # it is known that it cannot
 IS_CUT: Final = 256      # a member that was there could have ended here
+IS_BEGUN: Final = 512    # a member begins here
 KNOWN_LATER: Final = HAS_WAY | NO_WAY
 DEAD: Final = 0          # the empty set
 

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, chain, mix
 from .views import kernel, size, view
 
-STAMP = "67f7174e"
+STAMP = "fcdce456"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -69,6 +69,8 @@ def begin_member(c: Any, members: Any, endless: Any) -> Any:
         text = SPELLED
         if members != NO_MEMBERS:
             members = UNKNOWN_MEMBERS
+    else:
+        head[BEGUN] = 1
     if members == UNKNOWN_MEMBERS and not endless:
         head[UNSURE] = 1
     register = chain(c, members, text)
@@ -104,6 +106,23 @@ def end_member(c: Any, register: Any) -> Any:
             head[CUT] = 1
             return 0
     return chain(c, register, text)
+
+
+@njit("int64(int64, int64, int64)", **kernel)
+def text_between(c: Any, start: Any, end: Any) -> Any:
+    """The bytes of a text from one place to another into BUFFER: how many, or -1."""
+    names, buffer = view(c, NAMES), view(c, BUFFER)
+    n, k = 0, end
+    while k != start:
+        n += 1
+        k = names[3 * k] + 0
+    if n > size(c, BUFFER):
+        return ask(c, FULL, BUFFER)
+    k = end
+    for i in range(n):
+        buffer[n - 1 - i] = names[3 * k + 1]
+        k = names[3 * k] + 0
+    return n
 
 
 @njit("int64(int64)", **kernel)

@@ -25,7 +25,7 @@ from .objects import may_repeat, name_has_way, object_after, object_named
 from .stacks import settle
 from .views import kernel, size, view
 
-STAMP = "7fe79235"
+STAMP = "207f8d41"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -121,7 +121,7 @@ def intern(c: Any) -> Any:
     if n == 0 and head[ACCEPTS] == 0:
         return DEAD
     flags = (IS_ACCEPTING if head[ACCEPTS] else 0) | (IS_UNSURE if head[UNSURE] else 0) | naming
-    flags |= IS_CUT if head[CUT] else 0
+    flags |= (IS_CUT if head[CUT] else 0) | (IS_BEGUN if head[BEGUN] and inside else 0)
     records = n
     if inside and head[TEXT] == OPEN_NAME:
         flags |= IS_OPEN
@@ -265,6 +265,10 @@ def carry_text(c: Any, s: Any, b: Any) -> Any:
         head[TEXT] = OPEN_NAME
         return 0
     k = 5 * (sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT])
+    if sets[s * SET_W + SET_FLAGS] & IS_BEGUN and (b == 32 or 9 <= b <= 13):
+        # White space before a member is no part of any value: the sets before and behind it are one.
+        head[TEXT] = configs[k]
+        return 0
     text = chain(c, configs[k], b)
     if text < 0:
         return -1
