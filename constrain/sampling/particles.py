@@ -208,7 +208,7 @@ class Twisted(Masked):
 
 
 class Awrs:
-    """By few checks and no mask: `awrs.step`. method, budget: as there; the number of checks is in the stats."""
+    """By few checks, and a mask only where many fail: `awrs.step`. method, budget: as there."""
 
     def __init__(self, method: Method = awrs.DES_RAJ, budget: int | None = None) -> None:
         self.method, self.budget = method, budget
@@ -219,7 +219,10 @@ class Awrs:
         if left == 1:
             logprob = log_sum(node.row[list(ends)].astype(np.float64)) if node.matcher.is_complete else -np.inf
             return Move(ends[0], logprob, logprob) if logprob > -np.inf else DEAD
-        made = awrs.step(node.row, node.matcher.allows, rng, method=self.method, budget=self.budget, ends=ends)
+        made = awrs.step(
+            node.row, node.matcher.allows, rng,
+            method=self.method, budget=self.budget, mask=node.matcher.mask, ends=ends,
+        )  # fmt: skip
         prefixes.checks += made.checks
         if made.token is None:
             return DEAD
