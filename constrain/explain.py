@@ -320,7 +320,7 @@ DRAFTS = {4: "draft 4", 6: "draft 6", 7: "draft 7", 2019: "2019-09", 2020: "2020
 
 def whereabouts(keyword: str) -> list[Whereabouts]:
     """The rows of the keyword table with this name; empty if there is none."""
-    from .frontends.json_schema.keywords import KEYWORDS
+    from .frontends.json_schema.reading.keywords import KEYWORDS
 
     return [
         Whereabouts(

@@ -195,7 +195,7 @@ def of_types(branch: dict[str, Any], values: list[Any]) -> list[Any]:
 
 def accepts(name: str) -> Callable[[str], bool]:
     """Whether a text has a format, as the engine asserts it."""
-    from .frontends.json_schema.formats import format_dfa
+    from .frontends.json_schema.strings.formats import format_dfa
 
     dfa = format_dfa(name)
     assert dfa is not None

@@ -55,7 +55,7 @@ def prepare(table: MaskTable) -> None:
 
 def _common() -> list[tuple[Dfa, int]]:
     from .automata.dfa import Dfa
-    from .frontends.json_schema.numbers import number_dfa
+    from .frontends.json_schema.numbers.numbers import number_dfa
     from .frontends.json_schema.spacing import blank
 
     style = Style()

@@ -303,9 +303,9 @@ def test_sample_style(run: Run) -> None:
 def test_explain_a_keyword(run: Run) -> None:
     answer = run("explain", "--keyword", "minItems")
     assert answer.code == 0
-    assert "by a counter" in answer.out and "json_schema/items.py:" in answer.out
+    assert "by a counter" in answer.out and "json_schema/arrays/items.py:" in answer.out
     (row,) = run("explain", "--keyword", "minItems", "--json").document["rows"]
-    assert row["reader"].startswith("constrain/frontends/json_schema/checks.py:")
+    assert row["reader"].startswith("constrain/frontends/json_schema/reading/checks.py:")
     assert "asserts nothing" in run("explain", "--keyword", "title").out
     answer = run("explain", "--keyword", "minItem")
     assert answer.code == 2 and "Did you mean minItems?" in answer.err

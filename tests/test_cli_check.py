@@ -19,7 +19,7 @@ pytest.importorskip("typer")
 
 from constrain.cli import app
 from constrain.cli.places import places
-from constrain.frontends.json_schema.refs import token
+from constrain.frontends.json_schema.reading.refs import token
 
 ROOT = Path(__file__).resolve().parent.parent
 

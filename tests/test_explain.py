@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 import constrain
 from constrain.explain import Refusal, expected, first_refusal, joined, refusal_of, whereabouts
-from constrain.frontends.json_schema.keywords import KEYWORDS
+from constrain.frontends.json_schema.reading.keywords import KEYWORDS
 
 ROOT = Path(__file__).resolve().parent.parent
 BYTES = constrain.Vocabulary.bytes()

@@ -14,9 +14,9 @@ from hypothesis import given, settings, strategies as st
 import constrain
 from constrain.errors import LimitError, UnsatisfiableError, UnsupportedError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.arrays import ArrayCase, Demand, complement, meet, tidy, within
-from constrain.frontends.json_schema.feasible import Total, feasible
-from constrain.frontends.json_schema.literals import ANY, NEVER, both
+from constrain.frontends.json_schema.algebra.literals import ANY, NEVER, both
+from constrain.frontends.json_schema.arrays.arrays import ArrayCase, Demand, complement, meet, tidy, within
+from constrain.frontends.json_schema.arrays.feasible import Total, feasible
 from constrain.grammar.nodes import Node, Repeat
 from constrain.sampling.random_walk import random_text
 from constrain.style import Style
@@ -224,7 +224,7 @@ def test_large_totals_are_told_without_trying_each() -> None:
 
 
 def test_a_search_that_is_out_of_hand_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("constrain.frontends.json_schema.feasible.MOST_HALVINGS", 3)
+    monkeypatch.setattr("constrain.frontends.json_schema.arrays.feasible.MOST_HALVINGS", 3)
     with pytest.raises(LimitError):
         feasible([None] * 3, [Total(pair, 1_001, 1_001) for pair in ((0, 1), (1, 2), (0, 2))])
     with pytest.raises(UnsupportedError) as caught:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from constrain.errors import SchemaError, UnsatisfiableError
-from constrain.frontends.json_schema import describe, to_grammar
+from constrain.frontends.json_schema import to_grammar
+from constrain.frontends.json_schema.reading import describe
 from constrain.style import Style
 
 

@@ -12,7 +12,7 @@ import constrain
 from constrain import Style, Vocabulary
 from constrain.errors import RegexError, TokenRefused, UnsupportedError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.expressions import is_regex
+from constrain.frontends.json_schema.strings.expressions import is_regex
 from constrain.frontends.regex import parse
 
 VALID = [

@@ -14,8 +14,8 @@ from hypothesis import example, given, settings, strategies as st
 from constrain.automata.dfa import Dfa
 from constrain.automata.table import canonical, distances
 from constrain.errors import UnsupportedError
-from constrain.frontends.json_schema.addresses import splice
-from constrain.frontends.json_schema.formats import BY_RULES, FORMATS, format_dfa, format_lengths, times_within
+from constrain.frontends.json_schema.reading.addresses import splice
+from constrain.frontends.json_schema.strings.formats import BY_RULES, FORMATS, format_dfa, format_lengths, times_within
 from constrain.frontends.regex import to_dfa
 
 REFUSED = {*BY_RULES}

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from constrain.errors import UnsupportedError
-from constrain.frontends.json_schema import KEYWORDS, Keyword, arrays, objects, quantities, strings, to_grammar
-from constrain.frontends.json_schema.formulas import COMBINED
-from constrain.frontends.json_schema.keywords import by_draft, children, inert
+from constrain.frontends.json_schema import KEYWORDS, Keyword, to_grammar
+from constrain.frontends.json_schema.algebra.formulas import COMBINED
+from constrain.frontends.json_schema.arrays import arrays
+from constrain.frontends.json_schema.numbers import quantities
+from constrain.frontends.json_schema.objects import objects
+from constrain.frontends.json_schema.reading.keywords import by_draft, children, inert
+from constrain.frontends.json_schema.strings import strings
 
 READ = COMBINED | {"type", "enum", "const"} | arrays.FIELDS | objects.FIELDS | quantities.FIELDS | strings.FIELDS
 

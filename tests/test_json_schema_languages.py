@@ -8,9 +8,9 @@ from hypothesis import given, strategies as st
 
 from constrain.automata.dfa import Dfa
 from constrain.errors import UnsupportedError
-from constrain.frontends.json_schema.languages import ALL, Lang, Languages
-from constrain.frontends.json_schema.literals import ANY, NEVER, both, narrower
-from constrain.frontends.json_schema.patterns import read_pattern
+from constrain.frontends.json_schema.algebra.literals import ANY, NEVER, both, narrower
+from constrain.frontends.json_schema.strings.languages import ALL, Lang, Languages
+from constrain.frontends.json_schema.strings.patterns import read_pattern
 from constrain.style import Limits
 
 PATTERNS = ["^a", "b$", "^(ab)*$", "^a{2}$", "", "c"]

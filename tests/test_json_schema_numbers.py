@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
 from constrain.errors import LimitError
-from constrain.frontends.json_schema.numbers import constant_dfa, count, find, number_dfa
+from constrain.frontends.json_schema.numbers.numbers import constant_dfa, count, find, number_dfa
 from constrain.style import Style
 
 PLAIN, PLAIN_UNCAPPED, ANY = Style(), Style(digits=None), Style.any()

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from constrain.errors import UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.quantities import NumberCase, complement, contains, least_common, meet
+from constrain.frontends.json_schema.numbers.quantities import NumberCase, complement, contains, least_common, meet
 from constrain.style import Style
 from tests.recogniser import accepts
 

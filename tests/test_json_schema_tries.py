@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain import Matcher, Vocabulary, compile as constrain_compile
-from constrain.frontends.json_schema import formulas, to_grammar
-from constrain.frontends.json_schema.digits import decimals
-from constrain.frontends.json_schema.numbers import constant_dfa
+from constrain.frontends.json_schema import to_grammar
+from constrain.frontends.json_schema.algebra import formulas
+from constrain.frontends.json_schema.numbers.digits import decimals
+from constrain.frontends.json_schema.numbers.numbers import constant_dfa
 from constrain.grammar.nodes import EMPTY, Grammar
 from constrain.style import Style
 from tests.recogniser import accepts

@@ -11,10 +11,10 @@ from hypothesis import given, strategies as st
 
 from constrain.errors import UnsatisfiableError, UnsupportedError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.algebra import Algebra
-from constrain.frontends.json_schema.counts import matching
-from constrain.frontends.json_schema.read import Reader
-from constrain.frontends.json_schema.sizes import Size, listed, size
+from constrain.frontends.json_schema.algebra.algebra import Algebra
+from constrain.frontends.json_schema.arrays.counts import matching
+from constrain.frontends.json_schema.arrays.sizes import Size, listed, size
+from constrain.frontends.json_schema.reading.read import Reader
 from constrain.grammar.nodes import Unique
 from constrain.style import Limits, Style
 from tests.dead_ends import dead_parts

@@ -11,8 +11,8 @@ from bench.keyword_table.formats import DOCUMENTS
 from bench.keyword_table.peers import OURS
 from bench.keyword_table.probes import Probe, mislabelled, probes
 from bench.keyword_table.table import drafts, judge, page, row, trusted
-from constrain.frontends.json_schema.formats import FORMATS
-from constrain.frontends.json_schema.keywords import KEYWORDS, inert
+from constrain.frontends.json_schema.reading.keywords import KEYWORDS, inert
+from constrain.frontends.json_schema.strings.formats import FORMATS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "json-schema.md"
 PROBES = list(probes())

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.errors import LimitError, UnsatisfiableError
-from constrain.frontends.json_schema.patterns import letters_dfa, pattern_dfa, read_pattern
+from constrain.frontends.json_schema.strings.patterns import letters_dfa, pattern_dfa, read_pattern
 from constrain.frontends.regex import Dialect, Match, parse, to_counted, to_dfa, to_node
 from constrain.frontends.regex.charset import contains
 from constrain.frontends.regex.syntax import Alternation, Anchor, Concatenation, Look, OneOf, Repetition, Term

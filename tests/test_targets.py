@@ -13,7 +13,7 @@ from hypothesis.strategies import sampled_from
 
 from constrain import targets
 from constrain.errors import SchemaError
-from constrain.frontends.json_schema.keywords import KEYWORDS
+from constrain.frontends.json_schema.reading.keywords import KEYWORDS
 from tests.schema_strategies import schemas
 
 CLOSED = {"additionalProperties": False}

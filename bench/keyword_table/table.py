@@ -14,8 +14,8 @@ from itertools import groupby
 from typing import Any
 
 from constrain.cli.check_keywords import COLUMNS
-from constrain.frontends.json_schema.describe import describe
-from constrain.frontends.json_schema.keywords import KEYWORDS
+from constrain.frontends.json_schema.reading.describe import describe
+from constrain.frontends.json_schema.reading.keywords import KEYWORDS
 
 from .peers import ENGINES
 from .probes import Probe, mislabelled

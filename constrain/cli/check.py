@@ -22,7 +22,7 @@ from .places import Places, places
 
 if TYPE_CHECKING:
     from ..compile import Constraint
-    from ..frontends.json_schema.faults import Fault
+    from ..frontends.json_schema.reading.faults import Fault
     from ..tokens.vocabulary import Vocabulary
 
 __all__ = ["check"]
@@ -74,7 +74,7 @@ def check(
 def right(source: Source, asked: Asked, as_json: bool) -> list[Fault]:
     """Leaves if the schema is none, and tells everything that is wrong with it; else the faults that do no harm, or
     are no more than unsupported."""
-    from ..frontends.json_schema.faults import faults
+    from ..frontends.json_schema.reading.faults import faults
 
     try:
         found = faults(source.text, style=asked.style, registry=asked.registry)
@@ -108,8 +108,8 @@ def look(
     everything: bool,
 ) -> None:
     """Tells how the schema is enforced and what it costs; leaves with a code if it is not, or cannot be satisfied."""
-    from ..frontends.json_schema.describe import describe
-    from ..frontends.json_schema.parts import impossible
+    from ..frontends.json_schema.reading.describe import describe
+    from ..frontends.json_schema.reading.parts import impossible
 
     made: tuple[Constraint, dict[str, float]] | None = None
     refused: UnsupportedError | None = None

@@ -18,8 +18,8 @@ from . import show
 from .places import Places
 
 if TYPE_CHECKING:
-    from ..frontends.json_schema.describe import Row
-    from ..frontends.json_schema.faults import Fault
+    from ..frontends.json_schema.reading.describe import Row
+    from ..frontends.json_schema.reading.faults import Fault
 
 __all__ = ["Note", "notable", "tell_keywords", "tell_notes"]
 

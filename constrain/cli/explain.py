@@ -75,7 +75,7 @@ def explain(
 
 def explain_keyword(keyword: str, as_json: bool) -> int:
     """Prints the rows of a keyword: the exit code."""
-    from ..frontends.json_schema.keywords import KEYWORDS, inert
+    from ..frontends.json_schema.reading.keywords import KEYWORDS, inert
 
     rows = whereabouts(keyword)
     if not rows and keyword in inert():

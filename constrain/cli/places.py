@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..frontends.json_schema.refs import token
+from ..frontends.json_schema.reading.refs import token
 
 __all__ = ["Places", "places"]
 

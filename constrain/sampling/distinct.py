@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ConstrainError
-from ..frontends.json_schema.constants import constant, parse_json
+from ..frontends.json_schema.reading.constants import constant, parse_json
 from .few import few_texts
 from .random_walk import random_text
 

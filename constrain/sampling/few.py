@@ -10,7 +10,7 @@ import json
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain, combinations, product
 
-from ..frontends.json_schema.constants import constant, parse_json
+from ..frontends.json_schema.reading.constants import constant, parse_json
 from ..grammar.nodes import (
     Chars,
     Choice,

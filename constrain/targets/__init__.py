@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..errors import SchemaError
-from ..frontends.json_schema.faults import faults
-from ..frontends.json_schema.keywords import KEYWORDS
-from ..frontends.json_schema.refs import token
+from ..frontends.json_schema.reading.faults import faults
+from ..frontends.json_schema.reading.keywords import KEYWORDS
+from ..frontends.json_schema.reading.refs import token
 from .anthropic import ANTHROPIC
 from .gemini import GEMINI
 from .llamacpp import LLAMACPP

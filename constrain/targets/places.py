@@ -12,8 +12,8 @@ from typing import Any, Union
 
 from ..errors import ConstrainError
 from ..frontends.json_schema.front import load
-from ..frontends.json_schema.keywords import children
-from ..frontends.json_schema.refs import Library, Scope, token
+from ..frontends.json_schema.reading.keywords import children
+from ..frontends.json_schema.reading.refs import Library, Scope, token
 
 __all__ = ["Document", "Place"]
 

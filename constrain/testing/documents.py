@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from ..errors import ConstrainError
-from ..frontends.json_schema.constants import constant, parse_json
+from ..frontends.json_schema.reading.constants import constant, parse_json
 from ..grammar.nodes import (
     Chars,
     Choice,

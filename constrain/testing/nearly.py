@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ..compile import to_grammar
 from ..errors import ConstrainError, UnsatisfiableError
-from ..frontends.json_schema.constants import parse_json
+from ..frontends.json_schema.reading.constants import parse_json
 from ..style import Limits, Style
 from .breakages import ORIGINAL, breakages
 from .choosing import NoMember, Seeded

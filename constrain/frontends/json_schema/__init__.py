@@ -10,8 +10,8 @@ the pipeline, `describe` says of every keyword of a schema how it is enforced.
 
 from __future__ import annotations
 
-from .describe import Row, describe
 from .front import to_grammar
-from .keywords import KEYWORDS, Keyword
+from .reading.describe import Row, describe
+from .reading.keywords import KEYWORDS, Keyword
 
 __all__ = ["KEYWORDS", "Keyword", "Row", "describe", "to_grammar"]

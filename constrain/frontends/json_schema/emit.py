@@ -11,12 +11,15 @@ from collections.abc import Hashable, Iterator, Mapping
 
 from ...grammar.nodes import Choice, Literal, Node, Rule, Strings
 from ...style import Style
-from . import counts, items, members, quantities, strings, tries
-from .algebra import Algebra, Live
-from .arrays import ArrayCase
-from .constants import Constant
-from .literals import Lits
-from .shapes import FALSE_BIT, NULL_BIT, TRUE_BIT
+from .algebra.algebra import Algebra, Live
+from .algebra.literals import Lits
+from .algebra.shapes import FALSE_BIT, NULL_BIT, TRUE_BIT
+from .arrays import counts, items
+from .arrays.arrays import ArrayCase
+from .numbers import quantities
+from .objects import members, tries
+from .reading.constants import Constant
+from .strings import strings
 
 __all__ = ["Rules", "Writer"]
 

@@ -8,13 +8,13 @@ from typing import Any
 from ...errors import LimitError, SchemaError
 from ...grammar.nodes import Grammar
 from ...style import Limits, Style
-from .algebra import Algebra, Circular
-from .clash import unsatisfiable
-from .constants import kind_of, parse_json
+from .algebra.algebra import Algebra, Circular
 from .emit import Writer
-from .read import Reader
+from .reading.clash import unsatisfiable
+from .reading.constants import kind_of, parse_json
+from .reading.read import Reader
+from .reading.survey import survey
 from .spacing import around
-from .survey import survey
 
 __all__ = ["to_grammar"]
 

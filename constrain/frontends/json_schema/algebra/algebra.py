@@ -1,0 +1,381 @@
+"""From nodes to Shapes: what a literal set allows, when somebody looks inside; and whether it allows anything.
+
+A node is a formula over literal sets and one Shape of its own keywords (`formulas`); `unfold` computes the Shape of a
+literal set with a memo, and NOT is pushed down to the leaves of the formula (De Morgan), so that only unions multiply.
+
+JSON values are finite trees, so *non-empty* is a least fixpoint: a set that is asked about within its own question
+counts as empty there, and an "empty" that leaned on such an assumption is not remembered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+from ....automata.dfa import Dfa
+from ....errors import LimitError, SchemaError, UnsupportedError
+from ....style import Limits, Style
+from ..arrays import items
+from ..arrays.arrays import ArrayCase
+from ..arrays.counts import Plan
+from ..numbers import quantities
+from ..numbers.quantities import NumberCase
+from ..objects import members, objects
+from ..objects.tries import Listed
+from ..reading.constants import OBJECT, Constant
+from ..reading.projection import Projection
+from ..reading.read import Node, Reader
+from ..reading.static import Static, disjoint, static
+from ..strings import strings
+from ..strings.languages import Languages, any_text
+from ..strings.patterns import located
+from ..strings.strings import StringCase
+from .formulas import All, Formula, One, Own, Some, formula
+from .literals import ANY, NEVER, Lits, both
+from .shapes import ALL_NUMBERS, ALL_STRINGS, EVERYTHING, NOTHING, Shape, breadth, join, join_overlapping, meet, negate
+
+__all__ = ["Algebra", "Circular", "Live"]
+
+
+class Circular(Exception):
+    """A node was looked into while it is being computed."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+
+class Live(NamedTuple):
+    """A Shape without empty cases; its arrays and objects are settled (`items.settle`, `members.settle`)."""
+
+    scalars: int
+    numbers: tuple[NumberCase, ...]
+    strings: tuple[StringCase, ...]
+    arrays: tuple[ArrayCase, ...]
+    objects: tuple[members.Settled, ...]
+    listed: tuple[Listed, ...] = ()
+
+
+PLAIN = ((), ALL_NUMBERS, ALL_STRINGS)
+"""Parts about which there is nothing to ask."""
+
+
+class Algebra:
+    """The memo of one schema: shapes of literal sets, and which of them are empty."""
+
+    def __init__(self, reader: Reader, style: Style, limits: Limits) -> None:
+        self.reader = reader
+        self.nodes = reader.nodes
+        self.style = style
+        self.limits = limits
+        self.languages = Languages(limits, self._names, self.refuse)
+        self._shapes: dict[Lits, Shape] = {ANY: EVERYTHING, NEVER: NOTHING}
+        self._nonempty: dict[Lits, bool] = {ANY: True, NEVER: False}
+        self._asked: dict[Lits, int] = {}
+        self._leaned = 0
+        self._busy: list[int] = []
+        self._opposites: dict[Lits, Lits] = {ANY: NEVER, NEVER: ANY}
+        self._static: dict[Lits, Static] = {}
+        self._live: dict[Lits, Live] = {}
+        self._both: dict[tuple[Lits, Lits], Lits] = {}
+        self._any_of: dict[tuple[Constant, ...], Lits] = {}
+        self._settling: list[Lits] = []
+        self._projection = Projection(reader)
+
+    # ---- shapes ------------------------------------------------------------------------------------------------
+
+    def unfold(self, lits: Lits) -> Shape:
+        """What a literal set allows. Circular if it is being computed already."""
+        shape = self._shapes.get(lits)
+        if shape is None:
+            if len(lits) == 1:
+                shape = self._unfold_one(lits[0])
+            else:
+                shape = meet(*(self.unfold((literal,)) for literal in lits), algebra=self)
+            self._shapes[lits] = shape
+        return shape
+
+    def _unfold_one(self, literal: int) -> Shape:
+        node = self.nodes[abs(literal)]
+        assert node is not None
+        if literal in self._busy:
+            raise Circular(node)
+        self._busy.append(literal)
+        try:
+            return self._evaluate(formula(node, self), literal > 0)
+        finally:
+            self._busy.pop()
+
+    def _evaluate(self, said: Formula, sign: bool) -> Shape:
+        """The Shape of a formula, or of its complement."""
+        if isinstance(said, Own):
+            return said.shape if sign else negate(said.shape, self)
+        if isinstance(said, One):
+            return self._one_of(said) if sign else self._not_one_of(said)
+        if isinstance(said, (All, Some)):
+            if isinstance(said, All) == sign:
+                return meet(*(self._evaluate(part, sign) for part in said.parts), algebra=self)
+            return join([self._evaluate(part, sign) for part in said.parts] or [NOTHING])
+        return self.unfold(said if sign else self.opposite(said))
+
+    def _one_of(self, said: One) -> Shape:
+        """Exactly one: each branch without those that it really overlaps."""
+        ways: list[Shape] = []
+        context, branches = said
+        overlaps = self._overlaps(said)
+        for position, branch in enumerate(branches):
+            others = [self.unfold(self.opposite(branches[other])) for other in overlaps[position]]
+            others.sort(key=breadth)  # The small ones first, which may leave little for the large.
+            ways.append(meet(self.unfold(context), self.unfold(branch), *others, algebra=self))
+        return join_overlapping(ways, self) if any(overlaps) else join(ways or [NOTHING])
+
+    def _not_one_of(self, said: One) -> Shape:
+        """Not of the context; or in no branch, or in two at least."""
+        context, branches = said
+        others = sorted((self.unfold(self.opposite(branch)) for branch in branches), key=breadth)
+        shape = meet(*others, algebra=self)
+        overlaps = self._overlaps(said)
+        pairs = [(one, other) for one in range(len(branches)) for other in overlaps[one] if one < other]
+        outside = [self.unfold(self.opposite(context))] if context else []
+        shared = (self.unfold(both(branches[one], branches[other])) for one, other in pairs)
+        return join_overlapping([shape, *outside, *shared], self)
+
+    def _overlaps(self, said: One) -> list[list[int]]:
+        """For each branch those others that may share a value with it; cheap proofs that they do not come first."""
+        context, branches = said
+        branches = tuple(both(context, branch) for branch in branches)
+        out: list[list[int]] = [[] for _ in branches]
+        facts = [self.static(branch) for branch in branches]
+        tags = self._tags(facts)
+        for one in range(len(branches)):
+            for other in range(one):
+                mine, yours = tags[one], tags[other]
+                if mine is not None and yours is not None and mine.isdisjoint(yours):
+                    continue
+                if disjoint(facts[one], facts[other]):
+                    continue
+                if self.overlap(both(branches[one], branches[other])):
+                    out[one].append(other)
+                    out[other].append(one)
+        return out
+
+    def _tags(self, facts: list[Static]) -> list[frozenset[Constant] | None]:
+        """Of branches that are objects: the values of that key which most of them require and give few values."""
+        known = [
+            {name: values for name, lits in bound.required.items() if (values := self.static(lits).values) is not None}
+            if bound.types == OBJECT else {}
+            for bound in facts
+        ]  # fmt: skip
+        counts = Counter(name for bound in known for name in bound)
+        best = max(counts, key=counts.__getitem__, default="")
+        return [bound.get(best) for bound in known]
+
+    def overlap(self, lits: Lits) -> bool:
+        """Whether a value is in the set; a question by itself, that leans on no other which is still open."""
+        asked, self._asked, leaned = self._asked, {}, self._leaned
+        try:
+            return self.nonempty(lits)
+        except Circular:  # Not known yet: to subtract what may not overlap is exact all the same.
+            return True
+        finally:
+            self._asked, self._leaned = asked, leaned
+
+    def live(self, lits: Lits) -> Live:
+        """What a non-empty set allows, without cases that no value is in."""
+        live = self._live.get(lits)
+        if live is None:
+            whole = self.unfold(lits)
+            self._settling.append(lits)
+            try:
+                live = self._live[lits] = self._settle(whole)
+            except LimitError as error:
+                raise error if error.pointer is not None else located(error, self._pointer()) from None
+            finally:
+                self._settling.pop()
+        return live
+
+    def _settle(self, whole: Shape) -> Live:
+        numbers, texts = whole.numbers, whole.strings
+        if numbers not in PLAIN:
+            for case in numbers:
+                if quantities.costly(case, self.style):
+                    quantities.case_dfa(case, self.style, self.limits.dfa_states)
+            numbers = tuple(filter(self._some_number, numbers))
+        if texts not in PLAIN:
+            texts = tuple(filter(self._some_string, texts))
+        if not whole.arrays and not whole.objects:
+            return Live(whole.scalars, numbers, texts, (), (), whole.listed)
+        return Live(
+            whole.scalars,
+            numbers,
+            texts,
+            tuple(settled for array in whole.arrays for settled in items.settle(array, self)),
+            tuple(settled for case in whole.objects for settled in members.settle(case, self)),
+            whole.listed,
+        )
+
+    # ---- questions ---------------------------------------------------------------------------------------------
+
+    def automata(self, case: ArrayCase) -> list[Plan]:
+        """The automata of a case of arrays, as if its items were counted."""
+        return [items.plan(settled, self) for settled in items.settle(case, self)]
+
+    def opposite(self, lits: Lits) -> Lits:
+        """The complement of a literal set, as a literal set."""
+        known = self._opposites.get(lits)
+        if known is None:
+            if len(lits) == 1:
+                known = (-lits[0],)
+            else:
+                node = self.nodes[abs(lits[0])]
+                assert node is not None
+                known = (-self.reader.derived(node, {"allOf": tuple((literal,) for literal in lits)}).number,)
+            self._opposites[lits] = known
+        return known
+
+    def both(self, one: Lits, other: Lits) -> Lits:
+        """The AND of two literal sets, without literals that are plainly idle; NEVER if it is plainly empty."""
+        if not one or one == other:
+            return other
+        if not other:
+            return one
+        known = self._both.get((one, other))
+        if known is None:
+            known = both(one, other)
+            if self.clash(known):
+                known = NEVER
+            elif known[0] < 0 < known[-1]:
+                wanted = tuple(literal for literal in known if literal > 0)
+                bound = self.static(wanted)
+                # A and not M is A, if A and M share nothing.
+                kept = [m for m in known if m < 0 and not disjoint(bound, self.static((-m,)))]
+                known = (*kept, *wanted)
+            self._both[one, other] = known
+        return known
+
+    def possible(self, case: Any) -> bool:
+        """Whether a case may hold a value: a question by itself, "yes" where it cannot be told yet."""
+        asked, self._asked, leaned = self._asked, {}, self._leaned
+        try:
+            return self._some_object(case) if isinstance(case, objects.ObjectCase) else self._some_array(case)
+        except Circular:
+            return True
+        finally:
+            self._asked, self._leaned = asked, leaned
+
+    def nonempty(self, lits: Lits) -> bool:
+        """Whether some finite value is in the set."""
+        known = self._nonempty.get(lits)
+        if known is not None:
+            return known
+        if lits in self._asked:
+            self._leaned = min(self._leaned, self._asked[lits])
+            return False
+        if self.clash(lits):
+            self._nonempty[lits] = False
+            return False
+        depth = len(self._asked)
+        before, self._leaned = self._leaned, depth + 1
+        self._asked[lits] = depth
+        try:
+            answer = self._any_case(self.unfold(lits))
+            # An "empty" that leans on an earlier question still open is provisional.
+            if answer or self._leaned >= depth:
+                self._nonempty[lits] = answer
+            return answer
+        finally:
+            del self._asked[lits]
+            self._leaned = min(before, self._leaned) if self._leaned < depth else before
+
+    def _any_case(self, shape: Shape) -> bool:
+        """Whether some case of the shape holds a value."""
+        if shape.scalars or shape.listed:
+            return True
+        circular: Circular | None = None
+        for check, cases in (
+            (self._some_number, shape.numbers), (self._some_string, shape.strings),
+            (self._some_array, shape.arrays), (self._some_object, shape.objects),
+        ):  # fmt: skip
+            for case in cases:
+                try:
+                    if check(case):
+                        return True
+                except Circular as signal:  # Another case may settle it.
+                    circular = signal
+        if circular is not None:
+            raise circular
+        return False
+
+    def _some_number(self, case: Any) -> bool:
+        return quantities.nonempty(case, self.style, self.limits)
+
+    def _some_string(self, case: Any) -> bool:
+        return strings.nonempty(case, self.languages)
+
+    def _some_array(self, case: Any) -> bool:
+        return items.nonempty(case, self)
+
+    def _some_object(self, case: Any) -> bool:
+        return members.nonempty(case, self)
+
+    def clash(self, lits: Lits) -> bool:
+        """Whether a set is empty for all to see: types or constants that exclude each other."""
+        if len(lits) < 2:
+            return lits == NEVER
+        return self.static(lits).is_never
+
+    def static(self, lits: Lits) -> Static:
+        """What can be said of a set without unfolding it."""
+        known = self._static.get(lits)
+        if known is None:
+            known = self._static[lits] = static(lits, self.nodes)
+        return known
+
+    def any_of(self, values: tuple[Constant, ...]) -> Lits:
+        """The literal set of some constants."""
+        lits = self.reader.constant(values[0])
+        if len(values) > 1:
+            known = self._any_of.get(values)
+            if known is None:
+                node = self.nodes[lits[0]]
+                assert node is not None
+                known = self._any_of[values] = (self.reader.derived(node, {"enum": values}).number,)
+            return known
+        return lits
+
+    def listed(self, lits: Lits) -> bool:
+        """Whether a set is plainly one of listed values."""
+        return self.static(lits).values is not None
+
+    # ---- errors ------------------------------------------------------------------------------------------------
+
+    def refuse(self, cause: str, field: str) -> UnsupportedError:
+        """What to raise where something is not enforced yet."""
+        return UnsupportedError(cause, pointer=self._pointer(field))
+
+    def circular(self, signal: Circular) -> SchemaError:
+        """What to raise for a schema that is defined by itself, with no value in between."""
+        return SchemaError(
+            "This schema refers to itself with no value in between, so it says nothing.", pointer=signal.node.pointer
+        )
+
+    def _pointer(self, field: str = "") -> str:
+        """The innermost place that is being computed and says something of the kind."""
+        busy = [self.nodes[abs(literal)] for literal in reversed(self._busy)]
+        open_sets = [*reversed(self._asked), *reversed(self._settling)]
+        asked = [self.nodes[abs(literal)] for lits in open_sets for literal in lits]
+        candidates = [node for node in busy + asked if node is not None and node.pointer is not None]
+        for node in candidates:
+            if field in node.facts:
+                return f"{node.pointer}/{field}"
+        return candidates[0].pointer or "" if candidates else ""
+
+    def _names(self, lits: Lits) -> Dfa:
+        """The texts that a literal set allows: `propertyNames`."""
+        try:
+            cases = self.unfold(lits).strings
+        except Circular:
+            cases = self.unfold(self._projection.lits(lits)).strings
+        if cases is ALL_STRINGS:
+            return any_text()
+        parts = [strings.whole_dfa(case, self.languages) for case in cases]
+        return Dfa.union_of(parts, max_states=self.limits.dfa_states) if parts else Dfa.empty()

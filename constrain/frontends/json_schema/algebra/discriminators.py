@@ -1,0 +1,161 @@
+"""Products of unions of objects, discriminators first: many unions that test the same key are split by its values.
+
+Chains of `if`s, dependencies and branches taken away by `oneOf` mostly ask what the value of one key is, or whether it
+is there. Beside one value of that key nearly every union has one case left, or none that says anything; so a product
+of 2^n cases becomes n + 2 small ones: a value each, any other value, and no such key.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+from typing import Protocol
+
+from ....style import Limits
+from ..objects.objects import ANY_OBJECT, NO_NAMES, Algebra as Objects, Cell, ObjectCase, look_up
+from ..reading.constants import Constant
+from ..reading.static import Static
+from ..strings.languages import Languages
+from .literals import ANY, NEVER, Lits
+
+__all__ = ["Union", "split"]
+
+Union = tuple[ObjectCase, ...]
+
+MOST_KEYS = 6
+"""Keys that are tried, the most tested first."""
+
+MOST_VALUES = 64
+"""Values of a discriminator: beyond that the pieces are no fewer than the cases."""
+
+
+class Algebra(Objects, Protocol):
+    """What is asked about the values of a key."""
+
+    languages: Languages
+    limits: Limits
+
+    def static(self, lits: Lits) -> Static: ...
+    def overlap(self, lits: Lits) -> bool: ...
+    def any_of(self, values: tuple[Constant, ...]) -> Lits: ...
+
+
+def split(unions: list[Union], used: frozenset[str], algebra: Algebra) -> tuple[str, list[list[Union]]] | None:
+    """The key to split by, and lists of unions whose products together are the product; None if none is worth it.
+
+    It is the key whose pieces have the fewest cases to multiply out. used: keys that have been split before.
+    """
+    tested: Counter[str] = Counter()
+    values: dict[str, dict[Constant, None]] = {}
+    for union in unions:
+        found = _tests(union, algebra) if len(union) > 1 else {}
+        tested.update(found.keys())
+        for name, constants in found.items():
+            values.setdefault(name, {}).update(constants)
+    best: tuple[str, list[list[Union]]] | None = None
+    least = prod(map(len, unions))
+    names = [name for name, times in tested.most_common(MOST_KEYS) if times > 1 and name not in used]
+    for name in names:
+        if len(values[name]) <= MOST_VALUES:
+            pieces = _pieces(unions, name, tuple(values[name]), algebra)
+            size = sum(prod(map(len, piece)) for piece in pieces)
+            if size < least:
+                best, least = (name, pieces), size
+    return best
+
+
+def _pieces(unions: list[Union], name: str, values: tuple[Constant, ...], algebra: Algebra) -> list[list[Union]]:
+    """The unions by the values of a key: these ones, those with the same consequences together; others; none."""
+    pieces: dict[tuple[Union, ...], list[Constant]] = {}
+    for value in values:
+        restricted = _restrict(unions, name, algebra.any_of((value,)), algebra)
+        if restricted is not None:
+            pieces.setdefault(tuple(restricted), []).append(value)
+    out = [[*piece, _having(name, algebra.any_of(tuple(held)))] for piece, held in pieces.items()]
+    others = algebra.opposite(algebra.any_of(values)) if values else ANY
+    rest, none = _restrict(unions, name, others, algebra), _restrict(unions, name, NEVER, algebra)
+    if rest is not None:
+        out.append([*rest, _having(name, others)])
+    if none is not None:
+        out.append([*none, (ObjectCase(((name, NEVER),), mentioned=frozenset((name,))),)])
+    return out
+
+
+def _having(name: str, lits: Lits) -> Union:
+    return (ObjectCase(((name, lits),), frozenset((name,)), frozenset((name,))),)
+
+
+def _tests(union: Union, algebra: Algebra) -> dict[str, dict[Constant, None]]:
+    """The keys of which some case asks whether they are there, or have one of few values; with those values."""
+    out: dict[str, dict[Constant, None]] = {}
+    for case in union:
+        for name, lits in case.names:
+            if name in case.required or lits != ANY:
+                out.setdefault(name, {})
+            for literal in lits if lits != NEVER else ():
+                values = algebra.static((abs(literal),)).values
+                if values is not None:
+                    out.setdefault(name, {}).update(dict.fromkeys(sorted(values, key=repr)))
+    return out
+
+
+def _restrict(unions: list[Union], name: str, lits: Lits, algebra: Algebra) -> list[Union] | None:
+    """The unions where a key has a value of a set (NEVER: is not there), without those that say nothing more then.
+
+    None if no object is in all of them.
+    """
+    out: list[Union] = []
+    for union in unions:
+        if all(_leaves_open(case, name) for case in union):
+            out.append(union)
+            continue
+        kept = dict.fromkeys(_restricted(case, name, lits, algebra) for case in union)
+        if SILENT in kept:
+            continue
+        cases = tuple(case for case in kept if case is not None)
+        if not cases:
+            return None
+        out.append(cases)
+    return out
+
+
+def _leaves_open(case: ObjectCase, name: str) -> bool:
+    """Whether a case plainly says nothing about a key, nor about how many there are."""
+    if case.cells is not ANY_OBJECT.cells or case.somes or case.low or case.high is not None:
+        return False
+    return all(other != name for other, _ in case.names)
+
+
+SILENT = ANY_OBJECT
+"""A case that says nothing."""
+
+
+def _restricted(case: ObjectCase, name: str, lits: Lits, algebra: Algebra) -> ObjectCase | None:
+    """What a case says beside the value of a key."""
+    if _leaves_open(case, name):
+        return case
+    own = dict(case.names)
+    old = own[name] if name in own else look_up(case.cells, name, algebra.languages)
+    low, somes = case.low, case.somes
+    left: Lits = ANY
+    if lits != NEVER:
+        if case.high is not None and case.high < len(case.required | {name}):
+            return None
+        met = algebra.both(lits, old)
+        if met == NEVER or not algebra.overlap(met):
+            return None
+        left = tuple(literal for literal in old if algebra.overlap(algebra.both(lits, (-literal,))))
+        low = 0 if low <= 1 else low
+        somes = tuple(some for some in somes if not _meets(name, lits, some, algebra))
+    elif name in case.required:
+        return None
+    own[name] = left
+    case = case._replace(names=tuple(own.items()), required=case.required - {name}, low=low, somes=somes)
+    silent = not any(own.values()) and case._replace(names=(), mentioned=NO_NAMES) == ANY_OBJECT
+    return SILENT if silent else case
+
+
+def _meets(name: str, lits: Lits, some: Cell, algebra: Algebra) -> bool:
+    """Whether a key with a value of a set meets a demand."""
+    lang, wanted = some
+    return algebra.languages.accepts(lang, name) and (not wanted or algebra.both(lits, wanted) == lits)

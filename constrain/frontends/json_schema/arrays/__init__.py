@@ -1,0 +1,1 @@
+"""Arrays: cases of items, counts of them, and members that differ."""

@@ -1,0 +1,1 @@
+"""Numbers: intervals and multiples, and the automata of their spellings."""

@@ -1,0 +1,359 @@
+"""Numbers with an exponent under bounds or multiples: `mantissa [eE] [+-]? digits`.
+
+What a mantissa says about its exponent E is an interval: with the first digit that is not zero at decimal position p
+(value = 0.ddd * 10^p), the value is beyond a bound 0.bbb * 10^q exactly if E > q - p, or E = q - p and the digits
+compare so. With D its digits without trailing zeros and value = D * 10^g, it is a multiple of a / 10^s exactly if
+E >= t - g - s, t the least number with D * 10^t a multiple of a (there may be none; and D * 10^-1 is no integer).
+So after the e a state is an interval of E, and any exponent in it may be written, of any size, with leading zeros.
+
+p and g grow with the mantissa, and no finite automaton holds them all. So here, and only here, a mantissa is limited:
+
+    no bounds but 0, no multiples   no limit: only the sign and being zero matter
+    bounds                          at most REACH digits in the integer part, and zeros in front of the first other
+                                    digit of a fraction; any number of digits after that
+    multiples of 1, 0.1, 0.01 ..    at most TAIL digits in the fraction and trailing zeros;
+                                    any number of other digits, as soon as a lower bound is reached
+    the same below a bound          at most REACH digits in the integer part, and `Side.lead` (4 to TAIL) zeros in
+                                    front of the first other digit of a fraction; any number after that; where the
+                                    bound has more than MOST_ROOM digits, at most 12 digits in all
+    other multiples                 at most 5 digits in all; 3 or 2 where a is large (`SHORT`)
+
+With a cap on digits (`Style.digits`), REACH holds everywhere, and zeros that no longer matter are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from math import inf, lcm
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ....automata.dfa import Table
+from .number_parts import Bound, as_decimal
+from .number_table import explore, row_of
+
+if TYPE_CHECKING:
+    from .numbers import Numbers
+
+__all__ = ["exponent_table"]
+
+MOST_ROOM = 13
+"""Digits of an upper bound up to which a mantissa is limited only by what the bound leaves of it."""
+
+REACH = 20
+"""More than the 17 significant digits that a float is written with, and than the 19 of a 64-bit integer."""
+
+TAIL = 16
+"""json.dumps writes a float with an exponent as one digit and at most 16 of fraction."""
+
+SHORT = ((1, 12), (20, 5), (1000, 3), (inf, 2))
+"""(largest number of residues, digits of the mantissa): so that these automata stay below some 1,000 states, or 2,000
+for an interval of 64-bit integers."""
+
+SIGN, START, WHOLE, POINT, PART, NIL, NIL_POINT, NIL_PART = "-", "start", "whole", ".", "part", "0", "0.", "0.0"
+"""Phases. NIL*: all digits so far are zero."""
+
+
+class Mantissa(NamedTuple):
+    """A state before the e.
+
+    sign; phase; position: p above (0 where nothing asks); tail: digits of the fraction (0 where nothing asks);
+    low, high: digits that agree with the bound's so far, or LESS / GREATER; zeros: trailing zeros of the digits;
+    residues: of D modulo a, one for each multiple.
+    """
+
+    sign: str
+    phase: str
+    position: int = 0
+    tail: int = 0
+    low: int = 0
+    high: int = 0
+    zeros: int = 0
+    residues: tuple[int, ...] = ()
+
+
+LESS, GREATER, FREE = -1, -2, -3
+"""Settled comparisons, and one that no longer matters; as many digits agree is >= 0."""
+
+
+class Edge:
+    """A bound > 0 as 0.digits * 10^position, and how it compares with what is read."""
+
+    def __init__(self, bound: Fraction) -> None:
+        scaled, scale = as_decimal(bound)
+        text = str(scaled)
+        self.position = len(text) - scale
+        self.digits = [int(digit) for digit in text.rstrip("0")]
+
+    def read(self, agree: int, digit: int) -> int:
+        """The comparison after one more significant digit."""
+        if agree < 0:
+            return agree
+        own = self.digit(agree)
+        if digit != own:
+            return LESS if digit < own else GREATER
+        return min(agree + 1, len(self.digits))
+
+    def digit(self, place: int) -> int:
+        """The bound's own digit."""
+        return self.digits[place] if place < len(self.digits) else 0
+
+    def sign(self, agree: int) -> int:
+        """-1, 0, 1: the digits, if they end here, against the bound's."""
+        if agree < 0:
+            return -1 if agree == LESS else 1
+        return 0 if agree == len(self.digits) else -1
+
+
+class Side:
+    """The constraints on the magnitudes of one sign."""
+
+    def __init__(self, numbers: Numbers, digits: int | None) -> None:
+        low, high = numbers.low, numbers.high
+        self.low = Edge(low) if low is not None and low > 0 else None
+        self.high = Edge(high) if high is not None and high > 0 else None
+        self.low_open, self.high_open = numbers.low_open, numbers.high_open
+        self.zero = numbers.contains(Fraction(0))
+        self.only_zero = high == 0
+        wanted = [(numbers.multiple, True)] if numbers.multiple is not None else []
+        self.factors = [(*as_decimal(f), want) for f, want in (*wanted, *((f, False) for f in numbers.not_multiples))]
+        self.bounded = self.low is not None or self.high is not None
+        residues = lcm(*(a for a, _, _ in self.factors))
+        self.short = next(length for most, length in SHORT if residues <= most)
+        self.modular = residues > 1
+        self.decimal = not self.modular and all(want for _, _, want in self.factors)
+        self.scale = max((scale for _, scale, _ in self.factors), default=0)
+        self.placed = self.bounded or self.modular
+        self.cap = inf if digits is None else digits
+        self.counts_tail = bool(self.factors) or digits is not None
+        room = self.high.position + self.scale if self.high and self.factors and self.decimal else inf
+        self.tight = room <= MOST_ROOM
+        self.lead = int(min(TAIL, max(4, 1000 // max(room, 1) ** 2))) if self.tight else REACH
+
+    def allows(self, whole: int, tail: int, zeros: int) -> bool:
+        """Whether a mantissa may be so long: digits in the integer part (0: not counted), fraction, trailing zeros."""
+        if max(whole, tail) > self.cap or whole > REACH:
+            return False
+        if not self.factors or self.tight:
+            return True
+        if self.placed and (self.high or not self.decimal):
+            return whole + tail <= self.short
+        return tail <= TAIL and zeros <= TAIL
+
+    def counts(self, state: Mantissa) -> bool:
+        """Whether the position of the first digit may still matter."""
+        capped = self.cap < inf and state.phase in (START, WHOLE)
+        return capped or (self.placed and not (state.low == FREE and self.high is None))
+
+    def normal(self, state: Mantissa) -> Mantissa:
+        """The one that stands for all that go on alike, where the multiples are those of a power of ten.
+
+        The last digit that is not zero and a settled lower bound both ask for a least exponent. Zeros change neither,
+        any other digit only raises the first: so the smaller one may be forgotten.
+        """
+        if not self.decimal or not self.bounded:
+            return state if self.counts(state) else state._replace(position=0)
+        sign, phase, position, tail, low, high, zeros, residues = state
+        settled = low in (LESS, GREATER) and self.low is not None and bool(self.factors)
+        if settled:
+            least = self.low.position - position + (low == LESS) + self.scale  # type: ignore[union-attr]
+            if tail - zeros >= least:
+                low = FREE
+            elif phase == PART:
+                zeros = tail - least + 1
+        if (
+            phase == PART
+            and (self.tight or not self.factors)
+            and high == GREATER
+            and low != LESS
+            and not (self.low and low >= 0)
+        ):
+            position, high, low = position + 1, LESS, LESS if low == GREATER else low
+        if self.tight and phase == PART:
+            most = self.most(position)
+            tail, zeros = min(tail, most), zeros - max(tail - most, 0)
+        state = Mantissa(sign, phase, position, tail, low, high, zeros, residues)
+        return state if self.counts(state) else state._replace(position=0)
+
+    def most(self, position: int) -> int:
+        """Digits of the fraction behind which only zeros may follow, or the number is too large for a multiple."""
+        assert self.high is not None
+        return max(self.high.position - position + self.scale, 0)
+
+    def turns(self, state: Mantissa) -> set[int]:
+        """The digits that may have another effect than the digit before."""
+        if self.modular:
+            return set(range(10))
+        turns = {0, 1}
+        for edge, agree in ((self.low, state.low), (self.high, state.high)):
+            if edge is not None and agree >= 0:
+                turns |= {edge.digit(agree), edge.digit(agree) + 1}
+        return turns
+
+    def significant(self, state: Mantissa, digit: int) -> Mantissa:
+        """The same place with one more digit that is not a leading zero."""
+        sign, phase, position, tail, low, high, zeros, residues = state
+        if self.low and low >= 0:
+            low = self.low.read(low, digit)
+        if self.high and high >= 0:
+            high = self.high.read(high, digit)
+        if self.factors and digit == 0:
+            zeros += 1
+        elif self.factors:
+            if self.modular:
+                shift = 10 ** (zeros + 1)
+                residues = tuple((old * shift + digit) % a for old, (a, _, _) in zip(residues, self.factors))
+            zeros = 0
+        return Mantissa(sign, phase, position, tail, low, high, zeros, residues)
+
+    def hopeless(self, state: Mantissa) -> bool:
+        """Whether no exponent fits, and more digits will not help: too many of them for a multiple below the bound."""
+        if self.high is None or self.modular:
+            return False
+        depth = state.tail - state.zeros  # of the last digit that is not zero, behind the point
+        return any(want and depth - scale > self.last(state) for _, scale, want in self.factors)
+
+    def last(self, state: Mantissa) -> float:
+        """The last exponent below the upper bound."""
+        if self.high is None:
+            return inf
+        sign = self.high.sign(state.high)
+        return self.high.position - state.position - (sign > 0 or (sign == 0 and self.high_open))
+
+    def exponents(self, state: Mantissa) -> tuple[float, float]:
+        """The interval of exponents that this mantissa, not zero, may have; empty if first > last."""
+        first, last = -inf, self.last(state)
+        if self.low and state.low != FREE:
+            sign = self.low.sign(state.low)
+            first = self.low.position - state.position + (sign < 0 or (sign == 0 and self.low_open))
+        for residue, (a, scale, want) in zip(state.residues, self.factors):
+            least = shift_to_multiple(residue, a) - (state.zeros - state.tail + scale)
+            if want:
+                first = max(first, least)
+            else:
+                last = min(last, least - 1)
+        return first, last
+
+
+@lru_cache(maxsize=4096)
+def shift_to_multiple(residue: int, a: int) -> float:
+    """The least t >= 0 with residue * 10^t a multiple of a; infinite if there is none."""
+    for shift in range(a.bit_length() + 1):  # No more than the twos or fives in a.
+        if residue % a == 0:
+            return shift
+        residue = residue * 10 % a
+    return inf
+
+
+def exponent_table(positive: Numbers | None, negative: Numbers | None, digits: int | None, max_states: int) -> Table:
+    """The Table of the numbers with an exponent, of magnitudes `positive` and, after a minus sign, `negative`.
+
+    LimitError beyond max_states states.
+    """
+    sides = {sign: Side(side, digits) for sign, side in (("", positive), (SIGN, negative)) if side is not None}
+    alike = positive == negative
+
+    def successors(state: Any) -> tuple[Sequence[Any], bool]:
+        if not isinstance(state, Mantissa):
+            return _exponent_row(*state)
+        side = sides.get(state.sign)
+        minus = None
+        if state == Mantissa("", START) and SIGN in sides:
+            minus = Mantissa(SIGN, START)
+        if side is None:
+            return row_of(digits=(None,) * 10, minus=minus), False
+        if alike:
+            state = state._replace(sign="")  # What is the same on both sides of zero is built once.
+        turns = side.turns(state)
+        after: list[Mantissa | None] = []
+        for digit in range(10):
+            after.append(_read(side, state, digit) if digit in turns else after[-1])
+        return row_of(digits=after, minus=minus, point=_point(state), e=_after_e(side, state)), False
+
+    return explore(Mantissa("", START), successors, max_states)
+
+
+def _read(side: Side, state: Mantissa, digit: int) -> Mantissa | None:
+    """The state after a digit of the mantissa, None beyond the limits."""
+    phase = state.phase
+    if phase == NIL:
+        return None
+    if phase in (START, NIL_POINT, NIL_PART) and digit == 0:
+        if phase == START:
+            return state._replace(phase=NIL)
+        if not side.allows(1, state.tail + 1, 0):
+            return None
+        counted = (side.placed or side.counts_tail) and (state.tail <= side.lead or side.cap < inf)
+        return state._replace(phase=NIL_PART, tail=state.tail + counted)
+    if side.only_zero:
+        return None
+    if phase in (START, WHOLE):
+        fresh = state if phase == WHOLE else state._replace(phase=WHOLE, residues=(0,) * len(side.factors))
+        fresh = fresh._replace(position=fresh.position + 1 if side.counts(fresh) else 0)
+        following = side.significant(fresh, digit)
+        fits = side.allows(following.position, 0, following.zeros) and not side.hopeless(following)
+        return side.normal(following) if fits else None
+    if phase in (NIL_POINT, NIL_PART):
+        if state.tail > side.lead and side.placed:
+            return None  # A number of zeros that was no longer counted.
+        position = -state.tail if side.placed else 0
+        state = state._replace(position=position, residues=(0,) * len(side.factors))
+    tail = state.tail + 1 if side.counts_tail else 0
+    if side.tight and tail > side.most(state.position) and (digit or side.cap < inf):
+        return None
+    following = side.significant(state._replace(phase=PART, tail=tail), digit)
+    whole = int(side.placed) if side.tight or not side.factors else max(following.position, int(side.placed))
+    fits = side.allows(whole, tail if side.cap < inf or not side.tight else 0, following.zeros)
+    return side.normal(following) if fits and not side.hopeless(following) else None
+
+
+def _point(state: Mantissa) -> Mantissa | None:
+    phase = {NIL: NIL_POINT, WHOLE: POINT}.get(state.phase)
+    return None if phase is None else state._replace(phase=phase)
+
+
+def _after_e(side: Side, state: Mantissa) -> tuple[Any, ...] | None:
+    """The state after the e: the interval of exponents."""
+    if state.phase in (NIL, NIL_PART):
+        return ("e", -inf, inf) if side.zero else None
+    if state.phase not in (WHOLE, PART):
+        return None
+    first, last = side.exponents(state)
+    return ("e", first, last) if first <= last and first < inf else None
+
+
+def _exponent_row(kind: str, first: float, last: float, *places: Any) -> tuple[Sequence[Any], bool]:
+    """After the e: ("e", interval), ("+", interval of magnitudes), ("d", interval of magnitudes, places of its Bounds).
+
+    places is None as long as only zeros were read.
+    """
+    magnitudes = (max(first, 0), last)
+    if kind == "e":
+        plus = ("+", *magnitudes) if last >= 0 else None
+        minus = ("+", max(-last, 0), -first) if first <= 0 else None
+        digits = _exponent_digits(*magnitudes, None) if last >= 0 else (None,) * 10
+        return row_of(digits=digits, plus=plus, minus=minus), False
+    at = places[0] if places else None
+    accepts = bool(places) and (
+        first <= 0 if at is None else all(part.accepts(place) for part, place in zip(_bounds(first, last), at))
+    )
+    return row_of(digits=_exponent_digits(first, last, at)), accepts
+
+
+def _exponent_digits(first: float, last: float, at: tuple[Any, ...] | None) -> list[Any]:
+    """The states after a digit of an exponent whose magnitude is to lie in first..last."""
+    parts = _bounds(first, last)
+    places = tuple(part.start for part in parts) if at is None else at
+    columns = zip(*[part.digits(place) for part, place in zip(parts, places)]) if parts else ((),) * 10
+    row: list[Any] = [None if None in after else ("d", first, last, after) for after in columns]
+    if at is None:
+        row[0] = ("d", first, last, None)
+    return row
+
+
+@lru_cache(maxsize=4096)
+def _bounds(first: float, last: float) -> tuple[Bound, ...]:
+    """What watches an exponent's magnitude, which may be any int >= 0 when both are open."""
+    low = (Bound(Fraction(int(first)), (0, 1)),) if first > 0 else ()
+    return low if last == inf else (*low, Bound(Fraction(int(last)), (-1, 0)))

@@ -1,0 +1,201 @@
+"""Conditions on a decimal number, read digit by digit: bounds, a set of values, caps on digits.
+
+A *part* watches the digits of a magnitude (no sign, no exponent) and is a small automaton by itself; `numbers`
+runs several of them side by side. What a part knows:
+
+    Bound       how the digits so far compare with those of a bound, and how many there were
+    Members     the digits themselves, as long as one of a finite set of values begins with them
+    Cap         how many digits there were
+
+A state is any hashable; None is dead. States that cannot reach acceptance need not be None: they are trimmed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any, Protocol
+
+from ....errors import LimitError
+
+__all__ = [
+    "Bound", "Cap", "Members", "Part", "as_decimal", "decimal_text", "lcm_of", "split_digits",
+    "too_many_states",
+]  # fmt: skip
+
+
+def too_many_states(max_states: int) -> LimitError:
+    """The error of a number that needs more than max_states states."""
+    return LimitError(
+        f"The bounds and multiples of a number need more than {max_states} states.",
+        hint="Use bounds and multiples of fewer digits, or raise Limits.dfa_states.",
+    )
+
+
+MOST_DIGITS = 4000
+"""Most digits of a number in a schema: Python refuses to print an int of more than 4,300."""
+
+NOTHING: tuple[None, ...] = (None,) * 10
+
+
+class Part(Protocol):
+    """One condition. `start` is its state before the first digit."""
+
+    @property
+    def start(self) -> Any: ...
+
+    def digits(self, state: Any) -> Sequence[Any]:
+        """The states after one more digit, 0 to 9."""
+
+    def point(self, state: Any) -> Any:
+        """The state after the decimal point; the digits so far are the whole integer part."""
+
+    def accepts(self, state: Any) -> bool:
+        """Whether the number may end here."""
+
+
+def as_decimal(value: Fraction) -> tuple[int, int]:
+    """(a, s) with value = a / 10^s and s >= 0 as small as can be. ValueError unless value is a decimal."""
+    rest, twos, fives = value.denominator, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        raise ValueError(f"{value} is not a decimal number")
+    scale = max(twos, fives)
+    if scale > MOST_DIGITS or value.numerator.bit_length() > 3 * MOST_DIGITS:
+        raise LimitError(f"A number of more than {MOST_DIGITS} digits.", hint="Write a number with fewer digits.")
+    return value.numerator * (10**scale // value.denominator), scale
+
+
+def split_digits(value: Fraction) -> tuple[str, str]:
+    """Digits of the integer part and of the fraction of value >= 0, as short as can be: ("0", "05") for 1/20."""
+    scaled, scale = as_decimal(value)
+    text = str(scaled).rjust(scale + 1, "0")
+    return text[: len(text) - scale], text[len(text) - scale :]
+
+
+def decimal_text(value: Fraction) -> str:
+    """The shortest spelling without an exponent: "-12.5"."""
+    whole, tail = split_digits(abs(value))
+    return ("-" if value < 0 else "") + whole + ("." + tail if tail else "")
+
+
+def lcm_of(values: Iterable[Fraction]) -> Fraction:
+    """The least common multiple of positive rationals: the numbers that are multiples of all are its multiples."""
+    numerator, denominator = 1, 0
+    for value in values:
+        numerator, denominator = lcm(numerator, value.numerator), gcd(denominator, value.denominator)
+    return Fraction(numerator, denominator or 1)
+
+
+LESS, GREATER = -1, 1
+"""The verdict is settled, whatever digits follow."""
+
+
+class Bound:
+    """The magnitude is at least, at most, above or below a bound >= 0: `allowed` holds the signs of value - bound.
+
+    States: (n, c) in the integer part, n digits read that compare as c with the first n of the bound;
+    LESS and GREATER; ("=", j) when all digits agree so far, j of them in the fraction.
+    """
+
+    start = (0, 0)
+
+    def __init__(self, bound: Fraction, allowed: Sequence[int]) -> None:
+        self.whole, self.tail = split_digits(bound)
+        self.allowed = allowed
+        self.less = LESS if LESS in allowed else None
+        self.greater = GREATER if GREATER in allowed else None
+        self.settled = {LESS: (LESS,) * 10, GREATER: (GREATER,) * 10}
+
+    def digits(self, state: Any) -> Sequence[Any]:
+        if state in self.settled:
+            return self.settled[state]
+        if state[0] == "=":
+            place = state[1]
+            if place == len(self.tail):
+                return (state, *(self.greater,) * 9)
+            return self._around(int(self.tail[place]), self.less, ("=", place + 1), self.greater)
+        read, compared = state
+        if read == len(self.whole):
+            return (self.greater,) * 10
+        if compared:
+            return ((read + 1, compared),) * 10
+        return self._around(int(self.whole[read]), (read + 1, LESS), (read + 1, 0), (read + 1, GREATER))
+
+    def _around(self, digit: int, below: Any, same: Any, above: Any) -> Sequence[Any]:
+        return (below,) * digit + (same,) + (above,) * (9 - digit)
+
+    def point(self, state: Any) -> Any:
+        if state in self.settled:
+            return state
+        read, compared = state
+        if read < len(self.whole):
+            return self.less
+        return ("=", 0) if not compared else self.less if compared < 0 else self.greater
+
+    def accepts(self, state: Any) -> bool:
+        if state in self.settled:
+            return True
+        place = state[1] if state[0] == "=" else 0
+        if state[0] != "=":
+            read, compared = state
+            if read < len(self.whole):
+                return LESS in self.allowed
+            if compared:
+                return compared in self.allowed
+        return (LESS if place < len(self.tail) else 0) in self.allowed
+
+
+class Members:
+    """The value is one of a finite set of magnitudes. States: the text so far, or ZEROS: only zeros may follow."""
+
+    start: Any = ""
+    ZEROS = "zeros"
+
+    def __init__(self, values: Iterable[Fraction]) -> None:
+        self.values = {decimal_text(value) for value in values}
+        self.prefixes = {text[:end] for text in self.values for end in range(len(text) + 1)}
+
+    def digits(self, state: Any) -> Sequence[Any]:
+        if state == self.ZEROS:
+            return (state, *(None,) * 9)
+        row = [state + digit if state + digit in self.prefixes else None for digit in "0123456789"]
+        if row[0] is None and "." in state and self.accepts(state):
+            row[0] = self.ZEROS
+        return row
+
+    def point(self, state: Any) -> Any:
+        dotted = state + "."
+        return dotted if dotted in self.prefixes else self.ZEROS if state in self.values else None
+
+    def accepts(self, state: Any) -> bool:
+        short = state.rstrip("0").rstrip(".") if "." in state else state
+        return state == self.ZEROS or short in self.values
+
+
+class Cap:
+    """At most so many digits in the integer part and in the fraction (None: no cap).
+
+    States: n >= 0 digits of the integer part, or -1 - n with n digits of the fraction; not counted without a cap.
+    """
+
+    start: Any = 0
+
+    def __init__(self, whole: int | None, tail: int | None) -> None:
+        self.whole, self.tail = whole, tail
+
+    def digits(self, state: Any) -> Sequence[Any]:
+        cap, read, step = (self.whole, state, 1) if state >= 0 else (self.tail, -1 - state, -1)
+        if cap is None:
+            return (state,) * 10
+        return (state + step,) * 10 if read < cap else NOTHING
+
+    def point(self, state: Any) -> Any:
+        return -1
+
+    def accepts(self, state: Any) -> bool:
+        return True

@@ -1,0 +1,43 @@
+"""The alphabet of JSON numbers, and the Table of an automaton that is given as a function of its states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ....automata.dfa import Table
+from .number_parts import too_many_states
+
+__all__ = ["BOUNDS", "CLASSES", "DIGIT", "MINUS", "POINT", "explore", "row_of"]
+
+BOUNDS = [0, 0x2B, 0x2C, 0x2D, 0x2E, 0x2F, *range(0x30, 0x3A), 0x3A, 0x45, 0x46, 0x65, 0x66]
+CLASSES = [0, 1, 0, 2, 3, 0, *range(4, 14), 0, 14, 0, 14, 0]
+"""Classes: 0 all else, 1 `+`, 2 `-`, 3 `.`, 4 to 13 the digits, 14 `e` and `E`."""
+MINUS, POINT, DIGIT = 2, 3, 4
+
+
+def row_of(
+    *, digits: Sequence[Any], plus: Any = None, minus: Any = None, point: Any = None, e: Any = None
+) -> tuple[Any, ...]:
+    """The successors of a state, one for each class (None: dead)."""
+    return (None, plus, minus, point, *digits, e)
+
+
+def explore(start: Any, successors: Callable[[Any], tuple[Sequence[Any], bool]], max_states: int) -> Table:
+    """The Table of all states that are reachable from start. successors(state): its row and whether it accepts."""
+    names: dict[Any, int] = {None: -1, start: 0}
+    order, rows, accepting = [start], [], []
+    for state in order:
+        row, accepts = successors(state)
+        numbers = []
+        for target in row:
+            number = names.get(target)
+            if number is None:
+                number = names[target] = len(order)
+                order.append(target)
+            numbers.append(number)
+        if len(order) > max_states:
+            raise too_many_states(max_states)
+        rows.append(numbers)
+        accepting.append(accepts)
+    return Table(BOUNDS, CLASSES, rows, accepting)

@@ -1,0 +1,1 @@
+"""Reading: from JSON to nodes with literal sets: keywords, references, vocabularies, faults."""

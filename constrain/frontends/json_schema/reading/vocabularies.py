@@ -1,0 +1,124 @@
+"""Dialects: which keywords a schema has, by what its `$schema` names.
+
+`$schema` names a meta-schema: one of the five of the drafts, or one of the registry, whose own `$schema` says the draft
+and whose `$vocabulary` (core specification, section 8.1.2) says which groups of keywords there are; a keyword of a
+group that is left out is unknown, so it asserts nothing. Any other name, or none, is taken as 2020-12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from ....errors import SchemaError, UnsupportedError
+from .keywords import Keyword, by_draft
+
+__all__ = ["DIALECTS", "NEWEST", "Dialect", "dialect"]
+
+
+class Dialect(NamedTuple):
+    """draft: 4, 6, 7, 2019 or 2020. vocabularies: names of its groups of keywords, None for all that are usual."""
+
+    draft: int
+    vocabularies: frozenset[str] | None = None
+
+    @property
+    def keywords(self) -> dict[str, Keyword]:
+        """The keywords that are read."""
+        return by_draft(self.draft) if self.vocabularies is None else _chosen(self)
+
+    @property
+    def asserts_formats(self) -> bool:
+        """Whether it says itself that `format` is an assertion."""
+        return self.vocabularies is not None and "format-assertion" in self.vocabularies
+
+
+NEWEST = Dialect(2020)
+
+DIALECTS = {
+    "http://json-schema.org/draft-04/schema": Dialect(4),
+    "http://json-schema.org/draft-06/schema": Dialect(6),
+    "http://json-schema.org/draft-07/schema": Dialect(7),
+    "https://json-schema.org/draft/2019-09/schema": Dialect(2019),
+    "https://json-schema.org/draft/2020-12/schema": NEWEST,
+}
+"""`$schema` without an empty fragment -> dialect."""
+
+UNREAD = ("http://json-schema.org/draft-03/schema", "http://json-schema.org/draft-02/schema")
+
+HOMES = {2019: "https://json-schema.org/draft/2019-09/vocab/", 2020: "https://json-schema.org/draft/2020-12/vocab/"}
+"""What the URI of each vocabulary of a draft begins with."""
+
+KNOWN = {
+    2019: frozenset(("core", "applicator", "validation", "meta-data", "format", "content")),
+    2020: frozenset((
+        "core", "applicator", "unevaluated", "validation", "meta-data", "format-annotation", "format-assertion",
+        "content",
+    )),
+}  # fmt: skip
+
+APPLICATOR = frozenset((
+    "prefixItems", "items", "additionalItems", "contains", "properties", "patternProperties", "additionalProperties",
+    "propertyNames", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas",
+))  # fmt: skip
+UNEVALUATED = frozenset(("unevaluatedItems", "unevaluatedProperties"))
+"""Of the applicator vocabulary in 2019-09."""
+
+
+def dialect(raw: dict[str, Any], inherited: Dialect, pointer: str, registry: Mapping[str, Any]) -> Dialect:
+    """The dialect that `$schema` names. SchemaError if it is not a string, UnsupportedError for draft 3 and older, and
+    for a meta-schema of the registry that demands a vocabulary which is not one of the drafts'."""
+    name = raw.get("$schema")
+    if name is None:
+        return inherited
+    if not isinstance(name, str):
+        raise SchemaError("$schema must be a string.", pointer=pointer + "/$schema")
+    seen: set[str] = set()
+    vocabularies = None
+    while (name := name.removesuffix("#")) not in DIALECTS:
+        if name in UNREAD:
+            raise UnsupportedError("Drafts before 4 are not supported.", pointer=pointer + "/$schema")
+        meta = registry.get(name)
+        if not isinstance(meta, dict) or name in seen:
+            return NEWEST
+        seen.add(name)
+        vocabularies = meta.get("$vocabulary") if vocabularies is None else vocabularies
+        name = meta.get("$schema")
+        if not isinstance(name, str):
+            name = "https://json-schema.org/draft/2020-12/schema"
+    found = DIALECTS[name]
+    return found if vocabularies is None or found.draft < 2019 else _declared(found.draft, vocabularies, pointer)
+
+
+def _declared(draft: int, vocabularies: Any, pointer: str) -> Dialect:
+    """The dialect of a meta-schema's `$vocabulary`."""
+    names = set()
+    for uri, required in vocabularies.items() if isinstance(vocabularies, dict) else ():
+        name = uri.removeprefix(HOMES[draft])
+        if name in KNOWN[draft]:
+            names.add(name)
+        elif required:
+            raise UnsupportedError(
+                f"The meta-schema demands a vocabulary that is not one of the draft's: {uri}",
+                pointer=pointer + "/$schema",
+                hint="Say false instead of true there, if what it asks for need not be enforced.",
+            )
+    return Dialect(draft, frozenset(names))
+
+
+@cache
+def _chosen(dialect: Dialect) -> dict[str, Keyword]:
+    """The keywords of the vocabularies that there are; those of the core are always there."""
+    names = dialect.vocabularies or frozenset()
+
+    def there(keyword: str) -> bool:
+        if keyword.startswith("$"):
+            return True
+        if keyword in APPLICATOR:
+            return "applicator" in names
+        if keyword in UNEVALUATED:
+            return ("applicator" if dialect.draft == 2019 else "unevaluated") in names
+        return any(name.startswith("format") for name in names) if keyword == "format" else "validation" in names
+
+    return {name: row for name, row in by_draft(dialect.draft).items() if there(name)}

@@ -1,0 +1,1 @@
+"""Strings: patterns, lengths and formats as languages of characters."""

@@ -1,0 +1,226 @@
+"""The format `idn-hostname`: names with U-labels, by IDNA2008 (RFC 5890 to 5893), as a rule of labels and dots.
+
+A label beyond ASCII is one of permitted characters (RFC 5892, from the tables of the package `idna`) that keeps the
+contextual rules of its appendix A, all regular, with no mark and no hyphen where none may be. As soon as one label is
+written from right to left, RFC 5893 asks something of every label of the name: so there are names of three kinds.
+
+Not judged: the normal form (NFC) of what is composed of several characters; the Punycode of labels `xn--..`, and of
+the 63 octets that a label may have in Punycode only that they are `xn--` and at least one for each character. The 253
+characters of a name are counted where all of it is ASCII.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....automata.dfa import Dfa
+from ....grammar.nodes import Chars, Choice, Node, Repeat, Sequence
+from ...regex import to_dfa
+
+__all__ = ["idn_node", "is_idn"]
+
+MOST_NAME, MOST_LABEL, MOST_WIDE = 253, 63, 59
+"""Characters of a name, of a label, and of one beyond ASCII, whose `xn--` counts too (RFC 1034 section 3.1)."""
+
+DOTS = "[.\u3002\uff0e\uff61]"
+"""Full stops that separate labels (RFC 3490 section 3.1)."""
+
+LDH = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+KERAIA, GERESH, KATAKANA_DOT = 0x375, (0x5F3, 0x5F4), 0x30FB
+JOINER, NON_JOINER = 0x200D, 0x200C
+LEFT_TO_RIGHT = ("L", "EN", "ES", "CS", "ET", "ON", "BN", "NSM")
+RIGHT_TO_LEFT = ("R", "AL", "AN", "EN", "ES", "CS", "ET", "ON", "BN", "NSM")
+
+
+class Labels(NamedTuple):
+    """Labels without their length. ascii: of letters, digits and hyphens; left: others, with nothing in them that is
+    written from right to left; lined: those of both that may stand beside a label that is; right: such labels."""
+
+    ascii: Dfa
+    left: Dfa
+    lined_ascii: Dfa
+    lined: Dfa
+    right: Dfa
+
+
+def idn_node() -> Node:
+    """The text of such a name inside a JSON string."""
+    kinds = labels()
+    dot = Chars(to_dfa(DOTS), "json")
+    plain, lined_plain = (Chars(dfa, "json", 1, MOST_LABEL) for dfa in (kinds.ascii, kinds.lined_ascii))
+    left, lined, right = (Chars(dfa, "json", 1, MOST_WIDE) for dfa in (kinds.left, kinds.lined, kinds.right))
+    return Choice((
+        Chars(ascii_name(), "json", 1, MOST_NAME),
+        _name(left, (plain, left), dot),
+        _name(right, (lined_plain, lined, right), dot),
+    ))  # fmt: skip
+
+
+def _name(one: Node, others: tuple[Node, ...], dot: Node) -> Node:
+    """A name with at least one label of a kind."""
+    other = Choice(others)
+    return Sequence((Repeat(Sequence((other, dot))), one, Repeat(Sequence((dot, other)))))
+
+
+def is_idn(text: str) -> bool:
+    """Whether the text is such a name."""
+    if text.isascii() or ascii_name().accepts(text):
+        return len(text) <= MOST_NAME and ascii_name().accepts(text)
+    kinds = labels()
+    parts = to_parts(text)
+    fits = [len(part) <= (MOST_LABEL if part.isascii() else MOST_WIDE) for part in parts]
+    turned = any(kinds.right.accepts(part) for part in parts)
+    known = (kinds.lined_ascii, kinds.lined, kinds.right) if turned else (kinds.ascii, kinds.left)
+    return all(fits) and all(any(kind.accepts(part) for kind in known) for part in parts)
+
+
+def to_parts(text: str) -> list[str]:
+    """The labels of a name."""
+    for dot in DOTS[2:-1]:
+        text = text.replace(dot, ".")
+    return text.split(".")
+
+
+@cache
+def ascii_name() -> Dfa:
+    """Names whose labels are ASCII, whatever their dots."""
+    label = to_dfa(LDH).with_length(1, MOST_LABEL)
+    return label.concatenate(to_dfa(DOTS).concatenate(label).star())
+
+
+@cache
+def labels() -> Labels:
+    """All kinds of labels."""
+    plain, wide = to_dfa(LDH), _contextual()
+    turned = _holding(_bidi("R", "AL", "AN"))
+    lined = wide.intersect(_set(_bidi(*LEFT_TO_RIGHT)).star()).intersect(_beginning("L")).intersect(_ending("L", "EN"))
+    right = wide.intersect(_set(_bidi(*RIGHT_TO_LEFT)).star()).intersect(_beginning("R", "AL"))
+    right = right.intersect(_ending("R", "AL", "EN", "AN"))
+    right = right.subtract(_holding(_bidi("EN")).intersect(_holding(_bidi("AN"))))
+    return Labels(plain, wide.subtract(turned), plain.intersect(to_dfa("[A-Za-z].*")), lined, right)
+
+
+def _contextual() -> Dfa:
+    """Labels beyond ASCII by RFC 5891 section 4.2.3, but for the direction of writing."""
+    points = _permitted()
+    marks = [point for point in points if unicodedata.category(chr(point))[0] == "M"]
+    out = _set(points).star().intersect(_holding(point for point in points if point >= 0x80))
+    out = out.subtract(_set(marks).concatenate(_any())).subtract(to_dfa("-.*|.*-|..--.*"))
+    for good in _rules():
+        out = out.intersect(good)
+    return out
+
+
+def _rules() -> Iterator[Dfa]:
+    """What each of the rules of RFC 5892, appendix A, allows; texts of any characters."""
+    scripts = _table("scripts")
+    greek, hebrew = _set(_ranged(scripts["Greek"])), _set(_ranged(scripts["Hebrew"]))
+    kana = {point for name in ("Hiragana", "Katakana", "Han") for point in _ranged(scripts[name])}
+    viramas = [point for point in _permitted() if unicodedata.combining(chr(point)) == 9]
+    anything, joiner, non_joiner = _any(), _set([JOINER]), _set([NON_JOINER])
+    # A.2: behind a virama.
+    yield _unless(_ends(viramas).complement().concatenate(joiner))
+    # A.1: behind a virama, or between two letters that join across it.
+    joins = {kind: _set(_joining(kind)) for kind in "LRDT"}
+    before = anything.concatenate(joins["L"].union(joins["D"])).concatenate(joins["T"].star())
+    after = joins["T"].star().concatenate(joins["R"].union(joins["D"])).concatenate(anything)
+    alone = _ends(viramas).complement()
+    yield _unless(alone.subtract(before).concatenate(non_joiner))
+    yield alone.concatenate(non_joiner).concatenate(after.complement()).complement()
+    # A.3: between two l.
+    yield to_dfa("(?:[^l\u00b7]|l(?:\u00b7l)*)*")
+    # A.4: before a Greek letter. A.5, A.6: behind a Hebrew one.
+    yield anything.concatenate(_set([KERAIA])).concatenate(greek.concatenate(anything).complement()).complement()
+    yield _unless(anything.concatenate(hebrew).complement().concatenate(_set(GERESH)))
+    # A.7: in a label that has Japanese or Chinese letters.
+    yield _holding([KATAKANA_DOT]).complement().union(_holding(kana))
+    # A.8, A.9: digits of one kind.
+    yield _holding(range(0x660, 0x66A)).intersect(_holding(range(0x6F0, 0x6FA))).complement()
+
+
+def _any() -> Dfa:
+    return Dfa.any_text()
+
+
+def _set(points: Iterable[int]) -> Dfa:
+    """One of these characters."""
+    codes = np.unique(np.fromiter(points, np.int64))
+    if not codes.size:
+        return Dfa.empty()
+    gaps = np.flatnonzero(np.diff(codes) > 1)
+    firsts, lasts = codes[np.r_[0, gaps + 1]], codes[np.r_[gaps, codes.size - 1]]
+    return Dfa.from_ranges(zip(firsts.tolist(), lasts.tolist()))
+
+
+def _holding(points: Iterable[int]) -> Dfa:
+    """Texts with one of these characters."""
+    return _any().concatenate(_set(points)).concatenate(_any())
+
+
+def _ends(points: Iterable[int]) -> Dfa:
+    """Texts that end with one of these characters."""
+    return _any().concatenate(_set(points))
+
+
+def _unless(wrong: Dfa) -> Dfa:
+    """Texts that do not begin with a wrong one."""
+    return wrong.concatenate(_any()).complement()
+
+
+def _beginning(*classes: str) -> Dfa:
+    return _set(_bidi(*classes)).concatenate(_any())
+
+
+def _ending(*classes: str) -> Dfa:
+    """Texts whose last character, but for marks, is of these bidirectional classes."""
+    return _ends(_bidi(*classes)).concatenate(_set(_bidi("NSM")).star())
+
+
+# ---- the characters ----------------------------------------------------------------------------------------------
+
+
+def _table(name: str) -> dict[Any, Any]:
+    """A table of `idna`."""
+    from idna import idnadata
+
+    table: dict[Any, Any] = getattr(idnadata, name)
+    return table
+
+
+def _ranged(coded: Iterable[int]) -> Iterator[int]:
+    """Code points of ranges as `idna` writes them: first and end in one number."""
+    for pair in coded:
+        yield from range(pair >> 32, pair & 0xFFFFFFFF)
+
+
+@cache
+def _permitted() -> tuple[int, ...]:
+    """PVALID, CONTEXTJ and CONTEXTO."""
+    classes = _table("codepoint_classes")
+    return tuple(sorted(point for name in ("PVALID", "CONTEXTJ", "CONTEXTO") for point in _ranged(classes[name])))
+
+
+@cache
+def _directions() -> dict[str, list[int]]:
+    """The permitted characters by bidirectional class; what this Python does not know yet is written as most is."""
+    out: dict[str, list[int]] = {}
+    for point in _permitted():
+        out.setdefault(unicodedata.bidirectional(chr(point)) or "L", []).append(point)
+    return out
+
+
+def _bidi(*classes: str) -> list[int]:
+    return [point for name in classes for point in _directions().get(name, ())]
+
+
+def _joining(kind: str) -> list[int]:
+    """Permitted characters of a joining type. Older tables say it for each character, by its code."""
+    types: dict[Any, Any] = _table("joining_types")
+    if kind in types:
+        return sorted(set(_ranged(types[kind])).intersection(_permitted()))
+    return [point for point in _permitted() if types.get(point) == ord(kind)]

@@ -1,0 +1,103 @@
+"""Many words, each with what follows it: those that begin alike share a rule, made when the text comes there.
+
+The words are sorted once; a rule is a range of them with their common beginning, so that making one costs what it
+shows: the letters that may come next. What follows a word is written when its last letters are.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ....automata.dfa import Dfa
+from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
+
+__all__ = ["FEW", "Follow", "Prefix", "spelled"]
+
+FEW = 8
+"""So many alternatives are written side by side."""
+
+Follow = Callable[[list[int]], Node]
+"""Writes what comes after a word, for the values, by number, in which that word stands."""
+
+LAST = 0x10FFFF
+
+
+class Words:
+    """Words with a number each, sorted; one may come more than once. Equal only to itself.
+
+    follow: writes what comes after a word, given its numbers.
+    """
+
+    def __init__(self, texts: list[str], numbers: list[int], follow: Follow, escapes: bool) -> None:
+        order = sorted(range(len(texts)), key=texts.__getitem__)
+        self.texts = [texts[k] for k in order]
+        self.numbers = [numbers[k] for k in order]
+        self.follow = follow
+        self.escapes = escapes
+
+    def rest(self, low: int, high: int, length: int) -> Node:
+        """The end of the word low to high - 1, which are the same one, and what follows it."""
+        return self.letters(self.texts[low][length:], self.follow(self.numbers[low:high]))
+
+    def few(self, low: int, high: int) -> list[tuple[int, int]] | None:
+        """The ranges of the different words; None if they are more than FEW."""
+        out: list[tuple[int, int]] = []
+        while low < high and len(out) <= FEW:
+            end = bisect_right(self.texts, self.texts[low], low, high)
+            out.append((low, end))
+            low = end
+        return out if len(out) <= FEW else None
+
+    def letters(self, text: str, then: Node) -> Node:
+        """Some letters, and what follows them."""
+        if not text:
+            return then
+        node: Node = Chars(Dfa.from_strings([text]), "json") if self.escapes else Literal(text.encode())
+        return node if then is EMPTY else Sequence((node, then))
+
+
+class Prefix(NamedTuple):
+    """The name of a rule: the words low to high - 1, of which `length` letters have been there."""
+
+    words: Words
+    low: int
+    high: int
+    length: int
+
+    def node(self) -> Node:
+        """What it stands for: each word that is few enough, else each letter that may come next."""
+        words, low, high, length = self
+        few = words.few(low, high)
+        if few is not None:
+            return _choice([words.rest(first, end, length) for first, end in few])
+        texts = words.texts
+        options: list[Node] = []
+        while low < high:
+            text, end = texts[low], high
+            if len(text) == length:
+                end = bisect_right(texts, text, low, high)
+            elif ord(text[length]) < LAST:
+                end = bisect_left(texts, text[:length] + chr(ord(text[length]) + 1), low, high)
+            if text == texts[end - 1]:
+                options.append(words.rest(low, end, length))
+            else:
+                shared = _shared(text, texts[end - 1])
+                options.append(words.letters(text[length:shared], Rule(Prefix(words, low, end, shared))))
+            low = end
+        return _choice(options)
+
+
+def _shared(one: str, other: str) -> int:
+    """How many letters two words begin with alike."""
+    return next((k for k, (mine, yours) in enumerate(zip(one, other)) if mine != yours), min(len(one), len(other)))
+
+
+def spelled(texts: list[str], numbers: list[int], follow: Follow, *, escapes: bool) -> Node:
+    """One of the words, and what follows it. escapes: the letters are those of a JSON string, with any escapes."""
+    return Prefix(Words(texts, numbers, follow, escapes), 0, len(texts), 0).node()
+
+
+def _choice(options: list[Node]) -> Node:
+    return options[0] if len(options) == 1 else Choice(tuple(options))
