@@ -9,7 +9,7 @@ import pytest
 
 from constrain.errors import SchemaError, UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.reading import describe
+from constrain.frontends.json_schema import describe
 from constrain.style import Style
 
 

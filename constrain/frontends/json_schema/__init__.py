@@ -1,11 +1,9 @@
-"""JSON Schema: a document in, a Grammar of exactly its instances out.
+"""JSON Schema, drafts 4 to 2020-12: `to_grammar` makes the Grammar of all its instances, spelled as a Style says.
 
-    text | dict | bool --read--> numbered nodes --algebra--> Shapes --emit--> Grammar
-
-`read` checks and parses keywords by the table in `keywords` and resolves references (`refs`). `algebra` combines them
-into a Shape for each literal set (`literals`, `shapes`), one room for each type: `quantities` (numbers), `strings`,
-`arrays`, `objects`; and it knows what is empty. `emit` and the rooms write nodes, as a Style wants them. `front` is
-the pipeline, `describe` says of every keyword of a schema how it is enforced.
+`reading` turns the document into nodes, each a set of facts about one value, and says of every keyword how it is
+enforced; `algebra` combines nodes into a Shape for each literal set and knows what is empty, with one room for each
+type of value: `numbers`, `strings`, `arrays`, `objects`. `emit` and these rooms write nodes of the Grammar. `front` is
+the pipeline.
 """
 
 from __future__ import annotations
