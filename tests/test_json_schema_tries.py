@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain import Matcher, Vocabulary, compile as constrain_compile
+from constrain.automata.dfa import Dfa
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.algebra import formulas
 from constrain.frontends.json_schema.numbers.digits import decimals
+from constrain.frontends.json_schema.numbers.number_parts import decimal_text
 from constrain.frontends.json_schema.numbers.numbers import constant_dfa
 from constrain.grammar.nodes import EMPTY, Grammar
 from constrain.style import Style
@@ -119,23 +121,82 @@ def test_only_what_is_reached_is_made() -> None:
         assert len(grammar.rules) < 400
 
 
+CAPPED = [Style.any(), Style(numbers="any"), Style(numbers="any", digits=1), Style(numbers="any", digits=4)]
+
+
 @given(
-    st.lists(st.decimals(-10**9, 10**9, places=4), min_size=2, max_size=12, unique=True), st.data(),
-)  # fmt: skip
-@settings(max_examples=60)
-def test_numbers_in_every_spelling(values: list[Decimal], data: st.DataObject) -> None:
+    st.lists(
+        st.decimals(-(10**9), 10**9, places=4) | st.decimals(-1, 1, places=7), min_size=2, max_size=12, unique=True
+    ),
+    st.sampled_from(CAPPED),
+    st.data(),
+)
+@settings(max_examples=80)
+def test_numbers_in_every_spelling(values: list[Decimal], style: Style, data: st.DataObject) -> None:
     rules: dict[Any, Any] = _Rules()
-    grammar = Grammar(
-        decimals([Fraction(value) for value in values], [0] * len(values), lambda _: EMPTY, Style.any()), rules
-    )
+    exactly = [Fraction(value) for value in values]
+    grammar = Grammar(decimals(exactly, [0] * len(values), lambda _: EMPTY, style), rules)
     value = data.draw(st.sampled_from(values))
-    exponent = data.draw(st.integers(-30, 30))
+    exponent = data.draw(st.integers(-30, 30) | st.just(0))
     text = data.draw(st.sampled_from([spelled(value, exponent, zeros) for zeros in ("", "0", ".0", ".000")]))
-    exact = any(constant_dfa(Fraction(one), Style.any()).accepts(text) for one in values)
-    assert accepts(grammar, text) == exact
-    broken = data.draw(st.sampled_from([text + "1", text[:-1], "0" + text, text.replace("e", ""), "-" + text]))
-    exact = any(constant_dfa(Fraction(one), Style.any()).accepts(broken) for one in values)
-    assert accepts(grammar, broken) == exact
+    text = data.draw(st.sampled_from([text, text.removesuffix("e0")]))
+    for other in (text, text + "1", text + "0", text[:-1], "0" + text, text.replace("e", ""), "-" + text):
+        exact = any(constant_dfa(one, style).accepts(other) for one in exactly)
+        assert accepts(grammar, other) == exact, other
+    for node in rules.values():  # No rule is a dead end.
+        assert getattr(node, "options", True)
+
+
+@pytest.mark.parametrize("style", CAPPED, ids=str)
+def test_every_beginning_can_be_finished(style: Style) -> None:
+    values = [0, 7, 1200, -0.0625, 12345678, 3e-9, 5e21, 1e-5, *range(31, 40)]
+    grammar = to_grammar({"enum": values}, style=style)
+    matcher = Matcher(constrain_compile(Vocabulary.bytes(), grammar=grammar))
+    union = Dfa.union_of([constant_dfa(Fraction(str(value)), style) for value in values])
+    todo = [(b"", 0)]
+    while todo:
+        text, state = todo.pop()
+        trial = matcher.fork()
+        trial.advance_bytes(text)
+        allowed = {byte for byte in b"0123456789.eE+-" if trial.allows(byte)}
+        after = {byte: union.step(state, chr(byte)) for byte in b"0123456789.eE+-"}
+        assert allowed == {byte for byte, reached in after.items() if reached >= 0}, text
+        assert trial.is_complete == bool(union.accepting[state]), text
+        if len(text) < 4:
+            todo += [(text + bytes((byte,)), after[byte]) for byte in allowed]
+
+
+@pytest.mark.parametrize("style", [Style(), Style(numbers="any"), Style.any()], ids=str)
+@pytest.mark.parametrize("beside", [{"type": "integer"}, {"minimum": 3}, {"not": {"type": "integer"}}], ids=str)
+def test_many_numbers_beside_other_keywords(style: Style, beside: dict[str, Any]) -> None:
+    values = [k / 4 for k in range(40)]
+    schema = {"$schema": "http://json-schema.org/draft-04/schema#", "enum": values, **beside}
+    grammar = to_grammar(schema, style=style)
+    for text in ("0", "-0", "2", "2.0", "20e-1", "5", "5.0", "5.25", "525e-2", "9.9", "0.25", "-5", "50"):
+        value = Fraction(text)
+        fits = value in values
+        if "minimum" in beside:
+            fits = fits and value >= 3
+        elif text.lstrip("-").isdigit() != ("type" in beside):
+            fits = False
+        plain = style.numbers == "any" or text in {json.dumps(float(value)), decimal_text(value)}
+        if plain or not fits:
+            # In plain style an integer has no fraction, unless it must not be one.
+            fits = fits and (style.numbers == "any" or "not" in beside or not text.endswith(".0"))
+            assert accepts(grammar, text) == fits, text
+
+
+def test_numbers_listed_in_every_place() -> None:
+    values = [k * 5 for k in range(1_000)]
+    schema = {
+        "properties": {"a": {"enum": values}, "b": {"anyOf": [{"enum": values}, {"enum": ["x"]}, {"minimum": 10**6}]}},
+        "required": ["a"],
+    }
+    grammar = to_grammar({"type": "object", **schema}, style=Style(numbers="any"))
+    assert accepts(grammar, '{"a": 5e0, "b": 49.95e2}') and accepts(grammar, '{"a": 0.0, "b": "x"}')
+    assert accepts(grammar, '{"a": 5, "b": 1000001}')
+    assert not accepts(grammar, '{"a": 6}') and not accepts(grammar, '{"a": 5, "b": 4.995}')
+    assert len(grammar.rules) < 100
 
 
 class _Rules(dict[Any, Any]):

@@ -1,17 +1,22 @@
 """Many numbers in every spelling, each with what follows it: read digit by digit, as rules made on the way.
 
 A number that is not zero is 0.ddd * 10^point. After some digits of a text those numbers are left whose digits begin so
-(zeros may follow the last), and where the text's own decimal point stands says which exponent each of them needs. As
-for a constant by itself (`number_exponents`), a mantissa beside an exponent has at most REACH digits before the point
-and zeros behind it.
+(zeros may follow the last), and where the text's own decimal point stands says which exponent each of them needs. The
+numbers are sorted by their digits, so that those that are left are a range. As for a constant by itself
+(`number_exponents`), a mantissa beside an exponent has at most REACH digits before the point and zeros behind it; a
+cap on digits holds for the fraction, unless the number itself needs more, and for all of such a mantissa.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
+from math import inf
 from typing import NamedTuple
+
+import numpy as np
 
 from ....automata.dfa import Dfa
 from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
@@ -19,35 +24,76 @@ from ....style import Style
 from ..strings.words import Follow
 from .number_exponents import REACH
 from .number_parts import as_decimal
-from .numbers import constant_dfa
+from .numbers import constant_dfa, plain_integers
 
 __all__ = ["Digits", "decimals"]
 
 
 class Decimals:
-    """Numbers of one sign, none of them zero. Equal only to itself."""
+    """Numbers of one sign, none of them zero, sorted by their digits. Equal only to itself.
 
-    def __init__(self, values: list[Fraction], numbers: list[int], follow: Follow) -> None:
-        self.numbers = numbers
+    follow: writes what comes after a number, given its own numbers. cap: most digits in a row. marked: whether a
+    number must have a point or an exponent.
+    """
+
+    def __init__(
+        self, values: list[Fraction], numbers: list[int], follow: Follow, cap: int | None, marked: bool
+    ) -> None:
+        scaled = [as_decimal(value) for value in values]
+        texts = [str(abs(figures)) for figures, _ in scaled]
+        points = [len(text) - scale for text, (_, scale) in zip(texts, scaled)]
+        texts = [text.rstrip("0") for text in texts]
+        order = sorted(range(len(values)), key=points.__getitem__)
+        order.sort(key=texts.__getitem__)
+        self.digits = [texts[k] for k in order]
+        self.points = [points[k] for k in order]
+        self.numbers = [numbers[k] for k in order]
         self.follow = follow
-        self.digits: list[str] = []
-        self.points: list[int] = []
-        for value in values:
-            scaled, scale = (abs(value.numerator), 0) if value.denominator == 1 else as_decimal(abs(value))
-            text = str(scaled)
-            self.digits.append(text.rstrip("0"))
-            self.points.append(len(text) - scale)
+        self.marked = marked
+        self.cap = inf if cap is None else cap
+        self.whole = min(REACH, self.cap)
+        self.lengths = np.array([len(text) for text in self.digits])
+        self.places = np.array(self.points)
+        self.longest = int(self.lengths.max())
+
+    def split(self, low: int, high: int, read: int) -> Iterator[tuple[str, int, int]]:
+        """The ranges of those that go on with the same digit."""
+        digits = self.digits
+        before = digits[low][:read].ljust(read, "0")
+        while low < high:
+            digit = digits[low][read : read + 1] or "0"
+            end = high if digit == "9" else bisect_left(digits, before + chr(ord(digit) + 1), low, high)
+            yield digit, low, end
+            low = end
+
+    def alive(self, low: int, high: int, read: int, point: int, behind: bool) -> bool:
+        """Whether one of a range can be finished: with an exponent, or without."""
+        if not behind:
+            longest = self.cap if not read else self.whole + self.cap if point <= self.whole else -1
+        elif read:
+            longest = self.cap + point if -REACH <= point <= self.whole and read - point <= self.cap else -1
+        else:
+            longest = self.cap + point if point >= -REACH else -1
+        if longest >= self.longest:
+            return True
+        lengths, places = self.lengths[low:high], self.places[low:high]
+        if behind and read:
+            fits = (places == point) & (read - point <= np.maximum(np.maximum(lengths - places, 0) + 1, self.cap))
+        else:
+            fits = places >= point if read else places <= point
+        return bool((fits | (lengths <= longest)).any())
 
 
 class Digits(NamedTuple):
-    """The name of a rule: the numbers that are left after some digits.
+    """The name of a rule: the numbers that are left after some digits, low to high - 1.
 
     read: digits read from the first that is not zero on. point: what has been read is 0.ddd * 10^point, so far.
     behind: whether the decimal point has been there. bare: whether it was the last that was read.
     """
 
     numbers: Decimals
-    left: tuple[int, ...]
+    low: int
+    high: int
     read: int
     point: int
     behind: bool
@@ -55,75 +101,65 @@ class Digits(NamedTuple):
 
     def node(self) -> Node:
         """What it stands for."""
-        all_of, left, read, point, behind, bare = self
-        groups: dict[str, list[int]] = {}
-        ends: dict[int, list[int]] = {}
+        numbers, low, high, read, point, behind, bare = self
         options: list[Node] = []
-        for number in left:
-            text = all_of.digits[number]
-            groups.setdefault(text[read] if read < len(text) else "0", []).append(number)
-            if read >= len(text) and not bare:
-                ends.setdefault(all_of.points[number], []).append(number)
-        for exponent, same in ends.items():
-            options += self._ends(exponent - point, same)
-        if read == 0 and not bare and not behind:
-            groups = {}  # After the zero before the point comes the point.
-        moves = point + (not behind) if read else point
-        for digit, numbers in sorted(groups.items()):
-            options += self._next(digit.encode(), numbers, read + 1, moves, behind)
+        if read and len(numbers.digits[low]) <= read and not bare:
+            options += self._ends(bisect_right(numbers.digits, numbers.digits[low], low, high))
+        if read or behind:
+            moves = point + (not behind) if read else point
+            for digit, first, end in numbers.split(low, high, read):
+                options += _next(digit.encode(), Digits(numbers, first, end, read + 1, moves, behind))
         if behind and read == 0:  # One more zero before the first digit that is not.
-            options += self._next(b"0", list(left), 0, point - 1, True)
+            options += _next(b"0", Digits(numbers, low, high, 0, point - 1, True))
         if not behind:
-            options += self._next(b".", list(left), read, point, True, True)
-        return options[0] if len(options) == 1 else Choice(tuple(options))
+            options += _next(b".", Digits(numbers, low, high, read, point, True, True))
+        return _choice(options)
 
-    def _next(
-        self, byte: bytes, numbers: list[int], read: int, point: int, behind: bool, bare: bool = False
-    ) -> Iterator[Node]:
-        """One more character, for the numbers that can still be finished after it."""
-        points = self.numbers.points
-        if abs(point) > REACH:  # Without an exponent, that is.
-            settled = behind and read
-            numbers = [n for n in numbers if (points[n] == point if settled else self._later(points[n], point))]
-        if numbers:
-            if behind:  # More zeros than any number has digits make no difference.
-                read = min(read, max(len(self.numbers.digits[n]) for n in numbers))
-            name = Digits(self.numbers, tuple(numbers), read, point, behind, bare)
-            yield Sequence((Literal(byte), Rule(name)))
-
-    def _later(self, wanted: int, point: int) -> bool:
-        """Whether more digits before the point, or more zeros behind it, may bring the point where it is wanted."""
-        return wanted >= point if point > 0 else wanted <= point
-
-    def _ends(self, exponent: int, same: list[int]) -> Iterator[Node]:
-        """A number may end here, with the exponent that it then needs."""
-        then = self.numbers.follow([self.numbers.numbers[number] for number in same])
-        if exponent == 0:
-            yield then
-        if -REACH <= self.point <= REACH:
-            yield _then(Chars(_exponent(exponent)), then)
+    def _ends(self, end: int) -> Iterator[Node]:
+        """Those before `end` may end here, with the exponents that they then need."""
+        numbers, first, _, read, point, behind, _ = self
+        tail = read - point if behind else 0
+        while first < end:
+            place = numbers.points[first]
+            more = bisect_right(numbers.points, place, first, end)
+            then = numbers.follow(numbers.numbers[first:more])
+            needed = max(len(numbers.digits[first]) - place, 0) + 1
+            if place == point and tail <= max(needed, numbers.cap) and (behind or not numbers.marked):
+                yield then
+            if -REACH <= point <= numbers.whole and tail <= numbers.cap:
+                yield _then(Chars(_exponent(place - point)), then)
+            first = more
 
 
-def decimals(values: list[Fraction], numbers: list[int], follow: Follow, style: Style) -> Node:
-    """One of the values in any spelling of a style without a cap on digits, and what follows it for its numbers."""
+def _next(byte: bytes, name: Digits) -> Iterator[Node]:
+    """One more character, if a number can still be finished after it."""
+    numbers, low, high, read, point, behind, _ = name
+    if numbers.alive(low, high, read, point, behind):
+        if behind and numbers.cap == inf:  # More zeros than any number has digits make no difference.
+            name = name._replace(read=min(read, numbers.longest))
+        yield Sequence((Literal(byte), Rule(name)))
+
+
+def decimals(values: list[Fraction], numbers: list[int], follow: Follow, style: Style, *, marked: bool = False) -> Node:
+    """One of the values in any spelling, and what follows it for its numbers.
+
+    marked: whether each is written with a point or an exponent.
+    """
     options: list[Node] = []
     for sign in (b"", b"-"):
-        chosen = [k for k, value in enumerate(values) if value and (value < 0) == bool(sign)]
+        chosen = [k for k, value in enumerate(values) if value.numerator and (value.numerator < 0) == bool(sign)]
         if chosen:
-            all_of = Decimals([values[k] for k in chosen], [numbers[k] for k in chosen], follow)
-            groups: dict[str, list[int]] = {}
-            for number, text in enumerate(all_of.digits):
-                groups.setdefault(text[0], []).append(number)
-            heads: list[Node] = [
-                Sequence((Literal(digit.encode()), Rule(Digits(all_of, tuple(held), 1, 1, False))))
-                for digit, held in sorted(groups.items())
-            ]
-            heads.append(Sequence((Literal(b"0"), Rule(Digits(all_of, tuple(range(len(chosen))), 0, 0, False)))))
-            options.append(Sequence((Literal(sign), Choice(tuple(heads)))) if sign else Choice(tuple(heads)))
-    zeros = [number for value, number in zip(values, numbers) if not value]
+            all_of = Decimals([values[k] for k in chosen], [numbers[k] for k in chosen], follow, style.digits, marked)
+            heads: list[Node] = []
+            for digit, first, end in all_of.split(0, len(chosen), 0):
+                heads += _next(digit.encode(), Digits(all_of, first, end, 1, 1, False))
+            heads += _next(b"0", Digits(all_of, 0, len(chosen), 0, 0, False))
+            options.append(_then(Literal(sign), _choice(heads)) if sign else _choice(heads))
+    zeros = [number for value, number in zip(values, numbers) if not value.numerator]
     if zeros:
-        options.append(_then(Chars(constant_dfa(Fraction(0), style)), follow(zeros)))
-    return options[0] if len(options) == 1 else Choice(tuple(options))
+        dfa = constant_dfa(Fraction(0), style)
+        options.append(_then(Chars(dfa.subtract(plain_integers()) if marked else dfa), follow(zeros)))
+    return _choice(options)
 
 
 @lru_cache(maxsize=1024)
@@ -138,3 +174,7 @@ def _exponent(value: int) -> Dfa:
 
 def _then(one: Node, other: Node) -> Node:
     return one if other is EMPTY else Sequence((one, other))
+
+
+def _choice(options: list[Node]) -> Node:
+    return options[0] if len(options) == 1 else Choice(tuple(options))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import gcd, lcm
 from typing import Any, Protocol
 
@@ -57,17 +58,24 @@ class Part(Protocol):
 
 def as_decimal(value: Fraction) -> tuple[int, int]:
     """(a, s) with value = a / 10^s and s >= 0 as small as can be. ValueError unless value is a decimal."""
-    rest, twos, fives = value.denominator, 0, 0
+    factor, scale = _one_over(value.denominator)
+    if factor == 0:
+        raise ValueError(f"{value} is not a decimal number")
+    if scale > MOST_DIGITS or value.numerator.bit_length() > 3 * MOST_DIGITS:
+        raise LimitError(f"A number of more than {MOST_DIGITS} digits.", hint="Write a number with fewer digits.")
+    return value.numerator * factor, scale
+
+
+@lru_cache(maxsize=4096)
+def _one_over(denominator: int) -> tuple[int, int]:
+    """1 / denominator as a / 10^s: (a, s); a is 0 if it is no decimal."""
+    rest, twos, fives = denominator, 0, 0
     while rest % 2 == 0:
         rest, twos = rest // 2, twos + 1
     while rest % 5 == 0:
         rest, fives = rest // 5, fives + 1
-    if rest != 1:
-        raise ValueError(f"{value} is not a decimal number")
     scale = max(twos, fives)
-    if scale > MOST_DIGITS or value.numerator.bit_length() > 3 * MOST_DIGITS:
-        raise LimitError(f"A number of more than {MOST_DIGITS} digits.", hint="Write a number with fewer digits.")
-    return value.numerator * (10**scale // value.denominator), scale
+    return 0 if rest != 1 else 2 ** (scale - twos) * 5 ** (scale - fives), scale
 
 
 def split_digits(value: Fraction) -> tuple[str, str]:
@@ -79,8 +87,11 @@ def split_digits(value: Fraction) -> tuple[str, str]:
 
 def decimal_text(value: Fraction) -> str:
     """The shortest spelling without an exponent: "-12.5"."""
-    whole, tail = split_digits(abs(value))
-    return ("-" if value < 0 else "") + whole + ("." + tail if tail else "")
+    scaled, scale = as_decimal(value)
+    if not scale:
+        return str(scaled)
+    text = str(abs(scaled)).rjust(scale + 1, "0")
+    return f"{'-' if scaled < 0 else ''}{text[:-scale]}.{text[-scale:]}"
 
 
 def lcm_of(values: Iterable[Fraction]) -> Fraction:

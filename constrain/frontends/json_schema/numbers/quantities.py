@@ -6,15 +6,18 @@ is spelled is the business of `numbers`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from math import gcd
 from typing import Any, Literal, NamedTuple
 
 from ....automata.dfa import Dfa
-from ....grammar.nodes import Chars, Node
+from ....grammar.nodes import EMPTY, Chars, Node
 from ....style import Limits, Style
+from ..strings.words import FEW
 from . import numbers
+from .digits import decimals
 from .number_parts import split_digits
 
 __all__ = [
@@ -100,7 +103,11 @@ def meet(one: NumberCase, other: NumberCase) -> NumberCase | None:
         if one.values is None:
             one, other = other, one
         assert one.values is not None
-        kept = tuple(value for value in one.values if contains(other, value))
+        if other.values is not None:
+            wanted = set(other.values)
+            kept = tuple(value for value in one.values if value in wanted)
+        else:
+            kept = tuple(value for value in one.values if contains(other, value))
         return one._replace(values=kept, spelling=spelling) if kept else None
     low, low_open = one.low, one.low_open
     if other.low is not None and (low is None or (other.low, other.low_open) > (low, low_open)):
@@ -154,6 +161,8 @@ def complement(case: NumberCase) -> list[NumberCase]:
 
 def nonempty(case: NumberCase, style: Style, limits: Limits) -> bool:
     """Whether there is such a number, and a spelling of it."""
+    if case.spelling == "fraction" and case.values is not None:
+        return bool(case.values) if style.numbers == "any" else any(True for _ in texts(case, style))
     if case.spelling == "fraction":
         return not case_dfa(case, style, limits.dfa_states).is_empty
     if case.spelling == "integer" and case.values is not None:
@@ -202,33 +211,38 @@ def case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
             not_multiples=case.not_multiples, integer=integer, style=style, max_states=max_states,
         )  # fmt: skip
     if case.spelling == "integer":
-        return dfa.intersect(plain_integers(), max_states=max_states)
+        return dfa.intersect(numbers.plain_integers(), max_states=max_states)
     if case.spelling == "fraction":
-        return dfa.subtract(plain_integers(), max_states=max_states)
+        return dfa.subtract(numbers.plain_integers(), max_states=max_states)
     return dfa
 
 
-@lru_cache(maxsize=1)
-def plain_integers() -> Dfa:
-    """Numbers without fraction and exponent."""
-    digit, zero = Dfa.from_ranges([(48, 57)]), Dfa.from_ranges([(48, 48)])
-    magnitude = zero.union(Dfa.from_ranges([(49, 57)]).concatenate(digit.star()))
-    return Dfa.from_strings(["", "-"]).concatenate(magnitude)
-
-
 def emit(cases: tuple[NumberCase, ...], style: Style, limits: Limits) -> tuple[set[bytes], list[Node]]:
-    """What spells the numbers: integers as they are written (to be gathered with other constants), and nodes."""
+    """What spells the numbers: constants that are written in few ways (to be gathered with others), and nodes."""
     constants: set[bytes] = set()
     nodes: list[Node] = []
     for case in cases:
-        if case.values is not None and style.numbers == "plain" and case.spelling != "fraction":
-            plain = [value for value in case.values if value.denominator == 1]
-            constants.update(str(value.numerator).encode() for value in plain)
-            rest = tuple(value for value in case.values if value.denominator != 1)
-            if case.spelling == "integer" or not rest:
-                continue
-            case = case._replace(values=rest)
-        dfa = case_dfa(case, style, limits.dfa_states)
-        if not dfa.is_empty:
-            nodes.append(Chars(dfa))
+        if case.values is not None and (style.numbers == "plain" or case.spelling == "integer"):
+            constants.update(text.encode() for text in texts(case, style))
+        elif case.values is not None and len(case.values) > FEW:
+            numbered = list(range(len(case.values)))
+            marked = case.spelling == "fraction"
+            nodes.append(decimals(list(case.values), numbered, lambda _: EMPTY, style, marked=marked))
+        else:
+            dfa = case_dfa(case, style, limits.dfa_states)
+            if not dfa.is_empty:
+                nodes.append(Chars(dfa))
     return constants, nodes
+
+
+def texts(case: NumberCase, style: Style) -> Iterator[str]:
+    """The spellings of listed numbers in plain style, and of integers of draft 4 in any."""
+    for value in case.values or ():
+        if value.denominator == 1 and case.spelling != "fraction":
+            yield str(value.numerator)
+            if style.numbers == "any" and not value.numerator:
+                yield "-0"
+        elif case.spelling != "integer":
+            for text in numbers.plain_texts(value):
+                if case.spelling is None or not text.lstrip("-").isdigit():
+                    yield text

@@ -16,7 +16,7 @@ from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequenc
 from ....style import Limits, Style
 from ..algebra.literals import Lits
 from ..numbers.digits import Digits, decimals
-from ..numbers.numbers import constant_dfa
+from ..numbers.numbers import constant_dfa, plain_texts
 from ..reading.constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
 from ..spacing import spacing
 from ..strings.strings import all_quoted
@@ -159,7 +159,7 @@ class _Text:
         if style.numbers == "plain":
             words = [(text, number) for value, number in zip(values, numbers) for text in _plain(value, style)]
             return [spelled([text for text, _ in words], [number for _, number in words], self.then, escapes=False)]
-        if style.digits is None and len(values) > 1:
+        if len(values) > 1:
             return [decimals(values, numbers, self.then, style)]
         groups: dict[Fraction, list[int]] = {}
         for value, number in zip(values, numbers):
@@ -230,7 +230,7 @@ WORDS: dict[Constant, bytes] = {(NULL,): b"null", (BOOLEAN, False): b"false", (B
 
 def _plain(value: Fraction, style: Style) -> list[str]:
     """How a number is spelled in plain style."""
-    return [str(value.numerator)] if value.denominator == 1 else constant_dfa(value, style).enumerate(FEW)
+    return [str(value.numerator)] if value.denominator == 1 else plain_texts(value)
 
 
 def _choice(options: list[Node]) -> Node:
