@@ -32,18 +32,17 @@ __all__ = ["Digits", "decimals"]
 class Decimals:
     """Numbers of one sign, none of them zero, sorted by their digits. Equal only to itself.
 
-    follow: writes what comes after a number, given its own numbers. cap: most digits in a row. marked: whether a
-    number must have a point or an exponent.
+    scaled: (a, s) for a / 10^s. follow: writes what comes after a number, for its numbers. cap: most digits in a row.
+    marked: whether a number must have a point or an exponent.
     """
 
     def __init__(
-        self, values: list[Fraction], numbers: list[int], follow: Follow, cap: int | None, marked: bool
+        self, scaled: list[tuple[int, int]], numbers: list[int], follow: Follow, cap: int | None, marked: bool
     ) -> None:
-        scaled = [as_decimal(value) for value in values]
-        texts = [str(abs(figures)) for figures, _ in scaled]
-        points = [len(text) - scale for text, (_, scale) in zip(texts, scaled)]
-        texts = [text.rstrip("0") for text in texts]
-        order = sorted(range(len(values)), key=points.__getitem__)
+        whole = [str(abs(figures)) for figures, _ in scaled]
+        points = [len(text) - scale for text, (_, scale) in zip(whole, scaled)]
+        texts = [text.rstrip("0") for text in whole]
+        order = sorted(range(len(scaled)), key=points.__getitem__)
         order.sort(key=texts.__getitem__)
         self.digits = [texts[k] for k in order]
         self.points = [points[k] for k in order]
@@ -146,16 +145,17 @@ def decimals(values: list[Fraction], numbers: list[int], follow: Follow, style: 
     marked: whether each is written with a point or an exponent.
     """
     options: list[Node] = []
+    scaled = [as_decimal(value) for value in values]
     for sign in (b"", b"-"):
-        chosen = [k for k, value in enumerate(values) if value.numerator and (value.numerator < 0) == bool(sign)]
+        chosen = [k for k, (figures, _) in enumerate(scaled) if figures and (figures < 0) == bool(sign)]
         if chosen:
-            all_of = Decimals([values[k] for k in chosen], [numbers[k] for k in chosen], follow, style.digits, marked)
+            all_of = Decimals([scaled[k] for k in chosen], [numbers[k] for k in chosen], follow, style.digits, marked)
             heads: list[Node] = []
             for digit, first, end in all_of.split(0, len(chosen), 0):
                 heads += _next(digit.encode(), Digits(all_of, first, end, 1, 1, False))
             heads += _next(b"0", Digits(all_of, 0, len(chosen), 0, 0, False))
             options.append(_then(Literal(sign), _choice(heads)) if sign else _choice(heads))
-    zeros = [number for value, number in zip(values, numbers) if not value.numerator]
+    zeros = [number for (figures, _), number in zip(scaled, numbers) if not figures]
     if zeros:
         dfa = constant_dfa(Fraction(0), style)
         options.append(_then(Chars(dfa.subtract(plain_integers()) if marked else dfa), follow(zeros)))

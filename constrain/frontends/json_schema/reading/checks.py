@@ -84,6 +84,8 @@ def values(place: Place, name: str, value: Any) -> tuple[constants.Constant, ...
     pointer = place.pointer(name)
     if all(type(item) is str for item in value) and "".join(value).isascii():  # As most long ones are.
         return tuple((STRING, item) for item in dict.fromkeys(value))
+    if {str, int}.issuperset(map(type, value)):  # Equal before is equal after, and sooner known.
+        return tuple(constant(item, pointer) for item in dict.fromkeys(value))
     return tuple(dict.fromkeys(constant(item, pointer) for item in value))
 
 

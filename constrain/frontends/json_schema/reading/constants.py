@@ -28,7 +28,10 @@ MOST_EXPONENT = 4096
 
 def rational(value: Any, pointer: str) -> Fraction:
     """The exact value of a JSON number; a float stands for its shortest decimal, as it was most likely written."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+    kind = type(value)
+    if kind is int:
+        return Fraction(value)
+    if kind is not Decimal and (kind is bool or not isinstance(value, (int, float, Decimal))):
         raise SchemaError(f"A number is expected here, not {kind_of(value)}.", pointer=pointer)
     if isinstance(value, int):
         return Fraction(value)
@@ -37,7 +40,7 @@ def rational(value: Any, pointer: str) -> Fraction:
         raise SchemaError("NaN and infinity are not JSON numbers.", pointer=pointer)
     if decimal and abs(decimal.adjusted()) > MOST_EXPONENT:
         raise LimitError(f"A number beyond 10^±{MOST_EXPONENT}.", pointer=pointer, hint="Write a smaller number.")
-    return Fraction(decimal)
+    return Fraction(*decimal.as_integer_ratio())
 
 
 def constant(value: Any, pointer: str) -> Constant:
@@ -45,8 +48,8 @@ def constant(value: Any, pointer: str) -> Constant:
     kind = type(value)  # The usual types first: a schema may list many values.
     if kind is str and value.isascii():
         return (STRING, value)
-    if kind is int:
-        return (NUMBER, Fraction(value))
+    if kind is int or kind is Decimal or kind is float:
+        return (NUMBER, rational(value, pointer))
     if kind is dict:
         pairs = [(text(name, pointer), constant(item, pointer)) for name, item in value.items()]
         pairs.sort(key=itemgetter(0))

@@ -18,6 +18,7 @@ from ....style import Style
 from .formats import BY_RULES, format_lengths
 from .languages import ALL, Atom, Lang, Languages
 from .patterns import read_pattern
+from .words import spelled
 
 __all__ = [
     "ANY_STRING",
@@ -44,6 +45,11 @@ class StringCase(NamedTuple):
 
 
 ANY_STRING = StringCase()
+
+MANY_LETTERS = 10_000
+"""Letters of listed texts beyond which they are a trie that is made as the text goes: sooner than their Dfa."""
+
+QUOTE = Literal(b'"')
 
 FIELDS = frozenset(("minLength", "maxLength", "pattern", "format"))
 """The fields that this room reads."""
@@ -77,7 +83,11 @@ def meet(one: StringCase, other: StringCase, languages: Languages) -> StringCase
     if one.values is None:
         one, other = other, one
     assert one.values is not None
-    kept = tuple(text for text in one.values if contains(other, text, languages))
+    if other.values is not None:
+        wanted = set(other.values)
+        kept = tuple(text for text in one.values if text in wanted)
+    else:
+        kept = tuple(text for text in one.values if contains(other, text, languages))
     return one._replace(values=kept) if kept else None
 
 
@@ -165,8 +175,11 @@ def emit(cases: tuple[StringCase, ...], languages: Languages, style: Style) -> t
     for case in cases:
         if case.values is not None and style.escapes == "canonical":
             constants.update(text.encode() for text in all_quoted(case.values))
+        elif case.values is not None and sum(map(len, case.values)) > MANY_LETTERS:
+            words = spelled(list(case.values), [0] * len(case.values), lambda _: QUOTE, escapes=True)
+            nodes.append(Sequence((QUOTE, words)))
         elif (name := by_rules(case)) is not None:
-            nodes.append(Sequence((Literal(b'"'), Rule(name), Literal(b'"'))))
+            nodes.append(Sequence((QUOTE, Rule(name), QUOTE)))
         else:
             dfa, low, high = string_dfa(case, languages)
             nodes.append(JsonString(dfa, low, high))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from ....automata.dfa import Dfa
@@ -54,7 +55,7 @@ class Words:
         """Some letters, and what follows them."""
         if not text:
             return then
-        node: Node = Chars(Dfa.from_strings([text]), "json") if self.escapes else Literal(text.encode())
+        node: Node = Chars(_letters(text), "json") if self.escapes else Literal(text.encode())
         return node if then is EMPTY else Sequence((node, then))
 
 
@@ -87,6 +88,12 @@ class Prefix(NamedTuple):
                 options.append(words.letters(text[length:shared], Rule(Prefix(words, low, end, shared))))
             low = end
         return _choice(options)
+
+
+@lru_cache(maxsize=1024)
+def _letters(text: str) -> Dfa:
+    """Exactly these letters."""
+    return Dfa.from_strings([text])
 
 
 def _shared(one: str, other: str) -> int:
