@@ -129,14 +129,14 @@ def test_what_is_listed_needs_no_guard() -> None:
     assert not is_guarded({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": False})
     assert not is_guarded({"maxItems": 1})
     assert is_guarded({})
-    assert is_guarded({"items": {"enum": list(range(200))}})
+    assert is_guarded({"items": {"enum": list(range(600))}})
     assert is_guarded({"items": {"enum": list(range(60))}, "minItems": 50})
 
 
 @pytest.mark.parametrize(
     ("items", "count"),
     [
-        ({"enum": list(range(200))}, 200),
+        ({"enum": list(range(600))}, 600),
         ({"type": "integer", "minimum": 1, "maximum": 10**6}, 10**6),
         ({"type": "string", "pattern": "^[a-j][0-9]$"}, 100),
         ({"anyOf": [{"type": "string", "pattern": "^[0-9a-f]{4}$"}, {"enum": ["red", "0000"]}]}, 16**4 + 1),
@@ -165,14 +165,14 @@ def test_no_array(keywords: dict[str, Any]) -> None:
         to_grammar({"type": "array", "uniqueItems": True, **keywords})
 
 
-NEAR = {"items": {"type": "integer", "minimum": 1, "maximum": 500}, "prefixItems": [{"type": "integer"}]}
+NEAR = {"items": {"type": "integer", "minimum": 1, "maximum": 5000}, "prefixItems": [{"type": "integer"}]}
 
 
 @pytest.mark.parametrize(
     "schema",
     [
         {"not": {"uniqueItems": True}},
-        {"uniqueItems": True, **NEAR},  # The first item may or may not be one of the others' 500 values.
+        {"uniqueItems": True, **NEAR},  # The first item may or may not be one of the 5,000 values of the others.
         {"uniqueItems": True, **NEAR, "minItems": 501},
     ],
     ids=json.dumps,

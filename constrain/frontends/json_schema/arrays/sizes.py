@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_VALUES", "Size", "listed", "size"]
 
-MOST_VALUES = 100
+MOST_VALUES = 500
 """Most values of a set that is listed: an array of such items has a rule for each set of them that is left."""
 
 MOST_TRIED = 2_000
