@@ -96,9 +96,8 @@ def _how(raw: dict[str, Any], name: str, scope: Scope, style: Style) -> tuple[st
         return "annotation", "false asserts nothing"
     if row.how == "refused":
         return "annotation", "in a schema that nothing refers to"
-    if row.how == "guard" and row.emitter is MAP:
-        return "keys", row.note
-    return row.how, row.note
+    note = row.note if scope.draft <= row.noted else ""
+    return ("keys" if row.how == "guard" and row.emitter is MAP else row.how), note
 
 
 APPLIES = {

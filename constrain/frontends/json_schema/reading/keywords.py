@@ -30,7 +30,10 @@ Holds = Literal["", "schema", "list", "map", "schema or list"]
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """One row. since, until: first and last dialect that has it (4, 6, 7, 2019, 2020). holds: the subschemas in it."""
+    """One row. since, until: first and last dialect that has it (4, 6, 7, 2019, 2020). holds: the subschemas in it.
+
+    note: what there is to say about it, in dialects up to `noted`.
+    """
 
     name: str
     field: str
@@ -41,6 +44,7 @@ class Keyword:
     until: int = 2020
     holds: Holds = ""
     note: str = ""
+    noted: int = 2020
 
 
 TEXT, NUMERIC, LIST, MAP = strings.emit, quantities.emit, items.emit, members.emit
@@ -49,7 +53,7 @@ VALUE, COMBINE = formulas.own, formulas.formula
 SCOPE = "by the way on which the subschema is reached"
 
 KEYWORDS: tuple[Keyword, ...] = (
-    Keyword("$ref", "ref", checks.reference, COMBINE, "mask", note="its siblings are ignored up to draft 7"),
+    Keyword("$ref", "ref", checks.reference, COMBINE, "mask", note="its siblings are ignored up to draft 7", noted=7),
     Keyword("$dynamicRef", "dynamicRef", checks.dynamic, COMBINE, "mask", since=2020, note=SCOPE),
     Keyword("$recursiveRef", "dynamicRef", checks.dynamic, COMBINE, "mask", since=2019, until=2019, note=SCOPE),
     Keyword("type", "type", checks.types, VALUE, "mask"),
@@ -58,8 +62,8 @@ KEYWORDS: tuple[Keyword, ...] = (
     # Numbers.
     Keyword("minimum", "minimum", checks.number, NUMERIC, "mask"),
     Keyword("maximum", "maximum", checks.number, NUMERIC, "mask"),
-    Keyword("exclusiveMinimum", "exclusiveMinimum", checks.edge, NUMERIC, "mask", note="a boolean in draft 4"),
-    Keyword("exclusiveMaximum", "exclusiveMaximum", checks.edge, NUMERIC, "mask", note="a boolean in draft 4"),
+    Keyword("exclusiveMinimum", "exclusiveMinimum", checks.edge, NUMERIC, "mask", note="a boolean in draft 4", noted=4),
+    Keyword("exclusiveMaximum", "exclusiveMaximum", checks.edge, NUMERIC, "mask", note="a boolean in draft 4", noted=4),
     Keyword("multipleOf", "multipleOf", checks.positive, NUMERIC, "mask"),
     # Strings.
     Keyword("minLength", "minLength", checks.at_least, TEXT, "counter"),
