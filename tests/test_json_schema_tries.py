@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -197,6 +198,49 @@ def test_numbers_listed_in_every_place() -> None:
     assert accepts(grammar, '{"a": 5, "b": 1000001}')
     assert not accepts(grammar, '{"a": 6}') and not accepts(grammar, '{"a": 5, "b": 4.995}')
     assert len(grammar.rules) < 100
+
+
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE][+-]?[0-9]+)?")
+
+
+@given(
+    st.lists(st.decimals(-(10**6), 10**6, places=2) | st.integers(-99, 99).map(Decimal), min_size=9, max_size=30),
+    st.sampled_from([Style.any(), Style(numbers="any"), Style(numbers="any", digits=4)]),
+    st.booleans(),
+    st.data(),
+)
+@settings(max_examples=80)
+def test_all_but_many_numbers(values: list[Decimal], style: Style, only: bool, data: st.DataObject) -> None:
+    values = [value for value in dict.fromkeys(values) if value > 0 or not only]
+    grammar = to_grammar({"type": "number", "not": {"enum": [*values, *range(1_000, 1_010)]}}, style=style)
+    listed = {*map(Fraction, values), *map(Fraction, range(1_000, 1_010))}
+    value = data.draw(st.sampled_from([*values, Decimal(1_000), Decimal(0), Decimal("0.5")]))
+    exponent = data.draw(st.integers(-9, 9) | st.just(0))
+    text = spelled(value, exponent, data.draw(st.sampled_from(["", "0", ".0", ".000"])))
+    text = data.draw(st.sampled_from([text, text.removesuffix("e0")]))
+    for other in (text, text + "1", text + "0", text[:-1], "0" + text, text.replace("e", ""), "-" + text, "1" + text):
+        parts = NUMBER.fullmatch(other)
+        fits = parts is not None and Fraction(other) not in listed
+        if parts is not None and style.digits is not None:
+            fits = fits and max(len(parts[1]), len(parts[2] or "")) <= style.digits
+        assert accepts(grammar, other) == fits, other
+
+
+@pytest.mark.parametrize("style", [Style.any(), Style(numbers="any", digits=1)], ids=str)
+def test_nothing_but_a_listed_number_is_refused_at_its_end(style: Style) -> None:
+    grammar = to_grammar({"type": "number", "not": {"enum": [*range(-9, 10), 12.5]}}, style=style)
+    for begun in ("0", "-0", "-3", "3.0", "9"):
+        matcher = Matcher(constrain_compile(Vocabulary.bytes(), grammar=grammar))
+        matcher.advance_bytes(begun.encode())
+        assert not matcher.is_complete
+        assert matcher.allows(ord("e")) == (begun[-2:] not in ("0", "-0"))
+        if begun[-2:] in ("0", "-0"):
+            matcher.advance_bytes(b".")
+            assert matcher.allows(ord("0")) == (style.digits is None)  # Else no digit would be left.
+            matcher.advance_bytes(b"1")
+        else:
+            matcher.advance_bytes(b"e01")
+        assert matcher.is_complete
 
 
 class _Rules(dict[Any, Any]):

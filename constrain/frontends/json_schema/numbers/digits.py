@@ -26,7 +26,7 @@ from .number_exponents import REACH
 from .number_parts import as_decimal
 from .numbers import constant_dfa, plain_integers
 
-__all__ = ["Digits", "decimals"]
+__all__ = ["Decimals", "Digits", "decimals", "exponent"]
 
 
 class Decimals:
@@ -64,6 +64,10 @@ class Decimals:
             end = high if digit == "9" else bisect_left(digits, before + chr(ord(digit) + 1), low, high)
             yield digit, low, end
             low = end
+
+    def same(self, low: int, high: int) -> int:
+        """The end of those in a range that have the same digits as its first one."""
+        return bisect_right(self.digits, self.digits[low], low, high)
 
     def alive(self, low: int, high: int, read: int, point: int, behind: bool) -> bool:
         """Whether one of a range can be finished: with an exponent, or without."""
@@ -103,7 +107,7 @@ class Digits(NamedTuple):
         numbers, low, high, read, point, behind, bare = self
         options: list[Node] = []
         if read and len(numbers.digits[low]) <= read and not bare:
-            options += self._ends(bisect_right(numbers.digits, numbers.digits[low], low, high))
+            options += self._ends(numbers.same(low, high))
         if read or behind:
             moves = point + (not behind) if read else point
             for digit, first, end in numbers.split(low, high, read):
@@ -126,7 +130,7 @@ class Digits(NamedTuple):
             if place == point and tail <= max(needed, numbers.cap) and (behind or not numbers.marked):
                 yield then
             if -REACH <= point <= numbers.whole and tail <= numbers.cap:
-                yield _then(Chars(_exponent(place - point)), then)
+                yield _then(Chars(exponent(place - point)), then)
             first = more
 
 
@@ -163,7 +167,7 @@ def decimals(values: list[Fraction], numbers: list[int], follow: Follow, style: 
 
 
 @lru_cache(maxsize=1024)
-def _exponent(value: int) -> Dfa:
+def exponent(value: int) -> Dfa:
     """The spellings of an exponent, the e included."""
     zeros = Dfa.from_strings(["0"]).star()
     signs = ["e-", "E-"] if value < 0 else ["e", "E", "e+", "E+"]

@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from json import dumps
 from math import gcd, lcm
 from typing import Any, Protocol
 
 from ....errors import LimitError
 
 __all__ = [
-    "Bound", "Cap", "Members", "Part", "as_decimal", "decimal_text", "lcm_of", "split_digits",
+    "Bound", "Cap", "Members", "Part", "as_decimal", "decimal_text", "lcm_of", "plain_texts", "split_digits",
     "too_many_states",
 ]  # fmt: skip
 
@@ -92,6 +93,23 @@ def decimal_text(value: Fraction) -> str:
         return str(scaled)
     text = str(abs(scaled)).rjust(scale + 1, "0")
     return f"{'-' if scaled < 0 else ''}{text[:-scale]}.{text[-scale:]}"
+
+
+REPEATED = 15
+"""Letters of a decimal that a float repeats as it stands, unless it is so small that it gets an exponent: any 15 digits
+do."""
+
+
+def plain_texts(value: Fraction) -> list[str]:
+    """The spellings of exactly this decimal in plain style (see `numbers.constant_dfa`)."""
+    text = decimal_text(value)
+    if value.denominator != 1 and len(text) <= REPEATED and not text.lstrip("-").startswith("0.0000"):
+        return [text]
+    try:
+        written = dumps(float(value), allow_nan=False)
+    except (OverflowError, ValueError):  # beyond all floats
+        written = ""
+    return [text, written] if written and written != text and Fraction(written) == value else [text]
 
 
 def lcm_of(values: Iterable[Fraction]) -> Fraction:

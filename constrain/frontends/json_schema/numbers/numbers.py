@@ -25,7 +25,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from json import dumps
 from math import ceil, floor, inf, lcm
 from typing import Any
 
@@ -33,10 +32,10 @@ from ....automata.dfa import MAX_STATES, Dfa, Table
 from ....style import Style
 from .number_exponents import exponent_table
 from .number_multiples import ROOM, apart, factor_dfa, reduced, residues
-from .number_parts import Bound, Cap, Members, Part, decimal_text, lcm_of, split_digits, too_many_states
+from .number_parts import Bound, Cap, Members, Part, lcm_of, plain_texts, split_digits, too_many_states
 from .number_table import explore, row_of
 
-__all__ = ["constant_dfa", "count", "find", "number_dfa", "plain_integers", "plain_texts"]
+__all__ = ["constant_dfa", "count", "find", "number_dfa", "plain_integers"]
 
 MOST_MEMBERS = 5_000
 """Most values that are spelled one by one where a multiple's residues would be too many."""
@@ -46,10 +45,6 @@ MANY_RESIDUES = 500
 
 MOST_CAPPED = 300
 """Residues up to which digits are capped: each is a state for each digit that may be written."""
-
-REPEATED = 15
-"""Letters of a decimal that a float repeats as it stands, unless it is so small that it gets an exponent: any 15 digits
-do."""
 
 PLAIN_EXPONENT = 3
 """Digits of an exponent in plain style: all floats have at most three (`1e-323`)."""
@@ -145,18 +140,6 @@ def constant_dfa(value: Fraction | int, style: Style) -> Dfa:
     if style.numbers == "any":
         return number_dfa(low=value, high=value, style=style)
     return _constant_dfa(value)
-
-
-def plain_texts(value: Fraction) -> list[str]:
-    """The spellings of exactly this decimal in plain style, as constant_dfa says."""
-    text = decimal_text(value)
-    if value.denominator != 1 and len(text) <= REPEATED and not text.lstrip("-").startswith("0.0000"):
-        return [text]
-    try:
-        written = dumps(float(value), allow_nan=False)
-    except (OverflowError, ValueError):  # beyond all floats
-        written = ""
-    return [text, written] if written and written != text and Fraction(written) == value else [text]
 
 
 @lru_cache(maxsize=1)

@@ -18,7 +18,8 @@ from ....style import Limits, Style
 from ..strings.words import FEW
 from . import numbers
 from .digits import decimals
-from .number_parts import split_digits
+from .number_parts import plain_texts, split_digits
+from .others import others
 
 __all__ = [
     "ANY_NUMBER",
@@ -221,6 +222,11 @@ def emit(cases: tuple[NumberCase, ...], style: Style, limits: Limits) -> tuple[s
     """What spells the numbers: constants that are written in few ways (to be gathered with others), and nodes."""
     constants: set[bytes] = set()
     nodes: list[Node] = []
+    chain = gaps(cases) if style.numbers == "any" and len(cases) > FEW else ()
+    if len(chain) > FEW:
+        nodes.append(others([case.low for case in chain if case.low is not None], style))
+        known = set(chain)
+        cases = tuple(case for case in cases if case not in known)
     for case in cases:
         if case.values is not None and (style.numbers == "plain" or case.spelling == "integer"):
             constants.update(text.encode() for text in texts(case, style))
@@ -235,6 +241,22 @@ def emit(cases: tuple[NumberCase, ...], style: Style, limits: Limits) -> tuple[s
     return constants, nodes
 
 
+def gaps(cases: tuple[NumberCase, ...]) -> list[NumberCase]:
+    """Open intervals that are all numbers but those where one ends and the next begins; none if there are no such."""
+    after: dict[Fraction | None, NumberCase] = {}
+    for case in cases:
+        low, high = case.low, case.high
+        if case == NumberCase(low=low, low_open=low is not None, high=high, high_open=high is not None):
+            after[low] = case
+    chain = [after[None]] if None in after else []
+    while chain and chain[-1].high is not None:
+        following = after.get(chain[-1].high)
+        if following is None:
+            return []
+        chain.append(following)
+    return chain
+
+
 def texts(case: NumberCase, style: Style) -> Iterator[str]:
     """The spellings of listed numbers in plain style, and of integers of draft 4 in any."""
     for value in case.values or ():
@@ -243,6 +265,6 @@ def texts(case: NumberCase, style: Style) -> Iterator[str]:
             if style.numbers == "any" and not value.numerator:
                 yield "-0"
         elif case.spelling != "integer":
-            for text in numbers.plain_texts(value):
+            for text in plain_texts(value):
                 if case.spelling is None or not text.lstrip("-").isdigit():
                     yield text

@@ -16,7 +16,9 @@ from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequenc
 from ....style import Limits, Style
 from ..algebra.literals import Lits
 from ..numbers.digits import Digits, decimals
-from ..numbers.numbers import constant_dfa, plain_texts
+from ..numbers.number_parts import plain_texts
+from ..numbers.numbers import constant_dfa
+from ..numbers.others import Others
 from ..reading.constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
 from ..spacing import spacing
 from ..strings.strings import all_quoted
@@ -61,7 +63,7 @@ class Left(NamedTuple):
     depth: int
 
 
-Made = (Left, Prefix, Digits)
+Made = (Left, Prefix, Digits, Others)
 """Names of rules that are made here and below."""
 
 
@@ -77,7 +79,7 @@ class Writer(Protocol):
 
 def write(name: Hashable, writer: Writer) -> Node:
     """What a rule of a trie stands for."""
-    if isinstance(name, (Prefix, Digits)):
+    if isinstance(name, (Prefix, Digits, Others)):
         return name.node()
     assert isinstance(name, Left)
     return _Text(name, writer).node()
