@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from constrain.errors import SchemaError, UnsatisfiableError
-from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema import describe
+from constrain.frontends.json_schema import describe, to_grammar
 from constrain.style import Style
 
 
