@@ -239,3 +239,9 @@ def test_a_search_that_gives_up_leaves_a_matcher_that_says_so(monkeypatch: pytes
 
     out = run(Insists(), constraint, rng=np.random.default_rng(0), max_tokens=20)
     assert out.finish_reason == "complete" and len(set(json.loads(out.data))) == 2
+
+
+def test_an_exponent_of_any_length_is_a_number() -> None:
+    zeros = b"0" * 9_000
+    assert value_of(b"1e1" + zeros) == value_of(b"10e" + b"9" * 9_000) != value_of(b"1e-1" + zeros)
+    assert value_of(b"5e0") == value_of(b"5") and value_of(b"5e" + zeros) == value_of(b"50e-1")

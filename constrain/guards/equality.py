@@ -1,6 +1,8 @@
 """JSON values by what they are (JSON Schema 2020-12 core, 4.2.2): equal exactly if JSON Schema says so.
 
-1 is 1.0 but not true, a string is its characters however they are spelled, an object has no order.
+1 is 1.0 but not true, a string is its characters however they are spelled, an object has no order. A model
+writes these texts: an exponent may be of any size, so a number is its digits and an exponent, never a rational as the
+constants of a schema are.
 """
 
 from __future__ import annotations
@@ -44,6 +46,15 @@ class Word(NamedTuple):
 Value = Union[None, Word, str, Number, Items, Fields]
 
 
+def _integer(text: str) -> int:
+    """A decimal integer of any length ("": 0); `int` takes 4,300 digits at once."""
+    digits, value = text.lstrip("+-"), 0
+    for start in range(0, len(digits), 4000):
+        part = digits[start : start + 4000]
+        value = value * 10 ** len(part) + int(part)
+    return -value if text.startswith("-") else value
+
+
 def number_of(text: str) -> Number:
     """The value of a JSON number."""
     mantissa, _, exponent = text.lower().partition("e")
@@ -52,7 +63,7 @@ def number_of(text: str) -> Number:
     stripped = digits.rstrip("0")
     if not stripped:
         return Number(False, "", 0)
-    return Number(text[0] == "-", stripped, int(exponent or 0) - len(fraction) + len(digits) - len(stripped))
+    return Number(text[0] == "-", stripped, _integer(exponent) - len(fraction) + len(digits) - len(stripped))
 
 
 def _frozen(value: Any) -> Any:
