@@ -1,0 +1,117 @@
+"""The Dfa of what is regular in a grammar: a leaf has rows of a vocabulary, so one leaf is faster than its pieces.
+
+What refers to a recursive rule is not regular here, though its language may be. What would need more than
+`MOST_STATES` states stays in pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from ...automata.dfa import Dfa
+from ...errors import LimitError
+from ...grammar.nodes import Chars, Choice, Literal, Node, Repeat, Rule, Sequence, Strings
+
+__all__ = ["MOST_STATES", "Regular", "joined", "repeated"]
+
+MOST_STATES = 512
+"""States up to which pieces are made one Dfa: the rows of a vocabulary cost memory and time for each of them."""
+
+
+class Regular:
+    """The Dfas of nodes, None where there is none; `rules` holds those of rules, filled in by the caller."""
+
+    def __init__(self) -> None:
+        self.rules: dict[Hashable, Dfa | None] = {}
+        self.classes: set[Hashable] = set()
+        self._known: dict[int, tuple[Node, Dfa | None]] = {}
+
+    def add(self, name: Hashable, body: Node) -> None:
+        """Notes what is known of a rule whose own rules were added before; those that were not are recursive."""
+        self.rules[name] = self.dfa(body)
+        if self.has_classes(body):
+            self.classes.add(name)
+
+    def dfa(self, node: Node) -> Dfa | None:
+        """The Dfa of a node of few states."""
+        known = self._known.get(id(node))
+        if known is None:  # Keeps the node, and so its id.
+            known = self._known[id(node)] = (node, self._made(node))
+        return known[1]
+
+    def has_classes(self, node: Node) -> bool:
+        """Whether there is more in it than a few strings: only then a leaf is worth it."""
+        if isinstance(node, Rule):
+            return node.name in self.classes
+        if isinstance(node, Repeat):
+            return node.high is None or self.has_classes(node.node)
+        if isinstance(node, (Sequence, Choice)):
+            return any(map(self.has_classes, node.parts if isinstance(node, Sequence) else node.options))
+        return isinstance(node, Chars)
+
+    def _made(self, node: Node) -> Dfa | None:
+        if isinstance(node, Rule):
+            return self.rules.get(node.name)
+        if isinstance(node, Literal):
+            return _strings((node.data,))
+        if isinstance(node, Strings):
+            return _strings(node.options)
+        if isinstance(node, Chars):
+            if node.encoding != "utf8":
+                return None
+            return _tried(lambda: node.dfa.with_length(node.low, node.high, max_states=MOST_STATES))
+        if isinstance(node, Repeat):
+            return repeated(self.dfa(node.node), node.low, node.high)
+        if isinstance(node, Sequence):
+            return joined([self.dfa(part) for part in node.parts])
+        if isinstance(node, Choice):
+            options = [self.dfa(option) for option in node.options]
+            found = [option for option in options if option is not None]
+            if len(found) < len(options) or _states(found) > 2 * MOST_STATES:
+                return None
+            return _tried(lambda: Dfa.union_of(found, max_states=MOST_STATES))
+        return None
+
+
+def joined(parts: list[Dfa | None]) -> Dfa | None:
+    """One after the other."""
+    out = Dfa.from_strings([""])
+    if _states([part for part in parts if part is not None]) > 2 * MOST_STATES:
+        return None
+    for part in parts:
+        if part is None:
+            return None
+        made = _tried(lambda a=out, b=part: a.concatenate(b, max_states=MOST_STATES))  # type: ignore[misc]
+        if made is None:
+            return None
+        out = made
+    return out
+
+
+def repeated(dfa: Dfa | None, low: int, high: int | None) -> Dfa | None:
+    """Again and again."""
+    if dfa is None or len(dfa.delta) * max(low, high or 1, 1) > 2 * MOST_STATES:
+        return None
+    return _tried(lambda: dfa.repeat(low, high, max_states=MOST_STATES))
+
+
+def _strings(options: tuple[bytes, ...]) -> Dfa | None:
+    if sum(map(len, options)) > 2 * MOST_STATES:
+        return None
+    try:
+        texts = [option.decode() for option in options]
+    except UnicodeDecodeError:
+        return None
+    return _tried(lambda: Dfa.from_strings(texts, max_states=MOST_STATES))
+
+
+def _tried(make: Callable[[], Dfa]) -> Dfa | None:
+    try:
+        dfa = make()
+    except LimitError:
+        return None
+    return dfa if len(dfa.delta) <= MOST_STATES else None
+
+
+def _states(dfas: list[Dfa]) -> int:
+    return sum(len(dfa.delta) for dfa in dfas)
