@@ -1,0 +1,1 @@
+"""The Lark front end."""

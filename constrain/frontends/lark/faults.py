@@ -1,0 +1,292 @@
+"""What lark says is wrong with a grammar, said with a place and a cure.
+
+lark's errors are sentences without a place. Each row of `sentences.ROWS` knows one of them, and where in the text its
+subject is; syntax errors are told by `syntax`, patterns that are none by `bad_pattern`. A sentence that no row knows is
+passed on as it is, with the place of the first name in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...errors import EXCERPT, ConstrainError, GrammarError
+from .imports import Reader
+from .literals import wrong_literal
+from .places import Places
+from .sentences import ROWS
+from .syntax import wrong_syntax
+
+__all__ = ["Faults"]
+
+
+class Faults:
+    """Explains what is wrong with one grammar.
+
+    text, source: the grammar and the file that it is from. reader: what its imports found. places: of its text.
+    """
+
+    def __init__(self, text: str, source: str, reader: Reader) -> None:
+        self.text = text
+        self.source = source
+        self.reader = reader
+        self.places = Places(text)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """What lark raises inside is raised as a GrammarError."""
+        try:
+            yield
+        except ConstrainError:
+            raise
+        except Exception as error:  # lark raises assertions and look-up errors too where a grammar is wrong
+            raise self.explain(error) from error
+
+    def explain(self, error: BaseException) -> GrammarError:
+        """What a sentence, or a failure without one, of lark's means."""
+        cause = error.__context__
+        if cause is not None and hasattr(cause, "pos_in_stream"):
+            error = cause
+        if hasattr(error, "pos_in_stream"):
+            return self._wrong_syntax(error)
+        original = getattr(error, "orig_exc", error)
+        if isinstance(original, OSError):
+            return self.no_grammar(str(getattr(original, "filename", None) or original))
+        if isinstance(original, RecursionError):
+            return GrammarError(
+                "the grammar is nested too deeply for lark", hint="Name inner parts as rules of their own."
+            )
+        sentence = str(original)
+        for pattern, text, where, cure in ROWS:
+            if found := re.search(pattern, sentence):
+                return self._told(found.groupdict(), text, where, cure)
+        if known := self._bad_range() or self._declared_inside() or self._first_bad_pattern():
+            return known
+        first = next((line.strip() for line in sentence.splitlines() if line.strip()), type(original).__name__)
+        named = (self._find(name, "anywhere") for name in re.findall(r"[A-Za-z_]\w+", sentence))
+        place = next((place for place in named if place), None)
+        return self.at(place, f"lark refuses the grammar: {first}", "See lark's grammar reference.")
+
+    # ---- what load finds itself ---------------------------------------------------------------------------------
+
+    def no_start(self, start: str) -> GrammarError:
+        """The rule that a text shall be is not there."""
+        if start in self.places.definitions:
+            cause = f"the start `{start}` is a {kind_of(start)}, or a template" if start.islower() else ""
+            cause = cause or f"the start `{start}` is a terminal: a text must be a rule"
+            return self.at(self._find(start, "defined"), cause, "Add a rule that consists of it alone.")
+        rules = [name for name in self.places.definitions if name.lower() == name]
+        near = self._similar(start) or (f"Rules here: {', '.join(rules[:8])}. " if rules else "")
+        return self.at(
+            (self.places, self.source, 0),
+            f"there is no rule `{start}`, and every text of a grammar is one",
+            near + f"Define it, or say which rule a text is: start={rules[0] if rules else 'name'!r}.",
+        )
+
+    def no_rule(self, name: str) -> GrammarError:
+        """A nonterminal without productions: a template used as a rule, or a rule that is only declared."""
+        place = self._find(name, "used")
+        if self.places.is_template(name):
+            return self.at(place, f"`{name}` is a template, used without arguments", f"Write `{name}{{...}}`.")
+        return self.at(place, f"rule `{name}` is used but has no options", f"Define it: `{name}: ...`")
+
+    def ignored_without_text(self, name: str) -> GrammarError:
+        """%ignore of a declared terminal."""
+        return self.at(
+            self._find(name, "used"),
+            f"%ignore names `{name}`, which is only declared and so is never in a text",
+            f"Define it, `{name}: ...`, or do not ignore it.",
+        )
+
+    def empty_terminal(self, name: str, regexp: str, position: int | None) -> GrammarError:
+        """A terminal that can match nothing."""
+        place = (self.places, self.source, position) if position is not None else self._find(name, "anywhere")
+        return self.at(
+            place,
+            f"terminal {self._called(name)} can match the empty text, as {shortened(regexp)!r} does",
+            "Let it match one character at least (`+` for `*`), and make what uses it optional with `?`.",
+        )
+
+    def bad_pattern(self, name: str, regexp: str, error: Exception) -> GrammarError:
+        """A pattern that `re` does not take: the literal that is wrong by itself, or else the terminal as composed."""
+        if known := self._first_bad_pattern():
+            return known
+        return self.at(
+            self._find(name, "defined"),
+            f"terminal {self._called(name)} is no pattern for `re` once it is composed, {shortened(regexp)!r}: {error}",
+            "Each part is one, so rewrite the terminal that joins them.",
+        )
+
+    def no_grammar(self, file: str) -> GrammarError:
+        """An import of which nothing was found."""
+        name = file.removesuffix(".lark").replace("/", ".").replace("\\", ".")
+        known = self.reader.available()
+        near = difflib.get_close_matches(name.rpartition(".")[2], known, 1)
+        place = self.places.imported(name)
+        return self.at(
+            (self.places, self.source, place) if place is not None else None,
+            f"%import finds no grammar `{name}`",
+            (f"Did you mean {near[0]}? " if near else "")
+            + f"Known: {', '.join(known)}. Others are looked for in import_paths, or with `.{name}` beside this file.",
+        )
+
+    # ---- places -------------------------------------------------------------------------------------------------
+
+    def at(self, place: tuple[Places, str, int] | None, cause: str, cure: str) -> GrammarError:
+        """The error at a place of this grammar, or of one that it imports, which is then named."""
+        if place is None:
+            return GrammarError(cause, hint=cure.strip())
+        places, file, position = place
+        if places is not self.places:
+            cause = f"{cause} (in the imported {file})"
+        return GrammarError(cause, source=places.text, position=position, hint=cure.strip())
+
+    def _texts(self) -> Iterator[tuple[Places, str]]:
+        """This grammar, then what it imports, the latest first."""
+        yield self.places, self.source
+        for file, text in reversed(self.reader.texts.items()):
+            yield Places(text), file
+
+    def _find(self, name: str, how: str, inside: str | None = None) -> tuple[Places, str, int] | None:
+        """Where a name stands: "defined" (or "again": the second time), "used", or "anywhere".
+
+        lark renames what it imports: `NAME` of grammar `a.b` is `a__b__NAME`, so parts are left off in imported texts.
+        """
+        for places, file in self._texts():
+            short, within = name, inside
+            while True:
+                place = self._place(places, short, how, within)
+                if place is not None:
+                    return places, file, place
+                if places is self.places or "__" not in short.lstrip("_"):
+                    break
+                short = short.lstrip("_").partition("__")[2]
+                within = within.lstrip("_").partition("__")[2] if within else None
+        return None
+
+    @staticmethod
+    def _place(places: Places, name: str, how: str, inside: str | None) -> int | None:
+        defined = places.definition(name)
+        if how == "again":
+            second = places.definition(name, 1)
+            return defined if second is None else second
+        if how == "used":
+            return places.use(name, inside) or places.use(name)
+        return defined if defined is not None or how == "defined" else places.use(name)
+
+    def _told(self, groups: dict[str, str | None], text: str, where: str, cure: str) -> GrammarError:
+        """A row of the table, filled in."""
+        words = {key: value or "" for key, value in groups.items()}
+        name = words.get("name", "")
+        words |= {"kind": kind_of(name), "upper": name.upper(), "similar": "", "missing": ""}
+        if "{missing}" in cure:
+            if brought := self.places.brought.get(name):
+                grammar, position = brought
+                return self.at(
+                    (self.places, self.source, position),
+                    f"%import takes `{name}` from {grammar}, which does not define it",
+                    self._similar(name, self._names_of(grammar)) or "Look there for what it is called.",
+                )
+            words["missing"] = self._missing(name)
+        words["similar"] = self._similar(name)
+        return self.at(self._point(where, words), text.format(**words), cure.format(**words))
+
+    def _point(self, where: str, words: dict[str, str]) -> tuple[Places, str, int] | None:
+        """The place that a row of the table means."""
+        if where in ("defined", "again", "used"):
+            return self._find(words["name"], where) or self._find(words["name"], "anywhere")
+        if where == "used inside":
+            return self._find(words["name"], "used", words["inside"].partition("{")[0])
+        for places, file in self._texts():
+            if (place := places.special(where, words)) is not None:
+                return places, file, place
+        return None
+
+    # ---- causes that lark has no sentence for -------------------------------------------------------------------
+
+    def _wrong_syntax(self, error: Any) -> GrammarError:
+        """lark reads each text before it resolves anything, so the wrong one is that which was read last."""
+        places, file = (self.places, self.source)
+        if self.reader.texts:
+            file = next(reversed(self.reader.texts))
+            places = Places(self.reader.texts[file])
+        position, cause, cure = wrong_syntax(places.text, error)
+        return self.at((places, file, position), cause, cure)
+
+    def _bad_range(self) -> GrammarError | None:
+        """`"a".."z"` with ends that are not one character each, in order."""
+        for places, file in self._texts():
+            for low, high, position in places.ranges():
+                try:
+                    ends = ast.literal_eval(low), ast.literal_eval(high)
+                except (ValueError, SyntaxError):
+                    continue
+                if any(len(end) != 1 for end in ends):
+                    cause = f"the range {low}..{high} goes from one character to one other"
+                    return self.at((places, file, position), cause, "Use a /pattern/ or a choice for anything longer.")
+                if ends[0] > ends[1]:
+                    cause = f"the range {low}..{high} is the wrong way round"
+                    return self.at((places, file, position), cause, f"Write {high}..{low}.")
+        return None
+
+    def _declared_inside(self) -> GrammarError | None:
+        """A declared terminal in the definition of another."""
+        for places, file in self._texts():
+            for name, inside, position in places.declared_inside():
+                return self.at(
+                    (places, file, position),
+                    f"terminal {inside} is made of `{name}`, which is only declared and so has no text",
+                    f"Define `{name}: ...` instead of declaring it.",
+                )
+        return None
+
+    def _first_bad_pattern(self) -> GrammarError | None:
+        """The first literal that is no pattern, or no string, by itself."""
+        for places, file in self._texts():
+            for token in places.tokens:
+                if token.kind in ("pattern", "string") and (found := wrong_literal(token.kind, token.text)):
+                    offset, cause, cure = found
+                    return self.at((places, file, token.position + offset), cause, cure)
+        return None
+
+    # ---- words --------------------------------------------------------------------------------------------------
+
+    def _called(self, name: str) -> str:
+        return "of %ignore" if name.startswith("__IGNORE") else "here" if name.startswith("__") else f"`{name}`"
+
+    def _similar(self, name: str, names: Iterable[str] = ()) -> str:
+        """A hint at names like this one."""
+        near = difflib.get_close_matches(name, [n for n in names or self.places.definitions if n != name], 1, 0.7)
+        return f"Did you mean `{near[0]}`? " if near else ""
+
+    def _missing(self, name: str) -> str:
+        """How a name that is missing can be had."""
+        if kind_of(name) == "rule":
+            return f"Define it: `{name}: ...`"
+        for grammar in ("common", "python"):
+            if name in self._names_of(grammar):
+                return f"`%import {grammar}.{name}` brings it."
+        return f"Define it, `{name}: ...`, or `%declare {name}` if a post-lexer makes it."
+
+    def _names_of(self, grammar: str) -> list[str]:
+        """What a grammar that can be imported defines."""
+        path = grammar.strip(".").replace(".", os.sep) + ".lark"
+        found = [text for (_, asked), text in self.reader.read.items() if asked == path]
+        try:
+            return list(Places(found[0] if found else self.reader(None, path)[1]).definitions)
+        except OSError:
+            return []
+
+
+def kind_of(name: str) -> str:
+    """Rules are in lower case, terminals in upper case."""
+    return "terminal" if name.upper() == name else "rule"
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= EXCERPT else text[: EXCERPT - 3] + "..."

@@ -1,0 +1,218 @@
+"""From the text of a Lark grammar to numbered productions and terminals, through lark's own loader.
+
+    text --lark: imports, templates, EBNF, terminal arithmetic--> terminals and rules --here--> Loaded
+
+So what a grammar means is what lark says that it means, to the automatic names of terminals and the order of rules.
+What shapes trees only (`?rule`, `_rule`, `-> alias`, `!`) is gone. What lark complains about becomes a GrammarError
+with a place, see `faults`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ...automata.productions import Productions
+from .faults import Faults
+from .imports import Reader
+
+__all__ = ["Loaded", "Terminal", "load"]
+
+FLAGS = {"a": re.A, "i": re.I, "l": re.L, "m": re.M, "s": re.S, "u": re.U, "x": re.X}
+
+MADE = re.compile(r"__(.+)_(?:plus|star|repeat_a\d+_b\d+(?:_opt)?)_\d+", re.S)
+"""Names of rules that lark makes for repetitions."""
+
+SIGNS = {"normal": 1, "invert": -1, "ignore": 0}
+Priority = Literal["normal", "invert", "ignore"]
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """A terminal as lark has it after composing.
+
+    kind: "text", `text` is itself what is matched; "pattern", `text` is a pattern for `re`; "declared", it has no text
+    (`%declare`: a post-lexer makes it). flags: letters of `re`, sorted, for all of `text`; inner ones stand in it.
+    priority: higher ones are tried first. least, most: characters that it matches, `most` as lark has it: a very large
+    number if there is no end. position: of its definition or first use in the grammar's text, None if imported.
+    """
+
+    name: str
+    kind: Literal["text", "pattern", "declared"]
+    text: str
+    flags: str
+    priority: int
+    least: int
+    most: int
+    position: int | None
+
+    def regexp(self) -> str:
+        """All of it as one pattern for `re`, spelled as lark spells it: flags as groups around it."""
+        pattern = re.escape(self.text) if self.kind == "text" else self.text
+        for flag in self.flags:
+            pattern = f"(?{flag}:{pattern})"
+        return pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A grammar as lark compiled it for one start rule.
+
+    text, source: what was given. terminals: of `productions`, in its order; those that no rule uses are ignored ones
+    or were asked for by `keep`. ignored: numbers of terminals that the parser never sees. flags: for all patterns
+    (lark's g_regex_flags). positions: per rule, where the nonterminal is defined in `text`, None if it is imported.
+    imports: what was read besides: (folder asked from, path asked for, text).
+    """
+
+    text: str
+    source: str
+    terminals: tuple[Terminal, ...]
+    productions: Productions
+    ignored: tuple[int, ...]
+    flags: str
+    positions: tuple[int | None, ...]
+    imports: tuple[tuple[str | None, str, str], ...]
+
+    @property
+    def declared(self) -> tuple[int, ...]:
+        """Terminals without a text: somebody must make them from others, as an Indenter does."""
+        return tuple(t for t, terminal in enumerate(self.terminals) if terminal.kind == "declared")
+
+
+def load(
+    text: str,
+    *,
+    start: str = "start",
+    source: str = "<grammar>",
+    import_paths: Sequence[str] = (),
+    keep: Iterable[str] = (),
+    flags: str = "",
+    priority: Priority = "normal",
+) -> Loaded:
+    """Reads a grammar. GrammarError says where it is wrong and what to do.
+
+    start: the rule that a whole text is. source: the file that the text is from: relative imports start in its folder.
+    import_paths: folders for `%import`, before lark's own grammars. keep: terminals that a post-lexer needs though no
+    rule uses them (an Indenter's line ends). flags: letters of `re` for all patterns. priority: what `.2` means;
+    "invert" negates it, "ignore" takes it for 0.
+    """
+    from lark import load_grammar as lark
+
+    reader = Reader(import_paths)
+    faults = Faults(text, source, reader)
+    with faults.explained():
+        lend_reader_of_grammars()
+        grammar, _ = lark.load_grammar(text, source, [reader], False)
+        definitions, rules, ignored = grammar.compile([start], set(keep))
+    own = {name for name, _ in grammar.term_defs}
+    terminals = [_terminal(definition, own, SIGNS[priority], flags, faults) for definition in definitions]
+    known = {terminal.name for terminal in terminals}
+    for symbol in (symbol for rule in rules for symbol in rule.expansion if symbol.is_term):
+        if symbol.name not in known:  # lark checked that it is defined, so it was declared
+            known.add(symbol.name)
+            place = faults.places.definition(symbol.name)
+            terminals.append(Terminal(symbol.name, "declared", "", "", 0, 0, 0, place))
+    numbers = {terminal.name: number for number, terminal in enumerate(terminals)}
+    shown = {numbers[d.name]: d.pattern.raw for d in definitions if d.name not in own and d.pattern.raw}
+    productions = _productions(rules, numbers, shown, start, SIGNS[priority], faults)
+    for name in ignored:
+        if name not in numbers or terminals[numbers[name]].kind == "declared":
+            raise faults.ignored_without_text(name)
+    return Loaded(
+        text=text,
+        source=source,
+        terminals=tuple(terminals),
+        productions=productions,
+        ignored=tuple(dict.fromkeys(numbers[name] for name in ignored)),
+        flags=flags,
+        positions=tuple(faults.places.definition(_written(productions.nonterminals[n])) for n in productions.left),
+        imports=tuple((base, path, found) for (base, path), found in reader.read.items()),
+    )
+
+
+def _terminal(definition: Any, own: set[str], sign: int, flags: str, faults: Faults) -> Terminal:
+    """One terminal, after the checks that lark leaves to its lexers: a pattern for `re`, never empty."""
+    pattern = definition.pattern
+    position = faults.places.definition(definition.name) if definition.name in own else None
+    if position is None and pattern.raw:
+        position = faults.places.literal(pattern.raw)
+    try:
+        re.compile(pattern.to_regexp(), sum(FLAGS[flag] for flag in flags))
+        least, most = pattern.min_width, pattern.max_width
+    except (re.error, ValueError, OverflowError, RecursionError) as error:
+        raise faults.bad_pattern(definition.name, pattern.to_regexp(), error) from error
+    if least == 0:
+        raise faults.empty_terminal(definition.name, pattern.to_regexp(), position)
+    return Terminal(
+        name=str(definition.name),
+        kind="text" if pattern.type == "str" else "pattern",
+        text=pattern.value,
+        flags="".join(sorted(pattern.flags)),
+        priority=sign * definition.priority,
+        least=least,
+        most=most,
+        position=position,
+    )
+
+
+def _productions(
+    rules: Sequence[Any], number: dict[str, int], shown: dict[int, str], start: str, sign: int, faults: Faults
+) -> Productions:
+    """The rules in numbers. GrammarError if one is used that has no productions."""
+    nonterminal: dict[str, int] = {}
+    for rule in rules:
+        nonterminal.setdefault(str(rule.origin.name), len(nonterminal))
+    if start not in nonterminal:
+        raise faults.no_start(start)
+    for symbol in (symbol for rule in rules for symbol in rule.expansion if not symbol.is_term):
+        if symbol.name not in nonterminal:
+            raise faults.no_rule(str(symbol.name))
+    right = tuple(
+        tuple(number[s.name] if s.is_term else ~nonterminal[s.name] for s in rule.expansion) for rule in rules
+    )
+    return Productions(
+        terminals=tuple(number),
+        nonterminals=tuple(nonterminal),
+        left=tuple(nonterminal[rule.origin.name] for rule in rules),
+        right=right,
+        priority=tuple(sign * (rule.options.priority or 0) for rule in rules),
+        start=nonterminal[start],
+        shown=shown,
+    )
+
+
+def _written(name: str) -> str:
+    """The rule in the text from which lark made a rule: `__list_star_0` comes from `list`, `sep{A}` from `sep`."""
+    if made := MADE.fullmatch(name):
+        name = made[1]
+    return name.partition("{")[0]
+
+
+def lend_reader_of_grammars() -> None:
+    """Makes lark's parser of grammar texts without its check of that parser's own terminals.
+
+    lark makes it once in a process, and where `interegular` is installed compares all its terminals with each other,
+    0.2 s before the first grammar is read.
+    """
+    from lark import load_grammar as lark
+
+    if hasattr(lark._get_parser, "cache"):
+        return
+    terminals = [lark.TerminalDef(name, lark.PatternRE(pattern)) for name, pattern in lark.TERMINALS.items()]
+    rules = [
+        lark.Rule(
+            lark.NonTerminal(name.lstrip("?")),
+            [lark.symbol_from_strcase(symbol) for symbol in option.split()],
+            order,
+            None,
+            lark.RuleOptions(expand1=name.startswith("?")),
+        )
+        for name, options in lark.RULES.items()
+        for order, option in enumerate(options)
+    ]
+    lexing = lark.LexerConf(terminals, re, ["WS", "COMMENT", "BACKSLASH"], skip_validation=True)
+    parsing = lark.ParserConf(rules, lark.ParseTreeBuilder(rules, lark.ST).create_callback(), ["start"])
+    lexing.lexer_type, parsing.parser_type = "basic", "lalr"
+    lark._get_parser.cache = lark.ParsingFrontend(lexing, parsing, None)

@@ -1,0 +1,183 @@
+"""Where in a grammar's text things are written: lark's trees forget, and an error must point.
+
+The text is cut into the tokens of lark's grammar language, with no regard to whether they make sense together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+__all__ = ["Places"]
+
+TOKEN = re.compile(
+    r"""
+    (?P<comment> //[^\n]* | \#[^\n]* )
+  | (?P<string> "(?:\\"|\\\\|[^"\n])*?"i? )
+  | (?P<pattern> /(?!/)(?:\\/|\\\\|[^/])*?/[imslux]* )
+  | (?P<directive> %[a-z]+ )
+  | (?P<name> _*[A-Za-z][_A-Za-z0-9]* )
+  | (?P<number> [+-]?[0-9]+ )
+  | (?P<sign> -> | \.\. | [^\s] )
+    """,
+    re.X,
+)
+IMPORT = re.compile(r"^[ \t]*%import[ \t]+(\.?\w+(?:\.\w+)*)[ \t]*(?:\(([^)]*)\)|->[ \t]*(\w+))?", re.M)
+MOST_PARAMETERS = 100
+"""Tokens that the parameters of a template are looked for in."""
+DECLARE = re.compile(r"^[ \t]*%declare[ \t]+([^\n/#]*)", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """kind: comment, string, pattern, directive, name, number or sign. position: where it begins."""
+
+    kind: str
+    text: str
+    position: int
+
+
+@dataclass(frozen=True)
+class Places:
+    """The tokens of one grammar text; every method answers with the offset of one, or None."""
+
+    text: str
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        found = (Token(str(m.lastgroup), m[0], m.start()) for m in TOKEN.finditer(self.text))
+        return [token for token in found if token.kind != "comment"]
+
+    @cached_property
+    def definitions(self) -> dict[str, list[int]]:
+        """Where names are defined, `name:`, `name{a, b}.2:`, or declared."""
+        found: dict[str, list[int]] = {}
+        for i, token in enumerate(self.tokens):
+            if token.kind == "name" and self._is_head(i):
+                found.setdefault(token.text, []).append(token.position)
+        for declared in DECLARE.finditer(self.text):
+            for name in re.finditer(r"\w+", declared[1]):
+                found.setdefault(name[0], []).append(declared.start(1) + name.start())
+        return found
+
+    def _is_head(self, i: int) -> bool:
+        """Whether the name at place i of the tokens is followed by its colon; parameters and a priority may be between."""
+        rest = [token.text for token in self.tokens[i + 1 : i + 4]]
+        if rest[:1] == ["{"]:
+            rest = [token.text for token in self.tokens[i + 1 : i + MOST_PARAMETERS]]
+            rest = rest[rest.index("}") + 1 :] if "}" in rest else []
+        return rest[:1] == [":"] or (rest[:1] == ["."] and rest[2:3] == [":"])
+
+    def definition(self, name: str, nth: int = 0) -> int | None:
+        """The nth definition of a name."""
+        found = self.definitions.get(name, [])
+        return found[nth] if nth < len(found) else None
+
+    def use(self, name: str, inside: str | None = None) -> int | None:
+        """The first place where a name stands without being defined there, behind the definition of `inside`."""
+        after = (self.definition(inside) if inside else None) or 0
+        heads = set(self.definitions.get(name, []))
+        for token in self.tokens:
+            if token.kind == "name" and token.text == name and token.position >= after and token.position not in heads:
+                return token.position
+        return None
+
+    def literal(self, written: str) -> int | None:
+        """The first place where a string or pattern is written so."""
+        for token in self.tokens:
+            if token.kind in ("string", "pattern") and token.text == written:
+                return token.position
+        return None
+
+    def anything(self, word: str) -> int | None:
+        """The first token that is this text."""
+        return next((token.position for token in self.tokens if token.text == word), None)
+
+    def is_template(self, name: str) -> bool:
+        """Whether a name is defined with parameters."""
+        at = self.definition(name)
+        return at is not None and self.text[at + len(name) :].lstrip().startswith("{")
+
+    @cached_property
+    def brought(self) -> dict[str, tuple[str, int]]:
+        """What %import brings, by the name it has here: the grammar that it is from, and where that is said."""
+        found: dict[str, tuple[str, int]] = {}
+        for position, path, names, alias in self._imports():
+            if names:
+                found.update((name, (path, position)) for name in names)
+            else:
+                grammar, _, name = path.rpartition(".")
+                found[alias or name] = (grammar, position)
+        return found
+
+    def imported(self, grammar: str) -> int | None:
+        """The %import of a grammar, by its dotted name."""
+        for position, path, names, _ in self._imports():
+            if (path if names else path.rpartition(".")[0]).lstrip(".") == grammar:
+                return position
+        return None
+
+    def _imports(self) -> list[tuple[int, str, list[str], str]]:
+        """(position of the path, path, names in parentheses, name behind the arrow) of each %import."""
+        found = IMPORT.finditer(self.text)
+        return [(m.start(1), m[1], re.findall(r"\w+", m[2] or ""), m[3] or "") for m in found]
+
+    def ranges(self) -> list[tuple[str, str, int]]:
+        """Every `"a".."b"`: both strings as written, and where it begins."""
+        tokens = self.tokens
+        return [
+            (low.text, high.text, low.position)
+            for low, dots, high in zip(tokens, tokens[1:], tokens[2:])
+            if dots.text == ".." and low.kind == high.kind == "string"
+        ]
+
+    def declared_inside(self) -> list[tuple[str, str, int]]:
+        """Declared terminals in the definitions of others: (declared, the other, where)."""
+        declared = {name for m in DECLARE.finditer(self.text) for name in m[1].split()}
+        found, inside = [], ""
+        for i, token in enumerate(self.tokens):
+            if token.kind == "directive":
+                inside = ""
+            elif token.kind == "name" and self._is_head(i):
+                inside = token.text
+            elif token.text in declared and inside and inside.upper() == inside:
+                found.append((token.text, inside, token.position))
+        return found
+
+    def special(self, what: str, words: dict[str, str]) -> int | None:
+        """What is found by its form: a literal, a range of repetition, an arrow in a terminal, ..."""
+        return next((position for position in self._special(what, words)), None)
+
+    def _special(self, what: str, words: dict[str, str]) -> Iterator[int]:
+        inside = ""
+        for i, token in enumerate(self.tokens):
+            if token.kind == "name" and self._is_head(i):
+                inside = token.text
+                if what == "inlined" and inside.startswith("_") and "?" in self._before(token.position):
+                    yield token.position
+            elif token.kind == "directive":
+                inside = "__IGNORE" if token.text == "%ignore" else ""
+                if what == "import" and token.text == "%import" and words["file"] in self._line(token.position):
+                    yield token.position
+            elif (
+                (what == "literal" and token.text == words["literal"])
+                or (what == "long pattern" and token.kind == "pattern" and "\n" in token.text)
+                or (what == "arrow in terminal" and token.text == "->" and inside and inside.upper() == inside)
+                or (what == "range" and token.text == "~" and self._repeats(i, words["low"], words["high"]))
+            ):
+                yield token.position
+            elif what == "flags" and token.kind in ("string", "pattern"):
+                body = token.text.rstrip("imslux")
+                if any(other.text != token.text and other.text.rstrip("imslux") == body for other in self.tokens[:i]):
+                    yield token.position
+
+    def _repeats(self, i: int, low: str, high: str) -> bool:
+        return [token.text for token in self.tokens[i + 1 : i + 4]] == [low, "..", high]
+
+    def _line(self, position: int) -> str:
+        return self.text[position:].split("\n", 1)[0]
+
+    def _before(self, position: int) -> str:
+        return self.text[:position].rsplit("\n", 1)[-1]

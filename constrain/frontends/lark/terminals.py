@@ -1,0 +1,172 @@
+"""Which terminals a lexer of lark tries and in which order, and the scanner of all lexers of a grammar.
+
+As lark's lexers do it: terminals are tried by priority, then by the longest text they may match, the length of their
+pattern, their name. A string that a pattern of equal priority in the same list takes as well is *embedded*: it is not
+tried, and renames what the pattern finds. The contextual lexer has a list for each set of terminals that a parser
+state has a use for, so there a keyword is reserved only where both it and the name could stand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...automata.scanner import Scanner, TerminalList, build
+from ...automata.steps import Programs
+from ...errors import ConstrainError, GrammarError
+from ...style import Limits
+from ..regex import parse
+from ..regex.ordered import write_ordered
+from .load import FLAGS, Loaded, Terminal
+
+__all__ = ["Lexers", "lexers"]
+
+GLOBAL_FLAGS = re.compile(r"\(\?[aiLmsux]+\)")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lexers:
+    """The lexers of a grammar.
+
+    scanner: of all of them. Its terminals are those of the grammar, then those of `fed`.
+    starts: int32[lexers], the start state of each lexer asked for; -1: it never finds anything.
+    fed: ignored terminals that reach the parser all the same, where they are what a keyword renames a pattern to:
+        number len(terminals) + i of the scanner is terminal fed[i], and is not ignored.
+    """
+
+    scanner: Scanner
+    starts: NDArray[np.int32]
+    fed: tuple[int, ...]
+
+
+def lexers(
+    loaded: Loaded,
+    accepts: Sequence[Iterable[int]] | None = None,
+    *,
+    always: Iterable[int] = (),
+    limits: Limits = Limits(),
+) -> Lexers:
+    """The basic lexer (accepts: None), or a contextual one for each set of terminals.
+
+    accepts: for each lexer the terminals of which it has need; numbers that are no terminal with a text do not count.
+    always: what a post-lexer wants to see in every lexer. Ignored terminals are in all of them.
+    GrammarError, UnsupportedError and LimitError name the terminal.
+    """
+    makers = _Lists(loaded)
+    everything = range(len(loaded.terminals))
+    common = {*loaded.ignored, *always}
+    asked = [frozenset(everything)] if accepts is None else [frozenset(common.union(accept)) for accept in accepts]
+    lists = {item: makers.of(item) for item in dict.fromkeys(asked)}
+    numbers = {item: number for number, item in enumerate(dict.fromkeys(lists.values()))}
+    scanner = build(makers.programs(limits), list(numbers), max_states=limits.dfa_states)
+    starts = np.array([scanner.starts[numbers[lists[item]]] for item in asked], dtype=np.int32)
+    return Lexers(scanner, starts, tuple(makers.fed))
+
+
+class _Lists:
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.terminals = loaded.terminals
+        self.order = sorted(
+            (t for t, terminal in enumerate(self.terminals) if terminal.kind != "declared"),
+            key=lambda t: _rank(self.terminals[t]),
+        )
+        self.embedding: dict[int, list[int]] = {t: [] for t in self.order}  # Patterns that take a string.
+        self.silent: set[tuple[int, int]] = set()  # String and pattern, where the string is tried all the same.
+        self.renames: list[dict[int, int]] = [{} for _ in self.terminals]
+        self.fed: list[int] = []
+        self._embed()
+
+    def _embed(self) -> None:
+        """Which strings are keywords of which patterns."""
+        terminals, ignored = self.terminals, set(self.loaded.ignored)
+        flags = sum(FLAGS[flag] for flag in self.loaded.flags)
+        strings = [t for t in self.order if terminals[t].kind == "text"]
+        tags: dict[int, int] = {}
+        for pattern in (t for t in self.order if terminals[t].kind == "pattern"):
+            match = re.compile(terminals[pattern].regexp(), flags).match
+            for string in strings:
+                if terminals[string].priority != terminals[pattern].priority:
+                    continue
+                found = match(terminals[string].text)
+                if not found or found[0] != terminals[string].text:
+                    continue
+                self.embedding[string].append(pattern)
+                if not set(terminals[string].flags) <= set(terminals[pattern].flags):
+                    self.silent.add((string, pattern))
+                if pattern not in ignored:  # Else what is found is ignored before it is renamed.
+                    if string in ignored and string not in tags:
+                        tags[string] = len(terminals) + len(self.fed)
+                        self.fed.append(string)
+                    self.renames[pattern][string] = tags.get(string, string)
+
+    def of(self, accepted: frozenset[int]) -> TerminalList:
+        """The list of a lexer with these terminals."""
+        tried, keywords = [], []
+        for t in self.order:
+            if t not in accepted:
+                continue
+            patterns = [pattern for pattern in self.embedding[t] if pattern in accepted]
+            if any(t in self.renames[pattern] for pattern in patterns):
+                keywords.append(t)
+            if all((t, pattern) in self.silent for pattern in patterns):
+                tried.append(t)
+        return TerminalList(tuple(tried), tuple(keywords))
+
+    def programs(self, limits: Limits) -> Programs:
+        """The programs of all terminals that have a text."""
+        terminals = self.terminals
+        programs = Programs(
+            names=[_shown(terminal) for terminal in terminals] + [_shown(terminals[t]) for t in self.fed],
+            sources=[self._place(terminal) for terminal in terminals],
+            starts=[-1] * len(terminals),
+            keywords=[-1] * len(terminals),
+            renames=self.renames,
+        )
+        renaming = {string for strings in self.renames for string in strings}
+        for t in self.order:
+            programs.starts[t] = self._write(t, programs, t, limits)
+            if t in renaming:
+                programs.keywords[t] = self._write(t, programs, ~t, limits)
+        return programs
+
+    def _write(self, t: int, programs: Programs, owner: int, limits: Limits) -> int:
+        """Append the program of a terminal; its place."""
+        terminal, code = self.terminals[t], programs.code
+        pattern = terminal.regexp()
+        if GLOBAL_FLAGS.match(pattern):
+            raise self._located(terminal, GrammarError("flags for all of a pattern cannot be in it", hint=GLOBALLY))
+        try:
+            tree = parse(pattern, dialect="python", flags=self.loaded.flags, nesting=limits.nesting, ordered=True)
+            start = write_ordered(tree, code, programs.utf8, terminal=t, max_places=limits.dfa_states)
+        except ConstrainError as error:
+            raise self._located(terminal, error) from None
+        programs.owners += [owner] * (len(code) - start)
+        return start
+
+    def _located(self, terminal: Terminal, error: ConstrainError) -> ConstrainError:
+        """The error with the name and the place of its terminal."""
+        source, position = self._place(terminal)
+        cause = f"terminal {_shown(terminal)}: {error.cause}"
+        return type(error)(cause, source=source, position=position, hint=error.hint)
+
+    def _place(self, terminal: Terminal) -> tuple[str, int]:
+        """A text, and where in it the terminal stands."""
+        return (terminal.text, 0) if terminal.position is None else (self.loaded.text, terminal.position)
+
+
+GLOBALLY = "Write /pattern/i, or (?i:...) around a part."
+
+
+def _rank(terminal: Terminal) -> tuple[int, int, int, str]:
+    """What lark sorts terminals by."""
+    return -terminal.priority, -terminal.most, -len(terminal.text), terminal.name
+
+
+def _shown(terminal: Terminal) -> str:
+    """A name for messages: lark's own ones say nothing."""
+    return terminal.text if terminal.name.startswith("__") else terminal.name
