@@ -129,8 +129,9 @@ class _States:
         return known
 
     def _explore(self, nonterminals: int) -> Ints:
-        after, numbers = self.after, {(self.first[-1],): 0}
-        self.kernels = kernels = [(self.first[-1],)]
+        after, kernels = self.after, self.kernels
+        numbers: dict[tuple[int, ...], int] = {(self.first[-1],): 0}
+        kernels.append((self.first[-1],))
         rows: list[dict[int, int]] = []
         for kernel in kernels:  # grows while it is read
             begun = 0
@@ -272,7 +273,7 @@ def _actions(
                     action[state, terminal] = -1 - rules[each[rivals[0]]]
     if clashes:
         raise _refused(productions, clashes)
-    lost = {}
+    lost: dict[int, dict[int, None]] = {}
     for k, terminal in np.argwhere(before & shifts[finals]).tolist():
         lost.setdefault(int(rules[k]), {}).setdefault(terminal)
     return action, tuple(_gave_way(productions, rule, list(terminals)) for rule, terminals in lost.items())

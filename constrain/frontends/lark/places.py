@@ -63,7 +63,7 @@ class Places:
         return found
 
     def _is_head(self, i: int) -> bool:
-        """Whether the name at place i of the tokens is followed by its colon; parameters and a priority may be between."""
+        """Whether the name at place i of the tokens is followed by its colon, or parameters or a priority and it."""
         rest = [token.text for token in self.tokens[i + 1 : i + 4]]
         if rest[:1] == ["{"]:
             rest = [token.text for token in self.tokens[i + 1 : i + MOST_PARAMETERS]]
