@@ -24,6 +24,9 @@ from .syntax import wrong_syntax
 
 __all__ = ["Faults"]
 
+MOST_NAMES = 12
+"""Names that a message lists."""
+
 
 class Faults:
     """Explains what is wrong with one grammar.
@@ -65,7 +68,7 @@ class Faults:
         for pattern, text, where, cure in ROWS:
             if found := re.search(pattern, sentence):
                 return self._told(found.groupdict(), text, where, cure)
-        if known := self._bad_range() or self._declared_inside() or self._first_bad_pattern():
+        if known := self._bad_range() or self._declared() or self._first_bad_pattern():
             return known
         first = next((line.strip() for line in sentence.splitlines() if line.strip()), type(original).__name__)
         named = (self._find(name, "anywhere") for name in re.findall(r"[A-Za-z_]\w+", sentence))
@@ -77,15 +80,15 @@ class Faults:
     def no_start(self, start: str) -> GrammarError:
         """The rule that a text shall be is not there."""
         if start in self.places.definitions:
-            cause = f"the start `{start}` is a {kind_of(start)}, or a template" if start.islower() else ""
-            cause = cause or f"the start `{start}` is a terminal: a text must be a rule"
-            return self.at(self._find(start, "defined"), cause, "Add a rule that consists of it alone.")
+            what = "a template" if self.places.is_template(start) else f"a {kind_of(start)}"
+            cure = "Add a rule that consists of it alone."
+            return self.at(self._find(start, "defined"), f"the start must be a rule, and `{start}` is {what}", cure)
         rules = [name for name in self.places.definitions if name.lower() == name]
-        near = self._similar(start) or (f"Rules here: {', '.join(rules[:8])}. " if rules else "")
+        cure = f"Define it, or say which rule a text is: start={rules[0]!r}." if rules else f"Define it: `{start}: ...`"
         return self.at(
             (self.places, self.source, 0),
             f"there is no rule `{start}`, and every text of a grammar is one",
-            near + f"Define it, or say which rule a text is: start={rules[0] if rules else 'name'!r}.",
+            self._similar(start) + cure,
         )
 
     def no_rule(self, name: str) -> GrammarError:
@@ -114,7 +117,7 @@ class Faults:
 
     def bad_pattern(self, name: str, regexp: str, error: Exception) -> GrammarError:
         """A pattern that `re` does not take: the literal that is wrong by itself, or else the terminal as composed."""
-        if known := self._first_bad_pattern():
+        if known := self._bad_range() or self._first_bad_pattern():
             return known
         return self.at(
             self._find(name, "defined"),
@@ -125,14 +128,17 @@ class Faults:
     def no_grammar(self, file: str) -> GrammarError:
         """An import of which nothing was found."""
         name = file.removesuffix(".lark").replace("/", ".").replace("\\", ".")
+        place = self.places.imported(name)
+        where = (self.places, self.source, place) if place is not None else None
+        if place is not None and self.text.startswith(".", place):
+            folder = os.path.dirname(self.source) or os.curdir
+            cure = f"The dot looks in {folder!r}, where this grammar is from (source=)."
+            return self.at(where, f"%import finds no file {file}", cure)
         known = self.reader.available()
         near = difflib.get_close_matches(name.rpartition(".")[2], known, 1)
-        place = self.places.imported(name)
+        cure = f"Known: {', '.join(known)}. Others are looked for in import_paths, or with `.{name}` beside this file."
         return self.at(
-            (self.places, self.source, place) if place is not None else None,
-            f"%import finds no grammar `{name}`",
-            (f"Did you mean {near[0]}? " if near else "")
-            + f"Known: {', '.join(known)}. Others are looked for in import_paths, or with `.{name}` beside this file.",
+            where, f"%import finds no grammar `{name}`", (f"Did you mean {near[0]}? " if near else "") + cure
         )
 
     # ---- places -------------------------------------------------------------------------------------------------
@@ -187,10 +193,18 @@ class Faults:
         if "{missing}" in cure:
             if brought := self.places.brought.get(name):
                 grammar, position = brought
+                names = self._names_of(grammar)
                 return self.at(
                     (self.places, self.source, position),
                     f"%import takes `{name}` from {grammar}, which does not define it",
-                    self._similar(name, self._names_of(grammar)) or "Look there for what it is called.",
+                    self._similar(name, names)
+                    or f"It defines {', '.join(names[:MOST_NAMES])}{', ...' if len(names) > MOST_NAMES else '.'}",
+                )
+            if mixed := self.places.mixed(name):
+                return self.at(
+                    (self.places, self.source, mixed.position),
+                    f"the name `{mixed.text}` mixes upper and lower case",
+                    "A rule's name is all in lower case, a terminal's all in upper case.",
                 )
             words["missing"] = self._missing(name)
         words["similar"] = self._similar(name)
@@ -234,8 +248,8 @@ class Faults:
                     return self.at((places, file, position), cause, f"Write {high}..{low}.")
         return None
 
-    def _declared_inside(self) -> GrammarError | None:
-        """A declared terminal in the definition of another."""
+    def _declared(self) -> GrammarError | None:
+        """A declared terminal in the definition of another, or a declared rule."""
         for places, file in self._texts():
             for name, inside, position in places.declared_inside():
                 return self.at(
@@ -243,6 +257,9 @@ class Faults:
                     f"terminal {inside} is made of `{name}`, which is only declared and so has no text",
                     f"Define `{name}: ...` instead of declaring it.",
                 )
+            for name, position in places.declared_rules():
+                cure = f"Define it, `{name}: ...`, or declare a terminal, in upper case."
+                return self.at((places, file, position), f"%declare names `{name}`, which is a rule", cure)
         return None
 
     def _first_bad_pattern(self) -> GrammarError | None:
@@ -271,7 +288,7 @@ class Faults:
         for grammar in ("common", "python"):
             if name in self._names_of(grammar):
                 return f"`%import {grammar}.{name}` brings it."
-        return f"Define it, `{name}: ...`, or `%declare {name}` if a post-lexer makes it."
+        return f'Define it, `{name}: ...`; or write "{name}" if that is the text; or %declare it for a post-lexer.'
 
     def _names_of(self, grammar: str) -> list[str]:
         """What a grammar that can be imported defines."""

@@ -60,7 +60,7 @@ class Places:
         for declared in DECLARE.finditer(self.text):
             for name in re.finditer(r"\w+", declared[1]):
                 found.setdefault(name[0], []).append(declared.start(1) + name.start())
-        return found
+        return {name: sorted(positions) for name, positions in found.items()}
 
     def _is_head(self, i: int) -> bool:
         """Whether the name at place i of the tokens is followed by its colon, or parameters or a priority and it."""
@@ -124,6 +124,16 @@ class Places:
         found = IMPORT.finditer(self.text)
         return [(m.start(1), m[1], re.findall(r"\w+", m[2] or ""), m[3] or "") for m in found]
 
+    def mixed(self, part: str) -> Token | None:
+        """A name in upper and lower case that lark read as several, one of which is this."""
+        return next((t for t in self.tokens if t.kind == "name" and part in re.findall(r"[A-Z_0-9]+|[a-z_0-9]+", t.text)
+                     and t.text not in (t.text.upper(), t.text.lower())), None)  # fmt: skip
+
+    def declared_rules(self) -> list[tuple[str, int]]:
+        """Names in lower case in %declare."""
+        found = DECLARE.finditer(self.text)
+        return [(n[0], m.start(1) + n.start()) for m in found for n in re.finditer(r"\b[a-z_0-9]+\b", m[1])]
+
     def ranges(self) -> list[tuple[str, str, int]]:
         """Every `"a".."b"`: both strings as written, and where it begins."""
         tokens = self.tokens
@@ -159,6 +169,8 @@ class Places:
                     yield token.position
             elif token.kind == "directive":
                 inside = "__IGNORE" if token.text == "%ignore" else ""
+                if what == "empty ignore" and self._line(token.position).split() == ["%ignore"]:
+                    yield token.position
                 if what == "import" and token.text == "%import" and words["file"] in self._line(token.position):
                     yield token.position
             elif (

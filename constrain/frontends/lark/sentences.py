@@ -120,6 +120,12 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "{similar}{missing}",
     ),
     (
+        r"Terminals cannot be empty \(__IGNORE",
+        "%ignore has nothing to ignore",
+        "empty ignore",
+        "Say what: a terminal's name, a string or a pattern.",
+    ),
+    (
         r"Terminals cannot be empty \((?P<name>.+)\)",
         "terminal `{name}` has nothing in it",
         "defined",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["wrong_syntax"]
@@ -23,6 +24,8 @@ VALUE = ("RULE", "TERMINAL", "STRING", "REGEXP", "_LPAR", "_LBRA")
 ITEM = ("RULE", "TERMINAL", "RULE_MODIFIERS", "_IGNORE", "_IMPORT", "_DECLARE", "_EXTEND", "_OVERRIDE", "_NL")
 DIRECTIVES = ("%ignore", "%import", "%declare", "%extend", "%override")
 
+QUOTED = "If it is part of the text, put it in double quotes."
+
 HABITS: tuple[tuple[str, str, str], ...] = (
     (r"'", "a string stands between double quotes", "Write \"...\" instead of '...'."),
     (
@@ -31,8 +34,7 @@ HABITS: tuple[tuple[str, str, str], ...] = (
         'Put `"` behind it; inside, write `\\"` for a double quote and `\\n` for a newline.',
     ),
     (r"/", "a pattern is not closed", "Put `/` behind it, and write `\\/` for a slash inside."),
-    (r"(?:::)?=", "a rule is written `name: options`", "Write `:` instead."),
-    (r"::", "a rule is written `name: options`", "One colon is enough."),
+    (r"=", "a rule is written `name: options`", "Write `:` instead."),
     (r";", "a rule ends with its line", "Leave out the semicolon."),
     (r"<", "names stand without angle brackets", "Write `name` instead of `<name>`."),
     (
@@ -45,58 +47,93 @@ HABITS: tuple[tuple[str, str, str], ...] = (
         "names are made of ASCII letters, digits and underscores",
         "If it is part of the text, put it in double quotes.",
     ),
+    (
+        r"!",
+        "`!` stands before the name of a rule where it is defined",
+        "Write `!name: ...` there; it shapes trees only.",
+    ),
+    (r"__", "names that begin with two underscores are lark's own", "One underscore is allowed."),
     (r"-", "names have no hyphens", 'Write an underscore; a minus in the text is "-".'),
-    (r"[0-9]", "a name does not begin with a digit", "If it is part of the text, put it in double quotes."),
+    (r"[0-9]", "a name does not begin with a digit", QUOTED),
 )
 """What people write who know another notation: how it begins, what is wrong, what to do."""
 
 
+NAME_SO_FAR = re.compile(r"[A-Za-z_][A-Za-z_0-9]*$")
+NAME_GOES_ON = re.compile(r"[A-Za-z_0-9]+")
+
+MISTAKES: tuple[tuple[tuple[str, ...], Callable[[str, int, set[str]], bool], str, str], ...] = (
+    (
+        ("_COLON",),
+        lambda text, position, accepted: text[:position].rstrip().endswith(":"),
+        "a rule is written `name: options`, with one colon",
+        "Leave the rest out.",
+    ),
+    (
+        ("_COLON",),
+        lambda text, position, accepted: True,
+        "a definition begins here, in the middle of another",
+        "Each definition begins on a line of its own.",
+    ),
+    (
+        ("_LBRACE",),
+        lambda text, position, accepted: "_LPAR" in accepted,
+        "braces hold the arguments of a template, and there is no template before them",
+        "A repetition is written `x~2` or `x~2..5`.",
+    ),
+    (
+        ("NUMBER",),
+        lambda text, position, accepted: text[:position].rstrip().endswith("{"),
+        "braces hold the arguments of a template",
+        "A repetition is written `x~2` or `x~2..5`.",
+    ),
+    (
+        ("OP",),
+        lambda text, position, accepted: True,
+        "`{token}` has nothing before it that it could repeat",
+        "An operator stands behind a value, and only one: write `(x+)?` for two.",
+    ),
+)
+"""A token that is in the wrong place, when, what that means, and what to do."""
+
+DEFINITION = "A definition is `name: options`. Options that go on in a new line begin there with `|`."
+CLOSE = "Close what is open. Inside, a new line begins with `|`."
+CURES: tuple[tuple[tuple[str, ...], set[str], str], ...] = (
+    (("_NL", "$END"), {"_RPAR"}, CLOSE),
+    (("_NL", "$END"), {"_RBRA"}, CLOSE),
+    (("_DOT",), {"_COLON"}, "A priority is one whole number behind the name: `name.2: ...`."),
+    ((), {"_COLON"}, DEFINITION),
+    ((*VALUE, "_OR"), {"_IGNORE"}, DEFINITION),
+    (("_RPAR", "_RBRA", "_RBRACE"), set(), "Nothing is open here that it closes."),
+    (("_IMPORT", "_IGNORE", "_DECLARE", "_EXTEND", "_OVERRIDE"), set(), "A directive begins on a line of its own."),
+    (("TILDE",), set(), "A repetition stands behind what it repeats, and only one: `x~2..5`."),
+    (("TERMINAL",), {"RULE"}, "A name here is in lower case."),
+    ((), set(VALUE), QUOTED),
+    ((), {"NUMBER"}, "A number is one of digits alone."),
+    ((), {"_IGNORE"}, DEFINITION),
+)
+"""What to do about a token, by what could stand in its place."""
+
+
 def wrong_syntax(text: str, error: Any) -> tuple[int, str, str]:
     """Place, cause and cure of a syntax error, as lark raised it: UnexpectedToken or UnexpectedCharacters."""
-    position = error.pos_in_stream
-    token = getattr(error, "token", None)
-    if (token is not None and token.type == "$END") or position is None or position >= len(text.rstrip()):
-        return len(text.rstrip()), f"the grammar ends too early; {_expected(_accepted(error))} could follow", ""
-    rest = text[position:]
-    known = token is not None
-    if not known:
-        return _character(text, position, _accepted(error))
-    assert token is not None
-    accepted = _accepted(error)
-    before = text[:position]
-    if split := re.search(r"[A-Za-z_0-9]+$", before):
-        if re.match(r"[A-Za-z_0-9]", rest) and not split[0].isdigit():
-            whole = split[0] + re.match(r"[A-Za-z_0-9]*", rest)[0]  # type: ignore[index]
-            return (
-                split.start(),
-                f"the name `{whole}` mixes upper and lower case",
-                "A rule's name is all in lower case, a terminal's all in upper case.",
-            )
-    if token.type == "_NL":
-        position = len(before.rstrip())
-    what = "the line ends" if token.type in ("_NL", "_NL_OR") else f"`{_short(str(token))}` cannot stand here"
-    cause = f"{what}; expected {_expected(accepted)}"
-    return position, cause, _cure(text, position, token, accepted)
-
-
-def _cure(text: str, position: int, token: Any, accepted: set[str]) -> str:
-    if token.type == "_LBRACE" or (token.type == "_COMMA" and re.search(r"\{\s*\d+\s*$", text[:position])):
-        return "A repetition is written `x~2` or `x~2..5`; braces hold the arguments of a template."
-    if token.type == "OP":
-        return "An operator stands behind what it repeats, and only one: put parentheses around `(x+)?`."
-    if "_COLON" in accepted and token.type in ("_NL", "RULE", "TERMINAL", "STRING", "REGEXP"):
-        return "A definition is `name: options`. An option that goes on in a new line begins there with `|`."
-    if token.type == "_COLON":
-        return "Each definition begins on a line of its own, and a name is one word."
-    if token.type in ("_RPAR", "_RBRA"):
-        return "Nothing is open here that it closes."
-    if token.type == "_NL" and accepted & {"_RPAR", "_RBRA"}:
-        return "Close what is open. In parentheses, a new line begins with `|`."
-    if token.type == "_DOT" and "_COLON" in accepted:
-        return "A priority is a whole number behind the name: `name.2: ...`."
-    if token.type == "TERMINAL" and "RULE" in accepted:
-        return "This name is in lower case."
-    return ""
+    token, accepted = getattr(error, "token", None), _accepted(error)
+    position = len(text.rstrip()) if error.pos_in_stream is None else min(error.pos_in_stream, len(text.rstrip()))
+    if token is None and position < len(text.rstrip()):
+        return _character(text, position, accepted)
+    kind = "$END" if token is None or position == len(text.rstrip()) else token.type
+    before = text[:position].rstrip() if kind == "_NL" else text[:position]
+    position = len(before)
+    if (name := NAME_SO_FAR.search(before)) and (more := NAME_GOES_ON.match(text, position)):
+        whole = name[0] + more[0]
+        cure = "A rule's name is all in lower case, a terminal's all in upper case."
+        return name.start(), f"the name `{whole}` mixes upper and lower case", cure
+    for follows, when, cause, cure in MISTAKES:
+        if kind in follows and when(text, position, accepted):
+            return position, cause.format(token=_short(str(token))), cure
+    what = {"$END": "the grammar ends", "_NL": "the line ends"}.get(kind) or f"`{_short(str(token))}` cannot stand here"
+    fitting = (cure for kinds, needed, cure in CURES if (not kinds or kind in kinds) and needed <= accepted)
+    return position, f"{what}; expected {_expected(accepted)}", next(fitting, "")
 
 
 def _character(text: str, position: int, accepted: set[str]) -> tuple[int, str, str]:
@@ -119,11 +156,8 @@ def _character(text: str, position: int, accepted: set[str]) -> tuple[int, str, 
 
 def _accepted(error: Any) -> set[str]:
     """Names of tokens that could stand where the error is."""
-    try:
-        names = error.accepts
-    except AttributeError:
-        names = None
-    return set(names or getattr(error, "expected", None) or ())
+    parser = getattr(error, "interactive_parser", None)
+    return set(parser.accepts()) if parser is not None else set(getattr(error, "expected", None) or ())
 
 
 def _expected(accepted: set[str]) -> str:
