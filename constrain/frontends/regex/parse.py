@@ -17,7 +17,19 @@ from .charset import ALL, CharSet, complement, one, union
 from .classes import Escapes
 from .properties import Dialect, Folding, class_escape, close_over_case
 from .references import Capture, Reference, written_out
-from .syntax import EMPTY, Alternation, Anchor, AnchorKind, Concatenation, Direction, Look, OneOf, Term, repeated
+from .syntax import (
+    EMPTY,
+    Alternation,
+    Anchor,
+    AnchorKind,
+    Concatenation,
+    Direction,
+    Look,
+    OneOf,
+    Repetition,
+    Term,
+    repeated,
+)
 
 __all__ = ["parse"]
 
@@ -34,8 +46,11 @@ SPECIAL = frozenset("|()*+?{^$.[\\")
 ECMA_TERMINATORS = union(map(one, (0x0A, 0x0D, 0x2028, 0x2029)))
 
 
-def parse(pattern: str, *, dialect: Dialect, flags: str, nesting: int) -> Term:
-    """The tree of a pattern. RegexError, UnsupportedError or LimitError say where."""
+def parse(pattern: str, *, dialect: Dialect, flags: str, nesting: int, ordered: bool = False) -> Term:
+    """The tree of a pattern. RegexError, UnsupportedError or LimitError say where.
+
+    ordered: the tree also says which of its matches a backtracking matcher prefers, which no backreference survives.
+    """
     known = "aimsux" if dialect == "python" else "imsu"
     for flag in flags:
         if flag not in known:
@@ -45,7 +60,7 @@ def parse(pattern: str, *, dialect: Dialect, flags: str, nesting: int) -> Term:
             f"the pattern has {len(pattern)} characters, more than {MOST_CHARACTERS}",
             source=pattern, position=0, hint="Choices between many texts are an enum, which has no such limit.",
         )  # fmt: skip
-    return _Parser(pattern, dialect, frozenset(flags) - {"u"}, nesting).run()
+    return _Parser(pattern, dialect, frozenset(flags) - {"u"}, nesting, ordered).run()
 
 
 @dataclass(slots=True)
@@ -82,8 +97,9 @@ class _Group:
 
 
 class _Parser:
-    def __init__(self, pattern: str, dialect: Dialect, flags: frozenset[str], nesting: int) -> None:
+    def __init__(self, pattern: str, dialect: Dialect, flags: frozenset[str], nesting: int, ordered: bool) -> None:
         self.source = pattern
+        self.ordered = ordered
         self.dialect = dialect
         self.flags = flags
         self.nesting = nesting
@@ -217,6 +233,8 @@ class _Parser:
 
     def refer(self, start: int, number: int) -> None:
         """A backreference, to be written out at the end."""
+        if self.ordered:
+            raise self.refused("a backreference", start, "Write out the texts that it may refer to: a.*a|b.*b.")
         self.references.append(Reference((), number, start, self.folding()))
         self.add(self.references[-1])
 
@@ -341,15 +359,13 @@ class _Parser:
         if kind:
             what = "there is nothing to repeat" if kind == "anchor" else "this is repeated already"
             raise self.wrong(what, start, f"Write \\{char} for the character.")
-        # A lazy quantifier takes the same texts.
-        if (
-            not self.take("?")
-            and self.dialect == "python"
-            and self.take("+")
-            and not (low == high and isinstance(term, OneOf))
-        ):
+        lazy = self.take("?")  # Which takes the same texts.
+        if not lazy and self.dialect == "python" and self.take("+") and not (low == high and isinstance(term, OneOf)):
             raise self.refused("a possessive quantifier", start)
-        parts[-1] = (repeated(term, low, high), "repeat")
+        result = repeated(term, low, high)
+        if self.ordered and isinstance(result, Repetition):  # As written: to merge it with inner ones loses the order.
+            result = Repetition(term, low, high, lazy)
+        parts[-1] = (result, "repeat")
 
     def braces(self) -> tuple[int, int | None] | None:
         """After `{`: the bounds, or None if this is no quantifier but a literal brace."""

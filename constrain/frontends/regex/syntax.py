@@ -63,11 +63,12 @@ class Alternation:
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """low to high times (None: no bound). Lazy or greedy is the same language."""
+    """low to high times (None: no bound). Lazy or greedy is the same language: only ordered trees say which."""
 
     term: Term
     low: int
     high: int | None
+    lazy: bool = False
 
 
 def repeated(term: Term, low: int, high: int | None) -> Term:
