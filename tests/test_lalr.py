@@ -197,6 +197,8 @@ def test_random_grammars(rules: list[Rule]) -> None:
 def test_conflicts_are_named() -> None:
     table = build(numbered(rules_of(SMALL["dangling"]), "start"))
     assert table.conflicts == ("before ELSE the rule `start: IF start` never ends: a longer rule goes on with it",)
+    table = build(numbered(rules_of(SMALL["priorities"]), "start"))
+    assert table.conflicts == ("before the end of the text the rule `b: X` never ends: `a: X` has a higher priority",)
     assert build(numbered(rules_of(SMALL["expressions"]), "start")).conflicts == ()
 
 
@@ -211,7 +213,7 @@ def test_a_rule_that_cannot_be_told_from_another_is_refused() -> None:
         "    a: X\n"
         "    b: X\n"
         "  and so could 1 other pair of rules\n"
-        "  Join the rules, or give one of them a priority (`name.2: ...`); parser='earley' takes any grammar."
+        "  Join the rules, or give one of them a priority: `name.2: ...` goes first."
     )
     with pytest.raises(GrammarError, match="before the end of the text"):
         build(numbered(rules_of('start: a | b\na: "x"\nb: "x"'), "start"))

@@ -14,6 +14,7 @@ unless terminals then meet in one lexer that otherwise would not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +44,8 @@ class Lalr:
     left, length: int32[rules], the nonterminal that a rule makes and how many states it pops.
     start: the state before any text. end: the state that accepts; reductions on $END that lead to it end in a shift
     of $END, from `end` to itself.
-    conflicts: a sentence for each rule that could end before a terminal and never does, since the terminal is shifted.
+    conflicts: a sentence for each rule that could end before a terminal and never does, since the terminal is shifted
+    or a rule of higher priority ends. Without any, the table accepts what the productions make.
     """
 
     terminals: tuple[str, ...]
@@ -57,14 +59,18 @@ class Lalr:
     conflicts: tuple[str, ...]
 
 
-def build(productions: Productions) -> Lalr:
+Place = Callable[[int], "tuple[str, int] | None"]
+
+
+def build(productions: Productions, place: Place = lambda rule: None) -> Lalr:
     """The tables, for productions whose start has a rule.
 
     GrammarError if two rules of equal priority could end at one place before one terminal.
+    place: text and offset where a rule is written, for that error.
     """
     states = _States(productions)
     rules, finals, lookaheads = _lookaheads(productions, states)
-    action, conflicts = _actions(productions, states, rules, finals, lookaheads)
+    action, conflicts = _actions(productions, states, rules, finals, lookaheads, place)
     end = int(states.move[0, states.terminals + productions.start])
     action[end, states.terminals - 1] = end + 1
     return Lalr(
@@ -248,7 +254,7 @@ def _walks(
 
 
 def _actions(
-    productions: Productions, states: _States, rules: Ints, finals: Ints, before: NDArray[np.bool_]
+    productions: Productions, states: _States, rules: Ints, finals: Ints, before: NDArray[np.bool_], place: Place
 ) -> tuple[Ints, tuple[str, ...]]:
     """The action table, and a sentence for each rule that gave way to a shift."""
     action: Ints = states.move[:, : states.terminals] + 1
@@ -272,30 +278,44 @@ def _actions(
                 elif not shifts[state, terminal]:
                     action[state, terminal] = -1 - rules[each[rivals[0]]]
     if clashes:
-        raise _refused(productions, clashes)
-    lost: dict[int, dict[int, None]] = {}
-    for k, terminal in np.argwhere(before & shifts[finals]).tolist():
-        lost.setdefault(int(rules[k]), {}).setdefault(terminal)
-    return action, tuple(_gave_way(productions, rule, list(terminals)) for rule, terminals in lost.items())
+        raise _refused(productions, clashes, place)
+    return action, _given_way(productions, rules, finals, before, action)
 
 
-def _gave_way(productions: Productions, rule: int, terminals: list[int]) -> str:
-    names = ", ".join(productions.name(terminal) for terminal in terminals)
-    return f"before {names} the rule `{productions.text(rule)}` never ends: a longer rule goes on with it"
+def _given_way(
+    productions: Productions, rules: Ints, finals: Ints, before: NDArray[np.bool_], action: Ints
+) -> tuple[str, ...]:
+    """A sentence for each rule that could end before some terminals and gives way to the same other action there."""
+    lost: dict[tuple[int, int], dict[str, None]] = {}
+    taken = action[finals]
+    for k, terminal in np.argwhere(before & (taken != -1 - rules[:, None])).tolist():
+        winner = min(int(taken[k, terminal]), 0)
+        lost.setdefault((int(rules[k]), winner), {}).setdefault(_name(productions, terminal))
+    return tuple(
+        f"before {', '.join(names)} the rule `{productions.text(rule)}` never ends: "
+        + (f"`{productions.text(-1 - winner)}` has a higher priority" if winner else "a longer rule goes on with it")
+        for (rule, winner), names in lost.items()
+    )
 
 
-def _refused(productions: Productions, clashes: list[tuple[int, tuple[int, ...]]]) -> GrammarError:
+def _name(productions: Productions, terminal: int) -> str:
+    return productions.name(terminal) if terminal < len(productions.terminals) else "the end of the text"
+
+
+def _refused(productions: Productions, clashes: list[tuple[int, tuple[int, ...]]], place: Place) -> GrammarError:
     """Says of the rules that clash first before which terminals they do, and how many others there are."""
     first = clashes[0][1]
-    before = list(dict.fromkeys(productions.name(t) if t < len(productions.terminals) else "the end of the text"
-                                for t, rules in clashes if rules == first))  # fmt: skip
+    before = list(dict.fromkeys(_name(productions, terminal) for terminal, rules in clashes if rules == first))
+    source, position = place(first[0]) or (None, None)
     others = len({rules for _, rules in clashes}) - 1
     return GrammarError(
         f"{len(first)} rules could end at the same place before {', '.join(before)}, and one token of look-ahead does "
         "not tell which:"
         + "".join(f"\n    {productions.text(rule)}" for rule in first)
         + (f"\n  and so could {others} other pair{'s' if others > 1 else ''} of rules" if others else ""),
-        hint="Join the rules, or give one of them a priority (`name.2: ...`); parser='earley' takes any grammar.",
+        source=source,
+        position=position,
+        hint="Join the rules, or give one of them a priority: `name.2: ...` goes first.",
     )
 
 

@@ -106,11 +106,11 @@ class Faults:
             f"Define it, `{name}: ...`, or do not ignore it.",
         )
 
-    def empty_terminal(self, name: str, regexp: str, position: int | None) -> GrammarError:
-        """A terminal that can match nothing."""
-        place = (self.places, self.source, position) if position is not None else self._find(name, "anywhere")
+    def empty_terminal(self, name: str, regexp: str, written: str) -> GrammarError:
+        """A terminal that can match nothing. written: its literal, if it has no name."""
+        position = self.places.literal(written) if written else None
         return self.at(
-            place,
+            self._find(name, "anywhere") if position is None else (self.places, self.source, position),
             f"terminal {self._called(name)} can match the empty text, as {shortened(regexp)!r} does",
             "Let it match one character at least (`+` for `*`), and make what uses it optional with `?`.",
         )

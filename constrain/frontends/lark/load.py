@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...automata.productions import Productions
+from ...errors import GrammarError
 from .faults import Faults
 from .imports import Reader
+from .places import Places
 
 __all__ = ["Loaded", "Terminal", "load"]
 
 FLAGS = {"a": re.A, "i": re.I, "l": re.L, "m": re.M, "s": re.S, "u": re.U, "x": re.X}
 
-MADE = re.compile(r"__(.+)_(?:plus|star|repeat_a\d+_b\d+(?:_opt)?)_\d+", re.S)
+MADE = re.compile(r"__(.+)_(plus|star|repeat_a\d+_b\d+(?:_opt)?)_\d+", re.S)
 """Names of rules that lark makes for repetitions."""
 
 SIGNS = {"normal": 1, "invert": -1, "ignore": 0}
@@ -36,7 +38,7 @@ class Terminal:
     kind: "text", `text` is itself what is matched; "pattern", `text` is a pattern for `re`; "declared", it has no text
     (`%declare`: a post-lexer makes it). flags: letters of `re`, sorted, for all of `text`; inner ones stand in it.
     priority: higher ones are tried first. least, most: characters that it matches, `most` as lark has it: a very large
-    number if there is no end. position: of its definition or first use in the grammar's text, None if imported.
+    number if there is no end. written: the literal in the grammar that it was made for, if it has no name there.
     """
 
     name: str
@@ -46,7 +48,13 @@ class Terminal:
     priority: int
     least: int
     most: int
-    position: int | None
+    written: str
+    places: Places = field(repr=False, compare=False)
+
+    @property
+    def position(self) -> int | None:
+        """Offset of its definition, or of the first such literal, in the grammar's text; None if it is imported."""
+        return self.places.literal(self.written) if self.written else self.places.definition(self.name)
 
     def regexp(self) -> str:
         """All of it as one pattern for `re`, spelled as lark spells it: flags as groups around it."""
@@ -62,8 +70,7 @@ class Loaded:
 
     text, source: what was given. terminals: of `productions`, in its order; those that no rule uses are ignored ones
     or were asked for by `keep`. ignored: numbers of terminals that the parser never sees. flags: for all patterns
-    (lark's g_regex_flags). positions: per rule, where the nonterminal is defined in `text`, None if it is imported.
-    imports: what was read besides: (folder asked from, path asked for, text).
+    (lark's g_regex_flags). imports: what was read besides: (folder asked from, path asked for, text).
     """
 
     text: str
@@ -72,13 +79,17 @@ class Loaded:
     productions: Productions
     ignored: tuple[int, ...]
     flags: str
-    positions: tuple[int | None, ...]
     imports: tuple[tuple[str | None, str, str], ...]
+    places: Places = field(repr=False, compare=False)
 
     @property
     def declared(self) -> tuple[int, ...]:
         """Terminals without a text: somebody must make them from others, as an Indenter does."""
         return tuple(t for t, terminal in enumerate(self.terminals) if terminal.kind == "declared")
+
+    def position(self, rule: int) -> int | None:
+        """Where the nonterminal that a rule of `productions` makes is defined in `text`; None if it is imported."""
+        return self.places.definition(_written(self.productions.nonterminals[self.productions.left[rule]]))
 
 
 def load(
@@ -100,6 +111,9 @@ def load(
     """
     from lark import load_grammar as lark
 
+    for flag in flags:
+        if flag not in FLAGS:
+            raise GrammarError(f"flag {flag!r} is none of {', '.join(FLAGS)}", hint="These are the flags of `re`.")
     reader = Reader(import_paths)
     faults = Faults(text, source, reader)
     with faults.explained():
@@ -112,8 +126,7 @@ def load(
     for symbol in (symbol for rule in rules for symbol in rule.expansion if symbol.is_term):
         if symbol.name not in known:  # lark checked that it is defined, so it was declared
             known.add(symbol.name)
-            place = faults.places.definition(symbol.name)
-            terminals.append(Terminal(symbol.name, "declared", "", "", 0, 0, 0, place))
+            terminals.append(Terminal(str(symbol.name), "declared", "", "", 0, 0, 0, "", faults.places))
     numbers = {terminal.name: number for number, terminal in enumerate(terminals)}
     shown = {numbers[d.name]: d.pattern.raw for d in definitions if d.name not in own and d.pattern.raw}
     productions = _productions(rules, numbers, shown, start, SIGNS[priority], faults)
@@ -127,24 +140,22 @@ def load(
         productions=productions,
         ignored=tuple(dict.fromkeys(numbers[name] for name in ignored)),
         flags=flags,
-        positions=tuple(faults.places.definition(_written(productions.nonterminals[n])) for n in productions.left),
         imports=tuple((base, path, found) for (base, path), found in reader.read.items()),
+        places=faults.places,
     )
 
 
 def _terminal(definition: Any, own: set[str], sign: int, flags: str, faults: Faults) -> Terminal:
     """One terminal, after the checks that lark leaves to its lexers: a pattern for `re`, never empty."""
     pattern = definition.pattern
-    position = faults.places.definition(definition.name) if definition.name in own else None
-    if position is None and pattern.raw:
-        position = faults.places.literal(pattern.raw)
+    written = (pattern.raw or "") if definition.name not in own or definition.name.startswith("__") else ""
     try:
         re.compile(pattern.to_regexp(), sum(FLAGS[flag] for flag in flags))
         least, most = pattern.min_width, pattern.max_width
     except (re.error, ValueError, OverflowError, RecursionError) as error:
         raise faults.bad_pattern(definition.name, pattern.to_regexp(), error) from error
     if least == 0:
-        raise faults.empty_terminal(definition.name, pattern.to_regexp(), position)
+        raise faults.empty_terminal(definition.name, pattern.to_regexp(), written)
     return Terminal(
         name=str(definition.name),
         kind="text" if pattern.type == "str" else "pattern",
@@ -153,7 +164,8 @@ def _terminal(definition: Any, own: set[str], sign: int, flags: str, faults: Fau
         priority=sign * definition.priority,
         least=least,
         most=most,
-        position=position,
+        written=written,
+        places=faults.places,
     )
 
 
@@ -169,9 +181,15 @@ def _productions(
     for symbol in (symbol for rule in rules for symbol in rule.expansion if not symbol.is_term):
         if symbol.name not in nonterminal:
             raise faults.no_rule(str(symbol.name))
+    names = {t: name for name, t in number.items()} | {~n: name for name, n in nonterminal.items()}
     right = tuple(
         tuple(number[s.name] if s.is_term else ~nonterminal[s.name] for s in rule.expansion) for rule in rules
     )
+    for made, n in nonterminal.items():
+        if found := MADE.fullmatch(made):
+            inner = [r for rule, r in zip(rules, right) if rule.origin.name == made and r[:1] != (~n,)]
+            spelled = " | ".join(" ".join(shown.get(s) or names[s] for s in option) for option in inner)
+            shown[~n] = f"({spelled})+" if found[2] in ("plus", "star") else f"(a repetition in {found[1]})"
     return Productions(
         terminals=tuple(number),
         nonterminals=tuple(nonterminal),

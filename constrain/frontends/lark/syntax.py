@@ -111,6 +111,12 @@ CURES: tuple[tuple[tuple[str, ...], set[str], str], ...] = (
     ((), set(VALUE), QUOTED),
     ((), {"NUMBER"}, "A number is one of digits alone."),
     ((), {"_IGNORE"}, DEFINITION),
+    (
+        (),
+        {"RULE", "TERMINAL"},
+        "A name is of letters, digits and underscores: a rule in lower, a terminal in upper case.",
+    ),
+    ((), set(), "Write what is expected, or leave this out."),
 )
 """What to do about a token, by what could stand in its place."""
 
@@ -133,7 +139,7 @@ def wrong_syntax(text: str, error: Any) -> tuple[int, str, str]:
             return position, cause.format(token=_short(str(token))), cure
     what = {"$END": "the grammar ends", "_NL": "the line ends"}.get(kind) or f"`{_short(str(token))}` cannot stand here"
     fitting = (cure for kinds, needed, cure in CURES if (not kinds or kind in kinds) and needed <= accepted)
-    return position, f"{what}; expected {_expected(accepted)}", next(fitting, "")
+    return position, f"{what}; expected {_expected(accepted)}", next(fitting)
 
 
 def _character(text: str, position: int, accepted: set[str]) -> tuple[int, str, str]:
@@ -151,7 +157,7 @@ def _character(text: str, position: int, accepted: set[str]) -> tuple[int, str, 
         if re.match(pattern, rest):
             return position, cause, cure
     expected = f"; expected {_expected(accepted)}" if accepted else ""
-    return position, f"`{_short(rest[:1])}` begins no token of a grammar{expected}", ""
+    return position, f"`{_short(rest[:1])}` begins no token of a grammar{expected}", QUOTED
 
 
 def _accepted(error: Any) -> set[str]:
