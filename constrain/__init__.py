@@ -26,6 +26,7 @@ from .errors import (
     ValueRefused,
     VocabularyError,
 )
+from .forms import Form, free_text, gbnf, json_schema, literal, regex
 from .generate import Generation, generate
 from .grammar.nodes import Grammar
 from .infer import infer
@@ -42,6 +43,7 @@ __all__ = [
     "ConstrainError",
     "Constraint",
     "ConstraintLogitsProcessor",
+    "Form",
     "Generation",
     "Grammar",
     "GrammarError",
@@ -61,8 +63,13 @@ __all__ = [
     "__version__",
     "compile",
     "compile_grammar",
+    "free_text",
+    "gbnf",
     "generate",
     "infer",
+    "json_schema",
+    "literal",
+    "regex",
 ]
 
 _LATER = {

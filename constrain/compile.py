@@ -2,6 +2,7 @@
 
 schema, type --> frontends.json_schema --+
 regex ---------> frontends.regex --------+--> Grammar --> Program --+--> Constraint --> Matcher
+forms ---------> forms ------------------+
 choices, Grammar ------------------------+      Vocabulary ---------+
 """
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from .automata.program import Program
 from .errors import SourceError, UnsatisfiableError, UnsupportedError
+from .forms import Form, from_plain
 from .grammar.nodes import Grammar, Strings
 from .style import Limits, Style
 from .tokens.spelling import Spellable
@@ -99,22 +101,28 @@ class Constraint:
             raise SourceError(f"{path} was saved for another vocabulary.", hint="Compile its source for this one.")
         source = dict(body["source"])
         style = Style(**source.pop("style"))
+        if "form" in source:
+            source["form"] = from_plain(source["form"])
         return compile(vocabulary, style=style, limits=Limits(**body["limits"]), **source)
 
 
 def compile(
     vocabulary: Vocabulary,
+    form: Form | None = None,
     *,
     schema: Any = None,
     regex: str | None = None,
-    grammar: Grammar | None = None,
+    grammar: Grammar | Form | None = None,
     choices: Iterable[str] | None = None,
     type: Any = None,
     style: Style = Style(),
     registry: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),
 ) -> Constraint:
-    """The Constraint that exactly one of schema, regex, grammar, choices, type stands for.
+    """The Constraint that exactly one of form, schema, regex, grammar, choices, type stands for.
+
+    form: what `constrain.json_schema`, `regex`, `gbnf`, `literal`, `free_text` make, and what is combined of them; a
+    form has its own style and registry, and may be given as grammar, too.
 
     schema: a JSON Schema as dict, bool or JSON text, a Pydantic model, dataclass or TypedDict. regex: in Python's
     syntax, the whole text must match. choices: the whole text is one of them. type: any Python type that has a JSON
@@ -124,6 +132,10 @@ def compile(
     """
     if choices is not None:
         choices = list(choices)
+    if form is not None:
+        if grammar is not None:
+            raise TypeError("give a form or a grammar, not both")
+        grammar = form
     given = {"schema": schema, "regex": regex, "choices": choices, "type": type}
     made = to_grammar(**given, grammar=grammar, style=style, registry=registry, limits=limits)
     source = {k: _plain(v) for k, v in given.items() if v is not None}
@@ -131,8 +143,10 @@ def compile(
         source["schema"] = source.pop("type")
     if registry:
         source["registry"] = dict(registry)
+    if isinstance(grammar, Form):
+        source["form"] = grammar.plain()
     source["style"] = asdict(style)
-    return Constraint(made, vocabulary, limits, None if grammar is not None else source)
+    return Constraint(made, vocabulary, limits, None if isinstance(grammar, Grammar) else source)
 
 
 def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits = Limits()) -> Constraint:
@@ -144,7 +158,7 @@ def to_grammar(
     *,
     schema: Any = None,
     regex: str | None = None,
-    grammar: Grammar | None = None,
+    grammar: Grammar | Form | None = None,
     choices: Iterable[str] | None = None,
     type: Any = None,
     style: Style = Style(),
@@ -158,6 +172,8 @@ def to_grammar(
         raise TypeError(f"style is a constrain.Style and limits a constrain.Limits, not {style!r} and {limits!r}")
     if len(given) != 1:
         raise TypeError(f"give exactly one of schema, regex, grammar, choices, type; got {', '.join(given) or 'none'}")
+    if isinstance(grammar, Form):
+        return grammar.grammar(limits)
     if grammar is not None:
         if not isinstance(grammar, Grammar):
             raise UnsupportedError(

@@ -12,7 +12,7 @@ from ...automata.dfa import Dfa
 from ...errors import LimitError
 from ...grammar.nodes import Chars, Choice, Literal, Node, Repeat, Rule, Sequence, Strings
 
-__all__ = ["MOST_STATES", "Regular", "joined", "repeated"]
+__all__ = ["MOST_STATES", "Regular"]
 
 MOST_STATES = 512
 """States up to which pieces are made one Dfa: the rows of a vocabulary cost memory and time for each of them."""
@@ -21,7 +21,8 @@ MOST_STATES = 512
 class Regular:
     """The Dfas of nodes, None where there is none; `rules` holds those of rules, filled in by the caller."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_STATES) -> None:
+        self.most = most
         self.rules: dict[Hashable, Dfa | None] = {}
         self.classes: set[Hashable] = set()
         self._known: dict[int, tuple[Node, Dfa | None]] = {}
@@ -53,64 +54,62 @@ class Regular:
         if isinstance(node, Rule):
             return self.rules.get(node.name)
         if isinstance(node, Literal):
-            return _strings((node.data,))
+            return self.strings((node.data,))
         if isinstance(node, Strings):
-            return _strings(node.options)
+            return self.strings(node.options)
         if isinstance(node, Chars):
             if node.encoding != "utf8":
                 return None
-            return _tried(lambda: node.dfa.with_length(node.low, node.high, max_states=MOST_STATES))
+            return self.tried(lambda: node.dfa.with_length(node.low, node.high, max_states=self.most))
         if isinstance(node, Repeat):
-            return repeated(self.dfa(node.node), node.low, node.high)
+            return self.repeated(self.dfa(node.node), node.low, node.high)
         if isinstance(node, Sequence):
-            return joined([self.dfa(part) for part in node.parts])
+            return self.joined([self.dfa(part) for part in node.parts])
         if isinstance(node, Choice):
             options = [self.dfa(option) for option in node.options]
             found = [option for option in options if option is not None]
-            if len(found) < len(options) or _states(found) > 2 * MOST_STATES:
+            if len(found) < len(options) or _states(found) > 2 * self.most:
                 return None
-            return _tried(lambda: Dfa.union_of(found, max_states=MOST_STATES))
+            return self.tried(lambda: Dfa.union_of(found, max_states=self.most))
         return None
 
-
-def joined(parts: list[Dfa | None]) -> Dfa | None:
-    """One after the other."""
-    out = Dfa.from_strings([""])
-    if _states([part for part in parts if part is not None]) > 2 * MOST_STATES:
-        return None
-    for part in parts:
-        if part is None:
+    def joined(self, parts: list[Dfa | None]) -> Dfa | None:
+        """One after the other."""
+        out = Dfa.from_strings([""])
+        if _states([part for part in parts if part is not None]) > 2 * self.most:
             return None
-        made = _tried(lambda a=out, b=part: a.concatenate(b, max_states=MOST_STATES))  # type: ignore[misc]
-        if made is None:
+        for part in parts:
+            if part is None:
+                return None
+            made = self.tried(lambda a=out, b=part: a.concatenate(b, max_states=self.most))  # type: ignore[misc]
+            if made is None:
+                return None
+            out = made
+        return out
+
+    def repeated(self, dfa: Dfa | None, low: int, high: int | None) -> Dfa | None:
+        """Again and again."""
+        if dfa is None or len(dfa.delta) * max(low, high or 1, 1) > 2 * self.most:
             return None
-        out = made
-    return out
+        return self.tried(lambda: dfa.repeat(low, high, max_states=self.most))
 
+    def strings(self, options: tuple[bytes, ...]) -> Dfa | None:
+        """These texts; None if one is only a part of a character."""
+        if sum(map(len, options)) > 2 * self.most:
+            return None
+        try:
+            texts = [option.decode() for option in options]
+        except UnicodeDecodeError:
+            return None
+        return self.tried(lambda: Dfa.from_strings(texts, max_states=self.most + 1))
 
-def repeated(dfa: Dfa | None, low: int, high: int | None) -> Dfa | None:
-    """Again and again."""
-    if dfa is None or len(dfa.delta) * max(low, high or 1, 1) > 2 * MOST_STATES:
-        return None
-    return _tried(lambda: dfa.repeat(low, high, max_states=MOST_STATES))
-
-
-def _strings(options: tuple[bytes, ...]) -> Dfa | None:
-    if sum(map(len, options)) > 2 * MOST_STATES:
-        return None
-    try:
-        texts = [option.decode() for option in options]
-    except UnicodeDecodeError:
-        return None
-    return _tried(lambda: Dfa.from_strings(texts, max_states=MOST_STATES))
-
-
-def _tried(make: Callable[[], Dfa]) -> Dfa | None:
-    try:
-        dfa = make()
-    except LimitError:
-        return None
-    return dfa if len(dfa.delta) <= MOST_STATES else None
+    def tried(self, make: Callable[[], Dfa]) -> Dfa | None:
+        """What is made, if it has few states."""
+        try:
+            dfa = make()
+        except LimitError:
+            return None
+        return dfa if len(dfa.delta) <= self.most else None
 
 
 def _states(dfas: list[Dfa]) -> int:

@@ -12,7 +12,7 @@ from ...automata.dfa import Dfa
 from ...grammar.nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings
 from .linear import unrolled
 from .productive import without_dead_ends
-from .regular import Regular, joined
+from .regular import Regular
 from .walk import alternatives, choice, reached, rebuilt, sequence, steps
 
 __all__ = ["tidy"]
@@ -81,7 +81,7 @@ class _Writer:
         inside = [k for k, part in enumerate(parts) if self.regular.has_classes(part)]
         if inside:
             first, last = inside[0], inside[-1] + 1
-            dfa = joined([self.regular.dfa(part) for part in parts[first:last]])
+            dfa = self.regular.joined([self.regular.dfa(part) for part in parts[first:last]])
             if dfa is not None and last - first > 1:
                 return [*map(self.node, parts[:first]), chars(dfa), *map(self.node, parts[last:])]
         return [self.node(part) for part in parts]

@@ -1,0 +1,382 @@
+"""Form: what a text has to be, not bound to any vocabulary yet, so that forms combine.
+
+    form = constrain.free_text(until="```json\\n") + constrain.json_schema(S) + "\\n```"
+    constrain.compile(vocabulary, form);  constrain.generate("demo", grammar=form)
+
+    a + b        a text of a, then one of b        a & b      what both are, one of them regular
+    a | b        one or the other                  ~a         any other text, a regular
+    a.repeat(1)  one or more in a row              a.quoted() as a JSON string
+
+A Form is immutable, equal to another by what it is made of, and can be written down as JSON. It is read when its
+Grammar is first asked for, which is when errors in it come.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..automata.dfa import Dfa
+from ..errors import SourceError, UnsatisfiableError, UnsupportedError
+from ..grammar.nodes import Chars, Choice, Grammar, Literal, Node, Repeat, Sequence
+from ..style import Limits, Style
+from .meet import meet
+from .merge import Merged
+from .quoted import quoted
+from .whole import to_dfa
+
+if TYPE_CHECKING:
+    from ..compile import Constraint
+    from ..tokens.vocabulary import Vocabulary
+
+__all__ = ["Form", "as_form", "free_text", "from_plain", "gbnf", "json_schema", "literal", "regex"]
+
+REMEMBERED = 64
+"""Grammars of forms that are kept: a form is mostly compiled for one vocabulary, or a few."""
+
+
+class Form(ABC):
+    """What a text has to be. See the module for what can be done with one."""
+
+    kinds: ClassVar[dict[str, type[Form]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Form.kinds[cls.__name__] = cls
+
+    @abstractmethod
+    def read(self, limits: Limits) -> Grammar:
+        """The Grammar of its texts, made anew."""
+
+    def grammar(self, limits: Limits = Limits()) -> Grammar:
+        """The Grammar of its texts. Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError."""
+        return _grammar(self, limits)
+
+    def compile(self, vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:
+        """The Constraint of this form for a vocabulary."""
+        from ..compile import compile
+
+        return compile(vocabulary, self, limits=limits)
+
+    def __add__(self, other: Form | str) -> Form:
+        return Joined((*_parts(self, Joined), *_parts(as_form(other), Joined)))
+
+    def __radd__(self, other: str) -> Form:
+        return as_form(other) + self
+
+    def __or__(self, other: Form | str) -> Form:
+        return Either((*_parts(self, Either), *_parts(as_form(other), Either)))
+
+    def __ror__(self, other: str) -> Form:
+        return as_form(other) | self
+
+    def __and__(self, other: Form | str) -> Form:
+        return Both(self, as_form(other))
+
+    def __rand__(self, other: str) -> Form:
+        return as_form(other) & self
+
+    def __invert__(self) -> Form:
+        return Other(self)
+
+    def repeat(self, low: int = 0, high: int | None = None) -> Form:
+        """`low` to `high` of it in a row (None: no bound)."""
+        if low < 0 or (high is not None and high < low):
+            raise ValueError(f"repeat({low}, {high}): counts ascend from 0")
+        return Repeated(self, low, high)
+
+    def quoted(self, style: Style = Style()) -> Form:
+        """Its texts spelled as JSON strings, with both quotes."""
+        return Quoted(self, style)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON: what `from_plain` reads."""
+        body = {one.name: _written(getattr(self, one.name)) for one in fields(self)}  # type: ignore[arg-type]
+        return {"kind": type(self).__name__, **body}
+
+
+@lru_cache(REMEMBERED)
+def _grammar(form: Form, limits: Limits) -> Grammar:
+    return form.read(limits)
+
+
+def _parts(form: Form, kind: type[Joined] | type[Either]) -> tuple[Form, ...]:
+    return form.parts if isinstance(form, kind) else (form,)
+
+
+def as_form(value: Form | str) -> Form:
+    """A form; a str is that text itself."""
+    if isinstance(value, Form):
+        return value
+    if isinstance(value, str):
+        return literal(value)
+    raise TypeError(f"a form or a text, not {value!r}")
+
+
+# ---- what texts are read from
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Form):
+    """Exactly this text."""
+
+    text: str
+
+    def read(self, limits: Limits) -> Grammar:
+        return Grammar(Literal(self.text.encode()), {})
+
+
+@dataclass(frozen=True, slots=True)
+class Regex(Form):
+    """The texts that match a pattern, whole."""
+
+    pattern: str
+
+    def read(self, limits: Limits) -> Grammar:
+        from ..frontends import regex as front
+
+        return front.to_grammar(self.pattern, max_states=limits.dfa_states)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema(Form):
+    """The documents of a JSON Schema. schema, registry: as JSON text."""
+
+    schema: str
+    style: Style
+    registry: str
+
+    def read(self, limits: Limits) -> Grammar:
+        from ..frontends import json_schema as front
+
+        registry = json.loads(self.registry)
+        return front.to_grammar(json.loads(self.schema), style=self.style, registry=registry or None, limits=limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Gbnf(Form):
+    """The texts of a GBNF grammar."""
+
+    text: str
+    start: str
+
+    def read(self, limits: Limits) -> Grammar:
+        from ..frontends import gbnf as front
+
+        return front.to_grammar(self.text, start=self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Free(Form):
+    """Any text of low to high characters, without some texts, or up to the first `until`, which is its end."""
+
+    low: int
+    high: int | None
+    without: tuple[str, ...]
+    until: str
+
+    def read(self, limits: Limits) -> Grammar:
+        most = limits.dfa_states
+        dfa = Dfa.any_text()
+        for text in self.without:
+            dfa = dfa.subtract(holding(text), max_states=most)
+        if self.until:
+            end = Dfa.any_text().concatenate(Dfa.from_strings([self.until]))
+            earlier = end.concatenate(Dfa.from_ranges([(0, 0x10FFFF)])).concatenate(Dfa.any_text())
+            dfa = end.subtract(earlier, max_states=most).intersect(dfa, max_states=most)
+        low, high = self.low, self.high
+        if (low or high is not None) and not dfa.extensible():
+            dfa, low, high = dfa.with_length(low, high, max_states=most), 0, None
+        if dfa.is_empty:
+            raise UnsatisfiableError("no free text has these bounds", hint="Allow more characters.")
+        return Grammar(Chars(dfa, "utf8", low, high), {})
+
+
+def holding(text: str) -> Dfa:
+    """All texts in which `text` occurs."""
+    return Dfa.any_text().concatenate(Dfa.from_strings([text])).concatenate(Dfa.any_text())
+
+
+# ---- what is made of others
+
+
+@dataclass(frozen=True, slots=True)
+class Joined(Form):
+    """One after the other."""
+
+    parts: tuple[Form, ...]
+
+    def read(self, limits: Limits) -> Grammar:
+        rules = Merged([part.grammar(limits) for part in self.parts])
+        return Grammar(Sequence(tuple(rules.start(k) for k in range(len(self.parts)))), rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Either(Form):
+    """One of these."""
+
+    parts: tuple[Form, ...]
+
+    def read(self, limits: Limits) -> Grammar:
+        grammars: list[Grammar] = []
+        reason: UnsatisfiableError | None = None
+        for part in self.parts:
+            try:
+                grammars.append(part.grammar(limits))
+            except UnsatisfiableError as error:  # An option without a text is none.
+                reason = error
+        if not grammars and reason is not None:
+            raise reason
+        rules = Merged(grammars)
+        options: list[Node] = [rules.start(k) for k in range(len(grammars))]
+        return Grammar(options[0] if len(options) == 1 else Choice(tuple(options)), rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Both(Form):
+    """What is a text of both; at least one must be regular."""
+
+    first: Form
+    second: Form
+
+    def read(self, limits: Limits) -> Grammar:
+        first, second = self.first.grammar(limits), self.second.grammar(limits)
+        try:
+            made = meet(first, to_dfa(second, "a & b", limits), limits)
+        except UnsupportedError as error:
+            try:
+                dfa = to_dfa(first, "a & b", limits)
+            except UnsupportedError:
+                raise error from None
+            made = meet(second, dfa, limits)
+        if made is None:
+            raise UnsatisfiableError("no text is of both forms of an `&`", hint="Loosen one of them.")
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Other(Form):
+    """All texts but those of a regular form."""
+
+    form: Form
+
+    def read(self, limits: Limits) -> Grammar:
+        try:
+            dfa = to_dfa(self.form.grammar(limits), "~a", limits).complement()
+        except UnsatisfiableError:
+            dfa = Dfa.any_text()
+        if dfa.is_empty:
+            raise UnsatisfiableError("every text is of the form that `~` excludes")
+        return Grammar(Chars(dfa), {})
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated(Form):
+    """Several in a row."""
+
+    form: Form
+    low: int
+    high: int | None
+
+    def read(self, limits: Limits) -> Grammar:
+        try:
+            rules = Merged([self.form.grammar(limits)])
+        except UnsatisfiableError:
+            if self.low:
+                raise
+            return Grammar(Literal(b""), {})
+        return Grammar(Repeat(rules.start(0), self.low, self.high), rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted(Form):
+    """As JSON strings."""
+
+    form: Form
+    style: Style
+
+    def read(self, limits: Limits) -> Grammar:
+        return quoted(self.form.grammar(limits), self.style, limits)
+
+
+# ---- making them
+
+
+def literal(text: str) -> Form:
+    """Exactly this text."""
+    if not isinstance(text, str):
+        raise SourceError(f"a literal is {text!r}: it is a text")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SourceError(
+            "a literal holds half of a surrogate pair, which is no character.",
+            source=repr(text),
+            position=error.start + 1,
+        ) from None
+    return Text(text)
+
+
+def regex(pattern: str) -> Form:
+    """The texts that match a pattern of Python's `re`, whole."""
+    if not isinstance(pattern, str):
+        raise SourceError(f"a pattern is {pattern!r}: it is a text", hint="Give pattern.pattern, with (?i) and such.")
+    return Regex(pattern)
+
+
+def json_schema(schema: Any, *, style: Style = Style(), registry: Mapping[str, Any] | None = None) -> Form:
+    """The JSON documents of a schema: a dict, bool or JSON text, or a Python type that has one."""
+    from ..frontends.types import to_schema
+
+    if isinstance(schema, str):
+        try:
+            schema = json.loads(schema)
+        except ValueError as error:
+            raise SourceError(f"the schema is not JSON: {error}") from None
+    elif not isinstance(schema, (dict, bool)):
+        schema = to_schema(schema)
+    return Schema(json.dumps(schema), style, json.dumps(dict(registry or {})))
+
+
+def gbnf(text: str, *, start: str = "root") -> Form:
+    """The texts of a grammar of llama.cpp's."""
+    return Gbnf(text, start)
+
+
+def free_text(least: int = 0, most: int | None = None, *, without: str | Iterable[str] = (), until: str = "") -> Form:
+    """Any text of `least` to `most` characters (Unicode code points).
+
+    without: texts that do not occur in it. until: it ends with the first time that this occurs, which belongs to it.
+    """
+    texts = (without,) if isinstance(without, str) else tuple(without)
+    if "" in texts or least < 0 or (most is not None and most < least):
+        raise ValueError(f"free_text({least}, {most}, without={texts!r}): counts ascend from 0, texts are not empty")
+    return Free(least, most, texts, until)
+
+
+# ---- writing them down
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Form):
+        return value.plain()
+    if isinstance(value, tuple):
+        return [_written(one) for one in value]
+    return asdict(value) if isinstance(value, Style) else value
+
+
+def from_plain(body: Mapping[str, Any]) -> Form:
+    """The form that `Form.plain` wrote. SourceError if it is of another version."""
+    kind = Form.kinds.get(body.get("kind", ""))
+    if kind is None:
+        raise SourceError(f"there is no form {body.get('kind')!r}", hint="It was written by another version.")
+    return kind(**{name: _read(value) for name, value in body.items() if name != "kind"})
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, dict):
+        return from_plain(value) if "kind" in value else Style(**value)
+    return tuple(map(_read, value)) if isinstance(value, list) else value

@@ -1,0 +1,149 @@
+"""spelled: the texts that stand for those of a Dfa inside a JSON string, with any escapes, as a Dfa themselves.
+
+Every state gets the ways around it that an escape takes. The digits of `\\uXXXX` are read by what they can still lead
+to: a *slice*, the targets of a range of code points of a power of 16, so that equal futures are one state. Above
+U+FFFF stand two of them, a surrogate pair (RFC 8259, section 7).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from ..automata.dfa import LAST, Dfa, Table
+from ..automata.table import SURROGATES
+from ..errors import LimitError
+
+__all__ = ["spelled"]
+
+Slice = tuple[tuple[int, object], ...]
+"""(offset, target) where targets change, from offset 0 on; -1 is nowhere."""
+State = tuple[str, object]
+SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+DIGITS = "0123456789abcdefABCDEF"
+
+
+def spelled(dfa: Dfa, *, max_states: int) -> Dfa:
+    """The spellings of the texts of `dfa`, without the quotes. LimitError beyond max_states."""
+    return Dfa.from_table(_Spelling(dfa, max_states).table()) if not dfa.is_empty else dfa
+
+
+class _Spelling:
+    def __init__(self, dfa: Dfa, max_states: int) -> None:
+        self.dfa, self.most = dfa.table, max_states
+        self.numbers: dict[State, int] = {}
+        self.order: list[State] = []
+
+    def table(self) -> Table:
+        special = sorted({ord(char) for char in {*SHORT, "u", *DIGITS}})
+        cuts = {0, 32, *self.dfa.bounds, *SURROGATES, *special, *(point + 1 for point in special)}
+        bounds = sorted(cuts)
+        self.number(("at", 0))
+        rows = []
+        for state in self.order:  # Grows meanwhile.
+            rows.append([self.after(state, point) for point in bounds])
+        return Table(bounds, list(range(len(bounds))), rows, [self.accepts(state) for state in self.order])
+
+    def number(self, state: State) -> int:
+        found = self.numbers.get(state)
+        if found is None:
+            found = self.numbers[state] = len(self.order)
+            self.order.append(state)
+            if found > self.most:
+                raise LimitError(
+                    f"A language of texts, spelled in JSON, needs more than {self.most} states",
+                    hint="Simplify it, or raise Limits.dfa_states.",
+                )
+        return found
+
+    def accepts(self, state: State) -> bool:
+        kind, value = state
+        return kind == "at" and isinstance(value, int) and self.dfa.accepting[value]
+
+    def target(self, state: int, point: int) -> int:
+        return self.dfa.rows[state][self.dfa.classes[bisect_right(self.dfa.bounds, point) - 1]]
+
+    def at(self, target: int) -> int:
+        return -1 if target < 0 else self.number(("at", target))
+
+    def after(self, state: State, point: int) -> int:
+        """The state after a character, any of those that `point` stands for; -1."""
+        kind, value = state
+        char = chr(point)
+        if kind == "at":
+            assert isinstance(value, int)
+            if char == "\\":
+                return self.number(("escape", value))
+            return -1 if point < 32 or char == '"' else self.at(self.target(value, point))
+        if kind == "escape":
+            assert isinstance(value, int)
+            if char == "u":
+                return self.digits(self.whole(value), 4, "bmp")
+            return self.at(self.target(value, ord(SHORT[char]))) if char in SHORT else -1
+        if kind in ("pair", "pair escape"):  # a high surrogate was read
+            if char != ("\\" if kind == "pair" else "u"):
+                return -1
+            return self.number(("pair escape", value)) if kind == "pair" else self.digits(value, 4, "low")  # type: ignore[arg-type]
+        if char not in DIGITS:
+            return -1
+        assert isinstance(value, tuple)
+        part, left, which = value
+        return self.digits(cut(part, int(char, 16) << 4 * (left - 1), 1 << 4 * (left - 1)), left - 1, which)
+
+    def digits(self, part: Slice, left: int, which: str) -> int:
+        """The state that reads `left` more digits of a slice."""
+        if all(target == NOWHERE for _, target in part):
+            return -1
+        if left:
+            return self.number((f"digits {which}", (part, left, which)))
+        target = part[0][1]
+        if isinstance(target, int):
+            return self.at(target)
+        return self.number(("pair", target))
+
+    def whole(self, state: int) -> Slice:
+        """Where the code of four digits leads: to a target, or with a high surrogate to a slice of low ones."""
+        out: list[tuple[int, object]] = []
+        table = self.dfa
+        for k, bound in enumerate(table.bounds):
+            end = table.bounds[k + 1] if k + 1 < len(table.bounds) else LAST
+            target = table.rows[state][table.classes[k]]
+            for low, high in ((bound, min(end, SURROGATES[0])), (max(bound, SURROGATES[1]), min(end, 1 << 16))):
+                if low < high:
+                    out.append((low, target))
+        high_ones = [(0xD800 + k, self.low_ones(state, 0x10000 + (k << 10))) for k in range(0x400)]
+        out += [(SURROGATES[0], NOWHERE), *high_ones, (0xDC00, NOWHERE)]
+        return tidy(out)
+
+    def low_ones(self, state: int, first: int) -> object:
+        """The slice of low surrogates behind a high one whose code points begin at `first`."""
+        out: list[tuple[int, object]] = [(0, NOWHERE), (0xDC00, self.target(state, first)), (0xE000, NOWHERE)]
+        table = self.dfa
+        k = bisect_right(table.bounds, first)
+        while k < len(table.bounds) and table.bounds[k] < first + 0x400:
+            out.append((0xDC00 + table.bounds[k] - first, table.rows[state][table.classes[k]]))
+            k += 1
+        made = tidy(out)
+        return NOWHERE if made == ((0, NOWHERE),) else made
+
+
+NOWHERE = -1
+
+
+def tidy(changes: list[tuple[int, object]]) -> Slice:
+    """A slice of changes in any order."""
+    out: list[tuple[int, object]] = []
+    for offset, target in sorted(changes, key=lambda change: change[0]):
+        if not out or out[-1][1] != target:
+            out.append((offset, target))
+    return tuple(out)
+
+
+def cut(part: Slice, first: int, size: int) -> Slice:
+    """The slice of `size` code points from `first` on."""
+    start = bisect_right(part, first, key=lambda change: change[0]) - 1
+    out = [(0, part[start][1])]
+    for offset, target in part[start + 1 :]:
+        if offset >= first + size:
+            break
+        out.append((offset - first, target))
+    return tuple(out)
