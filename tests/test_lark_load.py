@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.automata.lalr import build
-from constrain.errors import GrammarError
+from constrain.errors import GrammarError, LimitError
 from constrain.frontends.lark.load import Loaded, load
+from constrain.frontends.lark.options import options
 
 SHIPPED = Path(lark.__file__).parent / "grammars"
 FAULTS = [
@@ -148,6 +149,27 @@ def test_faults(grammar: str, message: str) -> None:
     assert str(caught.value) == message.rstrip("\n")
     with pytest.raises(Exception):  # noqa: B017  (lark raises whatever happens)
         lark.Lark(grammar, parser="lalr")
+
+
+@pytest.mark.parametrize(
+    ("rule", "count"),
+    [('"a"? ["b"] "c"*', 10), ('("a" | "b")~3', 8), ('("a" | "b")~0..2', 7), ('("a" "b"?)+', 5), ("x{y} -> z", 1)],
+)
+def test_options_are_counted(rule: str, count: int) -> None:
+    grammar, _ = lark.load_grammar.load_grammar(f'start: {rule}\nx{{p}}: p\ny: "y"', "", [], False)
+    trees = {name: tree for name, _, tree, _ in grammar.rule_defs}
+    assert options(trees["start"]) == count
+    written = [r for r in grammar.compile(["start"], set())[1] if r.origin.name not in ("y", "x{y}")]
+    assert len(written) == count
+
+
+@pytest.mark.parametrize(
+    "rule", ['("a" | "b")~20', "x?" + " x?" * 39, '("a" | "b" | "c" | "d" | "e" | "f" | "g")~60..90']
+)
+def test_too_many_options_are_refused(rule: str) -> None:
+    with pytest.raises(LimitError, match=r"rule `start` has .* options, more than 10000") as caught:
+        load(f'x: "x"\nstart: {rule}\n')
+    assert caught.value.position == len('x: "x"\n')
 
 
 PIECES = [

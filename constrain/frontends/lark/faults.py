@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...errors import EXCERPT, ConstrainError, GrammarError
+from ...errors import EXCERPT, ConstrainError, GrammarError, LimitError
 from .imports import Reader
 from .literals import wrong_literal
 from .places import Places
@@ -98,6 +98,17 @@ class Faults:
             return self.at(place, f"`{name}` is a template, used without arguments", f"Write `{name}{{...}}`.")
         return self.at(place, f"rule `{name}` is used but has no options", f"Define it: `{name}: ...`")
 
+    def too_many(self, name: str, count: int, most: int) -> LimitError:
+        """A rule whose choices multiply."""
+        where = self._find(name, "defined")
+        many = str(count) if count < 10**9 else "over a billion"
+        return LimitError(
+            f"rule `{name}` has {many} options, more than {most}, once its choices and optional parts are written out",
+            source=where[0].text if where else None,
+            position=where[2] if where else None,
+            hint="Give inner choices rules of their own: what has a name is not written out.",
+        )
+
     def ignored_without_text(self, name: str) -> GrammarError:
         """%ignore of a declared terminal."""
         return self.at(
@@ -175,6 +186,11 @@ class Faults:
                 within = within.lstrip("_").partition("__")[2] if within else None
         return None
 
+    def _word(self, name: str) -> tuple[Places, str, int] | None:
+        """Where these letters are, whatever they are part of."""
+        position = self.text.find(name)
+        return (self.places, self.source, position) if position >= 0 else None
+
     @staticmethod
     def _place(places: Places, name: str, how: str, inside: str | None) -> int | None:
         defined = places.definition(name)
@@ -213,9 +229,12 @@ class Faults:
     def _point(self, where: str, words: dict[str, str]) -> tuple[Places, str, int] | None:
         """The place that a row of the table means."""
         if where in ("defined", "again", "used"):
-            return self._find(words["name"], where) or self._find(words["name"], "anywhere")
+            return (
+                self._find(words["name"], where) or self._find(words["name"], "anywhere") or self._word(words["name"])
+            )
         if where == "used inside":
-            return self._find(words["name"], "used", words["inside"].partition("{")[0])
+            used = self._find(words["name"], "used", words["inside"].partition("{")[0])
+            return used or self._word(words["name"])
         for places, file in self._texts():
             if (place := places.special(where, words)) is not None:
                 return places, file, place

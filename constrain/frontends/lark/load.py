@@ -18,6 +18,7 @@ from ...automata.productions import Productions
 from ...errors import GrammarError
 from .faults import Faults
 from .imports import Reader
+from .options import options
 from .places import Places
 
 __all__ = ["Loaded", "Terminal", "load"]
@@ -26,6 +27,9 @@ FLAGS = {"a": re.A, "i": re.I, "l": re.L, "m": re.M, "s": re.S, "u": re.U, "x": 
 
 MADE = re.compile(r"__(.+)_(plus|star|repeat_a\d+_b\d+(?:_opt)?)_\d+", re.S)
 """Names of rules that lark makes for repetitions."""
+
+MOST_OPTIONS = 10_000
+"""Options that one rule may have, once its optional parts are written out: lark takes some seconds for as many."""
 
 SIGNS = {"normal": 1, "invert": -1, "ignore": 0}
 Priority = Literal["normal", "invert", "ignore"]
@@ -119,6 +123,9 @@ def load(
     with faults.explained():
         lend_reader_of_grammars()
         grammar, _ = lark.load_grammar(text, source, [reader], False)
+        for name, _, tree, _ in grammar.rule_defs:
+            if tree is not None and (count := options(tree)) > MOST_OPTIONS:
+                raise faults.too_many(str(name), count, MOST_OPTIONS)
         definitions, rules, ignored = grammar.compile([start], set(keep))
     own = {name for name, _ in grammar.term_defs}
     terminals = [_terminal(definition, own, SIGNS[priority], flags, faults) for definition in definitions]

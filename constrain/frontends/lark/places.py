@@ -24,7 +24,7 @@ TOKEN = re.compile(
     """,
     re.X,
 )
-IMPORT = re.compile(r"^[ \t]*%import[ \t]+(\.?\w+(?:\.\w+)*)[ \t]*(?:\(([^)]*)\)|->[ \t]*(\w+))?", re.M)
+IMPORT = re.compile(r"%import[ \t]*(\.?[ \t]*\w+(?:[ \t]*\.[ \t]*\w+)*)[ \t]*(?:\(([^)]*)\)|->[ \t]*(\w+))?")
 MOST_PARAMETERS = 100
 """Tokens that the parameters of a template are looked for in."""
 DECLARE = re.compile(r"^[ \t]*%declare[ \t]+([^\n/#]*)", re.M)
@@ -122,7 +122,7 @@ class Places:
     def _imports(self) -> list[tuple[int, str, list[str], str]]:
         """(position of the path, path, names in parentheses, name behind the arrow) of each %import."""
         found = IMPORT.finditer(self.text)
-        return [(m.start(1), m[1], re.findall(r"\w+", m[2] or ""), m[3] or "") for m in found]
+        return [(m.start(1), re.sub(r"\s", "", m[1]), re.findall(r"\w+", m[2] or ""), m[3] or "") for m in found]
 
     def mixed(self, part: str) -> Token | None:
         """A name in upper and lower case that lark read as several, one of which is this."""
