@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import guards
+from .errors import LimitError
 from .kernels import layout as at
 from .kernels.growth import rehash
 from .kernels.sets import start_set
@@ -35,12 +36,15 @@ FIRST: dict[int, int] = {
     at.ITEMS: 2048 * 5, at.SEEN: 8192 * 2, at.LOCALS: 256 * 4, at.LEDGES: 1024 * 5, at.MISSING: 4096,
     at.BUFFER: 8192, at.STACK: 16384, at.PATH: 1024,
     at.GUARDS: 512 * at.GUARD_W, at.GUARD_HASH: 2048, at.LATER: 4096,
+    at.PAIRS: 1024 * at.PAIR_W, at.PAIR_HASH: 4096, at.LISTS: 4096, at.LIST_HASH: 4096, at.MAY_SHIFT: 1024,
+    at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.JOINTS: 16 * at.JOINT_W, at.SCANNERS: 16,
 }  # fmt: skip
 """First length of each slot, int32s: what all but a few constraints never outgrow."""
 
 HASHES = {
     at.SETS: at.SET_HASH, at.NODES: at.NODE_HASH, at.POINTS: at.POINT_HASH,
     at.OBJECTS: at.OBJECT_HASH, at.NAMES: at.NAME_HASH, at.GUARDS: at.GUARD_HASH,
+    at.PAIRS: at.PAIR_HASH, at.LISTS: at.LIST_HASH,
 }  # fmt: skip
 MASK_SLOTS = 128
 SPARES = 4
@@ -102,8 +106,10 @@ class Arena:
         head = self.arrays[at.HEAD]
         closures = int(head[at.CLOSURES])  # SEEN is stamped with these: they go on
         head[:] = 0
-        head[[at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_NAMES]] = 1, 1, 1, at.ROOTS
+        head[[at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS, at.N_NAMES]] = 1, 1, 1, 1, 1, at.ROOTS
         head[[at.WORDS, at.ENTRY, at.CLOSURES]] = self.table.words, self.program.entry, closures
+        self.arrays[at.SCANNERS].fill(-1)
+        self.arrays[at.LIST_HASH].fill(0)  # what it names has no fixed places, so that it cannot point back
         self._put(at.STARTS, np.full(64, -1, np.int32))
         self._see_program()
         self.epoch += 1
@@ -121,6 +127,13 @@ class Arena:
             result = kernel(self.address, *arguments)
             if result != -1:
                 return result
+            if self.arrays[at.HEAD][at.STATUS] == at.NEED_READERS:
+                with self.table.lock:
+                    self.arrays[at.HEAD][at.BUILDING] = 1
+                    result = kernel(self.address, *arguments)
+                    self.arrays[at.HEAD][at.BUILDING] = 0
+                if result != -1:
+                    return result
             self._provide()
 
     def _provide(self) -> None:
@@ -147,6 +160,13 @@ class Arena:
                 guards.watch(self, argument, int(head[at.TEXT]))
             elif status == at.NEED_VERDICT:
                 guards.verdict(self, argument, int(head[at.TEXT]))
+            elif status == at.NEED_SCANNER:
+                parser = self.program.parsers[argument]
+                self.arrays[at.SCANNERS][list(self.program.parsers).index(argument)] = self.table.scanner(parser)
+            elif status == at.TABLE_FULL:
+                raise TableFull
+            elif status == at.NEED_JOINT:
+                self._join(argument)
             elif status == at.NEED_NAME:
                 guards.name(self, argument)
             else:
@@ -156,9 +176,31 @@ class Arena:
             self.reset()
             raise Forgotten from None
 
+    def _join(self, count: int) -> None:
+        """Remembers what the last of `count` lexemes in LISTING can still become beside those before it."""
+        head = self.arrays[at.HEAD]
+        block, first = int(head[at.ASKED]), int(head[at.ASKED_AT])
+        if at.JOINT_W * (head[at.N_JOINTS] + 1) > self.arrays[at.JOINTS].size:
+            return self._grow(at.JOINTS)
+        parser = self.program.parsers[block]
+        if head[at.N_MAY_SHIFT] + 2 + parser.words > self.arrays[at.MAY_SHIFT].size:
+            return self._grow(at.MAY_SHIFT)
+        states = self.arrays[at.LISTING][first + 1 : first + at.LEXEME_W * count : at.LEXEME_W]
+        place = int(head[at.N_MAY_SHIFT]) + 2
+        self.arrays[at.MAY_SHIFT][place - 2 : place] = 0, parser.words
+        self.arrays[at.MAY_SHIFT][place : place + parser.words] = parser.joint(states.tolist())
+        head[at.N_MAY_SHIFT] = place + parser.words
+        record = at.JOINT_W * int(head[at.N_JOINTS])
+        self.arrays[at.JOINTS][record : record + 2 + count] = [block, count, *states]
+        self.arrays[at.JOINTS][record + at.JOINT_W - 1] = place
+        head[at.N_JOINTS] += 1
+
     def _see_program(self) -> None:
         """Takes over what was linked, and makes room for the leaves that came with it."""
         self._put(at.CODE, self.program.code)
+        scanners = self.arrays[at.SCANNERS]
+        if len(self.program.parsers) > len(scanners):
+            self._put(at.SCANNERS, np.concatenate([scanners, np.full(len(self.program.parsers), -1, np.int32)]))
         starts = self.arrays[at.STARTS]
         if len(self.program.leaves) > len(starts):
             longer = np.full(2 * len(self.program.leaves), -1, np.int32)
@@ -167,6 +209,11 @@ class Arena:
 
     def _grow(self, slot: int) -> None:
         """Doubles a slot (and the hash table that finds what is in it)."""
+        if slot == at.LISTING:
+            raise LimitError(
+                f"More than {at.MOST_LEXEMES - 2} lexemes of the grammar are in the making at one place.",
+                hint="Some terminal can be far longer than where it is first complete: write it so that it is not.",
+            )
         if self.bytes_used() > self.most_bytes:
             self.reset()
             raise Forgotten

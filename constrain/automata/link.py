@@ -19,6 +19,7 @@ from ..grammar.nodes import (
     Member,
     Node,
     Object,
+    Parsed,
     Repeat,
     Rule,
     Sequence,
@@ -83,6 +84,8 @@ class Writer:
         elif isinstance(node, JsonString):
             self.words.append(34)
             self.leaf(node.dfa, at.JSON_STRING, node.low, node.high)
+        elif isinstance(node, Parsed):
+            self.words += (at.PARSE, self.program.parser(node.parser))
         elif isinstance(node, Strings):
             self.words += (at.SET, self.program.strings(node.options, 0))
         else:

@@ -26,10 +26,12 @@ from ..grammar.nodes import (
     Member,
     Node,
     Object,
+    Parsed,
     Repeat,
     Rule,
     Sequence,
     Strings,
+    Token,
     Unique,
 )  # fmt: skip
 from ..kernels import layout as at
@@ -38,6 +40,7 @@ from .link import Writer
 if TYPE_CHECKING:
     from .costs import Costs
     from .dfa import Dfa
+    from .parser import Parser
 
 __all__ = ["Leaf", "Program"]
 
@@ -61,6 +64,7 @@ class Program:
         self.used = 1
         self.leaves: list[Leaf] = []
         self.lock = threading.RLock()
+        self.parsers: dict[int, Parser] = {}  # by the place of their block
         self._leaf_numbers: dict[tuple[bytes, int], int] = {}
         self._cells: dict[object, int] = {}
         self._targets: dict[int, Node] = {}
@@ -140,6 +144,15 @@ class Program:
             self.leaves.append((dfa, mode))
         return number
 
+    def parser(self, parser: Parser) -> int:
+        """Where the block of a parser begins."""
+        for block, known in self.parsers.items():
+            if known is parser:
+                return block
+        block = self.append(parser.block(self.used, len(self.parsers)))
+        self.parsers[block] = parser
+        return block
+
     def strings(self, options: Iterable[bytes], escapes: int) -> int:
         """A string block of sorted byte strings: where it begins."""
         options = list(options)
@@ -166,8 +179,10 @@ def _nullable(node: Node, known: Callable[[Hashable], bool | None]) -> bool | No
         return b"" in node.options
     if isinstance(node, Chars):
         return node.low <= 0 and len(node.dfa.delta) > 0 and bool(node.dfa.accepting[0])
-    if isinstance(node, (JsonString, Object, Member)):
+    if isinstance(node, (JsonString, Object, Member, Token)):
         return False
+    if isinstance(node, Parsed):
+        return node.parser.is_nullable
     if isinstance(node, Unique):
         return _nullable(node.body, known)
     if isinstance(node, Rule):

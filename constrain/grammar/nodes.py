@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Literal as OneOf, Union
 
 if TYPE_CHECKING:
     from ..automata.dfa import Dfa
+    from ..automata.parser import Parser
 
 __all__ = [
     "EMPTY", "Chars", "Choice", "Grammar", "JsonString", "Layout", "Literal", "Member", "NameClass",
-    "Node", "Object", "Property", "Repeat", "Rule", "Sequence", "Strings", "Unique",
+    "Node", "Object", "Parsed", "Property", "Repeat", "Rule", "Sequence", "Strings", "Token", "Unique",
 ]  # fmt: skip
 
 
@@ -59,6 +60,24 @@ class JsonString:
     dfa: Dfa
     low: int = 0
     high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """UTF-8 text that a scanner cuts into lexemes, the longest first, and an LALR table accepts: `automata.parser`."""
+
+    parser: Parser
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One whole token: a symbol of its own, which is no text (special tokens such as `<think>`).
+
+    names: which, each by its name in the vocabulary or by its id. negated: any token but these and the end tokens.
+    """
+
+    names: tuple[str | int, ...]
+    negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +191,7 @@ class Object:
     excluded: tuple[str, ...] = ()
 
 
-Node = Union[Literal, Strings, Chars, JsonString, Sequence, Choice, Repeat, Unique, Member, Rule, Object]
+Node = Union[Literal, Strings, Chars, JsonString, Parsed, Sequence, Choice, Repeat, Unique, Member, Rule, Object, Token]
 EMPTY = Literal(b"")
 
 

@@ -15,10 +15,11 @@ from .layout import *  # noqa: F403  (constants only)
 from .members import begin_member, end_member
 from .names import ask, mix
 from .objects import may_mark, name_has_way, object_start
+from .parse import parse_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "05625970"
+STAMP = "2186c99f"
 
 
 @njit("int64(int64)", **kernel)
@@ -174,6 +175,20 @@ def close(c: Any) -> Any:
                         return -1
                 if flags & LEAF_EXITS and count >= low:
                     pc, q, ext = pc + 4, -1, mark
+                    continue
+                break
+            if op == PARSE:
+                mark = 0
+                if q < 0:
+                    mark, q = ext, parse_start(c, code[pc + 1])
+                    if q < 0:
+                        return -1
+                if q == 0:
+                    break
+                if emit(c, pc, q, node, reg, 0) < 0:
+                    return -1
+                if view(c, LISTS)[q + LIST_COMPLETE]:
+                    pc, q, ext = pc + 2, -1, mark
                     continue
                 break
             if op == SPLIT:

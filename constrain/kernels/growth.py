@@ -10,7 +10,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import mix
 from .views import kernel, size, view
 
-STAMP = "fcdce456"
+STAMP = "fa82ac51"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -29,7 +29,7 @@ def rehash(c: Any) -> Any:
     """Fills all hash tables anew after some have grown."""
     head, sets, configs, nodes, edges = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, NODES), view(c, EDGES)
     points, objects, names, code = view(c, POINTS), view(c, OBJECTS), view(c, NAMES), view(c, CODE)
-    for slot in (SET_HASH, NODE_HASH, POINT_HASH, OBJECT_HASH, NAME_HASH, GUARD_HASH):
+    for slot in (SET_HASH, NODE_HASH, POINT_HASH, OBJECT_HASH, NAME_HASH, GUARD_HASH, PAIR_HASH, LIST_HASH):
         table = view(c, slot)
         for k in range(size(c, slot)):
             table[k] = -1
@@ -48,6 +48,21 @@ def rehash(c: Any) -> Any:
         h = place_again(c, GUARD_HASH, mix(mix(0, guards[k * GUARD_W]), guards[k * GUARD_W + GUARD_TEXT]))
         guards[k * GUARD_W + GUARD_SLOT] = h
         view(c, GUARD_HASH)[h] = k
+    pairs, lists = view(c, PAIRS), view(c, LISTS)
+    for k in range(1, head[N_PAIRS]):
+        p = PAIR_W * k
+        h = place_again(c, PAIR_HASH, mix(mix(0, pairs[p]), pairs[p + PAIR_BELOW]))
+        pairs[p + PAIR_SLOT] = h
+        view(c, PAIR_HASH)[h] = k
+    k = 1
+    while k < head[N_LISTS]:
+        h = mix(lists[k + LIST_BLOCK], lists[k])
+        for i in range(LEXEME_W * lists[k]):
+            h = mix(h, lists[k + LIST_FIRST + i])
+        h = place_again(c, LIST_HASH, h)
+        lists[k + LIST_SLOT] = h
+        view(c, LIST_HASH)[h] = k
+        k += LIST_FIRST + LEXEME_W * lists[k]
     k = 1
     while k < head[N_OBJECTS]:
         words = code[objects[k + O_BLOCK] + OBJ_WORDS]

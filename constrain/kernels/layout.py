@@ -43,25 +43,40 @@ GUARDS: Final = 26       # [guard, GUARD_W] what the caller said about members t
 GUARD_HASH: Final = 27
 LATER: Final = 28        # scratch of walks: [entry, 5] trie node, watched set, least, most as of a walk, walked already
 
-TABLE: Final = 29        # counts and status of the table, fields below
-ENDS: Final = 30         # end tokens
-LEAF_NEXT: Final = 31    # [leaf state, 256] next leaf state, -1: refused
-LEAVES: Final = 32       # [leaf state, LEAF_W] fields below
-LEAF_HASH: Final = 33
-MACHINES: Final = 34     # [machine, 2] mode, offset in DFAS
-DFAS: Final = 35         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
+PAIRS: Final = 29        # [pair, PAIR_W] stacks of parsers and of indentation: a value and the pair below
+PAIR_HASH: Final = 30
+LISTS: Final = 31        # lists of lexemes in the making, variable length, addressed by offset; fields below
+LIST_HASH: Final = 32
+MAY_SHIFT: Final = 33    # [entry, 2 + words] stack (0: none), words, terminals that it accepts
+LISTING: Final = 34      # scratch: the list in the making
+JOINTS: Final = 35       # [joint, JOINT_W] what a lexeme can still become beside others: parser block, count, scanner
+                         # states, offset in MAY_SHIFT
+SCANNERS: Final = 36     # [parser of the program] the table's number of its scanner, -1: not asked yet
+
+TABLE: Final = 37        # counts and status of the table, fields below
+ENDS: Final = 38         # end tokens
+LEAF_NEXT: Final = 39    # [leaf state, 256] next leaf state, -1: refused
+LEAVES: Final = 40       # [leaf state, LEAF_W] fields below
+LEAF_HASH: Final = 41
+MACHINES: Final = 42     # [machine, 2] mode, offset in DFAS
+DFAS: Final = 43         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
                          # distance[n], delta[n, c]
-ROWS: Final = 36         # [row, words] tokens that stay inside a leaf from a leaf state
-TRIE: Final = 37         # [trie node, 2] first edge, first token; the next node holds the ends
-TRIE_EDGES: Final = 38   # child << 8 | byte, ascending by byte
-TRIE_TOKENS: Final = 39  # [entry, 2] token, characters before the leaf was left | ESCAPED
-TRIE_END: Final = 40     # [main trie node] the first node after its subtree (main trie nodes are in preorder)
-ORDERS: Final = 41       # rows by room: for each row ordered so, ROOMS offsets and then its tokens
-TRIE_TEMP: Final = 42    # scratch of trie building
-BLOB: Final = 43         # the bytes of all tokens, 4 a word
-OFFSETS: Final = 44      # [token + 1] where they begin
-BELOW: Final = 45        # [main trie node, 4] the bytes in its subtree: 32 .. 127 as bits, height | OTHERS
-SLOTS: Final = 46
+ROWS: Final = 44         # [row, words] tokens that stay inside a leaf from a leaf state
+TRIE: Final = 45         # [trie node, 2] first edge, first token; the next node holds the ends
+TRIE_EDGES: Final = 46   # child << 8 | byte, ascending by byte
+TRIE_TOKENS: Final = 47  # [entry, 2] token, characters before the leaf was left | ESCAPED
+TRIE_END: Final = 48     # [main trie node] the first node after its subtree (main trie nodes are in preorder)
+ORDERS: Final = 49       # rows by room: for each row ordered so, ROOMS offsets and then its tokens
+TRIE_TEMP: Final = 50    # scratch of trie building
+BLOB: Final = 51         # the bytes of all tokens, 4 a word
+OFFSETS: Final = 52      # [token + 1] where they begin
+BELOW: Final = 53        # [main trie node, 4] the bytes in its subtree: 32 .. 127 as bits, height | OTHERS
+LEX_ROOTS: Final = 54    # [chain] the first reader of all tokens
+LEX_READERS: Final = 55  # [reader, READER_W] what a scanner makes of tokens, or of what remains of them; fields below
+LEX_CLASSES: Final = 56  # [class, CLASS_W]
+LEX_EXITS: Final = 57    # [exit, EXIT_W]
+LEX_WORDS: Final = 58    # tokens, remainders (token << 8 | bytes read), rows of bits
+SLOTS: Final = 59
 
 # ---- HEAD --------------------------------------------------------------------------------------------------
 STATUS: Final = 0        # what the kernel asks for: one of the codes below
@@ -92,7 +107,14 @@ SPELLING: Final = 25     # for NEED_NAME: chain of bytes
 NAMED: Final = 26        # for NEED_NAME: object state
 BEGUN: Final = 27        # the closure at work began a member
 CUT: Final = 23          # the closure at work refused the end of a member that was there
-HEAD_W: Final = 32
+N_PAIRS: Final = 28
+N_LISTS: Final = 29
+N_MAY_SHIFT: Final = 30
+N_JOINTS: Final = 31
+ASKED: Final = 32        # for NEED_JOINT: parser block
+ASKED_AT: Final = 33     # for NEED_JOINT: where the list begins in LISTING
+BUILDING: Final = 34     # whether readers may be made: the caller holds the lock of the table
+HEAD_W: Final = 48
 
 # ---- TABLE -------------------------------------------------------------------------------------------------
 N_LEAVES: Final = 2
@@ -105,6 +127,10 @@ N_TRIE_TOKENS: Final = 8
 N_ORDERS: Final = 9
 T_WORDS: Final = 10
 LONGEST: Final = 11      # most bytes of a token
+N_LEX_READERS: Final = 12
+N_LEX_CLASSES: Final = 13
+N_LEX_EXITS: Final = 14
+N_LEX_WORDS: Final = 15
 
 # ---- status: what a kernel that returned -1 asks for ---------------------------------------------------------
 FULL: Final = 1          # more room in slot ARGUMENT
@@ -118,6 +144,11 @@ NEED_WATCH: Final = 8    # which of the members in list ARGUMENT are still like 
 NEED_VERDICT: Final = 9  # whether the member of register ARGUMENT that ends with HEAD[TEXT] is new
 NEED_NAME: Final = 11    # whether what is spelled as HEAD[SPELLING] can become a key that OTHER at ARGUMENT may take
 NEED_WAY: Final = 10     # whether set ARGUMENT, which is watched, has a way on
+NEED_JOINT: Final = 12   # what the last of the ARGUMENT lexemes in LISTING can still become beside those before it
+
+NEED_SCANNER: Final = 13 # the number of the scanner of parser block ARGUMENT
+NEED_READERS: Final = 14 # the same call, while readers may be made
+TABLE_FULL: Final = 15
 
 # ---- SETS ----------------------------------------------------------------------------------------------------
 SET_W: Final = 16        # one cache line
@@ -215,7 +246,8 @@ UNIQUE: Final = 270      # no members yet
 MEMBER: Final = 271      # whether its language is endless: a member begins; a CALL follows, and
 MEMBER_END: Final = 272  # the member is whole
 PASS: Final = 273        # rule cell: on with a rule in place of this one, which takes over the register
-LENGTHS: Final = (2, 0, 2, 1, 4, 2, 1, 4, 2, 2, 2, 6, 2, 2, 1, 2, 1, 2)
+PARSE: Final = 274       # parser block: a text of its language
+LENGTHS: Final = (2, 0, 2, 1, 4, 2, 1, 4, 2, 2, 2, 6, 2, 2, 1, 2, 1, 2, 2)
 
 # ---- object blocks in CODE ---------------------------------------------------------------------------------------
 OBJ_COUNT: Final = 0     # declared keys n
@@ -262,6 +294,87 @@ UNKNOWN_MEMBERS: Final = 5 # a list with a member that is not known
 NO_WATCH: Final = 6      # the empty list of what is watched
 ROOTS: Final = 7
 OPEN_NAME: Final = -2    # in place of a chain: what was spelled is not kept
+
+# ---- PAIRS ---------------------------------------------------------------------------------------------------------
+PAIR_W: Final = 4
+PAIR_VALUE: Final = 0    # state of the parser, or column
+PAIR_BELOW: Final = 1    # pair, STATES or COLUMNS: the bottom, whose value is the parser block
+PAIR_SLOT: Final = 2
+PAIR_SHIFTS: Final = 3   # offset in MAY_SHIFT, -1: not worked out
+STATES: Final = -1
+COLUMNS: Final = -2
+
+# ---- LISTS: header, then the lexemes in the making, the longest first ------------------------------------------------
+LIST_COUNT: Final = 0
+LIST_BLOCK: Final = 1
+LIST_COMPLETE: Final = 2 # whether the text may end here
+LIST_SLOT: Final = 3
+LIST_FIRST: Final = 4
+LEXEME_W: Final = 5      # stack before it, scanner state (-1 - state: nothing read yet), columns, brackets open, column
+MOST_LEXEMES: Final = 12
+JOINT_W: Final = 3 + MOST_LEXEMES
+
+# ---- parser blocks in CODE: see automata.parser -----------------------------------------------------------------------
+P_STATES: Final = 0      # of the LALR table
+P_TERMINALS: Final = 1   # the last is the end of the text
+P_NONTERMINALS: Final = 2
+P_WORDS: Final = 3       # words of a bit set of terminals
+P_ACTION: Final = 4      # address of [state, terminal] 0, shift to + 1, or -1 - rule
+P_GOTO: Final = 5        # address of [state, nonterminal]
+P_LEFT: Final = 6        # address of [rule] nonterminal
+P_LENGTH: Final = 7      # address of [rule] symbols on the right
+P_SHIFTS: Final = 8      # address of [state, words] terminals that are shifted
+P_REDUCES: Final = 9     # address of [state + 1] offsets from P_RULES, in entries
+P_RULES: Final = 10      # address of [entry, 1 + words] rule, terminals before which it is reduced
+P_SCAN: Final = 11       # address of [state] where the scanner starts
+P_DELTA: Final = 12      # address of [scanner state, 256]
+P_ACCEPT: Final = 13     # address of [scanner state] row of verdicts << 1 | whether it is the same for all bytes
+P_VERDICTS: Final = 14   # address of [row, 257] terminal or -1
+P_POSSIBLE: Final = 15   # address of [scanner state, words]
+P_BYTES: Final = 16      # address of [scanner state, 8] bytes that go on
+P_FIRST: Final = 17      # address of [8] bytes that begin a lexeme
+P_KINDS: Final = 18      # address of [terminal] kinds, below
+P_IGNORED: Final = 19    # address of [words] terminals that are ignored
+P_START: Final = 20
+P_NEWLINE: Final = 21    # terminal, -1: indentation means nothing
+P_INDENT: Final = 22
+P_DEDENT: Final = 23
+P_TAB: Final = 24        # columns of a tab
+P_INDEX: Final = 25      # which parser of the program it is
+P_CLASS: Final = 26      # address of [scanner state] its class: what it can still become
+P_CLASSES: Final = 27    # how many
+P_KINDS_OF_CLASS: Final = 28 # address of [class, words] terminals
+P_W: Final = 29
+IGNORED: Final = 1
+NEWLINE: Final = 2
+OPENING: Final = 3
+CLOSING: Final = 4
+
+# ---- what a scanner makes of tokens ---------------------------------------------------------------------------------
+READER_W: Final = 10
+READER_SCANNER: Final = 0
+READER_STATE: Final = 1  # of the lexeme in the making, or -1 - start
+READER_CLASSES: Final = 2 # first class
+READER_N_CLASSES: Final = 3
+READER_EXITS: Final = 4  # first exit
+READER_N_EXITS: Final = 5
+READER_DOUBTS: Final = 6 # place in LEX_WORDS of the doubtful tokens
+READER_N_DOUBTS: Final = 7
+READER_BOUNDS: Final = 8 # place in LEX_WORDS: by what a lexeme in the making ends before a token, and before which; -1
+READER_NEXT: Final = 9   # reader in the same chain, -1
+CLASS_W: Final = 3
+CLASS_KIND: Final = 0    # class of the scanner's states
+CLASS_FIRST: Final = 1   # place in LEX_WORDS
+CLASS_COUNT: Final = 2   # tokens there, -1: a row of bits
+EXIT_W: Final = 5
+EXIT_TERMINAL: Final = 0
+EXIT_COLUMN: Final = 1   # of a lexeme that ends a line: columns << 1 | whether the line ended in what was read
+EXIT_FIRST: Final = 2    # place in LEX_WORDS of what remains
+EXIT_COUNT: Final = 3
+EXIT_READER: Final = 4   # the first reader of that, -1
+LEX_CHAINS: Final = 1 << 14
+MOST_COLUMNS: Final = 1 << 11
+FEW: Final = 512         # tokens of a class kept as a list: a row of bits is as quick for more
 
 # ---- GUARDS --------------------------------------------------------------------------------------------------------
 GUARD_W: Final = 12

@@ -11,6 +11,7 @@ from typing import Any
 from numba import njit
 
 from .layout import *  # noqa: F403  (constants only)
+from .lexemes import add_lexemes
 from .members import keeps_watch
 from .names import ask, decode_name, name_into_buffer
 from .objects import may_repeat
@@ -20,7 +21,7 @@ from .trie import child_of
 from .views import address, at, kernel, size, view
 from .walk import NO_LIMIT, add_leaf, keep_for_later, only, take, try_below, try_token, walk
 
-STAMP = "5302a997"
+STAMP = "9642192b"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
@@ -272,6 +273,20 @@ def look_closely(c: Any, origin: Any, out: Any) -> Any:
     return 0
 
 
+@njit("int64(int64, int64, int64, int64)", **kernel)
+def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
+    """ORs what configuration k, a text that is being parsed, allows into the mask: 0 or -1.
+
+    By readers if one lexeme is in the making and nothing follows the text; else by a walk of the whole trie.
+    """
+    configs, code = view(c, CONFIGS), view(c, CODE)
+    q = configs[5 * k + 1] + 0
+    if view(c, LISTS)[q] == 1 and configs[5 * k + 2] == 0 and code[configs[5 * k] + 2] == END:
+        return add_lexemes(c, s, q, out)
+    alone = only(c, s, k)
+    return -1 if alone < 0 else walk(c, 0, alone, s, out, 0, NO_LIMIT)
+
+
 @njit("int64(int64, int64, int64)", **kernel)
 def fill(c: Any, s: Any, out: Any) -> Any:
     """Writes the mask of set s, end tokens included, to the int32 words at address `out`: 0 or -1."""
@@ -301,6 +316,8 @@ def fill(c: Any, s: Any, out: Any) -> Any:
                 return ask(c, NEED_ROW, configs[5 * k + 1])
             if row >= 0:
                 rows += 1
+        elif op == PARSE:
+            rows += 1
     flags = sets[r + SET_FLAGS] + 0
     head[N_LATER] = 0
     if flags & IS_WATCHED and keep_for_later(c, 0, s, 0, NO_LIMIT, 1) < 0:
@@ -317,6 +334,10 @@ def fill(c: Any, s: Any, out: Any) -> Any:
     for k in range(first, last):
         pc, q = configs[5 * k] + 0, configs[5 * k + 1] + 0
         op = code[pc]
+        if op == PARSE:
+            if add_parsed(c, s, k, out) < 0:
+                return -1
+            continue
         if (op != LEAF and op != OTHER) or leaves[q * LEAF_W + LEAF_ROW] < 0:
             continue
         if op == OTHER:

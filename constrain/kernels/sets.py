@@ -22,10 +22,26 @@ from .layout import *  # noqa: F403  (constants only)
 from .members import keeps_watch, still_watched
 from .names import ask, chain, mix
 from .objects import may_repeat, name_has_way, object_after, object_named
+from .parse import parse_step
 from .stacks import settle
 from .views import kernel, size, view
 
-STAMP = "207f8d41"
+STAMP = "c5048ae0"
+
+
+@njit("int64(int64, int64, int64)", **kernel)
+def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
+    """Adds to the bytes that set record s allows those by which the lexemes of list q may go on, or another begin."""
+    sets, lists, code = view(c, SETS), view(c, LISTS), view(c, CODE)
+    block = lists[q + LIST_BLOCK]
+    for i in range(lists[q]):
+        state = lists[q + LIST_FIRST + LEXEME_W * i + 1]
+        known = state if state >= 0 else -1 - state
+        for w in range(8):
+            sets[s * SET_W + SET_NEXT + w] |= code[code[block + P_BYTES] + 8 * known + w]
+            if state >= 0 and code[code[block + P_ACCEPT] + known] > 1:
+                sets[s * SET_W + SET_NEXT + w] |= code[code[block + P_FIRST] + w]
+    return 0
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -46,6 +62,8 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
                 sets[r + SET_NEXT + w] |= leaves[q * LEAF_W + LEAF_BYTES + w]
         elif op == SET:
             allow_point(c, s, q, -1)
+        elif op == PARSE:
+            allow_lexemes(c, s, q)
         elif code[points[5 * q] + STR_ESCAPES] == 0:
             allow_point(c, s, q, reg)
         else:
@@ -304,6 +322,9 @@ def fresh_step(c: Any, s: Any, b: Any) -> Any:
                 status = push(c, pc + 1, -1, node, reg, 0)
         elif op == LEAF or op == OTHER:
             status = step_leaf(c, pc, q, node, reg, ext, b)
+        elif op == PARSE:
+            after = parse_step(c, q, b)
+            status = after if after <= 0 else push(c, pc, after, node, reg, 0)
         elif op == SET or code[points[5 * q] + STR_ESCAPES] == 0:
             status = step_point(c, pc, q, node, reg, b)
         else:

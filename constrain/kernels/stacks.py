@@ -14,7 +14,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
 from .views import kernel, size, view
 
-STAMP = "fcdce456"
+STAMP = "fa82ac51"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

@@ -21,7 +21,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import kernel, size, view
 
-STAMP = "495a6c95"
+STAMP = "91a54fb3"
 
 NO_ROOM = -1
 

@@ -22,7 +22,7 @@ from .sets import continuation, intern, leave_text_open, step, twin
 from .trie import byte_of
 from .views import at, kernel, size, view
 
-STAMP = "cea13b21"
+STAMP = "469d3e99"
 
 NO_LIMIT = 1 << 30
 
@@ -192,7 +192,7 @@ def only(c: Any, s: Any, which: Any) -> Any:
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
         q = configs[5 * k + 1]
         op = code[configs[5 * k]]
-        has_row = (op == LEAF or op == OTHER) and leaves[q * LEAF_W + LEAF_ROW] != -2
+        has_row = op == PARSE or ((op == LEAF or op == OTHER) and leaves[q * LEAF_W + LEAF_ROW] != -2)
         if (which == -1 and not has_row) or k == which or which == -2:
             if op == OTHER and view(c, OBJECTS)[configs[5 * k + 3] + O_NAMES] == UNKNOWN_NAMES:
                 view(c, HEAD)[UNSURE] = 1

@@ -20,6 +20,7 @@ from ..automata.dfa import Dfa
 from ..kernels import layout as at
 
 if TYPE_CHECKING:
+    from ..automata.parser import Parser
     from .vocabulary import Vocabulary
 
 __all__ = ["MaskTable", "TableFull", "address_of"]
@@ -27,6 +28,8 @@ __all__ = ["MaskTable", "TableFull", "address_of"]
 LEAF_STATES = 1 << 15
 ROW_BYTES = 96 << 20
 TRIE_WORDS = 1 << 22
+LEX_READERS = 1 << 16
+LEX_WORDS = 1 << 26
 BATCH = 8
 """Leaf states expanded at once when one is asked for, at some 2 µs each: asking costs as much."""
 REST_BUDGET = 400_000
@@ -60,6 +63,7 @@ class MaskTable:
         self.fingerprint = vocabulary.fingerprint
         self.spare: list[dict[int, NDArray[np.int32]]] = []  # arrays of arenas that are gone
         self.starts: dict[tuple[bytes, int], int] = dict(starts or {})
+        self.scanners: dict[bytes, int] = {}
         nodes = int(vocabulary.offsets[-1]) + 2
         self.arrays: dict[int, NDArray[np.int32]] = {
             at.TABLE: np.zeros(at.HEAD_W, np.int32),
@@ -79,6 +83,11 @@ class MaskTable:
             at.BLOB: np.frombuffer(bytes(vocabulary.blob) + bytes(-len(vocabulary.blob) % 4 + 4), np.int32),
             at.OFFSETS: vocabulary.offsets,
             at.BELOW: np.empty(4 * nodes, np.int32),
+            at.LEX_ROOTS: np.full(at.LEX_CHAINS, -1, np.int32),
+            at.LEX_READERS: np.empty(LEX_READERS * at.READER_W, np.int32),
+            at.LEX_CLASSES: np.empty(16 * LEX_READERS * at.CLASS_W, np.int32),
+            at.LEX_EXITS: np.empty(16 * LEX_READERS * at.EXIT_W, np.int32),
+            at.LEX_WORDS: np.empty(LEX_WORDS, np.int32),
         }
         self.arrays[at.TABLE][at.T_WORDS] = self.words
         self.context = np.zeros(2 * at.SLOTS, np.int64)
@@ -135,6 +144,11 @@ class MaskTable:
                     raise TableFull
                 self.starts[key] = found
             return found
+
+    def scanner(self, parser: Parser) -> int:
+        """The number of a parser's scanner: what it makes of tokens is kept under it."""
+        with self.lock:
+            return self.scanners.setdefault(parser.key, len(self.scanners))
 
     def prepare(self, dfa: Dfa, mode: int) -> None:
         """Makes the rows and remainders of all states of a leaf that are worth them."""

@@ -1,1 +1,120 @@
-"""The Lark front end."""
+"""Lark's grammars, in Lark's own meaning: the lexer that takes the longest lexeme, and the LALR parser behind it.
+
+    text --load--> Loaded --lalr--> table --terminals, per state--> scanner --> Parsed, a node of a Grammar
+
+What is accepted is what `lark.Lark(text, parser="lalr", lexer=..., postlex=...)` accepts, and nothing else: shift wins
+over reduce, keywords are reserved where Lark reserves them, lines are indented as `lark.indenter.Indenter` wants it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from ...automata import lalr
+from ...automata.parser import Layout, Parser
+from ...errors import GrammarError, UnsupportedError
+from ...grammar.nodes import Grammar, Parsed
+from ...style import Limits
+from .load import Loaded, load
+from .terminals import lexers
+
+__all__ = ["Indentation", "Lexer", "to_grammar", "to_parser"]
+
+Lexer = Literal["contextual", "basic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Indentation:
+    """Blocks by indentation, as `lark.indenter.Indenter`: its six properties. Names are those of terminals.
+
+    newline: the terminal that ends a line and holds the white space of the next. Names that a grammar does not have
+    are left out of opening and closing. tab: how many columns a tab is.
+    """
+
+    newline: str = "_NEWLINE"
+    indent: str = "_INDENT"
+    dedent: str = "_DEDENT"
+    opening: tuple[str, ...] = ("LPAR", "LSQB", "LBRACE")
+    closing: tuple[str, ...] = ("RPAR", "RSQB", "RBRACE")
+    tab: int = 8
+
+
+def to_grammar(
+    text: str,
+    *,
+    start: str = "start",
+    lexer: Lexer = "contextual",
+    indentation: Indentation | None = None,
+    source: str = "<grammar>",
+    import_paths: tuple[str, ...] = (),
+    limits: Limits = Limits(),
+) -> Grammar:
+    """The Grammar of a Lark grammar. Arguments and errors as of `to_parser`."""
+    parser = to_parser(
+        text, start=start, lexer=lexer, indentation=indentation, source=source, import_paths=import_paths, limits=limits
+    )
+    return Grammar(Parsed(parser), {})
+
+
+def to_parser(
+    text: str,
+    *,
+    start: str = "start",
+    lexer: Lexer = "contextual",
+    indentation: Indentation | None = None,
+    source: str = "<grammar>",
+    import_paths: tuple[str, ...] = (),
+    limits: Limits = Limits(),
+) -> Parser:
+    """Scanner and table of a Lark grammar.
+
+    start: the rule that a whole text is. lexer: as Lark's option of that name. indentation: None for that of Python if
+    the grammar declares `_INDENT` and `_DEDENT`, else there is none. import_paths: folders for `%import`.
+    Raises GrammarError for what Lark refuses, UnsupportedError for what cannot be enforced; both say where.
+    """
+    if lexer not in ("contextual", "basic"):
+        raise UnsupportedError(f"there is no lexer {lexer!r}", hint="It is contextual or basic.")
+    keep = () if indentation is None else (indentation.newline,)
+    loaded = load(text, start=start, source=source, import_paths=import_paths, keep=keep)
+    names = {terminal.name: number for number, terminal in enumerate(loaded.terminals)}
+    if indentation is None and {"_INDENT", "_DEDENT"} <= {loaded.terminals[t].name for t in loaded.declared}:
+        indentation = Indentation()
+    layout = _layout(indentation, names, loaded) if indentation else None
+    table = lalr.build(loaded.productions)
+    rows = [np.flatnonzero(row).tolist() for row in table.action]
+    always = [layout.newline] if layout else []
+    made = lexers(loaded, rows if lexer == "contextual" else None, always=always, limits=limits)
+    starts = made.starts if lexer == "contextual" else np.repeat(made.starts, len(table.action))
+    count = len(loaded.terminals)
+    if made.fed:  # they reach the parser as what they are, under a number of their own
+        columns = [table.action[:, :count], table.action[:, list(made.fed)], table.action[:, count:]]
+        fed = tuple(table.terminals[t] for t in made.fed)
+        table = replace(
+            table,
+            action=np.concatenate(columns, axis=1),
+            terminals=(*table.terminals[:count], *fed, *table.terminals[count:]),
+        )
+    return Parser(made.scanner, table, starts, frozenset(loaded.ignored), layout)
+
+
+def _layout(indentation: Indentation, names: dict[str, int], loaded: Loaded) -> Layout:
+    """The terminals of an Indentation by number."""
+    for name in (indentation.newline, indentation.indent, indentation.dedent):
+        if name not in names:
+            raise GrammarError(
+                f"blocks are indented, and there is no terminal {name}",
+                source=loaded.text,
+                position=0,
+                hint=f"Use {name} in a rule (%declare it, if it is made of indentation), or name another one.",
+            )
+    return Layout(
+        newline=names[indentation.newline],
+        indent=names[indentation.indent],
+        dedent=names[indentation.dedent],
+        opening=frozenset(names[name] for name in indentation.opening if name in names),
+        closing=frozenset(names[name] for name in indentation.closing if name in names),
+        tab=indentation.tab,
+    )

@@ -1,0 +1,201 @@
+"""Parser: a scanner, an LALR table and what indentation means, as one block of code (`kernels.layout`, parser blocks).
+
+The kernels in `kernels.parse` run it. What they ask for rarely is worked out here: `joint`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import layout as at
+from .lalr import Lalr
+from .scanner import Scanner
+
+__all__ = ["Layout", "Parser"]
+
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the indentation of lines means: `lark.indenter.Indenter`, all terminals by number.
+
+    newline: the lexeme that ends a line and holds the white space of the next. indent, dedent: fed where blocks open
+    and close. opening, closing: brackets inside which lines do not end. tab: columns of a tab.
+    """
+
+    newline: int
+    indent: int
+    dedent: int
+    opening: frozenset[int] = frozenset()
+    closing: frozenset[int] = frozenset()
+    tab: int = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Parser:
+    """Texts that `scanner` cuts into lexemes and `table` accepts.
+
+    scan: int32 [LALR states] where the scanner starts, a state of its; -1: no lexeme is found there. ignored: terminals that the parser never sees.
+    """
+
+    scanner: Scanner
+    table: Lalr
+    scan: Ints
+    ignored: frozenset[int] = frozenset()
+    layout: Layout | None = None
+
+    @property
+    def terminals(self) -> int:
+        return len(self.table.terminals)
+
+    @property
+    def words(self) -> int:
+        """int32 words of a set of terminals."""
+        return (self.terminals + 31) // 32
+
+    @cached_property
+    def key(self) -> bytes:
+        """A digest of what the scanner makes of tokens: its tables, and which terminal ends lines."""
+        scanner = self.scanner
+        digest = blake2b(digest_size=16)
+        for part in (scanner.delta, scanner.accept, scanner.verdicts, self.possible):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        digest.update(repr((self.layout.newline, self.layout.tab) if self.layout else None).encode())
+        return digest.digest()
+
+    @cached_property
+    def is_nullable(self) -> bool:
+        """Whether the empty text is in the language: the end is accepted after reductions of nothing."""
+        stack, end = [self.table.start], self.terminals - 1
+        while True:
+            act = int(self.table.action[stack[-1], end])
+            if act >= 0:
+                return act > 0
+            rule = -act - 1
+            del stack[len(stack) - int(self.table.length[rule]) :]
+            stack.append(int(self.table.goto[stack[-1], self.table.left[rule]]))
+
+    @cached_property
+    def possible(self) -> Ints:
+        """int32 [scanner states, words]: the terminals that a state can still come to accept."""
+        wide = np.ascontiguousarray(self.scanner.possible).view(np.uint32)
+        out = np.zeros((len(wide), self.words), np.uint32)
+        out[:, : min(self.words, wide.shape[1])] = wide[:, : self.words]
+        return out.view(np.int32)
+
+    def set_of(self, terminals: Sequence[int] | frozenset[int]) -> Ints:
+        """int32 [words]: a set of terminals as bits."""
+        bits = np.zeros(32 * self.words, np.uint8)
+        bits[list(terminals)] = 1
+        return np.packbits(bits, bitorder="little").view(np.int32)
+
+    def block(self, base: int, index: int) -> Ints:
+        """int32: the block as it stands at place `base` of the code, as parser number `index` of its program."""
+        table, scanner = self.table, _with_dead_end(self.scanner)
+        possible = np.concatenate([self.possible, np.zeros((1, self.words), np.int32)])
+        scan = np.where(self.scan < 0, len(self.scanner.delta), self.scan)
+        states, terminals = table.action.shape
+        reduces, rules = self._reductions()
+        kinds = np.zeros(terminals, np.int32)
+        kinds[list(self.ignored)] = at.IGNORED
+        if self.layout:
+            kinds[self.layout.newline] = at.NEWLINE
+            kinds[list(self.layout.opening)] = at.OPENING
+            kinds[list(self.layout.closing)] = at.CLOSING
+        certain = (scanner.verdicts >= 0).all(1) & (scanner.verdicts == scanner.verdicts[:, :1]).all(1)
+        live = np.packbits(scanner.delta >= 0, axis=1, bitorder="little").view(np.int32)
+        kinds_of_class, class_of = np.unique(possible, axis=0, return_inverse=True)
+        first = np.bitwise_or.reduce(live[np.unique(scan)], axis=0)
+        parts = {
+            at.P_ACTION: table.action,
+            at.P_GOTO: table.goto,
+            at.P_LEFT: table.left,
+            at.P_LENGTH: table.length,
+            at.P_SHIFTS: self._shifts(),
+            at.P_REDUCES: reduces,
+            at.P_RULES: rules,
+            at.P_SCAN: scan,
+            at.P_DELTA: scanner.delta,
+            at.P_ACCEPT: scanner.accept << 1 | certain[scanner.accept],
+            at.P_VERDICTS: scanner.verdicts,
+            at.P_POSSIBLE: possible,
+            at.P_BYTES: live,
+            at.P_FIRST: first,
+            at.P_KINDS: kinds,
+            at.P_IGNORED: self.set_of(self.ignored),
+            at.P_CLASS: class_of.ravel(),
+            at.P_KINDS_OF_CLASS: kinds_of_class,
+        }
+        head = np.zeros(at.P_W, np.int64)
+        place, pieces = base + at.P_W, []
+        for slot, part in parts.items():
+            head[slot] = place
+            pieces.append(np.ascontiguousarray(part, np.int32).ravel())
+            place += part.size
+        head[[at.P_STATES, at.P_TERMINALS, at.P_NONTERMINALS]] = states, terminals, len(table.nonterminals)
+        head[[at.P_WORDS, at.P_START, at.P_INDEX, at.P_CLASSES]] = self.words, table.start, index, len(kinds_of_class)
+        layout = self.layout
+        head[[at.P_NEWLINE, at.P_INDENT, at.P_DEDENT, at.P_TAB]] = (
+            (layout.newline, layout.indent, layout.dedent, layout.tab) if layout else (-1, -1, -1, 0)
+        )
+        return np.concatenate([head.astype(np.int32), *pieces])
+
+    def _shifts(self) -> Ints:
+        """int32 [states, words]: the terminals that each state shifts."""
+        bits = np.zeros((len(self.table.action), 32 * self.words), np.uint8)
+        bits[:, : self.terminals] = self.table.action > 0
+        return np.packbits(bits, axis=1, bitorder="little").view(np.int32)
+
+    def _reductions(self) -> tuple[Ints, Ints]:
+        """By state: offsets, and (rule, terminals before which it is reduced) one after the other."""
+        offsets, entries = [0], []
+        for row in self.table.action:
+            for rule in np.unique(row[row < 0]):
+                entries.append(np.concatenate([[-rule - 1], self.set_of(np.flatnonzero(row == rule))]))
+            offsets.append(len(entries))
+        width = 1 + self.words
+        return np.array(offsets, np.int32), np.array(entries, np.int32).reshape(-1, width)
+
+    def joint(self, states: Sequence[int]) -> Ints:
+        """int32 [words]: what the last of several lexemes in the making can become while the others come to nothing.
+
+        states: of the scanner, each not negative; the others must not be complete after any byte before the last is.
+        By search over all of them together: the last entry's verdict after w counts if none of the others accepts on a
+        non-empty start of w, w included (`lexing`: finishable).
+        """
+        delta, verdicts, accept = self.scanner.delta, self.scanner.verdicts, self.scanner.accept
+        found: set[int] = set()
+        seen = {tuple(states)}
+        todo = [(tuple(states), True)]
+        while todo:
+            here, first = todo.pop()
+            others, last = here[:-1], here[-1]
+            for b in range(257):
+                # The verdicts given next byte b: those of the others must be none, but at the very start.
+                if not first and any(d >= 0 and verdicts[accept[d], b] >= 0 for d in others):
+                    continue
+                if verdicts[accept[last], b] >= 0:
+                    found.add(int(verdicts[accept[last], b]))
+                if b == 256 or delta[last, b] < 0:
+                    continue
+                after = tuple(int(delta[d, b]) if d >= 0 else -1 for d in others) + (int(delta[last, b]),)
+                if after not in seen:
+                    seen.add(after)
+                    todo.append((after, False))
+        return self.set_of(frozenset(found))
+
+
+def _with_dead_end(scanner: Scanner) -> Scanner:
+    """The same with one more state, from which nothing is found."""
+    return replace(
+        scanner,
+        delta=np.concatenate([scanner.delta, np.full((1, 256), -1, np.int32)]),
+        accept=np.append(scanner.accept, np.int32(0)),
+    )
