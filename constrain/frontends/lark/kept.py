@@ -1,0 +1,163 @@
+"""Finished parsers on disk, so that a grammar is read, analysed and made into tables once per machine.
+
+A file is a line of JSON (what was asked, what was imported, names and lengths, a checksum) and the arrays behind it.
+It is named after everything that decides what is in it but the imported texts: those are looked up again, in the order
+of the imports, and compared, so that a new file that comes first in a folder counts too. lark itself is not imported.
+Nothing in a file is ever executed; one that does not check is ignored and written anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from functools import lru_cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...automata.lalr import Lalr
+from ...automata.parser import Layout, Parser
+from ...automata.scanner import Scanner
+from .imports import Reader
+
+__all__ = ["Kept"]
+
+FORMAT = "constrain parser 1"
+MOST_FILES = 64
+"""Parsers kept, the latest written: Python's takes 2 MB."""
+MADE_BY = ("frontends/lark", "frontends/regex", "automata")
+"""Rooms whose code decides what is in a file."""
+
+Imports = Iterable[tuple[str | None, str, str]]
+
+_T = TypeVar("_T", Scanner, Lalr)
+
+
+class Kept:
+    """The place of one parser. folder: where parsers are kept; it may be removed at any time.
+
+    asked: what was asked for besides the imported texts, each argument as text, and the folder of the grammar itself if
+    it has relative imports. import_paths: folders for `%import`.
+    """
+
+    def __init__(self, folder: Path, asked: Sequence[str], import_paths: Sequence[str]) -> None:
+        self.folder = folder
+        self.import_paths = import_paths
+        self.asked = digest(FORMAT, made_by(), lark_version(), *asked, *import_paths)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / f"{self.asked[:32]}.parser"
+
+    def fetch(self) -> Parser | None:
+        """The parser, if it is kept and what it imports is as it was."""
+        try:
+            with self.path.open("rb") as file:
+                head = json.loads(file.readline())
+                body = file.read()
+            if (head["format"], head["asked"], head["checksum"]) != (FORMAT, self.asked, zlib.crc32(body)):
+                return None
+            reader = Reader(self.import_paths)
+            if any(digest(reader(base, path)[1]) != found for base, path, found in head["imports"]):
+                return None
+            arrays, first = {}, 0
+            for name, kind, shape in head["arrays"]:
+                dtype = np.dtype(kind)
+                count = int(np.prod(shape, dtype=np.int64))
+                arrays[name] = np.frombuffer(body, dtype, count, first).reshape(shape)
+                first += count * dtype.itemsize
+            return _parser(head["facts"], arrays)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None  # not there, or not ours: it is made anew
+
+    def keep(self, parser: Parser, imports: Imports) -> None:
+        """Writes a parser beside others, under its name only when it is whole. imports: as in `Loaded`."""
+        facts, arrays = _parts(parser)
+        body = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())
+        head = {
+            "format": FORMAT,
+            "asked": self.asked,
+            "imports": [[base, path, digest(text)] for base, path, text in imports],
+            "facts": facts,
+            "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
+            "checksum": zlib.crc32(body),
+        }
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            written = sorted(self.folder.glob("*.parser"), key=lambda path: path.stat().st_mtime, reverse=True)
+            for old in written[MOST_FILES - 1 :]:
+                old.unlink(missing_ok=True)
+            handle, name = tempfile.mkstemp(dir=self.folder)
+            with os.fdopen(handle, "wb") as file:
+                file.write(json.dumps(head).encode() + b"\n" + body)
+            os.replace(name, self.path)
+        except OSError:
+            return  # no home, no room, no right to write: the next process makes it again
+
+
+def _parts(parser: Parser) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """What is not an array, fit for JSON, and what is."""
+    facts: dict[str, Any] = {"ignored": sorted(parser.ignored), "layout": None}
+    arrays: dict[str, NDArray[Any]] = {"scan": parser.scan}
+    for room, tables in (("scanner", parser.scanner), ("table", parser.table)):
+        for each in fields(tables):
+            value = getattr(tables, each.name)
+            (arrays if isinstance(value, np.ndarray) else facts)[f"{room}.{each.name}"] = value
+    if (layout := parser.layout) is not None:
+        values = {each.name: getattr(layout, each.name) for each in fields(layout)}
+        facts["layout"] = {name: sorted(v) if isinstance(v, frozenset) else v for name, v in values.items()}
+    return facts, arrays
+
+
+def _parser(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Parser:
+    """What `_parts` took apart."""
+    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in facts.items()}
+    values |= arrays
+
+    def tables(kind: type[_T], room: str) -> _T:
+        return kind(**{each.name: values[f"{room}.{each.name}"] for each in fields(kind)})
+
+    layout: dict[str, Any] | None = facts["layout"]
+    return Parser(
+        scanner=tables(Scanner, "scanner"),
+        table=tables(Lalr, "table"),
+        scan=arrays["scan"],
+        ignored=frozenset(facts["ignored"]),
+        layout=Layout(**{n: _whole(v) for n, v in layout.items()}) if layout else None,
+    )
+
+
+def _whole(value: Any) -> Any:
+    return frozenset(value) if isinstance(value, list) else value
+
+
+def digest(*texts: str) -> str:
+    """One number for all the texts, in hexadecimal digits."""
+    return sha256(json.dumps(texts).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def made_by() -> str:
+    """A digest of the code that makes parsers."""
+    house, code = Path(__file__).parents[2], sha256()
+    for room in MADE_BY:
+        for path in sorted((house / room).glob("*.py")):
+            code.update(path.read_bytes())
+    return code.hexdigest()
+
+
+@lru_cache(maxsize=1)
+def lark_version() -> str:
+    """The version of lark that is installed."""
+    try:
+        return version("lark")
+    except PackageNotFoundError:
+        return "unknown"
