@@ -1,0 +1,197 @@
+"""Lark grammars without a lexer: every terminal is a leaf, tried where the rules have a use for it, and nowhere else.
+
+What is accepted is what lark accepts with parser="earley" and these lexers:
+
+    dynamic_complete   a terminal ends wherever its pattern may
+    dynamic            a terminal ends only where its preferred match on the whole rest of the text does
+
+In both an ignored terminal stands before, between and behind others, and is its preferred match only. "Preferred" is
+the longest that the terminal's own ordered automaton finds. That a match is the longest is a matter of what follows:
+where nothing that may follow a terminal can be what it would go on with, any end is the longest one, and the leaf is
+exact. Whether that is so is decided here once (`_Follow`); where it is not, the grammar is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
+from typing import Literal as OneOf
+
+from ...automata.dfa import Dfa, Table
+from ...errors import UnsatisfiableError, UnsupportedError
+from ...grammar.nodes import Chars, Grammar, Literal, Node, Repeat, Rule
+from ...style import Limits
+from ..rules import tidy
+from ..rules.walk import choice, sequence
+from .characters import of_terminal
+from .load import Loaded
+from .terminals import lexers
+
+__all__ = ["Dynamic", "scannerless"]
+
+Dynamic = OneOf["dynamic", "dynamic_complete"]
+
+
+def scannerless(
+    loaded: Loaded, lexer: Dynamic, declared: Mapping[str, tuple[Node, Dfa]] = {}, *, limits: Limits = Limits()
+) -> Grammar:
+    """The Grammar of a Lark grammar without a lexer.
+
+    declared: what terminals that the grammar only `%declare`s stand for, with a Dfa of single characters, one of which
+    each text of theirs begins with; rules that the nodes name are not in what is returned. Raises UnsupportedError
+    where an end that is not the longest cannot be told apart, or a terminal looks beyond its end; UnsatisfiableError
+    if there is no text.
+    """
+    leaves, dfas = _leaves(loaded, declared, limits)
+    follow = _Follow(loaded, dfas)
+    follow.check(range(len(leaves)) if lexer == "dynamic" else loaded.ignored)
+    productions = loaded.productions
+    options: dict[Hashable, list[Node]] = {("rule", n): [] for n in range(len(productions.nonterminals))}
+    ignored = Repeat(choice(leaves[t] for t in loaded.ignored)) if loaded.ignored else None
+    for left, right in zip(productions.left, productions.right):
+        steps: list[Node] = []
+        for symbol in right:
+            steps.append(leaves[symbol] if symbol >= 0 else Rule(("rule", ~symbol)))
+            if symbol >= 0 and ignored is not None:
+                steps.append(Rule("ignored"))
+        options["rule", left].append(sequence(steps))
+    rules: dict[Hashable, Node] = {name: choice(found) for name, found in options.items()}
+    start_node: Node = Rule(("rule", productions.start))
+    if ignored is not None:
+        rules["ignored"] = ignored
+        start_node = sequence((Rule("ignored"), start_node))
+    grammar = tidy(start_node, rules)
+    if grammar is None:
+        raise UnsatisfiableError(
+            "no text at all is in this grammar: every way comes back to a rule that never ends",
+            source=loaded.text,
+            position=0,
+            hint="Give some rule on the way an option that does not lead back.",
+        )
+    return grammar
+
+
+def _leaves(loaded: Loaded, declared: Mapping[str, tuple[Node, Dfa]], limits: Limits) -> tuple[list[Node], list[Dfa]]:
+    """Each terminal as a node, and as a Dfa (of a declared one: more than its texts)."""
+    count = len(loaded.terminals)
+    for t in loaded.declared:
+        name = loaded.terminals[t].name
+        if name not in declared:
+            raise UnsupportedError(
+                f"terminal {name} is declared and has no text",
+                hint=f'Give it one: grammars={{"{name}": ...}}; indentation needs lexer="contextual".',
+            )
+    leaves: list[Node] = []
+    dfas: list[Dfa] = []
+    texts = [t for t in range(count) if t not in loaded.declared]
+    alone = lexers(replace(loaded, ignored=()), [[t] for t in texts], limits=limits) if texts else None
+    for t, terminal in enumerate(loaded.terminals):
+        if terminal.kind == "declared":
+            node, first = declared[terminal.name]
+            leaves.append(node)
+            dfas.append(first.concatenate(Dfa.any_text()))
+            continue
+        assert alone is not None
+        start = int(alone.starts[texts.index(t)])
+        dfa = Dfa.empty() if start < 0 else of_terminal(alone.scanner, start)
+        if dfa is None:
+            raise UnsupportedError(
+                f"terminal {terminal.name}: where it ends depends on what follows, which without a lexer is not built",
+                source=loaded.text,
+                position=terminal.position or 0,
+                hint='Use lexer="contextual", or write what follows into a rule.',
+            )
+        dfas.append(dfa)
+        leaves.append(Literal(dfa.shortest().encode()) if dfa.count(2) == 1 else Chars(dfa))
+    return leaves, dfas
+
+
+class _Follow:
+    """What may stand behind a terminal, against what the terminal would go on with."""
+
+    def __init__(self, loaded: Loaded, dfas: list[Dfa]) -> None:
+        self.loaded, self.dfas = loaded, dfas
+        self.productions = loaded.productions
+        self.after: list[set[int]] = []
+
+    def check(self, terminals: Iterable[int]) -> None:
+        """Raises UnsupportedError if one of these terminals may end before its longest match."""
+        growing = {t: growth for t in terminals if (growth := self.growth(t)) is not None}
+        if not growing:
+            return
+        follow = self.follow()
+        ignored = set(self.loaded.ignored)
+        everything = set(range(len(self.dfas)))
+        for t, growth in growing.items():
+            behind = (everything if t in ignored else follow[t]) | ignored
+            for other in sorted(behind):
+                dfa = self.dfas[other]
+                if t == other and t in ignored and self.joins(t):
+                    continue
+                if meets(growth, dfa):
+                    raise self.refusal(t, other)
+
+    def growth(self, t: int) -> Dfa | None:
+        """What may come behind a match so that there is a longer one; None if nothing."""
+        dfa = self.dfas[t]
+        if t in self.loaded.declared or dfa.is_empty:
+            return None
+        table = dfa.table
+        parts = []
+        for state, accepts in enumerate(table.accepting):
+            if accepts and any(target >= 0 for target in table.rows[state]):
+                rows = [table.rows[state], *table.rows]
+                again = [[-1 if target < 0 else target + 1 for target in row] for row in rows]
+                parts.append(Dfa.from_table(Table(table.bounds, table.classes, again, [False, *table.accepting])))
+        return Dfa.union_of(parts) if parts else None
+
+    def joins(self, t: int) -> bool:
+        """Whether two matches in a row are one: then it does not matter where the first of them ends."""
+        dfa = self.dfas[t]
+        return dfa.concatenate(dfa).subtract(dfa).is_empty
+
+    def follow(self) -> list[set[int]]:
+        """For each terminal: those that may stand behind it, ignored ones left out (FOLLOW of the textbooks)."""
+        productions = self.productions
+        nullable = productions.nullable()
+        size = len(productions.nonterminals)
+        first: list[set[int]] = [set() for _ in range(size)]
+        after: list[set[int]] = [set() for _ in range(size)]
+        ends: list[set[int]] = [set() for _ in self.dfas]
+        changed = True
+        while changed:
+            before = sum(map(len, [*first, *after, *ends]))
+            for left, right in zip(productions.left, productions.right):
+                begun = True
+                for k, symbol in enumerate(right):
+                    if begun:
+                        first[left] |= {symbol} if symbol >= 0 else first[~symbol]
+                        begun = symbol < 0 and ~symbol in nullable
+                    behind = ends[symbol] if symbol >= 0 else after[~symbol]
+                    for following in right[k + 1 :]:
+                        behind |= {following} if following >= 0 else first[~following]
+                        if following >= 0 or ~following not in nullable:
+                            break
+                    else:
+                        behind |= after[left]
+            changed = sum(map(len, [*first, *after, *ends])) > before
+        return ends
+
+    def refusal(self, t: int, other: int) -> UnsupportedError:
+        name, behind = self.loaded.terminals[t].name, self.loaded.terminals[other].name
+        return UnsupportedError(
+            f"terminal {name} takes its longest match only, and {behind} behind it may be what {name} goes on with",
+            source=self.loaded.text,
+            position=self.loaded.terminals[t].position or 0,
+            hint='Use lexer="contextual"; or lexer="dynamic_complete", if it is not an ignored terminal.',
+        )
+
+
+def meets(growth: Dfa, following: Dfa) -> bool:
+    """Whether a text of `growth` begins as one of `following` and what comes then may, or the other way round."""
+    if following.is_empty:
+        return False
+    table = following.table
+    begun = Dfa.from_table(table._replace(accepting=[True] * len(table.rows)))
+    beyond = following.concatenate(Dfa.any_text())
+    return not growth.intersect(begun.union(beyond)).is_empty
