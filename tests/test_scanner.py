@@ -15,8 +15,9 @@ from lark.indenter import PythonIndenter
 from lark.lexer import BasicLexer, PatternRE, PatternStr, TerminalDef, TextSlice, Token
 
 from constrain.automata.scanner import END_OF_TEXT, Scanner
-from constrain.errors import ConstrainError, GrammarError, LimitError, UnsupportedError
+from constrain.errors import GrammarError, LimitError, UnsupportedError
 from constrain.frontends.lark.load import FLAGS, Loaded, Terminal, load
+from constrain.frontends.lark.places import Places
 from constrain.frontends.lark.terminals import Lexers, lexers
 from constrain.style import Limits
 
@@ -69,13 +70,14 @@ def loaded_of(definitions: list[TerminalDef], ignored: tuple[str, ...] = (), fla
             priority=item.priority,
             least=item.pattern.min_width,
             most=item.pattern.max_width,
-            position=None,
+            written="",
+            places=Places(""),
         )
         for item in definitions
     )
     numbers = tuple(number for number, item in enumerate(definitions) if item.name in ignored)
     productions: Any = None
-    return Loaded("", "", terminals, productions, numbers, flags, (), ())
+    return Loaded("", "", terminals, productions, numbers, flags, (), Places(""))
 
 
 def basic(definitions: list[TerminalDef], ignored: tuple[str, ...] = (), flags: str = "") -> BasicLexer:
@@ -119,42 +121,196 @@ GRAMMARS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def python() -> Lark:
-    return Lark.open_from_package("lark", "python.lark", ["grammars"], start="file_input", parser="lalr",
-                                  postlex=PythonIndenter())  # fmt: skip
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_all_short_texts(name: str) -> None:
+    grammar, alphabet = GRAMMARS[name]
+    texts = [""]
+    for length in range(7):
+        texts += [text + char for text in texts if len(text) == length for char in alphabet]
+        if len(texts) > 1000:
+            break
+    compare(Lark(grammar, parser="lalr"), load(grammar), (), texts, 1000)
 
 
-def compare(lark: Lark, loaded: Loaded, always: tuple[str, ...], texts: list[str], most: int) -> int:
-    """Compare all contextual lexers, and how many texts of each list; the number of comparisons."""
+def compare(lark: Lark, loaded: Loaded, always: tuple[str, ...], texts: list[str], most: int) -> Lexers:
+    """Compare all contextual lexers, each by some of the texts, and the basic one by all."""
     contextual = getattr(lark.parser.lexer, "lexer", lark.parser.lexer)
     numbers = {terminal.name: number for number, terminal in enumerate(loaded.terminals)}
     table = lark.parser.parser._parse_table.states
     accepts = [[numbers[name] for name in table[state] if name in numbers] for state in contextual.lexers]
     made = lexers(loaded, accepts, always=[numbers[name] for name in always])
     done = set()
-    count = 0
     for number, lexer in enumerate(contextual.lexers.values()):
         if id(lexer) not in done:
             done.add(id(lexer))
             for text in texts if len(texts) <= most else random.Random(number).sample(texts, most):
                 assert_same(made, number, loaded, lexer, text)
-                count += 1
     root = lexers(loaded)
     for text in texts:
         assert_same(root, 0, loaded, contextual.root_lexer, text)
-    return count + len(texts)
+    return made
 
 
-@pytest.mark.parametrize("name", GRAMMARS)
-def test_all_short_texts(name: str) -> None:
-    grammar, alphabet = GRAMMARS[name]
-    lark = Lark(grammar, parser="lalr") if name not in ("minus", "templates") else Lark(grammar, parser="lalr")
-    loaded = load(grammar)
-    texts = [""]
-    for length in range(7):
-        more = [text + char for text in texts if len(text) == length for char in alphabet]
-        texts += more
-        if len(texts) > 1500:
+def test_lexers_of_python() -> None:
+    """All of Python's lexers, on what its texts are made of, whole and broken."""
+    lark = Lark.open_from_package("lark", "python.lark", ["grammars"], start="file_input", parser="lalr",
+                                  postlex=PythonIndenter())  # fmt: skip
+    loaded = load(lark.source_grammar, start="file_input", keep=["_NEWLINE"])
+    rng = random.Random(5)
+    texts = ["".join(rng.choices(PIECES, k=rng.randint(1, 4))) for _ in range(3000)]
+    made = compare(lark, loaded, ("_NEWLINE",), texts, 100)
+    assert len(set(made.starts.tolist())) == 143  # Lists of the 229 lexers that differ once strings are embedded.
+    assert len(made.scanner.delta) < 1200
+
+
+PIECES = [
+    *"0189_.ejxJXobBrRuUfF \t\f\r\n\\#\"'()[]{}<>=!*/%&|^~@,:;-+é²_ªＡ", '"""', "'''", "\r\n", '""', "''", "\\\n",
+    "...", "if", "in", "is", "not", "import", "match", "case", "async", "None", "print", "0x1F", "1e5", "0_0", "1.5e-3j",
+]  # fmt: skip
+
+
+COMMON = """ESCAPED_STRING FLOAT NUMBER SIGNED_NUMBER CNAME NEWLINE WS WORD SH_COMMENT CPP_COMMENT C_COMMENT SQL_COMMENT
+DECIMAL""".split()
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_common_terminals(name: str) -> None:
+    grammar = f"start: ({name} | ANY)+\nANY: /[^a]/\n%import common.{name}"
+    rng = random.Random(name)
+    texts = ["".join(rng.choices('0.e+a_\n\r \\"/*#-é', k=rng.randint(0, 8))) for _ in range(500)]
+    texts += [begin + text for begin in ('"', "/*", "--", "//", "#", "1.", "1e") for text in texts[:150]]
+    compare(Lark(grammar, parser="lalr"), load(grammar), (), texts, 1000)
+
+
+# ---- patterns at random -------------------------------------------------------------------------------------------
+
+SETS = ["a", "b", "c", "[ab]", "[^a]", ".", "é", r"\w", "[b-é]", r"\W"]
+QUANTIFIERS = [many + lazy for many in ("*", "+", "?", "{1,2}", "{2}", "{0,2}", "{1,}", "{2,}") for lazy in ("", "?")]
+PLACES = [r"(?a:\b)", r"(?a:\B)", "(?m:$)", r"\Z", "(?m:^)", "(?=[^a])", "(?!é)", "(?!ba|b)", "(?!(?=a)[ab])"]
+
+
+def patterns(looks: bool) -> st.SearchStrategy[str]:
+    """Patterns of `re` with choices, repetitions greedy and lazy, and looks around if wanted."""
+
+    def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        options = [
+            st.tuples(inner, inner).map("".join),
+            st.lists(inner | st.just(""), min_size=2, max_size=3).map(lambda parts: f"(?:{'|'.join(parts)})"),
+            st.tuples(inner, st.sampled_from(QUANTIFIERS), st.sampled_from(["", "?"])).map(
+                lambda t: "({}){}{}".format(*t)
+            ),
+        ]
+        if looks:
+            marks = st.sampled_from(["?=", "?!", "?<=", "?<!"])
+            options.append(st.tuples(inner, marks, inner).map(lambda t: "{}({}{})".format(*t)))
+            options.append(st.tuples(inner, st.sampled_from(PLACES)).map("".join))
+        return st.one_of(options)
+
+    return st.recursive(st.sampled_from(SETS), larger, max_leaves=8)
+
+
+@st.composite
+def definitions(draw: st.DrawFn, *, looks: bool) -> list[TerminalDef]:
+    """Up to four terminals that are never empty."""
+    result = []
+    for number in range(draw(st.integers(1, 4))):
+        if draw(st.integers(0, 3)):
+            flags = draw(st.sampled_from([(), (), ("i",), ("s",)]))
+            pattern = PatternRE(draw(patterns(looks)), flags)
+        else:
+            text = draw(st.text("abcé", min_size=1, max_size=3))
+            pattern = PatternStr(text, draw(st.sampled_from([(), ("i",)])))
+        try:
+            re.compile(pattern.to_regexp())
+        except re.error:  # Look-behinds of several widths.
+            continue
+        if pattern.min_width:
+            result.append(TerminalDef(f"T{number}", pattern, draw(st.sampled_from([0, 0, 0, 1]))))
+    assume(result)
+    return result
+
+
+TEXTS = st.lists(st.text("aabbcé \nA×", max_size=8), min_size=20, max_size=20)
+
+
+@settings(max_examples=60, deadline=None)
+@given(definitions(looks=False), TEXTS, st.data())
+def test_random_terminals(terminals: list[TerminalDef], texts: list[str], data: st.DataObject) -> None:
+    ignored = tuple(data.draw(st.sets(st.sampled_from([item.name for item in terminals]), max_size=2)))
+    loaded, lexer = loaded_of(terminals, ignored), basic(terminals, ignored)
+    made = lexers(loaded)
+    for text in texts:
+        assert_same(made, 0, loaded, lexer, text)
+    assert_possible(made.scanner)
+
+
+@settings(max_examples=100, deadline=None)
+@given(definitions(looks=True), TEXTS)
+def test_random_terminals_that_look_around(terminals: list[TerminalDef], texts: list[str]) -> None:
+    loaded, lexer = loaded_of(terminals), basic(terminals)
+    try:
+        made = lexers(loaded)
+    except UnsupportedError as error:
+        event(error.cause.split(": ")[1])
+        assert any("(?" in item.pattern.value or "\\" in item.pattern.value for item in terminals)
+        return
+    for text in texts:
+        assert_same(made, 0, loaded, lexer, text)
+
+
+def assert_possible(scanner: Scanner) -> None:
+    """What is said to be possible is what the states that can be reached accept; there are few terminals."""
+    bits = np.where(
+        scanner.verdicts >= 0, np.uint64(1) << np.maximum(scanner.verdicts, 0).astype(np.uint64), np.uint64(0)
+    )
+    found = np.bitwise_or.reduce(bits, axis=1)[scanner.accept]
+    while True:
+        following = np.where(scanner.delta >= 0, found[scanner.delta], np.uint64(0))
+        more = found | np.bitwise_or.reduce(following, axis=1)
+        if (more == found).all():
             break
-    compare(lark, loaded, (), texts, 2000)
+        found = more
+    assert (scanner.possible == found[:, None]).all() and found.all()
+
+
+# ---- what is refused ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "cause"),
+    [
+        (r"(a|b)\1", "a backreference"),
+        (r"(?P<q>a|b)c(?P=q)", "a backreference"),
+        ("(a)?(?(1)b|c)", "a conditional group"),
+        ("(?>a|ab)c", "an atomic group"),
+        ("a++b", "a possessive quantifier"),
+        ("(?<=a)b", "an anchor or look-behind asks what stands before the text"),
+        ("^a", "an anchor or look-behind asks what stands before the text"),
+        (r"\bab", "an anchor or look-behind asks what stands before the text"),
+        ("a(?!bc)", "a look needs more than the one byte behind the text"),
+        (r"a(?!\w)", "a look needs more than the one byte behind the text"),
+        (r"a+\b", "a look needs more than the one byte behind the text"),
+        ("a$", "a look needs more than the one byte behind the text"),
+        ("ab(?<=a(?=b)b)", "a look-behind for other than texts of one length"),
+    ],
+)
+def test_refused_with_name_and_place(pattern: str, cause: str) -> None:
+    grammar = f"start: (B | NAME)+\nB: /b/\nNAME: /{pattern}/"
+    with pytest.raises(UnsupportedError) as caught:
+        lexers(load(grammar))
+    assert caught.value.cause.startswith(f"terminal NAME: {cause}")
+    assert caught.value.source == grammar and caught.value.position == grammar.index("NAME:")
+    assert caught.value.hint
+
+
+def test_flags_within_a_pattern() -> None:
+    with pytest.raises(GrammarError, match="terminal A: flags"):
+        lexers(load("start: A\nA: /(?i)a/"))
+
+
+def test_too_many_states() -> None:
+    grammar = "start: A\nA: /[ab]*a[ab]{12}/"
+    with pytest.raises(LimitError, match="more than 100 states"):
+        lexers(load(grammar), limits=Limits(dfa_states=100))
+    with pytest.raises(LimitError, match=r"terminal A: .* more than 20000 characters"):
+        lexers(load("start: A\nA: /(a{300}){300}/"))

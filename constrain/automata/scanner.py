@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LimitError, UnsupportedError
+from .overtaken import is_overtaken
 from .steps import Done, Programs
 from .threads import EVERY, NOTHING, BehindStart, Threads
 from .utf8 import bytes_of
@@ -135,7 +137,7 @@ class _Builder:
 
     def refused(self, place: int, what: str, hint: str) -> UnsupportedError:
         owner = self.owner(place)
-        source, position = self.programs.sources[owner]
+        source, position = self.programs.source(owner)
         cause = f"terminal {self.programs.names[owner]}: {what} that it matches, which is not supported"
         return UnsupportedError(cause, source=source, position=position, hint=hint)
 
@@ -167,7 +169,7 @@ class _Builder:
         found = self.moves.get(number)
         if found is None:
             if self.kind(number) == _WAITING:
-                sure, _ = self.sure(number)
+                sure = self.sure(number)
                 found = [(sure, _CUT)] if sure else []
             else:
                 place = self.threads.threads[number].place
@@ -176,16 +178,17 @@ class _Builder:
             self.moves[number] = found
         return found
 
-    def sure(self, number: int) -> tuple[int, bool]:
-        """The next bytes under which the looks of a match hold, and whether they hold at the end of the text."""
+    def sure(self, number: int) -> int:
+        """The next bytes that fulfil the duties of a match."""
+        duties = self.threads.threads[number].duties
+        return sum(mask for mask, owed in self.threads.owing(duties) if owed == NOTHING)
+
+    def check_decided(self, number: int, ahead: tuple[int, ...]) -> None:
+        """UnsupportedError if a match needs more than the next byte, unless a thread ahead of it overtakes it."""
         thread = self.threads.threads[number]
-        sure = 0
-        for mask, duties in self.threads.owing(thread.duties):
-            if duties == NOTHING:
-                sure |= mask
-            elif duties is not None:
+        for mask, owed in self.threads.owing(thread.duties):
+            if owed and not self.guarded(thread.place, partial(is_overtaken, self.threads, ahead, thread.duties), mask):
                 raise self.refused(thread.place, "a look needs more than the one byte behind the text", AHEAD)
-        return sure, self.threads.kept_at_end(thread.duties)
 
     # ---- states -------------------------------------------------------------------------------------------------
 
@@ -287,13 +290,18 @@ class _Builder:
         ended = [
             self.owner(self.threads.threads[number].place) for number in state if self.kind(number) == _KEYWORD_END
         ]
-        for number in state:
+        for place, number in enumerate(state):
             kind = self.kind(number)
             if kind in (_MATCHED, _WAITING):
                 terminal = self.owner(self.threads.threads[number].place)
                 renames = self.programs.renames[terminal]
                 tag = next((renames[keyword] for keyword in ended if keyword in renames), terminal)
-                sure, at_end = (EVERY, True) if kind == _MATCHED else self.sure(number)
+                sure, at_end = EVERY, True
+                if kind == _WAITING:
+                    ahead = [other for other in state[:place] if self.kind(other) < _KEYWORD]
+                    self.check_decided(number, tuple(ahead))
+                    sure = self.sure(number)
+                    at_end = self.threads.kept_at_end(self.threads.threads[number].duties)
                 found.append((tag, sure & left, at_end and left_at_end))
                 left &= ~sure
                 left_at_end = left_at_end and not at_end
@@ -341,10 +349,13 @@ def _arrays(
             verdict[bytes_of(mask) + [END_OF_TEXT] * at_end] = tag
     words = -(-terminals // 64)
     bits = b"".join([possible[state].to_bytes(8 * words, "little") for state in kept])
+    possible_bits = np.frombuffer(bits, dtype="<u8").astype(np.uint64).reshape(len(kept), words)
     return Scanner(
-        *map(_sealed, (delta, np.array([accept[state] for state in kept], dtype=np.int32), verdicts)),
-        _sealed(np.frombuffer(bits, dtype="<u8").astype(np.uint64).reshape(len(kept), words)),
-        _sealed(np.array([numbers.get(start, -1) for start in starts], dtype=np.int32)),
+        delta=_sealed(delta),
+        accept=_sealed(np.array([accept[state] for state in kept], dtype=np.int32)),
+        verdicts=_sealed(verdicts),
+        possible=_sealed(possible_bits),
+        starts=_sealed(np.array([numbers.get(start, -1) for start in starts], dtype=np.int32)),
     )
 
 

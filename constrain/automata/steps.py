@@ -6,6 +6,7 @@ goes on at the next place. Where a jump has several targets, a match by way of a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Union
 
@@ -73,14 +74,14 @@ Step = Union[Read, tuple[int, ...], Enter, Leave, Look, Behind, Done]
 class Programs:
     """The programs of the terminals of a grammar.
 
-    names, sources: of each terminal its name, and a text with a position in it that shows it, for messages.
+    names: of each terminal, for messages. source: a text, and the position in it where a terminal is to be seen.
     starts, keywords: of each terminal the place of its program, and of the one that only renames; -1: none.
     owners: of each place the terminal it belongs to; of a program that only renames, its complement (~t).
     renames: of each terminal the keywords that rename it, and to which terminal: the first that fits does.
     """
 
     names: list[str]
-    sources: list[tuple[str, int]]
+    source: Callable[[int], tuple[str, int]]
     starts: list[int]
     keywords: list[int]
     renames: list[dict[int, int]]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from .steps import Behind, Done, Enter, Leave, Look, Read, Step
 from .utf8 import END, Utf8
 
-__all__ = ["EVERY", "FAILED", "HELD", "BehindStart", "Thread", "Threads"]
+__all__ = ["EVERY", "NOTHING", "Duties", "FAILED", "HELD", "BehindStart", "Thread", "Threads"]
 
 EVERY = (1 << 256) - 1
 """All bytes, as bits."""
@@ -140,7 +140,7 @@ class Threads:
         step = self.code[thread.place]
         if not isinstance(step, Read):
             return []
-        found = []
+        found: list[tuple[int, tuple[Thread, ...]]] = []
         for mask, node in self.utf8.nodes[thread.node]:
             if node != END:
                 found.append((mask, (Thread(thread.place, node, thread.past, NOTHING),)))
@@ -217,6 +217,7 @@ class Threads:
                 if duties is not None
             ]
         moves = self.moves(number)
+        assert isinstance(step, Read)
         if thread.duties or thread.node != step.node or self._asked[thread.place + 1]:
             return moves
         ends = [after for after in self.reached(thread.place + 1, ()) if isinstance(self.code[after.place], Done)]

@@ -36,15 +36,14 @@ def _run(first: int, end: int) -> int:
 
 
 class Utf8:
-    """Graphs of any number of sets. nodes[i]: the moves of node i."""
+    """Graphs of any number of sets. nodes[i]: the moves of node i. anything: the first node of all characters."""
 
     def __init__(self) -> None:
         self.nodes: list[Moves] = [()]
         self._numbers: dict[Moves, int] = {}
         self._rests: dict[tuple[int, _Ranges], int] = {(0, ((0, 1),)): END}
         self._roots: dict[tuple[int, ...], int] = {}
-        anything = self.root((0, 0x110000))
-        self._whole = self.nodes[anything]
+        self.anything = self.root((0, 0x110000))
 
     def root(self, charset: tuple[int, ...]) -> int:
         """The first node of a set, given as the points at which membership toggles. Surrogates are left out."""
@@ -63,7 +62,7 @@ class Utf8:
 
     def complete(self, mask: int, node: int) -> int:
         """Those bytes of a first move to a node after which every character that can follow leads on to the end."""
-        return sum(mask & whole for whole, target in self._whole if target == node)
+        return sum(mask & whole for whole, target in self.nodes[self.anything] if target == node)
 
     def _rest(self, length: int, ranges: _Ranges) -> int:
         """The node before `length` further bytes, whose 6 bits each make a number in these ranges."""

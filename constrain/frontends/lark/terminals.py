@@ -122,7 +122,7 @@ class _Lists:
         terminals = self.terminals
         programs = Programs(
             names=[_shown(terminal) for terminal in terminals] + [_shown(terminals[t]) for t in self.fed],
-            sources=[self._place(terminal) for terminal in terminals],
+            source=self._source,
             starts=[-1] * len(terminals),
             keywords=[-1] * len(terminals),
             renames=self.renames,
@@ -139,23 +139,24 @@ class _Lists:
         terminal, code = self.terminals[t], programs.code
         pattern = terminal.regexp()
         if GLOBAL_FLAGS.match(pattern):
-            raise self._located(terminal, GrammarError("flags for all of a pattern cannot be in it", hint=GLOBALLY))
+            raise self._located(t, GrammarError("flags for all of a pattern cannot be in it", hint=GLOBALLY))
         try:
             tree = parse(pattern, dialect="python", flags=self.loaded.flags, nesting=limits.nesting, ordered=True)
             start = write_ordered(tree, code, programs.utf8, terminal=t, max_places=limits.dfa_states)
         except ConstrainError as error:
-            raise self._located(terminal, error) from None
+            raise self._located(t, error) from None
         programs.owners += [owner] * (len(code) - start)
         return start
 
-    def _located(self, terminal: Terminal, error: ConstrainError) -> ConstrainError:
+    def _located(self, t: int, error: ConstrainError) -> ConstrainError:
         """The error with the name and the place of its terminal."""
-        source, position = self._place(terminal)
-        cause = f"terminal {_shown(terminal)}: {error.cause}"
+        source, position = self._source(t)
+        cause = f"terminal {_shown(self.terminals[t])}: {error.cause}"
         return type(error)(cause, source=source, position=position, hint=error.hint)
 
-    def _place(self, terminal: Terminal) -> tuple[str, int]:
+    def _source(self, t: int) -> tuple[str, int]:
         """A text, and where in it the terminal stands."""
+        terminal = self.terminals[t]
         return (terminal.text, 0) if terminal.position is None else (self.loaded.text, terminal.position)
 
 
