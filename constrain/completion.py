@@ -103,6 +103,8 @@ class Completion:
             mode = self.costs.program.leaves[code[pc + 1]][1]
             inside = max(inside, due + (mode == at.JSON_STRING))
             return below + inside + self._from(pc + 4, register)
+        if op == at.PARSE:
+            return below + self._parse(q) + self._from(pc + 2, register)
         if op == at.SET:
             return below + self._string(q) + self._from(pc + 2, register)
         if op == at.KEYS:
@@ -154,6 +156,24 @@ class Completion:
         block, low, high, depth = self.arena.arrays[at.POINTS][5 * q : 5 * q + 4].tolist()
         offsets = self.costs.code[block + at.STR_OFFSETS + low : block + at.STR_OFFSETS + high + 1]
         return int(min(b - a - depth for a, b in zip(offsets, offsets[1:])))
+
+    def _parse(self, q: int) -> int:
+        """Least bytes to the end of a text that is being parsed: of the lexemes in the making, that which ends soonest."""
+        lists, pairs = self.arena.arrays[at.LISTS], self.arena.arrays[at.PAIRS]
+        if lists[q + at.LIST_COMPLETE]:
+            return 0
+        endings = self.costs.program.endings(int(lists[q + at.LIST_BLOCK]))
+        best = NEVER
+        for k in range(int(lists[q + at.LIST_COUNT])):
+            first = q + at.LIST_FIRST + at.LEXEME_W * k
+            pair, state, _, brackets, _ = lists[first : first + at.LEXEME_W].tolist()
+            stack: list[int] = []
+            while pairs[at.PAIR_W * pair + at.PAIR_BELOW] >= 0:
+                stack.append(int(pairs[at.PAIR_W * pair]))
+                pair = int(pairs[at.PAIR_W * pair + at.PAIR_BELOW])
+            here = tuple(reversed(stack))
+            best = min(best, endings.cost(here) if state < 0 else endings.lexeme(here, state, brackets > 0))
+        return best
 
     # ---- objects ------------------------------------------------------------------------------------------------
 

@@ -221,6 +221,8 @@ class Costs:
             cost += self.leaf(code[pc + 1], code[pc + 2])
         elif op == at.SET:
             cost += self._string(code[pc + 1])
+        elif op == at.PARSE:
+            cost += self.program.endings(code[pc + 1]).least
         return min(cost, NEVER), stop
 
     def from_pc(self, pc: int, register: int, rest: Callable[[int, int], int] | None = None) -> int:

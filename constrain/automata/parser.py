@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..kernels import layout as at
 from .lalr import Lalr
+from .productions import Productions
 from .scanner import Scanner
 
 __all__ = ["Layout", "Parser"]
@@ -40,13 +41,15 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Parser:
-    """Texts that `scanner` cuts into lexemes and `table` accepts.
+    """Texts that `scanner` cuts into lexemes and `table`, which is that of `productions`, accepts.
 
-    scan: int32 [LALR states] where the scanner starts, a state of its; -1: no lexeme is found there. ignored: terminals that the parser never sees.
+    scan: int32 [LALR states] where the scanner starts, a state of its; -1: no lexeme is found there. ignored: terminals
+    that the parser never sees.
     """
 
     scanner: Scanner
     table: Lalr
+    productions: Productions
     scan: Ints
     ignored: frozenset[int] = frozenset()
     layout: Layout | None = None

@@ -40,6 +40,7 @@ from .link import Writer
 if TYPE_CHECKING:
     from .costs import Costs
     from .dfa import Dfa
+    from .endings import Endings
     from .parser import Parser
 
 __all__ = ["Leaf", "Program"]
@@ -65,6 +66,7 @@ class Program:
         self.leaves: list[Leaf] = []
         self.lock = threading.RLock()
         self.parsers: dict[int, Parser] = {}  # by the place of their block
+        self._endings: dict[int, Endings] = {}
         self._leaf_numbers: dict[tuple[bytes, int], int] = {}
         self._cells: dict[object, int] = {}
         self._targets: dict[int, Node] = {}
@@ -152,6 +154,15 @@ class Program:
         block = self.append(parser.block(self.used, len(self.parsers)))
         self.parsers[block] = parser
         return block
+
+    def endings(self, block: int) -> Endings:
+        """What texts of the parser at that block need to end."""
+        from .endings import Endings
+
+        found = self._endings.get(block)
+        if found is None:
+            found = self._endings[block] = Endings(self.parsers[block])
+        return found
 
     def strings(self, options: Iterable[bytes], escapes: int) -> int:
         """A string block of sorted byte strings: where it begins."""

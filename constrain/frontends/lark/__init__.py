@@ -97,7 +97,7 @@ def to_parser(
             action=np.concatenate(columns, axis=1),
             terminals=(*table.terminals[:count], *fed, *table.terminals[count:]),
         )
-    return Parser(made.scanner, table, starts, frozenset(loaded.ignored), layout)
+    return Parser(made.scanner, table, loaded.productions, starts, frozenset(loaded.ignored), layout)
 
 
 def _layout(indentation: Indentation, names: dict[str, int], loaded: Loaded) -> Layout:
