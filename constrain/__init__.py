@@ -26,7 +26,7 @@ from .errors import (
     ValueRefused,
     VocabularyError,
 )
-from .forms import Form, free_text, gbnf, json_schema, literal, regex
+from .forms import Form, free_text, gbnf, json_schema, lark, literal, regex
 from .generate import Generation, generate
 from .grammar.nodes import Grammar
 from .infer import infer
@@ -68,6 +68,7 @@ __all__ = [
     "generate",
     "infer",
     "json_schema",
+    "lark",
     "literal",
     "regex",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from constrain import (
     free_text,
     gbnf,
     json_schema,
+    lark,
     literal,
     regex,
 )
@@ -142,3 +144,32 @@ def test_what_is_no_form() -> None:
         constrain.compile(VOCABULARY, literal("a"), grammar=literal("b"))
     with pytest.raises(SourceError, match="no form"):
         from_plain({"kind": "Nothing"})
+
+
+CODE = """
+start: "def" NAME "(" ")" ":" DOC
+NAME: /[a-z]+/
+%declare DOC
+%ignore " "
+"""
+
+
+@pytest.mark.parametrize("lexer", ["contextual", "basic", "dynamic_complete"])
+def test_a_pattern_in_a_lark_grammar(lexer: Any) -> None:
+    form = lark(CODE, lexer=lexer, grammars={"DOC": '"' + regex("[A-Z]([a-z ]|é)*[.]") + '"'})
+    constraint = form.compile(VOCABULARY)
+    assert takes(constraint, 'def f( ): "A good é."')
+    assert not takes(constraint, 'def f(): "a"')
+    again = from_plain(json.loads(json.dumps(form.plain())))
+    assert again == form
+
+
+def test_json_in_a_lark_grammar() -> None:
+    text = 'start: ("let" NAME "=" BODY ";")+\nNAME: /[a-z]+/\n%declare BODY\n%ignore /[ \\n]+/'
+    form = lark(text, lexer="dynamic_complete", grammars={"BODY": json_schema(POINT) | SUMS})
+    constraint = form.compile(VOCABULARY)
+    assert takes(constraint, 'let a = {"x": 1, "y": 2};\nlet b = (1+2)+3 ;')
+    assert not takes(constraint, 'let a = {"y": 2};')
+    with pytest.raises(UnsupportedError, match="rule names itself") as caught:
+        lark(text, grammars={"BODY": SUMS}).grammar()
+    assert "dynamic_complete" in caught.value.hint

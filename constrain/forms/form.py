@@ -13,9 +13,8 @@ Grammar is first asked for, which is when errors in it come.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from ..compile import Constraint
     from ..tokens.vocabulary import Vocabulary
 
-__all__ = ["Form", "as_form", "free_text", "from_plain", "gbnf", "json_schema", "literal", "regex"]
+__all__ = ["Form", "as_form", "from_plain"]
 
 REMEMBERED = 64
 """Grammars of forms that are kept: a form is mostly compiled for one vocabulary, or a few."""
@@ -112,92 +111,10 @@ def as_form(value: Form | str) -> Form:
     if isinstance(value, Form):
         return value
     if isinstance(value, str):
+        from .sources import literal
+
         return literal(value)
     raise TypeError(f"a form or a text, not {value!r}")
-
-
-# ---- what texts are read from
-
-
-@dataclass(frozen=True, slots=True)
-class Text(Form):
-    """Exactly this text."""
-
-    text: str
-
-    def read(self, limits: Limits) -> Grammar:
-        return Grammar(Literal(self.text.encode()), {})
-
-
-@dataclass(frozen=True, slots=True)
-class Regex(Form):
-    """The texts that match a pattern, whole."""
-
-    pattern: str
-
-    def read(self, limits: Limits) -> Grammar:
-        from ..frontends import regex as front
-
-        return front.to_grammar(self.pattern, max_states=limits.dfa_states)
-
-
-@dataclass(frozen=True, slots=True)
-class Schema(Form):
-    """The documents of a JSON Schema. schema, registry: as JSON text."""
-
-    schema: str
-    style: Style
-    registry: str
-
-    def read(self, limits: Limits) -> Grammar:
-        from ..frontends import json_schema as front
-
-        registry = json.loads(self.registry)
-        return front.to_grammar(json.loads(self.schema), style=self.style, registry=registry or None, limits=limits)
-
-
-@dataclass(frozen=True, slots=True)
-class Gbnf(Form):
-    """The texts of a GBNF grammar."""
-
-    text: str
-    start: str
-
-    def read(self, limits: Limits) -> Grammar:
-        from ..frontends import gbnf as front
-
-        return front.to_grammar(self.text, start=self.start)
-
-
-@dataclass(frozen=True, slots=True)
-class Free(Form):
-    """Any text of low to high characters, without some texts, or up to the first `until`, which is its end."""
-
-    low: int
-    high: int | None
-    without: tuple[str, ...]
-    until: str
-
-    def read(self, limits: Limits) -> Grammar:
-        most = limits.dfa_states
-        dfa = Dfa.any_text()
-        for text in self.without:
-            dfa = dfa.subtract(holding(text), max_states=most)
-        if self.until:
-            end = Dfa.any_text().concatenate(Dfa.from_strings([self.until]))
-            earlier = end.concatenate(Dfa.from_ranges([(0, 0x10FFFF)])).concatenate(Dfa.any_text())
-            dfa = end.subtract(earlier, max_states=most).intersect(dfa, max_states=most)
-        low, high = self.low, self.high
-        if (low or high is not None) and not dfa.extensible():
-            dfa, low, high = dfa.with_length(low, high, max_states=most), 0, None
-        if dfa.is_empty:
-            raise UnsatisfiableError("no free text has these bounds", hint="Allow more characters.")
-        return Grammar(Chars(dfa, "utf8", low, high), {})
-
-
-def holding(text: str) -> Dfa:
-    """All texts in which `text` occurs."""
-    return Dfa.any_text().concatenate(Dfa.from_strings([text])).concatenate(Dfa.any_text())
 
 
 # ---- what is made of others
@@ -300,61 +217,6 @@ class Quoted(Form):
 
     def read(self, limits: Limits) -> Grammar:
         return quoted(self.form.grammar(limits), self.style, limits)
-
-
-# ---- making them
-
-
-def literal(text: str) -> Form:
-    """Exactly this text."""
-    if not isinstance(text, str):
-        raise SourceError(f"a literal is {text!r}: it is a text")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise SourceError(
-            "a literal holds half of a surrogate pair, which is no character.",
-            source=repr(text),
-            position=error.start + 1,
-        ) from None
-    return Text(text)
-
-
-def regex(pattern: str) -> Form:
-    """The texts that match a pattern of Python's `re`, whole."""
-    if not isinstance(pattern, str):
-        raise SourceError(f"a pattern is {pattern!r}: it is a text", hint="Give pattern.pattern, with (?i) and such.")
-    return Regex(pattern)
-
-
-def json_schema(schema: Any, *, style: Style = Style(), registry: Mapping[str, Any] | None = None) -> Form:
-    """The JSON documents of a schema: a dict, bool or JSON text, or a Python type that has one."""
-    from ..frontends.types import to_schema
-
-    if isinstance(schema, str):
-        try:
-            schema = json.loads(schema)
-        except ValueError as error:
-            raise SourceError(f"the schema is not JSON: {error}") from None
-    elif not isinstance(schema, (dict, bool)):
-        schema = to_schema(schema)
-    return Schema(json.dumps(schema), style, json.dumps(dict(registry or {})))
-
-
-def gbnf(text: str, *, start: str = "root") -> Form:
-    """The texts of a grammar of llama.cpp's."""
-    return Gbnf(text, start)
-
-
-def free_text(least: int = 0, most: int | None = None, *, without: str | Iterable[str] = (), until: str = "") -> Form:
-    """Any text of `least` to `most` characters (Unicode code points).
-
-    without: texts that do not occur in it. until: it ends with the first time that this occurs, which belongs to it.
-    """
-    texts = (without,) if isinstance(without, str) else tuple(without)
-    if "" in texts or least < 0 or (most is not None and most < least):
-        raise ValueError(f"free_text({least}, {most}, without={texts!r}): counts ascend from 0, texts are not empty")
-    return Free(least, most, texts, until)
 
 
 # ---- writing them down
