@@ -207,6 +207,7 @@ ESCAPED: Final = 1 << 20 # TRIE_TOKENS: the part inside the leaf holds an escape
 UTF8: Final = 0          # plain text
 JSON_STRING: Final = 1   # the inside of a JSON string and its closing quote
 JSON_INSIDE: Final = 2   # the inside of a JSON string
+BYTES: Final = 3         # bytes, each a character by itself, whether or not they are UTF-8
 
 # ---- kinds of decoder state: kind << KIND | digits or bytes left << LEFT | value ---------------------------------
 KIND: Final = 26

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import hex_value, mix, unescape
 from .views import kernel, size, view
 
-STAMP = "fa82ac51"
+STAMP = "c380ccf9"
 
 DEAD_END, MIXED = -1, -2
 
@@ -244,6 +244,8 @@ def decode(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
     decoder, state = pair >> 32, pair & 0xFFFFFFFF
     kind, left, value = decoder >> KIND, (decoder >> LEFT) & 7, decoder & VALUE
     dfas = view(t, DFAS)
+    if mode == BYTES:
+        return after_character(t, at, state, b)
     if kind == PLAIN:
         if mode != UTF8:
             if b == 34:

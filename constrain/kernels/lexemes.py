@@ -24,7 +24,7 @@ from .trie import byte_of
 from .views import address, at, kernel, size, view
 from .walk import try_token
 
-STAMP = "013624d7"
+STAMP = "cd72d5d4"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
