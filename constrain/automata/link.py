@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
-from ..errors import LimitError
+from ..errors import LimitError, UnsupportedError
 from ..grammar.nodes import (
     Chars,
     Choice,
@@ -24,6 +24,7 @@ from ..grammar.nodes import (
     Rule,
     Sequence,
     Strings,
+    Token,
     Unique,
 )
 from ..kernels import layout as at
@@ -86,6 +87,11 @@ class Writer:
             self.leaf(node.dfa, at.JSON_STRING, node.low, node.high)
         elif isinstance(node, Parsed):
             self.words += (at.PARSE, self.program.parser(node.parser))
+        elif isinstance(node, Token):
+            raise UnsupportedError(
+                f"tokens as symbols ({', '.join(map(str, node.names))}) are read and written, but not enforced yet",
+                hint="Leave special tokens to the chat template, or write the text that they stand for.",
+            )
         elif isinstance(node, Strings):
             self.words += (at.SET, self.program.strings(node.options, 0))
         else:
