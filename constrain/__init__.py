@@ -26,7 +26,7 @@ from .errors import (
     ValueRefused,
     VocabularyError,
 )
-from .forms import Form, free_text, gbnf, json_schema, lark, literal, regex
+from .forms import Form, free_text, gbnf, json_schema, lark, literal, mark, regex, thinking, triggered
 from .generate import Generation, generate
 from .grammar.nodes import Grammar
 from .infer import infer
@@ -70,7 +70,10 @@ __all__ = [
     "json_schema",
     "lark",
     "literal",
+    "mark",
     "regex",
+    "thinking",
+    "triggered",
 ]
 
 _LATER = {

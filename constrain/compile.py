@@ -23,6 +23,7 @@ from .forms import Form, from_plain
 from .grammar.nodes import Grammar, Strings
 from .style import Limits, Style
 from .tokens.spelling import Spellable
+from .tokens.symbols import Symbols
 
 if TYPE_CHECKING:
     from .arena import Arena
@@ -46,7 +47,7 @@ class Constraint:
         self.vocabulary = vocabulary
         self.limits = limits
         self.source = source
-        self.program = Program(grammar)
+        self.program = Program(grammar, Symbols(vocabulary))
         self.spellable = Spellable.of(vocabulary)
         self._arenas: dict[int, Arena] = {}
 

@@ -37,7 +37,7 @@ PARTICLES = 16
 class Generation:
     """One text under a constraint.
 
-    text: what was written. value: what it means: the parsed JSON of a schema; an instance for a Pydantic model,
+    text: what was written, special tokens in it by their names. value: what it means: the parsed JSON of a schema; an instance for a Pydantic model,
     dataclass, NamedTuple or Enum, a dict for a TypedDict; the text itself for a regex, grammar or choice.
     tokens: its tokens, without the end token. logprob: of the text under the model, end token included (nats).
     log_weight: log of model's probability over that with which it was drawn (see `sampling.masked`).
@@ -229,13 +229,13 @@ def drawn(
     draws = draw(
         lm, constraint, sampler=sampler, n=n, rng=np.random.default_rng(seed), max_tokens=max_tokens, **options
     )
-    total_us, spelled = (perf_counter_ns() - start) / 1e3, constraint.vocabulary.tokens
+    total_us = (perf_counter_ns() - start) / 1e3
     made = []
     for one in draws:
         ended = one.logweight > -np.inf
         stats = Stats(tokens=len(one.tokens) + ended, total_us=total_us / len(draws), counts=draws.stats)
         stats.model_calls = round(draws.stats.get("model_calls", 0) / len(draws))
-        data = b"".join(spelled[token] or b"" for token in one.tokens)
+        data = constraint.vocabulary.transcript(one.tokens)
         reason: FinishReason = "complete" if ended else "length"
         made.append(Outcome(list(one.tokens), data, one.logprob, one.logweight, reason, stats))
     return made

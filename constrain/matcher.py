@@ -51,7 +51,7 @@ class Matcher:
     def __repr__(self) -> str:
         """The text so far, and whether it may end."""
         vocabulary = self.constraint.vocabulary
-        text = b"".join(t if isinstance(t, bytes) else vocabulary.tokens[t] or b"" for t in self._taken)
+        text = b"".join(t if isinstance(t, bytes) else vocabulary.transcript((t,)) for t in self._taken)
         state = "finished" if self.is_finished else "complete" if self.is_complete else "not complete"
         return f"Matcher({text if len(text) <= 60 else b'...' + text[-57:]!r}, {state})"
 
@@ -258,5 +258,5 @@ class Matcher:
             return f"End token {token} is refused: the text is not complete."
         text = vocabulary.tokens[token]
         if not text:
-            return f"Token {token} is refused: it is special or empty and never matches text."
+            return f"Token {token} is refused: it is {'special' if token in vocabulary.names else 'empty'}, and no text."
         return f"Token {token}, {text[:40]!r}, is refused here."

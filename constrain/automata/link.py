@@ -14,8 +14,10 @@ from ..errors import LimitError, UnsupportedError
 from ..grammar.nodes import (
     Chars,
     Choice,
+    Free,
     JsonString,
     Literal,
+    Mark,
     Member,
     Node,
     Object,
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["Writer"]
 
 MOST_COUNT = (1 << 31) - 1
+MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
+NEVER_TEXT = 0xFF
+"""No UTF-8 has this byte: in a vocabulary it begins the name of a special token (`tokens.symbols`)."""
 
 
 class Writer:
@@ -46,10 +51,13 @@ class Writer:
         self.within = within  # the register holds the members of a Unique
         self.words: list[int] = []
         self.places: list[int] = []  # words that hold a place inside the rule
+        self.naming = False  # it writes the names of tokens
         self.counting = within  # the rule's register is in use: a counted repetition inside one has a rule of its own
 
     def rule(self, node: Node) -> int:
         """The code of a whole rule: its entry."""
+        if isinstance(node, (Token, Mark, Free)):
+            node, self.naming = self.program.bound(node), True
         if isinstance(node, Object):
             self.object(node)
         elif isinstance(node, Unique):
@@ -67,6 +75,11 @@ class Writer:
     def node(self, node: Node, last: bool = False) -> None:
         """Writes a node. last: it ends a rule of a Unique, so that a rule which it names goes on with the members."""
         if isinstance(node, Literal):
+            if NEVER_TEXT in node.data and not self.naming:
+                raise UnsupportedError(
+                    f"the literal {node.data!r} holds a byte 0xFF, which no UTF-8 has",
+                    hint="Bytes 0xFF name special tokens here; text is UTF-8.",
+                )
             self.words.extend(node.data)
         elif isinstance(node, Rule):
             self.words += (at.PASS if last else at.CALL, self.program.cell(node, within=last))
@@ -81,17 +94,14 @@ class Writer:
         elif isinstance(node, Repeat):
             self.repeat(node)
         elif isinstance(node, Chars):
-            self.leaf(node.dfa, at.UTF8 if node.encoding == "utf8" else at.JSON_INSIDE, node.low, node.high)
+            self.leaf(node.dfa, MODES[node.encoding], node.low, node.high)
         elif isinstance(node, JsonString):
             self.words.append(34)
             self.leaf(node.dfa, at.JSON_STRING, node.low, node.high)
         elif isinstance(node, Parsed):
             self.words += (at.PARSE, self.program.parser(node.parser))
-        elif isinstance(node, Token):
-            raise UnsupportedError(
-                f"tokens as symbols ({', '.join(map(str, node.names))}) are read and written, but not enforced yet",
-                hint="Leave special tokens to the chat template, or write the text that they stand for.",
-            )
+        elif isinstance(node, (Token, Mark, Free)):
+            self.words += (at.CALL, self.program.cell(node))
         elif isinstance(node, Strings):
             self.words += (at.SET, self.program.strings(node.options, 0))
         else:

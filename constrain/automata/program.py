@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError
+from ..errors import LimitError, UnsupportedError
 from ..grammar.nodes import (
     Chars,
     Choice,
+    Free,
     Grammar,
     JsonString,
     Literal,
+    Mark,
     Member,
     Node,
     Object,
@@ -46,7 +48,8 @@ if TYPE_CHECKING:
 __all__ = ["Leaf", "Program"]
 
 Leaf = tuple["Dfa", int]
-"""A leaf: the Dfa over characters and the mode (`layout.UTF8`, `JSON_STRING`, `JSON_INSIDE`) that spells them."""
+"""A leaf: the Dfa over characters and the mode (`layout.UTF8`, `JSON_STRING`, ...) that spells them."""
+Bind = Callable[["Token | Mark | Free"], Node]
 
 CODE_LIMIT = 1 << 27
 FIRST_CAPACITY = 1 << 12
@@ -56,11 +59,13 @@ class Program:
     """The byte-code of a Grammar, linked rule by rule.
 
     code: int32[capacity], of which `used` are written; replaced by a longer copy when it is full.
-    entry: rule cell where the text starts. leaves: what the operand of LEAF and OTHER counts.
+    entry: rule cell where the text starts. leaves: what the operand of LEAF and OTHER counts. bind: what a vocabulary
+    makes of nodes that name tokens (`tokens.symbols`).
     """
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: Grammar, bind: Bind | None = None) -> None:
         self.grammar = grammar
+        self._bind = bind
         self.code: NDArray[np.int32] = np.zeros(FIRST_CAPACITY, np.int32)
         self.used = 1
         self.leaves: list[Leaf] = []
@@ -80,7 +85,10 @@ class Program:
 
         within: it goes on with the members of a Unique.
         """
-        key: object = ("rule", node.name, within) if isinstance(node, Rule) else ("node", id(node))
+        if isinstance(node, Rule):
+            key: object = ("rule", node.name, within)
+        else:
+            key = ("token", node) if isinstance(node, (Token, Mark, Free)) else ("node", id(node))
         found = self._cells.get(key)
         if found is None:
             found = self._cells[key] = self.append([0, len(self._cells)])
@@ -102,6 +110,15 @@ class Program:
             if isinstance(node, Rule):
                 node = self.grammar.rules[node.name]
             self.code[cell] = Writer(self, cell in self._within).rule(node)
+
+    def bound(self, node: Token | Mark | Free) -> Node:
+        """A node that names tokens, by the bytes that stand for them in the vocabulary at hand."""
+        if self._bind is None:
+            raise UnsupportedError(
+                f"{node} names special tokens, and which these are only a vocabulary says",
+                hint="Compile it for a vocabulary.",
+            )
+        return self._bind(node)
 
     def link_ahead(self, most: int) -> None:
         """Links the start and then, breadth first, what it names, up to `most` rules."""
@@ -190,8 +207,10 @@ def _nullable(node: Node, known: Callable[[Hashable], bool | None]) -> bool | No
         return b"" in node.options
     if isinstance(node, Chars):
         return node.low <= 0 and len(node.dfa.delta) > 0 and bool(node.dfa.accepting[0])
-    if isinstance(node, (JsonString, Object, Member, Token)):
+    if isinstance(node, (JsonString, Object, Member, Token, Mark)):
         return False
+    if isinstance(node, Free):
+        return node.until is None
     if isinstance(node, Parsed):
         return node.parser.is_nullable
     if isinstance(node, Unique):

@@ -107,7 +107,7 @@ class Closing:
         the token could as well be left out.
         """
         rest = self.spelled[1:] if self.spelled and self.spelled[0] == token else None
-        return [(known[len(self.vocabulary.tokens[token] or b"") :], rest), (known, self.spelled)]
+        return [(known[len(self.vocabulary.spelled(token)) :], rest), (known, self.spelled)]
 
 
 def completes(matcher: Matcher, data: bytes) -> bool:

@@ -26,6 +26,7 @@ from .budget import Closing
 if TYPE_CHECKING:
     from ..compile import Constraint
     from ..matcher import Matcher
+    from ..tokens.vocabulary import Vocabulary
 
 __all__ = ["Outcome", "Piece", "Stats", "run"]
 
@@ -79,7 +80,7 @@ class Stats:
 class Outcome:
     """A finished text.
 
-    tokens: without the end token; data: their bytes. logprob, log_weight: with the end token (nats).
+    tokens: without the end token; data: their bytes, special tokens by what the tokenizer calls them. logprob, log_weight: with the end token (nats).
     finish_reason: "complete": ended as the model wanted. "budget": the budget changed what was drawn, so log_weight is
     only that of the tokens as they were taken, and the text is valid but no sample of the model's law. "length": cut
     off, not complete; only where the vocabulary has no token for some bytes, so that no way to close was known.
@@ -129,7 +130,7 @@ class Loop:
         self.max_tokens = max_tokens
         self.closing = Closing(self.vocabulary, self.matcher, max_tokens)
         self.out = Outcome()
-        self.emit = Emitter(self.out, self.vocabulary.tokens, stream)
+        self.emit = Emitter(self.out, self.vocabulary, stream)
         self.draft: list[int] = []
         self.reach, self.found = DRAFT, 0
         self.rows: list[NDArray[np.floating[Any]]] = []
@@ -234,7 +235,7 @@ class Loop:
     def finish(self, total_ns: int) -> None:
         """The text and the means."""
         out, stats = self.out, self.out.stats
-        out.data = self.vocabulary.text(out.tokens)
+        out.data = self.vocabulary.transcript(out.tokens)
         self.emit.flush()
         stats.tokens = len(out.tokens) + (out.finish_reason != "length")
         stats.mask_us = self.mask_ns / max(self.masks, 1) / 1e3
@@ -245,17 +246,17 @@ class Loop:
 class Emitter:
     """Streams tokens as text, holding back the bytes of a character that is not whole yet."""
 
-    def __init__(self, out: Outcome, tokens: tuple[bytes | None, ...], stream: Callable[[Piece], None] | None) -> None:
+    def __init__(self, out: Outcome, vocabulary: Vocabulary, stream: Callable[[Piece], None] | None) -> None:
         from codecs import getincrementaldecoder
 
-        self.tokens, self.stream, self.out = tokens, stream, out
+        self.vocabulary, self.stream, self.out = vocabulary, stream, out
         self.decoder = getincrementaldecoder("utf-8")("replace")
 
     def __call__(
         self, token: int, logprob: float, logmass: float, origin: Literal["drawn", "forced", "closing"]
     ) -> None:
         if self.stream is not None:
-            text = self.decoder.decode(self.tokens[token] or b"")
+            text = self.decoder.decode(self.vocabulary.transcript((token,)))
             self.stream(Piece(token, text, logprob, logmass, origin))
 
     def flush(self) -> None:

@@ -1,11 +1,25 @@
 """Forms: what a text has to be, before any vocabulary, so that schemas, patterns and grammars combine.
 
-`form` has the Form and its operators, `sources` what forms are read from. `merge`, `meet`, `quoted` and `larks` make
+`form` has the Form and its operators, `sources` what forms are read from, `triggered` those that begin in the midst of
+what a model writes by itself. `merge`, `meet`, `quoted` and `larks` make
 one Grammar of several, or of another, on what `expand` (objects as rules), `spelled` (a Dfa inside a JSON string),
 `first` and `whole` (a Grammar as a Dfa) provide.
 """
 
 from .form import Form, from_plain
 from .sources import free_text, gbnf, json_schema, lark, literal, regex
+from .triggered import mark, thinking, triggered
 
-__all__ = ["Form", "free_text", "from_plain", "gbnf", "json_schema", "lark", "literal", "regex"]
+__all__ = [
+    "Form",
+    "free_text",
+    "from_plain",
+    "gbnf",
+    "json_schema",
+    "lark",
+    "literal",
+    "mark",
+    "regex",
+    "thinking",
+    "triggered",
+]

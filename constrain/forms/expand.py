@@ -17,9 +17,11 @@ from ..frontends.rules import tidy
 from ..frontends.rules.walk import choice, rebuilt, sequence
 from ..grammar.nodes import (
     Chars,
+    Free,
     Grammar,
     JsonString,
     Literal,
+    Mark,
     Member,
     NameClass,
     Node,
@@ -100,6 +102,8 @@ class _Writer:
             return self.object(node)
         if isinstance(node, (Unique, Member)):
             raise self.refuse("members that must differ are beyond rules", "Leave out uniqueItems.")
+        if isinstance(node, (Mark, Free)):
+            raise self.refuse("whatever a model writes, and special tokens, are no text", "Use free_text() and literals.")
         if isinstance(node, Parsed):
             raise self.refuse("a grammar with a lexer is more than rules", "Read it with lexer='dynamic_complete'.")
         return rebuilt(node, self.node)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..automata.parser import Parser
 
 __all__ = [
-    "EMPTY", "Chars", "Choice", "Grammar", "JsonString", "Layout", "Literal", "Member", "NameClass",
+    "EMPTY", "Chars", "Choice", "Free", "Grammar", "JsonString", "Layout", "Literal", "Mark", "Member", "NameClass",
     "Node", "Object", "Parsed", "Property", "Repeat", "Rule", "Sequence", "Strings", "Token", "Unique",
 ]  # fmt: skip
 
@@ -44,11 +44,12 @@ class Chars:
     """UTF-8 text whose code points `dfa` accepts, low <= number of code points <= high (None: no bound).
 
     encoding "utf8": the text itself. "json": the text as it is spelled inside a JSON string with any
-    escapes (RFC 8259 section 7), without the quotes.
+    escapes (RFC 8259 section 7), without the quotes. "bytes": bytes, each of which is the character of that number,
+    whether or not they are UTF-8.
     """
 
     dfa: Dfa
-    encoding: OneOf["utf8", "json"] = "utf8"
+    encoding: OneOf["utf8", "json", "bytes"] = "utf8"
     low: int = 0
     high: int | None = None
 
@@ -78,6 +79,26 @@ class Token:
 
     names: tuple[str | int, ...]
     negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The special token of this name; where the vocabulary has none, this text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Whatever a model writes by itself: any bytes and any special tokens but those that end a text.
+
+    without: marks (see `Mark`) that do not occur in it. until: one of them, with whose first occurrence it ends.
+    high: most bytes before that, of which a special token counts as many as its name in `tokens.symbols`.
+    """
+
+    without: tuple[str, ...] = ()
+    until: str | None = None
+    high: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +212,9 @@ class Object:
     excluded: tuple[str, ...] = ()
 
 
-Node = Union[Literal, Strings, Chars, JsonString, Parsed, Sequence, Choice, Repeat, Unique, Member, Rule, Object, Token]
+Node = Union[
+    Literal, Strings, Chars, JsonString, Parsed, Sequence, Choice, Repeat, Unique, Member, Rule, Object, Token, Mark, Free
+]
 EMPTY = Literal(b"")
 
 

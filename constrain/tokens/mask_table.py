@@ -124,8 +124,9 @@ class MaskTable:
     def _build_trie(self, vocabulary: Vocabulary) -> None:
         from ..kernels.trie import build_trie
 
-        tokens = vocabulary.tokens
-        order = sorted((i for i, token in enumerate(tokens) if token), key=tokens.__getitem__)  # type: ignore[arg-type]
+        ends, blob = vocabulary.offsets.tolist(), vocabulary.blob
+        tokens = [blob[ends[i] : ends[i + 1]] for i in range(vocabulary.size)]
+        order = sorted((i for i, token in enumerate(tokens) if token), key=tokens.__getitem__)
         if build_trie(self.address, np.array(order, np.int32)) < 0:
             raise AssertionError("the trie of a vocabulary has no more nodes than its tokens have bytes")
 

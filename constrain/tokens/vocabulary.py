@@ -9,11 +9,13 @@
 A token's bytes are those it adds in the *middle* of a text: SentencePiece's `▁the` is b" the". What some
 tokenizers do at the very start of a text (drop that space again when decoding) is no affair of a text that
 goes on after a prompt: `text` and `decode` join the bytes, so what they give is what a Constraint accepted,
-byte for byte. Special tokens, end tokens, padding and unassigned ids are None: they never match text.
+byte for byte. Special tokens, end tokens, padding and unassigned ids are None: they never match text. Special tokens
+that end no text have a name in bytes that are no text (`symbols`), which stands for them in `blob`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from ..errors import VocabularyError
+from .symbols import FIRST, NAME, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,6 +38,7 @@ __all__ = ["Encode", "Vocabulary"]
 Encode = Callable[[str], "list[int]"]
 Octets: TypeAlias = bytes
 """`bytes`, where `Vocabulary.bytes` hides the name."""
+NAMED = re.compile(rb"(\xff[\xc0\xc1\xf5-\xfe]{%d})" % (NAME - 1))
 SENTINELS = ("\n", "a", "0", ".")
 """Texts put before another to see how that one is spelled in the middle; one of them splits off in any tokenizer."""
 
@@ -46,8 +50,10 @@ class Vocabulary:
     tokens: bytes of each token id; None (special, end, padding) never matches text; b"" is never allowed. Several
         ids may have the same bytes. Its length is `size`, the width of the model's logits.
     eos_ids: the tokens that end a text, at least one, ascending. special: name -> id of every special token.
+    names: id -> the name in bytes of every special token that is no end token.
     blob: uint8 text of all tokens one after the other; offsets: int32[size + 1], token i is
-        blob[offsets[i]:offsets[i + 1]] (empty for None), read-only.
+        blob[offsets[i]:offsets[i + 1]], read-only: its name, if it is special; empty for what is None otherwise, and for
+        a token that holds a byte 0xFF, which belongs to names and to no text.
     encode: ids of a text as the tokenizer spells it at the start of a text, no special tokens added; None if unknown.
     encode_prompt: the same with what the model expects around a prompt (a begin token, mostly).
     leading_space: "stripped" if the tokenizer's own decoding drops one space at the start of a text (ours does not).
@@ -56,6 +62,7 @@ class Vocabulary:
     tokens: tuple[Octets | None, ...]
     eos_ids: tuple[int, ...]
     special: Mapping[str, int]
+    names: Mapping[int, Octets]
     blob: Octets = field(repr=False)
     offsets: NDArray[np.int32] = field(repr=False)
     fingerprint: str
@@ -96,18 +103,26 @@ class Vocabulary:
         known = {key: index for key, index in (special or {}).items() if 0 <= index < width}
         for index in (*ends, *known.values()):
             listed[index] = None
-        lengths = np.fromiter((len(t) if t else 0 for t in listed), np.int64, width)
+        within = sorted({index for index in known.values() if index not in ends})
+        names = {index: name_of(number) for number, index in enumerate(within)}
+        spelled = list(listed)
+        if any(FIRST in token for token in listed if token):
+            spelled = [None if token and FIRST in token else token for token in listed]
+        for index, octets in names.items():
+            spelled[index] = octets
+        lengths = np.fromiter((len(t) if t else 0 for t in spelled), np.int64, width)
         total = int(lengths.sum())
         if total >= 2**31:
             raise VocabularyError(f"the tokens hold {total} bytes together, more than offsets of 32 bits can tell")
         offsets = np.zeros(width + 1, np.int32)
         np.cumsum(lengths, out=offsets[1:])
         offsets.flags.writeable = False
-        blob = b"".join(filter(None, listed))
+        blob = b"".join(filter(None, spelled))
         return cls(
             tokens=tuple(listed),
             eos_ids=ends,
             special=MappingProxyType(known),
+            names=MappingProxyType(names),
             blob=blob,
             offsets=offsets,
             fingerprint=digest(blob, offsets, ends, known),
@@ -186,10 +201,25 @@ class Vocabulary:
 
     @cached_property
     def missing_bytes(self) -> frozenset[int]:
-        """Bytes that no single-byte token spells: a text that needs one may have no spelling at all."""
+        """Bytes that no single-byte token spells: a text that needs one may have no spelling at all. Not 0xFF, which no
+        text needs."""
         lengths = np.diff(self.offsets)
         firsts = np.frombuffer(self.blob, np.uint8)[self.offsets[:-1][lengths == 1]]
-        return frozenset(range(256)) - frozenset(firsts.tolist())
+        return frozenset(range(FIRST)) - frozenset(firsts.tolist())
+
+    def spelled(self, index: int) -> Octets:
+        """A token as it stands in `blob`: special tokens by their names in bytes."""
+        return self.blob[self.offsets[index] : self.offsets[index + 1]]
+
+    @cached_property
+    def shown(self) -> Mapping[int, Octets]:
+        """id -> what a reader sees of a special token: its name in the tokenizer."""
+        return {index: name.encode() for name, index in reversed(self.special.items()) if index in self.names}
+
+    def transcript(self, ids: Iterable[int]) -> Octets:
+        """`text`, with the special tokens in it as the tokenizer calls them; end tokens add nothing."""
+        shown = self.shown
+        return b"".join(shown[index] if index in shown else self.text((index,)) for index in ids)
 
     def text(self, ids: Iterable[int]) -> Octets:
         """The bytes of these tokens, joined; special and end tokens add nothing."""
@@ -207,9 +237,14 @@ class Vocabulary:
     def tokenize(self, data: Octets) -> list[int]:
         """Tokens that spell exactly `data` in the middle of a text: the tokenizer's own choice, else the fewest.
 
-        Raises VocabularyError if no tokens spell it.
+        Names of special tokens (`names`) are these tokens. Raises VocabularyError if no tokens spell it.
         """
-        if self.encode is not None:
+        if FIRST in data and self.names:
+            return [index for part in NAMED.split(data) if part for index in self._part(part)]
+        return self._part(data)
+
+    def _part(self, data: Octets) -> list[int]:
+        if self.encode is not None and FIRST not in data:
             try:
                 text = data.decode()
             except UnicodeDecodeError:
@@ -260,6 +295,7 @@ class Vocabulary:
     def by_bytes(self) -> tuple[dict[Octets, int], tuple[int, ...]]:
         """Bytes -> the least id that has them, and the lengths that occur, ascending."""
         ids = {token: i for i, token in zip(range(self.size - 1, -1, -1), reversed(self.tokens)) if token}
+        ids.update((name, index) for index, name in self.names.items())
         return ids, tuple(sorted(set(map(len, ids))))
 
     def __len__(self) -> int:
@@ -302,7 +338,7 @@ def checked_ends(eos_ids: Iterable[int], width: int) -> tuple[int, ...]:
 
 def digest(blob: bytes, offsets: NDArray[np.int32], ends: Sequence[int], special: Mapping[str, int]) -> str:
     """Hex digest of all that masks depend on; the first field is the version of this very layout."""
-    out = blake2b(b"constrain vocabulary 1", digest_size=16)
+    out = blake2b(b"constrain vocabulary 2", digest_size=16)
     for part in (
         offsets.astype("<i4").tobytes(),
         blob,

@@ -1,0 +1,166 @@
+"""Free text around what is constrained: forms that begin where a mark is written, and thoughts before an answer.
+
+    constrain.triggered({"<tool_call>": call + "</tool_call>"})     text and, after each mark, its form; then text again
+    constrain.thinking(answer)                                      <think> ... </think> answer
+
+A *mark* is a special token of that name in the vocabulary, or else this very text, however tokens cut it. Before it the
+mask allows every token: all bytes, also those that are no UTF-8 yet or never, and all special tokens that are no
+marks, so that what is written is bit for bit what the model writes by itself. An end token is allowed where the text may end.
+(The one exception: an ordinary token that holds a byte 0xFF, which no UTF-8 text has, is never allowed.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from ..errors import SourceError, UnsatisfiableError
+from ..grammar.nodes import EMPTY, Choice, Free, Grammar, Mark, Node, Repeat, Sequence
+from ..style import Limits
+from .form import Form, as_form
+from .merge import Merged
+
+__all__ = ["MarkOf", "Thinking", "Triggered", "mark", "thinking", "triggered"]
+
+After = OneOf["text", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkOf(Form):
+    """A special token, or a text."""
+
+    text: str
+
+    def read(self, limits: Limits) -> Grammar:
+        return Grammar(Mark(self.text), {})
+
+
+@dataclass(frozen=True, slots=True)
+class Triggered(Form):
+    """Free text in which each mark begins its form."""
+
+    forms: tuple[tuple[str, Form], ...]
+    least: int
+    most: int | None
+    after: After
+
+    def read(self, limits: Limits) -> Grammar:
+        marks = tuple(text for text, _ in self.forms)
+        kept: list[str] = []
+        grammars: list[Grammar] = []
+        reason: UnsatisfiableError | None = None
+        for text, form in self.forms:
+            try:
+                grammars.append(form.grammar(limits))
+                kept.append(text)
+            except UnsatisfiableError as error:  # What leads nowhere is not begun.
+                reason = error
+        if reason is not None and not kept and self.least:
+            raise reason
+        rules = Merged(grammars)
+        begun = tuple(Sequence((Free(marks, text), rules.start(k))) for k, text in enumerate(kept))
+        text = Free(marks)
+        if not begun or self.most == 0:
+            return Grammar(text, {})
+        one: Node = begun[0] if len(begun) == 1 else Choice(begun)
+        if self.after == "text":
+            return Grammar(Sequence((Repeat(one, self.least, self.most), text)), rules)
+        some = Repeat(one, max(self.least, 1), self.most)
+        return Grammar(some if self.least else Choice((some, text)), rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking(Form):
+    """Thoughts up to a mark, then a form."""
+
+    form: Form
+    open: str
+    close: str
+    most: int | None
+    thought: OneOf["always", "maybe"]
+
+    def read(self, limits: Limits) -> Grammar:
+        rules = Merged([self.form.grammar(limits)])
+        opened: Node = Mark(self.open) if self.open else EMPTY
+        thoughts: Node = Sequence((opened, Free((self.close,), self.close, self.most)))
+        if self.thought == "maybe":
+            thoughts = Repeat(thoughts, 0, 1)
+        return Grammar(Sequence((thoughts, rules.start(0))), rules)
+
+
+def mark(text: str) -> Form:
+    """The special token of this name; where the vocabulary has none, this text."""
+    return MarkOf(checked(text, "a mark"))
+
+
+def triggered(
+    forms: Mapping[str, Form | str] | Iterable[tuple[str, Form | str]],
+    *,
+    least: int = 0,
+    most: int | None = None,
+    after: After = "text",
+) -> Form:
+    """Free text; wherever one of the marks is written, its form follows, and then free text again.
+
+    forms: mark -> what must follow it. A form holds its own end, such as `json_schema(S) + "</tool_call>"`.
+    least, most: how many are begun. after: "text": free text may follow the last of them; "end": the text ends with the
+    last, or is free text as a whole, if least is 0. In XGrammar's and vLLM's structural tags `at_least_one` is least=1,
+    `stop_after_first` is most=1, after="end".
+
+    Where marks overlap, the one that is whole first begins its form. Raises SourceError for marks that never can.
+    """
+    pairs = tuple(forms.items() if isinstance(forms, Mapping) else forms)
+    made = tuple((checked(text, "a trigger"), as_form(form)) for text, form in pairs)
+    texts = [text for text, _ in made]
+    if not made:
+        raise SourceError("triggered() has no triggers", hint="Give {mark: form}, or use free_text().")
+    if len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        raise SourceError(f"the trigger {twice!r} is given twice", hint="Give it once, with `one | other`.")
+    for text in texts:
+        shorter = next((other for other in texts if other in text[:-1]), None)
+        if shorter is not None:
+            raise SourceError(
+                f"the trigger {text!r} never comes: {shorter!r} is in it and is whole before",
+                hint=f"Put the rest of {text!r} into the form of {shorter!r}.",
+            )
+    if least < 0 or (most is not None and most < least):
+        raise ValueError(f"triggered(least={least}, most={most}): counts ascend from 0")
+    if after not in ("text", "end"):
+        raise ValueError(f"triggered(after={after!r}): one of 'text', 'end'")
+    return Triggered(made, least, most, after)
+
+
+def thinking(
+    form: Form | str,
+    open: str = "<think>",
+    close: str = "</think>",
+    *,
+    most: int | None = None,
+    thought: OneOf["always", "maybe"] = "always",
+) -> Form:
+    """Thoughts, and behind the mark `close` the form.
+
+    open: the mark that begins the thoughts; "" where the prompt has it already. most: most bytes of thoughts, at which
+    `close` is all that may come (a token of English text has some four bytes; a special token counts for five).
+    thought: "maybe": the text may also begin with the form at once; not with open="".
+    """
+    if open == "" and thought == "maybe":
+        raise SourceError("thoughts that nothing opens cannot be left out", hint="Name the mark that opens them.")
+    if most is not None and most < 0:
+        raise ValueError(f"thinking(most={most}): a number of bytes from 0 on")
+    if thought not in ("always", "maybe"):
+        raise ValueError(f"thinking(thought={thought!r}): one of 'always', 'maybe'")
+    return Thinking(as_form(form), open and checked(open, "a mark"), checked(close, "a mark"), most, thought)
+
+
+def checked(text: str, what: str) -> str:
+    """A mark, if it is one."""
+    if not isinstance(text, str) or not text:
+        raise SourceError(f"{what} is {text!r}: it is a text", hint="Such as '<tool_call>'.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise SourceError(f"{what} is {text!r}: half of a surrogate pair is no character") from None
+    return text

@@ -1,0 +1,144 @@
+"""Special tokens as symbols: what the nodes that name tokens are in a vocabulary, in bytes.
+
+A special token has a *name* in bytes that no UTF-8 holds: 0xFF and its number among the special tokens in four digits
+of other such bytes. A `Vocabulary` spells it so in its `blob`, and the trie, the rows and the machine need to know
+nothing else. Text never has these bytes: a leaf of UTF-8 refuses them, and no text has a name in its midst.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ..automata.dfa import Dfa
+from ..errors import LimitError, UnsatisfiableError, UnsupportedError, VocabularyError
+from ..grammar.nodes import Chars, Free, Literal, Mark, Node, Sequence, Strings, Token
+
+if TYPE_CHECKING:
+    from .vocabulary import Vocabulary
+
+__all__ = ["FIRST", "NAME", "Symbols", "name_of"]
+
+FIRST = 0xFF
+DIGITS = (0xC0, 0xC1, *range(0xF5, 0xFF))
+"""The other bytes that no UTF-8 has (RFC 3629, section 3: C0 and C1 would begin overlong forms, F5 and above what lies
+beyond U+10FFFF)."""
+NAME = 5
+"""Bytes of a name: 12 ** 4 = 20,736 special tokens can be told apart; Gemma 3, with the most we know of, has 6,415."""
+MOST_STATES = 20_000
+
+
+def name_of(number: int) -> bytes:
+    """The name of the special token of that number."""
+    digits = []
+    for _ in range(NAME - 1):
+        number, digit = divmod(number, len(DIGITS))
+        digits.append(DIGITS[digit])
+    if number:
+        raise LimitError("a vocabulary has more special tokens than names are for", hint="Leave some out of `special`.")
+    return bytes((FIRST, *reversed(digits)))
+
+
+class Symbols:
+    """The tokens that nodes name, in one vocabulary."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    def __call__(self, node: Token | Mark | Free) -> Node:
+        """The node in bytes. Raises VocabularyError and UnsupportedError for tokens that cannot be named."""
+        if isinstance(node, Mark):
+            return Literal(self.mark(node.text))
+        if isinstance(node, Free):
+            return free(tuple(map(self.mark, node.without)), None if node.until is None else self.mark(node.until), node.high)
+        ids = {self.number(name) for name in node.names}
+        if node.negated:
+            return self.others(ids)
+        options = tuple(sorted(self.vocabulary.names[index] for index in ids))
+        return Literal(options[0]) if len(options) == 1 else Strings(options)
+
+    def mark(self, text: str) -> bytes:
+        """The name of the special token, or the text, if there is none."""
+        index = self.vocabulary.special.get(text)
+        if index is None:
+            return text.encode()
+        return self.vocabulary.names[self.special(index, text)]
+
+    def number(self, name: str | int) -> int:
+        """The id of the special token of that name or id."""
+        vocabulary = self.vocabulary
+        if isinstance(name, str):
+            index = vocabulary.special.get(name)
+            if index is None:
+                close = get_close_matches(name, vocabulary.special, 1)
+                raise VocabularyError(
+                    f"the vocabulary has no special token {name!r}",
+                    hint=f"Did you mean {close[0]!r}?" if close else "Ordinary text is written as a literal.",
+                )
+            return self.special(index, name)
+        if not 0 <= name < vocabulary.size:
+            raise VocabularyError(f"there is no token {name}: the vocabulary has {vocabulary.size}")
+        return self.special(name, f"[{name}]")
+
+    def special(self, index: int, shown: str) -> int:
+        """The id, if it is that of a special token which may stand within a text."""
+        vocabulary = self.vocabulary
+        if index in vocabulary.eos_ids:
+            raise UnsupportedError(
+                f"token {shown} ends a text, so it cannot stand within one",
+                hint="Leave it out: an end token is allowed wherever the text may end. Or name other eos_ids=.",
+            )
+        if index not in vocabulary.names:
+            raise UnsupportedError(
+                f"token {shown} is an ordinary token, {vocabulary.tokens[index]!r}: which of several tokens spell a text "
+                "is not constrained",
+                hint="Write its text as a literal.",
+            )
+        return index
+
+    def others(self, ids: set[int]) -> Node:
+        """Any special token but these, or any byte: so `!<a>*` is every text without that token."""
+        allowed = sorted(name for index, name in self.vocabulary.names.items() if index not in ids)
+        units = Dfa.from_ranges([(0, FIRST - 1)])
+        names = Dfa.from_strings([name.decode("latin-1") for name in allowed])
+        return Chars(units.union(names, max_states=MOST_STATES), "bytes")
+
+
+@lru_cache(64)
+def free(without: tuple[bytes, ...], until: bytes | None, high: int | None) -> Node:
+    """Units (bytes and names) in which none of `without` occurs, until the first `until`, which is the end of it."""
+    units = Dfa.from_ranges([(0, FIRST - 1)])
+    digits = Dfa.from_ranges([(digit, digit) for digit in DIGITS])
+    name = Dfa.from_strings([chr(FIRST)]).concatenate(digits.repeat(NAME - 1, NAME - 1))
+    whatever = units.union(name).star()
+    clean = whatever
+    for mark in without:
+        clean = clean.subtract(whatever.concatenate(exactly(mark)).concatenate(whatever), max_states=MOST_STATES)
+    if until is None:
+        return Chars(clean, "bytes", 0, high)
+    if until[0] == FIRST or (high is not None and len(without) == 1 and not has_border(until)):
+        # The mark cannot have begun before what is clean ends: two leaves, of which the first can count.
+        return Sequence((Chars(clean, "bytes", 0, high), Literal(until)))
+    one = Dfa.from_ranges([(0, FIRST)])
+    ended = whatever.concatenate(exactly(until))
+    for mark in without:
+        earlier = whatever.concatenate(exactly(mark)).concatenate(one).concatenate(one.star())
+        ended = ended.subtract(earlier, max_states=MOST_STATES)
+    if high is not None:
+        ended = ended.with_length(0, high + len(until), max_states=MOST_STATES)
+    if ended.is_empty:
+        raise UnsatisfiableError(
+            f"free text cannot end with {until!r}: another mark comes before it", hint="Leave the longer mark out."
+        )
+    return Chars(ended, "bytes")
+
+
+def exactly(data: bytes) -> Dfa:
+    """These bytes, each a character."""
+    return Dfa.from_strings([data.decode("latin-1")])
+
+
+def has_border(data: bytes) -> bool:
+    """Whether a text both begins and ends with a part of it, so that two of it may overlap."""
+    return any(data.startswith(data[k:]) for k in range(1, len(data)))
