@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .compile import Constraint, compile, compile_grammar
+from .dialogue import ToolCall, tool_calls, tools
 from .errors import (
     ConstrainError,
     GrammarError,
@@ -55,6 +56,7 @@ __all__ = [
     "SourceError",
     "Style",
     "TokenRefused",
+    "ToolCall",
     "UnsatisfiableError",
     "UnsupportedError",
     "ValueRefused",
@@ -73,6 +75,8 @@ __all__ = [
     "mark",
     "regex",
     "thinking",
+    "tool_calls",
+    "tools",
     "triggered",
 ]
 

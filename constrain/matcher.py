@@ -145,8 +145,8 @@ class Matcher:
     def forced_tokens(self) -> list[int]:
         """Tokens that spell the start of `forced` as the tokenizer would.
 
-        The tokenizer might merge the last of them with what comes next, so it is left out unless the text must end
-        behind it.
+        The tokenizer might merge the last of them with what comes next, so it is left out unless it is special, or the
+        text must end behind it.
         """
         text = self.forced()
         if not text:
@@ -154,7 +154,8 @@ class Matcher:
         tokens = self.constraint.vocabulary.tokenize(text)
         other = self.fork()
         other.advance_bytes(text)
-        return tokens if other.is_finished else tokens[:-1]
+        whole = other.is_finished or tokens[-1] in self.constraint.vocabulary.names
+        return tokens if whole else tokens[:-1]
 
     def shortest_completion(self, limit: int | None = None) -> bytes | None:
         """About the fewest bytes that finish the text from here; None if that takes more than `limit` bytes."""
@@ -258,5 +259,7 @@ class Matcher:
             return f"End token {token} is refused: the text is not complete."
         text = vocabulary.tokens[token]
         if not text:
-            return f"Token {token} is refused: it is {'special' if token in vocabulary.names else 'empty'}, and no text."
+            return (
+                f"Token {token} is refused: it is {'special' if token in vocabulary.names else 'empty'}, and no text."
+            )
         return f"Token {token}, {text[:40]!r}, is refused here."

@@ -28,6 +28,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "automata": (BASE | {"grammar", "kernels"}, {"numpy"}),
     "frontends": (BASE | {"grammar", "automata.dfa"}, {"numpy", "pydantic", "idna", "jsonschema_specifications"}),
     "forms": (BASE | {"grammar", "automata", "frontends", "export", "compile"}, set()),
+    "dialogue": (BASE | {"grammar", "frontends", "forms"}, set()),
     "export": (BASE | {"grammar", "automata", "frontends", "forms"}, set()),
     "targets": (BASE | {"frontends"}, set()),
     "tokens": (BASE | {"automata", "kernels"}, {"numpy"}),

@@ -103,7 +103,9 @@ class _Writer:
         if isinstance(node, (Unique, Member)):
             raise self.refuse("members that must differ are beyond rules", "Leave out uniqueItems.")
         if isinstance(node, (Mark, Free)):
-            raise self.refuse("whatever a model writes, and special tokens, are no text", "Use free_text() and literals.")
+            raise self.refuse(
+                "whatever a model writes, and special tokens, are no text", "Use free_text() and literals."
+            )
         if isinstance(node, Parsed):
             raise self.refuse("a grammar with a lexer is more than rules", "Read it with lexer='dynamic_complete'.")
         return rebuilt(node, self.node)

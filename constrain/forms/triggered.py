@@ -4,9 +4,9 @@
     constrain.thinking(answer)                                      <think> ... </think> answer
 
 A *mark* is a special token of that name in the vocabulary, or else this very text, however tokens cut it. Before it the
-mask allows every token: all bytes, also those that are no UTF-8 yet or never, and all special tokens that are no
-marks, so that what is written is bit for bit what the model writes by itself. An end token is allowed where the text may end.
-(The one exception: an ordinary token that holds a byte 0xFF, which no UTF-8 text has, is never allowed.)
+mask allows every token: all bytes, whether or not they are UTF-8, and all special tokens that are no marks, so that what
+is written is bit for bit what the model writes by itself. An end token is allowed where the text may end. (The one
+exception: an ordinary token that holds a byte 0xFF, which no UTF-8 text has, is never allowed.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..style import Limits
 from .form import Form, as_form
 from .merge import Merged
 
-__all__ = ["MarkOf", "Thinking", "Triggered", "mark", "thinking", "triggered"]
+__all__ = ["MarkOf", "Thinking", "Triggered", "Unconstrained", "mark", "thinking", "triggered", "unconstrained"]
 
 After = OneOf["text", "end"]
 
@@ -34,6 +34,17 @@ class MarkOf(Form):
 
     def read(self, limits: Limits) -> Grammar:
         return Grammar(Mark(self.text), {})
+
+
+@dataclass(frozen=True, slots=True)
+class Unconstrained(Form):
+    """Whatever a model writes, but for marks."""
+
+    without: tuple[str, ...]
+    until: str | None
+
+    def read(self, limits: Limits) -> Grammar:
+        return Grammar(Free(self.without, self.until), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +61,16 @@ class Triggered(Form):
         kept: list[str] = []
         grammars: list[Grammar] = []
         reason: UnsatisfiableError | None = None
-        for text, form in self.forms:
+        for begin, form in self.forms:
             try:
                 grammars.append(form.grammar(limits))
-                kept.append(text)
+                kept.append(begin)
             except UnsatisfiableError as error:  # What leads nowhere is not begun.
                 reason = error
         if reason is not None and not kept and self.least:
             raise reason
         rules = Merged(grammars)
-        begun = tuple(Sequence((Free(marks, text), rules.start(k))) for k, text in enumerate(kept))
+        begun = tuple(Sequence((Free(marks, begin), rules.start(k))) for k, begin in enumerate(kept))
         text = Free(marks)
         if not begun or self.most == 0:
             return Grammar(text, {})
@@ -92,6 +103,14 @@ class Thinking(Form):
 def mark(text: str) -> Form:
     """The special token of this name; where the vocabulary has none, this text."""
     return MarkOf(checked(text, "a mark"))
+
+
+def unconstrained(without: Iterable[str] = (), until: str | None = None) -> Form:
+    """Whatever a model writes, without these marks, or up to the first `until`, which is one of them and ends it."""
+    marks = tuple(checked(text, "a mark") for text in without)
+    if until is not None and until not in marks:
+        marks = (*marks, checked(until, "a mark"))
+    return Unconstrained(marks, until)
 
 
 def triggered(

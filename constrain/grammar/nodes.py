@@ -213,7 +213,21 @@ class Object:
 
 
 Node = Union[
-    Literal, Strings, Chars, JsonString, Parsed, Sequence, Choice, Repeat, Unique, Member, Rule, Object, Token, Mark, Free
+    Literal,
+    Strings,
+    Chars,
+    JsonString,
+    Parsed,
+    Sequence,
+    Choice,
+    Repeat,
+    Unique,
+    Member,
+    Rule,
+    Object,
+    Token,
+    Mark,
+    Free,
 ]
 EMPTY = Literal(b"")
 

@@ -86,6 +86,8 @@ class _Lister:
             return self.texts(node.node)
         if isinstance(node, Unique):
             return frozenset(filter(differ, self.texts(node.body)))
+        if not isinstance(node, Object):  # Texts of a parser, of tokens: not counted.
+            raise Many
         return self.gather(self.object(node))
 
     def joined(self, parts: list[Texts]) -> Texts:

@@ -50,7 +50,16 @@ class Proposal:
             raise ValueError(f"top_p must be above 0 and at most 1, not {self.top_p!r}")
 
 
+    @property
+    def is_uncut(self) -> bool:
+        """Whether every token stays possible, by the weight that its probability gives it."""
+        return self.top_k is None and self.top_p is None
+
+
 PLAIN = Proposal()
+FEW = 64
+"""Nearly all tokens are allowed if at most one in so many is not: before a trigger those are the ones that would write it
+and go on otherwise. Inside a JSON string, say, more are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +85,10 @@ def pick(
     proposal: Proposal = PLAIN,
     ends: tuple[int, ...] = (),
 ) -> Pick:
-    """Choose one of `allowed` (int64 [k], ascending, k > 0) by one uniform number of `rng`.
+    """Choose one of `allowed` (int64 [k], ascending, k > 0) by one uniform number of `rng`, or two.
 
+    Where nearly all tokens are allowed, a token is drawn as if all were, and again only if it is not among them. That is
+    the same law, and in free text the very tokens that the model writes without a mask (see `forms.triggered`).
     logprobs: float [V], the model's; `ends`: the end tokens. Raises ValueError for NaN. Where the model gives no
     allowed token any probability, all are equally likely, with logprob -inf: the draw is valid and weighs nothing.
     """
@@ -86,13 +97,26 @@ def pick(
         raise ValueError("the model's log-probabilities are not numbers (NaN)")
     logmass = log_sum(logs)
     law = shape(logs if logmass > -np.inf else np.zeros_like(logs), proposal)
-    cumulative = np.cumsum(law)
-    uniform = rng.random()
-    index = int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right"))
-    index = min(index, int(np.flatnonzero(law)[-1]))  # rounding may point behind the last possible token
+    index = -1
+    if 0 < len(logprobs) - len(allowed) <= len(logprobs) // FEW and proposal.is_uncut and logmass > -np.inf:
+        if np.isnan(logprobs).any():
+            raise ValueError("the model's log-probabilities are not numbers (NaN)")
+        anything = choose(shape(logprobs.astype(np.float64), proposal), rng)
+        place = int(np.searchsorted(allowed, anything))
+        if place < len(allowed) and allowed[place] == anything:
+            index = place
+    if index < 0:
+        index = choose(law, rng)
     token = int(allowed[index])
     chosen = np.isin(allowed, ends) if token in ends else slice(index, index + 1)
     return Pick(token, log_sum(logs[chosen]), float(np.log(law[chosen].sum())), logmass)
+
+
+def choose(law: NDArray[np.float64], rng: np.random.Generator) -> int:
+    """An index, drawn by one uniform number."""
+    cumulative = np.cumsum(law)
+    index = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+    return min(index, int(np.flatnonzero(law)[-1]))  # rounding may point behind the last possible token
 
 
 def shape(logs: NDArray[np.float64], proposal: Proposal) -> NDArray[np.float64]:

@@ -51,7 +51,9 @@ class Symbols:
         if isinstance(node, Mark):
             return Literal(self.mark(node.text))
         if isinstance(node, Free):
-            return free(tuple(map(self.mark, node.without)), None if node.until is None else self.mark(node.until), node.high)
+            ends = {name for name, index in self.vocabulary.special.items() if index in self.vocabulary.eos_ids}
+            without = tuple(self.mark(text) for text in node.without if text not in ends)
+            return free(without, None if node.until is None else self.mark(node.until), node.high)
         ids = {self.number(name) for name in node.names}
         if node.negated:
             return self.others(ids)
@@ -91,8 +93,7 @@ class Symbols:
             )
         if index not in vocabulary.names:
             raise UnsupportedError(
-                f"token {shown} is an ordinary token, {vocabulary.tokens[index]!r}: which of several tokens spell a text "
-                "is not constrained",
+                f"token {shown} is an ordinary one, {vocabulary.tokens[index]!r}: which tokens spell a text is left open",
                 hint="Write its text as a literal.",
             )
         return index

@@ -52,8 +52,8 @@ class Vocabulary:
     eos_ids: the tokens that end a text, at least one, ascending. special: name -> id of every special token.
     names: id -> the name in bytes of every special token that is no end token.
     blob: uint8 text of all tokens one after the other; offsets: int32[size + 1], token i is
-        blob[offsets[i]:offsets[i + 1]], read-only: its name, if it is special; empty for what is None otherwise, and for
-        a token that holds a byte 0xFF, which belongs to names and to no text.
+        blob[offsets[i]:offsets[i + 1]], read-only: its name, if it is special; empty for what is None otherwise, and
+        for a token that holds a byte 0xFF, which belongs to names and to no text.
     encode: ids of a text as the tokenizer spells it at the start of a text, no special tokens added; None if unknown.
     encode_prompt: the same with what the model expects around a prompt (a begin token, mostly).
     leading_space: "stripped" if the tokenizer's own decoding drops one space at the start of a text (ours does not).
@@ -214,7 +214,7 @@ class Vocabulary:
     @cached_property
     def shown(self) -> Mapping[int, Octets]:
         """id -> what a reader sees of a special token: its name in the tokenizer."""
-        return {index: name.encode() for name, index in reversed(self.special.items()) if index in self.names}
+        return {index: name.encode() for name, index in reversed(list(self.special.items())) if index in self.names}
 
     def transcript(self, ids: Iterable[int]) -> Octets:
         """`text`, with the special tokens in it as the tokenizer calls them; end tokens add nothing."""

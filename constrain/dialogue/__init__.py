@@ -1,0 +1,12 @@
+"""Dialogue: tool calls, in the envelopes that models write them in.
+
+`definitions` reads what tools there are, `envelopes/` has one file for each way to write a call and to read it again,
+`tools` makes a Form of both.
+"""
+
+from .definitions import Tool, read_tools
+from .envelopes import ENVELOPES
+from .envelopes.call import ToolCall
+from .tools import tool_calls, tools
+
+__all__ = ["ENVELOPES", "Tool", "ToolCall", "read_tools", "tool_calls", "tools"]

@@ -1,0 +1,13 @@
+"""The envelopes by name: how models write tool calls, one file a family."""
+
+from .call import Envelope
+from .harmony import HARMONY
+from .hermes import HERMES
+from .mistral import MISTRAL, MISTRAL_ARGS
+from .objects import JSON, LLAMA
+
+__all__ = ["ENVELOPES"]
+
+ENVELOPES: dict[str, Envelope] = {
+    envelope.name: envelope for envelope in (HERMES, LLAMA, MISTRAL, MISTRAL_ARGS, HARMONY, JSON)
+}

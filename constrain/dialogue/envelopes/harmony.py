@@ -1,0 +1,57 @@
+"""Harmony, the format of gpt-oss: a text is messages in channels, and a call is a message to a function.
+
+    <|channel|>analysis<|message|>The user wants ...<|end|><|start|>assistant
+    <|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city": "Oslo"}    (no line breaks)
+
+The prompt ends with `<|start|>assistant`. Thoughts (analysis) and preambles (commentary to nobody) may come before; the
+last message is one call, or the answer (final). It ends with an end token, `<|call|>` or `<|return|>`: both belong into
+the `eos_ids` of the vocabulary, and stand in no text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...errors import SourceError
+from ...forms import Form, literal, mark
+from ...forms.triggered import unconstrained
+from .call import Asked, Envelope, ToolCall, any_of, arguments, as_call, json_at
+
+__all__ = ["HARMONY"]
+
+START, CHANNEL, MESSAGE, CONSTRAIN, END = "<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", "<|end|>"
+MARKS = (START, CHANNEL, MESSAGE, CONSTRAIN, END)
+HEADER = re.compile(r"to=functions\.(\S+?)(?:\s|<\||$)")
+
+
+def form(asked: Asked) -> Form:
+    """Messages, then a call; or, if no call is required, the answer. Parallel calls are unknown to this format."""
+    written = unconstrained(MARKS, END) + mark(START) + "assistant"
+    before = mark(CHANNEL) + (literal("analysis") | "commentary") + mark(MESSAGE) + written
+    one = any_of([call(name=tool.name, body=arguments(tool, asked.style)) for tool in asked.tools])
+    final = mark(CHANNEL) + "final" + mark(MESSAGE) + unconstrained(MARKS)
+    return before.repeat() + (one | final if asked.free else one)
+
+
+def call(name: str, body: Form) -> Form:
+    """The recipient stands in the channel or, as the renderer of prompts puts it, before it."""
+    to = f" to=functions.{name}"
+    channel, kind = mark(CHANNEL) + "commentary", mark(CONSTRAIN) + "json"
+    return (channel + (literal(to) | to + " ") + kind | to + channel + " " + kind) + mark(MESSAGE) + body
+
+
+def calls(text: str) -> list[ToolCall]:
+    """The calls in a text: the messages to functions. An end token at the end may be there or not."""
+    found = []
+    for message in text.split(START):
+        head, middle, _ = message.partition(MESSAGE)
+        to = HEADER.search(head)
+        if to is not None:
+            if not middle:
+                raise SourceError("a call has no message", source=message, position=0)
+            value, _ = json_at(message, len(head) + len(MESSAGE), "the arguments of a call")
+            found.append(as_call({"name": to[1], "arguments": value}, "arguments", message, 0))
+    return found
+
+
+HARMONY = Envelope("harmony", "gpt-oss", form, calls)

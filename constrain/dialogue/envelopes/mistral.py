@@ -1,0 +1,60 @@
+"""Mistral: `[TOOL_CALLS]` and all calls at the end of the text, in one of two ways.
+
+mistral        [TOOL_CALLS][{"name": "weather", "arguments": {"city": "Oslo"}}, ...]       tokenizers v2 to v7
+mistral-args   [TOOL_CALLS]weather[ARGS]{"city": "Oslo"}[TOOL_CALLS]...                    tokenizers v11 and v13
+"""
+
+from __future__ import annotations
+
+from ...errors import SourceError
+from ...forms import Form, literal, mark, triggered
+from .call import Asked, Envelope, ToolCall, any_of, arguments, as_call, json_at, listed, named
+
+__all__ = ["MISTRAL", "MISTRAL_ARGS"]
+
+OPEN, ARGS = "[TOOL_CALLS]", "[ARGS]"
+
+
+def at_end(calls: Form, asked: Asked) -> Form:
+    """Free text, then calls; if calls are required, calls alone."""
+    return triggered({OPEN: calls}, most=1, after="end") if asked.free else mark(OPEN) + calls
+
+
+def list_form(asked: Asked) -> Form:
+    """One list of objects."""
+    one = '{"name": "' + any_of([named(tool, "arguments", asked.style) for tool in asked.tools])
+    return at_end((literal("") | " ") + "[" + listed(one, ", ", asked.most) + "]", asked)
+
+
+def list_calls(text: str) -> list[ToolCall]:
+    """The calls in a text."""
+    begin = text.find(OPEN)
+    if begin < 0:
+        return []
+    value, end = json_at(text, begin + len(OPEN), "the list of tool calls")
+    if not isinstance(value, list) or text[end:].strip():
+        raise SourceError(f"behind {OPEN} stands one list", source=text, position=begin)
+    return [as_call(one, "arguments", text, begin) for one in value]
+
+
+def args_form(asked: Asked) -> Form:
+    """Name and arguments, each call behind a mark of its own."""
+    one = any_of([literal(tool.name) + mark(ARGS) + arguments(tool, asked.style) for tool in asked.tools])
+    return at_end(listed(one, mark(OPEN), asked.most), asked)
+
+
+def args_calls(text: str) -> list[ToolCall]:
+    """The calls in a text."""
+    found, at = [], text.find(OPEN)
+    while 0 <= at < len(text):
+        middle = text.find(ARGS, at)
+        if middle < 0 or not text.startswith(OPEN, at):
+            raise SourceError(f"a call is {OPEN}name{ARGS}{{...}}", source=text, position=at)
+        value, end = json_at(text, middle + len(ARGS), "the arguments of a call")
+        found.append(as_call({"name": text[at + len(OPEN) : middle], "arguments": value}, "arguments", text, at))
+        at = end + len(text[end:]) - len(text[end:].lstrip())
+    return found
+
+
+MISTRAL = Envelope("mistral", "Mistral, tokenizers v2 to v7", list_form, list_calls)
+MISTRAL_ARGS = Envelope("mistral-args", "Mistral, tokenizers v11 and later", args_form, args_calls)

@@ -1,0 +1,122 @@
+"""Special tokens are symbols of their own: in masks, in what is forced, in GBNF; and never text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain import Constraint, UnsupportedError, Vocabulary, VocabularyError, gbnf, literal, mark, regex
+from constrain.grammar.nodes import Grammar, Literal, Token
+from constrain.tokens.symbols import NAME, name_of
+
+SPECIAL = {"<think>": 257, "</think>": 258, "<|tool|>": 259}
+TOKENS: list[bytes | None] = [bytes((value,)) for value in range(256)]
+VOCABULARY = Vocabulary.from_tokens([*TOKENS, None, None, None, None, b"<think>", b"\xffa"], (256,), special=SPECIAL)
+
+
+def allowed(matcher: constrain.Matcher) -> set[int]:
+    return set(np.flatnonzero(np.unpackbits(matcher.mask().view(np.uint8), bitorder="little")).tolist())
+
+
+def test_names_are_no_text() -> None:
+    names = [name_of(number) for number in range(12**3)]
+    assert len(set(names)) == len(names) and {len(name) for name in names} == {NAME}
+    utf8 = set("".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000, 37)])).encode())
+    assert not utf8 & set(b"".join(names))
+    with pytest.raises(constrain.LimitError, match="more special tokens"):
+        name_of(12**4)
+
+
+def test_the_blob_holds_names_and_the_tokens_do_not() -> None:
+    assert dict(VOCABULARY.names) == {index: name_of(k) for k, index in enumerate((257, 258, 259))}
+    assert VOCABULARY.tokens[257] is None and VOCABULARY.spelled(257) == name_of(0)
+    assert VOCABULARY.spelled(256) == VOCABULARY.spelled(261) == VOCABULARY.spelled(255) == b""
+    assert VOCABULARY.text([257, 65, 256]) == b"A" and VOCABULARY.transcript([257, 65, 256]) == b"<think>A"
+    data = b"a" + name_of(1) + b"b"
+    assert VOCABULARY.tokenize(data) == [97, 258, 98] == VOCABULARY.fewest(data)
+
+
+def test_text_never_allows_a_special_token() -> None:
+    matcher = regex(r"(.|\n)*").compile(VOCABULARY).matcher()
+    assert not allowed(matcher) & set(SPECIAL.values())
+    assert 260 in allowed(matcher)  # its letters are another thing than the token of this name
+
+
+def test_gbnf_tokens() -> None:
+    matcher = gbnf('root ::= <think> !</think>* </think> ("a" | <[259]>)').compile(VOCABULARY).matcher()
+    assert allowed(matcher) == {257}
+    assert not matcher.allows(260)
+    matcher.advance(257)
+    assert allowed(matcher) == set(range(255)) | {257, 258, 259, 260}
+    for token in (ord("x"), 257, 0xC3, 258):
+        matcher.advance(token)
+    assert allowed(matcher) == {ord("a"), 259}
+    matcher.advance(259)
+    assert matcher.is_finished and allowed(matcher) == {256}
+    matcher.rollback(5)
+    assert matcher.shortest_completion() == name_of(1) + b"a"
+    assert repr(matcher) == "Matcher('<think>', not complete)" or "<think>" in repr(matcher)
+
+
+def test_several_tokens_are_a_choice() -> None:
+    matcher = Constraint(Grammar(Token(("<think>", 259)), {}), VOCABULARY, constrain.Limits(), None).matcher()
+    assert allowed(matcher) == {257, 259}
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("<thin>", VocabularyError, "no special token '<thin>'.*\n.*'<think>'"),
+        ("<[999]>", VocabularyError, "no token 999"),
+        ("<[97]>", UnsupportedError, "ordinary one, b'a'"),
+        ("<[256]>", UnsupportedError, "ends a text"),
+        ("!<[97]>", UnsupportedError, "ordinary one"),
+    ],
+)
+def test_tokens_that_cannot_be_named(text: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        gbnf(f"root ::= {text}").compile(VOCABULARY).matcher().mask()
+
+
+def test_literals_cannot_forge_a_name() -> None:
+    with pytest.raises(UnsupportedError, match="0xFF"):
+        Constraint(Grammar(Literal(name_of(0)), {}), VOCABULARY, constrain.Limits(), None).matcher().mask()
+
+
+def test_a_mark_is_a_special_token_or_a_text() -> None:
+    form = mark("<think>") + "a" + mark("</think>")
+    matcher = form.compile(VOCABULARY).matcher()
+    assert matcher.forced_tokens() == [257, 97, 258]
+    plain = form.compile(Vocabulary.bytes()).matcher()
+    assert plain.forced() == b"<think>a</think>"
+
+
+def test_special_tokens_are_drawn_streamed_and_closed_with() -> None:
+    class Flat:
+        def next_logprobs(self, prefixes: list[list[int]]) -> np.ndarray:
+            return np.full((len(prefixes), VOCABULARY.size), -np.log(VOCABULARY.size))
+
+    form = mark("<think>") + literal("ab").repeat(0, 3) + mark("</think>") + regex("[0-9]{2}")
+    pieces: list[str] = []
+    out = constrain.generate(
+        Flat(), tokenizer=VOCABULARY, grammar=form, seed=1, stream=lambda piece: pieces.append(piece.text)
+    )
+    assert out.text.startswith("<think>") and out.text[:-2].endswith("</think>")
+    assert "".join(pieces) == out.text and out.tokens[0] == 257
+    tight = constrain.generate(Flat(), tokenizer=VOCABULARY, grammar=form, seed=1, max_tokens=5)
+    assert tight.text[:-2] == "<think></think>" and len(tight.tokens) == 4
+
+
+def test_constraints_with_marks_are_saved(tmp_path: Path) -> None:
+    form = mark("<|tool|>") + "x"
+    form.compile(VOCABULARY).save(tmp_path / "it")
+    assert Constraint.load(tmp_path / "it", VOCABULARY).matcher().allows(259)
+
+
+def test_a_special_token_in_a_pattern_or_a_string_is_refused() -> None:
+    for form in (~mark("<think>"), mark("<think>") & regex(".*"), mark("<think>").quoted()):
+        with pytest.raises(UnsupportedError, match="special tokens, are no text"):
+            form.grammar()
