@@ -10,7 +10,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import mix
 from .views import kernel, size, view
 
-STAMP = "fa82ac51"
+STAMP = "2d277039"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

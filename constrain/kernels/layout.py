@@ -76,7 +76,8 @@ LEX_READERS: Final = 55  # [reader, READER_W] what a scanner makes of tokens, or
 LEX_CLASSES: Final = 56  # [class, CLASS_W]
 LEX_EXITS: Final = 57    # [exit, EXIT_W]
 LEX_WORDS: Final = 58    # tokens, remainders (token << 8 | bytes read), rows of bits
-SLOTS: Final = 59
+LEX_CACHE: Final = 59    # [token, 4] state after its first byte, what was read from there: see `lexemes.read`
+SLOTS: Final = 60
 
 # ---- HEAD --------------------------------------------------------------------------------------------------
 STATUS: Final = 0        # what the kernel asks for: one of the codes below
@@ -131,6 +132,7 @@ N_LEX_READERS: Final = 12
 N_LEX_CLASSES: Final = 13
 N_LEX_EXITS: Final = 14
 N_LEX_WORDS: Final = 15
+LEX_CACHED: Final = 16   # the scanner that LEX_CACHE is about, + 1
 
 # ---- status: what a kernel that returned -1 asks for ---------------------------------------------------------
 FULL: Final = 1          # more room in slot ARGUMENT
@@ -375,6 +377,9 @@ EXIT_READER: Final = 4   # the first reader of that, -1
 LEX_CHAINS: Final = 1 << 14
 MOST_COLUMNS: Final = 1 << 11
 FEW: Final = 512         # tokens of a class kept as a list: a row of bits is as quick for more
+DOUBTFUL: Final = 1      # what was read of a token: an earlier end may count, if the lexeme comes to nothing
+UNREAD: Final = 2        # nothing: it is to be taken byte by byte
+OPEN_END: Final = 4      # its lexeme may come to nothing, and has no earlier end
 
 # ---- GUARDS --------------------------------------------------------------------------------------------------------
 GUARD_W: Final = 12

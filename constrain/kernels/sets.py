@@ -26,7 +26,7 @@ from .parse import parse_step
 from .stacks import settle
 from .views import kernel, size, view
 
-STAMP = "c5048ae0"
+STAMP = "744ae4b1"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

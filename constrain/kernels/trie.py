@@ -21,7 +21,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import kernel, size, view
 
-STAMP = "91a54fb3"
+STAMP = "3e56dc27"
 
 NO_ROOM = -1
 
