@@ -11,6 +11,7 @@ import random
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from lark import Lark
@@ -36,6 +37,7 @@ CLASSES = {
 }
 
 
+@cache
 def parser(ready: Ready, **options: Any) -> Lark:
     """Lark's parser for a grammar of the library, as the head of its file asks for."""
     postlex = PythonIndenter() if ready.indented else None
@@ -106,9 +108,14 @@ def _spelled(member: Any) -> str:
     if str(op) == "RANGE":
         return f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}"
     if str(op) == "CATEGORY":
-        return {"DIGIT": r"\d", "WORD": r"\w", "SPACE": r"\s", "NOT_DIGIT": r"\D", "NOT_WORD": r"\W", "NOT_SPACE": r"\S"}[
-            str(value).removeprefix("CATEGORY_")
-        ]
+        return {
+            "DIGIT": r"\d",
+            "WORD": r"\w",
+            "SPACE": r"\s",
+            "NOT_DIGIT": r"\D",
+            "NOT_WORD": r"\W",
+            "NOT_SPACE": r"\S",
+        }[str(value).removeprefix("CATEGORY_")]
     return re.escape(chr(value))
 
 
@@ -120,8 +127,8 @@ def spelling(*words: str) -> Spell:
 class Maker:
     """Draws sentences. spell: how to write certain terminals, where any text of their pattern is too free."""
 
-    def __init__(self, ready: Ready, spell: Mapping[str, Spell] = {}, depth: int = 12) -> None:  # noqa: B006
-        self.lark = parser(ready)
+    def __init__(self, ready: Ready, spell: Mapping[str, Spell] = {}, depth: int = 12) -> None:
+        self.lark = parser(ready, debug=True)
         self.depth = depth
         self.indented = ready.indented
         self.rules: dict[str, list[Any]] = {}
@@ -160,7 +167,9 @@ class Maker:
 
     @staticmethod
     def _height(rule: Any, heights: Mapping[str, int]) -> int:
-        return 1 + max((0 if symbol.is_term else heights.get(symbol.name, 10**9) for symbol in rule.expansion), default=0)
+        return 1 + max(
+            (0 if symbol.is_term else heights.get(symbol.name, 10**9) for symbol in rule.expansion), default=0
+        )
 
     def unproductive(self) -> list[str]:
         """Rules that no text belongs to."""
