@@ -1,8 +1,8 @@
 """Random sentences of a Lark grammar, from the rules and terminals that Lark compiled: what may a grammar generate?
 
-A derivation is drawn rule by rule; beyond a depth only the rules lead on that end soonest. A terminal is a random text of
-its pattern. Between lexemes stand blanks where the grammar ignores them. What Lark then reads otherwise than it was meant
-(two names that became one) and refuses is thrown away, so each sentence is one that Lark accepts.
+A derivation is drawn rule by rule; beyond a depth only the rules lead on that end soonest. A terminal is a random text
+of its pattern. Between lexemes stand blanks where the grammar ignores them. What Lark then reads otherwise than it was
+meant (two names that became one) and refuses is thrown away, so each sentence is one that Lark accepts.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 from lark import Lark
 from lark.exceptions import LarkError
@@ -41,7 +42,9 @@ CLASSES = {
 def parser(ready: Ready, **options: Any) -> Lark:
     """Lark's parser for a grammar of the library, as the head of its file asks for."""
     postlex = PythonIndenter() if ready.indented else None
-    return Lark(ready.text, parser="lalr", lexer=ready.lexer, postlex=postlex, **options)
+    # Where interegular is installed, Lark compares all terminals for its warnings, which takes up to half a minute.
+    with patch("lark.lexer.has_interegular", False):
+        return Lark(ready.text, parser="lalr", lexer=ready.lexer, postlex=postlex, **options)
 
 
 class _Texts:
@@ -215,7 +218,7 @@ class Maker:
         return "".join(out)
 
     def draw(self, rng: random.Random, count: int, tries: int = 40) -> list[str]:
-        """`count` sentences that Lark accepts; AssertionError if fewer than one in `tries` of those made are accepted."""
+        """`count` sentences that Lark accepts; AssertionError if fewer than one in `tries` of those made are."""
         found: list[str] = []
         for _ in range(count * tries):
             text = self.made(rng)
