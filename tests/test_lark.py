@@ -169,3 +169,12 @@ def test_masks_of_indented_blocks() -> None:
     text, _ = python()
     made = compile_grammar(to_grammar(text, start="file_input"), vocabulary)
     same_masks(made, b"if x:\n  def f(a):\n\ty = (1,\n2)\n  # c\n  else1\nz\n")
+
+
+def test_dead_ends_of_a_table_are_refused() -> None:
+    """Lark accepts nothing here: a shift won, and every b is shifted."""
+    start = constraint('start: x "b"\nx: | "b" x').matcher()
+    assert not start.mask().any()
+    barren = constraint('start: "a" | "b" never\nnever: "c" never').matcher()
+    assert after(barren, "a") is not None
+    assert after(barren, "b") is None

@@ -6,6 +6,6 @@ one Grammar of several, or of another, on what `expand` (objects as rules), `spe
 """
 
 from .form import Form, from_plain
-from .sources import free_text, gbnf, json_schema, lark, literal, regex
+from .sources import free_text, gbnf, grammar, json_schema, lark, literal, regex
 
-__all__ = ["Form", "free_text", "from_plain", "gbnf", "json_schema", "lark", "literal", "regex"]
+__all__ = ["Form", "free_text", "from_plain", "gbnf", "grammar", "json_schema", "lark", "literal", "regex"]

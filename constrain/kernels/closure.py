@@ -19,7 +19,7 @@ from .parse import parse_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "a2229a8f"
+STAMP = "ebb35a7a"
 
 
 @njit("int64(int64)", **kernel)

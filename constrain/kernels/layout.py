@@ -151,6 +151,7 @@ NEED_JOINT: Final = 12   # what the last of the ARGUMENT lexemes in LISTING can 
 NEED_SCANNER: Final = 13 # the number of the scanner of parser block ARGUMENT
 NEED_READERS: Final = 14 # the same call, while readers may be made
 TABLE_FULL: Final = 15
+NEED_ALIVE: Final = 16   # by which terminals stack ARGUMENT comes to an end at last
 
 # ---- SETS ----------------------------------------------------------------------------------------------------
 SET_W: Final = 16        # one cache line
@@ -346,7 +347,8 @@ P_INDEX: Final = 25      # which parser of the program it is
 P_CLASS: Final = 26      # address of [scanner state] its class: what it can still become
 P_CLASSES: Final = 27    # how many
 P_KINDS_OF_CLASS: Final = 28 # address of [class, words] terminals
-P_W: Final = 29
+P_DEAD_ENDS: Final = 29  # whether stacks must be asked about one by one
+P_W: Final = 30
 IGNORED: Final = 1
 NEWLINE: Final = 2
 OPENING: Final = 3

@@ -107,7 +107,7 @@ class Kept:
 def _parts(parser: Parser) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """What is not an array, fit for JSON, and what is."""
     rules = {each.name: getattr(parser.productions, each.name) for each in fields(Productions)}
-    facts: dict[str, Any] = {"ignored": sorted(parser.ignored), "layout": None}
+    facts: dict[str, Any] = {"ignored": sorted(parser.ignored), "layout": None, "dead_ends": parser.dead_ends}
     facts["productions"] = rules | {"shown": sorted(parser.productions.shown.items())}
     arrays: dict[str, NDArray[Any]] = {"scan": parser.scan}
     for room, tables in (("scanner", parser.scanner), ("table", parser.table)):
@@ -136,6 +136,7 @@ def _parser(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Parser:
         scan=arrays["scan"],
         ignored=frozenset(facts["ignored"]),
         layout=Layout(**sides) if sides else None,
+        dead_ends=facts["dead_ends"],
     )
 
 
