@@ -45,8 +45,8 @@ class Parser:
     """Texts that `scanner` cuts into lexemes and `table`, which is that of `productions`, accepts.
 
     scan: int32 [LALR states] where the scanner starts, a state of its; -1: no lexeme is found there. ignored: terminals
-    that the parser never sees. dead_ends: whether the table may come to stacks that no text leads on from: conflicts were
-    resolved, or a rule has no text.
+    that the parser never sees. dead_ends: whether the table may come to stacks from which no text leads to an end:
+    conflicts were resolved, or a rule has no text.
     """
 
     scanner: Scanner
@@ -72,7 +72,7 @@ class Parser:
         return Alive(self.table)
 
     def leads_on(self, stack: Sequence[int]) -> Ints:
-        """int32 [words]: the terminals by which a stack (LALR states, the first at the bottom) comes to an end at last."""
+        """int32 [words]: the terminals by which a stack (the first at the bottom) comes to an end at last."""
         state = self.alive.start
         for pushed in stack[1:]:
             state = self.alive.step(state, pushed)

@@ -317,7 +317,7 @@ LEXEME_W: Final = 5      # stack before it, scanner state (-1 - state: nothing r
 MOST_LEXEMES: Final = 12
 JOINT_W: Final = 3 + MOST_LEXEMES
 
-# ---- parser blocks in CODE: see automata.parser -----------------------------------------------------------------------
+# ---- parser blocks in CODE: see automata.parser --------------------------------------------------------------------
 P_STATES: Final = 0      # of the LALR table
 P_TERMINALS: Final = 1   # the last is the end of the text
 P_NONTERMINALS: Final = 2
