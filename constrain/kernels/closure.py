@@ -19,7 +19,7 @@ from .parse import parse_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "ebb35a7a"
+STAMP = "7cf0f32b"
 
 
 @njit("int64(int64)", **kernel)

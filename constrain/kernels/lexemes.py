@@ -24,7 +24,7 @@ from .trie import byte_of
 from .views import address, at, kernel, size, view
 from .walk import try_token
 
-STAMP = "c7dc0a58"
+STAMP = "c31cc464"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, chain, mix
 from .views import kernel, size, view
 
-STAMP = "b4642a29"
+STAMP = "535eb994"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

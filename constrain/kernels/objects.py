@@ -16,7 +16,7 @@ from .names import ask, chain, decode_name, mix, name_into_buffer
 from .points import bound
 from .views import kernel, size, view
 
-STAMP = "4bc3eb25"
+STAMP = "70a4c9ab"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)

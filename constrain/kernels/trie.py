@@ -21,7 +21,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import kernel, size, view
 
-STAMP = "2e86d74c"
+STAMP = "3d895c90"
 
 NO_ROOM = -1
 
