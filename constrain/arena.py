@@ -163,6 +163,8 @@ class Arena:
             elif status == at.NEED_SCANNER:
                 parser = self.program.parsers[argument]
                 self.arrays[at.SCANNERS][list(self.program.parsers).index(argument)] = self.table.scanner(parser)
+            elif status == at.NEED_ALIVE:
+                self._keep_alive(argument)
             elif status == at.TABLE_FULL:
                 raise TableFull
             elif status == at.NEED_JOINT:
@@ -181,10 +183,12 @@ class Arena:
         head = self.arrays[at.HEAD]
         block, first = int(head[at.ASKED]), int(head[at.ASKED_AT])
         if at.JOINT_W * (head[at.N_JOINTS] + 1) > self.arrays[at.JOINTS].size:
-            return self._grow(at.JOINTS)
+            self._grow(at.JOINTS)
+            return
         parser = self.program.parsers[block]
         if head[at.N_MAY_SHIFT] + 2 + parser.words > self.arrays[at.MAY_SHIFT].size:
-            return self._grow(at.MAY_SHIFT)
+            self._grow(at.MAY_SHIFT)
+            return
         states = self.arrays[at.LISTING][first + 1 : first + at.LEXEME_W * count : at.LEXEME_W]
         place = int(head[at.N_MAY_SHIFT]) + 2
         self.arrays[at.MAY_SHIFT][place - 2 : place] = 0, parser.words
@@ -194,6 +198,23 @@ class Arena:
         self.arrays[at.JOINTS][record : record + 2 + count] = [block, count, *states]
         self.arrays[at.JOINTS][record + at.JOINT_W - 1] = place
         head[at.N_JOINTS] += 1
+
+    def _keep_alive(self, stack: int) -> None:
+        """Remembers by which terminals a parser's stack comes to an end at last."""
+        head, pairs = self.arrays[at.HEAD], self.arrays[at.PAIRS]
+        parser = self.program.parsers[int(head[at.ASKED])]
+        place = int(head[at.N_MAY_SHIFT]) + 2
+        if place + parser.words > self.arrays[at.MAY_SHIFT].size:
+            self._grow(at.MAY_SHIFT)
+            return
+        states, below = list[int](), stack
+        while pairs[at.PAIR_W * below + at.PAIR_BELOW] >= 0:
+            states.append(int(pairs[at.PAIR_W * below]))
+            below = int(pairs[at.PAIR_W * below + at.PAIR_BELOW])
+        self.arrays[at.MAY_SHIFT][place - 2 : place] = stack, parser.words
+        self.arrays[at.MAY_SHIFT][place : place + parser.words] = parser.leads_on(states[::-1])
+        pairs[at.PAIR_W * stack + at.PAIR_SHIFTS] = place
+        head[at.N_MAY_SHIFT] = place + parser.words
 
     def _see_program(self) -> None:
         """Takes over what was linked, and makes room for the leaves that came with it."""

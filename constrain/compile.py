@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from .automata.program import Program
 from .errors import SourceError, UnsatisfiableError, UnsupportedError
-from .forms import Form, from_plain
+from .forms import Form, from_plain, grammar as form_of
 from .grammar.nodes import Grammar, Strings
 from .style import Limits, Style
 from .tokens.spelling import Spellable
@@ -113,7 +113,7 @@ def compile(
     *,
     schema: Any = None,
     regex: str | None = None,
-    grammar: Grammar | Form | None = None,
+    grammar: str | Grammar | Form | None = None,
     choices: Iterable[str] | None = None,
     type: Any = None,
     style: Style = Style(),
@@ -137,6 +137,8 @@ def compile(
         if grammar is not None:
             raise TypeError("give a form or a grammar, not both")
         grammar = form
+    if isinstance(grammar, str):
+        grammar = form_of(grammar)
     given = {"schema": schema, "regex": regex, "choices": choices, "type": type}
     made = to_grammar(**given, grammar=grammar, style=style, registry=registry, limits=limits)
     source = {k: _plain(v) for k, v in given.items() if v is not None}
@@ -159,7 +161,7 @@ def to_grammar(
     *,
     schema: Any = None,
     regex: str | None = None,
-    grammar: Grammar | Form | None = None,
+    grammar: str | Grammar | Form | None = None,
     choices: Iterable[str] | None = None,
     type: Any = None,
     style: Style = Style(),
@@ -173,15 +175,10 @@ def to_grammar(
         raise TypeError(f"style is a constrain.Style and limits a constrain.Limits, not {style!r} and {limits!r}")
     if len(given) != 1:
         raise TypeError(f"give exactly one of schema, regex, grammar, choices, type; got {', '.join(given) or 'none'}")
-    if isinstance(grammar, Form):
-        return grammar.grammar(limits)
     if grammar is not None:
-        if not isinstance(grammar, Grammar):
-            raise UnsupportedError(
-                "grammar= takes a constrain.Grammar; Lark and GBNF text are not read yet.",
-                hint="Use regex= or schema=, or build the nodes of constrain.grammar.nodes.",
-            )
-        return grammar
+        if isinstance(grammar, Grammar):
+            return grammar
+        return (grammar if isinstance(grammar, Form) else form_of(grammar)).grammar(limits)
     if choices is not None:
         options = tuple(sorted({_utf8(choice) for choice in choices}))
         if not options:

@@ -1,8 +1,8 @@
 """Random sentences of a Lark grammar, from the rules and terminals that Lark compiled: what may a grammar generate?
 
-A derivation is drawn rule by rule; beyond a depth only the rules lead on that end soonest. A terminal is a random text of
-its pattern. Between lexemes stand blanks where the grammar ignores them. What Lark then reads otherwise than it was meant
-(two names that became one) and refuses is thrown away, so each sentence is one that Lark accepts.
+A derivation is drawn rule by rule; beyond a depth only the rules lead on that end soonest. A terminal is a random text
+of its pattern. Between lexemes stand blanks where the grammar ignores them. What Lark then reads otherwise than it was
+meant (two names that became one) and refuses is thrown away, so each sentence is one that Lark accepts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import random
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 from lark import Lark
 from lark.exceptions import LarkError
@@ -36,10 +38,13 @@ CLASSES = {
 }
 
 
+@cache
 def parser(ready: Ready, **options: Any) -> Lark:
     """Lark's parser for a grammar of the library, as the head of its file asks for."""
     postlex = PythonIndenter() if ready.indented else None
-    return Lark(ready.text, parser="lalr", lexer=ready.lexer, postlex=postlex, **options)
+    # Where interegular is installed, Lark compares all terminals for its warnings, which takes up to half a minute.
+    with patch("lark.lexer.has_interegular", False):
+        return Lark(ready.text, parser="lalr", lexer=ready.lexer, postlex=postlex, **options)
 
 
 class _Texts:
@@ -106,9 +111,14 @@ def _spelled(member: Any) -> str:
     if str(op) == "RANGE":
         return f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}"
     if str(op) == "CATEGORY":
-        return {"DIGIT": r"\d", "WORD": r"\w", "SPACE": r"\s", "NOT_DIGIT": r"\D", "NOT_WORD": r"\W", "NOT_SPACE": r"\S"}[
-            str(value).removeprefix("CATEGORY_")
-        ]
+        return {
+            "DIGIT": r"\d",
+            "WORD": r"\w",
+            "SPACE": r"\s",
+            "NOT_DIGIT": r"\D",
+            "NOT_WORD": r"\W",
+            "NOT_SPACE": r"\S",
+        }[str(value).removeprefix("CATEGORY_")]
     return re.escape(chr(value))
 
 
@@ -120,8 +130,8 @@ def spelling(*words: str) -> Spell:
 class Maker:
     """Draws sentences. spell: how to write certain terminals, where any text of their pattern is too free."""
 
-    def __init__(self, ready: Ready, spell: Mapping[str, Spell] = {}, depth: int = 12) -> None:  # noqa: B006
-        self.lark = parser(ready)
+    def __init__(self, ready: Ready, spell: Mapping[str, Spell] = {}, depth: int = 12) -> None:
+        self.lark = parser(ready, debug=True)
         self.depth = depth
         self.indented = ready.indented
         self.rules: dict[str, list[Any]] = {}
@@ -160,7 +170,9 @@ class Maker:
 
     @staticmethod
     def _height(rule: Any, heights: Mapping[str, int]) -> int:
-        return 1 + max((0 if symbol.is_term else heights.get(symbol.name, 10**9) for symbol in rule.expansion), default=0)
+        return 1 + max(
+            (0 if symbol.is_term else heights.get(symbol.name, 10**9) for symbol in rule.expansion), default=0
+        )
 
     def unproductive(self) -> list[str]:
         """Rules that no text belongs to."""
@@ -206,7 +218,7 @@ class Maker:
         return "".join(out)
 
     def draw(self, rng: random.Random, count: int, tries: int = 40) -> list[str]:
-        """`count` sentences that Lark accepts; AssertionError if fewer than one in `tries` of those made are accepted."""
+        """`count` sentences that Lark accepts; AssertionError if fewer than one in `tries` of those made are."""
         found: list[str] = []
         for _ in range(count * tries):
             text = self.made(rng)

@@ -12,6 +12,7 @@ from constrain import (
     ConstrainError,
     Constraint,
     Grammar,
+    GrammarError,
     LimitError,
     Limits,
     RegexError,
@@ -85,7 +86,7 @@ def test_exactly_one_source(sources: dict[str, Any]) -> None:
         ({"choices": [1]}, SourceError),
         ({"schema": {"type": "string", "pattern": "\ud800"}}, UnsatisfiableError),
         ({"schema": {"type": "string", "pattern": "^[\ud800]{2,9}$"}}, UnsatisfiableError),
-        ({"grammar": "start: A"}, UnsupportedError),
+        ({"grammar": "start: A"}, GrammarError),
     ],
 )
 def test_bad_sources_have_one_clear_error(source: dict[str, Any], error: type[ConstrainError]) -> None:

@@ -99,10 +99,12 @@ def python(start: str = "file_input") -> tuple[str, lark.Lark]:
 
 
 PYTHON = [
-    "", " ", "# c\n", "  x\n", "x\\\n\n", "1..real\n", "x = 1if y else 2\n", "00\n", "from . . import x\n", "match = 1\n",
+    "", " ", "# c\n", "  x\n", "x\\\n\n", "1..real\n", "x = 1if y else 2\n", "00\n", "from . . import x\n",
+    "match = 1\n",
     "if x:\n\ty\n        z\n", "if x:\n  y\n# c\nz\n", "if x:\n  y\n  ", "def f(a, *, b=None):\n  pass\n",
     "x", "# c", "x\n ", "\n  x\n", "if x:\n  y\n z\n", "01\n", "0_1\n", "1_\n", '""""\n', '"""a""""\n', ". . .\n",
-    "x\ry\n", '"\\\n"\n', "(# c\n", ";\n", "x = (1,\n  2)\n", "if x:\ny\n", "if x:\n  y\nelse:\n z\n", "x = [\n]\n  y\n",
+    "x\ry\n", '"\\\n"\n', "(# c\n", ";\n", "x = (1,\n  2)\n", "if x:\ny\n", "if x:\n  y\nelse:\n z\n",
+    "x = [\n]\n  y\n",
 ]  # fmt: skip
 
 
@@ -115,8 +117,10 @@ def test_python_with_its_indentation() -> None:
 
 
 TOKENS = [
-    b"if", b" x", b" then", b"then ", b"x=1", b"1.", b".5", b"5e", b"e3", b"..", b" + ", b";y", b'"a', b'");', b"--", b"- -",
-    b"(a)", b")+(", b"=1;\nif", b"\n ", b"\xc3", b"\xa9=", b"\xc3\xa9", b'\\"', b'";', b"x-", b"--x", b" 1 ", b"ifx", b"f",
+    b"if", b" x", b" then", b"then ", b"x=1", b"1.", b".5", b"5e", b"e3", b"..", b" + ", b";y", b'"a', b'");', b"--",
+    b"- -",
+    b"(a)", b")+(", b"=1;\nif", b"\n ", b"\xc3", b"\xa9=", b"\xc3\xa9", b'\\"', b'";', b"x-", b"--x", b" 1 ", b"ifx",
+    b"f",
 ]  # fmt: skip
 STATEMENTS = r"""
 start: (stmt ";")+
@@ -169,3 +173,12 @@ def test_masks_of_indented_blocks() -> None:
     text, _ = python()
     made = compile_grammar(to_grammar(text, start="file_input"), vocabulary)
     same_masks(made, b"if x:\n  def f(a):\n\ty = (1,\n2)\n  # c\n  else1\nz\n")
+
+
+def test_dead_ends_of_a_table_are_refused() -> None:
+    """Lark accepts nothing here: a shift won, and every b is shifted."""
+    start = constraint('start: x "b"\nx: | "b" x').matcher()
+    assert not start.mask().any()
+    barren = constraint('start: "a" | "b" never\nnever: "c" never').matcher()
+    assert after(barren, "a") is not None
+    assert after(barren, "b") is None

@@ -117,6 +117,7 @@ GRAMMARS = {
     "after a line end": ("start: (A | B)+\nA: /\\n^a/m\nB: /[ab\\n]/", "ab\n"),
     "word ends": ("start: (A | B)+\nA: /a+(?a:\\b)/\nB: /./", "ab é "),
     "words but": ("start: (A | B)+\nA: /(?!(?:ab|b)(?a:\\b))[ab]+/\nB: /[ab ]/", "ab é "),
+    "words but, in any script": ("start: (A | B)+\nA: /(?!(?:ab|é)\\b)\\w+/\nB: /./s", "abé×²"),
     "no plain string": ("start: (A | B)+\nA: /\"(?!\"\").*?(?<!\\\\)(\\\\\\\\)*?\"/\nB: /./s", '"a\\\n'),
 }  # fmt: skip
 

@@ -1,7 +1,7 @@
 """A plain pattern for names that are not certain words: what a look-ahead says shortly, without one.
 
 The words are a trie; at each of its nodes a name ends (if that is no word), leaves the trie, or goes on in it. What
-follows must not be a letter of a name, else the pattern would find `i` in `if`: that is the one look-ahead, of one character.
+follows must be no letter of a name, else the pattern would find `i` in `if`: that is the one look-ahead, one character.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import layout as at
+from .alive import Alive
 from .lalr import Lalr
 from .productions import Productions
 from .scanner import Scanner
@@ -44,7 +45,8 @@ class Parser:
     """Texts that `scanner` cuts into lexemes and `table`, which is that of `productions`, accepts.
 
     scan: int32 [LALR states] where the scanner starts, a state of its; -1: no lexeme is found there. ignored: terminals
-    that the parser never sees.
+    that the parser never sees. dead_ends: whether the table may come to stacks from which no text leads to an end:
+    conflicts were resolved, or a rule has no text.
     """
 
     scanner: Scanner
@@ -53,6 +55,7 @@ class Parser:
     scan: Ints
     ignored: frozenset[int] = frozenset()
     layout: Layout | None = None
+    dead_ends: bool = False
 
     @property
     def terminals(self) -> int:
@@ -62,6 +65,19 @@ class Parser:
     def words(self) -> int:
         """int32 words of a set of terminals."""
         return (self.terminals + 31) // 32
+
+    @cached_property
+    def alive(self) -> Alive:
+        """From which stacks acceptance is reachable: asked only where there are dead ends."""
+        return Alive(self.table)
+
+    def leads_on(self, stack: Sequence[int]) -> Ints:
+        """int32 [words]: the terminals by which a stack (the first at the bottom) comes to an end at last."""
+        state = self.alive.start
+        for pushed in stack[1:]:
+            state = self.alive.step(state, pushed)
+        bits = self.alive.accepts(state)
+        return np.frombuffer(bits.to_bytes(4 * self.words, "little"), np.int32)
 
     @cached_property
     def key(self) -> bytes:
@@ -144,6 +160,7 @@ class Parser:
             place += part.size
         head[[at.P_STATES, at.P_TERMINALS, at.P_NONTERMINALS]] = states, terminals, len(table.nonterminals)
         head[[at.P_WORDS, at.P_START, at.P_INDEX, at.P_CLASSES]] = self.words, table.start, index, len(kinds_of_class)
+        head[at.P_DEAD_ENDS] = self.dead_ends
         layout = self.layout
         head[[at.P_NEWLINE, at.P_INDENT, at.P_DEDENT, at.P_TAB]] = (
             (layout.newline, layout.indent, layout.dedent, layout.tab) if layout else (-1, -1, -1, 0)

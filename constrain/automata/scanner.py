@@ -40,7 +40,7 @@ FEW = 24
 BEHIND = "Where it matches must depend on the text of the terminal alone: take a character before it into the terminal."
 AHEAD = (
     "What decides may be one ASCII character, or any other one as a whole: (?![a-z]), (?a:\\b) and (?=[^,]) can be "
-    "enforced at the end of a terminal, (?!end) and \\b with letters of all scripts can not."
+    "enforced at the end of a terminal, (?!end), \\b for all scripts, and $ without flag m can not."
 )
 
 _T = TypeVar("_T")

@@ -56,10 +56,11 @@ def with_lexer(
 ) -> Grammar:
     """lexer: "contextual" or "basic"."""
     from ..frontends import lark as front
+    from ..store import folder
 
     for name, grammar in grammars.items():
         text = defined(text, name, grammar, limits)
-    return front.to_grammar(text, start=start, lexer=lexer, import_paths=import_paths, limits=limits)  # type: ignore[arg-type]
+    return front.to_grammar(text, start=start, lexer=lexer, import_paths=import_paths, folder=folder(), limits=limits)  # type: ignore[call-overload]
 
 
 def defined(text: str, name: str, grammar: Grammar, limits: Limits) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal as OneOf
 
+from .. import grammars as ready
 from ..automata.dfa import Dfa
 from ..errors import SourceError, UnsatisfiableError
 from ..grammar.nodes import Chars, Grammar, Literal
@@ -22,6 +24,7 @@ __all__ = [
     "Text",
     "free_text",
     "gbnf",
+    "grammar",
     "json_schema",
     "lark",
     "literal",
@@ -191,6 +194,25 @@ def lark(
     return Lark(
         text, start, lexer, tuple((name, as_form(form)) for name, form in grammars.items()), tuple(import_paths)
     )
+
+
+GBNF_RULE = re.compile(r"^\s*[A-Za-z][\w-]*\s*::=", re.M)
+READY = re.compile(r"\w+")
+
+
+def grammar(text: str) -> Form:
+    """The form of a grammar's text, or of the ready grammar (`constrain.grammars`) that is called so.
+
+    GBNF if it has a rule with `::=`, else Lark, with the contextual lexer. Errors when it is read.
+    """
+    if not isinstance(text, str):
+        raise SourceError(
+            f"a grammar is {text!r}: it is the text of one", hint="Give Lark or GBNF text, or the name of a ready one."
+        )
+    if READY.fullmatch(text):
+        found = ready.read(text)
+        return lark(found.text, lexer=found.lexer)
+    return gbnf(text) if GBNF_RULE.search(text) else lark(text)
 
 
 def free_text(least: int = 0, most: int | None = None, *, without: str | Iterable[str] = (), until: str = "") -> Form:

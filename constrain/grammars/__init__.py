@@ -1,7 +1,7 @@
 """Ready grammars: one file NAME.lark a language, with NAME.examples beside it. Data; see grammars/README.md.
 
-The head of a grammar says which specification it follows, what it leaves out, and how it is read: `Read with:` names the
-lexer of Lark (contextual or basic) and, where blocks are indented, Lark's PythonIndenter.
+The head of a grammar says which specification it follows, what it leaves out, and how it is read: `Read with:` names
+the lexer of Lark (contextual or basic) and, where blocks are indented, Lark's PythonIndenter.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from .parse import parse_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "15aacf46"
+STAMP = "c3428ec2"
 
 
 @njit("int64(int64)", **kernel)

@@ -76,7 +76,8 @@ LEX_READERS: Final = 55  # [reader, READER_W] what a scanner makes of tokens, or
 LEX_CLASSES: Final = 56  # [class, CLASS_W]
 LEX_EXITS: Final = 57    # [exit, EXIT_W]
 LEX_WORDS: Final = 58    # tokens, remainders (token << 8 | bytes read), rows of bits
-SLOTS: Final = 59
+LEX_CACHE: Final = 59    # [token, 4] state after its first byte, what was read from there: see `lexemes.read`
+SLOTS: Final = 60
 
 # ---- HEAD --------------------------------------------------------------------------------------------------
 STATUS: Final = 0        # what the kernel asks for: one of the codes below
@@ -131,6 +132,7 @@ N_LEX_READERS: Final = 12
 N_LEX_CLASSES: Final = 13
 N_LEX_EXITS: Final = 14
 N_LEX_WORDS: Final = 15
+LEX_CACHED: Final = 16   # the scanner that LEX_CACHE is about, + 1
 
 # ---- status: what a kernel that returned -1 asks for ---------------------------------------------------------
 FULL: Final = 1          # more room in slot ARGUMENT
@@ -149,6 +151,7 @@ NEED_JOINT: Final = 12   # what the last of the ARGUMENT lexemes in LISTING can 
 NEED_SCANNER: Final = 13 # the number of the scanner of parser block ARGUMENT
 NEED_READERS: Final = 14 # the same call, while readers may be made
 TABLE_FULL: Final = 15
+NEED_ALIVE: Final = 16   # by which terminals stack ARGUMENT comes to an end at last
 
 # ---- SETS ----------------------------------------------------------------------------------------------------
 SET_W: Final = 16        # one cache line
@@ -315,7 +318,7 @@ LEXEME_W: Final = 5      # stack before it, scanner state (-1 - state: nothing r
 MOST_LEXEMES: Final = 12
 JOINT_W: Final = 3 + MOST_LEXEMES
 
-# ---- parser blocks in CODE: see automata.parser -----------------------------------------------------------------------
+# ---- parser blocks in CODE: see automata.parser --------------------------------------------------------------------
 P_STATES: Final = 0      # of the LALR table
 P_TERMINALS: Final = 1   # the last is the end of the text
 P_NONTERMINALS: Final = 2
@@ -345,7 +348,8 @@ P_INDEX: Final = 25      # which parser of the program it is
 P_CLASS: Final = 26      # address of [scanner state] its class: what it can still become
 P_CLASSES: Final = 27    # how many
 P_KINDS_OF_CLASS: Final = 28 # address of [class, words] terminals
-P_W: Final = 29
+P_DEAD_ENDS: Final = 29  # whether stacks must be asked about one by one
+P_W: Final = 30
 IGNORED: Final = 1
 NEWLINE: Final = 2
 OPENING: Final = 3
@@ -376,6 +380,9 @@ EXIT_READER: Final = 4   # the first reader of that, -1
 LEX_CHAINS: Final = 1 << 14
 MOST_COLUMNS: Final = 1 << 11
 FEW: Final = 512         # tokens of a class kept as a list: a row of bits is as quick for more
+DOUBTFUL: Final = 1      # what was read of a token: an earlier end may count, if the lexeme comes to nothing
+UNREAD: Final = 2        # nothing: it is to be taken byte by byte
+OPEN_END: Final = 4      # its lexeme may come to nothing, and has no earlier end
 
 # ---- GUARDS --------------------------------------------------------------------------------------------------------
 GUARD_W: Final = 12

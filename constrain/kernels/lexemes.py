@@ -24,7 +24,7 @@ from .trie import byte_of
 from .views import address, at, kernel, size, view
 from .walk import try_token
 
-STAMP = "cd72d5d4"
+STAMP = "a29f34ed"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
@@ -40,32 +40,31 @@ def reader_of(c: Any, scanner: Any, state: Any, first: Any) -> Any:
 
 
 @njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
-def read(c: Any, block: Any, state: Any, item: Any, place: Any, exits: Any) -> Any:
-    """Reads one remainder, item = token << 8 | bytes of it that were read: writes what it makes to TRIE_TEMP[place ..].
+def read(c: Any, block: Any, d: Any, item: Any, place: Any, exits: Any) -> Any:
+    """Reads what remains of a token, item = token << 8 | bytes of it that were read: writes to TRIE_TEMP[place ..].
 
-    Written: class, or -2 - key of the exit, or -1: refused; the remainder of an exit; whether it is doubtful.
-    state: -1 - start, or that of the lexeme in the making. exits: the number of terminals.
+    Written: class, or -2 - key of the exit, or -1: refused; the remainder of an exit; flags.
+    d: state of the scanner after the first byte of the remainder. exits: the number of terminals.
     """
     code, offsets, temp = view(c, CODE), view(c, OFFSETS), view(c, TRIE_TEMP)
     delta, accept, verdicts = code[block + P_DELTA] + 0, code[block + P_ACCEPT] + 0, code[block + P_VERDICTS] + 0
     newline, tab = code[block + P_NEWLINE] + 0, code[block + P_TAB] + 0
     token, done = item >> 8, item & 255
     i, last = offsets[token] + done, offsets[token + 1] + 0
-    fresh = state < 0
-    d = -1 - state if fresh else state
     terminal, end, column_end = -1, 0, 0
     column, broken = 0, 0  # since the last end of a line in the lexeme, if there was one
     temp[place] = -1
     temp[place + 2] = 0
+    first = i
     while i < last:
         b = byte_of(c, i)
-        row = code[accept + d] >> 1
-        if row and not fresh and code[verdicts + 257 * row + b] >= 0:
-            terminal, end, column_end = code[verdicts + 257 * row + b] + 0, i, column * 2 + broken
-        d = code[delta + 256 * d + b] + 0
-        if d < 0:
-            break
-        fresh = False
+        if i > first:
+            row = code[accept + d] >> 1
+            if row and code[verdicts + 257 * row + b] >= 0:
+                terminal, end, column_end = code[verdicts + 257 * row + b] + 0, i, column * 2 + broken
+            d = code[delta + 256 * d + b] + 0
+            if d < 0:
+                break
         if newline >= 0:
             if b == 10:
                 column, broken = 0, 1
@@ -76,15 +75,15 @@ def read(c: Any, block: Any, state: Any, item: Any, place: Any, exits: Any) -> A
         i += 1
     if d >= 0:
         temp[place] = code[code[block + P_CLASS] + d]
-        if terminal >= 0 and code[accept + d] & 1 == 0:
-            temp[place + 2] = 1
+        if code[accept + d] & 1 == 0:
+            temp[place + 2] = DOUBTFUL if terminal >= 0 else OPEN_END
         return 0
     if terminal >= 0:
         key = terminal
         if terminal == newline:
             if column_end >= MOST_COLUMNS:
                 temp[place] = code[code[block + P_CLASS]]
-                temp[place + 2] = 2  # not worth a key of its own: taken byte by byte
+                temp[place + 2] = UNREAD  # not worth a key of its own
                 return 0
             key = exits + column_end
         temp[place] = -2 - key
@@ -96,7 +95,8 @@ def read(c: Any, block: Any, state: Any, item: Any, place: Any, exits: Any) -> A
 def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any:
     """Reads the remainders of an exit (-1: all tokens) from a scanner state: the new reader, or -1: the table is full.
 
-    The caller holds the table's lock and puts the reader where it is found.
+    The caller holds the table's lock and puts the reader where it is found. What a token makes depends on the state
+    after its first byte alone, and most starts agree in it: it is remembered for the scanner that was read last.
     """
     table, code, temp = view(c, TABLE), view(c, CODE), view(c, TRIE_TEMP)
     readers, classes, exits = view(c, LEX_READERS), view(c, LEX_CLASSES), view(c, LEX_EXITS)
@@ -112,22 +112,47 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
         temp[k] = 0
     doubtful = 0
     d = -1 - state if state < 0 else state
+    delta, cache = code[block + P_DELTA] + 256 * d, view(c, LEX_CACHE)
+    if table[LEX_CACHED] != scanner + 1:
+        table[LEX_CACHED] = scanner + 1
+        for i in range(size(c, OFFSETS) - 1):
+            cache[4 * i] = -1
+    row = code[code[block + P_ACCEPT] + d] >> 1 if state >= 0 else 0
     for i in range(count):
-        item = i << 8
-        if exit_ >= 0:
-            item = words_[first + i] + 0
-        elif offsets[i] == offsets[i + 1] or code[code[block + P_DELTA] + 256 * d + byte_of(c, offsets[i])] < 0:
-            temp[3 * i] = -1
-            temp[3 * i + 2] = 0
+        item = words_[first + i] + 0 if exit_ >= 0 else i << 8
+        token, p = item >> 8, 3 * i
+        begin = offsets[token] + (item & 255)
+        temp[p] = -1
+        temp[p + 2] = 0
+        if begin == offsets[token + 1]:
             continue
-        if offsets[(item >> 8) + 1] - offsets[item >> 8] > 255:
-            temp[3 * i] = 0
-            temp[3 * i + 2] = 2
+        b = byte_of(c, begin)
+        after = code[delta + b] + 0
+        if after < 0:
+            continue
+        if offsets[token + 1] - offsets[token] > 255:
+            temp[p] = 0
+            temp[p + 2] = UNREAD
+        elif exit_ >= 0:
+            read(c, block, after, item, p, terminals)
+        elif cache[4 * token] == after:
+            temp[p], temp[p + 1], temp[p + 2] = cache[4 * token + 1], cache[4 * token + 2], cache[4 * token + 3]
         else:
-            read(c, block, state, item, 3 * i, terminals)
-        if temp[3 * i + 2]:
+            read(c, block, after, item, p, terminals)
+            cache[4 * token] = after
+            cache[4 * token + 1], cache[4 * token + 2], cache[4 * token + 3] = temp[p], temp[p + 1], temp[p + 2]
+        if row and code[code[block + P_VERDICTS] + 257 * row + b] >= 0:  # it might have ended before the token
+            if temp[p] == -1:
+                t = code[code[block + P_VERDICTS] + 257 * row + b]
+                temp[p] = -2 - (t if t != code[block + P_NEWLINE] else terminals)
+                temp[p + 1] = item
+            elif temp[p + 2] == OPEN_END:
+                temp[p + 2] = DOUBTFUL
+        if temp[p + 2] == OPEN_END:
+            temp[p + 2] = 0
+        if temp[p + 2]:
             doubtful += 1
-        if temp[3 * i + 2] == 2:
+        if temp[p + 2] == UNREAD:
             continue
         if temp[3 * i] >= 0:
             temp[by_class + temp[3 * i]] += 1
@@ -177,7 +202,7 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
         if temp[3 * i + 2]:
             words_[at_word] = token
             at_word += 1
-        if temp[3 * i + 2] == 2:
+        if temp[3 * i + 2] == UNREAD:
             continue
         if temp[3 * i] >= 0:
             k = by_class + temp[3 * i]

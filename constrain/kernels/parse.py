@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
 from .views import kernel, size, view
 
-STAMP = "c380ccf9"
+STAMP = "0b9fc8c3"
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -79,12 +79,15 @@ def may_shift(c: Any, block: Any, stack: Any) -> Any:
     """The terminals that the parser accepts with this stack, all reductions tried: offset in MAY_SHIFT, or -1.
 
     By reductions, not by terminals: what is shifted now, and for each rule that may be reduced, those before which it
-    may that the stack after it accepts.
+    may that the stack after it accepts. Where the table has dead ends: those that lead into none, as the caller says.
     """
     head, code, pairs, shifts = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT)
     known = pairs[PAIR_W * stack + PAIR_SHIFTS]
     if known >= 0:
         return known
+    if code[block + P_DEAD_ENDS]:
+        head[ASKED] = block
+        return ask(c, NEED_ALIVE, stack)
     words = code[block + P_WORDS] + 0
     here, state = head[N_MAY_SHIFT] + 2, pairs[PAIR_W * stack] + 0
     if here + words > size(c, MAY_SHIFT):

@@ -21,7 +21,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import kernel, size, view
 
-STAMP = "27b39933"
+STAMP = "48b76144"
 
 NO_ROOM = -1
 

@@ -88,6 +88,7 @@ class MaskTable:
             at.LEX_CLASSES: np.empty(16 * LEX_READERS * at.CLASS_W, np.int32),
             at.LEX_EXITS: np.empty(16 * LEX_READERS * at.EXIT_W, np.int32),
             at.LEX_WORDS: np.empty(LEX_WORDS, np.int32),
+            at.LEX_CACHE: np.empty(4 * vocabulary.size, np.int32),
         }
         self.arrays[at.TABLE][at.T_WORDS] = self.words
         self.context = np.zeros(2 * at.SLOTS, np.int64)

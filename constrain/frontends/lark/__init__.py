@@ -8,22 +8,30 @@ over reduce, keywords are reserved where Lark reserves them, lines are indented 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from ...automata import lalr
+from ...automata.alive import Alive
 from ...automata.parser import Layout, Parser
 from ...errors import GrammarError, UnsupportedError
 from ...grammar.nodes import Grammar, Parsed
 from ...style import Limits
-from .load import Loaded, load
-from .terminals import lexers
+
+if TYPE_CHECKING:
+    from .load import Loaded
 
 __all__ = ["Indentation", "Lexer", "to_grammar", "to_parser"]
 
 Lexer = Literal["contextual", "basic"]
+Imports = Iterable[tuple[str | None, str, str]]
+
+MOST_ALIVE = 20_000
+"""States of the automaton that tells dead ends up to which it is made in whole; Python's 6,000 take three seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +58,14 @@ def to_grammar(
     indentation: Indentation | None = None,
     source: str = "<grammar>",
     import_paths: tuple[str, ...] = (),
+    folder: Path | None = None,
     limits: Limits = Limits(),
 ) -> Grammar:
     """The Grammar of a Lark grammar. Arguments and errors as of `to_parser`."""
     parser = to_parser(
-        text, start=start, lexer=lexer, indentation=indentation, source=source, import_paths=import_paths, limits=limits
-    )
+        text, start=start, lexer=lexer, indentation=indentation, source=source, import_paths=import_paths,
+        folder=folder, limits=limits,
+    )  # fmt: skip
     return Grammar(Parsed(parser), {})
 
 
@@ -67,27 +77,64 @@ def to_parser(
     indentation: Indentation | None = None,
     source: str = "<grammar>",
     import_paths: tuple[str, ...] = (),
+    folder: Path | None = None,
     limits: Limits = Limits(),
 ) -> Parser:
     """Scanner and table of a Lark grammar.
 
     start: the rule that a whole text is. lexer: as Lark's option of that name. indentation: None for that of Python if
-    the grammar declares `_INDENT` and `_DEDENT`, else there is none. import_paths: folders for `%import`.
+    the grammar declares `_INDENT` and `_DEDENT`, else there is none. source: the file that the text is from.
+    import_paths: folders for `%import`. folder: where finished parsers are kept, None: nowhere.
     Raises GrammarError for what Lark refuses, UnsupportedError for what cannot be enforced; both say where.
     """
     if lexer not in ("contextual", "basic"):
         raise UnsupportedError(f"there is no lexer {lexer!r}", hint="It is contextual or basic.")
+    how = _How(start, lexer, indentation, source, limits)
+    how = _How(start, lexer, indentation, source, limits)
+    if folder is None:
+        return _made(text, how, import_paths)[0]
+    from .kept import Kept
+
+    kept = Kept(folder, (text, repr(how)), import_paths)
+    found = kept.fetch()
+    if found is None:
+        found, imports = _made(text, how, import_paths)
+        kept.keep(found, imports)
+    return found
+
+
+class _How(NamedTuple):
+    """How a text is read, see `to_grammar`."""
+
+    start: str
+    lexer: Lexer
+    indentation: Indentation | None
+    source: str
+    limits: Limits
+
+
+def _made(text: str, how: _How, import_paths: tuple[str, ...]) -> tuple[Parser, Imports]:
+    """The parser, and the texts that were imported."""
+    from .load import load
+    from .terminals import lexers
+
+    indentation = how.indentation
     keep = () if indentation is None else (indentation.newline,)
-    loaded = load(text, start=start, source=source, import_paths=import_paths, keep=keep)
+    loaded = load(text, start=how.start, source=how.source, import_paths=import_paths, keep=keep)
     names = {terminal.name: number for number, terminal in enumerate(loaded.terminals)}
     if indentation is None and {"_INDENT", "_DEDENT"} <= {loaded.terminals[t].name for t in loaded.declared}:
         indentation = Indentation()
     layout = _layout(indentation, names, loaded) if indentation else None
-    table = lalr.build(loaded.productions)
+
+    def place(rule: int) -> tuple[str, int] | None:
+        position = loaded.position(rule)
+        return None if position is None else (loaded.text, position)
+
+    table = lalr.build(loaded.productions, place)
     rows = [np.flatnonzero(row).tolist() for row in table.action]
     always = [layout.newline] if layout else []
-    made = lexers(loaded, rows if lexer == "contextual" else None, always=always, limits=limits)
-    starts = made.starts if lexer == "contextual" else np.repeat(made.starts, len(table.action))
+    made = lexers(loaded, rows if how.lexer == "contextual" else None, always=always, limits=how.limits)
+    starts = made.starts if how.lexer == "contextual" else np.repeat(made.starts, len(table.action))
     count = len(loaded.terminals)
     if made.fed:  # they reach the parser as what they are, under a number of their own
         columns = [table.action[:, :count], table.action[:, list(made.fed)], table.action[:, count:]]
@@ -97,7 +144,19 @@ def to_parser(
             action=np.concatenate(columns, axis=1),
             terminals=(*table.terminals[:count], *fed, *table.terminals[count:]),
         )
-    return Parser(made.scanner, table, loaded.productions, starts, frozenset(loaded.ignored), layout)
+    ignored = frozenset(loaded.ignored)
+    dead_ends = _has_dead_ends(loaded, table)
+    return Parser(made.scanner, table, loaded.productions, starts, ignored, layout, dead_ends), loaded.imports
+
+
+def _has_dead_ends(loaded: Loaded, table: lalr.Lalr) -> bool:
+    """Whether there may be stacks from which no text leads to an end. Costly to say, and mostly plain: then no."""
+    productive = loaded.productions.productive()
+    barren = any(~symbol not in productive for symbol in loaded.productions.reachable() if symbol < 0)
+    if not table.conflicts and not barren:
+        return False
+    tables = Alive(table).tables(MOST_ALIVE)
+    return tables is None or tables.has_dead_ends
 
 
 def _layout(indentation: Indentation, names: dict[str, int], loaded: Loaded) -> Layout:

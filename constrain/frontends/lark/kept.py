@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ...automata.lalr import Lalr
 from ...automata.parser import Layout, Parser
+from ...automata.productions import Productions
 from ...automata.scanner import Scanner
 from .imports import Reader
 
@@ -105,7 +106,9 @@ class Kept:
 
 def _parts(parser: Parser) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """What is not an array, fit for JSON, and what is."""
-    facts: dict[str, Any] = {"ignored": sorted(parser.ignored), "layout": None}
+    rules = {each.name: getattr(parser.productions, each.name) for each in fields(Productions)}
+    facts: dict[str, Any] = {"ignored": sorted(parser.ignored), "layout": None, "dead_ends": parser.dead_ends}
+    facts["productions"] = rules | {"shown": sorted(parser.productions.shown.items())}
     arrays: dict[str, NDArray[Any]] = {"scan": parser.scan}
     for room, tables in (("scanner", parser.scanner), ("table", parser.table)):
         for each in fields(tables):
@@ -119,24 +122,27 @@ def _parts(parser: Parser) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 def _parser(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Parser:
     """What `_parts` took apart."""
-    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in facts.items()}
-    values |= arrays
+    values: dict[str, Any] = {name: _frozen(fact) for name, fact in facts.items()} | arrays
+    rules = {name: _frozen(fact) for name, fact in facts["productions"].items()}
 
     def tables(kind: type[_T], room: str) -> _T:
         return kind(**{each.name: values[f"{room}.{each.name}"] for each in fields(kind)})
 
-    layout: dict[str, Any] | None = facts["layout"]
+    sides: dict[str, Any] = {n: frozenset(v) if isinstance(v, list) else v for n, v in (facts["layout"] or {}).items()}
     return Parser(
         scanner=tables(Scanner, "scanner"),
         table=tables(Lalr, "table"),
+        productions=Productions(**rules | {"shown": dict(rules["shown"])}),
         scan=arrays["scan"],
         ignored=frozenset(facts["ignored"]),
-        layout=Layout(**{n: _whole(v) for n, v in layout.items()}) if layout else None,
+        layout=Layout(**sides) if sides else None,
+        dead_ends=facts["dead_ends"],
     )
 
 
-def _whole(value: Any) -> Any:
-    return frozenset(value) if isinstance(value, list) else value
+def _frozen(value: Any) -> Any:
+    """Lists, which JSON has, as the tuples that they were."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def digest(*texts: str) -> str:

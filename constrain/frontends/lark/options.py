@@ -27,11 +27,11 @@ def _count(tree: Any, apart: list[int]) -> int:
     kind = getattr(tree, "data", None)
     if kind not in ("expansions", "expansion", "maybe", "alias", "value", "expr"):
         return 1  # a symbol, a literal, a range, a template
-    inner = [_count(child, apart) for child in tree.children]
+    inner: list[int] = [_count(child, apart) for child in tree.children]
     if kind == "expansions":
         return sum(inner)
     if kind != "expr":
-        return math.prod(inner) + (kind == "maybe")
+        return math.prod(inner) + int(kind == "maybe")
     operator, bounds = tree.children[1], tree.children[2:]
     if operator == "?":
         return inner[0] + 1
@@ -40,6 +40,6 @@ def _count(tree: Any, apart: list[int]) -> int:
         return 2 if operator == "*" else 1
     low, high = max(int(bounds[0]), 0), int(bounds[-1])
     if high < SPLIT:
-        return sum(inner[0] ** times for times in range(low, high + 1))
-    apart.append(sum(inner[0] ** times for times in range(PART)))
+        return sum(int(inner[0] ** times) for times in range(low, high + 1))
+    apart.append(sum(int(inner[0] ** times) for times in range(PART)))
     return 1
