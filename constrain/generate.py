@@ -38,7 +38,8 @@ class Generation:
     """One text under a constraint.
 
     text: what was written, special tokens in it by their names.
-    value: what it means: the parsed JSON of a schema; an instance for a Pydantic model, dataclass, NamedTuple or Enum, a dict for a TypedDict; the text itself for a regex, grammar or choice.
+    value: what it means: the parsed JSON of a schema; an instance for a Pydantic model, dataclass, NamedTuple or Enum,
+    a dict for a TypedDict; the text itself for a regex, grammar or choice.
     tokens: its tokens, without the end token. logprob: of the text under the model, end token included (nats).
     log_weight: log of model's probability over that with which it was drawn (see `sampling.masked`).
     finish_reason: "complete": the model ended it. "budget": it was closed, or kept short, so as to end in max_tokens.

@@ -159,9 +159,9 @@ def alone(lm: object, vocabulary: Vocabulary, seed: int, proposal: Proposal, mos
 def test_text_before_a_trigger_is_what_the_model_writes(loaded: object, temperature: float) -> None:
     vocabulary = loaded.vocabulary  # type: ignore[attr-defined]
     proposal, triggers = Proposal(temperature), 0
-    for seed in range(6):
+    for seed in range(4 if temperature else 2):
         prompt = ["Describe a person.", "Write about a house."][seed % 2]
-        free = alone(loaded.on(loaded.compose(prompt)), vocabulary, seed, proposal, 40)  # type: ignore[attr-defined]
+        free = alone(loaded.on(loaded.compose(prompt)), vocabulary, seed, proposal, 24)  # type: ignore[attr-defined]
         text = vocabulary.decode(free)
         middle = text[len(text) // 2 : len(text) // 2 + 4]
         for trigger in (middle, "never, ever"):
@@ -173,7 +173,7 @@ def test_text_before_a_trigger_is_what_the_model_writes(loaded: object, temperat
                 grammar=triggered({trigger: " [" + regex("[0-9]{3}") + "]"}, most=1, after="end"),
                 seed=seed,
                 temperature=temperature,
-                max_tokens=80,
+                max_tokens=40,
             )
             place = text.find(trigger)
             triggers += place >= 0
@@ -181,7 +181,7 @@ def test_text_before_a_trigger_is_what_the_model_writes(loaded: object, temperat
             ends = [len(vocabulary.text(free[: k + 1])) for k in range(len(free))]
             before = sum(one < end for one in ends)  # tokens that end before the trigger does
             assert list(out.tokens[:before]) == free[:before]
-    assert triggers > 3
+    assert triggers > 1
 
 
 def test_a_budget_closes_what_a_trigger_began(loaded: object) -> None:
@@ -257,7 +257,9 @@ def test_errors() -> None:
 
 
 def test_a_form_without_a_text_is_not_begun() -> None:
-    assert takes(triggered({"a": json_schema(False), "b": "c"}), b"xbc") and not takes(triggered({"a": json_schema(False), "b": "c"}), b"a")
+    assert takes(triggered({"a": json_schema(False), "b": "c"}), b"xbc") and not takes(
+        triggered({"a": json_schema(False), "b": "c"}), b"a"
+    )
     assert takes(triggered({"a": json_schema(False)}), b"b") and not takes(triggered({"a": json_schema(False)}), b"a")
     with pytest.raises(constrain.UnsatisfiableError):
         triggered({"a": json_schema(False)}, least=1).grammar()

@@ -81,7 +81,8 @@ class Outcome:
     """A finished text.
 
     tokens: without the end token; data: their bytes, special tokens by what the tokenizer calls them.
-    logprob, log_weight: with the end token (nats). finish_reason: "complete": ended as the model wanted. "budget": the budget changed what was drawn, so log_weight is
+    logprob, log_weight: with the end token (nats).
+    finish_reason: "complete": ended as the model wanted. "budget": the budget changed what was drawn, so log_weight is
     only that of the tokens as they were taken, and the text is valid but no sample of the model's law. "length": cut
     off, not complete; only where the vocabulary has no token for some bytes, so that no way to close was known.
     """

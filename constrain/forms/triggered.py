@@ -4,9 +4,10 @@
     constrain.thinking(answer)                                      <think> ... </think> answer
 
 A *mark* is a special token of that name in the vocabulary, or else this very text, however tokens cut it. Before it the
-mask allows every token: all bytes, whether or not they are UTF-8, and all special tokens that are no marks, so that what
-is written is bit for bit what the model writes by itself. An end token is allowed where the text may end. (The one
-exception: an ordinary token that holds a byte 0xFF, which no UTF-8 text has, is never allowed.)
+mask allows every token: all bytes, whether or not they are UTF-8, and all special tokens that are no marks, so that
+what is written is bit for bit what the model writes by itself. An end token is allowed where the text may end. Two
+kinds of tokens are not: those that would write a mark and go on against its form; and ordinary tokens that hold a byte
+0xFF, which no UTF-8 text has.
 """
 
 from __future__ import annotations

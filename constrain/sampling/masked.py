@@ -49,7 +49,6 @@ class Proposal:
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"top_p must be above 0 and at most 1, not {self.top_p!r}")
 
-
     @property
     def is_uncut(self) -> bool:
         """Whether every token stays possible, by the weight that its probability gives it."""
@@ -58,8 +57,8 @@ class Proposal:
 
 PLAIN = Proposal()
 FEW = 64
-"""Nearly all tokens are allowed if at most one in so many is not: before a trigger those are the ones that would write it
-and go on otherwise. Inside a JSON string, say, more are refused."""
+"""Nearly all tokens are allowed if at most one in so many is not: before a trigger those are the ones that would write
+it and go on otherwise. Inside a JSON string, say, more are refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from .harmony import HARMONY
 from .hermes import HERMES
 from .mistral import MISTRAL, MISTRAL_ARGS
 from .objects import JSON, LLAMA
+from .pythonic import PYTHONIC
 
 __all__ = ["ENVELOPES"]
 
 ENVELOPES: dict[str, Envelope] = {
-    envelope.name: envelope for envelope in (HERMES, LLAMA, MISTRAL, MISTRAL_ARGS, HARMONY, JSON)
+    envelope.name: envelope for envelope in (HERMES, LLAMA, PYTHONIC, MISTRAL, MISTRAL_ARGS, HARMONY, JSON)
 }
