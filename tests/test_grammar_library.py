@@ -26,10 +26,13 @@ import pytest
 from lark import logger
 from lark.exceptions import LarkError
 
-from constrain import grammars
-from constrain.errors import ConstrainError
+from constrain import Vocabulary, grammars
+from constrain.compile import compile_grammar
+from constrain.errors import ConstrainError, TokenRefused
+from constrain.frontends.lark import to_grammar
 from tests.sentences_made import Maker, Spell, parser, spelling
 
+BYTES = Vocabulary.from_tokens([bytes([i]) for i in range(256)] + [None], eos_ids=[256])
 REFUSALS = (LarkError, AssertionError, IndexError)
 """Lark's own errors, and the two ways in which its Indenter refuses."""
 
@@ -56,6 +59,23 @@ def test_no_conflicts_and_nothing_unproductive(name: str, caplog: pytest.LogCapt
         parser.__wrapped__(ready, debug=True)
     assert not [record.getMessage() for record in caplog.records if "onflict" in record.getMessage()]
     assert not Maker(ready).unproductive()
+
+
+@pytest.mark.parametrize("name", grammars.names())
+def test_our_machine_keeps_to_the_examples(name: str) -> None:
+    ready = grammars.read(name)
+    start = compile_grammar(to_grammar(ready.text, lexer=ready.lexer), BYTES).matcher()
+
+    def accepted(text: str) -> bool:
+        matcher = start.fork()
+        try:
+            matcher.advance_bytes(text.encode())
+        except TokenRefused:
+            return False
+        return matcher.is_complete
+
+    assert [text for text in ready.accepts if not accepted(text)] == []
+    assert [text for text in ready.rejects if accepted(text)] == []
 
 
 @pytest.mark.parametrize("name", grammars.names())

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..errors import GrammarError
 from .productions import Productions, spread
 
-__all__ = ["END", "Lalr", "build"]
+__all__ = ["END", "Lalr", "build", "overruled"]
 
 END = "$END"
 """Name of the terminal that stands for the end of the text."""
@@ -84,6 +84,13 @@ def build(productions: Productions, place: Place = lambda rule: None) -> Lalr:
         end=end,
         conflicts=conflicts,
     )
+
+
+def overruled(productions: Productions, table: Lalr) -> list[tuple[int, int, int]]:
+    """(state, terminal, rule) for each rule that could end there before it, where `table`, of these, does other."""
+    rules, finals, before = _lookaheads(productions, _States(productions))
+    lost = before & (table.action[finals] != -1 - rules[:, None])
+    return [(int(finals[k]), terminal, int(rules[k])) for k, terminal in np.argwhere(lost).tolist()]
 
 
 class _States:

@@ -1,6 +1,7 @@
 """`constrain check`: is it a schema, can anything satisfy it, how is each keyword enforced, what does it cost.
 
-With --target it tells instead what other products would make of the schema (`check_targets`).
+With --target it tells instead what other products would make of the schema (`check_targets`). A grammar is looked at by
+`check_grammar`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from . import show
 from .asked import Asked, takes_style
 from .check_keywords import notable, tell_keywords, tell_notes
 from .check_targets import tell_targets
+from .grammar_source import ImportOption, LexerOption, StartOption, is_grammar
 from .kernels import ready
 from .options import JsonFlag, SchemaArgument, Source, VocabularyOption, about, read_schema, vocabulary_of
 from .places import Places, places
@@ -48,6 +50,12 @@ def check(
     everything: Annotated[
         bool, typer.Option("--all", metavar=" ", help="Show every subschema and place, however many there are.")
     ] = False,
+    start: StartOption = None,
+    lexer: LexerOption = None,
+    folders: ImportOption = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", metavar=" ", help="Of a grammar: exit code 1 if anything is wrong or doubtful.")
+    ] = False,
     vocabulary: VocabularyOption = None,
     asked: Asked = Asked(),
     as_json: JsonFlag = False,
@@ -59,7 +67,14 @@ def check(
 
     With --target only the subsets of other products are looked at: 0 if all of them take the schema as it is, 1 if
     one refuses, ignores or changes a part of it. Nothing is sent anywhere.
+
+    A grammar (.lark, .gbnf): rules that are not reached or make no text, ambiguities with a text, terminals that never
+    win or cannot follow each other, a shortest sentence, sizes.
     """
+    if is_grammar(schema):
+        from .check_grammar import check_grammar
+
+        raise typer.Exit(check_grammar(schema, start, lexer, folders, as_json=as_json, strict=strict))
     source = read_schema(schema)
     with about(source.name):
         faults = right(source, asked, as_json)

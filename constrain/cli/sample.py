@@ -1,20 +1,29 @@
-"""`constrain sample`: random valid instances, with no model."""
+"""`constrain sample`: random valid instances of a schema, random sentences of a grammar, with no model."""
 
 from __future__ import annotations
 
+import json
 import sys
+from itertools import islice
+from random import Random
 from typing import Annotated
 
 import numpy as np
 import typer
 
+from ..grammars import BLOCK
 from ..style import Style
+from . import show
 from .asked import Asked, takes_style
+from .grammar_source import ImportOption, LexerOption, StartOption, grammar_of, is_grammar
 from .kernels import ready
 from .opinion import second_opinion
 from .options import JsonFlag, SchemaArgument, Seed, about, read_schema
 
 __all__ = ["sample"]
+
+SIZE = 600
+"""Bytes after which an instance of a schema is closed, if nobody says."""
 
 
 @takes_style(Style())
@@ -22,7 +31,15 @@ def sample(
     schema: SchemaArgument,
     n: Annotated[int, typer.Option("-n", min=0, help="How many.")] = 5,
     seed: Seed = None,
-    size: Annotated[int, typer.Option(min=1, help="Bytes after which an instance is closed.")] = 600,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Bytes after which an instance is closed (600); of a grammar: rules and lexemes (60)."
+        ),
+    ] = None,
+    start: StartOption = None,
+    lexer: LexerOption = None,
+    folders: ImportOption = None,
     asked: Asked = Asked(),
     as_json: JsonFlag = False,
 ) -> None:
@@ -30,7 +47,13 @@ def sample(
 
     It always ends, also for recursive schemas. Keys come in the order of the schema, optional ones sometimes. What the
     jsonschema package, if installed, would judge otherwise (binary floats, Python's patterns) is drawn again.
+
+    Of a grammar (.lark, .gbnf): different random sentences, drawn from its rules; where one has several lines, all come
+    as blocks under `--- accept`, as `constrain test --examples` reads them.
     """
+    if is_grammar(schema):
+        sample_grammar(schema, n, Random(seed), size, start, lexer, folders, as_json)
+        return
     from ..compile import compile
     from ..sampling.distinct import distinct_texts
     from ..tokens.vocabulary import Vocabulary
@@ -43,7 +66,7 @@ def sample(
     def agreed(text: bytes) -> bool:
         return second_opinion(source.text, text, asked).verdict != "invalid"
 
-    drawn = distinct_texts(constraint, n, rng=np.random.default_rng(seed), size=size, agree=agreed)
+    drawn = distinct_texts(constraint, n, rng=np.random.default_rng(seed), size=size or SIZE, agree=agreed)
     made = (text.decode() for text in drawn)
     count = 0
     if as_json:  # The texts themselves, so that numbers keep all their digits.
@@ -54,5 +77,41 @@ def sample(
         for text in made:
             print(text)
             count += 1
+    tell_missing(count, n, "instance")
+
+
+def tell_missing(count: int, n: int, what: str) -> None:
+    """Says if there are fewer than were asked for."""
     if count < n:
-        print(f"{count} instead of {n}: no other instance was found.", file=sys.stderr)
+        print(f"{count} instead of {n}: no other {what} was found.", file=sys.stderr)
+
+
+def sample_grammar(
+    given: str,
+    n: int,
+    rng: Random,
+    size: int | None,
+    start: str | None,
+    lexer: str | None,
+    folders: list[str] | None,
+    as_json: bool,
+) -> None:
+    """Prints sentences of a grammar."""
+    from ..workshop.sample import SIZE as RULES, sentences
+
+    written = grammar_of(given, start, lexer, folders)
+    ready()
+    with about(written.name):
+        found = [text.decode() for text in islice(sentences(written, rng, size or RULES), n)]
+    if as_json:
+        show.as_json({"sentences": found})
+    elif any("\n" in text or "\r" in text for text in found):
+        for text in found:
+            plain = "\r" not in text and not BLOCK.search(text)
+            print("--- accept" if plain else f"--- accept as JSON\n{json.dumps(text)}")
+            if plain:
+                print(text)
+    else:
+        for text in found:
+            print(text)
+    tell_missing(len(found), n, "sentence")

@@ -1,0 +1,175 @@
+"""One language: each of its texts, and random edits of it, through Lark and through us; what they disagree on.
+
+A disagreement counts after both have read the whole edited text from its beginning; if the notes along the text led to
+another verdict, that is counted apart as a mistake of this benchmark. One edit in CHECKED is read whole in any case.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from constrain.compile import Constraint, compile_grammar
+from constrain.frontends.lark import to_grammar
+from constrain.tokens.vocabulary import Vocabulary
+
+from ..corpus import Llama3
+from ..workers import fork, reap
+from . import ours
+from .edits import draw
+from .languages import Language, Text
+from .oracle import Oracle
+
+__all__ = ["Found", "compare", "constraint", "run"]
+
+CHECKED = 500
+"""One edit in so many is read whole by both."""
+EXAMPLES = 5
+"""Disagreements of a text that are told; all are counted."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What became of one text.
+
+    verdict: "accepted" (by both), "refused" (by both), "not UTF-8", or "differ". tokens: taken one by one. edits: tried;
+    kept: of them, those after which both accept. differences: edits on which the two differ. mistakes: verdicts of this
+    benchmark that a whole reading did not confirm; checked: whole readings beyond the differences.
+    """
+
+    name: str
+    size: int
+    verdict: str = "accepted"
+    tokens: int = 0
+    edits: int = 0
+    kept: int = 0
+    differences: int = 0
+    checked: int = 0
+    mistakes: int = 0
+    seconds: float = 0.0
+    examples: list[dict[str, Any]] = field(default_factory=list)
+
+
+def constraint(language: Language, vocabulary: Vocabulary) -> Constraint:
+    """Our constraint for a language."""
+    grammar = to_grammar(language.text, start=language.start, lexer=language.lexer)  # type: ignore[arg-type]
+    return compile_grammar(grammar, vocabulary)
+
+
+def compare(text: Text, oracle: Oracle, made: Constraint, encoding: Llama3, edits: int, seed: int) -> Found:
+    """One text and its edits through both."""
+    began = time.perf_counter()
+    found = Found(text.name, len(text.content))
+    _compare(found, text, oracle, made, encoding, edits, random.Random(f"{seed} {text.name}"))
+    found.seconds = time.perf_counter() - began
+    return found
+
+
+def _compare(
+    found: Found, text: Text, oracle: Oracle, made: Constraint, encoding: Llama3, edits: int, rng: random.Random
+) -> None:
+    try:
+        content = text.content.decode()
+    except UnicodeDecodeError:
+        found.verdict = "not UTF-8"
+        return
+    wanted = oracle.accepts(text.content)
+    if not wanted:
+        found.verdict = "differ" if ours.accepts(made, text.content) else "refused"
+        if found.verdict == "differ":
+            found.examples.append({"what": "the file", "lark": False, "ours": True})
+        return
+    tokens = encoding.encode(content)
+    walked = ours.walk(made, tokens)
+    found.tokens = len(tokens) if walked.refused is None else walked.refused
+    if walked.refused is not None or not walked.complete:
+        found.verdict = "differ"
+        found.examples.append(_stopped(text, tokens, walked, encoding, ours.accepts(made, text.content)))
+        return
+    trace, marks = oracle.trace(text.content), ours.Marks(made, text.content)
+    for number in range(edits):
+        edit = draw(text.content, rng)
+        lark, own = trace.accepts(edit), marks.accepts(edit)
+        found.edits += 1
+        if lark != own or number % CHECKED == 0:
+            edited = edit.of(text.content)
+            whole = oracle.accepts(edited), ours.accepts(made, edited)
+            found.checked += lark == own
+            found.mistakes += whole != (lark, own)
+            if whole != (lark, own) or whole[0] != whole[1]:
+                found.differences += whole[0] != whole[1]
+                if len(found.examples) < EXAMPLES:
+                    around = slice(max(0, edit.start - 60), edit.start + 60)
+                    found.examples.append(
+                        {
+                            "what": f"byte {edit.start}: {edit.removed} removed, {edit.put!r} put",
+                            "around": repr(edited[around]),
+                            "lark": whole[0],
+                            "ours": whole[1],
+                            "by notes": [lark, own],
+                        }
+                    )
+        found.kept += lark and own
+
+
+def _stopped(text: Text, tokens: list[int], walked: ours.Walk, encoding: Llama3, by_bytes: bool) -> dict[str, Any]:
+    """Where a text that Lark accepts was left."""
+    if walked.refused is None:
+        return {"what": "the end", "lark": True, "ours": by_bytes}
+    before = encoding.encoding.decode_bytes(tokens[max(0, walked.refused - 20) : walked.refused])
+    token = encoding.encoding.decode_bytes([tokens[walked.refused]])
+    return {
+        "what": f"token {walked.refused} is not in the mask",
+        "around": f"{before!r} then {token!r}",
+        "lark": True,
+        "ours": by_bytes,
+    }
+
+
+def run(
+    texts: Sequence[Text], oracle: Oracle, made: Constraint, encoding: Llama3, edits: int, seed: int, seconds: float,
+    processes: int,
+) -> Iterator[Found]:  # fmt: skip
+    """All texts in several processes, until the time is up; what is not reached is not yielded."""
+    end = time.monotonic() + seconds
+    work = partial(compare, oracle=oracle, made=made, encoding=encoding, edits=edits, seed=seed)
+    encoding.encode("")  # read once, here
+    shares = [list(texts[first::processes]) for first in range(processes)]
+    open_pipes: dict[Any, tuple[int, list[Text]]] = {}
+
+    def start(share: list[Text]) -> None:
+        if share and time.monotonic() < end:
+            pid, pipe = fork(partial(_worker, work, share, end))
+            open_pipes[pipe] = pid, share
+
+    for share in shares:
+        start(share)
+    while open_pipes:
+        for pipe in wait(list(open_pipes)):
+            pid, share = open_pipes[pipe]
+            try:
+                found = pipe.recv()  # type: ignore[union-attr]
+            except EOFError:
+                del open_pipes[pipe]
+                pipe.close()  # type: ignore[union-attr]
+                status = reap(pid, kill=False)
+                if status and share:
+                    yield Found(share[0].name, len(share[0].content), f"crash, {os.waitstatus_to_exitcode(status)}")
+                    start(share[1:])
+                continue
+            share.pop(0)
+            yield found
+
+
+def _worker(work: Any, share: list[Text], end: float, out: Connection) -> None:
+    """One process: a finding for every text of its share."""
+    for text in list(share):
+        if time.monotonic() > end:
+            return
+        out.send(work(text))

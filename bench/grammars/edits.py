@@ -1,0 +1,38 @@
+"""Random edits of one byte: what a text almost was. Most break it, some do not; the parsers must agree on which."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+__all__ = ["Edit", "draw"]
+
+NASTY = b"\"'\\\n\r\t #()[]{}:;.,=0ex_@*-+<>!|/"
+"""What lexers and layouts depend on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """At byte `start`, `removed` bytes (0 or 1) give way to `put` (none or one)."""
+
+    start: int
+    removed: int
+    put: bytes
+
+    def of(self, text: bytes) -> bytes:
+        """The text after the edit."""
+        return text[: self.start] + self.put + text[self.start + self.removed :]
+
+
+def draw(text: bytes, rng: random.Random) -> Edit:
+    """A byte replaced, put in or taken out, one third each.
+
+    The new byte is one of the text or of those that lexers mind (3/8 each), or any of the 256 (1/4).
+    """
+    kind = rng.randrange(3) if text else 1
+    start = rng.randrange(len(text) + (kind == 1))
+    if kind == 2:
+        return Edit(start, 1, b"")
+    share = rng.random()
+    byte = rng.choice(text) if share < 0.375 and text else rng.choice(NASTY) if share < 0.75 else rng.randrange(256)
+    return Edit(start, int(kind == 0), bytes([byte]))

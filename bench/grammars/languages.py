@@ -1,0 +1,78 @@
+"""The languages that are measured: a grammar, how Lark reads it, and texts.
+
+Python's texts are the files of the standard library; those of the others are made: sentences drawn from the grammar's
+own rules (`tests/sentences_made.py`), which Lark accepts.
+"""
+
+from __future__ import annotations
+
+import random
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from constrain import grammars
+
+__all__ = ["LANGUAGES", "Language", "Text", "library", "missing", "sentences"]
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A grammar as Lark reads it. made: its texts are drawn from it, else they are Python's standard library."""
+
+    name: str
+    text: str
+    start: str
+    lexer: str
+    indented: bool
+    made: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text and what it is called."""
+
+    name: str
+    content: bytes
+
+
+LANGUAGES = ("python-lark", "python", "json", "sql", "arithmetic", "c")
+"""python-lark: the grammar in the lark package. The others are those of `constrain/grammars`."""
+
+
+def missing() -> list[str]:
+    """Those whose grammar is not there."""
+    return [name for name in LANGUAGES if name != "python-lark" and name not in grammars.names()]
+
+
+def language(name: str) -> Language:
+    """By its name. Raises KeyError, ConstrainError."""
+    if name not in LANGUAGES:
+        raise KeyError(name)
+    if name == "python-lark":
+        import lark
+
+        text = Path(lark.__file__).with_name("grammars").joinpath("python.lark").read_text("utf-8")
+        return Language(name, text, "file_input", "contextual", True, False)
+    ready = grammars.read(name)
+    return Language(name, ready.text, "start", ready.lexer, ready.indented, name != "python")
+
+
+def library(tests: bool) -> Iterator[Text]:
+    """Every file of the standard library of this Python, tests (folders test, tests, idle_test) only if asked."""
+    root = Path(sysconfig.get_path("stdlib"))
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root)
+        if "site-packages" in name.parts or (not tests and {"test", "tests", "idle_test"} & set(name.parts)):
+            continue
+        yield Text(str(name), path.read_bytes())
+
+
+def sentences(name: str, count: int, seed: int) -> Iterator[Text]:
+    """Sentences of a grammar of the library."""
+    from tests.sentences_made import Maker
+
+    drawn = Maker(grammars.read(name)).draw(random.Random(f"{seed} {name}"), count)
+    for index, text in enumerate(drawn):
+        yield Text(f"{name} {index}", text.encode())

@@ -1,0 +1,91 @@
+"""Our verdict on a text token by token, and on many edits of it without reading all of it again.
+
+Matchers are kept every few bytes. After an edit the one before it goes on, until its state is that of the matcher that
+was kept at the same place: equal states have the same future.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from constrain.compile import Constraint
+from constrain.errors import TokenRefused
+from constrain.matcher import Matcher
+
+from .edits import Edit
+
+__all__ = ["Marks", "Walk", "accepts", "walk"]
+
+STEP = 64
+"""Bytes between matchers that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """How far a text came: `refused` is the number of the token that the mask does not allow, or None."""
+
+    refused: int | None
+    complete: bool
+
+
+def walk(constraint: Constraint, tokens: list[int]) -> Walk:
+    """Takes a text token by token; each must be in the mask before it is taken."""
+    matcher = constraint.matcher()
+    words = np.empty((constraint.vocabulary.size + 31) // 32, np.int32)
+    for index, token in enumerate(tokens):
+        matcher.mask(words)
+        if not words[token >> 5] >> (token & 31) & 1:
+            return Walk(index, False)
+        matcher.advance(token)
+    return Walk(None, matcher.is_complete)
+
+
+def accepts(constraint: Constraint, text: bytes) -> bool:
+    """Whether a whole text is accepted, byte by byte."""
+    matcher = constraint.matcher()
+    try:
+        matcher.advance_bytes(text)
+    except TokenRefused:
+        return False
+    return matcher.is_complete
+
+
+class Marks:
+    """Matchers kept along a text that is accepted."""
+
+    def __init__(self, constraint: Constraint, text: bytes) -> None:
+        self.constraint, self.text = constraint, text
+        self._keep()
+
+    def _keep(self) -> None:
+        matcher = self.constraint.matcher()
+        self.kept: list[Matcher] = []
+        for place in range(0, len(self.text) + 1, STEP):
+            self.kept.append(matcher.fork())
+            matcher.advance_bytes(self.text[place : place + STEP])
+        self.epoch = matcher.state[0]
+        self.states = [mark.state for mark in self.kept]
+
+    def accepts(self, edit: Edit) -> bool:
+        """Whether the text with this edit is accepted."""
+        if self.kept[0].state[0] != self.epoch:  # the arena forgot, so all states have new numbers
+            self._keep()
+        first = edit.start // STEP
+        matcher = self.kept[first].fork()
+        shift = len(edit.put) - edit.removed
+        edited = edit.of(self.text)
+        place, mark = first * STEP, first + 1
+        while place < len(edited):
+            stop = min(mark * STEP + shift, len(edited))
+            try:
+                matcher.advance_bytes(edited[place:stop])
+            except TokenRefused:
+                return False
+            place = stop
+            if mark < len(self.states) and mark * STEP + shift == place and mark * STEP > edit.start:
+                if matcher.state == self.states[mark]:
+                    return True
+            mark += 1 if mark - first < 16 else 16
+        return matcher.is_complete

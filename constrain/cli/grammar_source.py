@@ -1,0 +1,77 @@
+"""How commands take a grammar: a file of Lark's or GBNF's notation, or the name of one that comes with constrain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ..errors import GrammarError
+from .options import about, read_bytes
+
+if TYPE_CHECKING:
+    from ..workshop import Written
+
+__all__ = [
+    "GrammarArgument", "ImportOption", "LexerOption", "StartOption", "grammar_of", "grammar_text", "is_grammar",
+]  # fmt: skip
+
+GrammarArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="GRAMMAR", help="A file (.lark, .gbnf); - for stdin; or a ready one's name.", show_default=False
+    ),
+]
+StartOption = Annotated[
+    str | None, typer.Option("--start", metavar="RULE", help="Of a grammar: the rule that a text is.")
+]
+LexerOption = Annotated[
+    Literal["contextual", "basic", "dynamic", "dynamic_complete"] | None,
+    typer.Option("--lexer", help="Of a Lark grammar: how it is cut into terminals."),
+]
+ImportOption = Annotated[
+    list[str] | None, typer.Option("--import", metavar="FOLDER", help="Where %import looks; may be repeated.")
+]
+
+
+def is_grammar(given: str) -> bool:
+    """Whether an argument names a grammar and no schema: by the end of the file's name, or as a ready one."""
+    return given.endswith((".lark", ".gbnf")) or ready_name(given)
+
+
+def ready_name(given: str) -> bool:
+    """Whether it is the name of a grammar that comes with constrain, and no file."""
+    from .. import grammars
+
+    return given.isidentifier() and given in grammars.names() and not Path(given).exists()
+
+
+def grammar_text(given: str) -> tuple[str, str]:
+    """What to call it, and its text. GrammarError if it is no text."""
+    if ready_name(given):
+        from .. import grammars
+
+        return f"{given}.lark", grammars.text(given)
+    name = "stdin" if given == "-" else given
+    with about(name):
+        try:
+            return name, read_bytes(given).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise GrammarError(
+                f"not text: byte {error.start} is no UTF-8.", hint="A grammar is a text file in UTF-8."
+            ) from None
+
+
+def grammar_of(given: str, start: str | None, lexer: str | None, folders: list[str] | None) -> Written:
+    """The grammar that is meant, read. GrammarError if it is none."""
+    from ..workshop.written import LEXERS, LexerName, read
+
+    name, text = grammar_text(given)
+    if lexer is None and ready_name(given):
+        from .. import grammars
+
+        lexer = grammars.read(given).lexer
+    chosen: LexerName = next((one for one in LEXERS if one == lexer), "contextual")
+    with about(name):
+        return read(text, name=name, start=start, lexer=chosen, import_paths=tuple(folders or ()))
