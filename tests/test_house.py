@@ -33,7 +33,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "export": (BASE | {"grammar", "automata", "frontends", "forms"}, set()),
     "targets": (BASE | {"frontends"}, set()),
     "workshop": (ENGINE | {"compile", "explain", "forms"}, {"numpy"}),
-    "tokens": (BASE | {"automata", "kernels"}, {"numpy"}),
+    "tokens": (BASE | {"grammar", "automata", "kernels"}, {"numpy"}),
     "store": (ENGINE, {"numpy"}),
     "arena": (ENGINE | {"store", "completion", "guards"}, {"numpy"}),
     "guards": (ENGINE | {"arena"}, {"numpy"}),
