@@ -148,6 +148,9 @@ def compile(
         source["registry"] = dict(registry)
     if isinstance(grammar, Form):
         source["form"] = grammar.plain()
+        symbols = Symbols(vocabulary)
+        for node in grammar.named(limits):  # What the vocabulary lacks is said now, not in the midst of a text.
+            symbols(node)
     source["style"] = asdict(style)
     return Constraint(made, vocabulary, limits, None if isinstance(grammar, Grammar) else source)
 

@@ -251,7 +251,7 @@ def test_errors() -> None:
         thinking("a", most=-1)
     with pytest.raises(UnsupportedError, match="ends a text"):
         ender = Vocabulary.from_tokens([*TOKENS, None], (256,), special={"<end>": 256})
-        unconstrained(until="<end>").compile(ender).matcher().mask()
+        ("a" + unconstrained(until="<end>")).compile(ender)
     with pytest.raises(UnsupportedError, match="no text"):
         (triggered({"a": "b"}) & gbnf('root ::= "a" "b"')).grammar()
 

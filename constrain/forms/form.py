@@ -14,14 +14,14 @@ Grammar is first asked for, which is when errors in it come.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..automata.dfa import Dfa
 from ..errors import SourceError, UnsatisfiableError, UnsupportedError
-from ..grammar.nodes import Chars, Choice, Grammar, Literal, Node, Repeat, Sequence
+from ..grammar.nodes import Chars, Choice, Free, Grammar, Literal, Mark, Node, Repeat, Sequence, Token
 from ..style import Limits, Style
 from .meet import meet
 from .merge import Merged
@@ -90,6 +90,11 @@ class Form(ABC):
     def quoted(self, style: Style = Style()) -> Form:
         """Its texts spelled as JSON strings, with both quotes."""
         return Quoted(self, style)
+
+    def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
+        """The nodes in its Grammar that name tokens, so that what a vocabulary lacks is known when it is compiled."""
+        for one in fields(self):  # type: ignore[arg-type]
+            yield from _named(getattr(self, one.name), limits)
 
     def plain(self) -> dict[str, Any]:
         """As JSON: what `from_plain` reads."""
@@ -217,6 +222,14 @@ class Quoted(Form):
 
     def read(self, limits: Limits) -> Grammar:
         return quoted(self.form.grammar(limits), self.style, limits)
+
+
+def _named(value: Any, limits: Limits) -> Iterator[Token | Mark | Free]:
+    if isinstance(value, Form):
+        yield from value.named(limits)
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from _named(one, limits)
 
 
 # ---- writing them down

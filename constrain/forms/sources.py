@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal as OneOf
 
 from .. import grammars as ready
 from ..automata.dfa import Dfa
 from ..errors import SourceError, UnsatisfiableError
-from ..grammar.nodes import Chars, Grammar, Literal
+from ..grammar.nodes import Chars, Grammar, Literal, Token
 from ..style import Limits, Style
 from .form import Form, as_form
 
@@ -80,6 +80,17 @@ class Gbnf(Form):
         from ..frontends import gbnf as front
 
         return front.to_grammar(self.text, start=self.start)
+
+    def named(self, limits: Limits) -> Iterator[Token]:
+        from ..frontends.rules.walk import inner
+
+        made = self.grammar(limits)
+        todo = [made.start, *made.rules.values()]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, Token):
+                yield node
+            todo.extend(inner(node))
 
 
 @dataclass(frozen=True, slots=True)

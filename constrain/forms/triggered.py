@@ -12,12 +12,12 @@ kinds of tokens are not: those that would write a mark and go on against its for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from ..errors import SourceError, UnsatisfiableError
-from ..grammar.nodes import EMPTY, Choice, Free, Grammar, Mark, Node, Repeat, Sequence
+from ..grammar.nodes import EMPTY, Choice, Free, Grammar, Mark, Node, Repeat, Sequence, Token
 from ..style import Limits
 from .form import Form, as_form
 from .merge import Merged
@@ -36,6 +36,9 @@ class MarkOf(Form):
     def read(self, limits: Limits) -> Grammar:
         return Grammar(Mark(self.text), {})
 
+    def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
+        yield Mark(self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class Unconstrained(Form):
@@ -46,6 +49,9 @@ class Unconstrained(Form):
 
     def read(self, limits: Limits) -> Grammar:
         return Grammar(Free(self.without, self.until), {})
+
+    def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
+        yield Free(self.without, self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,11 @@ class Triggered(Form):
         some = Repeat(one, max(self.least, 1), self.most)
         return Grammar(some if self.least else Choice((some, text)), rules)
 
+    def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
+        yield from (Mark(text) for text, _ in self.forms)
+        for _, form in self.forms:
+            yield from form.named(limits)
+
 
 @dataclass(frozen=True, slots=True)
 class Thinking(Form):
@@ -99,6 +110,10 @@ class Thinking(Form):
         if self.thought == "maybe":
             thoughts = Repeat(thoughts, 0, 1)
         return Grammar(Sequence((thoughts, rules.start(0))), rules)
+
+    def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
+        yield from (Mark(text) for text in (self.open, self.close) if text)
+        yield from self.form.named(limits)
 
 
 def mark(text: str) -> Form:
