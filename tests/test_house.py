@@ -31,7 +31,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "forms": (BASE | {"grammar", "grammars", "automata", "frontends", "export", "store", "compile"}, set()),
     "export": (BASE | {"grammar", "automata", "frontends", "forms"}, set()),
     "targets": (BASE | {"frontends"}, set()),
-    "workshop": (ENGINE | {"compile", "explain", "forms"}, {"numpy"}),
+    "workshop": (ENGINE | {"compile", "explain", "forms"}, {"numpy", "lark"}),
     "tokens": (BASE | {"automata", "kernels"}, {"numpy"}),
     "store": (ENGINE, {"numpy"}),
     "arena": (ENGINE | {"store", "completion", "guards"}, {"numpy"}),
