@@ -19,7 +19,7 @@ from .parse import parse_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "7cf0f32b"
+STAMP = "551db7ce"
 
 
 @njit("int64(int64)", **kernel)

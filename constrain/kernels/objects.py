@@ -16,7 +16,7 @@ from .names import ask, chain, decode_name, mix, name_into_buffer
 from .points import bound
 from .views import kernel, size, view
 
-STAMP = "70a4c9ab"
+STAMP = "6b0e886d"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)

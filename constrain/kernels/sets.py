@@ -26,7 +26,7 @@ from .parse import parse_step
 from .stacks import settle
 from .views import kernel, size, view
 
-STAMP = "ea806d80"
+STAMP = "dbc5c80a"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

@@ -14,7 +14,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
 from .views import kernel, size, view
 
-STAMP = "535eb994"
+STAMP = "6bbf4a5d"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

@@ -21,7 +21,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import kernel, size, view
 
-STAMP = "3d895c90"
+STAMP = "22740c1c"
 
 NO_ROOM = -1
 
