@@ -32,7 +32,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "dialogue": (BASE | {"grammar", "automata.dfa", "frontends", "forms"}, set()),
     "export": (BASE | {"grammar", "automata", "frontends", "forms"}, set()),
     "targets": (BASE | {"frontends"}, set()),
-    "workshop": (ENGINE | {"compile", "explain", "forms"}, {"numpy"}),
+    "workshop": (ENGINE | {"compile", "explain", "forms"}, {"numpy", "lark"}),
     "tokens": (BASE | {"grammar", "automata", "kernels"}, {"numpy"}),
     "store": (ENGINE, {"numpy"}),
     "arena": (ENGINE | {"store", "completion", "guards"}, {"numpy"}),

@@ -137,7 +137,8 @@ class Parser:
             at.P_GOTO: table.goto,
             at.P_LEFT: table.left,
             at.P_LENGTH: table.length,
-            at.P_SHIFTS: self._shifts(),
+            at.P_SHIFTS: self._bits(table.action > 0),
+            at.P_ROWS: self._bits(table.action != 0),
             at.P_REDUCES: reduces,
             at.P_RULES: rules,
             at.P_SCAN: scan,
@@ -167,10 +168,10 @@ class Parser:
         )
         return np.concatenate([head.astype(np.int32), *pieces])
 
-    def _shifts(self) -> Ints:
-        """int32 [states, words]: the terminals that each state shifts."""
-        bits = np.zeros((len(self.table.action), 32 * self.words), np.uint8)
-        bits[:, : self.terminals] = self.table.action > 0
+    def _bits(self, chosen: NDArray[np.bool_]) -> Ints:
+        """int32 [states, words]: terminals of each state, as bits."""
+        bits = np.zeros((len(chosen), 32 * self.words), np.uint8)
+        bits[:, : self.terminals] = chosen
         return np.packbits(bits, axis=1, bitorder="little").view(np.int32)
 
     def _reductions(self) -> tuple[Ints, Ints]:

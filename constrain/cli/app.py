@@ -1,6 +1,6 @@
 """The command line: one file a command, one place where errors become a message and an exit code.
 
-constrain generate | check | validate | sample | test | infer | explain | demo | warmup | doctor
+constrain generate | check | validate | sample | test | view | infer | explain | demo | warmup | doctor
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ConstrainError
-from . import check, demo, doctor, explain, generate, infer, sample, show, test, validate, warmup
+from . import check, demo, doctor, explain, generate, infer, sample, show, test, validate, view, warmup
 from .options import About
 
 __all__ = ["app", "main", "run"]
@@ -34,7 +34,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (generate, check, validate, sample, test, infer, explain, demo, warmup, doctor):
+for command in (generate, check, validate, sample, test, view, infer, explain, demo, warmup, doctor):
     app.command(epilog=EPILOG)(getattr(command, command.__name__.rpartition(".")[2]))
 
 

@@ -19,7 +19,7 @@ from .parse import parse_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "c3428ec2"
+STAMP = "63d8898a"
 
 
 @njit("int64(int64)", **kernel)

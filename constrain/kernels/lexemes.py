@@ -24,7 +24,7 @@ from .trie import byte_of
 from .views import address, at, kernel, size, view
 from .walk import try_token
 
-STAMP = "a29f34ed"
+STAMP = "f1425c6c"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
@@ -314,9 +314,14 @@ def visit(
     readers, classes, exits, words_ = view(c, LEX_READERS), view(c, LEX_CLASSES), view(c, LEX_EXITS), view(c, LEX_WORDS)
     mask = at(out)
     words, ignored, newline = code[block + P_WORDS] + 0, code[block + P_IGNORED] + 0, code[block + P_NEWLINE] + 0
-    there = may_shift(c, block, stack)
-    if there < 0:
-        return -1
+    # What the top state shifts is accepted, what it has no entry for is not; only in between is the stack asked.
+    top = pairs[PAIR_W * stack] * words
+    surely, perhaps = code[block + P_SHIFTS] + top, code[block + P_ROWS] + top
+    there = -1
+    if code[block + P_DEAD_ENDS]:
+        there = may_shift(c, block, stack)
+        if there < 0:
+            return -1
     r = READER_W * reader
     scanner = readers[r + READER_SCANNER] + 0
     inside = newline if brackets > 0 else -1  # where lines do not end
@@ -324,10 +329,20 @@ def visit(
     for k in range(readers[r + READER_CLASSES], readers[r + READER_CLASSES] + readers[r + READER_N_CLASSES]):
         p = CLASS_W * k
         kind = code[block + P_KINDS_OF_CLASS] + classes[p + CLASS_KIND] * words
-        meets = 0
+        meets, may_meet = 0, 0
         for w in range(words):
-            meets |= code[kind + w] & (shifts[there + w] | code[ignored + w])
-        if meets == 0 and (inside < 0 or code[kind + (inside >> 5)] >> (inside & 31) & 1 == 0):
+            meets |= code[kind + w] & ((code[surely + w] if there < 0 else 0) | code[ignored + w])
+            may_meet |= code[kind + w] & code[perhaps + w]
+        if inside >= 0:
+            meets |= code[kind + (inside >> 5)] & 1 << (inside & 31)
+        if meets == 0 and may_meet != 0:
+            if there < 0:
+                there = may_shift(c, block, stack)
+                if there < 0:
+                    return -1
+            for w in range(words):
+                meets |= code[kind + w] & shifts[there + w]
+        if meets == 0:
             continue
         first, n = classes[p + CLASS_FIRST] + 0, classes[p + CLASS_COUNT] + 0
         if n < 0:
@@ -342,7 +357,7 @@ def visit(
             return -1
     for e in range(readers[r + READER_EXITS], readers[r + READER_EXITS] + readers[r + READER_N_EXITS]):
         t = exits[EXIT_W * e + EXIT_TERMINAL] + 0
-        accepted = shifts[there + (t >> 5)] | code[ignored + (t >> 5)]
+        accepted = (code[perhaps + (t >> 5)] if there < 0 else shifts[there + (t >> 5)]) | code[ignored + (t >> 5)]
         if accepted >> (t & 31) & 1 == 0 and t != inside:
             continue
         written = exits[EXIT_W * e + EXIT_COLUMN]

@@ -21,7 +21,7 @@ from .trie import child_of
 from .views import address, at, kernel, size, view
 from .walk import NO_LIMIT, add_leaf, keep_for_later, only, take, try_below, try_token, walk
 
-STAMP = "6a15a1ab"
+STAMP = "dc88707e"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)

@@ -14,7 +14,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
 from .views import kernel, size, view
 
-STAMP = "0b9fc8c3"
+STAMP = "96f8666c"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

@@ -20,7 +20,7 @@ from ..errors import GrammarError, LimitError
 from ..frontends.gbnf.read import Reader
 from ..grammar.nodes import Chars, Choice, Literal, Node, Repeat, Rule, Sequence, Token
 
-__all__ = ["CharacterEndings", "Ranges", "productions_of", "written_at"]
+__all__ = ["CharacterEndings", "Ranges", "productions_of", "shown_set", "written_at"]
 
 Ranges = tuple[tuple[int, int], ...]
 MOST_COPIES = 2_000
@@ -218,6 +218,11 @@ def _shown(ranges: Ranges) -> str:
         gaps = tuple((a[1] + 1, b[0] - 1) for a, b in zip(ranges, ranges[1:]) if (a[1], b[0]) != (0xD7FF, 0xE000))
         return "[^" + _members(gaps) + "]" if gaps else "."
     return "[" + _members(ranges) + "]"
+
+
+def shown_set(dfa: Dfa) -> str:
+    """The characters of a Dfa of single ones, as one writes them."""
+    return _shown(_ranges(dfa))
 
 
 def _members(ranges: Ranges) -> str:

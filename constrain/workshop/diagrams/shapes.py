@@ -1,0 +1,291 @@
+"""Railroad diagrams: shapes that know their size and draw themselves as SVG.
+
+Each is entered at the left and left at the right, both on its own track: it takes `width` along it, `up` above and
+`down` below. What may be chosen stands below each other; what repeats has a track that leads back under it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Literal, Protocol
+
+__all__ = ["Box", "Choice", "Loop", "Row", "Shape", "Skip", "Stack", "Words", "columns", "folded", "track"]
+
+LETTER = 7.8
+"""Width of a letter of the fixed font."""
+BOX = 14
+"""Half the height of a box."""
+GAP = 10
+"""Between shapes, and the radius of curves."""
+WIDEST = 860
+"""Width beyond which a row is broken."""
+
+Kind = Literal["text", "pattern", "terminal", "rule", "none"]
+
+
+class Shape(Protocol):
+    """Anything that can be drawn."""
+
+    @property
+    def width(self) -> float: ...
+    @property
+    def up(self) -> float: ...
+    @property
+    def down(self) -> float: ...
+    def draw(self, x: float, y: float) -> list[str]:
+        """SVG elements, entered at (x, y) and left at (x + width, y)."""
+        ...
+
+
+def columns(text: str) -> int:
+    """Letters of the fixed font that a text is wide."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def track(*moves: str) -> str:
+    """A line along the track."""
+    return f'<path d="{" ".join(moves)}"/>'
+
+
+def along(x: float, y: float, to: float) -> list[str]:
+    """A straight piece, if there is any."""
+    return [track(f"M{x:g} {y:g}", f"H{to:g}")] if to > x else []
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Nothing."""
+
+    width: float = 0
+    up: float = 0
+    down: float = 0
+
+    def draw(self, x: float, y: float) -> list[str]:
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A literal, a pattern, or the name of a terminal or rule; link: the id of what it names, or ""."""
+
+    text: str
+    kind: Kind
+    link: str = ""
+
+    @property
+    def width(self) -> float:
+        return columns(self.text) * LETTER + 20
+
+    @property
+    def up(self) -> float:
+        return BOX
+
+    @property
+    def down(self) -> float:
+        return BOX
+
+    def draw(self, x: float, y: float) -> list[str]:
+        round_ = 0 if self.kind == "rule" else BOX
+        box = (
+            f'<g class="{self.kind}"><rect x="{x:g}" y="{y - BOX:g}" width="{self.width:g}" height="{2 * BOX}" '
+            f'rx="{round_}"/><text x="{x + self.width / 2:g}" y="{y + 4.5:g}">{escape(self.text)}</text></g>'
+        )
+        return [f'<a href="#{escape(self.link)}">{box}</a>' if self.link else box]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A remark on the track, such as how often something repeats."""
+
+    text: str
+
+    @property
+    def width(self) -> float:
+        return columns(self.text) * 6.6 + 8
+
+    @property
+    def up(self) -> float:
+        return 8
+
+    @property
+    def down(self) -> float:
+        return 8
+
+    def draw(self, x: float, y: float) -> list[str]:
+        text = f'<text class="words" x="{x + self.width / 2:g}" y="{y + 4:g}">{escape(self.text)}</text>'
+        return [text]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One after the other."""
+
+    items: Sequence[Shape]
+    width: float = field(init=False)
+    up: float = field(init=False)
+    down: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        gaps = GAP * max(0, len(self.items) - 1)
+        object.__setattr__(self, "width", sum(item.width for item in self.items) + gaps)
+        object.__setattr__(self, "up", max((item.up for item in self.items), default=0))
+        object.__setattr__(self, "down", max((item.down for item in self.items), default=0))
+
+    def draw(self, x: float, y: float) -> list[str]:
+        out: list[str] = []
+        for place, item in enumerate(self.items):
+            if place:
+                out += along(x, y, x + GAP)
+                x += GAP
+            out += item.draw(x, y)
+            x += item.width
+        return out
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A row that was broken: its parts below each other, each led back to the left."""
+
+    rows: Sequence[Shape]
+    width: float = field(init=False)
+    up: float = field(init=False)
+    down: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", max(row.width for row in self.rows) + 6 * GAP)
+        object.__setattr__(self, "up", self.rows[0].up)
+        object.__setattr__(self, "down", self._tops()[-1] + self.rows[-1].down)
+
+    def _tops(self) -> list[float]:
+        """The tracks of the rows, from that of the first."""
+        tops = [0.0]
+        for above, below in zip(self.rows, self.rows[1:]):
+            tops.append(tops[-1] + above.down + 3 * GAP + below.up)
+        return tops
+
+    def draw(self, x: float, y: float) -> list[str]:
+        out: list[str] = []
+        left, right = x + 2 * GAP, x + self.width - 2 * GAP
+        tops = self._tops()
+        out += along(x, y, left)
+        for place, (row, top) in enumerate(zip(self.rows, tops)):
+            here = y + top
+            out += row.draw(left, here)
+            end = left + row.width
+            if place + 1 == len(self.rows):
+                # The last row goes up again to where the whole is left.
+                out += along(end, here, right)
+                out.append(
+                    track(f"M{right:g} {here:g}", f"a{GAP} {GAP} 0 0 0 {GAP} {-GAP}", f"V{y + GAP:g}",
+                          f"a{GAP} {GAP} 0 0 1 {GAP} {-GAP}")
+                )  # fmt: skip
+            else:
+                turn = y + tops[place + 1] - self.rows[place + 1].up - 1.5 * GAP
+                out.append(
+                    track(f"M{end:g} {here:g}", f"a{GAP} {GAP} 0 0 1 {GAP} {GAP}", f"V{turn - GAP:g}",
+                          f"a{GAP} {GAP} 0 0 1 {-GAP} {GAP}", f"H{left:g}", f"a{GAP} {GAP} 0 0 0 {-GAP} {GAP}",
+                          f"V{y + tops[place + 1] - GAP:g}", f"a{GAP} {GAP} 0 0 0 {GAP} {GAP}")
+                )  # fmt: skip
+        return out
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of these; `main` is on the track, those before it above, those behind it below."""
+
+    options: Sequence[Shape]
+    main: int = 0
+    width: float = field(init=False)
+    up: float = field(init=False)
+    down: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        tops = self._tops()
+        object.__setattr__(self, "width", max(option.width for option in self.options) + 4 * GAP)
+        object.__setattr__(self, "up", self.options[0].up - tops[0])
+        object.__setattr__(self, "down", tops[-1] + self.options[-1].down)
+
+    def _tops(self) -> list[float]:
+        """The tracks of the options, from that of the main one."""
+        tops = [0.0]
+        for above, below in zip(self.options, self.options[1:]):
+            tops.append(tops[-1] + max(2 * GAP, above.down + GAP + below.up))
+        return [top - tops[self.main] for top in tops]
+
+    def draw(self, x: float, y: float) -> list[str]:
+        out: list[str] = []
+        left, right = x + 2 * GAP, x + self.width - 2 * GAP
+        for top, option in zip(self._tops(), self.options):
+            here = y + top
+            if top:
+                sign = 1 if top > 0 else -1
+                turn, back = (1, 0) if top > 0 else (0, 1)
+                out.append(
+                    track(f"M{x:g} {y:g}", f"a{GAP} {GAP} 0 0 {turn} {GAP} {sign * GAP}", f"V{here - sign * GAP:g}",
+                          f"a{GAP} {GAP} 0 0 {back} {GAP} {sign * GAP}")
+                )  # fmt: skip
+                out.append(
+                    track(f"M{right:g} {here:g}", f"a{GAP} {GAP} 0 0 {back} {GAP} {-sign * GAP}",
+                          f"V{y + sign * GAP:g}", f"a{GAP} {GAP} 0 0 {turn} {GAP} {-sign * GAP}")
+                )  # fmt: skip
+            else:
+                out += along(x, y, left) + along(right, y, right + 2 * GAP)
+            out += option.draw(left, here)
+            out += along(left + option.width, here, right)
+        return out
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One or more of `item`, with `between` on the way back."""
+
+    item: Shape
+    between: Shape = Skip()
+    width: float = field(init=False)
+    up: float = field(init=False)
+    down: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", max(self.item.width, self.between.width) + 4 * GAP)
+        object.__setattr__(self, "up", self.item.up)
+        object.__setattr__(self, "down", self._back() + self.between.down)
+
+    def _back(self) -> float:
+        """The track that leads back, from the main one."""
+        return max(2 * GAP, self.item.down + GAP + self.between.up)
+
+    def draw(self, x: float, y: float) -> list[str]:
+        left, right, back = x + 2 * GAP, x + self.width - 2 * GAP, y + self._back()
+        start = left + (right - left - self.item.width) / 2
+        out = along(x, y, start) + self.item.draw(start, y) + along(start + self.item.width, y, x + self.width)
+        middle = left + (right - left - self.between.width) / 2
+        out.append(
+            track(f"M{right:g} {y:g}", f"a{GAP} {GAP} 0 0 1 {GAP} {GAP}", f"V{back - GAP:g}",
+                  f"a{GAP} {GAP} 0 0 1 {-GAP} {GAP}", f"H{middle + self.between.width:g}")
+        )  # fmt: skip
+        out += self.between.draw(middle, back)
+        out.append(
+            track(f"M{middle:g} {back:g}", f"H{left:g}", f"a{GAP} {GAP} 0 0 1 {-GAP} {-GAP}", f"V{y + GAP:g}",
+                  f"a{GAP} {GAP} 0 0 1 {GAP} {-GAP}")
+        )  # fmt: skip
+        out.append(f'<path class="arrow" d="M{left - GAP - 4:g} {(y + back) / 2 + 3:g} l4 -6 l4 6"/>')
+        return out
+
+
+def folded(items: Sequence[Shape]) -> Shape:
+    """A row, broken where it would be too wide."""
+    rows: list[list[Shape]] = [[]]
+    used = 0.0
+    for item in items:
+        if rows[-1] and used + item.width > WIDEST:
+            rows.append([])
+            used = 0.0
+        rows[-1].append(item)
+        used += item.width + GAP
+    made = [Row(tuple(row)) for row in rows]
+    if len(made) > 1:
+        return Stack(tuple(made))
+    return items[0] if len(items) == 1 else made[0]
