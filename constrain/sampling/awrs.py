@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LimitError
+from .arguments import check, check_counts, check_seconds
 from .base import Draw, Draws, log_sum
 from .checkers import Both, Checker, Judged, Position
 from .lm import LanguageModel, rows_after
@@ -160,8 +161,12 @@ def draw(
     max_tokens counts the end token; a text that cannot end in time, or for which no token was found, weighs nothing.
     Raises LimitError if max_tokens < 1 or more than `seconds` were needed; ValueError for rows that are no law.
     """
-    if max_tokens < 1:
-        raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
+    check(lm, constraint, n, rng, max_tokens)
+    check_seconds(seconds)
+    if budget is not None:
+        check_counts(1, budget=budget)
+    if masks not in ("late", "first", "never"):
+        raise ValueError(f"masks is {masks!r}: it is 'late', 'first' or 'never'")
     until = math.inf if seconds is None else time.monotonic() + seconds
     vocabulary = constraint.vocabulary
     checker = constraint if accepts is viable is None else Both(constraint, Judged(vocabulary, accepts, viable))

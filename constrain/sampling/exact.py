@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import LimitError
+from .arguments import check, check_counts, check_masks, check_seconds
 from .base import Draw, Draws
 from .lm import LanguageModel
 from .success_trie import SuccessTrie
@@ -61,10 +62,14 @@ def draw(
     Raises LimitError if max_tokens < 1, if nothing in L has any probability, or if no answer was found within attempts
     and seconds; ValueError for rows that are no law.
     """
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "exact")
+    check_counts(1, together=together, attempts=attempts)
+    check_seconds(seconds)
     laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)
-    if n < 1:
+    if n == 0:
         return Draws.of((), attempts=0, **laws.stats)
-    search = Search(laws, rng, n + 1, max(together, 1), attempts * (n + 1), seconds)
+    search = Search(laws, rng, n + 1, together, attempts * (n + 1), seconds)
     search.run()
     found = [draw for draw in search.answers if draw is not None][:n]
     if not found:

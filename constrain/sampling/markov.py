@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LimitError, UnsatisfiableError, UnsupportedError
+from .arguments import check, check_counts, check_masks
 from .base import Draw, Draws, log_sum
 from .lm import LanguageModel
 from .token_automaton import TokenAutomaton
@@ -377,6 +378,9 @@ def draw(
     most_states: int = MOST_STATES,
 ) -> Draws:
     """n independent draws from exactly p given L and at most max_tokens tokens; lm: a `Markov` model."""
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "markov")
+    check_counts(1, most_states=most_states)
     if not hasattr(lm, "follow"):
         raise UnsupportedError(
             "Only a model that sees the last few tokens has an exact answer here.",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError
+from .arguments import check, check_masks
 from .base import Draw, Draws, log_sum
 from .lm import LanguageModel, rows_after
 from .stats import weight_stats
@@ -128,8 +128,8 @@ def draw(
     `decoding.loop.run` for one text that is always closed in time. stats: model_calls, and those of
     `stats.weight_stats`. Raises LimitError if max_tokens < 1, ValueError for rows of another shape or with NaN.
     """
-    if max_tokens < 1:
-        raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "masked")
     ends = constraint.vocabulary.eos_ids
     matchers = [constraint.matcher() for _ in range(n)]
     logprob, logweight = np.zeros(n), np.zeros(n)

@@ -141,8 +141,6 @@ class Prefixes:
         if self.reorder is not None and fresh[0].parent is not None:
             self.reorder(np.array([node.parent.slot for node in fresh if node.parent is not None], np.int64))
         rows = rows_after(self.lm, [node.tokens for node in fresh], self.constraint.vocabulary.size)
-        if np.isnan(rows).any():
-            raise ValueError("the model's log-probabilities are not numbers (NaN)")
         self.calls, self.contexts = self.calls + 1, self.contexts + len(fresh)
         for slot, (node, row) in enumerate(zip(fresh, rows)):
             node.row, node.slot = row, slot

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..errors import UnsatisfiableError
+from .arguments import check, check_counts, check_masks
 from .base import Draw, Draws, log_sum
 from .lm import LanguageModel
 from .particles import Mover, Node, Prefixes
@@ -69,9 +70,11 @@ def draw(
     is exact as the chain goes on, after a start that it forgets at a rate of (1 - acceptance). stats: acceptance,
     populations, model_calls, contexts, checks. Raises UnsatisfiableError if `attempts` populations died at the start.
     """
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "pimh")
+    check_counts(1, particles=particles, thin=thin, attempts=attempts)
+    check_counts(0, burn=burn)
     settings = Settings.of(max_tokens, move=move, resample=resample, threshold=threshold, twist=twist, critic=critic)
-    if thin < 1 or burn < 0:
-        raise ValueError(f"thin must be 1 or more and burn 0 or more, not {thin!r} and {burn!r}")
     prefixes = Prefixes(lm, constraint)
     state, log_zs, kept, moved = State(None, -np.inf), list[float](), list[State](), 0
     while len(kept) < n:

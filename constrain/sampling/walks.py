@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConstrainError, LimitError
 from .base import Draw
-from .lm import LanguageModel
+from .lm import TOLERANCE, LanguageModel, rows_after
 from .masked import allowed_tokens
 from .success_trie import END, Law, Node, SuccessTrie
 
@@ -32,9 +32,6 @@ __all__ = ["Judge", "Laws", "Walk", "choose", "prefix_law"]
 Judge = Callable[[bytes], bool]
 """A validator behind the mask: whether complete bytes are accepted, or whether a prefix can still become accepted. It
 must answer the same each time. It may be slow and late: it is asked once per node, and what it refuses is pruned."""
-
-TOLERANCE = 1e-3
-"""By how much a row may miss summing to 1 before it is called no law: half-precision models stay within it."""
 
 
 class Laws:
@@ -80,10 +77,7 @@ class Laws:
             else:
                 asked.append((node, at, matcher))
         if asked:
-            rows = np.asarray(self.lm.next_logprobs([matcher.tokens for _, _, matcher in asked]))
-            if rows.ndim != 2 or rows.shape[0] != len(asked) or rows.shape[1] < self.vocabulary.size:
-                raise ValueError(f"the model gave {list(rows.shape)} for {len(asked)} prefixes; rows of "
-                                 f"{self.vocabulary.size} log-probabilities were asked for")  # fmt: skip
+            rows = rows_after(self.lm, [matcher.tokens for _, _, matcher in asked], self.vocabulary.size)
             self.calls, self.rows = self.calls + 1, self.rows + len(asked)
             for (node, at, matcher), row in zip(asked, rows):
                 law = prefix_law(row, self.allowed(node, matcher), self.vocabulary.eos_ids)
@@ -209,8 +203,6 @@ def prefix_law(row: NDArray[np.floating[Any]], allowed: NDArray[np.int64], ends:
     total = float(probs.sum())
     if total > 1 + TOLERANCE:
         raise ValueError(f"the model's row is no law: the allowed tokens alone sum to {total:.4g}")
-    if total == 0 and len(allowed) and not float(np.max(row, initial=-np.inf)) > -np.inf:
-        raise ValueError("the model gives no token any probability (all minus infinity)")
     ending = np.isin(allowed, ends)
     if not ending.any():
         return Law(allowed, probs)
