@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LimitError
-from .arguments import check, check_counts, check_seconds
+from .arguments import check, check_counts, check_judges, check_seconds
 from .base import Draw, Draws, log_sum
 from .checkers import Both, Checker, Judged, Position
 from .lm import LanguageModel, rows_after
@@ -91,7 +91,10 @@ def step(
             return Step(token, math.log(weight) + shift, ask.spent)
         if ask.lost and mask is not None:
             ids = allowed_tokens(mask())
-            choice = pick(logprobs, ids if allowed is None else np.intersect1d(ids, allowed), rng)
+            ids = ids if allowed is None else np.intersect1d(ids, allowed)
+            if not len(ids):
+                return Step(None, -np.inf, ask.spent)
+            choice = pick(logprobs, ids, rng)
             return Step(choice.token if choice.logmass > -np.inf else None, choice.logmass, ask.spent)
         faint = np.flatnonzero((logs > -np.inf) & (logs <= FAINTEST))
         if not len(faint) or race.left > 0 or ask.left < 1:
@@ -163,6 +166,7 @@ def draw(
     """
     check(lm, constraint, n, rng, max_tokens)
     check_seconds(seconds)
+    check_judges(accepts=accepts, viable=viable)
     if budget is not None:
         check_counts(1, budget=budget)
     if masks not in ("late", "first", "never"):
