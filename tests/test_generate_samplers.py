@@ -32,7 +32,7 @@ def test_every_sampler_writes_texts_in_the_form(sampler: str) -> None:
             assert one.stats.tokens == len(one.tokens) + 1
     again = generate(LM, **GIVEN, sampler=sampler, n=4)
     assert made == again
-    if sampler in ("exact", "distinct", "pimh"):
+    if sampler in ("exact", "without_replacement", "pimh"):
         assert all(one.finish_reason == "complete" for one in made)
         assert made[0].stats.counts["model_calls"] > 0
 
@@ -43,8 +43,8 @@ def test_one_text_is_one_generation() -> None:
     assert generate(LM, **GIVEN, sampler="exact", n=0) == []
 
 
-def test_distinct_texts_are_as_many_as_there_are() -> None:
-    made = generate(LM, **{**GIVEN, "max_tokens": 6}, sampler="distinct", n=100)
+def test_texts_without_replacement_are_as_many_as_there_are() -> None:
+    made = generate(LM, **{**GIVEN, "max_tokens": 6}, sampler="without_replacement", n=100)
     assert sorted(one.text for one in made) == ["aaab", "aabab", "abaab", "baaab"]
 
 
@@ -76,7 +76,7 @@ def test_the_command_line_takes_a_sampler() -> None:
     from constrain.cli.app import app
 
     given = ["generate", "--choice", "red", "--choice", "blue", "-n", "5", "--seed", "1"]
-    done = CliRunner().invoke(app, [*given, "--sampler", "distinct"])
+    done = CliRunner().invoke(app, [*given, "--sampler", "without_replacement"])
     assert sorted(done.stdout.split()) == ["blue", "red"]
     done = CliRunner().invoke(app, [*given, "--sampler", "smc", "--particles", "2"])
     assert len(done.stdout.split()) == 5
