@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import LimitError, UnsupportedError
 from .lm import LanguageModel
 
-__all__ = ["check", "check_counts", "check_masks", "check_options", "check_seconds"]
+__all__ = ["check", "check_counts", "check_masks", "check_judges", "check_options", "check_seconds", "options_of"]
 
 COMMON = ("lm", "constraint", "n", "rng", "max_tokens")
 
@@ -66,12 +66,24 @@ def check_seconds(seconds: object) -> None:
         raise ValueError("seconds is not a number (NaN)")
 
 
+def check_judges(**judges: object) -> None:
+    """Validators, by name: functions, or None. Raises TypeError."""
+    for name, judge in judges.items():
+        if judge is not None and not callable(judge):
+            raise TypeError(f"{name} is {judge!r}: it is a function of bytes that says True or False")
+
+
 def check_options(sampler: str, draw: Callable[..., Any], names: Iterable[str]) -> None:
     """Whether `draw` takes options of these names. Raises TypeError that lists those it has."""
-    known = [name for name in inspect.signature(draw).parameters if name not in COMMON]
+    known = options_of(draw)
     for name in names:
         if name not in known:
             raise TypeError(f"the sampler {sampler!r} has no option {name!r}; it has {', '.join(known) or 'none'}")
+
+
+def options_of(draw: Callable[..., Any]) -> list[str]:
+    """The names of the options that are a sampler's own."""
+    return [name for name in inspect.signature(draw).parameters if name not in COMMON]
 
 
 def is_count(value: object) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .arguments import check, check_masks
+from .arguments import check, check_judges, check_masks
 from .base import Draws
 from .lm import LanguageModel
 from .success_trie import SuccessTrie
@@ -44,6 +44,7 @@ def draw(
     """
     check(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "asap")
+    check_judges(accepts=accepts, viable=viable)
     laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)
     draws = []
     for _ in range(n):

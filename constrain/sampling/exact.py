@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import LimitError
-from .arguments import check, check_counts, check_masks, check_seconds
+from .arguments import check, check_counts, check_judges, check_masks, check_seconds
 from .base import Draw, Draws
 from .lm import LanguageModel
 from .success_trie import SuccessTrie
@@ -66,6 +66,7 @@ def draw(
     check_masks(constraint, "exact")
     check_counts(1, together=together, attempts=attempts)
     check_seconds(seconds)
+    check_judges(accepts=accepts, viable=viable)
     laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)
     if n == 0:
         return Draws.of((), attempts=0, **laws.stats)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TOLERANCE", "LanguageModel", "rows_after"]
+__all__ = ["TOLERANCE", "LanguageModel", "check_law", "check_mass", "rows_after"]
 
 TOLERANCE = 1e-2
 """By how much of 1 a row may miss summing to 1 before it is called no law: half-precision models stay within it."""
@@ -47,12 +47,24 @@ def rows_after(lm: LanguageModel, prefixes: list[list[int]], size: int) -> NDArr
         if not -np.inf < top <= TOLERANCE:
             raise ValueError(f"{fault(top)} (after {len(prefixes[row])} tokens)")
     if prefixes and not prefixes[0]:
-        total = float(np.exp(rows[0], dtype=np.float64).sum())
-        if abs(total - 1) > TOLERANCE:
-            raise ValueError(
-                f"the model's probabilities do not sum to 1 but to {total:.4g}: a row is the log of a softmax"
-            )
+        check_law(rows[0])
     return rows
+
+
+def check_law(row: NDArray[np.floating[Any]]) -> None:
+    """Whether natural logs, float [V], are those of a law. Raises ValueError."""
+    top = float(row.max())
+    if not -np.inf < top <= TOLERANCE:
+        raise ValueError(fault(top))
+    total = float(np.exp(row, dtype=np.float64).sum())
+    if abs(total - 1) > TOLERANCE:
+        raise ValueError(f"the model's probabilities do not sum to 1 but to {total:.4g}: a row is the log of a softmax")
+
+
+def check_mass(logmass: float) -> None:
+    """Whether some of a row's tokens, of this mass together (log), may be part of a law. Raises ValueError."""
+    if logmass > TOLERANCE:
+        raise ValueError(f"the model's row is no law: the allowed tokens alone sum to {np.exp(min(logmass, 700)):.4g}")
 
 
 def fault(top: float) -> str:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .arguments import check, check_masks
 from .base import Draw, Draws, log_sum
-from .lm import LanguageModel, rows_after
+from .lm import LanguageModel, check_mass, rows_after
 from .stats import weight_stats
 
 if TYPE_CHECKING:
@@ -78,13 +78,15 @@ def pick(
 ) -> Pick:
     """Choose one of `allowed` (int64 [k], ascending, k > 0) by one uniform number of `rng`.
 
-    logprobs: float [V], the model's; `ends`: the end tokens. Raises ValueError for NaN. Where the model gives no
-    allowed token any probability, all are equally likely, with logprob -inf: the draw is valid and weighs nothing.
+    logprobs: float [V], the model's; `ends`: the end tokens. Raises ValueError for NaN, and for more mass than a law
+    has. Where the model gives no allowed token any probability, all are equally likely, with logprob -inf: the draw is
+    valid and weighs nothing.
     """
     logs = logprobs[allowed].astype(np.float64)
     if np.isnan(logs).any():
         raise ValueError("the model's log-probabilities are not numbers (NaN)")
     logmass = log_sum(logs)
+    check_mass(logmass)
     law = shape(logs if logmass > -np.inf else np.zeros_like(logs), proposal)
     cumulative = np.cumsum(law)
     uniform = rng.random()

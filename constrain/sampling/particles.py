@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from . import awrs
 from .base import log_sum
-from .lm import LanguageModel, rows_after
+from .lm import LanguageModel, check_mass, rows_after
 from .masked import PLAIN, Proposal, allowed_tokens, shape
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ class Masked:
         assert node.row is not None
         tokens, logs = law_of(prefixes, node, left)
         node.law = self.finish(tokens, logs, node, left)
+        check_mass(node.law.mass)
         prefixes.held += 24 * len(tokens) - node.row.nbytes
         node.row = None
 

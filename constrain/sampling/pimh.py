@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..errors import UnsatisfiableError
+from ..errors import LimitError
 from .arguments import check, check_counts, check_masks
 from .base import Draw, Draws, log_sum
 from .lm import LanguageModel
@@ -68,7 +68,7 @@ def draw(
 
     particles, move ...: as of `smc.draw`. Each draw weighs the mean of all estimates of Z, which is unbiased; the law
     is exact as the chain goes on, after a start that it forgets at a rate of (1 - acceptance). stats: acceptance,
-    populations, model_calls, contexts, checks. Raises UnsatisfiableError if `attempts` populations died at the start.
+    populations, model_calls, contexts, checks. Raises LimitError if `attempts` populations died at the start.
     """
     check(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "pimh")
@@ -84,8 +84,8 @@ def draw(
         moved += state is not before
         if state.node is None:
             if len(log_zs) >= attempts:
-                raise UnsatisfiableError(
-                    f"All of {attempts} populations of {particles} particles died.",
+                raise LimitError(
+                    f"no text was found: all of {attempts} populations of {particles} particles died",
                     hint="Raise particles or max_tokens, or give a twist.",
                 )
             continue

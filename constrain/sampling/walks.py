@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConstrainError, LimitError
 from .base import Draw
-from .lm import TOLERANCE, LanguageModel, rows_after
+from .lm import LanguageModel, check_mass, rows_after
 from .masked import allowed_tokens
 from .success_trie import END, Law, Node, SuccessTrie
 
@@ -177,9 +177,10 @@ class Walk:
         return None
 
     def draw(self, logweight: float) -> Draw:
-        """Where the walk is now, as a Draw."""
+        """Where the walk is now, as a Draw; one that weighs nothing has ended nowhere, and no probability either."""
         tokens = tuple(self.matcher.tokens)
-        return Draw(tokens, self.laws.vocabulary.decode(tokens), self.logprob, logweight)
+        logprob = self.logprob if logweight > -np.inf else -np.inf
+        return Draw(tokens, self.laws.vocabulary.decode(tokens), logprob, logweight)
 
 
 def choose(weights: NDArray[np.float64], rng: np.random.Generator) -> int:
@@ -201,8 +202,7 @@ def prefix_law(row: NDArray[np.floating[Any]], allowed: NDArray[np.int64], ends:
         raise ValueError("the model's log-probabilities are not numbers (NaN)")
     probs = np.exp(logs)
     total = float(probs.sum())
-    if total > 1 + TOLERANCE:
-        raise ValueError(f"the model's row is no law: the allowed tokens alone sum to {total:.4g}")
+    check_mass(float(np.log(total)) if total > 0 else -np.inf)
     ending = np.isin(allowed, ends)
     if not ending.any():
         return Law(allowed, probs)

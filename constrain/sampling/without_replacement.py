@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LimitError
-from .arguments import check, check_counts, check_masks
+from .arguments import check, check_counts, check_judges, check_masks
 from .base import Draw, Draws, log_sum
 from .lm import LanguageModel
 from .success_trie import END, Law, Node, SuccessTrie
@@ -68,6 +68,7 @@ def draw(
     """
     check(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "without_replacement")
+    check_judges(accepts=accepts, viable=viable)
     check_counts(1, prefixes=prefixes, together=1 if together is None else together)
     if law not in ("exact", "masked"):
         raise ValueError(f"law is {law!r}: it is 'exact' or 'masked'")
