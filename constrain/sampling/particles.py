@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from . import awrs
 from .base import log_sum
 from .lm import LanguageModel, check_mass, rows_after
-from .masked import PLAIN, Proposal, allowed_tokens, shape
+from .masked import PLAIN, Proposal, shape
+from .masses import Masses, allowed_tokens, few_tokens
 
 if TYPE_CHECKING:
     from ..compile import Constraint
@@ -75,7 +76,7 @@ class Node:
         self.depth: int = 0 if parent is None else parent.depth + (not ended)
         self.children: dict[int, Node] = {}
         self.row: NDArray[np.floating[Any]] | None = None
-        self.law: Law | None = None
+        self.law: Law | Masses | None = None
         self.value: float | None = None
         self.slot = 0
 
@@ -167,16 +168,31 @@ class Masked:
             self.remember(prefixes, node, left)
         law = node.law
         assert law is not None
+        if isinstance(law, Masses):
+            token, ends = law.place(rng.random()), prefixes.ends
+            if token in ends:
+                return Move(ends[0], law.log_of(ends), law.logmass)
+            return Move(token, float(law.row[token]), law.logmass)
         return drawn(law, rng) if law.mass > -np.inf else DEAD
 
-    def remember(self, prefixes: Prefixes, node: Node, left: int) -> None:
-        """Makes the law at a node and lets its row go."""
+    def remember(self, prefixes: Prefixes, node: Node, left: int, *, listed: bool = False) -> None:
+        """Makes the law at a node and lets its row go. listed: as a Law in any case."""
         assert node.row is not None
-        tokens, logs = law_of(prefixes, node, left)
-        node.law = self.finish(tokens, logs, node, left)
-        check_mass(node.law.mass)
-        prefixes.held += 24 * len(tokens) - node.row.nbytes
-        node.row = None
+        tokens, mask = None, None
+        if left > 1:
+            mask = node.matcher.mask()
+            tokens = few_tokens(mask)
+            if tokens is None and self.proposal == PLAIN and not listed:
+                masses = Masses(node.row, mask)
+                if masses.logmass > -np.inf:
+                    check_mass(masses.logmass)
+                    prefixes.held += masses.nbytes - node.row.nbytes
+                    node.law, node.row = masses, None
+                    return
+        law = self.finish(*law_under(prefixes, node, mask, tokens), node, left)
+        check_mass(law.mass)
+        prefixes.held += 24 * len(law.tokens) - node.row.nbytes
+        node.law, node.row = law, None
 
     def finish(self, tokens: NDArray[np.int64], logs: Floats, node: Node, left: int) -> Law:
         if not len(logs):
@@ -196,6 +212,10 @@ class Twisted(Masked):
     def __init__(self, twist: Future) -> None:
         super().__init__(PLAIN)
         self.twist = twist
+
+    def remember(self, prefixes: Prefixes, node: Node, left: int, *, listed: bool = True) -> None:
+        """Listed: the twist knows single tokens."""
+        super().remember(prefixes, node, left, listed=True)
 
     def finish(self, tokens: NDArray[np.int64], logs: Floats, node: Node, left: int) -> Law:
         twisted = logs + self.twist.after(node.matcher, node.tokens, left, tokens)
@@ -231,15 +251,23 @@ class Awrs:
 
 def law_of(prefixes: Prefixes, node: Node, left: int) -> tuple[NDArray[np.int64], Floats]:
     """Tokens that may come and have any probability (int64 [k]; an end token last, for all of them), and their logs."""
+    return law_under(prefixes, node, node.matcher.mask() if left > 1 else None, None)
+
+
+def law_under(
+    prefixes: Prefixes, node: Node, mask: NDArray[np.int32] | None, tokens: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], Floats]:
+    """The same where the mask is at hand (None: only an end may come), and perhaps its tokens."""
     row, ends = node.row, prefixes.ends
     assert row is not None
     complete = node.matcher.is_complete
-    tokens, logs = np.empty(0, np.int64), np.empty(0)
-    if left > 1:
-        tokens = allowed_tokens(node.matcher.mask())
-        if complete:
-            tokens = tokens[~np.isin(tokens, ends)]
-        logs = row[tokens].astype(np.float64)
+    if mask is None:
+        tokens = np.empty(0, np.int64)
+    elif tokens is None:
+        tokens = allowed_tokens(mask)
+    if complete and len(tokens):
+        tokens = tokens[~np.isin(tokens, ends)]
+    logs = row[tokens].astype(np.float64)
     if complete:
         tokens = np.append(tokens, ends[0])
         logs = np.append(logs, log_sum(row[list(ends)].astype(np.float64)))

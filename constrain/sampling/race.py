@@ -15,12 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels import draws
+from .masses import plain
+
 __all__ = ["FAINTEST", "Race", "Row"]
 
 LAYERS = (5e-4, 5e-5, 5e-6)
 """Least part of the mass that a token of each layer has: at most 2,000 tokens in the first, then ten times as many."""
 SMALL = 1024
 """Rows up to this long are one layer: as quick, and nothing is subtracted."""
+ROOM = 1.25
+"""Masses that there is room for in the first two layers; a row of more is no law."""
 TRIES = 512
 """Most tries, on average, for which one token is drawn by rejection: as quick as to look through the vocabulary."""
 BATCH = 256
@@ -57,7 +62,13 @@ class Race:
     def __init__(
         self, logs: Row, rng: np.random.Generator, *, tokens: NDArray[np.int64] | None = None, total: float = 1.0
     ) -> None:
-        top = float(logs.max(initial=-np.inf))
+        self._ready = NO_TOKENS, EMPTY  # the second layer, before it has clocks
+        top = -np.inf
+        if len(logs) > SMALL and LAYERS:
+            logs = plain(logs)
+            top = self._look(logs, total, LAYERS[:2][-1])
+        if not len(self._ready[0]):
+            top = float(logs.max(initial=-np.inf))
         if not -np.inf < top <= np.log(total) + TOLERANCE:
             what = "are not numbers (NaN)" if np.isnan(top) else "are all -inf" if top < 0 else f"go up to {top:.4g}"
             raise ValueError(f"the model's log-probabilities {what}")
@@ -66,7 +77,6 @@ class Race:
         self._drawn: list[int] = []  # tokens that arrived from among those that share a clock
         self._least = FINE * total
         self._at, self._clocks, self._tokens, self._masses = 0, EMPTY, NO_TOKENS, EMPTY
-        self._ready = NO_TOKENS, EMPTY  # the second layer, before it has clocks
         self._bag = NO_TOKENS, EMPTY  # all tokens that are not in the queue, once there is no pool
         self._layer, self._above = 0, np.inf
         self._pool, self._pool_clock, self._pooled = total, 0.0, True  # mass of the tokens that share a clock
@@ -149,6 +159,18 @@ class Race:
         found = np.flatnonzero(inside)
         return found, np.exp(self._logs[found], dtype=np.float64)
 
+    def _look(self, logs: Row, total: float, part: float) -> float:
+        """One look at the vocabulary, for the tokens of two layers: their largest log, or NaN if there is one."""
+        room = np.empty(int(ROOM / part), np.int64)
+        found = draws.above(logs, logs.dtype.type(np.log(part * total)), room)
+        tokens = room[:found].copy()
+        chosen = logs[tokens].astype(np.float64)
+        top = float(chosen.max(initial=-np.inf))
+        if found > len(room) and -np.inf < top <= np.log(total) + TOLERANCE:
+            raise ValueError(f"the model's probabilities do not sum to 1 but to more than {ROOM}")
+        self._ready = tokens, np.exp(chosen)
+        return top
+
     def _floor(self, layer: int) -> float:
         """Logs above this are of a layer or one before."""
         return float(self._logs.dtype.type(np.log(LAYERS[layer] * self.total)))
@@ -193,8 +215,8 @@ class Race:
     def _open(self) -> None:
         """The next layer of tokens gets clocks, the first of which goes off when the common clock does."""
         floor = self._floor(self._layer)
-        if not self._layer:  # one look at the vocabulary for two layers
-            found, masses = self._below(self._floor(min(1, len(LAYERS) - 1)))
+        if not self._layer:
+            found, masses = self._ready
             first = self._logs[found] > floor
             self._ready = found[~first], masses[~first]
             found, masses = found[first], masses[first]
