@@ -8,7 +8,8 @@
     the model is Markov, and few states make it and the constraint        markov: computed, not sampled
     there are at most FEW texts (white space aside)                       exact: they are soon known
     no draw of the pilot ended in time                                    exact: it learns where texts end
-    the pilot says masking is off by at most SMALL nats, and is trusted   masked: as good, and fastest
+    the pilot says masking is off by at most SMALL nats, and is trusted;  masked: as good, and fastest
+      all its draws ended in time, and no checker stands behind the mask
     otherwise                                                             smc, of particles by the pilot's ESS
 
 `rule` is that table, a pure function; `choose` gathers the facts, each only where the rows above leave it open.
@@ -26,6 +27,7 @@ import numpy as np
 from ..errors import LimitError, UnsupportedError
 from . import masked
 from .few import few_texts
+from .guarded import Guarded
 from .hidden import HiddenProduct
 from .hmm import Hmm
 from .lm import LanguageModel
@@ -56,7 +58,8 @@ class Facts:
 
     wants: what only "masked" can do, if that was asked for. repeats: whether a text may come twice. masks: whether
     the constraint makes masks. states: of the product with a Markov model; 0: there is none, or too large a one.
-    texts: how many there are; 0: more than FEW. pilot: `stats.weight_stats` of so many masked draws (`drawn`).
+    texts: how many there are; 0: more than FEW. pilot: `stats.weight_stats` of so many masked draws (`drawn`). checked:
+    whether a checker behind the mask can refuse a text that masking has written.
     """
 
     wants: str = ""
@@ -66,6 +69,7 @@ class Facts:
     texts: int | None = None
     pilot: Mapping[str, float] | None = None
     drawn: int = 0
+    checked: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ def rule(facts: Facts) -> Choice | str:
     if not facts.pilot["ess"]:
         return Choice("exact", f"none of {tried} ended in time: where texts end has to be learnt")
     off, part = facts.pilot["kl_to_target"], facts.pilot["ess"] / facts.drawn
-    if facts.pilot["trusted"] and off <= SMALL:
+    if facts.pilot["trusted"] and off <= SMALL and not facts.pilot["dead_ends"] and not facts.checked:
         return Choice("masked", f"{tried} say that masking is off by {off:.2g} nats only")
     particles = min(MOST, max(FEWEST, math.ceil(EFFECTIVE / part)))
     said = f"{tried} are worth {facts.pilot['ess']:.1f} of the right law (masking is off by some {off:.2g} nats)"
@@ -117,7 +121,8 @@ def choose(
     wants: str = "",
 ) -> Choice:
     """What `rule` says of these. The pilot's draws are not among the answers: they were chosen by."""
-    facts = Facts(wants=wants, repeats=repeats, masks=hasattr(constraint.matcher(), "mask"))
+    checked = isinstance(constraint, Guarded)
+    facts = Facts(wants=wants, repeats=repeats, masks=hasattr(constraint.matcher(), "mask"), checked=checked)
     if repeats == "never" and not facts.masks:
         raise UnsupportedError(
             "Without a mask no sampler draws without replacement.", hint='Give a Constraint, or repeats="may".'

@@ -9,8 +9,9 @@ mean B of w. Both are unbiased (see `base`), so the answer is a ratio of means, 
     smc as one population, asap, without_replacement  a unit is a call of its own, of n / batches draws
     exact, pimh                                       the same with B = 1: they draw from the law, under one weight
 
-For log Z the answer is the log of the mean B, in all cases with B the mean weight. Intervals are Student's, of m - 1
-degrees. Source: Owen, Monte Carlo theory, methods and examples, chapter 9 (ratio estimates).
+For log Z the answer is the log of the mean B, in all cases with B the mean weight. Intervals are Student's, of as many
+degrees as the spread of the squares allows (`degrees`): few where few units make the error.
+Source: Owen, Monte Carlo theory, methods and examples, chapter 9 (ratio estimates).
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def _of(parts: list[Draws], f: Function | None, kind: str, level: float) -> Esti
         spread = float(counted.var())
         ess = min(float(n), spread / error**2) if error > 0 else float(n)
     reason = _doubt(m, below / below.sum(), f is not None and len(set(counted.tolist())) == 1)
-    reach = student(0.5 + level / 2, m - 1) * error if m > 1 else math.inf
+    reach = student(0.5 + level / 2, degrees(left)) * error if m > 1 else math.inf
     if f is None:
         value = math.log(mean) + top
     low, high = value - reach, value + reach
@@ -179,8 +180,18 @@ def _doubt(m: int, shares: Floats, constant: bool) -> str:
     return ""
 
 
-def student(p: float, freedom: int) -> float:
-    """The quantile of Student's law, to 0.1 % from 7 degrees on: Cornish and Fisher's series (Abramowitz & Stegun
+def degrees(left: Floats) -> float:
+    """Of freedom of the error made of residuals, float64 [m]: twice the squared mean of a sum of squares over its
+    variance (Satterthwaite 1946), about m for a normal law and fewer for heavy tails; from 3 to m - 1."""
+    squares = left**2
+    total = float(squares.sum())
+    spread = float((squares**2).sum()) - total**2 / len(left)
+    found = 2 * total**2 / spread if spread > 0 else math.inf
+    return max(3.0, min(found, len(left) - 1.0))
+
+
+def student(p: float, freedom: float) -> float:
+    """The quantile of Student's law, to 0.2 % from 3 degrees on: Cornish and Fisher's series (Abramowitz & Stegun
     26.7.5) with the four terms given there."""
     z = NormalDist().inv_cdf(p)
     terms = (

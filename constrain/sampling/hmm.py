@@ -22,8 +22,10 @@ from ..errors import LimitError
 
 __all__ = ["Hmm"]
 
-REMEMBERED = 10_000
-"""Prefixes whose belief is kept; the longest unused are computed anew, from the longest beginning that is."""
+REMEMBERED = 2_000
+"""Prefixes whose belief is kept, of those that were asked about; the longest unused are forgotten."""
+REACH = 64
+"""How much shorter a beginning may be from which a belief is carried on; else it is computed from the start."""
 MOST_CELLS = 64_000_000
 """States times tokens: beyond, the rows take more than half a gigabyte."""
 SMALLEST = 1e-9
@@ -52,15 +54,16 @@ class Hmm:
         """float64 [K]: the probability of each state after a prefix; even, where the prefix is impossible."""
         key = tuple(prefix)
         known, at = self.start, 0
-        for length in range(len(key), 0, -1):
+        for length in range(len(key), max(0, len(key) - REACH), -1):
             if (found := self._beliefs.get(key[:length])) is not None:
                 self._beliefs.move_to_end(key[:length])
                 known, at = found, length
                 break
-        for i in range(at, len(key)):
-            known = self._beliefs[key[: i + 1]] = self.after(known, key[i])
-            if len(self._beliefs) > REMEMBERED:
-                self._beliefs.popitem(last=False)
+        for token in key[at:]:
+            known = self.after(known, token)
+        self._beliefs[key] = known
+        if len(self._beliefs) > REMEMBERED:
+            self._beliefs.popitem(last=False)
         return known
 
     def after(self, belief: Floats, token: int) -> Floats:
@@ -156,4 +159,5 @@ def smoothed(counts: Floats) -> Floats:
     size = counts.shape[-1]
     sums = counts.sum(axis=-1, keepdims=True)
     laws = np.where(sums > 0, counts / np.maximum(sums, 1e-300), 1 / size)
-    return (1 - SMALLEST) * laws + SMALLEST / size
+    mixed: Floats = (1 - SMALLEST) * laws + SMALLEST / size
+    return mixed

@@ -43,4 +43,5 @@ class Transformers:
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
         """As every LanguageModel: float64 [n, V]."""
-        return self.prompted.next_logprobs(prefixes)
+        rows: NDArray[np.float64] = self.prompted.next_logprobs(prefixes)
+        return rows
