@@ -101,7 +101,7 @@ def shapes(told: dict[str, Any]) -> list[str]:
     for kind, rows in told["kinds"].items():
         parts.append(bars(kind, [(r["method"], r["right"], r["low"], r["high"], KINDS[r["method"]]) for r in rows]))
     parts.append("</div>")
-    parts += [table(one) for one in told["tables"]]
+    parts += [table(one) for one in told["tables"][:-1]]
     steps = told["steps"]
     top = max(steps["exp_kl"])
     parts += [
@@ -111,8 +111,10 @@ def shapes(told: dict[str, Any]) -> list[str]:
         points("", steps["exp_kl"], steps["checks"], Line("", "currentColor", [1, top], [1, top]),
                across="exp(KL)", up="checks"),
         "<h3>GAD's protocol</h3><p>A running window of 500 of 2,000 draws. Left: the true KL of the window from p "
-        "given L; middle: as GAD estimates it, from the model's likelihoods of texts that were seen; right: KL of p given L "
-        "from the law that ASAp has learnt by then. It begins as masking and gets worse before it gets better.</p>",
+        "given L; middle: as GAD estimates it, from the model's likelihoods of texts that were seen; right: KL of "
+        "p given L from the law that ASAp has learnt by then. It begins as masking and gets worse before it gets "
+        "better.</p>",
+        table(told["tables"][-1]),
         legend([(name, COLOURS[name]) for name in ("masked", "ASAp", "AWRS-SMC 5", "exact")]),
     ]  # fmt: skip
     for one in told["gad"]:

@@ -43,14 +43,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("bench/results/faithful.html"))
     chosen = parser.parse_args()
     begin, console = perf_counter(), Console()
-    kinds, verdicts = dict[str, list[Row]](), list[Verdict]()
+    kinds, counts, verdicts = dict[str, list[Row]](), dict[str, int](), list[Verdict]()
     for tasks in (
         patterns.patterns(chosen.tasks), documents.documents(chosen.tasks, chosen.data), sql.queries(chosen.tasks),
         arithmetic.expressions(chosen.tasks), molecules.molecules(chosen.tasks),
     ):  # fmt: skip
         made = accuracy.rows(tasks, chosen.answers, chosen.seed)
-        kinds[made[0].kind] = made
-        show(console, table(made, len(tasks), chosen.answers))
+        kinds[made[0].kind], counts[made[0].kind] = made, len(tasks)
+        show(console, table(made, len(tasks)))
         verdicts.append(ordered(made))
         console.print(shown(verdicts[-1]), f"({perf_counter() - begin:.0f} s)", highlight=False)
     bitten = patterns.patterns(chosen.tasks) + documents.documents(2 * chosen.tasks, chosen.data)
@@ -70,7 +70,9 @@ def main() -> None:
                          **rounded(asdict(found))})  # fmt: skip
         console.print(f"{f.name}: {perf_counter() - begin:.0f} s since the start")
     verdicts += of_gad(protocol)
-    tables = [table(made, None, chosen.answers) for made in kinds.values()] + [gad_table(protocol)]
+    tables = [table(made, counts[kind]) for kind, made in kinds.items()]
+    tables[0]["note"] = NOTE.format(chosen.answers)
+    tables.append(gad_table(protocol))
     show(console, tables[-1])
     document = {
         "command": " ".join(["python -m bench.faithful.shapes", *sys.argv[1:]]), **origin(),
@@ -108,21 +110,22 @@ def ordered(made: list[Row]) -> Verdict:
     return Verdict(f"{made[0].kind}: methods in order, within 95 % intervals", good, wrong or shares)
 
 
-def table(made: list[Row], tasks: int | None, answers: int) -> dict[str, Any]:
+NOTE = (
+    "{} answers to each task. Less likely: nats by which the answers in L are less likely under the model than exact "
+    "ones are, mean over tasks, and its standard error. Asked: prefixes that the model was asked about, per answer."
+)
+
+
+def table(made: list[Row], tasks: int) -> dict[str, Any]:
     """Of one kind."""
     rows = [
         [row.method, f"{row.right:.0%}", f"{row.low:.0%} to {row.high:.0%}",
-         "" if row.surprise != row.surprise else f"{row.surprise:+.2f} ± {row.error:.2f}", f"{row.asked:,.0f}",
+         "" if row.surprise != row.surprise else f"{row.surprise:.2f} ± {row.error:.2f}", f"{row.asked:,.0f}",
          f"{row.ms:,.0f}"]
         for row in made
     ]  # fmt: skip
-    note = (
-        f"{answers} answers to each task{'' if tasks is None else f', {tasks} tasks'}. Less likely: nats by which the "
-        "answers in L are less likely under the model than exact ones are, mean over tasks, and its standard error. "
-        "Asked: prefixes that the model was asked about, per answer."
-    )
     header = ["method", "right", "95 % interval", "less likely", "asked", "ms of CPU"]
-    return {"name": made[0].kind, "note": note, "header": header, "rows": rows}
+    return {"name": f"{made[0].kind}, {tasks} tasks", "note": "", "header": header, "rows": rows}
 
 
 def gad_table(protocol: list[dict[str, Any]]) -> dict[str, Any]:
