@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from constrain.sampling import SAMPLERS, Estimate, draw, estimate, estimate_from
+from constrain.sampling import SAMPLERS, Estimate, estimate, estimate_from
 from constrain.sampling.base import Draw, Draws
 from constrain.sampling.estimate import FEWEST, student
 from tests.markov_made import cases
