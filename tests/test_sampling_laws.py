@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 import constrain
 from constrain import sampling
 from constrain.decoding import loop
+from constrain.errors import LimitError
 from constrain.sampling import SAMPLERS, Draws, asap, awrs, checkers, masked, particles, smc
 from constrain.sampling.markov import Product
 from constrain.sampling.masked import PLAIN, Proposal
@@ -140,6 +141,23 @@ def test_the_chain_knows_z_without_bias_where_most_populations_die() -> None:
     z = [math.exp(drawn("pimh", case, seed, 1, particles=1, burn=seed % 2).log_z) for seed in range(600)]
     error = np.std(z) / math.sqrt(len(z))
     assert abs(np.mean(z) - case.z) < FAR * error
+
+
+@pytest.mark.parametrize(("length", "p"), [(12, 1e-3), (40, 1e-3), (150, 1e-4)])
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_however_little_a_language_has_it_is_not_nothing(sampler: str, length: int, p: float) -> None:
+    """Down to p(L) = e^-1391, far below the smallest float: weights are right, or it is said that this is too little."""
+    constraint = constrain.compile(LETTERS, regex=f"a{{{length}}}b?")
+    lm = ChainModel(np.log(np.tile([p, p, 1 - 3 * p, p], (5, 1))), 1)
+    case = Case("long", lm, constraint, lambda text: False, length + 2)
+    log_z = (length + 1) * math.log(p) + math.log1p(p)
+    if sampler == "exact" and length == 150:
+        with pytest.raises(LimitError, match=r"no text was found in .* p\(L\) is at most 1e-200\n.*smc"):
+            drawn(sampler, case, 1, 4, attempts=50)
+        return
+    draws = drawn(sampler, case, 1, 40)
+    assert {one.text for one in draws} <= {"a" * length, "a" * length + "b"}
+    assert draws.log_z == pytest.approx(log_z, abs=1.0)
 
 
 # ---- played through: exact -------------------------------------------------------------------------------------------

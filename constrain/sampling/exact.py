@@ -26,7 +26,7 @@ from ..errors import LimitError
 from .arguments import check, check_counts, check_judges, check_masks, check_seconds
 from .base import Draw, Draws
 from .lm import LanguageModel
-from .success_trie import SuccessTrie
+from .success_trie import SMALLEST, SuccessTrie
 from .walks import Judge, Laws, Walk
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["draw"]
 
 LEAST = 1e-18
-"""Least probability of a geometric law: below, its values do not fit into 64 bits."""
+"""Least probability of a geometric law whose values fit into 64 bits: below, it is an exponential one, as a float."""
 
 
 def draw(
@@ -76,7 +76,9 @@ def draw(
     if not found:
         raise LimitError(
             f"no text was found in {search.attempts} attempts; p(L) is at most {laws.trie.bound:.3g}",
-            hint="Give a trie, so that the next call goes on where this one stopped, or raise attempts= or seconds=.",
+            hint="Give a trie, so that the next call goes on where this one stopped, or raise attempts= or seconds=."
+            if laws.trie.bound > SMALLEST
+            else "So little is beyond trie rejection: smc, pimh and without_replacement need no attempts.",
         )
     log_z = search.log_z()
     draws = [Draw(draw.tokens, draw.text, draw.logprob, log_z) for draw in found]
@@ -137,7 +139,9 @@ class Search:
         if mass <= 0:
             raise self.laws.nothing()
         self.first = self.first or mass
-        self.trials += float(self.rng.geometric(min(max(mass / self.first, LEAST), 1.0)))
+        chance = min(mass / self.first, 1.0)
+        tries = self.rng.geometric(chance) if chance > LEAST else self.rng.standard_exponential() / chance
+        self.trials += float(tries)
 
     def log_z(self) -> float:
         """Log of the estimate of p(L)."""

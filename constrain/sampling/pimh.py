@@ -80,8 +80,9 @@ def draw(
     """n texts of one chain, every `thin`-th after the first `burn`: the next may be the same as the one before.
 
     particles, move ...: as of `smc.draw`. Each draw weighs a mean of estimates of Z that is unbiased (`settled_at`);
-    the law is exact as the chain goes on, after a start that it forgets at a rate of (1 - acceptance). stats: acceptance,
-    populations, model_calls, contexts, checks. Raises LimitError if `attempts` populations died at the start.
+    the law is exact as the chain goes on, after a start that it forgets at a rate of (1 - acceptance). stats:
+    acceptance, populations, model_calls, contexts, checks. Raises LimitError if `attempts` populations died at the
+    start.
     """
     check(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "pimh")
