@@ -146,7 +146,7 @@ def test_the_chain_knows_z_without_bias_where_most_populations_die() -> None:
 @pytest.mark.parametrize(("length", "p"), [(12, 1e-3), (40, 1e-3), (150, 1e-4)])
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_however_little_a_language_has_it_is_not_nothing(sampler: str, length: int, p: float) -> None:
-    """Down to p(L) = e^-1391, far below the smallest float: weights are right, or it is said that this is too little."""
+    """Down to p(L) = e^-1391, far below the smallest float: weights are right, or it is said that it is too little."""
     constraint = constrain.compile(LETTERS, regex=f"a{{{length}}}b?")
     lm = ChainModel(np.log(np.tile([p, p, 1 - 3 * p, p], (5, 1))), 1)
     case = Case("long", lm, constraint, lambda text: False, length + 2)

@@ -38,8 +38,8 @@ NODE_BYTES = 450
 KEPT = 0.5
 """Part of the budget that is kept when nodes are forgotten: seldom enough to cost nothing."""
 SMALLEST = 1e-200
-"""No bound that is not 0 goes below this, so that products of bounds and probabilities stay numbers: what is less likely
-is not told from nothing. A bound that is larger than it has to be costs attempts, and no exactness."""
+"""No bound that is not 0 goes below this: products of bounds and probabilities must stay numbers, or what is hardly
+likely is taken for nothing. A bound that is larger than it has to be costs attempts, and no exactness."""
 STALE = 0.5
 """A sum that differences brought below this part of itself is added up anew, so that rounding never matters."""
 
