@@ -95,6 +95,11 @@ class _At:
         return self.matcher.tokens
 
     @property
+    def state(self) -> tuple[int, int]:
+        """Of the constraint alone: what twists know places by."""
+        return self.matcher.state
+
+    @property
     def is_complete(self) -> bool:
         """Whether the text may end here."""
         return not self.lost and self.matcher.is_complete and self.second.allows(self.vocabulary.eos_ids[0])
