@@ -10,6 +10,8 @@
     no draw of the pilot ended in time                                    exact: it learns where texts end
     the pilot says masking is off by at most SMALL nats, and is trusted;  masked: as good, and fastest
       all its draws ended in time, and no checker stands behind the mask
+    the pilot says p(L) is 1 / ATTEMPTS or more                           exact: an answer takes 1 / p(L) attempts
+                                                                          at first, fewer with use
     otherwise                                                             smc, of particles by the pilot's ESS
 
 `rule` is that table, a pure function; `choose` gathers the facts, each only where the rows above leave it open.
@@ -44,6 +46,8 @@ SMALL = 0.05
 """Nats of KL(masked law || p given L): less than 0.16 in total variation, by Pinsker's inequality."""
 PILOT = 32
 """Draws of a pilot: `stats` trusts no fewer than 20."""
+ATTEMPTS = 64
+"""Of `exact` for an answer that it knows nothing of: most stop early, so they cost less than as many particles."""
 STATES = 20_000
 """Of a product of model and constraint that is made on the way: about a second."""
 EFFECTIVE = 8
@@ -106,6 +110,10 @@ def rule(facts: Facts) -> Choice | str:
     off, part = facts.pilot["kl_to_target"], facts.pilot["ess"] / facts.drawn
     if facts.pilot["trusted"] and off <= SMALL and not facts.pilot["dead_ends"] and not facts.checked:
         return Choice("masked", f"{tried} say that masking is off by {off:.2g} nats only")
+    if facts.pilot["log_z"] >= -math.log(ATTEMPTS):
+        attempts = math.exp(-facts.pilot["log_z"])
+        said = f"{tried} say that the model keeps to the form once in {attempts:.3g} times"
+        return Choice("exact", f"{said} (and that masking is off by some {off:.2g} nats)")
     particles = min(MOST, max(FEWEST, math.ceil(EFFECTIVE / part)))
     said = f"{tried} are worth {facts.pilot['ess']:.1f} of the right law (masking is off by some {off:.2g} nats)"
     return Choice("smc", f"{said}: {particles} particles", {"particles": particles})
