@@ -100,7 +100,7 @@ def test_the_law_that_asap_has_learnt_is_that_of_masking_at_first_and_right_at_l
 
     case = cases()["traps"]
     f = fixture("", Counted(case.lm), case.constraint, case.max_tokens, real=False)
-    law = dict(gad.followed(f.lm, f.constraint, SuccessTrie(f.max_tokens), f.max_tokens))
+    law = gad.followed(gad.laws(f), SuccessTrie(f.max_tokens))
     assert law == pytest.approx(f.masked)
     found = gad.windows(f, 400, 1, window=100)
     assert found.learnt[-1][1] < found.learnt[0][1] / 4

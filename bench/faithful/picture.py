@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import html
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -46,10 +46,10 @@ def main() -> None:
     constraint = constrain.compile(model.vocabulary, schema=SCHEMA, style=constrain.Style(whitespace="compact"))
     lm = Counted(model.on(demo.prompt(ASKED, schema=SCHEMA)))
     f = fixture("", lm, constraint, MOST, real=True)
-    truth = Counter[str]()
+    truth: dict[str, float] = defaultdict(float)
     for tokens, p in f.exact.items():
-        truth[model.vocabulary.decode(tokens)] += p  # type: ignore[assignment]  # a Counter adds up shares too
-    laws = {
+        truth[model.vocabulary.decode(tokens)] += p
+    laws: dict[str, dict[str, float]] = {
         "asked again until it fits": dict(truth),
         "masked": shares(masked.draw(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)),
         'sampler="exact"': shares(

@@ -14,8 +14,8 @@ import numpy as np
 
 import constrain
 from constrain import demo
-from constrain.compile import Constraint
 from constrain.integrations.transformers import load
+from constrain.matcher import Matcher
 from constrain.sampling import asap, exact, masked, smc
 from constrain.sampling.base import Draws
 from constrain.sampling.particles import Awrs
@@ -26,7 +26,7 @@ from tests.markov_made import Tokens
 from ..fixtures import Counted, Fixture, fixture
 from ..measure import divergence, redrawn
 
-__all__ = ["GRAMMARS", "Windows", "fixtures", "learnt", "windows"]
+__all__ = ["GRAMMARS", "Windows", "fixtures", "followed", "laws", "learnt", "windows"]
 
 WINDOW = 500
 
@@ -74,15 +74,16 @@ def windows(f: Fixture, draws: int, seed: int, window: int = WINDOW) -> Windows:
     drawn["masked"] = ended(masked.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens))
     drawn["ASAp"] = by_asap(f, draws, rng, bumps)
     drawn["exact"] = ended(exact.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens))
-    drawn["AWRS-SMC 5"] = ended(
-        smc.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens, particles=5, move=Awrs())
-    )
+    particles = smc.draw(
+        f.lm, f.constraint, n=window, rng=rng, max_tokens=f.max_tokens, particles=5, move=Awrs()
+    )  # fmt: skip
+    drawn["AWRS-SMC 5"] = ended(particles)  # it learns nothing: one window stands for all
     seen = {x for texts in drawn.values() for x in texts}
     total = math.fsum(f.exact[x] for x in seen)
     proxy = {x: f.exact[x] / total for x in seen}
     true, estimated = dict[str, list[float]](), dict[str, list[float]]()
     for name, texts in drawn.items():
-        parts = [Counter(texts[max(end - window, 0) : end]) for end in at]
+        parts = [Counter(texts[-window:] if end > len(texts) else texts[max(end - window, 0) : end]) for end in at]
         true[name] = [divergence(part, f.exact) for part in parts]
         estimated[name] = [divergence(part, proxy) for part in parts]
     floor = float(np.mean([divergence(Counter(redrawn(f, window, rng)), f.exact) for _ in range(20)]))
@@ -96,45 +97,53 @@ def ended(draws: Draws) -> list[Tokens]:
 
 def by_asap(f: Fixture, n: int, rng: np.random.Generator, bumps: list[tuple[int, float]]) -> list[Tokens]:
     """ASAp's draws; `bumps` is told how far its law is on the way."""
-    trie, out = SuccessTrie(f.max_tokens), list[Tokens]()
-    bumps.append((0, learnt(f, trie)))
-    done = 0
+    trie, tree, out, done = SuccessTrie(f.max_tokens), laws(f), list[Tokens](), 0
+    bumps.append((0, learnt(f, tree, trie)))
     for upto in sorted({1, 3, 10, 30, 100, 300, 1000, n}):
         if upto <= n:
             draws = asap.draw(f.lm, f.constraint, n=upto - done, rng=rng, max_tokens=f.max_tokens, trie=trie)
             out, done = out + ended(draws), upto
-            bumps.append((done, learnt(f, trie)))
+            bumps.append((done, learnt(f, tree, trie)))
     return out
 
 
-def learnt(f: Fixture, trie: SuccessTrie) -> float:
+def learnt(f: Fixture, tree: dict[Tokens, Law], trie: SuccessTrie) -> float:
     """KL(p given L || what ASAp draws by this trie if it stopped learning), walks that end nowhere left out."""
-    law = dict(followed(f.lm, f.constraint, trie, f.max_tokens))
+    law = followed(tree, trie)
     total = math.fsum(law.values())
     return math.fsum(p * math.log(p / (law[x] / total)) for x, p in f.exact.items() if p > 0)
 
 
-def followed(lm: Counted, constraint: Constraint, trie: SuccessTrie, most: int) -> list[tuple[Tokens, float]]:
-    """Every text with the probability that a walk takes it. The model's rows are at hand: the fixture was walked."""
-    out: list[tuple[Tokens, float]] = []
-    ends = constraint.vocabulary.eos_ids
+def laws(f: Fixture) -> dict[Tokens, Law]:
+    """Of every beginning that the mask allows. The model's rows are at hand: the fixture was walked."""
+    ends, out = f.constraint.vocabulary.eos_ids, dict[Tokens, Law]()
+    stack: list[tuple[Tokens, Matcher]] = [((), f.constraint.matcher())]
+    while stack:
+        tokens, matcher = stack.pop()
+        allowed = masked.allowed_tokens(matcher.mask())
+        if len(tokens) + 1 >= f.max_tokens:
+            allowed = allowed[np.isin(allowed, ends)]
+        law = out[tokens] = prefix_law(f.lm.next_logprobs([list(tokens)])[0], allowed, ends)
+        for token, part in zip(law.tokens.tolist(), law.probs.tolist()):
+            if token != END and part > 0:
+                child = matcher.fork()
+                child.advance(token)
+                stack.append(((*tokens, token), child))
+    return out
+
+
+def followed(tree: dict[Tokens, Law], trie: SuccessTrie) -> dict[Tokens, float]:
+    """Every text with the probability that a walk takes it."""
+    out = dict[Tokens, float]()
     stack: list[tuple[Tokens, Node | None, float]] = [((), trie.root, 1.0)]
     while stack:
         tokens, node, chance = stack.pop()
-        matcher = constraint.matcher()
-        for token in tokens:
-            matcher.advance(token)
-        allowed = masked.allowed_tokens(matcher.mask())
-        if len(tokens) + 1 >= most:
-            allowed = allowed[np.isin(allowed, ends)]
-        law: Law = prefix_law(lm.next_logprobs([list(tokens)])[0], allowed, ends)
+        law = tree[tokens]
         weights = law.probs if node is None or not node.visited else trie.weights(node, law)
         total = float(weights.sum())
-        if total <= 0:
-            continue
-        for token, part in zip(law.tokens.tolist(), (weights / total).tolist()):
+        for token, part in zip(law.tokens.tolist(), (weights / (total or 1.0)).tolist()):
             if token == END:
-                out.append((tokens, chance * part))
+                out[tokens] = chance * part
             elif part > 0:
                 child = None if node is None else node.children.get(token)
                 stack.append(((*tokens, token), child, chance * part))
