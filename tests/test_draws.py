@@ -89,6 +89,20 @@ def test_places_are_those_of_the_running_sum(
 
 
 @settings(deadline=None)
+@given(rows_and_masks(), st.randoms(use_true_random=False))
+def test_what_is_removed_is_as_if_it_had_never_been(given_: tuple[NDArray[Any], NDArray[np.int32]], rng: Any) -> None:
+    row, mask = given_
+    _, sums = summed(row, mask)
+    tokens = np.flatnonzero(bits_of(mask, len(row)))
+    for token in rng.sample(tokens.tolist(), min(4, len(tokens))):
+        left = draws.remove(row, mask, sums, token)
+        assert not bits_of(mask, len(row))[token]
+        total, fresh = summed(row, mask)
+        assert left == pytest.approx(total, rel=1e-6)
+        assert sums == pytest.approx(fresh, rel=1e-6)
+
+
+@settings(deadline=None)
 @given(rows_and_masks(), st.integers(0, 6000))
 def test_listed_are_the_tokens_of_a_mask(given_: tuple[NDArray[Any], NDArray[np.int32]], room: int) -> None:
     row, mask = given_

@@ -207,6 +207,26 @@ def place(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
     return token
 
 
+@njit([float64(_row(t), types.int32[::1], float64[::1], types.int64) for t in (float32, float64)], **kernel)
+def remove(row: Any, mask: Any, sums: Any, token: Any) -> Any:
+    """Takes a token out of a mask and its `sums`, which are added up anew where it was; returns that of all others."""
+    words, word = len(mask), token >> 5
+    mask[word] &= ~(1 << (token & 31))
+    added = 0.0
+    for lane in range(min(32, len(row) - 32 * word)):
+        added += mass_of(row[np.uintp(32 * word + lane)], mask[word], lane)
+    sums[word] = added
+    first = word // GROUP * GROUP
+    among = 0.0
+    for at in range(first, min(first + GROUP, words)):
+        among += sums[at]
+    sums[words + word // GROUP] = among
+    total = 0.0
+    for group in range(words, len(sums)):
+        total += sums[group]
+    return total
+
+
 @njit([types.int64(MASK, types.int64[::1])], **kernel)
 def listed(mask: Any, tokens: Any) -> Any:
     """Writes the tokens of a mask, ascending, as long as there is room; how many there are, or one more than room."""

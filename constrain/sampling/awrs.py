@@ -101,7 +101,8 @@ def step(
         tokens, logs = faint if tokens is None else tokens[faint], logs[faint]  # all others are known to be invalid
 
 
-Check, Many = Callable[[int], bool], Callable[[list[int]], list[bool]]
+Check = Callable[[int], bool]
+Many = Callable[[list[int]], list[bool]]
 
 
 def one_end(check: Check, many: Many | None, ends: tuple[int, ...]) -> tuple[Check, Many | None]:

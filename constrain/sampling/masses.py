@@ -70,7 +70,7 @@ def plain(row: Row) -> Row:
     """A row as the kernels read it: float32 or float64, without gaps."""
     if row.dtype != np.float32 and row.dtype != np.float64:
         row = row.astype(np.float32 if row.dtype.itemsize < 4 else np.float64)
-    return np.require(row, requirements="CA")
+    return row if row.flags.carray else np.require(row, requirements=["C", "A"])
 
 
 def mask_of(tokens: Iterable[int], size: int) -> NDArray[np.int32]:

@@ -11,6 +11,7 @@ A model with a method `reorder(rows)` is told before each call which row of its 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -198,8 +199,8 @@ class Masked:
         if not len(logs):
             return Law(tokens, logs, -np.inf, logs)
         top = float(logs.max())
-        edges = np.cumsum(np.exp(logs - top))
-        mass = top + float(np.log(edges[-1]))
+        edges = np.exp(logs - top).cumsum()
+        mass = top + math.log(edges[-1])
         if self.proposal == PLAIN:
             return Law(tokens, logs, mass, edges)
         proposal = shape(logs, self.proposal)
@@ -266,7 +267,8 @@ def law_under(
     elif tokens is None:
         tokens = allowed_tokens(mask)
     if complete and len(tokens):
-        tokens = tokens[~np.isin(tokens, ends)]
+        for end in ends:
+            tokens = tokens[tokens != end]
     logs = row[tokens].astype(np.float64)
     if complete:
         tokens = np.append(tokens, ends[0])
@@ -277,8 +279,9 @@ def law_under(
 
 def drawn(law: Law, rng: np.random.Generator) -> Move:
     """A token by the law's proposal."""
-    last = int(np.searchsorted(law.edges, law.edges[-1]))  # rounding may point behind the last possible token
-    index = min(int(np.searchsorted(law.edges, rng.random() * law.edges[-1], side="right")), last)
+    index = int(law.edges.searchsorted(rng.random() * law.edges[-1], side="right"))
+    if index == len(law.edges):  # rounding may point behind the last possible token
+        index = int(law.edges.searchsorted(law.edges[-1]))
     logprob = float(law.logs[index])
     logweight = law.mass if law.proposal is None else logprob - float(np.log(law.proposal[index]))
     return Move(int(law.tokens[index]), logprob, logweight)
