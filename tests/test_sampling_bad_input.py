@@ -20,6 +20,7 @@ from constrain.errors import ConstrainError, LimitError, TokenRefused, Unsatisfi
 from constrain.sampling import SAMPLERS, Draws, markov
 from constrain.sampling.arguments import options_of
 from constrain.sampling.checkers import Judged
+from constrain.sampling.success_trie import SuccessTrie
 from constrain.tokens.vocabulary import Vocabulary
 
 TWO = Vocabulary.from_tokens([b"a", b"b", None], eos_ids=[2])
@@ -350,6 +351,32 @@ def test_checkers_without_masks_are_for_awrs(sampler: str) -> None:
     with pytest.raises(UnsupportedError, match=f"{sampler}' needs masks, and a Judged"):
         run(sampler, constraint=checker)
     assert_defined(run("awrs", constraint=checker), FEW)
+
+
+@pytest.mark.parametrize("sampler", [name for name in SAMPLERS if "trie" in options_of(SAMPLERS[name].draw)])
+def test_a_trie_is_of_one_constraint(sampler: str) -> None:
+    """What was learnt under another one would be wrong in silence. The same source, compiled again, is the same."""
+
+    def trie(**given: Any) -> SuccessTrie:
+        out = SuccessTrie(8)
+        run(sampler, trie=out, **given)
+        return out
+
+    run(sampler, trie=trie(), constraint=constrain.compile(TWO, regex="(b*a){2}b+"))
+    run(sampler, trie=trie(accepts=lambda text: True), accepts=lambda text: True)
+    turned = Vocabulary.from_tokens([b"b", b"a", None], eos_ids=[2])
+    for given, other, says in (
+        ({}, {"constraint": FEW}, "under another constraint"),
+        ({}, {"constraint": constrain.compile(turned, regex="(b*a){2}b+")}, "for another vocabulary"),
+        ({}, {"accepts": lambda text: True}, "without a validator"),
+        ({}, {"checker": lambda text: True}, "without a validator"),
+        ({"viable": lambda text: True}, {}, "with a validator"),
+    ):
+        with pytest.raises(ValueError, match=f"the trie was learnt {says}"):
+            run(sampler, trie=trie(**given), **other)
+    for wrong in (5, "trie.npz"):
+        with pytest.raises(TypeError, match="trie is"):
+            run(sampler, trie=wrong)
 
 
 # ---- languages -------------------------------------------------------------------------------------------------------

@@ -106,6 +106,7 @@ class SuccessTrie:
         if max_tokens < 1 or max_bytes < 1 << 16:
             raise ValueError(f"max_tokens is 1 or more, max_bytes 65536 or more, not {max_tokens} and {max_bytes}")
         self.max_tokens, self.key, self.max_bytes = max_tokens, key, max_bytes
+        self._of: tuple[object, str, bool] | None = None
         self.root = Node(None, END, 1.0)
         self.size = 1
         self._laws: OrderedDict[Node, Law] = OrderedDict()
@@ -125,6 +126,24 @@ class SuccessTrie:
     def full(self) -> bool:
         """Whether the nodes alone are beyond max_bytes: time to `forget`."""
         return self.size * NODE_BYTES > self.max_bytes
+
+    def belongs_to(self, constraint: Constraint, *, judged: bool) -> None:
+        """Whether what is known here is of this Constraint, with validators behind it (judged) or none. The first use
+        settles it. Raises ValueError; another model, or other validators, only a key can tell."""
+        first = getattr(constraint, "first", constraint)
+        source = getattr(first, "source", None)
+        judged = judged or first is not constraint
+        of = source or getattr(first, "grammar", first), first.vocabulary.fingerprint, judged
+        if self._of is None:
+            self._of = of
+        known = self._of
+        if known[0] is not of[0] and not (source and known[0] == source):
+            raise ValueError("the trie was learnt under another constraint: give each one a trie of its own")
+        if known[1] != of[1]:
+            raise ValueError("the trie was learnt for another vocabulary: give each one a trie of its own")
+        if known[2] != of[2]:
+            behind = "with" if known[2] else "without"
+            raise ValueError(f"the trie was learnt {behind} a validator: give each one a trie of its own")
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 

@@ -51,12 +51,15 @@ class Laws:
     ) -> None:
         if max_tokens < 1:
             raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
+        if trie is not None and not isinstance(trie, SuccessTrie):
+            raise TypeError(f"trie is {trie!r}: it is a SuccessTrie, or None for a new one")
         if trie is not None and trie.max_tokens != max_tokens:
             raise ValueError(
                 f"the trie was learnt for max_tokens {trie.max_tokens}, not {max_tokens}: theta depends on it"
             )
         self.lm, self.constraint, self.vocabulary = lm, constraint, constraint.vocabulary
         self.trie = SuccessTrie(max_tokens) if trie is None else trie
+        self.trie.belongs_to(constraint, judged=accepts is not None or viable is not None)
         self.max_tokens, self.accepts, self.viable = max_tokens, accepts, viable
         self.calls = self.rows = self.masks = self.checks = self.steps = 0
 
