@@ -34,6 +34,8 @@ Check = Union[Callable[[str], bool], Checker]
 """What a text must pass besides its form."""
 
 OF_PARTICLES = ("smc", "pimh")
+FAITHFUL = ("exact", "markov")
+"""Samplers from the right law: all their texts weigh the same, and are off by nothing."""
 PARTICLES = 16
 """Enough for the median of our fixtures to be near p given L; more where a twist is missing (see the how-to)."""
 
@@ -208,7 +210,7 @@ def generate(
         ]
     else:
         outcomes = drawn(lm, constraint, sampler, wanted, seed, max_tokens, {**options, "checker": judge})
-    weights = weighed(outcomes, proposal)
+    weights = weighed(outcomes, proposal, sampler)
     for out in outcomes:
         stats = out.stats
         stats.compile_us, stats.weights, stats.sampler, stats.reason = compile_us, weights, sampler, reason
@@ -259,14 +261,14 @@ def checker_of(check: Check) -> Checker | Callable[[bytes], bool]:
     return lambda data: bool(judge(data.decode("utf-8", "replace")))
 
 
-def weighed(outcomes: list[Outcome], proposal: Proposal) -> dict[str, float]:
+def weighed(outcomes: list[Outcome], proposal: Proposal, sampler: str) -> dict[str, float]:
     """What the weights of all texts of a call say. Not trusted where they cannot know: texts that the budget changed
-    (`closed`: their part), and proposals that leave out tokens."""
+    (`closed`: their part), and proposals that leave out tokens. Trusted where there is nothing to know: FAITHFUL."""
     found = weight_stats(np.array([out.log_weight for out in outcomes], np.float64))
     if found:
         found["closed"] = sum(out.finish_reason == "budget" for out in outcomes) / len(outcomes)
         cut = proposal.temperature == 0 or proposal.top_k is not None or (proposal.top_p or 1) < 1
-        found["trusted"] = 0.0 if cut or found["closed"] else found["trusted"]
+        found["trusted"] = 0.0 if cut or found["closed"] else 1.0 if sampler in FAITHFUL else found["trusted"]
     return found
 
 

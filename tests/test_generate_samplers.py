@@ -75,7 +75,8 @@ def test_what_cannot_be_corrected_is_not_trusted() -> None:
     assert not cold["trusted"]
     assert tight["closed"] > 0
     assert not tight["trusted"]
-    assert generate(LM, **GIVEN, n=30, sampler="exact")[0].stats.weights["trusted"]
+    assert generate(LM, **GIVEN, n=2, sampler="exact")[0].stats.weights["trusted"]
+    assert not generate(LM, **GIVEN, n=2, sampler="smc")[0].stats.weights["trusted"]
 
 
 def test_one_text_is_one_generation() -> None:
@@ -121,4 +122,7 @@ def test_the_command_line_takes_a_sampler() -> None:
     assert sorted(done.stdout.split()) == ["blue", "red"]
     done = CliRunner().invoke(app, [*given, "--sampler", "smc", "--particles", "2"])
     assert len(done.stdout.split()) == 5
+    assert "off from the model by" in " ".join(done.stderr.split())
+    done = CliRunner().invoke(app, [*given, "--sampler", "exact"])
+    assert "the model's own law" in " ".join(done.stderr.split())
     assert CliRunner().invoke(app, [*given, "--sampler", "magic"]).exit_code != 0

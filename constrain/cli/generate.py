@@ -127,17 +127,19 @@ def tell(made: Generation) -> None:
 
 def tell_all(made: list[Generation]) -> None:
     """Prints to stderr which sampler was chosen and why, and what the weights of all texts say together."""
+    from ..generate import FAITHFUL
+
     stats = made[0].stats
     if stats.reason:
         show.note((f"{stats.sampler}: {stats.reason}", "dim"))
     if len(made) > 1:
-        said = stats.weights
+        said, of = stats.weights, f"of the {len(made)} texts: log Z {stats.weights['log_z']:.1f}"
+        if stats.sampler in FAITHFUL:
+            show.note((f"{of} · from the model's own law, given the form", "dim"))
+            return
         trusted = "" if said["trusted"] else " · not to be trusted yet: draw more"
-        worth = f"worth {said['ess']:.1f} faithful ones{trusted}"
-        show.note((
-            f"of the {len(made)} texts: log Z {said['log_z']:.1f} · off from the model by {said['kl_to_target']:.2g} "
-            f"nats (and {said['kl_from_target']:.2g} the other way) · {worth}", "dim",
-        ))  # fmt: skip
+        off = f"{said['kl_to_target']:.2g} nats (and {said['kl_from_target']:.2g} the other way)"
+        show.note((f"{of} · off from the model by {off} · worth {said['ess']:.1f} faithful ones{trusted}", "dim"))
 
 
 def document(made: Generation) -> dict[str, Any]:
