@@ -279,7 +279,7 @@ def law_under(
 
 def drawn(law: Law, rng: np.random.Generator) -> Move:
     """A token by the law's proposal."""
-    index = int(law.edges.searchsorted(rng.random() * law.edges[-1], side="right"))
+    index = int(np.searchsorted(law.edges, rng.random() * law.edges[-1], side="right"))
     if index == len(law.edges):  # rounding may point behind the last possible token
         index = int(law.edges.searchsorted(law.edges[-1]))
     logprob = float(law.logs[index])
