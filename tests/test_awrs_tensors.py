@@ -53,6 +53,13 @@ def test_every_row_is_weighted_properly(few: int, budget: int | None, terms: int
     assert all(one.token in VALID for one in steps if one.token is not None)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+def test_rows_may_stay_on_a_gpu() -> None:
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    mean, error = sums(step_batch(rows().cuda(), check, generator=generator, few=2))
+    assert (np.abs(mean - GAMMA) <= FAR * error).all()
+
+
 def test_it_is_the_law_of_the_step_on_the_host() -> None:
     """Tokens, weights and checks: their means agree within errors, and so do the weights' squares."""
     rng = np.random.default_rng(1)
