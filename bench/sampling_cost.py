@@ -257,8 +257,10 @@ def genlm(python: Path, tokens: list[bytes], cases: list[tuple[Case, Constraint,
         return {"error": run.stderr[-2000:]}
     found = json.loads(run.stdout)
     good = [one for one in found if "error" not in one and one["steps"]]
-    each = [one["seconds"] * 1e6 / one["steps"] for one in good] or [float("nan")]
-    steps = max(sum(one["steps"] for one in good), 1)
+    if not good:
+        return {"error": "; ".join(one.get("error", "no step") for one in found)}
+    each = [one["seconds"] * 1e6 / one["steps"] for one in good]
+    steps = sum(one["steps"] for one in good)
     return {
         "pooled": sum(one["seconds"] for one in good) * 1e6 / steps, "p50": float(np.median(each)),
         "p90": float(np.quantile(each, 0.9)), "schemas": len(good),
