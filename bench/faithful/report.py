@@ -63,6 +63,8 @@ def laws(told: dict[str, Any]) -> list[str]:
     """What `bench.faithful` found."""
     parts = ["<h2>Targets</h2>", verdicts(told["verdicts"]), made(told)]
     parts += [table(one) for one in told["tables"]]
+    if not told["curves"]:
+        return parts
     parts.append(
         "<h2>Divergence against draws, and against model evaluations</h2><p>KL in nats of the texts drawn so far from "
         "p given L: the mean of repeats, the band from the least to the largest. Dashed: what exact draws of that "

@@ -146,7 +146,7 @@ def exactly(task: Task, n: int, rng: Rng) -> list[Answer]:
     return found + [NONE] * (n - len(found))
 
 
-TIME = 8.0
+TIME = 30.0
 """Seconds that `exact` has for a task: beyond, what is missing counts as wrong."""
 
 
