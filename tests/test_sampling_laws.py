@@ -409,7 +409,9 @@ class Unshared(Prefixes):
         return super().child(node, move)
 
 
-@pytest.mark.parametrize("options", [{}, {"move": Awrs()}, {"threshold": 1.0, "resample": "residual"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"move": Awrs()}, {"threshold": 1.0, "resample": "residual"}], ids=["masked", "awrs", "resampled"]
+)
 @pytest.mark.parametrize("name", ["counting", "pieces", "sums"])
 def test_shared_nodes_change_nothing(name: str, options: dict[str, Any]) -> None:
     """Populations on one trie, each on a trie of its own, and on tries where no two particles share a node."""
