@@ -7,7 +7,8 @@
 valid instance of a schema (its next token has probability `--sure`, the rest is a long tail over all tokens), and the
 time spent in it is taken off. *Checks and answers*: the embedded model under the dev schemas, asked for an instance:
 constraint checks per token of AWRS with the Matcher as checker, and calls, rows and attempts per answer.
-Times are of the process's CPU, so that other work on the machine counts less.
+Times are of the process's CPU, the best of `--repeat` runs, so that other work on the machine counts less. Beside them
+stands what the memory asks: to read a row once, and to add up its exponentials under a mask.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import argparse
 import datetime
 import json
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from time import process_time
+from time import monotonic, perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -36,6 +39,7 @@ from constrain.compile import Constraint
 from constrain.errors import ConstrainError
 from constrain.sampling import LanguageModel, asap, awrs, exact, masked, smc, without_replacement
 from constrain.sampling.base import Draws
+from constrain.sampling.masses import Masses
 from constrain.sampling.particles import Awrs, Masked
 
 from .corpus import ENDS, SIZE, Case, Llama3, choose, load
@@ -80,11 +84,13 @@ class Watched:
 
 
 Draw = Callable[..., Draws]
+Save = Callable[[], object]
 SAMPLERS: dict[str, Draw] = {
     "masked": masked.draw,
     "masked SMC": lambda *given, **more: smc.draw(*given, move=Masked(), **more),
     "AWRS, no mask": lambda *given, **more: awrs.draw(*given, masks="never", **more),
     "AWRS, mask late": awrs.draw,
+    "AWRS, mask first": lambda *given, **more: awrs.draw(*given, masks="first", **more),
     "AWRS-SMC": lambda *given, **more: smc.draw(*given, move=Awrs(), **more),
     "exact": exact.draw,
     "ASAp": asap.draw,
@@ -101,45 +107,98 @@ def floors(sure: float, seed: int = 0) -> Rows:
     return np.array([logs[rng.permutation(SIZE)] for _ in range(FLOORS)])
 
 
-def outside(cases: list[tuple[Case, Constraint, list[int]]], options: argparse.Namespace) -> dict[str, Any]:
+def outside(
+    cases: list[tuple[Case, Constraint, list[int]]], options: argparse.Namespace, found: dict[str, Any], save: Save
+) -> dict[str, Any]:
     """µs per particle and token outside the model, per sampler: pooled, and the median and 90th percentile of schemas.
 
     A step is one token of one particle: for those that walk through a trie every node on the way, of lost attempts too.
     """
-    floor, found = floors(options.sure), dict[str, Any]()
+    floor = floors(options.sure)
     for name, draw in SAMPLERS.items():
         costs = []
-        for number, (_, constraint, tokens) in enumerate([cases[0], *cases]):  # the first one twice: it warms up
-            lm = Teacher(floor, tokens, options.sure, ENDS[0])
-            begin = process_time()
-            try:
-                draws = draw(
-                    lm, constraint, n=options.particles, rng=np.random.default_rng(1), max_tokens=options.tokens
-                )
-            except ConstrainError as error:
-                print(f"{name}, schema {number}: {error}", file=sys.stderr)
-                continue
-            spent = process_time() - begin - lm.spent
-            steps = draws.stats.get("steps", sum(len(one.tokens) + 1 for one in draws))
-            costs.append((spent * 1e6, steps, lm.rows))
-        each = [spent / steps for spent, steps, _ in costs[1:]]
-        pooled = sum(c[0] for c in costs[1:]) / sum(c[1] for c in costs[1:])
+        for number, (_, constraint, tokens) in enumerate(cases):
+            runs = []
+            for _ in range(options.repeat):
+                lm = Teacher(floor, tokens, options.sure, ENDS[0])
+                begin = process_time()
+                try:
+                    with limited(options.seconds):
+                        draws = draw(
+                            lm, constraint, n=options.particles, rng=np.random.default_rng(1), max_tokens=options.tokens
+                        )
+                except (ConstrainError, OutOfTime) as error:
+                    print(f"{name}, schema {number}: {error!r}", file=sys.stderr)
+                    break
+                runs.append(process_time() - begin - lm.spent)
+            if runs:
+                steps = draws.stats.get("steps", sum(len(one.tokens) + 1 for one in draws))
+                costs.append((min(runs) * 1e6, steps, draws.stats.get("checks", 0)))
+        if not costs:
+            continue
+        each = [spent / steps for spent, steps, _ in costs]
+        total = sum(steps for _, steps, _ in costs)
+        pooled = sum(spent for spent, _, _ in costs) / total
         print(f"{name}: {pooled:.0f} µs", file=sys.stderr, flush=True)
         found[name] = {"pooled": pooled, "p50": float(np.median(each)), "p90": float(np.quantile(each, 0.9)),
-                       "schemas": len(each)}  # fmt: skip
+                       "schemas": len(each),
+                       "checks_per_token": sum(checks for _, _, checks in costs) / total}  # fmt: skip
+        save()
+    found["(a row read once)"], found["(its masses added up)"] = floor_of(floor)
     return found
 
 
-def answers(cases: list[Case], options: argparse.Namespace) -> dict[str, Any]:
-    """With the embedded model: checks per token of AWRS, and what an answer takes, per sampler over the schemas."""
+def floor_of(floor: Rows) -> list[dict[str, Any]]:
+    """What bounds a step: µs to read a row, by BLAS, and to add up its masses under a dense mask. Best of 300."""
+    mask = np.full(-(-SIZE // 32), -1, np.int32)
+    found = []
+    for work in (lambda row: row.dot(row), lambda row: Masses(row, mask)):
+        times = []
+        for k in range(300):
+            begin = perf_counter()
+            work(floor[k % len(floor)])
+            times.append((perf_counter() - begin) * 1e6)
+        found.append({"pooled": min(times), "p50": float(np.median(times)), "p90": float(np.quantile(times, 0.9)),
+                      "schemas": 0})  # fmt: skip
+    return found
+
+
+class OutOfTime(Exception):
+    """A draw took longer than --seconds."""
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """OutOfTime is raised where the block takes longer. Main thread only."""
+
+    def stop(*_: object) -> None:
+        raise OutOfTime(f"more than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def answers(cases: list[Case], options: argparse.Namespace, told: dict[str, Any], save: Save) -> None:
+    """With the embedded model: checks per token of AWRS, and what an answer takes, per sampler over the schemas.
+
+    `told` is kept up to date, and saved, after each schema; no schema is begun after --minutes.
+    """
     from constrain.integrations.transformers import load as load_model
 
     model = load_model("demo")
     assert model.compose is not None
-    samplers = {name: SAMPLERS[name] for name in ("masked", "AWRS, no mask", "AWRS, mask late", "exact", "distinct")}
+    samplers = {name: SAMPLERS[name] for name in options.answering}
     rows: dict[str, list[dict[str, float]]] = {name: [] for name in samplers}
     failures: dict[str, int] = dict.fromkeys(samplers, 0)
+    until = monotonic() + 60 * options.minutes
     for case in cases:
+        if monotonic() > until:
+            break
         schema = json.loads(case.schema)
         try:
             constraint = constrain.compile(model.vocabulary, schema=schema)
@@ -149,18 +208,26 @@ def answers(cases: list[Case], options: argparse.Namespace) -> dict[str, Any]:
             lm = Watched(model.on(model.compose(None, schema=schema)))
             more = {"attempts": 40} if name == "exact" else {"prefixes": 1000} if name == "distinct" else {}
             try:
-                draws = draw(
-                    lm, constraint, n=options.answers, rng=np.random.default_rng(2), max_tokens=options.tokens, **more
-                )
-            except ConstrainError:
+                with limited(options.seconds):
+                    draws = draw(
+                        lm,
+                        constraint,
+                        n=options.answers,
+                        rng=np.random.default_rng(2),
+                        max_tokens=options.tokens,
+                        **more,
+                    )
+            except (ConstrainError, OutOfTime):
                 failures[name] += 1
                 continue
             good = max(sum(one.logweight > -np.inf for one in draws), 1)
-            told: dict[str, float] = {
+            stats: dict[str, float] = {
                 key: float(draws.stats[key]) for key in ("checks_per_token", "acceptance") if key in draws.stats
             }
-            rows[name].append({"rows": lm.rows / good, "calls": draws.stats["model_calls"] / good, **told})
-    return {name: {**pooled(found), "schemas": len(found), "no answer": failures[name]} for name, found in rows.items()}
+            rows[name].append({"rows": lm.rows / good, "calls": draws.stats["model_calls"] / good, **stats})
+        for name, found in rows.items():
+            told[name] = {**pooled(found), "schemas": len(found), "no answer": failures[name]}
+        save()
 
 
 def pooled(found: list[dict[str, float]]) -> dict[str, Any]:
@@ -190,8 +257,10 @@ def genlm(python: Path, tokens: list[bytes], cases: list[tuple[Case, Constraint,
         return {"error": run.stderr[-2000:]}
     found = json.loads(run.stdout)
     good = [one for one in found if "error" not in one and one["steps"]]
-    each = [one["seconds"] * 1e6 / one["steps"] for one in good] or [float("nan")]
-    steps = max(sum(one["steps"] for one in good), 1)
+    if not good:
+        return {"error": "; ".join(one.get("error", "no step") for one in found)}
+    each = [one["seconds"] * 1e6 / one["steps"] for one in good]
+    steps = sum(one["steps"] for one in good)
     return {
         "pooled": sum(one["seconds"] for one in good) * 1e6 / steps, "p50": float(np.median(each)),
         "p90": float(np.quantile(each, 0.9)), "schemas": len(good),
@@ -235,11 +304,13 @@ def takes(constraint: Constraint, tokens: list[int]) -> bool:
 def show(document: dict[str, Any], console: Console) -> None:
     """The tables."""
     table = Table(box=SIMPLE_HEAD, title="µs per particle and token outside the model, 128k vocabulary")
-    for name in ("sampler", "pooled", "p50 of schemas", "p90", "schemas"):
+    for name in ("sampler", "pooled", "p50 of schemas", "p90", "checks a token", "schemas"):
         table.add_column(name, justify="left" if name == "sampler" else "right")
     for name, row in document["outside"].items():
         if "pooled" in row:
-            table.add_row(name, *(f"{row[key]:,.0f}" for key in ("pooled", "p50", "p90", "schemas")))
+            checks = f"{row['checks_per_token']:.1f}" if row.get("checks_per_token") else ""
+            times = (f"{row[key]:,.0f}" for key in ("pooled", "p50", "p90"))
+            table.add_row(name, *times, checks, str(row["schemas"]))
     console.print(table)
     table = Table(box=SIMPLE_HEAD, title="the embedded model under dev schemas: median, mean")
     for name in (
@@ -270,6 +341,12 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--sure", type=float, default=0.9)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--repeat", type=int, default=3, help="runs of each draw, the best of which counts")
+    parser.add_argument("--seconds", type=float, default=20, help="for one draw, else it is given up")
+    parser.add_argument("--minutes", type=float, default=20, help="after which no further schema is begun")
+    parser.add_argument("--answering", nargs="+", choices=SAMPLERS, metavar="SAMPLER",
+                        default=["masked", "AWRS, no mask", "AWRS, mask late", "AWRS, mask first", "exact", "distinct"],
+                        help="samplers that are asked for answers")  # fmt: skip
     parser.add_argument("--genlm", type=Path, help="an interpreter that has genlm-control")
     parser.add_argument("--genlm-schemas", type=int, default=8)
     parser.add_argument("--genlm-seconds", type=float, default=60)
@@ -286,17 +363,22 @@ def main() -> None:
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "commit": commit(), "machine": machine(), "clock": "cpu",
         "versions": {"python": platform.python_version(), **versions()},
-        "outside": outside(ready, options),
+        "outside": {}, "answers": {},
     }  # fmt: skip
+    options.results.mkdir(parents=True, exist_ok=True)
+    path = options.results / f"sampling-cost-{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d-%H%M}.json"
+
+    def save() -> None:
+        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+    outside(ready, options, document["outside"], save)
     if options.genlm is not None:
         document["outside"]["genlm-control, AWRS-SMC"] = genlm(options.genlm, llama.tokens, ready, options)
-    small = [case for case in chosen if len(case.schema) < 2000][: options.demo_schemas]
-    document["answers"] = answers(small, options)
+        save()
+    small = [case for case in cases if len(case.schema) < 2000]
+    answers(choose(small, sample=options.demo_schemas, seed=options.seed), options, document["answers"], save)
+    save()
     show(document, Console(width=118))
-    options.results.mkdir(parents=True, exist_ok=True)
-    now = datetime.datetime.now(datetime.timezone.utc)
-    path = options.results / f"sampling-cost-{now:%Y-%m-%d-%H%M}.json"
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
     print(path)
 
 

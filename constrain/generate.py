@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Union, overload
 
 import numpy as np
 
@@ -18,8 +18,10 @@ from .decoding.loop import FinishReason, Outcome, Piece, Stats, run
 from .errors import ConstrainError, LimitError, UnsupportedError, ValueRefused
 from .integrations.transformers import LoadedModel, Prompt, as_loaded, load
 from .integrations.values import is_type, parse_json, to_value
-from .sampling import SAMPLERS, LanguageModel, draw
+from .sampling import SAMPLERS, Checker, LanguageModel, draw, guarded
+from .sampling.auto import choose
 from .sampling.masked import PLAIN, Proposal
+from .sampling.stats import weight_stats
 from .style import Limits, Style
 from .tokens.vocabulary import Vocabulary
 
@@ -28,7 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Generation", "generate"]
 
+Check = Union[Callable[[str], bool], Checker]
+"""What a text must pass besides its form."""
+
 OF_PARTICLES = ("smc", "pimh")
+FAITHFUL = ("exact", "markov")
+"""Samplers from the right law: all their texts weigh the same, and are off by nothing."""
 PARTICLES = 16
 """Enough for the median of our fixtures to be near p given L; more where a twist is missing (see the how-to)."""
 
@@ -106,16 +113,16 @@ def generate(
     model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
     choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
     registry: Mapping[str, Any] | None = ..., limits: Limits = ..., sampler: str = ..., particles: int | None = ...,
-    n: None = ..., max_tokens: int = ..., temperature: float = ..., top_k: int | None = ..., top_p: float | None = ...,
-    seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
+    check: Check | None = ..., n: None = ..., max_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
+    top_p: float | None = ..., seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
 ) -> Generation: ...  # fmt: skip
 @overload
 def generate(
     model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
     choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
     registry: Mapping[str, Any] | None = ..., limits: Limits = ..., sampler: str = ..., particles: int | None = ...,
-    n: int, max_tokens: int = ..., temperature: float = ..., top_k: int | None = ..., top_p: float | None = ...,
-    seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
+    check: Check | None = ..., n: int, max_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
+    top_p: float | None = ..., seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
 ) -> list[Generation]: ...  # fmt: skip
 def generate(
     model: Any,
@@ -132,6 +139,7 @@ def generate(
     limits: Limits = Limits(),
     sampler: str = "masked",
     particles: int | None = None,
+    check: Check | None = None,
     n: int | None = None,
     max_tokens: int = 512,
     temperature: float = 1.0,
@@ -153,23 +161,28 @@ def generate(
     sampler: how far the texts are from what the model would write if it were asked again until the form is right
         (docs/how-to/sample-faithfully.md). "masked": fast, and biased as its log_weight says; the only one that
         streams, that closes a text in time (others draw from texts that end in time by themselves), and that takes a
-        temperature, top_k and top_p. "exact": from the right law. "distinct": that, n different texts, fewer if there
-        are fewer. "smc", "pimh": from populations of `particles` (16 unless said otherwise). Others: `sampling`.
+        temperature, top_k and top_p. "exact": from the right law. "without_replacement": that, n different
+        texts, fewer if there are fewer. "smc", "pimh": from populations of `particles` (16 unless said otherwise).
+        "auto": chosen by a rule (`sampling.auto`), `stats.reason` says why. Others: `sampling`.
+    check: what a text must pass besides, for samplers other than "masked": a function of the complete text, or a
+        `sampling.Checker`, which also knows prefixes. It may be slow: it stands behind the mask, and what it refuses is
+        not tried again.
     temperature, top_k, top_p: how tokens are chosen among the allowed ones; temperature 0 takes the likeliest.
     seed: the same seed gives the same texts. stream: called with each `Piece` as it is written, text after text.
     Raises: what `compile` raises; ConstrainError for a model that cannot be loaded; LimitError as said; ValueRefused if
         a validator of the type takes no such value (it has the text).
     """
     ask = Ask(schema, regex, grammar, choices if choices is None or isinstance(choices, str) else list(choices), type)
-    if sampler not in SAMPLERS:
-        raise UnsupportedError(f"there is no sampler {sampler!r}", hint=f"The samplers are {', '.join(SAMPLERS)}.")
+    if sampler not in SAMPLERS and sampler != "auto":
+        known = ", ".join([*SAMPLERS, "auto"])
+        raise UnsupportedError(f"there is no sampler {sampler!r}", hint=f"The samplers are {known}.")
     check_kinds(style, limits, n, max_tokens, seed, stream, prompt)
-    check_sampler(sampler, particles, checked_proposal(temperature, top_k, top_p), stream)
+    proposal = checked_proposal(temperature, top_k, top_p)
+    check_sampler(sampler, particles, proposal, stream, check)
     if n is not None and n < 0:
         raise ConstrainError(f"n is {n}: it is how many texts are wanted")
     if max_tokens < 1:
         raise ConstrainError(f"max_tokens is {max_tokens}: not even an end token fits", hint="Give 1 or more.")
-    proposal = checked_proposal(temperature, top_k, top_p)
     vocabulary, prompted = prepare(model, tokenizer, prompt, ask)
     start = perf_counter_ns()
     constraint = compiled(vocabulary, ask, style, registry, limits)
@@ -181,28 +194,46 @@ def generate(
     if max_tokens < 1:
         raise LimitError("the prompt fills all the positions that the model has", hint="Shorten the prompt.")
     wanted = 1 if n is None else n
-    if sampler == "masked":
+    reason, options = "", dict[str, Any]()
+    judge = None if check is None else checker_of(check)
+    if sampler == "auto":
+        choice = choose(
+            lm, guarded(constraint, sampler, judge), rng=np.random.default_rng(None if seed is None else [seed, 1]),
+            max_tokens=max_tokens, wants=only_masked(proposal, stream),
+        )  # fmt: skip
+        sampler, reason, options = choice.sampler, choice.reason, choice.options
+    elif sampler in OF_PARTICLES:
+        options = {"particles": particles or PARTICLES}
+    if sampler == "masked" and judge is None:
         outcomes = [
             run(lm, constraint, rng=rng, max_tokens=max_tokens, proposal=proposal, stream=stream)
             for rng in generators(seed, wanted)
         ]
     else:
-        options = {"particles": particles or PARTICLES} if sampler in OF_PARTICLES else {}
-        outcomes = drawn(lm, constraint, sampler, wanted, seed, max_tokens, options)
+        outcomes = drawn(lm, constraint, sampler, wanted, seed, max_tokens, {**options, "checker": judge})
+    weights = weighed(outcomes, proposal, sampler)
     for out in outcomes:
-        out.stats.compile_us = compile_us
+        stats = out.stats
+        stats.compile_us, stats.weights, stats.sampler, stats.reason = compile_us, weights, sampler, reason
     made = [as_generation(out, ask) for out in outcomes]
     return made[0] if n is None else made
 
 
-def check_sampler(sampler: str, particles: int | None, proposal: Proposal, stream: object) -> None:
+def check_sampler(sampler: str, particles: int | None, proposal: Proposal, stream: object, check: object) -> None:
     """Whether a sampler takes what was given."""
     if particles is not None and (sampler not in OF_PARTICLES or not is_count(particles) or particles < 1):
         raise ConstrainError(
             f"particles is {particles!r} and the sampler {sampler!r}",
             hint=f"particles= is a whole number from 1 on, for the samplers {', '.join(OF_PARTICLES)}.",
         )
-    if sampler == "masked":
+    if check is not None and not (callable(check) or hasattr(check, "matcher")):
+        raise ConstrainError(f"check is {check!r}", hint="check= is a function of a text, or a sampling.Checker.")
+    if check is not None and (sampler == "masked" or only_masked(proposal, stream)):
+        raise UnsupportedError(
+            'the sampler "masked" writes each text once: what a check refuses it would not write anew',
+            hint='Use sampler="exact", or "auto" without a temperature, top_k, top_p and stream=.',
+        )
+    if sampler in ("masked", "auto"):
         return
     if proposal != PLAIN:
         raise UnsupportedError(
@@ -214,6 +245,32 @@ def check_sampler(sampler: str, particles: int | None, proposal: Proposal, strea
             f"the sampler {sampler!r} knows a text only when it is finished: there is nothing to stream",
             hint='Leave stream= out, or use sampler="masked".',
         )
+
+
+def only_masked(proposal: Proposal, stream: object) -> str:
+    """What is asked for that no sampler but "masked" has; "" for nothing."""
+    asked = [name for name, value in (("streaming", stream is not None),) if value]
+    asked += [name for name in ("temperature", "top_k", "top_p") if getattr(proposal, name) != getattr(PLAIN, name)]
+    return ", ".join(asked)
+
+
+def checker_of(check: Check) -> Checker | Callable[[bytes], bool]:
+    """A Checker as it is; a function of texts as one of bytes."""
+    if isinstance(check, Checker):
+        return check
+    judge = check
+    return lambda data: bool(judge(data.decode("utf-8", "replace")))
+
+
+def weighed(outcomes: list[Outcome], proposal: Proposal, sampler: str) -> dict[str, float]:
+    """What the weights of all texts of a call say. Not trusted where they cannot know: texts that the budget changed
+    (`closed`: their part), and proposals that leave out tokens. Trusted where there is nothing to know: FAITHFUL."""
+    found = weight_stats(np.array([out.log_weight for out in outcomes], np.float64))
+    if found:
+        found["closed"] = sum(out.finish_reason == "budget" for out in outcomes) / len(outcomes)
+        cut = proposal.temperature == 0 or proposal.top_k is not None or (proposal.top_p or 1) < 1
+        found["trusted"] = 0.0 if cut or found["closed"] else 1.0 if sampler in FAITHFUL else found["trusted"]
+    return found
 
 
 def drawn(

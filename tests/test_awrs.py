@@ -181,12 +181,12 @@ def plackett_luce(masses: np.ndarray, places: int) -> dict[tuple[int, ...], floa
 
 ROW = np.array([0.4, 0.2, 0.1, 0.3 * 0.6, 0.3 * 0.3, 0.3 * 0.1])
 CUTS = {
-    "one layer": {},
-    "layers": {"SMALL": 0, "LAYERS": (0.15, 0.08), "TRIES": 0},
-    "layers and rejection": {"SMALL": 0, "LAYERS": (0.3, 0.15), "TRIES": 1000},
-    "summed at once": {"SMALL": 0, "LAYERS": (0.15,), "FINE": 2.0},
-    "the last layer only": {"SMALL": 0, "LAYERS": (2.0,), "TRIES": 0},
-    "few at a time": {"SMALL": 0, "BATCH": 1, "LAYERS": (2.0,), "TRIES": 0},
+    "all have clocks": {},
+    "some share one": {"SMALL": 0, "HEAD": 0.15},
+    "most share one": {"SMALL": 0, "HEAD": 0.3},
+    "summed at once": {"SMALL": 0, "HEAD": 0.15, "FINE": 2.0},
+    "all share one": {"SMALL": 0, "HEAD": 0.9},
+    "few at a time": {"SMALL": 0, "BATCH": 1, "HEAD": 0.9, "FAINT": 2.0},
 }
 
 
@@ -210,6 +210,16 @@ def test_a_race_is_a_race_however_it_is_cut(cut: str, monkeypatch: pytest.Monkey
     assert g_test(counts, plackett_luce(ROW, 4)) > 1e-6
     wrong = plackett_luce(ROW**1.2 / (ROW**1.2).sum(), 4)
     assert g_test(counts, wrong) < 1e-6
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_tokens_that_are_taken_together_are_in_order(cut: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As above, of three taken at once."""
+    for name, value in CUTS[cut].items():
+        monkeypatch.setattr(race_file, name, value)
+    rng = np.random.default_rng(6)
+    counts = Counter(tuple(Race(np.log(ROW), rng).take(3)) for _ in range(3000))
+    assert g_test(counts, plackett_luce(ROW, 3)) > 1e-6
 
 
 def test_a_long_race_ends_with_every_token_once() -> None:

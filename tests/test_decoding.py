@@ -116,6 +116,7 @@ def test_a_long_closing_is_asked_for_in_parts() -> None:
     assert out.data == short
     assert max(lm.asked) <= DRAFT + 1
     lm.table[BYTES.size, ord("b")] = 60.0
+    lm.table -= np.logaddexp.reduce(lm.table, axis=1, keepdims=True)
     lm.asked.clear()
     out = run(lm, FiniteConstraint(BYTES, [short, short + b"!", long]), rng=np.random.default_rng(0), max_tokens=202)
     assert out.data[:200] == short
@@ -142,6 +143,7 @@ def test_without_a_known_completion_nothing_is_promised_until_there_is_one() -> 
     assert (cut.finish_reason, cut.data) == ("length", b"ab")
     assert run(lm, Unspellable(few, [b"abab"]), rng=np.random.default_rng(0), max_tokens=5).finish_reason == "complete"
     lm.table[:, 0] += 50
+    lm.table -= np.logaddexp.reduce(lm.table, axis=1, keepdims=True)
     texts = [b"a" * k for k in range(2, 9)]
     out = run(lm, Unspellable(few, texts), rng=np.random.default_rng(0), max_tokens=5)
     assert (out.finish_reason, out.data) == ("budget", b"aaaa")

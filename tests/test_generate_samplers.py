@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
-from constrain import generate
+from constrain import compile, generate
 from constrain.errors import ConstrainError, UnsupportedError
 from constrain.sampling import SAMPLERS
+from constrain.sampling.masked import allowed_tokens
+from constrain.sampling.stats import weight_stats
 from tests.markov_made import TWO, ChainModel
 
 LM = ChainModel.random(TWO, 1, 4)
@@ -32,9 +35,48 @@ def test_every_sampler_writes_texts_in_the_form(sampler: str) -> None:
             assert one.stats.tokens == len(one.tokens) + 1
     again = generate(LM, **GIVEN, sampler=sampler, n=4)
     assert made == again
-    if sampler in ("exact", "distinct", "pimh"):
+    if sampler in ("exact", "without_replacement", "pimh"):
         assert all(one.finish_reason == "complete" for one in made)
         assert made[0].stats.counts["model_calls"] > 0
+
+
+@pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "markov"])
+def test_every_generation_says_what_the_weights_of_all_tell(sampler: str) -> None:
+    """Also where spans are forced: the a's of the texts leave the mask one token, and cost what they cost the model."""
+    made = generate(LM, **{**GIVEN, "regex": "(b*aaa){2}b"}, sampler=sampler, n=5)
+    weights = made[0].stats.weights
+    assert all(one.stats.weights == weights and one.stats.sampler == sampler for one in made)
+    expected = weight_stats(np.array([one.log_weight for one in made]))
+    assert {**expected, "trusted": 0.0, "closed": 0.0} == pytest.approx(
+        {**weights, "trusted": 0.0, "closed": 0.0}, nan_ok=True
+    )
+    assert set(weights) >= {"log_z", "kl_to_target", "kl_from_target", "ess", "trusted"}
+
+
+def test_the_weight_of_a_masked_text_is_what_its_mask_left_at_every_step() -> None:
+    """By the model's own rows, one by one, forced ones too."""
+    vocabulary = TWO
+    constraint = compile(vocabulary, regex="(b*aaa){2}b")
+    one = generate(LM, **{**GIVEN, "regex": "(b*aaa){2}b", "max_tokens": 200})
+    assert one.finish_reason == "complete"
+    assert one.stats.forced_tokens > 0
+    matcher, total = constraint.matcher(), 0.0
+    for token in [*one.tokens, vocabulary.eos_ids[0]]:
+        row = LM.next_logprobs([matcher.tokens])[0]
+        total += np.logaddexp.reduce(row[allowed_tokens(matcher.mask())])
+        matcher.advance(token)
+    assert one.log_weight == pytest.approx(total)
+    assert one.stats.log_mass == pytest.approx(total)
+
+
+def test_what_cannot_be_corrected_is_not_trusted() -> None:
+    cold = generate(LM, **GIVEN, n=30, temperature=0.0)[0].stats.weights
+    tight = generate(LM, **{**GIVEN, "max_tokens": 5}, n=30)[0].stats.weights
+    assert not cold["trusted"]
+    assert tight["closed"] > 0
+    assert not tight["trusted"]
+    assert generate(LM, **GIVEN, n=2, sampler="exact")[0].stats.weights["trusted"]
+    assert not generate(LM, **GIVEN, n=2, sampler="smc")[0].stats.weights["trusted"]
 
 
 def test_one_text_is_one_generation() -> None:
@@ -43,8 +85,8 @@ def test_one_text_is_one_generation() -> None:
     assert generate(LM, **GIVEN, sampler="exact", n=0) == []
 
 
-def test_distinct_texts_are_as_many_as_there_are() -> None:
-    made = generate(LM, **{**GIVEN, "max_tokens": 6}, sampler="distinct", n=100)
+def test_texts_without_replacement_are_as_many_as_there_are() -> None:
+    made = generate(LM, **{**GIVEN, "max_tokens": 6}, sampler="without_replacement", n=100)
     assert sorted(one.text for one in made) == ["aaab", "aabab", "abaab", "baaab"]
 
 
@@ -76,8 +118,11 @@ def test_the_command_line_takes_a_sampler() -> None:
     from constrain.cli.app import app
 
     given = ["generate", "--choice", "red", "--choice", "blue", "-n", "5", "--seed", "1"]
-    done = CliRunner().invoke(app, [*given, "--sampler", "distinct"])
+    done = CliRunner().invoke(app, [*given, "--sampler", "without_replacement"])
     assert sorted(done.stdout.split()) == ["blue", "red"]
     done = CliRunner().invoke(app, [*given, "--sampler", "smc", "--particles", "2"])
     assert len(done.stdout.split()) == 5
+    assert "off from the model by" in " ".join(done.stderr.split())
+    done = CliRunner().invoke(app, [*given, "--sampler", "exact"])
+    assert "the model's own law" in " ".join(done.stderr.split())
     assert CliRunner().invoke(app, [*given, "--sampler", "magic"]).exit_code != 0

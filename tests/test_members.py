@@ -235,7 +235,7 @@ def test_a_search_that_gives_up_leaves_a_matcher_that_says_so(monkeypatch: pytes
             for row, prefix in zip(rows, prefixes):
                 wanted = b'["ab","ab"]'[len(prefix) : len(prefix) + 1]
                 row[wanted[0] if wanted else constraint.vocabulary.eos_ids[0]] = 0.0
-            return rows
+            return rows - np.log(np.exp(rows).sum(1, keepdims=True))
 
     out = run(Insists(), constraint, rng=np.random.default_rng(0), max_tokens=20)
     assert out.finish_reason == "complete" and len(set(json.loads(out.data))) == 2

@@ -52,6 +52,67 @@ def test_what_is_known_is_not_fed_again() -> None:
     assert (lm.calls, lm.fed) == (3, start + 4)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_particles_go_on_from_the_rows_of_the_last_step(family: str) -> None:
+    """Copied, dropped and in another order: the law stays that of the bare model, each step feeds one token a text."""
+    loaded = made(family)
+    prompt = loaded.prompt_ids("name and age of people")
+    lm = loaded.on("name and age of people")
+    steps = [
+        [[]] * 4,
+        [[5], [6], [5], [7]],
+        [[6, 1], [5, 2], [5, 3], [5, 2]],
+        [[5, 3, 9], [5, 2, 9], [6, 1, 8]],
+        [[5, 2, 9, 4], [5, 2, 9, 5]],
+        [[5, 2, 9, 5, 1]],
+        [[5, 2, 9, 5, 1, 2], [5, 2, 9, 5, 1, 3]],
+        [[1, 2, 3], [4, 5, 6]],  # and now for something else
+        [[1, 2, 3, 4], [4, 5, 6, 4]],
+        [[1, 2, 3, 4], [4]],
+    ]
+    costs = []
+    for prefixes in steps:
+        before = lm.fed
+        for row, prefix in zip(lm.next_logprobs(prefixes), prefixes):
+            assert row == pytest.approx(plainly(loaded, prompt, prefix), abs=2e-4)
+        costs.append(lm.fed - before)
+    if lm.crops:
+        assert costs[1:7] == [3, 3, 3, 2, 1, 2]
+        assert costs[8] == 2
+
+
+def test_a_step_that_fails_leaves_nothing_half_done() -> None:
+    loaded = made("llama")
+    prompt = loaded.prompt_ids("name")
+    lm = loaded.on("name")
+    lm.next_logprobs([[5], [6]])
+    run = lm.run
+
+    def breaks(*given: object, **more: object) -> None:
+        raise RuntimeError("out of memory")
+
+    lm.run = breaks
+    with pytest.raises(RuntimeError):
+        lm.next_logprobs([[5, 1], [6, 1]])
+    lm.run = run
+    for row, prefix in zip(lm.next_logprobs([[5, 1], [6, 1]]), ([5, 1], [6, 1])):
+        assert row == pytest.approx(plainly(loaded, prompt, prefix), abs=2e-4)
+
+
+def test_a_population_feeds_each_distinct_text_once() -> None:
+    """smc over a model of transformers: contexts asked about, each one token, but for the prompt."""
+    import constrain
+    from constrain.sampling import Transformers, draw
+
+    lm = Transformers(made("llama"), prompt="name")
+    constraint = constrain.compile(lm.vocabulary, regex="[a-f]{6,9}")
+    head = len(lm.prompted.head)
+    drawn = draw(lm, constraint, sampler="smc", n=12, rng=np.random.default_rng(0), max_tokens=10)
+    assert drawn.ess > 1
+    assert lm.prompted.fed <= head + 1 + drawn.stats["contexts"]
+    assert lm.prompted.calls <= 12
+
+
 def test_no_prefixes_no_rows() -> None:
     loaded = made("gpt2")
     assert loaded.on("name").next_logprobs([]).shape == (0, loaded.vocabulary.size)

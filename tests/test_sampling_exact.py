@@ -271,9 +271,9 @@ class Faulty:
     [
         ([np.nan] * 4, "NaN"),
         ([-np.inf] * 4, "all minus infinity"),
-        ([0.0] * 4, "sum to 2"),
-        ([-1.0] * 3, "rows of 4 log-probabilities"),
-        (-1.0, "rows of 4 log-probabilities"),
+        ([0.0] * 4, "sum to 1 but to 4"),
+        ([-1.0] * 3, "rows of at least 4 log-probabilities"),
+        (-1.0, "rows of at least 4 log-probabilities"),
     ],
 )
 def test_rows_that_are_no_law_are_errors(row: object, message: str) -> None:

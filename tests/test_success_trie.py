@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
 
 from constrain.errors import SourceError, UnsupportedError
 from constrain.sampling import asap, exact
-from constrain.sampling.success_trie import END, NODE_BYTES, Law, Node, SuccessTrie, trie_key
+from constrain.sampling.success_trie import END, NODE_BYTES, Law, Node, SuccessTrie, digest, trie_key
 from tests.markov_made import Case, cases
 
 NAMES = list(cases())
@@ -135,6 +137,71 @@ def test_a_trie_is_saved_and_loaded_without_pickle(tmp_path: Path) -> None:
             SuccessTrie.load(path, key="the key")
     with pytest.raises(FileNotFoundError):
         SuccessTrie.load(tmp_path / "none", key="")
+
+
+def test_a_file_that_was_made_up_is_no_trie(tmp_path: Path) -> None:
+    """The digest is right, the tree is not."""
+    trie, path = learnt(cases()["pieces"], 20), tmp_path / "trie.npz"
+    trie.save(path)
+    with np.load(path) as file:
+        head, good = json.loads(str(file["head"])), {name: file[name] for name in ("parents", "tokens", "masses")}
+
+    def written(**changed: np.ndarray) -> None:
+        arrays = {**good, **changed}
+        named = {**head, "digest": digest(*(arrays[name] for name in ("parents", "tokens", "masses")))}
+        np.savez(path, head=np.array(json.dumps(named)), **arrays)
+
+    written()
+    assert SuccessTrie.load(path, key="").size == trie.size
+    for name, place, value in [
+        ("parents", 3, 7), ("parents", 2, -5), ("parents", 0, 0), ("tokens", 1, -9), ("masses", (1, 0), math.nan),
+        ("masses", (2, 1), 5.0), ("masses", (2, 2), -3.0),
+    ]:  # fmt: skip
+        wrong = good[name].copy()
+        wrong[place] = value
+        written(**{name: wrong})
+        with pytest.raises(SourceError, match="Remove it"):
+            SuccessTrie.load(path, key="")
+    twice = {name: np.concatenate([good[name], good[name][-1:]]) for name in good}
+    written(**twice)
+    with pytest.raises(SourceError, match="Remove it"):
+        SuccessTrie.load(path, key="")
+
+
+def test_saving_is_whole_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trie, path = learnt(cases()["pieces"], 20), tmp_path / "trie.npz"
+    trie.save(path)
+    before = path.read_bytes()
+
+    def breaks(file: IO[bytes], **arrays: object) -> None:
+        file.write(b"half")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(np, "savez", breaks)
+    with pytest.raises(OSError, match="no space"):
+        trie.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_saved_trie_is_opened_or_a_new_one(tmp_path: Path) -> None:
+    """`asap` learns, `exact` goes on with it in another session; what is too large forgets."""
+    case, path = cases()["counting"], tmp_path / "trie.npz"
+    given = {"n": 200, "max_tokens": case.max_tokens}
+    trie = SuccessTrie.open(path, key="k", max_tokens=case.max_tokens)
+    cold = exact.draw(case.lm, case.constraint, rng=np.random.default_rng(1), **given)
+    asap.draw(case.lm, case.constraint, rng=np.random.default_rng(0), trie=trie, **given)
+    trie.save(path)
+    again = SuccessTrie.open(path, key="k", max_tokens=case.max_tokens)
+    warm = exact.draw(case.lm, case.constraint, rng=np.random.default_rng(1), trie=again, **given)
+    assert warm.stats["attempts"] < cold.stats["attempts"]
+    with pytest.raises(SourceError, match="max_tokens"):
+        SuccessTrie.open(path, key="k", max_tokens=3)
+    big = learnt(cases()["tiny mass"], 200)
+    big.save(path)
+    small = SuccessTrie.load(path, key="", max_bytes=1 << 16)
+    assert big.size * NODE_BYTES > 1 << 16 >= small.size * NODE_BYTES
+    assert small.bound >= big.bound
 
 
 def test_keys_tell_apart_what_theta_depends_on() -> None:

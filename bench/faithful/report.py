@@ -1,87 +1,169 @@
-"""What was measured, as one HTML page with its curves in it, and as JSON."""
+"""The page: what `bench.faithful` and `bench.faithful.shapes` stored as JSON beside it, with plots.
+
+Each command writes its own JSON and then the whole page, so neither forgets what the other found.
+"""
 
 from __future__ import annotations
 
 import html
-import io
 import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from .plots import STYLE as PLOTS, Line, bars, legend, panel, points
 
-from .fixtures import Fixture
-from .measure import Curve, Floor
-from .samplers import SAMPLERS
+__all__ = ["COLOURS", "page"]
 
-__all__ = ["page"]
+STYLE = (
+    """:root{--ink:#1d2329;--soft:#8a939c;--rule:#e3e7ea;--paper:#fff;--good:#1a7f37;--bad:#c4302b}
+@media(prefers-color-scheme:dark){:root{--ink:#dfe4e8;--soft:#727b84;--rule:#2d343a;--paper:#14181c;
+--good:#4cc26a;--bad:#ff7b72}}
+body{font:15px/1.55 system-ui,sans-serif;max-width:62em;margin:2.5em auto;padding:0 1.2em;
+color:var(--ink);background:var(--paper)}
+h1{line-height:1.2}h2{margin-top:2.4em;border-bottom:1px solid var(--rule);padding-bottom:.2em}h3{margin-bottom:.3em}
+p{max-width:48em}.fine{color:var(--good)}.bad{color:var(--bad);font-weight:600}.note{color:var(--soft);font-size:.93em}
+.wide{overflow-x:auto}table{border-collapse:collapse;margin:1em 0;font-variant-numeric:tabular-nums}
+td,th{padding:.15em .75em;text-align:right;border-bottom:1px solid var(--rule);font-size:.93em}th{font-weight:600}
+td:first-child,th:first-child{text-align:left}.plots{display:flex;flex-wrap:wrap;gap:.6em 1.2em}
+.legend span{margin-right:1.1em;white-space:nowrap}.legend i{
+display:inline-block;width:1em;height:.6em;margin-right:.35em}
+ul.verdicts{list-style:none;padding:0}ul.verdicts li{margin:.3em 0}"""
+    + PLOTS
+)
 
-STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#222}
-table{border-collapse:collapse;margin:1em 0}td,th{padding:.2em .7em;text-align:right;border-bottom:1px solid #ddd}
-td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.bad{color:#b00;font-weight:600}
-.fine{color:#070}p{max-width:60em}"""
+COLOURS: dict[str, str] = {
+    "masked": "#8a939c", "awrs": "#a8a03c", "asap": "#d98200", "exact": "#1a7f37", "smc awrs 4": "#8db4f0",
+    "smc awrs 16": "#4477dd", "smc awrs 64": "#254f9e", "pimh 8": "#a8407f", "smc twisted 8": "#14a3a3",
+    "rejection": "#e0555f", "ASAp": "#d98200", "AWRS-SMC 5": "#4477dd",
+}  # fmt: skip
+KINDS = {
+    "model alone": "#c9a2a2", "best of 10": "#e0555f", "masked": "#8a939c", "masked, 1 of 10 by weight": "#a8a03c",
+    "SMC 10, judged": "#a8407f", "AWRS-SMC 5": "#8db4f0", "AWRS-SMC 32": "#4477dd", "AWRS-SMC 32, twist": "#14a3a3",
+    "exact": "#1a7f37",
+}  # fmt: skip
 
 
-def page(path: Path, told: dict[str, Any], plots: list[tuple[Fixture, Floor, list[Curve]]]) -> None:
-    """Writes `path` and the JSON beside it. told: title, intro, tables (name, note, header, rows of texts)."""
-    parts = [f"<!doctype html><meta charset=utf-8><title>{told['title']}</title><style>{STYLE}</style>"]
-    parts.append(f"<h1>{told['title']}</h1><p>{told['intro']}</p>")
-    for table in told["tables"]:
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in table["header"])
-        rows = "".join(
-            "<tr>" + "".join(f"<td{shade(cell)}>{html.escape(cell.strip('!+'))}</td>" for cell in row) + "</tr>"
-            for row in table["rows"]
-        )
-        parts.append(f"<h2>{html.escape(table['name'])}</h2><p>{table['note']}</p><table><tr>{head}</tr>{rows}</table>")
+def page(path: Path) -> None:
+    """Writes `path` from the JSON beside it: <name>.json and <name>-shapes.json, those that exist."""
+    parts = [
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<title>Which samplers draw from p given L?</title><style>{STYLE}</style>"
+        "<h1>Which samplers draw from p given L?</h1>"
+        "<p>Masking token by token gives valid text from the wrong law: a prefix is chosen with mass that it loses "
+        "later. Below, every sampler of <code>constrain.sampling</code> is compared with the right law, which is "
+        "known: for small models and languages by adding everything up.</p>"
+    ]
+    for name, section in ((path.with_suffix(".json"), laws), (path.with_name(path.stem + "-shapes.json"), shapes)):
+        if name.is_file():
+            parts += section(json.loads(name.read_text("utf-8")))
+    path.write_text("\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+
+
+def laws(told: dict[str, Any]) -> list[str]:
+    """What `bench.faithful` found."""
+    parts = ["<h2>Targets</h2>", verdicts(told["verdicts"]), made(told)]
+    parts += [table(one) for one in told["tables"]]
+    if not told["curves"]:
+        return parts
     parts.append(
         "<h2>Divergence against draws, and against model evaluations</h2><p>KL in nats of the texts drawn so far from "
         "p given L: the mean of repeats, the band from the least to the largest. Dashed: what exact draws of that "
-        "number come to, the floor; nothing can be below it for long. A line at the top right that does not fall is "
-        "bias.</p>"
+        "number come to, the floor, below which nothing stays. A line that stops falling is bias.</p>"
     )
-    parts += [drawn(*plot) for plot in plots]
-    path.write_text("\n".join(parts), encoding="utf-8")
-    path.with_suffix(".json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    names = list(dict.fromkeys(line["sampler"] for one in told["curves"] for line in one["lines"]))
+    parts.append(legend([(name, COLOURS[name]) for name in names]))
+    parts += [curves(one) for one in told["curves"]]
+    return parts
+
+
+def curves(one: dict[str, Any]) -> str:
+    """Two panels of one fixture."""
+    by_draws, by_asked = [], []
+    for line in one["lines"]:
+        given = COLOURS[line["sampler"]], line["mean"], line["low"], line["high"]
+        by_draws.append(Line(line["sampler"], given[0], one["at"][: len(line["mean"])], *given[1:]))
+        by_asked.append(Line(line["sampler"], given[0], line["asked"], *given[1:]))
+    by_draws.append(Line("floor", "currentColor", one["at"], one["floor"], dashed=True))
+    title = f"{one['name']}: {one['sequences']:,} sequences, p(L) = {one['z']:.2g}"
+    return (
+        '<div class="plots">'
+        + panel(title, by_draws, across="draws", up="KL, nats", least=1e-3)
+        + panel("", by_asked, across="model evaluations", up="KL, nats", least=1e-3)
+        + "</div>"
+    )
+
+
+def shapes(told: dict[str, Any]) -> list[str]:
+    """What `bench.faithful.shapes` found."""
+    parts = [
+        "<h2>The shape of the papers' results</h2>", verdicts(told["verdicts"]), made(told),
+        "<p>Five kinds of tasks after Lipkin et al. 2025. Shares of answers that are right: in L, ended in time, and "
+        "so judged by a second opinion where there is one. SQLite itself runs the queries.</p>", '<div class="plots">',
+    ]  # fmt: skip
+    for kind, rows in told["kinds"].items():
+        parts.append(bars(kind, [(r["method"], r["right"], r["low"], r["high"], KINDS[r["method"]]) for r in rows]))
+    parts.append("</div>")
+    parts += [table(one) for one in told["tables"][:-1]]
+    steps = told["steps"]
+    top = max(steps["exp_kl"])
+    parts += [
+        "<h3>AWRS checks where the constraint bites</h3><p>Each dot is a step under the embedded model: checks until a "
+        f"valid token is found, mean of {steps['races']}, against exp(KL) of the masked law from the model's. Dashed: "
+        f"the bound. Rank correlation {steps['by_step']:.2f} over {len(steps['checks']):,} steps.</p>",
+        points("", steps["exp_kl"], steps["checks"], Line("", "currentColor", [1, top], [1, top]),
+               across="exp(KL)", up="checks"),
+        "<h3>GAD's protocol</h3><p>A running window of 500 of 2,000 draws. Left: the true KL of the window from p "
+        "given L; middle: as GAD estimates it, from the model's likelihoods of texts that were seen; right: KL of "
+        "p given L from the law that ASAp has learnt by then. It begins as masking and gets worse before it gets "
+        "better.</p>",
+        table(told["tables"][-1]),
+        legend([(name, COLOURS[name]) for name in ("masked", "ASAp", "AWRS-SMC 5", "exact")]),
+    ]  # fmt: skip
+    for one in told["gad"]:
+        flat = Line("floor", "currentColor", [one["at"][0], one["at"][-1]], [one["floor"]] * 2, dashed=True)
+        true = [Line(name, COLOURS[name], one["at"], ys) for name, ys in one["true"].items()]
+        seen = [Line(name, COLOURS[name], one["at"], ys) for name, ys in one["estimated"].items()]
+        begin, far = [max(at, 0.5) for at, _ in one["learnt"]], [kl for _, kl in one["learnt"]]
+        level = Line("masked", COLOURS["masked"], [begin[0], begin[-1]], [far[0], far[0]], dashed=True)
+        parts.append(
+            '<div class="plots three">'
+            + panel(one["name"] + ", true", [*true, flat], across="draws", up="KL, nats", logs=(False, True))
+            + panel("as GAD estimates", [*seen, flat], across="draws", up="KL, nats", logs=(False, True))
+            + panel("ASAp's law", [Line("ASAp", COLOURS["ASAp"], begin, far), level], across="draws", up="KL, nats",
+                    marks=True)
+            + "</div>"
+        )  # fmt: skip
+    return parts
+
+
+def made(told: dict[str, Any]) -> str:
+    """By what, when and where."""
+    said = (f"{told[key]}" for key in ("command", "date", "commit", "machine"))
+    return f'<p class="note">{html.escape(" · ".join(said))}</p>'
+
+
+def verdicts(told: list[dict[str, Any]]) -> str:
+    """Target by target."""
+    marks = {True: '<b class="fine">met</b>', False: '<b class="bad">missed</b>'}
+    return (
+        '<ul class="verdicts">'
+        + "".join(f"<li>{marks[v['met']]} {html.escape(v['target'])}: {html.escape(v['said'])}</li>" for v in told)
+        + "</ul>"
+    )
+
+
+def table(told: dict[str, Any]) -> str:
+    """name, note, header, rows of texts; a cell that begins with ! is bad news, with + good."""
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in told["header"])
+    rows = "".join(
+        "<tr>" + "".join(f"<td{shade(cell)}>{html.escape(cell.strip('!+'))}</td>" for cell in row) + "</tr>"
+        for row in told["rows"]
+    )
+    return (
+        f"<h3>{html.escape(told['name'])}</h3><p>{html.escape(told['note'])}</p>"
+        f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
+    )
 
 
 def shade(cell: str) -> str:
-    """A cell that begins with ! is bad news, with + good."""
     return {"!": ' class="bad"', "+": ' class="fine"'}.get(cell[:1], "")
-
-
-def drawn(fixture: Fixture, floor: Floor, curves: list[Curve]) -> str:
-    """Two panels as SVG."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.hashsalt": "faithful", "font.size": 9, "axes.grid": True, "grid.alpha": 0.25})
-    from matplotlib import pyplot
-
-    from .measure import STEPS
-
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 3.9), sharey=True)
-    colours = {sampler.name: sampler.line for sampler in SAMPLERS}
-    for one in curves:
-        length = min((len(row) for row in one.divergence), default=0)
-        if not length:
-            continue
-        far = np.array([row[:length] for row in one.divergence])
-        asked = np.array([row[:length] for row in one.evaluations], dtype=np.float64)
-        for axes, across in ((left, np.array(STEPS[:length])), (right, asked.mean(axis=0))):
-            axes.plot(across, far.mean(axis=0), color=colours[one.sampler], label=one.sampler, linewidth=1.4)
-            axes.fill_between(across, far.min(axis=0), far.max(axis=0), color=colours[one.sampler], alpha=0.12)
-    left.plot(STEPS, floor.mean, "k--", linewidth=1, label="floor")
-    left.set_xlabel("draws")
-    right.set_xlabel("model evaluations (prefixes asked)")
-    left.set_ylabel("KL(drawn || p given L), nats")
-    for axes in (left, right):
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-    right.legend(fontsize=7, loc="upper right", ncols=2)
-    figure.suptitle(f"{fixture.name}: {len(fixture.exact)} sequences, p(L) = {fixture.z:.2g}", fontsize=10)
-    figure.tight_layout()
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None})
-    pyplot.close(figure)
-    text = out.getvalue()
-    return text[text.index("<svg") :]

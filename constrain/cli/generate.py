@@ -44,7 +44,7 @@ def generate(
     top_k: Annotated[int | None, typer.Option(min=1, help="Only the K likeliest of the allowed tokens.")] = None,
     top_p: Annotated[float | None, typer.Option(max=1, help="Only the likeliest of them that sum up to P.")] = None,
     sampler: Annotated[
-        str, typer.Option(help="masked (streams); faithful to the model: exact, distinct, smc.")
+        str, typer.Option(help="masked (streams); faithful to the model: exact, without_replacement, smc; or auto.")
     ] = "masked",
     particles: Annotated[int | None, typer.Option(min=1, help="Texts side by side, for smc and pimh.")] = None,
     asked: Asked = Asked(),
@@ -88,6 +88,7 @@ def generate(
         if not live:
             print(one.text)
         tell(one)
+    tell_all(made)
 
 
 def loaded(model: str) -> LoadedModel:
@@ -120,8 +121,25 @@ def tell(made: Generation) -> None:
     cost = f"{stats.mask_us:.1f} µs a mask" if not stats.counts else f"for all texts: {', '.join(counted)}"
     show.note((
         f"{endings[made.finish_reason]} · {stats.tokens} tokens{forced} · {speed:.0f} tokens/s · "
-        f"{cost} · compiled in {stats.compile_us:,.0f} µs", "dim",
+        f"{cost} · compiled in {stats.compile_us:,.0f} µs · log weight {made.log_weight:.1f}", "dim",
     ))  # fmt: skip
+
+
+def tell_all(made: list[Generation]) -> None:
+    """Prints to stderr which sampler was chosen and why, and what the weights of all texts say together."""
+    from ..generate import FAITHFUL
+
+    stats = made[0].stats
+    if stats.reason:
+        show.note((f"{stats.sampler}: {stats.reason}", "dim"))
+    if len(made) > 1:
+        said, of = stats.weights, f"of the {len(made)} texts: log Z {stats.weights['log_z']:.1f}"
+        if stats.sampler in FAITHFUL:
+            show.note((f"{of} · from the model's own law, given the form", "dim"))
+            return
+        trusted = "" if said["trusted"] else " · not to be trusted yet: draw more"
+        off = f"{said['kl_to_target']:.2g} nats (and {said['kl_from_target']:.2g} the other way)"
+        show.note((f"{of} · off from the model by {off} · worth {said['ess']:.1f} faithful ones{trusted}", "dim"))
 
 
 def document(made: Generation) -> dict[str, Any]:

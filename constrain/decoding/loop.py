@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..sampling.lm import LanguageModel
+from ..sampling.lm import LanguageModel, rows_after
 from ..sampling.masked import PLAIN, Pick, Proposal, allowed_tokens, pick
 from .budget import Closing
 
@@ -58,8 +58,11 @@ class Stats:
     tokens: with the end token. model_calls: calls of `next_logprobs`. forced_tokens: found in drafts, so that they cost
     no call of their own. closing_tokens: written to close the text in time. refused_for_budget: tokens drawn and not
     taken because no completion would have fitted. log_mass: sum of the logs of the mass that masking left (nats):
-    how far the constraint had to push the model. counts: what a sampler other than "masked" counted, by its own names,
-    for all texts of the call together.
+    how far the constraint had to push the model.
+
+    For all texts of a call together: sampler, and reason where "auto" chose it; counts: what a sampler other than
+    "masked" counted, by its own names; weights: what the texts' log_weights say, see `sampling.stats.weight_stats`
+    (log_z, both divergences from p given the constraint, ess, trusted ...).
     """
 
     tokens: int = 0
@@ -74,6 +77,9 @@ class Stats:
     compile_us: float = 0.0
     total_us: float = 0.0
     counts: dict[str, float] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
+    sampler: str = "masked"
+    reason: str = ""
 
 
 @dataclass(slots=True)
@@ -172,7 +178,8 @@ class Loop:
     def ask(self, ahead: list[int]) -> list[NDArray[np.floating[Any]]]:
         """Rows after the text so far and after each token of `ahead`, in one call of the model."""
         start = perf_counter_ns()
-        rows = list(self.lm.next_logprobs([self.out.tokens + ahead[:k] for k in range(len(ahead) + 1)]))
+        prefixes = [self.out.tokens + ahead[:k] for k in range(len(ahead) + 1)]
+        rows = list(rows_after(self.lm, prefixes, self.vocabulary.size))
         self.model_ns += perf_counter_ns() - start
         self.out.stats.model_calls += 1
         return rows

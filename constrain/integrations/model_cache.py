@@ -4,6 +4,9 @@ What was fed last is remembered as token ids beside the cache. A new request kee
 them, drops the rest of the cache, and feeds only what is new: so it does not matter in which order prefixes are asked
 for, and several answers to one prompt share its keys and values. A chain of prefixes (each extending the one before)
 is one forward pass; unrelated prefixes are one padded batch over the keys and values of what they all share.
+
+Particles ask for prefixes of one length, step by step: the batch of the last step is kept, its rows are taken in the
+order of the new prefixes (those that were copied twice, those that ended not at all), and only one token each is fed.
 """
 
 from __future__ import annotations
@@ -55,6 +58,8 @@ class PromptedModel:
         self.room = None if limit is None else limit - len(self.head) + 1
         self.cached: list[int] = []
         self.cache: Any = None
+        self.batch: Any = None
+        self.rows: dict[tuple[int, ...], int] = {}  # of the batch: a text's row
         self.crops = croppable(model)
         small = self.device.type == "cpu" and sum(part.numel() for part in model.parameters()) < SMALL
         self.threads: Callable[[], AbstractContextManager[None]] = one_thread if small else nullcontext
@@ -65,10 +70,39 @@ class PromptedModel:
         """float64 [n, width]: natural logs of the next token's probability after each prefix."""
         if not prefixes:
             return np.zeros((0, self.width))
-        texts = [self.head + list(prefix) for prefix in prefixes]
-        chain = all(len(a) <= len(b) and b[: len(a)] == a for a, b in zip(texts, texts[1:]))
+        asked = [(*self.head, *prefix) for prefix in prefixes]
+        number = {text: i for i, text in enumerate(dict.fromkeys(asked))}
+        texts = [list(text) for text in number]
         with self.threads():
-            return self.normalised(self.along(texts) if chain else self.beside(texts))
+            rows = self.normalised(self.answers(texts))
+        return rows if len(texts) == len(asked) else rows[[number[text] for text in asked]]
+
+    def answers(self, texts: list[list[int]]) -> torch.Tensor:
+        """Logits [n, V] after each of n different texts, in the cheapest way."""
+        parents = [self.rows.get(tuple(text[:-1])) for text in texts]
+        known = [row for row in parents if row is not None]
+        if self.batch is not None and len(known) == len(texts):
+            return self.onward(texts, known)
+        self.batch, self.rows = None, {}
+        chain = all(len(a) <= len(b) and b[: len(a)] == a for a, b in zip(texts, texts[1:]))
+        return self.along(texts) if chain else self.beside(texts)
+
+    def onward(self, texts: list[list[int]], parents: list[int]) -> torch.Tensor:
+        """Logits [n, V] after texts that are each one token longer than a row of the batch, which they replace."""
+        batch, size = self.batch, len(self.rows)
+        self.batch, self.rows = None, {}  # until it is whole again
+        if parents != list(range(size)):
+            chosen = torch.tensor(parents, device=self.device)
+            batch = copied(batch, lambda part: part.index_select(0, chosen))
+        tokens = torch.tensor([text[-1:] for text in texts], device=self.device)
+        seen = torch.ones((len(texts), len(texts[0])), dtype=torch.long, device=self.device)
+        out = self.run(tokens, seen, 1, past_key_values=batch, use_cache=True)
+        self.hold(batch, texts)
+        return out[:, -1]
+
+    def hold(self, batch: Any, texts: list[list[int]]) -> None:
+        """Keep a batch without padding for the next step."""
+        self.batch, self.rows = batch, {tuple(text): row for row, text in enumerate(texts)}
 
     def along(self, texts: list[list[int]]) -> torch.Tensor:
         """Logits [n, V] after each of a chain of texts, in one pass over the longest."""
@@ -130,23 +164,11 @@ class PromptedModel:
         longest = max(map(len, tails))
         tokens = torch.tensor([tail + [tail[-1]] * (longest - len(tail)) for tail in tails], device=self.device)
         seen = torch.tensor([[1] * (shared + len(t)) + [0] * (longest - len(t)) for t in tails], device=self.device)
-        out = self.run(tokens, seen, longest, past_key_values=self.repeated(len(texts)), use_cache=True)
+        batch = copied(self.cache, lambda part: part.repeat_interleave(len(texts), 0))
+        out = self.run(tokens, seen, longest, past_key_values=batch, use_cache=True)
+        if all(len(tail) == longest for tail in tails):
+            self.hold(batch, texts)
         return out[torch.arange(len(texts)), [len(tail) - 1 for tail in tails]]
-
-    def repeated(self, n: int) -> Any:
-        """The cache n times side by side, apart from `self.cache`, which stays as it is."""
-
-        def copy(cache: Any) -> Any:
-            out = DynamicCache()
-            for index, layer in enumerate(cache.layers):
-                if layer.keys is not None:
-                    out.update(layer.keys.repeat_interleave(n, 0), layer.values.repeat_interleave(n, 0), index)
-            return out
-
-        if not self.decoding:
-            return copy(self.cache)
-        both = EncoderDecoderCache(copy(self.cache.self_attention_cache), copy(self.cache.cross_attention_cache))
-        return both
 
     def run(self, tokens: torch.Tensor, seen: torch.Tensor | None, last: int, **cache: Any) -> torch.Tensor:
         """One forward pass: logits [batch, last, V] of the last positions."""
@@ -169,6 +191,17 @@ class PromptedModel:
             raise ConstrainError(f"the model gives {logits.shape[-1]} logits for a vocabulary of {self.width} tokens")
         exact = torch.log_softmax(logits.float().cpu().double(), dim=-1)
         return np.asarray(exact[:, : self.width].numpy())
+
+
+def copied(cache: Any, pick: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """Another cache, of what `pick` makes of all keys and values [batch, ...]; the old one stays as it is."""
+    if isinstance(cache, EncoderDecoderCache):
+        return EncoderDecoderCache(copied(cache.self_attention_cache, pick), copied(cache.cross_attention_cache, pick))
+    out = DynamicCache()
+    for index, layer in enumerate(cache.layers):
+        if layer.keys is not None:
+            out.update(pick(layer.keys), pick(layer.values), index)
+    return out
 
 
 @contextmanager

@@ -5,6 +5,7 @@
     leaves                                                   characters as bytes: decoder x Dfa
     trie                                                     the vocabulary; rows and remainders of leaf states
     walk  masks                                              tokens a set takes; masks, and other questions of a Matcher
+    draws                                                    a row of a model under a mask: sums, and tokens by chance
 
 numba keeps compiled kernels on disk, each by the text of its own file: after an edit of a file that another one calls,
 the other's old code would still run. So each file holds a STAMP, a digest of all kernel files it imports; a test

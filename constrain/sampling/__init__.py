@@ -1,26 +1,38 @@
 """Drawing texts from a model under a Constraint: one signature, one sampler a file, weights with every draw.
 
 law says what draws follow before they are weighted: "masked law" (the weights correct it), "consistent" (p given L as
-draws or particles grow), "exact" (p given L from the first draw on; of "distinct", without replacement).
+draws or particles grow), "exact" (p given L from the first draw on; of "without_replacement", each text once).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..errors import UnsupportedError
-from . import asap, awrs, exact, markov, masked, pimh, smc, without_replacement
+from . import asap, auto, awrs, exact, markov, masked, pimh, smc, without_replacement
+from .arguments import check, check_options
 from .base import Draw, Draws
+from .canonical import Canonical
+from .checkers import Both, Checker, Judged, Stepwise
+from .estimate import Estimate, estimate, estimate_from
+from .guarded import Guarded, as_checker
+from .hmm import Hmm
 from .lm import LanguageModel
 from .ngram import NGram
+from .success_trie import SuccessTrie, trie_key
+from .transformers import Transformers
 
 if TYPE_CHECKING:
     from ..compile import Constraint
 
-__all__ = ["SAMPLERS", "Draw", "Draws", "LanguageModel", "NGram", "Sampler", "draw"]
+__all__ = [
+    "SAMPLERS", "Canonical", "Checker", "Draw", "Draws", "Estimate", "Hmm", "Judged", "LanguageModel", "NGram",
+    "Sampler", "Stepwise", "SuccessTrie", "Transformers", "draw", "estimate", "estimate_from", "guarded", "trie_key",
+]  # fmt: skip
 
 
 class Sampler(NamedTuple):
@@ -35,25 +47,72 @@ SAMPLERS: dict[str, Sampler] = {
     "awrs": Sampler(awrs.draw, "masked law"),
     "asap": Sampler(asap.draw, "consistent"),
     "exact": Sampler(exact.draw, "exact"),
-    "distinct": Sampler(without_replacement.draw, "exact"),
+    "without_replacement": Sampler(without_replacement.draw, "exact"),
     "smc": Sampler(smc.draw, "consistent"),
     "pimh": Sampler(pimh.draw, "consistent"),
     "markov": Sampler(markov.draw, "exact"),
 }
+OVER_TRIES = ("asap", "exact", "without_replacement")
+
+Spellings = Literal["all", "canonical"]
 
 
 def draw(
     lm: LanguageModel,
-    constraint: Constraint,
+    constraint: Constraint | Checker,
     *,
     sampler: str = "masked",
     n: int = 1,
     rng: np.random.Generator,
     max_tokens: int,
+    checker: Checker | Callable[[bytes], bool] | None = None,
+    spellings: Spellings = "all",
     **options: Any,
 ) -> Draws:
-    """n weighted draws of at most max_tokens tokens, end token included. sampler: a name of SAMPLERS; options: its own,
-    see its file."""
+    """n weighted draws of at most max_tokens tokens, end token included.
+
+    sampler: a name of SAMPLERS, with `options` of its own, see its file; or "auto", which chooses (by `auto.rule`; the
+    Draws say what and why) and takes repeats="may" or "never" only. checker: what a text must pass besides, late or
+    slow: a function of the bytes of complete texts, or one of `checkers`. spellings: "canonical" for the law of
+    `canonical`. Raises UnsupportedError, TypeError and ValueError for what is not offered, and what the sampler raises.
+    """
+    check(lm, constraint, n, rng, max_tokens)
+    if spellings not in ("all", "canonical"):
+        raise ValueError(f'spellings is "all" or "canonical", not {spellings!r}')
+    if sampler == "auto":
+        if set(options) - {"repeats"}:
+            raise TypeError(f'sampler="auto" takes no options but repeats=, not {", ".join(options)}')
+        limited = guarded(constraint, sampler, checker, spellings)
+        choice = auto.choose(lm, limited, rng=rng, max_tokens=max_tokens, **options)
+        given: dict[str, Any] = {"checker": checker, "spellings": spellings, **choice.options}
+        drawn = draw(lm, constraint, sampler=choice.sampler, n=n, rng=rng, max_tokens=max_tokens, **given)
+        stats = {**drawn.stats, "pilot_calls": choice.calls}
+        return replace(drawn, stats=stats, sampler=choice.sampler, reason=choice.reason)
     if sampler not in SAMPLERS:
-        raise UnsupportedError(f"there is no sampler {sampler!r}", hint=f"The samplers are {', '.join(SAMPLERS)}.")
-    return SAMPLERS[sampler].draw(lm, constraint, n=n, rng=rng, max_tokens=max_tokens, **options)
+        raise UnsupportedError(
+            f"there is no sampler {sampler!r}", hint=f"The samplers are {', '.join(SAMPLERS)}, and auto."
+        )
+    check_options(sampler, SAMPLERS[sampler].draw, options)
+    limited = guarded(constraint, sampler, checker, spellings)
+    return SAMPLERS[sampler].draw(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **options)
+
+
+def guarded(
+    constraint: Constraint | Checker,
+    sampler: str,
+    checker: Checker | Callable[[bytes], bool] | None,
+    spellings: Spellings = "all",
+) -> Any:
+    """The constraint with what stands behind it, as a sampler takes it: a Guarded, or for "awrs" and for what makes no
+    masks a Both, whose second checker is asked about each token that the first lets through."""
+    second = None if checker is None else as_checker(checker, constraint.vocabulary)
+    if spellings == "canonical":
+        canonical = Canonical(constraint.vocabulary)
+        second = canonical if second is None else Both(canonical, second)
+    if second is None:
+        return constraint
+    if sampler == "markov":
+        raise UnsupportedError("a checker has no states to compute with", hint='Use sampler="exact".')
+    if sampler == "awrs" or not hasattr(constraint.matcher(), "mask"):
+        return Both(constraint, second)
+    return Guarded(constraint, second, dead=None if sampler in OVER_TRIES else {})  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .arguments import check, check_judges, check_masks
 from .base import Draws
 from .lm import LanguageModel
 from .success_trie import SuccessTrie
@@ -41,6 +42,9 @@ def draw(
     A walk that ends nowhere (out of tokens, or refused by a validator, see `walks.Judge`) is a draw of weight 0.
     Raises LimitError if max_tokens < 1 or nothing in L has any probability; ValueError for rows that are no law.
     """
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "asap")
+    check_judges(accepts=accepts, viable=viable)
     laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)
     draws = []
     for _ in range(n):

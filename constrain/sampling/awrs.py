@@ -19,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LimitError
+from .arguments import check, check_counts, check_judges, check_seconds
 from .base import Draw, Draws, log_sum
 from .checkers import Both, Checker, Judged, Position
 from .lm import LanguageModel, rows_after
-from .masked import allowed_tokens, pick
+from .masked import pick_under
+from .masses import allowed_tokens, mask_of
 from .race import FAINTEST, Race, Row
 from .rejection import Ask, Chunks, DesRaj, ExploreFlip, Method
 from .stats import weight_stats
@@ -67,13 +69,10 @@ def step(
     """
     if budget is not None and budget < 1:
         raise ValueError(f"budget must be 1 or more, not {budget!r}: without any check there is no weight")
-    if len(ends) > 1:
-        merged = log_sum(logprobs[list(ends)].astype(np.float64))
-        logprobs = logprobs.copy()
-        logprobs[list(ends)] = -np.inf
-        logprobs[ends[0]] = merged
     most = math.inf if budget is None else budget
     patience = PATIENCE if mask is not None and most > PATIENCE else math.inf
+    if len(ends) > 1:
+        check, many = one_end(check, many, ends)
     ask = Ask(check, many, most, patience)
     shift, tokens, logs = 0.0, allowed, logprobs if allowed is None else logprobs[allowed]
     while True:
@@ -87,15 +86,41 @@ def step(
         race = Race(logs, rng, tokens=tokens, total=1.0 if tokens is None else float(np.exp(logs).sum()))
         token, weight = method(race, ask)
         if token is not None:
-            return Step(token, math.log(weight) + shift, ask.spent)
+            return Step(ends[0] if token in ends else token, math.log(weight) + shift, ask.spent)
         if ask.lost and mask is not None:
-            ids = allowed_tokens(mask())
-            choice = pick(logprobs, ids if allowed is None else np.intersect1d(ids, allowed), rng)
-            return Step(choice.token if choice.logmass > -np.inf else None, choice.logmass, ask.spent)
+            both = mask()
+            if allowed is not None:
+                both = both & mask_of(allowed, 32 * len(both))
+            choice = pick_under(logprobs, both, rng)
+            if choice is None or choice.logmass == -np.inf:
+                return Step(None, -np.inf, ask.spent)
+            return Step(ends[0] if choice.token in ends else choice.token, choice.logmass, ask.spent)
         faint = np.flatnonzero((logs > -np.inf) & (logs <= FAINTEST))
         if not len(faint) or race.left > 0 or ask.left < 1:
             return Step(None, -np.inf, ask.spent)
         tokens, logs = faint if tokens is None else tokens[faint], logs[faint]  # all others are known to be invalid
+
+
+Check = Callable[[int], bool]
+Many = Callable[[list[int]], list[bool]]
+
+
+def one_end(check: Check, many: Many | None, ends: tuple[int, ...]) -> tuple[Check, Many | None]:
+    """Checks that are about the first end token, and once, where any of them is meant."""
+    known: list[bool] = []
+
+    def checked(token: int) -> bool:
+        if token not in ends:
+            return check(token)
+        if not known:
+            known.append(check(ends[0]))
+        return known[0]
+
+    def checked_all(tokens: list[int]) -> list[bool]:
+        assert many is not None
+        return many([ends[0] if token in ends else token for token in tokens])
+
+    return checked, None if many is None else checked_all
 
 
 When = Literal["late", "first", "never"]
@@ -160,8 +185,13 @@ def draw(
     max_tokens counts the end token; a text that cannot end in time, or for which no token was found, weighs nothing.
     Raises LimitError if max_tokens < 1 or more than `seconds` were needed; ValueError for rows that are no law.
     """
-    if max_tokens < 1:
-        raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
+    check(lm, constraint, n, rng, max_tokens)
+    check_seconds(seconds)
+    check_judges(accepts=accepts, viable=viable)
+    if budget is not None:
+        check_counts(1, budget=budget)
+    if masks not in ("late", "first", "never"):
+        raise ValueError(f"masks is {masks!r}: it is 'late', 'first' or 'never'")
     until = math.inf if seconds is None else time.monotonic() + seconds
     vocabulary = constraint.vocabulary
     checker = constraint if accepts is viable is None else Both(constraint, Judged(vocabulary, accepts, viable))

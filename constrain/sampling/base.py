@@ -18,6 +18,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from . import posterior
+
 __all__ = ["Draw", "Draws", "log_sum"]
 
 
@@ -37,10 +39,15 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Draws(Sequence[Draw]):
-    """Weighted draws from one law. stats: what they cost, as counts by name."""
+    """Weighted draws from one law. stats: what they cost, as counts by name.
+
+    sampler, reason: set where `sampler="auto"` chose it.
+    """
 
     draws: tuple[Draw, ...]
     stats: dict[str, float] = field(default_factory=dict)
+    sampler: str = ""
+    reason: str = ""
 
     @classmethod
     def of(cls, draws: Iterable[Draw], **stats: float) -> Draws:
@@ -89,6 +96,14 @@ class Draws(Sequence[Draw]):
         """KL(q || p given L) in nats, of the law q these were drawn from: log E[w] - E[log w], a Jensen gap."""
         logweights = self.logweights
         return max(self.log_z - float(logweights.mean()), 0.0) if len(logweights) else 0.0
+
+    def by_text(self) -> dict[str, float]:
+        """The part of all weight that each text has, the largest first: several token sequences may spell one text."""
+        return posterior.by_text(self)
+
+    def by_value(self) -> list[tuple[Any, float]]:
+        """The same for JSON values, the largest first: white space, the order of keys and 1 or 1.0 do not matter."""
+        return posterior.by_value(self)
 
 
 def log_sum(values: NDArray[np.floating[Any]]) -> float:

@@ -9,7 +9,7 @@ grammar let through. Verdicts are remembered, and shared by all positions: each 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from ..errors import ConstrainError, TokenRefused
 from ..tokens.vocabulary import Vocabulary
@@ -33,6 +33,7 @@ class Position(Protocol):
     def fork(self) -> Position: ...
 
 
+@runtime_checkable
 class Checker(Protocol):
     """What positions are of. A Constraint is one."""
 

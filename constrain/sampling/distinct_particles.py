@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .masses import Masses
 from .particles import Masked, Move, Node, Prefixes
 from .population import Population, Settings, value_of
 from .resampling import without_replacement
@@ -62,8 +63,9 @@ def candidates(
     owner, token, logs = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
     for i, node in enumerate(nodes):
         if not node.ended and node.law is None:
-            move.remember(prefixes, node, left)
+            move.remember(prefixes, node, left, listed=True)
         law = node.law
+        assert not isinstance(law, Masses)
         tokens, steps = (np.array([node.token]), np.zeros(1)) if law is None else (law.tokens, law.logs)
         owner.append(np.full(len(tokens), i))
         token.append(tokens)

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import LimitError
+from .arguments import check, check_counts, check_judges, check_masks, check_seconds
 from .base import Draw, Draws
 from .lm import LanguageModel
-from .success_trie import SuccessTrie
+from .success_trie import SMALLEST, SuccessTrie
 from .walks import Judge, Laws, Walk
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["draw"]
 
 LEAST = 1e-18
-"""Least probability of a geometric law: below, its values do not fit into 64 bits."""
+"""Least probability of a geometric law whose values fit into 64 bits: below, it is an exponential one, as a float."""
 
 
 def draw(
@@ -61,16 +62,23 @@ def draw(
     Raises LimitError if max_tokens < 1, if nothing in L has any probability, or if no answer was found within attempts
     and seconds; ValueError for rows that are no law.
     """
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "exact")
+    check_counts(1, together=together, attempts=attempts)
+    check_seconds(seconds)
+    check_judges(accepts=accepts, viable=viable)
     laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)
-    if n < 1:
+    if n == 0:
         return Draws.of((), attempts=0, **laws.stats)
-    search = Search(laws, rng, n + 1, max(together, 1), attempts * (n + 1), seconds)
+    search = Search(laws, rng, n + 1, together, attempts * (n + 1), seconds)
     search.run()
     found = [draw for draw in search.answers if draw is not None][:n]
     if not found:
         raise LimitError(
             f"no text was found in {search.attempts} attempts; p(L) is at most {laws.trie.bound:.3g}",
-            hint="Give a trie, so that the next call goes on where this one stopped, or raise attempts= or seconds=.",
+            hint="Give a trie, so that the next call goes on where this one stopped, or raise attempts= or seconds=."
+            if laws.trie.bound > SMALLEST
+            else "So little is beyond trie rejection: smc, pimh and without_replacement need no attempts.",
         )
     log_z = search.log_z()
     draws = [Draw(draw.tokens, draw.text, draw.logprob, log_z) for draw in found]
@@ -131,7 +139,9 @@ class Search:
         if mass <= 0:
             raise self.laws.nothing()
         self.first = self.first or mass
-        self.trials += float(self.rng.geometric(min(max(mass / self.first, LEAST), 1.0)))
+        chance = min(mass / self.first, 1.0)
+        tries = self.rng.geometric(chance) if chance > LEAST else self.rng.standard_exponential() / chance
+        self.trials += float(tries)
 
     def log_z(self) -> float:
         """Log of the estimate of p(L)."""

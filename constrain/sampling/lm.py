@@ -7,7 +7,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LanguageModel", "rows_after"]
+__all__ = ["TOLERANCE", "LanguageModel", "check_law", "check_mass", "rows_after"]
+
+TOLERANCE = 1e-2
+"""By how much of 1 a row may miss summing to 1 before it is called no law: half-precision models stay within it."""
 
 
 @runtime_checkable
@@ -24,11 +27,50 @@ class LanguageModel(Protocol):
 
 
 def rows_after(lm: LanguageModel, prefixes: list[list[int]], size: int) -> NDArray[np.floating[Any]]:
-    """`next_logprobs`, its shape checked: float [len(prefixes), V], V >= size. Raises ValueError for another one."""
-    rows = np.asarray(lm.next_logprobs(prefixes))
+    """`next_logprobs`, looked at: float [len(prefixes), V], V >= size, each row with a likeliest token.
+
+    Of the empty text, which every sampler begins with, the row is summed as well: logits that nobody normalised are
+    found at once, and a step costs one look for its largest number. Raises ValueError for what is no law: another
+    shape or dtype, NaN, numbers above 0, all minus infinity, a first row that does not sum to 1.
+    """
+    answer = lm.next_logprobs(prefixes)
+    try:
+        rows = np.asarray(answer)
+    except ValueError:  # rows of different lengths
+        rows = np.empty(0, object)
     if rows.ndim != 2 or len(rows) != len(prefixes) or rows.shape[1] < size or rows.dtype.kind != "f":
         raise ValueError(
             f"the model gave {rows.dtype}{list(rows.shape)} for {len(prefixes)} prefixes: "
             f"rows of at least {size} log-probabilities were asked for"
         )
+    for row, top in enumerate(rows.max(axis=1).tolist()):
+        if not -np.inf < top <= TOLERANCE:
+            raise ValueError(f"{fault(top)} (after {len(prefixes[row])} tokens)")
+    if prefixes and not prefixes[0]:
+        check_law(rows[0])
     return rows
+
+
+def check_law(row: NDArray[np.floating[Any]]) -> None:
+    """Whether natural logs, float [V], are those of a law. Raises ValueError."""
+    top = float(row.max())
+    if not -np.inf < top <= TOLERANCE:
+        raise ValueError(fault(top))
+    total = float(np.exp(row, dtype=np.float64).sum())
+    if abs(total - 1) > TOLERANCE:
+        raise ValueError(f"the model's probabilities do not sum to 1 but to {total:.4g}: a row is the log of a softmax")
+
+
+def check_mass(logmass: float) -> None:
+    """Whether some of a row's tokens, of this mass together (log), may be part of a law. Raises ValueError."""
+    if logmass > TOLERANCE:
+        raise ValueError(f"the model's row is no law: the allowed tokens alone sum to {np.exp(min(logmass, 700)):.4g}")
+
+
+def fault(top: float) -> str:
+    """What is wrong with a row whose largest number is this one."""
+    if np.isnan(top):
+        return "the model's log-probabilities are not numbers (NaN)"
+    if top == -np.inf:
+        return "the model gives no token any probability: its log-probabilities are all minus infinity (all -inf)"
+    return f"the model's log-probabilities go up to {top:.4g}: those of a law are 0 at most, take the log of a softmax"

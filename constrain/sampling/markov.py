@@ -20,9 +20,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError, UnsatisfiableError, UnsupportedError
+from ..errors import LimitError, UnsupportedError
+from .arguments import check, check_counts, check_masks
 from .base import Draw, Draws, log_sum
-from .lm import LanguageModel
+from .hidden import HiddenProduct
+from .hmm import Hmm
+from .lm import LanguageModel, check_law
 from .token_automaton import TokenAutomaton
 
 if TYPE_CHECKING:
@@ -83,9 +86,16 @@ class Product:
 
     @classmethod
     def of(cls, lm: Markov, constraint: Constraint, *, max_tokens: int, most_states: int = MOST_STATES) -> Product:
-        """Explores what max_tokens can reach. Raises LimitError beyond most_states or MOST_ARCS."""
+        """Explores what max_tokens can reach. Raises LimitError beyond most_states or MOST_ARCS, ValueError
+        for logs of another shape and rows that are no law."""
         if max_tokens < 1:
             raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
+        size, logs = constraint.vocabulary.size, np.asarray(lm.logs)
+        if logs.ndim != 2 or logs.shape[1] < size or logs.dtype.kind != "f":
+            raise ValueError(
+                f"the model's logs are {logs.dtype}{list(logs.shape)}: rows of at least {size} log-probabilities were "
+                "asked for, one for each of its states"
+            )
         return _Explorer(lm, TokenAutomaton(constraint, most_states), most_states).product(max_tokens)
 
     # ---- sums ------------------------------------------------------------------------------------------------
@@ -155,12 +165,9 @@ class Product:
     # ---- answers ----------------------------------------------------------------------------------------------
 
     def sample(self, n: int, rng: np.random.Generator) -> Draws:
-        """n independent texts from exactly p given L. Each weighs Z. Raises UnsatisfiableError if there is none."""
+        """n independent texts from exactly p given L. Each weighs Z. Raises LimitError if there is none."""
         if self.log_z == -np.inf:
-            raise UnsatisfiableError(
-                f"No text of the constraint has any probability within {self.max_tokens} tokens.",
-                hint="Raise max_tokens, or look at what the model can write.",
-            )
+            raise self.nothing()
         return Draws.of((self._sample(rng) for _ in range(n)), model_calls=0)
 
     def _sample(self, rng: np.random.Generator) -> Draw:
@@ -187,7 +194,7 @@ class Product:
         for left in range(1, self.max_tokens + 1):
             best[left] = np.maximum(self.end, _tops(top + best[left - 1][self.target], self.first_edge))
         if best[self.max_tokens, 0] == -np.inf:
-            raise UnsatisfiableError(f"No text of the constraint has any probability within {self.max_tokens} tokens.")
+            raise self.nothing()
         state, tokens = 0, list[int]()
         for left in range(self.max_tokens, 0, -1):
             edges = slice(self.first_edge[state], self.first_edge[state + 1])
@@ -199,6 +206,13 @@ class Product:
             tokens.append(int(self.token[arcs][self.arc[arcs].argmax()]))
             state = int(self.target[edge])
         return self._draw(tokens, float(best[self.max_tokens, 0]), self.log_z)
+
+    def nothing(self) -> LimitError:
+        """What to say where p(L) is 0."""
+        return LimitError(
+            f"no text of at most {self.max_tokens} tokens satisfies the constraint with any probability",
+            hint="Raise max_tokens, or look at what the model can write.",
+        )
 
     def marginals(self) -> Floats:
         """float64 [max_tokens, V]: the probability that each token stands at each place, under p given L.
@@ -261,6 +275,7 @@ class _Explorer:
         self.lm, self.automaton, self.most_states = lm, automaton, most_states
         self.numbers: dict[tuple[int, int], int] = {}
         self.pairs: list[tuple[int, int]] = []
+        self.looked_at: set[int] = set()
         self.arcs = 0
 
     def number(self, pair: tuple[int, int]) -> int:
@@ -271,6 +286,9 @@ class _Explorer:
                     f"Model and constraint together have more than {self.most_states:,} states.",
                     hint="Allow fewer tokens or more states, keep fewer contexts, or sample instead.",
                 )
+            if pair[0] not in self.looked_at:
+                check_law(self.lm.logs[pair[0]])
+                self.looked_at.add(pair[0])
             number = self.numbers[pair] = len(self.pairs)
             self.pairs.append(pair)
         return number
@@ -295,7 +313,7 @@ class _Explorer:
             done = layer
         edges.extend([len(targets)] * (len(self.pairs) - done))
         accepting = np.array([self.automaton.accepting[state] for _, state in self.pairs])
-        by_model = {model: log_sum(self.lm.logs[model, ends]) for model, _ in self.pairs}
+        by_model = {model: log_sum(self.lm.logs[model, ends]) for model in self.looked_at}
         end = np.where(accepting, np.array([by_model[model] for model, _ in self.pairs]), -np.inf)
         return Product(
             lm=self.lm,
@@ -315,8 +333,6 @@ class _Explorer:
         """(target, tokens, their logs) of each edge of a pair; tokens without any probability are left out."""
         tokens, after = self.automaton.arcs(state)
         logs = self.lm.logs[model, tokens]
-        if np.isnan(logs).any():
-            raise ValueError("the model's log-probabilities are not numbers (NaN)")
         possible = logs > -np.inf
         tokens, after, logs = tokens[possible], after[possible], logs[possible]
         self.arcs += len(tokens)
@@ -376,7 +392,12 @@ def draw(
     max_tokens: int,
     most_states: int = MOST_STATES,
 ) -> Draws:
-    """n independent draws from exactly p given L and at most max_tokens tokens; lm: a `Markov` model."""
+    """n independent draws from exactly p given L and at most max_tokens tokens; lm: a `Markov` model, or an `Hmm`."""
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "markov")
+    check_counts(1, most_states=most_states)
+    if isinstance(lm, Hmm):
+        return HiddenProduct(lm, constraint, max_tokens=max_tokens, most_states=most_states).sample(n, rng)
     if not hasattr(lm, "follow"):
         raise UnsupportedError(
             "Only a model that sees the last few tokens has an exact answer here.",

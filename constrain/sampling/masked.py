@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError
+from .arguments import check, check_masks
 from .base import Draw, Draws, log_sum
-from .lm import LanguageModel, rows_after
+from .lm import LanguageModel, check_mass, rows_after
+from .masses import Masses, allowed_tokens, few_tokens, mask_of
 from .stats import weight_stats
 
 if TYPE_CHECKING:
     from ..compile import Constraint
 
-__all__ = ["PLAIN", "Pick", "Proposal", "allowed_tokens", "draw", "pick"]
+__all__ = ["PLAIN", "Pick", "Proposal", "allowed_tokens", "draw", "pick", "pick_under"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,6 @@ class Pick:
     logmass: float
 
 
-def allowed_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The ids whose bit is set in a Mask (int32 [words], bit i % 32 of word i // 32), ascending."""
-    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
-
-
 def pick(
     logprobs: NDArray[np.floating[Any]],
     allowed: NDArray[np.int64],
@@ -88,13 +84,15 @@ def pick(
 
     Where nearly all tokens are allowed, a token is drawn as if all were, and again only if it is not among them. That is
     the same law, and in free text the very tokens that the model writes without a mask (see `forms.triggered`).
-    logprobs: float [V], the model's; `ends`: the end tokens. Raises ValueError for NaN. Where the model gives no
-    allowed token any probability, all are equally likely, with logprob -inf: the draw is valid and weighs nothing.
+    logprobs: float [V], the model's; `ends`: the end tokens. Raises ValueError for NaN, and for more mass than a law
+    has. Where the model gives no allowed token any probability, all are equally likely, with logprob -inf: the draw is
+    valid and weighs nothing.
     """
     logs = logprobs[allowed].astype(np.float64)
     if np.isnan(logs).any():
         raise ValueError("the model's log-probabilities are not numbers (NaN)")
     logmass = log_sum(logs)
+    check_mass(logmass)
     law = shape(logs if logmass > -np.inf else np.zeros_like(logs), proposal)
     index = -1
     if 0 < len(logprobs) - len(allowed) <= len(logprobs) // FEW and proposal.is_uncut and logmass > -np.inf:
@@ -116,6 +114,26 @@ def choose(law: NDArray[np.float64], rng: np.random.Generator) -> int:
     cumulative = np.cumsum(law)
     index = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
     return min(index, int(np.flatnonzero(law)[-1]))  # rounding may point behind the last possible token
+
+
+def pick_under(
+    logprobs: NDArray[np.floating[Any]],
+    mask: NDArray[np.int32],
+    rng: np.random.Generator,
+    proposal: Proposal = PLAIN,
+    ends: tuple[int, ...] = (),
+) -> Pick | None:
+    """`pick` among the tokens of a Mask, with no array of them where they are many; None if there are none."""
+    allowed = few_tokens(mask)
+    if allowed is None and proposal == PLAIN:
+        masses = Masses(logprobs, mask)
+        check_mass(masses.logmass)
+        if masses.logmass > -np.inf:
+            token = masses.place(rng.random())
+            logprob = masses.log_of(ends) if token in ends else float(masses.row[token])
+            return Pick(token, logprob, logprob - masses.logmass, masses.logmass)
+    allowed = allowed_tokens(mask) if allowed is None else allowed
+    return pick(logprobs, allowed, rng, proposal, ends) if len(allowed) else None
 
 
 def shape(logs: NDArray[np.float64], proposal: Proposal) -> NDArray[np.float64]:
@@ -151,9 +169,10 @@ def draw(
     `decoding.loop.run` for one text that is always closed in time. stats: model_calls, and those of
     `stats.weight_stats`. Raises LimitError if max_tokens < 1, ValueError for rows of another shape or with NaN.
     """
-    if max_tokens < 1:
-        raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "masked")
     ends = constraint.vocabulary.eos_ids
+    last = mask_of(ends, constraint.vocabulary.size)
     matchers = [constraint.matcher() for _ in range(n)]
     logprob, logweight = np.zeros(n), np.zeros(n)
     live, calls = list(range(n)), 0
@@ -164,13 +183,11 @@ def draw(
         calls += 1
         still = []
         for i, row in zip(live, rows):
-            allowed = allowed_tokens(matchers[i].mask(None))
-            if left == 1:
-                allowed = allowed[np.isin(allowed, ends)]
-            if not len(allowed):  # out of tokens where the text may not end
+            mask = matchers[i].mask(None)
+            choice = pick_under(row, mask & last if left == 1 else mask, rng, proposal, ends)
+            if choice is None:  # out of tokens where the text may not end
                 logprob[i] = logweight[i] = -np.inf
                 continue
-            choice = pick(row, allowed, rng, proposal, ends)
             logprob[i] += choice.logprob
             logweight[i] += choice.logprob - choice.logproposal
             if choice.token not in ends:

@@ -11,6 +11,7 @@ A model with a method `reorder(rows)` is told before each call which row of its 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -19,8 +20,9 @@ from numpy.typing import NDArray
 
 from . import awrs
 from .base import log_sum
-from .lm import LanguageModel, rows_after
-from .masked import PLAIN, Proposal, allowed_tokens, shape
+from .lm import LanguageModel, check_mass, rows_after
+from .masked import PLAIN, Proposal, shape
+from .masses import Masses, allowed_tokens, few_tokens
 
 if TYPE_CHECKING:
     from ..compile import Constraint
@@ -75,7 +77,7 @@ class Node:
         self.depth: int = 0 if parent is None else parent.depth + (not ended)
         self.children: dict[int, Node] = {}
         self.row: NDArray[np.floating[Any]] | None = None
-        self.law: Law | None = None
+        self.law: Law | Masses | None = None
         self.value: float | None = None
         self.slot = 0
 
@@ -141,8 +143,6 @@ class Prefixes:
         if self.reorder is not None and fresh[0].parent is not None:
             self.reorder(np.array([node.parent.slot for node in fresh if node.parent is not None], np.int64))
         rows = rows_after(self.lm, [node.tokens for node in fresh], self.constraint.vocabulary.size)
-        if np.isnan(rows).any():
-            raise ValueError("the model's log-probabilities are not numbers (NaN)")
         self.calls, self.contexts = self.calls + 1, self.contexts + len(fresh)
         for slot, (node, row) in enumerate(zip(fresh, rows)):
             node.row, node.slot = row, slot
@@ -169,22 +169,38 @@ class Masked:
             self.remember(prefixes, node, left)
         law = node.law
         assert law is not None
+        if isinstance(law, Masses):
+            token, ends = law.place(rng.random()), prefixes.ends
+            if token in ends:
+                return Move(ends[0], law.log_of(ends), law.logmass)
+            return Move(token, float(law.row[token]), law.logmass)
         return drawn(law, rng) if law.mass > -np.inf else DEAD
 
-    def remember(self, prefixes: Prefixes, node: Node, left: int) -> None:
-        """Makes the law at a node and lets its row go."""
+    def remember(self, prefixes: Prefixes, node: Node, left: int, *, listed: bool = False) -> None:
+        """Makes the law at a node and lets its row go. listed: as a Law in any case."""
         assert node.row is not None
-        tokens, logs = law_of(prefixes, node, left)
-        node.law = self.finish(tokens, logs, node, left)
-        prefixes.held += 24 * len(tokens) - node.row.nbytes
-        node.row = None
+        tokens, mask = None, None
+        if left > 1:
+            mask = node.matcher.mask()
+            tokens = few_tokens(mask)
+            if tokens is None and self.proposal == PLAIN and not listed:
+                masses = Masses(node.row, mask)
+                if masses.logmass > -np.inf:
+                    check_mass(masses.logmass)
+                    prefixes.held += masses.nbytes - node.row.nbytes
+                    node.law, node.row = masses, None
+                    return
+        law = self.finish(*law_under(prefixes, node, mask, tokens), node, left)
+        check_mass(law.mass)
+        prefixes.held += 24 * len(law.tokens) - node.row.nbytes
+        node.law, node.row = law, None
 
     def finish(self, tokens: NDArray[np.int64], logs: Floats, node: Node, left: int) -> Law:
         if not len(logs):
             return Law(tokens, logs, -np.inf, logs)
         top = float(logs.max())
-        edges = np.cumsum(np.exp(logs - top))
-        mass = top + float(np.log(edges[-1]))
+        edges = np.exp(logs - top).cumsum()
+        mass = top + math.log(edges[-1])
         if self.proposal == PLAIN:
             return Law(tokens, logs, mass, edges)
         proposal = shape(logs, self.proposal)
@@ -197,6 +213,10 @@ class Twisted(Masked):
     def __init__(self, twist: Future) -> None:
         super().__init__(PLAIN)
         self.twist = twist
+
+    def remember(self, prefixes: Prefixes, node: Node, left: int, *, listed: bool = True) -> None:
+        """Listed: the twist knows single tokens."""
+        super().remember(prefixes, node, left, listed=True)
 
     def finish(self, tokens: NDArray[np.int64], logs: Floats, node: Node, left: int) -> Law:
         twisted = logs + self.twist.after(node.matcher, node.tokens, left, tokens)
@@ -232,15 +252,24 @@ class Awrs:
 
 def law_of(prefixes: Prefixes, node: Node, left: int) -> tuple[NDArray[np.int64], Floats]:
     """Tokens that may come and have any probability (int64 [k]; an end token last, for all of them), and their logs."""
+    return law_under(prefixes, node, node.matcher.mask() if left > 1 else None, None)
+
+
+def law_under(
+    prefixes: Prefixes, node: Node, mask: NDArray[np.int32] | None, tokens: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], Floats]:
+    """The same where the mask is at hand (None: only an end may come), and perhaps its tokens."""
     row, ends = node.row, prefixes.ends
     assert row is not None
     complete = node.matcher.is_complete
-    tokens, logs = np.empty(0, np.int64), np.empty(0)
-    if left > 1:
-        tokens = allowed_tokens(node.matcher.mask())
-        if complete:
-            tokens = tokens[~np.isin(tokens, ends)]
-        logs = row[tokens].astype(np.float64)
+    if mask is None:
+        tokens = np.empty(0, np.int64)
+    elif tokens is None:
+        tokens = allowed_tokens(mask)
+    if complete and len(tokens):
+        for end in ends:
+            tokens = tokens[tokens != end]
+    logs = row[tokens].astype(np.float64)
     if complete:
         tokens = np.append(tokens, ends[0])
         logs = np.append(logs, log_sum(row[list(ends)].astype(np.float64)))
@@ -250,8 +279,9 @@ def law_of(prefixes: Prefixes, node: Node, left: int) -> tuple[NDArray[np.int64]
 
 def drawn(law: Law, rng: np.random.Generator) -> Move:
     """A token by the law's proposal."""
-    last = int(np.searchsorted(law.edges, law.edges[-1]))  # rounding may point behind the last possible token
-    index = min(int(np.searchsorted(law.edges, rng.random() * law.edges[-1], side="right")), last)
+    index = int(np.searchsorted(law.edges, rng.random() * law.edges[-1], side="right"))
+    if index == len(law.edges):  # rounding may point behind the last possible token
+        index = int(law.edges.searchsorted(law.edges[-1]))
     logprob = float(law.logs[index])
     logweight = law.mass if law.proposal is None else logprob - float(np.log(law.proposal[index]))
     return Move(int(law.tokens[index]), logprob, logweight)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..errors import UnsatisfiableError
+from ..errors import LimitError
+from .arguments import check, check_counts, check_masks
 from .base import Draw, Draws, log_sum
 from .lm import LanguageModel
 from .particles import Mover, Node, Prefixes
@@ -46,6 +47,19 @@ def step(state: State, population: Population, rng: np.random.Generator) -> Stat
     return other if ratio >= 1 or rng.random() < ratio else state
 
 
+def settled_at(log_zs: list[float], planned: int) -> int | None:
+    """How many of the estimates of Z, from the first on, have Z as their mean; None: not yet known.
+
+    Those that were planned, whatever they are. But a chain whose first populations die goes on until it has a text, and
+    what was seen until then is no longer fair: so where fewer than two of the planned ones live, all before the second
+    one that does, as a count until a second success gives an unbiased rate (Haldane 1945).
+    """
+    alive = [number for number, log_z in enumerate(log_zs) if log_z > -np.inf]
+    if len(log_zs) >= planned and sum(number < planned for number in alive) >= 2:
+        return planned
+    return alive[1] if len(alive) >= 2 and len(log_zs) >= planned else None
+
+
 def draw(
     lm: LanguageModel,
     constraint: Constraint,
@@ -65,30 +79,35 @@ def draw(
 ) -> Draws:
     """n texts of one chain, every `thin`-th after the first `burn`: the next may be the same as the one before.
 
-    particles, move ...: as of `smc.draw`. Each draw weighs the mean of all estimates of Z, which is unbiased; the law
-    is exact as the chain goes on, after a start that it forgets at a rate of (1 - acceptance). stats: acceptance,
-    populations, model_calls, contexts, checks. Raises UnsatisfiableError if `attempts` populations died at the start.
+    particles, move ...: as of `smc.draw`. Each draw weighs a mean of estimates of Z that is unbiased (`settled_at`);
+    the law is exact as the chain goes on, after a start that it forgets at a rate of (1 - acceptance). stats:
+    acceptance, populations, model_calls, contexts, checks. Raises LimitError if `attempts` populations died at the
+    start.
     """
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "pimh")
+    check_counts(1, particles=particles, thin=thin, attempts=attempts)
+    check_counts(0, burn=burn)
     settings = Settings.of(max_tokens, move=move, resample=resample, threshold=threshold, twist=twist, critic=critic)
-    if thin < 1 or burn < 0:
-        raise ValueError(f"thin must be 1 or more and burn 0 or more, not {thin!r} and {burn!r}")
     prefixes = Prefixes(lm, constraint)
     state, log_zs, kept, moved = State(None, -np.inf), list[float](), list[State](), 0
-    while len(kept) < n:
+    planned = burn + 1 + (n - 1) * thin
+    while len(kept) < n or (n and settled_at(log_zs, planned) is None and len(log_zs) < planned + attempts):
         population = populate(prefixes, particles, settings, rng)
         log_zs.append(population.log_z)
         before, state = state, step(state, population, rng)
         moved += state is not before
         if state.node is None:
             if len(log_zs) >= attempts:
-                raise UnsatisfiableError(
-                    f"All of {attempts} populations of {particles} particles died.",
+                raise LimitError(
+                    f"no text was found: all of {attempts} populations of {particles} particles died",
                     hint="Raise particles or max_tokens, or give a twist.",
                 )
             continue
-        if len(log_zs) > burn and (len(log_zs) - burn - 1) % thin == 0:
+        if len(kept) < n and len(log_zs) > burn and (len(log_zs) - burn - 1) % thin == 0:
             kept.append(state)
-    weight = log_sum(np.array(log_zs)) - float(np.log(max(len(log_zs), 1)))
+    used = settled_at(log_zs, planned) or len(log_zs)
+    weight = log_sum(np.array(log_zs[:used])) - float(np.log(max(used, 1)))
     draws: list[Draw] = [draw_of(prefixes, state.node, weight) for state in kept]
     return Draws.of(
         draws,

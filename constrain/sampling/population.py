@@ -59,6 +59,8 @@ class Settings:
         if isinstance(resample, str) and resample not in known:
             raise UnsupportedError(f"there is no resampling {resample!r}", hint=f"There is {', '.join(known)}.")
         move = Masked() if move is None else move
+        if not isinstance(resample, str) and not callable(resample):
+            raise TypeError(f"resample is {resample!r}: it is a name ({', '.join(known)}) or a Resampler")
         chosen = known[resample] if isinstance(resample, str) else resample
         if chosen is None and not isinstance(move, Masked):
             raise UnsupportedError(

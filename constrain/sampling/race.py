@@ -2,34 +2,37 @@
 
 Every token runs against a clock of its own, Exp(1) / p(token); who arrives first was drawn from p, who arrives next
 from p without the first, and so on (Plackett-Luce, the law of Gumbel top-k). A vocabulary is not sorted for that: the
-likely tokens have clocks, all others share one, that runs at the rate of their mass. Where it is first, one of them is
-drawn by rejection, or the next layer of tokens gets clocks, so shifted that the first of them goes off just then.
-Because clocks have no memory, all that still run may also be wound anew: so where little mass is left, it is summed
-up, not subtracted from 1, and clocks start again at the rates that are right.
+likely tokens have clocks, all others share one, that runs at the rate of their mass. Where it is first, their masses
+are added up (once: `kernels.draws`), one of them is drawn by these sums, and leaves them. Because clocks have no
+memory, all that still run may also be wound anew: so where little mass is left it is summed up, not subtracted from 1.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels import draws
+from .masses import plain
+
 __all__ = ["FAINTEST", "Race", "Row"]
 
-LAYERS = (5e-4, 5e-5, 5e-6)
-"""Least part of the mass that a token of each layer has: at most 2,000 tokens in the first, then ten times as many."""
+HEAD = 5e-4
+"""Least part of the mass that a token with a clock of its own has: 2,000 have at most."""
+ROOM = 1.25
+"""Masses that there is room for among these; a row of more is no law."""
 SMALL = 1024
-"""Rows up to this long are one layer: as quick, and nothing is subtracted."""
-TRIES = 512
-"""Most tries, on average, for which one token is drawn by rejection: as quick as to look through the vocabulary."""
+"""In rows up to this long all tokens have clocks: as quick, and nothing is subtracted."""
 BATCH = 256
 """Where all tokens have clocks, about this many are sorted at a time."""
 FINE = 0.1
 """Part of the mass: when what may still be valid is below it, masses are summed. A row of float32 sums to 1 within
 some 1e-6, which is then still small against what is left."""
-FINER = 1e-6
-"""The same after they were summed: float64 keeps ten digits of what is left."""
+FAINT = 1e-17
+"""Part of the mass: less than that is not drawn by sums of float32, whose tokens end at 1e-38, but listed."""
 FAINTEST = -650.0
 """Tokens less likely than exp(this) are left out: what is divided by their mass would overflow."""
 TOLERANCE = 1e-2
@@ -38,7 +41,7 @@ TOLERANCE = 1e-2
 Row = NDArray[np.floating[Any]]
 Masses = NDArray[np.float64]
 
-EMPTY, ONE_CLOCK, NO_TOKENS = np.empty(0), np.zeros(1), np.empty(0, np.int64)
+EMPTY, ONE_CLOCK, NO_TOKENS, NO_MASK = np.empty(0), np.zeros(1), np.empty(0, np.int64), np.empty(0, np.int32)
 
 
 class Race:
@@ -50,34 +53,29 @@ class Race:
     """
 
     __slots__ = (
-        "_above", "_at", "_bag", "_clocks", "_drawn", "_layer", "_least", "_logs", "_masses", "_names", "_pool",
-        "_pool_clock", "_pooled", "_ready", "_suffix", "_tokens", "left", "rng", "total", "valid",
+        "_at", "_bag", "_clocks", "_likely", "_logs", "_mask", "_masses", "_names", "_pool", "_pool_clock", "_pooled",
+        "_suffix", "_sums", "_tokens", "left", "rng", "total", "valid",
     )  # fmt: skip
 
     def __init__(
         self, logs: Row, rng: np.random.Generator, *, tokens: NDArray[np.int64] | None = None, total: float = 1.0
     ) -> None:
-        top = float(logs.max(initial=-np.inf))
-        if not -np.inf < top <= np.log(total) + TOLERANCE:
-            what = "are not numbers (NaN)" if np.isnan(top) else "are all -inf" if top < 0 else f"go up to {top:.4g}"
-            raise ValueError(f"the model's log-probabilities {what}")
         self.rng, self.total, self.valid, self.left = rng, total, 0.0, total
-        self._logs, self._names = logs, tokens
-        self._drawn: list[int] = []  # tokens that arrived from among those that share a clock
-        self._least = FINE * total
+        self._logs, self._names = plain(logs), tokens
         self._at, self._clocks, self._tokens, self._masses = 0, EMPTY, NO_TOKENS, EMPTY
-        self._ready = NO_TOKENS, EMPTY  # the second layer, before it has clocks
         self._bag = NO_TOKENS, EMPTY  # all tokens that are not in the queue, once there is no pool
-        self._layer, self._above = 0, np.inf
-        self._pool, self._pool_clock, self._pooled = total, 0.0, True  # mass of the tokens that share a clock
-        if len(logs) <= SMALL:
-            self._settle()
+        self._pool, self._pool_clock, self._pooled = total, np.inf, True  # mass of the tokens that share a clock
+        self._likely = NO_TOKENS  # those that never shared it
+        self._mask, self._sums = NO_MASK, EMPTY  # which share it, and sums of their masses, once they are needed
+        if len(logs) > SMALL:
+            self._begin()
         else:
-            self._fire()
+            self._look(float(logs.max(initial=-np.inf)))
+            self._settle()
 
     def take(self, count: int = 1) -> list[int]:
         """The next tokens to arrive, fewer if there are no more. `record` is due for each before more are taken."""
-        if self._pooled and self.valid + self.left < self._least:
+        if self._pooled and not len(self._sums) and self.valid + self.left < FINE * self.total:
             self._sum_up()
         while True:
             end = self._at + count
@@ -134,119 +132,83 @@ class Race:
         masses = np.concatenate([self._masses[self._at :], self._bag[1]])
         return tokens if self._names is None else self._names[tokens], masses
 
-    # ---- layers ----------------------------------------------------------------------------------------------------
+    # ---- clocks ----------------------------------------------------------------------------------------------------
 
     def _named(self, tokens: NDArray[np.int64]) -> list[int]:
         named: list[int] = (tokens if self._names is None else self._names[tokens]).tolist()
         return named
 
-    def _below(self, floor: float) -> tuple[NDArray[np.int64], Masses]:
-        """The tokens between the layers so far and a floor, and their masses."""
-        self._rest()
-        inside = self._logs > floor
-        if self._layer:
-            inside &= self._logs <= self._above
-        found = np.flatnonzero(inside)
-        return found, np.exp(self._logs[found], dtype=np.float64)
+    def _look(self, top: float) -> None:
+        """At the largest log. ValueError for one that no law has."""
+        if not -np.inf < top <= np.log(self.total) + TOLERANCE:
+            what = "are not numbers (NaN)" if np.isnan(top) else "are all -inf" if top < 0 else f"go up to {top:.4g}"
+            raise ValueError(f"the model's log-probabilities {what}")
 
-    def _floor(self, layer: int) -> float:
-        """Logs above this are of a layer or one before."""
-        return float(self._logs.dtype.type(np.log(LAYERS[layer] * self.total)))
+    def _begin(self) -> None:
+        """Clocks for the likely tokens, found in one look at the vocabulary, and one for all others."""
+        logs, room = self._logs, np.empty(int(ROOM / HEAD), np.int64)
+        count = draws.above(logs, logs.dtype.type(np.log(HEAD * self.total)), room)
+        tokens = room[:count].copy()
+        chosen = logs[tokens].astype(np.float64)
+        self._look(float((chosen if count else logs).max()))
+        if count > len(room):
+            raise ValueError(f"the model's probabilities do not sum to 1 but to more than {ROOM}")
+        masses = np.exp(chosen)
+        clocks = self.rng.standard_exponential(count) / masses
+        self._pool = max(self.total - float(masses.sum()), 0.0)
+        self._wind()
+        order = clocks.argsort()
+        self._line_up(clocks[order], tokens[order], masses[order])
+        self._likely = tokens
 
-    def _rest(self) -> None:
-        """From now on the row is without the tokens that arrived from among those that share a clock."""
-        if self._drawn:
-            self._logs = self._logs.copy()
-            self._logs[self._drawn] = -np.inf
-            found, masses = self._ready
-            new = ~np.isin(found, self._drawn)
-            self._ready, self._drawn = (found[new], masses[new]), []
+    def _wind(self, now: float = 0.0) -> None:
+        """The common clock is started at a time."""
+        self._pool_clock = now + self.rng.standard_exponential() / self._pool if self._pool > 0 else np.inf
+
+    def _add_up(self) -> None:
+        """The masses of the tokens that share a clock are added up."""
+        size = len(self._logs)
+        bits = np.zeros(-(-size // 32) * 32, np.uint8)
+        bits[:size] = 1
+        bits[self._likely] = 0
+        self._mask = np.packbits(bits, bitorder="little").view(np.int32)
+        words = len(self._mask)
+        self._sums = np.empty(words + -(-words // draws.GROUP))
+        expected, self._pool = self.left, draws.masses(self._logs, self._mask, self._sums)
+        self.left = float(self._suffix[self._at]) + self._pool
+        self._compare(expected)
 
     def _fire(self) -> None:
-        """The common clock is first: one of its tokens arrives, or the next layer gets clocks."""
-        tries = len(self._logs) * float(np.exp(self._above)) / self._pool if self._layer else np.inf
-        if tries > TRIES or not self._draw(int(1.5 * tries) + 16):
-            if self._layer < len(LAYERS):
-                self._open()
-            else:
-                self._fire_last()
-
-    def _draw(self, tries: int) -> bool:
-        """Draws a token that shares the common clock: any of the vocabulary, kept with probability p / (the most that
-        one below the layers can have). It arrives when that clock goes off. False: none was kept, after many tries."""
-        for _ in range(6):
-            places = self.rng.integers(len(self._logs), size=tries)
-            parts = np.exp(self._logs[places].astype(np.float64) - self._above)
-            kept = np.flatnonzero((parts <= 1) & (self.rng.random(tries) < parts))
-            if len(kept):
-                place = places[kept[:1]]
-                if self._drawn and int(place[0]) in self._drawn:
-                    continue
-                mass = np.exp(self._logs[place].astype(np.float64))
-                self._drawn.append(int(place[0]))
-                self._pool = max(self._pool - float(mass[0]), 0.0)
-                self._enqueue(ONE_CLOCK + self._pool_clock, place, mass)
-                self._pool_clock += self.rng.standard_exponential() / self._pool if self._pool > 0 else np.inf
-                return True
-        return False
-
-    def _open(self) -> None:
-        """The next layer of tokens gets clocks, the first of which goes off when the common clock does."""
-        floor = self._floor(self._layer)
-        if not self._layer:  # one look at the vocabulary for two layers
-            found, masses = self._below(self._floor(min(1, len(LAYERS) - 1)))
-            first = self._logs[found] > floor
-            self._ready = found[~first], masses[~first]
-            found, masses = found[first], masses[first]
-        elif self._layer == 1:
-            self._rest()
-            found, masses = self._ready
-        else:
-            found, masses = self._below(floor)
-        clocks = self.rng.standard_exponential(len(found)) / masses
-        self._pool = max(self._pool - float(masses.sum()), 0.0)
-        pool_clock = self.rng.standard_exponential() / self._pool if self._pool > 0 else np.inf
-        if self._layer:
-            soonest = min(float(clocks.min(initial=np.inf)), pool_clock)
-            shift = self._pool_clock - soonest if soonest < np.inf else 0.0
-            clocks, pool_clock = clocks + shift, pool_clock + shift
-            rest = slice(self._at, None)
-            clocks = np.concatenate([self._clocks[rest], clocks])
-            found = np.concatenate([self._tokens[rest], found])
-            masses = np.concatenate([self._masses[rest], masses])
-        self._pool_clock, self._layer, self._above = pool_clock, self._layer + 1, floor
-        order = np.argsort(clocks)
-        self._line_up(clocks[order], found[order], masses[order])
-
-    def _fire_last(self) -> None:
-        """The common clock is first, and it is one of the last layer: that one is drawn, all others are wound anew."""
-        found, masses = self._below(FAINTEST)
-        if not len(found):  # there was no mass, only rounding
+        """The common clock is first: one of its tokens arrives. If there was no mass, only rounding, all are listed."""
+        if not len(self._sums):
+            self._add_up()
+        if not self._pool > FAINT * self.total:
             self._settle()
             return
-        edges = np.cumsum(masses)
-        place = min(int(np.searchsorted(edges, self.rng.random() * edges[-1], side="right")), len(found) - 1)
-        others = np.delete(np.arange(len(found)), place)
-        rest = slice(self._at, None)
-        self._bag = (
-            np.concatenate([self._tokens[rest], found[others]]),
-            np.concatenate([self._masses[rest], masses[others]]),
+        token, now = draws.place(self._logs, self._mask, self._sums, self.rng.random()), self._pool_clock
+        self._pool = draws.remove(self._logs, self._mask, self._sums, token)
+        self._wind(now)
+        mass, at = math.exp(self._logs[token]), self._at
+        if at and (at == len(self._clocks) or now < self._clocks[at]):  # the place of the last one taken is free
+            self._clocks[at - 1], self._tokens[at - 1], self._masses[at - 1] = now, token, mass
+            self._suffix[at - 1] = self._suffix[at] + mass
+            self._at, self.left = at - 1, float(self._suffix[at - 1]) + self._pool
+            return
+        place = at + int(self._clocks[at:].searchsorted(now))
+        self._line_up(
+            np.concatenate([self._clocks[at:place], (now,), self._clocks[place:]]),
+            np.concatenate([self._tokens[at:place], (token,), self._tokens[place:]]),
+            np.concatenate([self._masses[at:place], (mass,), self._masses[place:]]),
         )
-        self._pool, self._pooled = 0.0, False
-        self._line_up(ONE_CLOCK, found[place : place + 1], masses[place : place + 1])
 
     def _sum_up(self) -> None:
         """The mass of the tokens that share a clock is summed, and all clocks start again."""
-        self._rest()
-        below = self._logs[self._logs <= self._above] if self._layer else self._logs
-        expected, self._pool = self.left, float(np.exp(below, dtype=np.float64).sum())
+        self._add_up()
         masses, tokens = self._masses[self._at :], self._tokens[self._at :]
         clocks = self.rng.standard_exponential(len(masses)) / masses
-        order = np.argsort(clocks)
+        order = clocks.argsort()
         self._line_up(clocks[order], tokens[order], masses[order])
-        self._pool_clock = self.rng.standard_exponential() / self._pool if self._pool > 0 else np.inf
-        self._least = FINER * (self.valid + self.left)
-        self._compare(expected)
+        self._wind()
 
     def _compare(self, expected: float) -> None:
         if abs(self.left - expected) > TOLERANCE * self.total:
@@ -255,7 +217,13 @@ class Race:
 
     def _settle(self) -> None:
         """All tokens that are left get new clocks."""
-        found, masses = self._below(FAINTEST)
+        shared = self._logs > FAINTEST
+        if len(self._sums):
+            shared &= np.unpackbits(self._mask.view(np.uint8), bitorder="little")[: len(shared)].view(bool)
+        else:
+            shared[self._likely] = False
+        found = np.flatnonzero(shared)
+        masses = np.exp(self._logs[found], dtype=np.float64)
         expected, rest = self.left, slice(self._at, None)
         self._bag = np.concatenate([self._tokens[rest], found]), np.concatenate([self._masses[rest], masses])
         self._pool, self._pooled = 0.0, False
@@ -298,5 +266,5 @@ class Race:
         elif not self._pooled:
             self._pool = 0.0
         self._suffix = np.zeros(len(masses) + 1)
-        np.cumsum(masses[::-1], out=self._suffix[-2::-1])
+        masses[::-1].cumsum(out=self._suffix[-2::-1])
         self.left = float(self._suffix[0]) + self._pool

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .arguments import check, check_counts, check_masks
 from .base import Draw, Draws, log_sum
 from .distinct_particles import populate_distinct
 from .lm import LanguageModel
@@ -93,6 +94,10 @@ def draw(
     drawn from to p(x) [x in L] exp(critic(x)). stats: model_calls, contexts (distinct texts that the model was
     asked about), checks, resampled, lines (first particles with offspring), log_z.
     """
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "smc")
+    if particles is not None:
+        check_counts(1, particles=particles)
     settings = Settings.of(max_tokens, move=move, resample=resample, threshold=threshold, twist=twist, critic=critic)
     prefixes, draws, populations = Prefixes(lm, constraint), list[Draw](), list[Population]()
     if particles is None and n:

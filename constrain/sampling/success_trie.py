@@ -11,10 +11,13 @@ A node stores the visited children only, and the mass of all others as one numbe
 from __future__ import annotations
 
 import json
+import os
 from collections import OrderedDict
 from collections.abc import Iterator
 from hashlib import blake2b
 from os import PathLike
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +37,9 @@ NODE_BYTES = 450
 """Of a Node with its place in its parent's dict and in memory's grid (measured: 380 to 440)."""
 KEPT = 0.5
 """Part of the budget that is kept when nodes are forgotten: seldom enough to cost nothing."""
+SMALLEST = 1e-200
+"""No bound that is not 0 goes below this: products of bounds and probabilities must stay numbers, or what is hardly
+likely is taken for nothing. A bound that is larger than it has to be costs attempts, and no exactness."""
 STALE = 0.5
 """A sum that differences brought below this part of itself is added up anew, so that rounding never matters."""
 
@@ -100,6 +106,7 @@ class SuccessTrie:
         if max_tokens < 1 or max_bytes < 1 << 16:
             raise ValueError(f"max_tokens is 1 or more, max_bytes 65536 or more, not {max_tokens} and {max_bytes}")
         self.max_tokens, self.key, self.max_bytes = max_tokens, key, max_bytes
+        self._of: tuple[object, str, bool] | None = None
         self.root = Node(None, END, 1.0)
         self.size = 1
         self._laws: OrderedDict[Node, Law] = OrderedDict()
@@ -120,6 +127,24 @@ class SuccessTrie:
         """Whether the nodes alone are beyond max_bytes: time to `forget`."""
         return self.size * NODE_BYTES > self.max_bytes
 
+    def belongs_to(self, constraint: Constraint, *, judged: bool) -> None:
+        """Whether what is known here is of this Constraint, with validators behind it (judged) or none. The first use
+        settles it. Raises ValueError; another model, or other validators, only a key can tell."""
+        first = getattr(constraint, "first", constraint)
+        source = getattr(first, "source", None)
+        judged = judged or first is not constraint
+        of = source or getattr(first, "grammar", first), first.vocabulary.fingerprint, judged
+        if self._of is None:
+            self._of = of
+        known = self._of
+        if known[0] is not of[0] and not (source and known[0] == source):
+            raise ValueError("the trie was learnt under another constraint: give each one a trie of its own")
+        if known[1] != of[1]:
+            raise ValueError("the trie was learnt for another vocabulary: give each one a trie of its own")
+        if known[2] != of[2]:
+            behind = "with" if known[2] else "without"
+            raise ValueError(f"the trie was learnt {behind} a validator: give each one a trie of its own")
+
     # ---- learning ----------------------------------------------------------------------------------------------------
 
     def weights(self, node: Node, law: Law) -> NDArray[np.float64]:
@@ -131,17 +156,17 @@ class SuccessTrie:
         return weights
 
     def visit(self, node: Node, weights: NDArray[np.float64]) -> float:
-        """theta(u) is now the sum of `weights`, here and on the way up. Returns it."""
+        """theta(u) is now the sum of `weights`, here and on the way up. Returns the sum, or theta if that is less."""
         theta = float(weights.sum())
         if not node.visited:
             node.rest = theta
         self.lower(node, theta)
         node.exact = node.theta
-        return node.theta
+        return min(theta, node.theta)
 
     def lower(self, node: Node, theta: float) -> None:
         """theta(u) comes down to a smaller bound, and with it those above; a larger one changes nothing."""
-        while theta < node.theta:
+        while (theta := floored(theta)) < node.theta:
             parent, less = node.parent, node.prob * (node.theta - theta)
             node.theta = theta
             if parent is None:
@@ -218,7 +243,7 @@ class SuccessTrie:
                     del node.children[child.token]
                     node.rest += child.prob
                 if node.children or gone:
-                    node.theta = node.exact = min(node.added(), 1.0)
+                    node.theta = node.exact = min(floored(node.added()), 1.0)
             elif (law := self._laws.pop(node, None)) is not None:
                 self._law_bytes -= law.nbytes
         self.size = len(staying)
@@ -226,7 +251,10 @@ class SuccessTrie:
     # ---- on disk -----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the nodes as arrays (numpy's .npz, nothing that is executed when read); laws are not kept."""
+        """Writes the nodes as arrays (numpy's .npz, nothing that is executed when read); laws are not kept.
+
+        The file appears whole or not at all, also to others that read it: what was there is replaced at the end.
+        """
         listed = list(self.nodes())
         number = {node: i for i, node in enumerate(listed)}
         parents = np.array([-1 if node.parent is None else number[node.parent] for node in listed], np.int32)
@@ -234,17 +262,29 @@ class SuccessTrie:
         masses = np.array([(node.prob, node.theta, node.rest) for node in listed], np.float64)
         head = {"format": FORMAT, "key": self.key, "max_tokens": self.max_tokens}
         head["digest"] = digest(parents, tokens, masses)
-        with open(path, "wb") as file:
-            np.savez(file, head=np.array(json.dumps(head)), parents=parents, tokens=tokens, masses=masses)
+        target = Path(path)
+        with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+            try:
+                np.savez(file, head=np.array(json.dumps(head)), parents=parents, tokens=tokens, masses=masses)
+                file.close()
+                os.replace(file.name, target)
+            except BaseException:
+                file.close()
+                Path(file.name).unlink(missing_ok=True)
+                raise
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, key: str, max_bytes: int = 256 << 20) -> SuccessTrie:
-        """Reads what `save` wrote. SourceError if it is damaged, or of another model, prompt or constraint than key."""
+        """Reads what `save` wrote. SourceError if it is damaged, or of another model, prompt or constraint than key.
+
+        Where it holds more than max_bytes, the nodes that matter least are forgotten at once, see `forget`.
+        """
         try:
             with np.load(path, allow_pickle=False) as file:
                 head = json.loads(str(file["head"]))
                 parents, tokens, masses = file["parents"], file["tokens"], file["masses"]
             intact = head["format"] == FORMAT and head["digest"] == digest(parents, tokens, masses)
+            intact = intact and is_trie(parents, tokens, masses, int(head["max_tokens"]))
         except OSError:
             raise
         except Exception as error:  # numpy and zipfile raise a dozen kinds for a file that is none of theirs
@@ -262,7 +302,43 @@ class SuccessTrie:
                 listed.append(node)
             node.theta, node.exact, node.rest = theta, theta, rest
         trie.size = len(listed)
+        if trie.full:
+            trie.forget()
         return trie
+
+    @classmethod
+    def open(cls, path: str | PathLike[str], *, key: str, max_tokens: int, max_bytes: int = 256 << 20) -> SuccessTrie:
+        """The saved one if there is one, else a new one. SourceError as of `load`, and if it is for another bound of
+        tokens: theta depends on it."""
+        if not Path(path).exists():
+            return cls(max_tokens, key=key, max_bytes=max_bytes)
+        trie = cls.load(path, key=key, max_bytes=max_bytes)
+        if trie.max_tokens != max_tokens:
+            raise SourceError(f"{path} was learnt for max_tokens {trie.max_tokens}, not {max_tokens}.")
+        return trie
+
+
+def is_trie(
+    parents: NDArray[np.generic], tokens: NDArray[np.generic], masses: NDArray[np.generic], max_tokens: int
+) -> bool:
+    """Whether saved arrays are those of a trie: a digest says that they are as written, not who wrote them."""
+    n = len(parents)
+    if not (parents.shape == tokens.shape == (n,) and masses.shape == (n, 3) and n > 0 and masses.dtype == np.float64):
+        return False
+    if parents.dtype != np.int32 or tokens.dtype != np.int32 or max_tokens < 1 or not np.isfinite(masses).all():
+        return False
+    above, named = parents[1:].astype(np.int64), tokens[1:].astype(np.int64)
+    if parents[0] != -1 or (above < 0).any() or (above >= np.arange(1, n)).any() or (named < END).any():
+        return False
+    prob, theta, rest = masses.T
+    pairs = above << 32 | named + 1
+    laws = ((prob >= 0) & (prob <= 1.01) & (theta >= 0) & (theta <= 1.01) & (rest >= -1) & (rest <= 1.01)).all()
+    return bool(laws) and len(np.unique(pairs)) == len(pairs)
+
+
+def floored(theta: float) -> float:
+    """SMALLEST for what is less and not 0."""
+    return SMALLEST if 0 < theta < SMALLEST else theta
 
 
 def digest(*arrays: NDArray[np.generic]) -> str:

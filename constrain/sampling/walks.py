@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConstrainError, LimitError
 from .base import Draw
-from .lm import LanguageModel
+from .lm import LanguageModel, check_mass, rows_after
 from .masked import allowed_tokens
 from .success_trie import END, Law, Node, SuccessTrie
 
@@ -32,9 +32,6 @@ __all__ = ["Judge", "Laws", "Walk", "choose", "prefix_law"]
 Judge = Callable[[bytes], bool]
 """A validator behind the mask: whether complete bytes are accepted, or whether a prefix can still become accepted. It
 must answer the same each time. It may be slow and late: it is asked once per node, and what it refuses is pruned."""
-
-TOLERANCE = 1e-3
-"""By how much a row may miss summing to 1 before it is called no law: half-precision models stay within it."""
 
 
 class Laws:
@@ -54,12 +51,15 @@ class Laws:
     ) -> None:
         if max_tokens < 1:
             raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
+        if trie is not None and not isinstance(trie, SuccessTrie):
+            raise TypeError(f"trie is {trie!r}: it is a SuccessTrie, or None for a new one")
         if trie is not None and trie.max_tokens != max_tokens:
             raise ValueError(
                 f"the trie was learnt for max_tokens {trie.max_tokens}, not {max_tokens}: theta depends on it"
             )
         self.lm, self.constraint, self.vocabulary = lm, constraint, constraint.vocabulary
         self.trie = SuccessTrie(max_tokens) if trie is None else trie
+        self.trie.belongs_to(constraint, judged=accepts is not None or viable is not None)
         self.max_tokens, self.accepts, self.viable = max_tokens, accepts, viable
         self.calls = self.rows = self.masks = self.checks = self.steps = 0
 
@@ -80,10 +80,7 @@ class Laws:
             else:
                 asked.append((node, at, matcher))
         if asked:
-            rows = np.asarray(self.lm.next_logprobs([matcher.tokens for _, _, matcher in asked]))
-            if rows.ndim != 2 or rows.shape[0] != len(asked) or rows.shape[1] < self.vocabulary.size:
-                raise ValueError(f"the model gave {list(rows.shape)} for {len(asked)} prefixes; rows of "
-                                 f"{self.vocabulary.size} log-probabilities were asked for")  # fmt: skip
+            rows = rows_after(self.lm, [matcher.tokens for _, _, matcher in asked], self.vocabulary.size)
             self.calls, self.rows = self.calls + 1, self.rows + len(asked)
             for (node, at, matcher), row in zip(asked, rows):
                 law = prefix_law(row, self.allowed(node, matcher), self.vocabulary.eos_ids)
@@ -183,9 +180,10 @@ class Walk:
         return None
 
     def draw(self, logweight: float) -> Draw:
-        """Where the walk is now, as a Draw."""
+        """Where the walk is now, as a Draw; one that weighs nothing has ended nowhere, and no probability either."""
         tokens = tuple(self.matcher.tokens)
-        return Draw(tokens, self.laws.vocabulary.decode(tokens), self.logprob, logweight)
+        logprob = self.logprob if logweight > -np.inf else -np.inf
+        return Draw(tokens, self.laws.vocabulary.decode(tokens), logprob, logweight)
 
 
 def choose(weights: NDArray[np.float64], rng: np.random.Generator) -> int:
@@ -207,10 +205,7 @@ def prefix_law(row: NDArray[np.floating[Any]], allowed: NDArray[np.int64], ends:
         raise ValueError("the model's log-probabilities are not numbers (NaN)")
     probs = np.exp(logs)
     total = float(probs.sum())
-    if total > 1 + TOLERANCE:
-        raise ValueError(f"the model's row is no law: the allowed tokens alone sum to {total:.4g}")
-    if total == 0 and len(allowed) and not float(np.max(row, initial=-np.inf)) > -np.inf:
-        raise ValueError("the model gives no token any probability (all minus infinity)")
+    check_mass(float(np.log(total)) if total > 0 else -np.inf)
     ending = np.isin(allowed, ends)
     if not ending.any():
         return Law(allowed, probs)

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LimitError
+from .arguments import check, check_counts, check_judges, check_masks
 from .base import Draw, Draws, log_sum
 from .lm import LanguageModel
 from .success_trie import END, Law, Node, SuccessTrie
@@ -65,12 +66,18 @@ def draw(
     stats: missing; log_time: log t (inf: the race was run to its end, so that the weights are the model's own mass);
     and as `Laws.stats`. Raises LimitError if max_tokens < 1, or no text was found at all; ValueError for no law.
     """
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "without_replacement")
+    check_judges(accepts=accepts, viable=viable)
+    check_counts(1, prefixes=prefixes, together=1 if together is None else together)
+    if law not in ("exact", "masked"):
+        raise ValueError(f"law is {law!r}: it is 'exact' or 'masked'")
     laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)
     if laws.trie.full:
         laws.trie.forget()
-    if n < 1:
+    if n == 0:
         return Draws.of((), missing=0, log_time=-np.inf, **laws.stats)
-    race = Race(laws, rng, law, max(together or n, 1), prefixes)
+    race = Race(laws, rng, law, together or n, prefixes)
     answers: dict[bytes, list[Arrival]] = {}
     for arrival in race.arrivals():
         text = laws.data(arrival.tokens)

@@ -1,0 +1,103 @@
+"""README's picture of what masking does: docs/distortion.svg, one example under the embedded model, three laws.
+
+    python -m bench.faithful.picture [--out docs/distortion.svg]
+
+The question has seven answers. Grey: how often the model gives each if it is asked again until an answer is one of
+them, added up over all token sequences. Orange: masked draws; green: draws of `exact`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+
+import constrain
+from constrain import demo
+from constrain.integrations.transformers import load
+from constrain.sampling import exact, masked
+from constrain.sampling.base import Draws
+
+from .fixtures import Counted, fixture
+
+__all__ = ["picture"]
+
+ASKED = "Where do you live?"
+PLACES = ["Paris", "Prague", "Porto", "Oslo", "Rome", "Riga"]
+SCHEMA = {"enum": [*PLACES, 1]}
+MOST = 12
+ROW, LEFT, WIDE = 46, 66, 640
+LOOK = """text{font:13px system-ui,sans-serif;fill:#1d2329}.n{fill:#6b747c;font-size:12px}.t{fill:#8a939c}
+.m{fill:#d98200}.e{fill:#1a7f37}@media(prefers-color-scheme:dark){text{fill:#dfe4e8}.n{fill:#9aa4ad}.e{fill:#4cc26a}}"""
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.faithful.picture", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--draws", type=int, default=4000)
+    parser.add_argument("--out", type=Path, default=Path("docs/distortion.svg"))
+    chosen = parser.parse_args()
+    model = load("demo")
+    constraint = constrain.compile(model.vocabulary, schema=SCHEMA, style=constrain.Style(whitespace="compact"))
+    lm = Counted(model.on(demo.prompt(ASKED, schema=SCHEMA)))
+    f = fixture("", lm, constraint, MOST, real=True)
+    truth: dict[str, float] = defaultdict(float)
+    for tokens, p in f.exact.items():
+        truth[model.vocabulary.decode(tokens)] += p
+    laws: dict[str, dict[str, float]] = {
+        "asked again until it fits": dict(truth),
+        "masked": shares(masked.draw(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)),
+        'sampler="exact"': shares(
+            exact.draw(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)
+        ),
+    }
+    chosen.out.write_text(picture(laws, f.distortion, chosen.draws), encoding="utf-8")
+    for name, law in laws.items():
+        print(name, {text: round(p, 3) for text, p in sorted(law.items())})
+
+
+def shares(draws: Draws) -> dict[str, float]:
+    """Of each text among the draws that ended."""
+    counts = Counter(draw.text for draw in draws if draw.logweight > -np.inf)
+    return {text: count / counts.total() for text, count in counts.items()}
+
+
+def picture(laws: dict[str, dict[str, float]], distortion: float, draws: int) -> str:
+    """Bars, three to an answer, the likeliest answer first."""
+    truth, *_ = laws.values()
+    answers = sorted(truth, key=lambda text: -truth[text])
+    most = max(max(law.values()) for law in laws.values())
+    parts = [f'<text x="{LEFT}" y="18">Where do you live? One of seven answers, and how often each is given</text>']
+    for i, (name, kind) in enumerate(zip(laws, "tme")):
+        x = LEFT + 200 * i
+        parts.append(f'<rect class="{kind}" x="{x}" y="30" width="12" height="12" rx="2"/>')
+        parts.append(f'<text class="n" x="{x + 18}" y="41">{html.escape(name)}</text>')
+    for row, answer in enumerate(answers):
+        top = 56 + ROW * row
+        label = html.escape(answer.strip('"'))
+        parts.append(f'<text x="{LEFT - 8}" y="{top + 24}" text-anchor="end">{label}</text>')
+        for i, (law, kind) in enumerate(zip(laws.values(), "tme")):
+            share = law.get(answer, 0.0)
+            wide = max((WIDE - LEFT - 60) * share / most, 1)
+            parts.append(
+                f'<rect class="{kind}" x="{LEFT}" y="{top + 13 * i}" width="{wide:.0f}" height="11" rx="2"/>'
+                f'<text class="n" x="{LEFT + wide + 5:.0f}" y="{top + 13 * i + 10}">{share:.1%}</text>'
+            )
+    high = 56 + ROW * len(answers) + 20
+    parts.append(
+        f'<text class="n" x="{LEFT}" y="{high - 6}">{draws:,} draws each; grey is added up over all '
+        f"token sequences. Masking is {distortion:.2f} nats off.</text>"
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {high}" width="{WIDE}" role="img">'
+        f"<title>Masked draws, exact draws, and the truth</title><style>{LOOK}</style>{''.join(parts)}</svg>\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

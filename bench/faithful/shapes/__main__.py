@@ -1,0 +1,167 @@
+"""Do the samplers stand in the order that the papers report?
+
+    python -m bench.faithful.shapes [--data ../shared/data/maskbench-dev.jsonl.gz] [--answers 20]
+
+Lipkin et al. 2025 (AWRS): shares of right answers on five kinds of tasks, and checks against exp(KL) of a step. Park et
+al. 2024 (GAD): running windows on two kinds of grammars. The embedded model writes patterns, JSON and the grammars;
+SQL, arithmetic and SMILES-like strings, which it never saw, are written by n-gram models over bytes that read some.
+Minutes on two cores; exit status 1 if the shape is another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from ..__main__ import origin, show
+from ..report import page
+from ..verdicts import Verdict, shown
+from . import accuracy, arithmetic, checks, documents, gad, molecules, patterns, sql
+from .accuracy import Row
+
+EXPECTED = 0.8
+"""Rank correlation that is asked for."""
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m bench.faithful.shapes", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--data", type=Path, help="schemas with instances; without it, three of our own")
+    parser.add_argument("--answers", type=int, default=20, help="to each task, by each method")
+    parser.add_argument("--tasks", type=int, default=12, help="most of each kind")
+    parser.add_argument("--draws", type=int, default=2000, help="of GAD's protocol")
+    parser.add_argument("--grammars", nargs="*", help="names of those of GAD's protocol; all if left out")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("bench/results/faithful.html"))
+    chosen = parser.parse_args()
+    begin, console = perf_counter(), Console()
+    kinds, counts, verdicts = dict[str, list[Row]](), dict[str, int](), list[Verdict]()
+    for tasks in (
+        patterns.patterns(chosen.tasks), documents.documents(chosen.tasks, chosen.data), sql.queries(chosen.tasks),
+        arithmetic.expressions(chosen.tasks), molecules.molecules(chosen.tasks),
+    ):  # fmt: skip
+        made = accuracy.rows(tasks, chosen.answers, chosen.seed)
+        kinds[made[0].kind], counts[made[0].kind] = made, len(tasks)
+        show(console, table(made, len(tasks)))
+        verdicts.append(ordered(made))
+        console.print(shown(verdicts[-1]), f"({perf_counter() - begin:.0f} s)", highlight=False)
+    bitten = patterns.patterns(chosen.tasks) + documents.documents(2 * chosen.tasks, chosen.data)
+    steps = checks.steps_of(bitten, 3, 40, chosen.seed)
+    verdicts.append(
+        Verdict(
+            f"checks of AWRS grow with exp(KL) of the step: rank correlation above {EXPECTED}",
+            steps.by_step > EXPECTED, f"{steps.by_step:.2f} over {len(steps.kl)} steps, {steps.by_task:.2f} over "
+            f"the means of {len(bitten)} constraints",
+        )
+    )  # fmt: skip
+    console.print(shown(verdicts[-1]), highlight=False)
+    protocol = list[dict[str, Any]]()
+    for f in gad.fixtures(chosen.grammars):
+        found = gad.windows(f, chosen.draws, chosen.seed, window=min(gad.WINDOW, chosen.draws // 4))
+        protocol.append({"name": f.name, "sequences": len(f.exact), "z": f.z, "distortion": f.distortion,
+                         **rounded(asdict(found))})  # fmt: skip
+        console.print(f"{f.name}: {perf_counter() - begin:.0f} s since the start")
+    verdicts += of_gad(protocol)
+    tables = [table(made, counts[kind]) for kind, made in kinds.items()]
+    tables[0]["note"] = NOTE.format(chosen.answers)
+    tables.append(gad_table(protocol))
+    show(console, tables[-1])
+    document = {
+        "command": " ".join(["python -m bench.faithful.shapes", *sys.argv[1:]]), **origin(),
+        "verdicts": [verdict._asdict() for verdict in verdicts],
+        "kinds": {kind: [rounded(asdict(row)) for row in made] for kind, made in kinds.items()},
+        "tables": tables,
+        "steps": rounded({
+            "by_step": steps.by_step, "by_task": steps.by_task, "races": checks.RACES,
+            "exp_kl": np.exp(steps.kl).tolist(), "checks": steps.checks.tolist(),
+        }),
+        "gad": protocol,
+    }  # fmt: skip
+    stored = chosen.out.with_name(chosen.out.stem + "-shapes.json")
+    stored.write_text(json.dumps(document) + "\n", encoding="utf-8")
+    page(chosen.out)
+    for verdict in verdicts:
+        console.print(shown(verdict), highlight=False)
+    console.print(f"{chosen.out}, {perf_counter() - begin:.0f} s")
+    sys.exit(0 if all(verdict.met for verdict in verdicts) else 1)
+
+
+def rounded(value: Any) -> Any:
+    """To four digits, and None for what is no number, all the way down."""
+    if isinstance(value, float):
+        return float(f"{value:.4g}") if value == value else None
+    if isinstance(value, dict):
+        return {key: rounded(part) for key, part in value.items()}
+    return [rounded(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def ordered(made: list[Row]) -> Verdict:
+    """The order of methods on one kind of task."""
+    good, wrong = accuracy.order(made)
+    shares = ", ".join(f"{row.method} {row.right:.0%}" for row in made)
+    return Verdict(f"{made[0].kind}: methods in order, within 95 % intervals", good, wrong or shares)
+
+
+NOTE = (
+    "{} answers to each task. Less likely: nats by which the answers in L are less likely under the model than exact "
+    "ones are, mean over tasks, and its standard error. Asked: prefixes that the model was asked about, per answer."
+)
+
+
+def table(made: list[Row], tasks: int) -> dict[str, Any]:
+    """Of one kind."""
+    rows = [
+        [row.method, f"{row.right:.0%}", f"{row.low:.0%} to {row.high:.0%}",
+         "" if row.surprise != row.surprise else f"{row.surprise:.2f} ± {row.error:.2f}", f"{row.asked:,.0f}",
+         f"{row.ms:,.0f}"]
+        for row in made
+    ]  # fmt: skip
+    header = ["method", "right", "95 % interval", "less likely", "asked", "ms of CPU"]
+    return {"name": f"{made[0].kind}, {tasks} tasks", "note": "", "header": header, "rows": rows}
+
+
+def gad_table(protocol: list[dict[str, Any]]) -> dict[str, Any]:
+    """The last window of each grammar."""
+    methods = list(protocol[0]["true"])
+    rows = [
+        [one["name"], f"{one['sequences']:,}", f"{one['z']:.2g}", f"{one['distortion']:.2f}",
+         *(f"{one['true'][name][-1]:.3f} ({one['estimated'][name][-1]:.3f})" for name in methods),
+         f"{one['floor']:.3f}"]
+        for one in protocol
+    ]  # fmt: skip
+    note = (
+        "KL of the last window from p given L in nats, true and in brackets as GAD estimates it; floor: of exact "
+        "redraws. Distortion: KL(masking || p given L)."
+    )
+    header = ["grammar", "sequences", "p(L)", "distortion", *methods, "floor"]
+    return {"name": "GAD's grammars", "note": note, "header": header, "rows": rows}
+
+
+def of_gad(protocol: list[dict[str, Any]]) -> list[Verdict]:
+    """exact at the floor in every window; ASAp below masking at last; its law worse than masking's in between."""
+    high = [one["name"] for one in protocol if max(one["true"]["exact"]) > 3 * one["floor"] + 0.02]
+    above = [
+        one["name"] for one in protocol
+        if one["true"]["ASAp"][-1] > max(one["true"]["masked"][-1], 3 * one["floor"] + 0.02)
+    ]  # fmt: skip
+    bumps = [one["name"] for one in protocol if max(kl for _, kl in one["learnt"]) > one["learnt"][0][1] + 0.01]
+    return [
+        Verdict("GAD: exact is at the floor in every window", not high, ", ".join(high) or "on all grammars"),
+        Verdict("GAD: ASAp ends below masking", not above, ", ".join(above) or "on all grammars"),
+        Verdict(
+            "ASAp's law is worse than masking before it is better, on most grammars",
+            2 * len(bumps) > len(protocol), f"on {len(bumps)} of {len(protocol)}",
+        ),
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

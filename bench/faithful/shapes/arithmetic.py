@@ -1,0 +1,60 @@
+"""Arithmetic: an expression that comes to a given number. Only a complete one can be judged."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import constrain
+
+from ..fixtures import Counted
+from .tasks import Task, knowing
+
+__all__ = ["expressions", "value_of"]
+
+FORM = r"[1-9]\d?([+*-][1-9]\d?){1,3}"
+NUMBERS = (24, 100, 7, 36, 50, 12)
+
+
+def value_of(expression: str) -> int:
+    """Of a text of FORM: products before sums."""
+    terms = expression.replace("-", "+-").split("+")
+    return sum((-1) ** term.startswith("-") * math.prod(map(int, term.lstrip("-").split("*"))) for term in terms)
+
+
+def examples(count: int, seed: int) -> list[str]:
+    """Expressions as they come."""
+    chance = random.Random(seed)
+    out = []
+    for _ in range(count):
+        text = str(chance.randrange(1, 31))
+        for _ in range(chance.choice([1, 1, 2, 3])):
+            text += chance.choice("++*-") + str(chance.randrange(1, 31))
+        out.append(text)
+    return out
+
+
+def comes_to(number: int) -> Callable[[bytes], bool]:
+    return lambda text: value_of(text.decode()) == number
+
+
+def towards(number: int) -> Callable[[bytes], float]:
+    """A guess for a twist: a beginning is the better the nearer it has come, a tenth of a nat for each unit."""
+
+    def guess(beginning: bytes) -> float:
+        text = beginning.decode().rstrip("+-*")
+        return -min(abs(value_of(text) - number), 60) / 10 if text else -2.0
+
+    return guess
+
+
+def expressions(count: int) -> list[Task]:
+    """One task for each number: a model over bytes that has read 3,000 expressions."""
+    ngram, vocabulary = knowing(examples(3000, 0), order=3)
+    form = constrain.compile(vocabulary=vocabulary, regex=FORM)
+    return [
+        Task("arithmetic", f"comes to {number}", Counted(ngram), form, 16, accepts=comes_to(number),
+             guess=towards(number))
+        for number in NUMBERS[:count]
+    ]  # fmt: skip

@@ -1,0 +1,84 @@
+"""Does AWRS check more where the constraint bites more? Checks of a step against exp(KL) of its local law.
+
+The law under the mask is KL = -log z nats from the model's, z being the mass that the mask leaves. To find one valid
+token takes 1 + sum over invalid r of p_r / (p_r + z) checks on average, which is at most 1 / z = exp(KL).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.sampling import masked
+from constrain.sampling.awrs import step
+from constrain.sampling.base import log_sum
+from constrain.sampling.masked import allowed_tokens
+from constrain.sampling.rejection import RECURSIVE
+
+from .tasks import Task
+
+__all__ = ["Steps", "ranked", "steps_of"]
+
+RACES = 8
+"""Times that a step is sampled; its checks are their mean."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """float64 [steps]: kl, nats; checks, those for the weight left out; task: which task a step is of."""
+
+    kl: NDArray[np.float64]
+    checks: NDArray[np.float64]
+    task: NDArray[np.int64]
+
+    @property
+    def by_step(self) -> float:
+        """Rank correlation over steps at which something was refused any mass worth the name."""
+        return ranked(self.kl, self.checks)
+
+    @property
+    def by_task(self) -> float:
+        """Rank correlation of the means of tasks: exp(KL) and checks."""
+        names = np.unique(self.task)
+        means = [(np.exp(self.kl[self.task == i]).mean(), self.checks[self.task == i].mean()) for i in names]
+        return ranked(*np.array(means).T)
+
+
+def steps_of(tasks: list[Task], draws: int, most: int, seed: int) -> Steps:
+    """Along `draws` masked texts of each task, at most `most` steps of a task."""
+    rng = np.random.default_rng([seed, 21])
+    kl, checks, which = list[float](), list[float](), list[int]()
+    for number, task in enumerate(tasks):
+        found = masked.draw(task.lm, task.mask, n=draws, rng=rng, max_tokens=task.max_tokens)
+        prefixes = [draw.tokens[:length] for draw in found for length in range(len(draw.tokens) + 1)]
+        prefixes = list(dict.fromkeys(prefix for prefix in prefixes if len(prefix) < task.max_tokens))
+        for i in rng.permutation(len(prefixes))[:most]:
+            matcher = task.mask.matcher()
+            for token in prefixes[i]:
+                matcher.advance(token)
+            row = task.lm.next_logprobs([list(prefixes[i])])[0]
+            mass = log_sum(row[allowed_tokens(matcher.mask())].astype(np.float64))
+            if mass == -np.inf:
+                continue
+            spent = [
+                step(row, matcher.allows, rng, method=RECURSIVE, ends=task.mask.vocabulary.eos_ids).checks
+                for _ in range(RACES)
+            ]
+            kl.append(max(-mass, 0.0))
+            checks.append(float(np.mean(spent)) - 1)
+            which.append(number)
+        task.lm.rows.clear()
+    return Steps(np.array(kl), np.array(checks), np.array(which))
+
+
+def ranked(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Spearman's rank correlation, ties shared."""
+    return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
+
+
+def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    _, place, counts = np.unique(np.round(values, 9), return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return np.asarray((ends - (counts - 1) / 2)[place], dtype=np.float64)

@@ -1,0 +1,75 @@
+"""JSON: schemas of the development set where they are at hand, else of our own, and the embedded model.
+
+The mask is exact, so every constrained text that ends is valid; what differs is how many end in time, and which.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+import constrain
+from constrain import demo
+from constrain.errors import ConstrainError
+from constrain.integrations.transformers import load
+
+from ..fixtures import Counted
+from .tasks import Task
+
+__all__ = ["documents"]
+
+LONGEST, BRIEF = 500, 60
+"""Characters of a schema, which must fit into the embedded model's prompt, and of a valid instance that there must be:
+what needs more tokens than a text may have says nothing about samplers."""
+TEXT: dict[str, Any] = {"type": "string", "maxLength": 12}
+OWN: list[tuple[str, dict[str, Any]]] = [
+    ("a person", {"type": "object", "required": ["name", "age"], "additionalProperties": False,
+                  "properties": {"name": TEXT, "age": {"type": "integer", "minimum": 18, "maximum": 30}}}),
+    ("an order", {"type": "object", "required": ["state"], "additionalProperties": False,
+                  "properties": {"state": {"enum": ["paid", "pending", "refused"]}, "gift": {"type": "boolean"}}}),
+    ("a point", {"type": "array", "items": {"type": "integer", "multipleOf": 5}, "minItems": 2, "maxItems": 2}),
+]  # fmt: skip
+
+
+def documents(count: int, data: Path | None) -> list[Task]:
+    """So many schemas: the first short ones of a file of the benchmark's form that compile, or ours."""
+    model, out = load("demo"), list[Task]()
+    for name, schema in OWN if data is None else short(data):
+        if len(out) == count:
+            break
+        try:
+            constraint = constrain.compile(vocabulary=model.vocabulary, schema=schema)
+        except ConstrainError:
+            continue
+        lm = Counted(model.on(demo.prompt("Write an example.", schema=schema)))
+        out.append(Task("JSON", name, lm, constraint, 64, right=judge(schema)))
+    return out
+
+
+def short(data: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Names and schemas, each fifth that is short and has a short instance which says something."""
+    with gzip.open(data, "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    small = [row for row in rows if len(json.dumps(row["schema"])) <= LONGEST and isinstance(row["schema"], dict)]
+    brief = [
+        row for row in small
+        if any(test["valid"] and 6 <= len(json.dumps(test["data"])) <= BRIEF for test in row["tests"])
+    ]  # fmt: skip
+    return [(row["id"], row["schema"]) for row in brief[::5]]
+
+
+def judge(schema: dict[str, Any]) -> Any:
+    """A second opinion: the jsonschema library's."""
+    validator = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)(schema)
+
+    def right(text: bytes) -> bool:
+        try:
+            return bool(validator.is_valid(json.loads(text)))
+        except ValueError:
+            return False
+
+    return right

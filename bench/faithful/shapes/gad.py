@@ -1,0 +1,150 @@
+"""GAD's protocol (Park et al. 2024): 2,000 draws, divergence of a running window of 500, on grammars of its two kinds.
+
+Beside its own estimate, where the model's likelihoods are renormalised over the texts that were seen, stands the true
+one: nesting is bounded, so all token sequences can be walked. And beside what ASAp drew, the law it had learnt by then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+import constrain
+from constrain import demo
+from constrain.integrations.transformers import load
+from constrain.matcher import Matcher
+from constrain.sampling import asap, exact, masked, smc
+from constrain.sampling.base import Draws
+from constrain.sampling.particles import Awrs
+from constrain.sampling.success_trie import END, Law, Node, SuccessTrie
+from constrain.sampling.walks import prefix_law
+from tests.markov_made import Tokens
+
+from ..fixtures import Counted, Fixture, fixture
+from ..measure import divergence, redrawn
+
+__all__ = ["GRAMMARS", "Windows", "fixtures", "followed", "laws", "learnt", "windows"]
+
+WINDOW = 500
+
+GRAMMARS: list[tuple[str, str, str, int]] = [
+    ("SLIA name-combine", "Combine the first and the last name.",
+     r"\(cat (f|l) (\(cat (' '|',') (f|l)\)|f|l)\)", 18),
+    ("SLIA initials", "Give the initials of a name.",
+     r"\(cat (\(at n [01]\)|n) (\(at n [01]\)|'\.')\)", 20),
+    ("SLIA phone", "Give the area code of a phone number.", r"\(sub (n|p) [0-4] ([1-4]|\(len n\))\)", 14),
+    ("BV4 or", "Set the lowest bit of x.", r"(\((bvor|bvand|bvxor) (x|y|#b[01]{2}) (x|y|#b[01]{2})\)|x|y)", 14),
+    ("BV4 shift", "Shift x by one.", r"\((bvshl|bvlshr) (x|\(bvnot x\)) (#b0[01]|x)\)", 18),
+    ("BV4 negate", "Negate x.", r"(x|\((bvnot|bvneg) (x|\((bvnot|bvneg) x\)|\(bvadd x #b(00|01|10)\))\))", 22),
+]  # fmt: skip
+"""Name, what is asked for, the grammar with its nesting written out, most tokens."""
+
+
+def fixtures(names: list[str] | None = None) -> list[Fixture]:
+    """The grammars, with the embedded model and their exact laws."""
+    model, out = load("demo"), []
+    for name, asked, pattern, most in GRAMMARS:
+        if names is None or name in names:
+            constraint = constrain.compile(vocabulary=model.vocabulary, regex=pattern)
+            lm = Counted(model.on(demo.prompt(asked, regex=pattern.replace("\\", ""))))
+            out.append(fixture(name, lm, constraint, most, real=True))
+    return out
+
+
+@dataclass(frozen=True)
+class Windows:
+    """at: draws so far; by method, at each: KL(window || p given L) in nats, true and as GAD estimates it; floor: of
+    exact redraws, mean. learnt: draws so far and KL(p given L || the law that ASAp has by then)."""
+
+    at: list[int]
+    true: dict[str, list[float]]
+    estimated: dict[str, list[float]]
+    floor: float
+    learnt: list[tuple[int, float]]
+
+
+def windows(f: Fixture, draws: int, seed: int, window: int = WINDOW) -> Windows:
+    """All methods on one grammar."""
+    rng = np.random.default_rng([seed, 31])
+    at = list(range(window, draws + 1, max((draws - window) // 10, 1)))
+    bumps, drawn = list[tuple[int, float]](), dict[str, list[Tokens]]()
+    drawn["masked"] = ended(masked.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens))
+    drawn["ASAp"] = by_asap(f, draws, rng, bumps)
+    drawn["exact"] = ended(exact.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens))
+    particles = smc.draw(
+        f.lm, f.constraint, n=window, rng=rng, max_tokens=f.max_tokens, particles=5, move=Awrs()
+    )  # fmt: skip
+    drawn["AWRS-SMC 5"] = ended(particles)  # it learns nothing: one window stands for all
+    seen = {x for texts in drawn.values() for x in texts}
+    total = math.fsum(f.exact[x] for x in seen)
+    proxy = {x: f.exact[x] / total for x in seen}
+    true, estimated = dict[str, list[float]](), dict[str, list[float]]()
+    for name, texts in drawn.items():
+        parts = [Counter(texts[-window:] if end > len(texts) else texts[max(end - window, 0) : end]) for end in at]
+        true[name] = [divergence(part, f.exact) for part in parts]
+        estimated[name] = [divergence(part, proxy) for part in parts]
+    floor = float(np.mean([divergence(Counter(redrawn(f, window, rng)), f.exact) for _ in range(20)]))
+    return Windows(at, true, estimated, floor, bumps)
+
+
+def ended(draws: Draws) -> list[Tokens]:
+    """Those that count."""
+    return [draw.tokens for draw in draws if draw.logweight > -np.inf]
+
+
+def by_asap(f: Fixture, n: int, rng: np.random.Generator, bumps: list[tuple[int, float]]) -> list[Tokens]:
+    """ASAp's draws; `bumps` is told how far its law is on the way."""
+    trie, tree, out, done = SuccessTrie(f.max_tokens), laws(f), list[Tokens](), 0
+    bumps.append((0, learnt(f, tree, trie)))
+    for upto in sorted({1, 3, 10, 30, 100, 300, 1000, n}):
+        if upto <= n:
+            draws = asap.draw(f.lm, f.constraint, n=upto - done, rng=rng, max_tokens=f.max_tokens, trie=trie)
+            out, done = out + ended(draws), upto
+            bumps.append((done, learnt(f, tree, trie)))
+    return out
+
+
+def learnt(f: Fixture, tree: dict[Tokens, Law], trie: SuccessTrie) -> float:
+    """KL(p given L || what ASAp draws by this trie if it stopped learning), walks that end nowhere left out."""
+    law = followed(tree, trie)
+    total = math.fsum(law.values())
+    return math.fsum(p * math.log(p / (law[x] / total)) for x, p in f.exact.items() if p > 0)
+
+
+def laws(f: Fixture) -> dict[Tokens, Law]:
+    """Of every beginning that the mask allows. The model's rows are at hand: the fixture was walked."""
+    ends, out = f.constraint.vocabulary.eos_ids, dict[Tokens, Law]()
+    stack: list[tuple[Tokens, Matcher]] = [((), f.constraint.matcher())]
+    while stack:
+        tokens, matcher = stack.pop()
+        allowed = masked.allowed_tokens(matcher.mask())
+        if len(tokens) + 1 >= f.max_tokens:
+            allowed = allowed[np.isin(allowed, ends)]
+        law = out[tokens] = prefix_law(f.lm.next_logprobs([list(tokens)])[0], allowed, ends)
+        for token, part in zip(law.tokens.tolist(), law.probs.tolist()):
+            if token != END and part > 0:
+                child = matcher.fork()
+                child.advance(token)
+                stack.append(((*tokens, token), child))
+    return out
+
+
+def followed(tree: dict[Tokens, Law], trie: SuccessTrie) -> dict[Tokens, float]:
+    """Every text with the probability that a walk takes it."""
+    out = dict[Tokens, float]()
+    stack: list[tuple[Tokens, Node | None, float]] = [((), trie.root, 1.0)]
+    while stack:
+        tokens, node, chance = stack.pop()
+        law = tree[tokens]
+        weights = law.probs if node is None or not node.visited else trie.weights(node, law)
+        total = float(weights.sum())
+        for token, part in zip(law.tokens.tolist(), (weights / (total or 1.0)).tolist()):
+            if token == END:
+                out[tokens] = chance * part
+            elif part > 0:
+                child = None if node is None else node.children.get(token)
+                stack.append(((*tokens, token), child, chance * part))
+    return out

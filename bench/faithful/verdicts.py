@@ -1,0 +1,20 @@
+"""Verdicts: a target, whether it was met, and by how much."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["Verdict", "shown"]
+
+
+class Verdict(NamedTuple):
+    """said: the measured numbers in words."""
+
+    target: str
+    met: bool
+    said: str
+
+
+def shown(verdict: Verdict) -> str:
+    """As a line of the terminal."""
+    return f"[{'green]met   ' if verdict.met else 'bold red]MISSED'}[/] {verdict.target}: {verdict.said}"

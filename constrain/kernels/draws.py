@@ -1,0 +1,261 @@
+"""Drawing from a row of the model under a mask: one pass over the row, and no array of its length (kernels).
+
+A row is float32 or float64 [V], natural logs; a mask is int32 words, 32 tokens each. `masses` adds up exp(log) of the
+allowed tokens word by word, and 64 words to a group: a token is then found by walking some groups, some words of one,
+and the tokens of one word. So the sums are all that has to be remembered of a law, and the numbers by which a token
+is chosen are those that its mass was added up from. NaN among the allowed tokens makes the sum NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import float32, float64, njit, types
+from numba.extending import intrinsic, overload
+
+from .views import kernel
+
+STAMP = "6f0218da"
+
+GROUP = 64
+"""Words of a group: the square root of the words of a large vocabulary."""
+STRETCH = 128
+"""Tokens that are looked at together, for the likely ones among them."""
+SUMMED = {**kernel, "fastmath": {"reassoc", "contract"}}
+"""Sums in any order, so that lanes add side by side. Not for `mass_of`, whose steps must stay in theirs."""
+
+LOW32, LOW64 = np.float32(-87.0), np.float64(-708.0)
+"""exp(less than this) is 0: below, a power of 2 is no normal number."""
+TURN32, TURN64 = np.float32(1.5 * 2**23 + 127), np.float64(1.5 * 2**52 + 1023)
+"""Added to n, a float whose last bits are n + bias: to round, and to make 2^n of it by a shift."""
+LOG2E32, LOG2E64 = np.float32(1.4426950408889634), np.float64(1.4426950408889634)
+HIGH32, REST32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
+HIGH64, REST64 = np.float64(6.93147180369123816490e-01), np.float64(1.90821492927058770002e-10)
+"""log 2 in two parts; n times the first is exact."""
+ONE32 = np.float32(1.0)
+A2, A3, A4, A5, A6 = (
+    np.float32(c)
+    for c in (0.4999999403953552, 0.16666509211063385, 0.04166853055357933, 0.008370140567421913, 0.0013811651151627302)
+)
+"""exp(r) - 1 - r on |r| <= log(2) / 2, fitted: within 4e-9."""
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _power_of_2(typingctx: Any, turned: Any) -> Any:
+    """2^n, of n + TURN."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        whole = context.get_value_type(types.int32 if turned == float32 else types.int64)
+        shift = whole(23 if turned == float32 else 52)
+        bits = builder.shl(builder.bitcast(args[0], whole), shift)
+        return builder.bitcast(bits, context.get_value_type(turned))
+
+    return turned(turned), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _chosen(typingctx: Any, bits: Any, lane: Any, possible: Any, value: Any) -> Any:
+    """The value if that bit of an int32 is set and it is possible, else 0: in 32 bits, of which numba would make 64."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = context.get_value_type(types.int32)
+        bit = builder.and_(args[0], builder.shl(word(1), builder.trunc(args[1], word)))
+        both = builder.and_(builder.icmp_unsigned("!=", bit, word(0)), args[2])
+        return builder.select(both, args[3], context.get_constant(value, 0))
+
+    return value(types.int32, types.int64, types.boolean, value), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _place_of(typingctx: Any, bit: Any) -> Any:
+    """The place of the lowest bit that is set."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], context.get_constant(types.boolean, 1))
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _or_above(typingctx: Any, so_far: Any, x: Any, floor: Any) -> Any:
+    """An int32, or 1 if x is above the floor or NaN: in 32 bits, as `_chosen`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        higher = builder.fcmp_unordered(">", args[1], args[2])
+        return builder.or_(args[0], builder.zext(higher, context.get_value_type(types.int32)))
+
+    return types.int32(types.int32, x, x), codegen
+
+
+def mass_of(x: Any, bits: Any, lane: Any) -> Any:
+    """exp(x) for x < 80, NaN for NaN; 0 below LOW, and where bit `lane` of `bits` is not set.
+
+    Relative error below 2e-7 of float32, 1e-15 of float64. x = n log 2 + r, |r| <= log(2) / 2; a polynomial of r, times
+    2^n. Every step is one instruction for many lanes.
+    """
+    raise NotImplementedError
+
+
+@overload(mass_of, jit_options={**kernel, "fastmath": {"contract"}})
+def _mass_of(x: Any, bits: Any, lane: Any) -> Any:
+    def single(x: Any, bits: Any, lane: Any) -> Any:
+        y = LOW32 if x < LOW32 else x
+        turned = y * LOG2E32 + TURN32
+        n = turned - TURN32
+        r = (y - n * HIGH32) - n * REST32
+        p = ONE32 + r * (ONE32 + r * (A2 + r * (A3 + r * (A4 + r * (A5 + r * A6)))))
+        return _chosen(bits, lane, not (x < LOW32), p * _power_of_2(turned))
+
+    def double(x: Any, bits: Any, lane: Any) -> Any:
+        y = LOW64 if x < LOW64 else x
+        turned = y * LOG2E64 + TURN64
+        n = turned - TURN64
+        r = (y - n * HIGH64) - n * REST64
+        p = 1 / 6227020800.0  # Taylor's, up to r^13
+        p = 1 / 479001600.0 + r * p
+        p = 1 / 39916800.0 + r * p
+        p = 1 / 3628800.0 + r * p
+        p = 1 / 362880.0 + r * p
+        p = 1 / 40320.0 + r * p
+        p = 1 / 5040.0 + r * p
+        p = 1 / 720.0 + r * p
+        p = 1 / 120.0 + r * p
+        p = 1 / 24.0 + r * p
+        p = 1 / 6.0 + r * p
+        p = 0.5 + r * p
+        p = 1.0 + (r + r * r * p)
+        return _chosen(bits, lane, not (x < LOW64), p * _power_of_2(turned))
+
+    return single if x == float32 else double
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def zero_of(typingctx: Any, row: Any) -> Any:
+    """0 of the row's type."""
+    return row.dtype(row), lambda context, builder, signature, args: context.get_constant(row.dtype, 0)
+
+
+def _row(dtype: Any) -> Any:
+    return types.Array(dtype, 1, "C", readonly=True)
+
+
+MASK = types.Array(types.int32, 1, "C", readonly=True)
+
+
+@njit([float64(_row(t), MASK, float64[::1]) for t in (float32, float64)], **SUMMED)
+def masses(row: Any, mask: Any, sums: Any) -> Any:
+    """The sum of exp(row) over the tokens of a mask; that of each word in sums[: words], of groups of them behind.
+
+    sums: float64 [words + ceil(words / GROUP)]. No token of the mask may be beyond the row, none likelier than exp(80).
+    """
+    words = len(mask)
+    whole = min(words, len(row) >> 5)
+    total, nothing = 0.0, zero_of(row)
+    for group in range((words + GROUP - 1) // GROUP):
+        among = 0.0
+        for word in range(group * GROUP, min(group * GROUP + GROUP, words)):
+            bits, added = mask[word], nothing
+            if bits == 0:
+                sums[word] = 0.0
+                continue
+            if word < whole:
+                for lane in range(32):
+                    added += mass_of(row[np.uintp(32 * word + lane)], bits, lane)
+            else:
+                for lane in range(len(row) & 31):
+                    added += mass_of(row[np.uintp(32 * word + lane)], bits, lane)
+            sums[word] = added
+            among += added
+        sums[words + group] = among
+        total += among
+    return total
+
+
+@njit([types.int64(_row(t), MASK, float64[::1], float64) for t in (float32, float64)], **kernel)
+def place(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
+    """The token at which the running sum of masses, in the order of tokens, passes `uniform` (0 <= it < 1) times all.
+
+    sums: what `masses` made of this row and mask, not all 0. Never a token of mass 0.
+    """
+    words = len(mask)
+    total = 0.0
+    for group in range(words, len(sums)):
+        total += sums[group]
+    target, group, low, high = uniform * total, words, 0, words
+    for group in range(words, len(sums)):  # rounding may point behind the last: then it is the last with any mass
+        if sums[group] > 0:
+            low, total = GROUP * (group - words), sums[group]
+            if target < total:
+                break
+            target -= total
+    target, high, word = min(target, total), min(low + GROUP, words), low
+    for at in range(low, high):
+        if sums[at] > 0:
+            word, total = at, sums[at]
+            if target < total:
+                break
+            target -= total
+    target, token = min(target, total), 32 * word
+    for lane in range(min(32, len(row) - 32 * word)):
+        mass = float64(mass_of(row[np.uintp(32 * word + lane)], mask[word], lane))
+        if mass > 0:
+            token = 32 * word + lane
+            if target < mass:
+                break
+            target -= mass
+    return token
+
+
+@njit([float64(_row(t), types.int32[::1], float64[::1], types.int64) for t in (float32, float64)], **kernel)
+def remove(row: Any, mask: Any, sums: Any, token: Any) -> Any:
+    """Takes a token out of a mask and its `sums`, which are added up anew where it was; returns that of all others."""
+    words, word = len(mask), token >> 5
+    mask[word] &= ~(1 << (token & 31))
+    added = 0.0
+    for lane in range(min(32, len(row) - 32 * word)):
+        added += mass_of(row[np.uintp(32 * word + lane)], mask[word], lane)
+    sums[word] = added
+    first = word // GROUP * GROUP
+    among = 0.0
+    for at in range(first, min(first + GROUP, words)):
+        among += sums[at]
+    sums[words + word // GROUP] = among
+    total = 0.0
+    for group in range(words, len(sums)):
+        total += sums[group]
+    return total
+
+
+@njit([types.int64(MASK, types.int64[::1])], **kernel)
+def listed(mask: Any, tokens: Any) -> Any:
+    """Writes the tokens of a mask, ascending, as long as there is room; how many there are, or one more than room."""
+    count = 0
+    for word in range(len(mask)):
+        bits = types.int64(mask[word]) & 0xFFFFFFFF
+        while bits:
+            if count == len(tokens):
+                return count + 1
+            low = bits & -bits
+            tokens[count] = 32 * word + _place_of(low)
+            bits ^= low
+            count += 1
+    return count
+
+
+@njit([types.int64(_row(t), t, types.int64[::1]) for t in (float32, float64)], **kernel)
+def above(row: Any, floor: Any, tokens: Any) -> Any:
+    """Writes the tokens whose log is above a floor, or NaN, as long as there is room; how many there are."""
+    count = 0
+    for begin in range(0, len(row), STRETCH):
+        end = min(begin + STRETCH, len(row))
+        some = np.int32(0)
+        for at in range(begin, end):
+            some = _or_above(some, row[np.uintp(at)], floor)
+        if some:
+            for at in range(begin, end):
+                if not (row[at] <= floor):
+                    if count < len(tokens):
+                        tokens[count] = at
+                    count += 1
+    return count

@@ -1,0 +1,129 @@
+"""The kernels that draw from a row under a mask, against numpy doing it the long way."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from numpy.typing import NDArray
+
+from constrain.kernels import draws
+
+SIZES = st.one_of(st.integers(1, 100), st.sampled_from([31, 32, 33, 2047, 2048, 2049, 4128, 5000]))
+CLOSE = {np.float32: 3e-7, np.float64: 3e-15}
+
+
+def bits_of(mask: NDArray[np.int32], size: int) -> NDArray[np.bool_]:
+    return np.unpackbits(mask.view(np.uint8), bitorder="little")[:size].astype(bool)
+
+
+@st.composite
+def rows_and_masks(draw: st.DrawFn) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Log-probabilities, some -inf, of either type; any mask of them: full, empty, one token, sparse, dense."""
+    size, rng = draw(SIZES), np.random.default_rng(draw(st.integers(0, 2**32)))
+    row = rng.normal(-12, draw(st.sampled_from([0.1, 3.0, 30.0])), size).clip(max=0.0)
+    row[rng.random(size) < draw(st.sampled_from([0.0, 0.3]))] = -np.inf
+    chosen = rng.random(size) < draw(st.sampled_from([0.0, 0.02, 0.5, 1.0]))
+    if draw(st.booleans()):
+        chosen[rng.integers(size)] = True
+    padded = np.zeros((size + 31) // 32 * 32, np.uint8)
+    padded[:size] = chosen
+    mask = np.packbits(padded, bitorder="little").view(np.int32)
+    return row.astype(draw(st.sampled_from([np.float32, np.float64]))), mask
+
+
+def summed(row: NDArray[Any], mask: NDArray[np.int32]) -> tuple[float, NDArray[np.float64]]:
+    sums = np.full(len(mask) + -(-len(mask) // draws.GROUP), np.nan)
+    return draws.masses(row, mask, sums), sums
+
+
+@settings(deadline=None)
+@given(rows_and_masks())
+def test_masses_are_sums_of_exponentials(given_: tuple[NDArray[Any], NDArray[np.int32]]) -> None:
+    row, mask = given_
+    words, close = len(mask), CLOSE[row.dtype.type]
+    total, sums = summed(row, mask)
+    exact = np.where(bits_of(mask, len(row)), np.exp(row.astype(np.float64)), 0.0)
+    tiny = len(row) * math.exp(-87 if row.dtype == np.float32 else -708)
+    assert total == pytest.approx(math.fsum(exact), rel=close, abs=tiny)
+    assert sums[words:].sum() == pytest.approx(total, rel=1e-14)
+    by_word = np.array([exact[at : at + 32].sum() for at in range(0, len(row), 32)])
+    assert sums[:words] == pytest.approx(by_word, rel=close, abs=tiny)
+    if exact.any():
+        row = row.copy()
+        row[int(np.flatnonzero(bits_of(mask, len(row)))[-1])] = np.nan
+        assert math.isnan(summed(row, mask)[0])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_exponential_is_within_its_bound(kind: Any) -> None:
+    """Token by token, over the whole range: 0 where it says so, and never off by more."""
+    row = np.concatenate([np.linspace(-90, 0.01, 60_000), -np.logspace(-30, 0, 4_000)]).astype(kind)
+    bound = 2e-7 if kind is np.float32 else 1e-15
+    for at in range(0, len(row), 32):
+        for lane in (0, 13, 31):
+            mask = np.zeros(len(row) // 32, np.uint32)
+            mask[at // 32] = 1 << lane
+            found, x = draws.masses(row[at : at + 32], mask.view(np.int32)[at // 32 :][:1], np.empty(2)), row[at + lane]
+            assert found == (0 if kind is np.float32 and x < -87 else pytest.approx(math.exp(x), rel=bound, abs=0))
+
+
+@settings(deadline=None)
+@given(rows_and_masks(), st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=20))
+def test_places_are_those_of_the_running_sum(
+    given_: tuple[NDArray[Any], NDArray[np.int32]], uniforms: list[float]
+) -> None:
+    row, mask = given_
+    total, sums = summed(row, mask)
+    if not total > 0:
+        return
+    exact = np.where(bits_of(mask, len(row)), np.exp(row.astype(np.float64)), 0.0)
+    edges = np.concatenate([[0.0], np.cumsum(exact)]) / exact.sum()
+    for uniform in [*uniforms, 0.0, float(np.nextafter(1, 0))]:
+        token = draws.place(row, mask, sums, uniform)
+        assert exact[token] > 0
+        assert edges[token] - 1e-6 <= uniform <= edges[token + 1] + 1e-6
+
+
+@settings(deadline=None)
+@given(rows_and_masks(), st.randoms(use_true_random=False))
+def test_what_is_removed_is_as_if_it_had_never_been(given_: tuple[NDArray[Any], NDArray[np.int32]], rng: Any) -> None:
+    row, mask = given_
+    _, sums = summed(row, mask)
+    tokens = np.flatnonzero(bits_of(mask, len(row)))
+    for token in rng.sample(tokens.tolist(), min(4, len(tokens))):
+        left = draws.remove(row, mask, sums, token)
+        assert not bits_of(mask, len(row))[token]
+        total, fresh = summed(row, mask)
+        assert left == pytest.approx(total, rel=1e-6)
+        assert sums == pytest.approx(fresh, rel=1e-6)
+
+
+@settings(deadline=None)
+@given(rows_and_masks(), st.integers(0, 6000))
+def test_listed_are_the_tokens_of_a_mask(given_: tuple[NDArray[Any], NDArray[np.int32]], room: int) -> None:
+    row, mask = given_
+    wanted = np.flatnonzero(bits_of(mask, len(row)))
+    tokens = np.full(room, -1)
+    assert draws.listed(mask, tokens) == min(len(wanted), room + 1)
+    assert tokens[: len(wanted)].tolist() == wanted[:room].tolist()
+
+
+@settings(deadline=None)
+@given(rows_and_masks(), st.floats(-40, 0), st.integers(0, 6000))
+def test_above_a_floor(given_: tuple[NDArray[Any], NDArray[np.int32]], floor: float, room: int) -> None:
+    row, floor = given_[0].copy(), given_[0].dtype.type(floor)
+    row[len(row) // 2] = np.nan
+    wanted = np.flatnonzero((row > floor) | np.isnan(row))
+    tokens = np.full(room, -1)
+    assert draws.above(row, floor, tokens) == len(wanted)
+    assert tokens[: len(wanted)].tolist() == wanted[:room].tolist()
+
+
+def test_rows_that_may_not_be_written_are_read() -> None:
+    row = np.zeros(40, np.float32)
+    row.flags.writeable = False
+    assert summed(row, np.array([1, 3], np.int32))[0] == 3.0
