@@ -11,9 +11,10 @@ import pytest
 from lark.indenter import PythonIndenter
 
 from constrain import Vocabulary
+from constrain.automata.parser import Parser
 from constrain.compile import Constraint, compile_grammar
 from constrain.errors import TokenRefused
-from constrain.frontends.lark import to_grammar
+from constrain.frontends.lark import to_grammar, to_parser
 from constrain.matcher import Matcher
 
 BYTES = Vocabulary.from_tokens([bytes([i]) for i in range(256)] + [None], eos_ids=[256])
@@ -182,3 +183,31 @@ def test_dead_ends_of_a_table_are_refused() -> None:
     barren = constraint('start: "a" | "b" never\nnever: "c" never').matcher()
     assert after(barren, "a") is not None
     assert after(barren, "b") is None
+
+
+def becomes(parser: Parser, states: tuple[int, ...]) -> set[int]:
+    """`Parser.joint`, slow and obvious: byte by byte over all states together."""
+    delta, verdicts = parser.scanner.delta, parser.scanner.verdicts[parser.scanner.accept]
+    found, seen, todo = set[int](), {states}, [(states, True)]
+    while todo:
+        here, first = todo.pop()
+        for b in range(257):
+            if not first and any(d >= 0 and verdicts[d, b] >= 0 for d in here[:-1]):
+                continue
+            if verdicts[here[-1], b] >= 0:
+                found.add(int(verdicts[here[-1], b]))
+            if b < 256 and delta[here[-1], b] >= 0:
+                after = tuple(int(delta[d, b]) if d >= 0 else -1 for d in here)
+                if after not in seen:
+                    seen.add(after)
+                    todo.append((after, False))
+    return found
+
+
+def test_what_a_lexeme_becomes_beside_others() -> None:
+    parser = to_parser(STATEMENTS)
+    accepting = parser.scanner.accept > 0
+    others = np.flatnonzero(~accepting).tolist()
+    for d, last in product(others, range(len(accepting))):
+        joint = parser.joint([d, last])
+        assert (joint == parser.set_of(frozenset(becomes(parser, (d, last))))).all(), (d, last)

@@ -5,6 +5,7 @@ The kernels in `kernels.parse` run it. What they ask for rarely is worked out he
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -192,25 +193,28 @@ class Parser:
         non-empty start of w, w included (`lexing`: finishable).
         """
         delta, verdicts, accept = self.scanner.delta, self.scanner.verdicts, self.scanner.accept
-        found: set[int] = set()
-        seen = {tuple(states)}
-        todo = [(tuple(states), True)]
-        while todo:
-            here, first = todo.pop()
-            others, last = here[:-1], here[-1]
-            for b in range(257):
-                # The verdicts given next byte b: those of the others must be none, but at the very start.
-                if not first and any(d >= 0 and verdicts[accept[d], b] >= 0 for d in others):
-                    continue
-                if verdicts[accept[last], b] >= 0:
-                    found.add(int(verdicts[accept[last], b]))
-                if b == 256 or delta[last, b] < 0:
-                    continue
-                after = tuple(int(delta[d, b]) if d >= 0 else -1 for d in others) + (int(delta[last, b]),)
-                if after not in seen:
-                    seen.add(after)
-                    todo.append((after, False))
-        return self.set_of(frozenset(found))
+        others, last = frozenset(states[:-1]), states[-1]
+        found, most = np.zeros(self.words, np.int32), self.possible[last]
+        todo = deque([(others, last, True)])
+        seen = {(others, last)}
+        while todo and (found != most).any():
+            others, last, first = todo.popleft()
+            if not others:  # nothing stands in its way any more
+                found = found | self.possible[last]
+                continue
+            rows = [*sorted(others), last]
+            after, accepted = delta[rows], verdicts[accept[rows]]
+            # Before byte b none of the others may be complete, but at the very start, where none is.
+            open_ = np.ones(257, bool) if first else (accepted[:-1] < 0).all(0)
+            ends = accepted[-1][open_]
+            found = found | self.set_of(np.unique(ends[ends >= 0]).tolist())
+            ways = after[:, open_[:256] & (after[-1] >= 0)]
+            for way in np.unique(ways, axis=1).T.tolist():
+                there = frozenset(state for state in way[:-1] if state >= 0), way[-1]
+                if there not in seen:
+                    seen.add(there)
+                    todo.append((*there, False))
+        return found
 
 
 def _with_dead_end(scanner: Scanner) -> Scanner:

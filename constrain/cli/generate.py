@@ -14,6 +14,7 @@ from ..compile import to_grammar
 from ..style import Style
 from . import show
 from .asked import Asked, takes_style
+from .grammar_source import grammar_text, ready_name
 from .kernels import ready
 from .options import JsonFlag, Seed, about, quiet, read_schema
 
@@ -34,6 +35,9 @@ ORIGINS = {"drawn": "", "forced": "dim", "closing": "yellow"}
 def generate(
     schema: Annotated[str | None, typer.Option(help="A JSON Schema: a file, - for stdin, or the JSON text.")] = None,
     regex: Annotated[str | None, typer.Option(help="A regular expression that the whole text matches.")] = None,
+    grammar: Annotated[
+        str | None, typer.Option(help="A grammar, Lark's or GBNF: a file, the name of a ready one, - for stdin.")
+    ] = None,
     choice: Annotated[list[str] | None, typer.Option(help="One of the texts to choose from; repeat it.")] = None,
     prompt: Annotated[str | None, typer.Option(help="What to write about; - for stdin.")] = None,
     model: Annotated[str, typer.Option(help="demo (embedded), a folder, or a hub id on this machine.")] = "demo",
@@ -50,16 +54,19 @@ def generate(
     asked: Asked = Asked(),
     as_json: JsonFlag = False,
 ) -> None:
-    """Let a model write text in exactly the form that --schema, --regex or --choice asks for.
+    """Let a model write text in exactly the form that --schema, --regex, --grammar or --choice asks for.
 
     The text goes to stdout, what it cost to stderr. On a terminal it is streamed: forced text is dim.
     """
-    given = {"--schema": schema, "--regex": regex, "--choice": choice or None}
+    given = {"--schema": schema, "--regex": regex, "--grammar": grammar, "--choice": choice or None}
     if sum(value is not None for value in given.values()) != 1:
         raise typer.BadParameter(f"give one of {', '.join(given)}.")
     if schema is not None:
         name, text = read_schema(schema)
         what: dict[str, Any] = {"schema": text}
+    elif grammar is not None:
+        name, text = grammar_text(grammar)
+        what = {"grammar": grammar if ready_name(grammar) else text}
     else:
         name, what = ("the regex", {"regex": regex}) if regex is not None else ("the choices", {"choices": choice})
     with about(name):

@@ -90,7 +90,6 @@ def to_parser(
     if lexer not in ("contextual", "basic"):
         raise UnsupportedError(f"there is no lexer {lexer!r}", hint="It is contextual or basic.")
     how = _How(start, lexer, indentation, source, limits)
-    how = _How(start, lexer, indentation, source, limits)
     if folder is None:
         return _made(text, how, import_paths)[0]
     from .kept import Kept
