@@ -1,4 +1,4 @@
-"""Tools: what definitions are read, what is refused; calls drawn with the embedded model parse, and their arguments validate."""
+"""Tools: what definitions are read, what is refused; calls drawn with the embedded model parse and validate."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ WEATHER = {"type": "function", "function": {"name": "weather", "description": "O
 NOW = {"type": "function", "function": {"name": "now"}}
 SCHEMAS = {tool.name: tool.parameters for tool in read_tools([WEATHER, NOW])}
 REQUIRED = {
-    "hermes": '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>\n<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>',
+    "hermes": '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>\n'
+    '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>',
     "llama": '{"name": "weather", "parameters": {"city": "Oslo"}}; {"name": "now", "parameters": {}}',
     "json": '[{"name": "weather", "arguments": {"city": "Oslo"}}, {"name": "now", "arguments": {}}]',
     "pythonic": '[weather(city="Oslo"), now()]',

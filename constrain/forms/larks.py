@@ -60,7 +60,7 @@ def with_lexer(
 
     for name, grammar in grammars.items():
         text = defined(text, name, grammar, limits)
-    return front.to_grammar(text, start=start, lexer=lexer, import_paths=import_paths, folder=folder(), limits=limits)  # type: ignore[call-overload]
+    return front.to_grammar(text, start=start, lexer=lexer, import_paths=import_paths, folder=folder(), limits=limits)  # type: ignore[arg-type]
 
 
 def defined(text: str, name: str, grammar: Grammar, limits: Limits) -> str:

@@ -93,7 +93,7 @@ class Symbols:
             )
         if index not in vocabulary.names:
             raise UnsupportedError(
-                f"token {shown} is an ordinary one, {vocabulary.tokens[index]!r}: which tokens spell a text is left open",
+                f"token {shown} is an ordinary one, {vocabulary.tokens[index]!r}: which tokens spell text is left open",
                 hint="Write its text as a literal.",
             )
         return index
