@@ -206,7 +206,8 @@ def becomes(parser: Parser, states: tuple[int, ...]) -> set[int]:
 
 
 def test_what_a_lexeme_becomes_beside_others() -> None:
-    parser = to_parser(STATEMENTS)
+    terminals = 'A: "a"\nB: /a*b/\nI: /1+/\nF: /1+\\.1+(e1+)?/\nC: /ab?c{3}/\nE: "e" | "e1.1"\nD: ".." | "."'
+    parser = to_parser("start: (A | B | I | F | C | D | E)+\n" + terminals)
     accepting = parser.scanner.accept > 0
     others = np.flatnonzero(~accepting).tolist()
     rng = Random(3)
