@@ -82,7 +82,7 @@ def test_random_grammars(text: str, lexer: str) -> None:
     for length in range(LONGEST + 1):
         for letters in product(ALPHABET, repeat=length):
             word = "".join(letters)
-            there = start if not word else alive[word[:-1]] if word[:-1] in alive else None
+            there = start if not word else alive.get(word[:-1])
             if word and there is not None:
                 there = after(there, word[-1].encode())
             if there is not None:
