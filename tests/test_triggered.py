@@ -184,6 +184,20 @@ def test_text_before_a_trigger_is_what_the_model_writes(loaded: object, temperat
     assert triggers > 1
 
 
+def test_drawing_again_where_nearly_all_is_allowed_keeps_the_masked_law() -> None:
+    rng, size, n = np.random.default_rng(0), 130, 40_000
+    row = np.log(rng.dirichlet(np.ones(size)))
+    row[5] = np.log(0.3)  # of what is refused
+    row -= np.logaddexp.reduce(row)
+    allowed_ids = np.setdiff1d(np.arange(size), [5, 9])
+    counts = np.bincount([pick(row, allowed_ids, rng).token for _ in range(n)], minlength=size)
+    law = np.where(np.isin(np.arange(size), allowed_ids), np.exp(row), 0)
+    expected = n * law / law.sum()
+    often = expected > 5
+    assert counts[5] == counts[9] == 0
+    assert ((counts - expected)[often] ** 2 / expected[often]).sum() / often.sum() < 1.5
+
+
 def test_a_budget_closes_what_a_trigger_began(loaded: object) -> None:
     form = triggered({"e": regex("[0-9]{5}")}, least=1)
     out = constrain.generate(loaded, "Describe a house.", grammar=form, max_tokens=8, seed=0)
