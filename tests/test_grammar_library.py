@@ -12,13 +12,17 @@ import email.headerregistry
 import io
 import json
 import logging
+import os
 import random
 import re
+import shutil
 import sqlite3
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from urllib.parse import urlsplit
 from xml.parsers import expat
 
@@ -192,6 +196,56 @@ def test_expat_takes_what_the_xml_grammar_makes() -> None:
     for text in Maker(ready, {"NAME": spelling("n"), "DOCTYPE": spelling("<!DOCTYPE n>")}).draw(random.Random(3), 60):
         parts = re.split(r"(?<=[ \t\r\n])n(?=[ \t\r\n]*=)", text)
         xml("".join(f"{part}a{place}" for place, part in enumerate(parts))[: -len(f"a{len(parts) - 1}")])
+
+
+MEANING_OF_C = re.compile(
+    "error: (?!expected).*(conflicting type|undeclared|redeclar|redefinition|wrong kind of tag|used but not defined|"
+    "declared void|array of voids|void value|invalid use of (void|undefined)|invalid operands|cannot convert|"
+    "invalid type argument|not a structure|neither array|incomplete( element)? type|storage size|size missing|"
+    "non-integer type|has invalid type|not an integer|is negative|exceeds its type|flexible array member|invalid init|array init|"
+    "field name not in|incompatible types|not within)"
+)
+"""What gcc says of types, of values, and of what is declared: no affair of a grammar."""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc judges C")
+def test_gcc_takes_what_the_c_grammar_makes(tmp_path: Path) -> None:
+    ready = grammars.read("c")
+    known = {"INCLUDE": spelling("#include <stddef.h>\n"), "TYPE": spelling("a_t", "b_t")}
+    drawn = Maker(ready, known, depth=16).draw(random.Random(5), 60, tries=100)
+    # Words that were drawn side by side may be one name: a type that nobody declares, which gcc cannot read on from.
+    drawn = [text for text in drawn if set(re.findall(r"[a-zA-Z]\w*_t\b", text)) <= {"a_t", "b_t"}]
+    assert len(drawn) > 40
+    (tmp_path / "list.h").write_text("")
+    for number, text in enumerate((*ready.accepts, *drawn)):
+        (tmp_path / f"{number}.c").write_text(f"#include <stddef.h>\ntypedef int a_t, b_t;\n{text}", newline="")
+    command = ["gcc", "-std=gnu99", "-fsyntax-only", "-w", "-fno-diagnostics-show-caret", "-fmax-errors=0"]
+    environment = os.environ | {"LC_ALL": "C"}
+    files = sorted(file.name for file in tmp_path.glob("*.c"))
+    found = subprocess.run(
+        [*command, *files], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    errors = [line for line in found.stderr.splitlines() if "error: " in line and not MEANING_OF_C.search(line)]
+    assert errors == []
+
+
+READ_SCRIPTS = """
+const vm = require("vm"), texts = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const said = text => { try { new vm.Script(text); return ""; } catch (error) { return error.message; } };
+console.log(JSON.stringify(texts.map(said)));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node judges JavaScript")
+@pytest.mark.parametrize("before", ["", '"use strict";\n'])
+def test_node_takes_what_the_javascript_grammar_makes(before: str) -> None:
+    ready = grammars.read("javascript")
+    drawn = Maker(ready, depth=16).draw(random.Random(5), 60)
+    texts = json.dumps([before + text for text in (*ready.accepts, *drawn)])
+    answer = subprocess.run(["node", "-e", READ_SCRIPTS], input=texts, capture_output=True, text=True, check=True)
+    faults = [fault for fault in json.loads(answer.stdout) if fault]
+    names = re.compile("has already been declared|Duplicate parameter name")  # as the head of the grammar says
+    assert [fault for fault in faults if not names.search(fault)] == []
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="the grammar is that of Python 3.12")
