@@ -113,3 +113,8 @@ class Llama3:
         """The tokens of a text, special tokens not recognised."""
         tokens: list[int] = self.encoding.encode_ordinary(text)
         return tokens
+
+    def decode(self, tokens: list[int]) -> bytes:
+        """The bytes of tokens."""
+        text: bytes = self.encoding.decode_bytes(tokens)
+        return text

@@ -3,13 +3,13 @@
     python -m bench.grammars --what agreement --vocabulary ../shared/data/llama3.tiktoken
     python -m bench.grammars --what speed --vocabulary ../shared/data/llama3.tiktoken
 
-agreement: Lark's own parser (LALR, contextual lexer, PythonIndenter for Python) is the oracle. Every text that it accepts
-is taken token by token under Llama 3's 128,256 tokens: each token must be in the mask, and the end allowed at the end.
-Then, for random edits of one byte, each by itself, both must say the same. Texts: the files of the standard library for
-Python (python-lark: the grammar in the lark package; python: ours), made sentences for the others.
+agreement: Lark's own parser (LALR, contextual lexer, PythonIndenter for Python) is the oracle. Every text that it
+accepts is taken token by token under Llama 3's 128,256 tokens: each token must be in the mask, and the end allowed at
+the end. Then, for random edits of one byte, each by itself, both must say the same. Texts: the files of the standard
+library for Python (python-lark: the grammar in the lark package; python: ours), made sentences for the others.
 
-speed: from the text of a grammar to its first mask, in new processes and again, and µs of mask and advance over a corpus,
-beside the peers that can express the grammar. Saved as JSON in bench/results/.
+speed: from the text of a grammar to its first mask, in new processes and again, and µs of mask and advance over a
+corpus, beside the peers that can express the grammar. Saved as JSON in bench/results/.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ from constrain.tokens.vocabulary import Vocabulary
 
 from ..corpus import ENDS, SIZE, SPECIAL, Llama3
 from ..maskbench import names
+from ..measure import CLOCKS
 from ..report import commit, machine, versions
 from . import agreement
 from .languages import LANGUAGES, Language, Text, language, library, missing, sentences
 from .oracle import Oracle
 
 WIDTH = 150
+ENGINES = ("constrain", "llguidance", "xgrammar", "syncode")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -87,10 +89,20 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="of a language; then no text is begun")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--engines", default="constrain,llguidance,xgrammar,syncode", help="of speed")
-    parser.add_argument("--repeat", type=int, default=5, help="new processes of speed's first masks (5)")
-    parser.add_argument("--syncode", type=Path, help="a Python in which syncode is installed (speed)")
-    parser.add_argument("--results", type=Path, default=Path(__file__).parents[1] / "results", help="folder for the JSON")
+    parser.add_argument("--engines", type=names(ENGINES), default=list(ENGINES), metavar="A,B", help=", ".join(ENGINES))
+    parser.add_argument("--repeat", type=int, default=5, help="processes for each first mask (5)")
+    parser.add_argument("--tokens", type=int, default=20_000, help="of each corpus that speed is measured on (20,000)")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of a round over a corpus (60)")
+    parser.add_argument("--patience", type=float, default=120.0, help="seconds to wait for a first mask (120)")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: on a busy machine (wall)")
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="pin the engines to this core")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/maskbench-dev.jsonl.gz"), help="JSON texts")
+    parser.add_argument("--syncode", type=Path, help="a Python in which syncode is installed")
+    parser.add_argument("--syncode-store", type=Path, help="its mask stores are kept here; else each is made anew")
+    parser.add_argument("--syncode-seconds", type=float, default=900.0, help="limit of its first mask and corpus (900)")
+    parser.add_argument(
+        "--results", type=Path, default=Path(__file__).parents[1] / "results", help="folder for the JSON"
+    )
     return parser.parse_args(arguments)
 
 
@@ -111,7 +123,9 @@ def agree(tongue: Language, options: argparse.Namespace, console: Console) -> di
     oracle = Oracle(tongue.text, tongue.start, tongue.lexer, tongue.indented)
     made = agreement.constraint(tongue, vocabulary)
     texts = texts_of(tongue, options)
-    agreement.compare(min(texts, key=lambda text: len(text.content)), oracle, made, encoding, 10, options.seed)  # kernels
+    agreement.compare(
+        min(texts, key=lambda text: len(text.content)), oracle, made, encoding, 10, options.seed
+    )  # kernels
     found = []
     for one in agreement.run(
         texts, oracle, made, encoding, options.edits, options.seed, options.seconds, options.processes

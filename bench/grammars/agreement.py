@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, cast
 
 from constrain.compile import Constraint, compile_grammar
 from constrain.frontends.lark import to_grammar
@@ -38,9 +38,9 @@ EXAMPLES = 5
 class Found:
     """What became of one text.
 
-    verdict: "accepted" (by both), "refused" (by both), "not UTF-8", or "differ". tokens: taken one by one. edits: tried;
-    kept: of them, those after which both accept. differences: edits on which the two differ. mistakes: verdicts of this
-    benchmark that a whole reading did not confirm; checked: whole readings beyond the differences.
+    verdict: "accepted" (by both), "refused" (by both), "not UTF-8", or "differ". tokens: taken one by one. edits:
+    tried; kept: of them, those after which both accept. differences: edits on which the two differ. mistakes: verdicts
+    of this benchmark that a whole reading did not confirm; checked: whole readings beyond the differences.
     """
 
     name: str
@@ -122,8 +122,8 @@ def _stopped(text: Text, tokens: list[int], walked: ours.Walk, encoding: Llama3,
     """Where a text that Lark accepts was left."""
     if walked.refused is None:
         return {"what": "the end", "lark": True, "ours": by_bytes}
-    before = encoding.encoding.decode_bytes(tokens[max(0, walked.refused - 20) : walked.refused])
-    token = encoding.encoding.decode_bytes([tokens[walked.refused]])
+    before = encoding.decode(tokens[max(0, walked.refused - 20) : walked.refused])
+    token = encoding.decode([tokens[walked.refused]])
     return {
         "what": f"token {walked.refused} is not in the mask",
         "around": f"{before!r} then {token!r}",
@@ -141,7 +141,7 @@ def run(
     work = partial(compare, oracle=oracle, made=made, encoding=encoding, edits=edits, seed=seed)
     encoding.encode("")  # read once, here
     shares = [list(texts[first::processes]) for first in range(processes)]
-    open_pipes: dict[Any, tuple[int, list[Text]]] = {}
+    open_pipes: dict[Connection, tuple[int, list[Text]]] = {}
 
     def start(share: list[Text]) -> None:
         if share and time.monotonic() < end:
@@ -151,13 +151,13 @@ def run(
     for share in shares:
         start(share)
     while open_pipes:
-        for pipe in wait(list(open_pipes)):
+        for pipe in cast("list[Connection]", wait(list(open_pipes))):
             pid, share = open_pipes[pipe]
             try:
-                found = pipe.recv()  # type: ignore[union-attr]
+                found = pipe.recv()
             except EOFError:
                 del open_pipes[pipe]
-                pipe.close()  # type: ignore[union-attr]
+                pipe.close()
                 status = reap(pid, kill=False)
                 if status and share:
                     yield Found(share[0].name, len(share[0].content), f"crash, {os.waitstatus_to_exitcode(status)}")

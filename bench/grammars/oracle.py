@@ -1,8 +1,8 @@
 """Lark's verdict on a text, and on many edits of it without reading all of it again.
 
-Before each lexeme of a text the place, the parser's stack and the Indenter's levels are noted. After an edit Lark goes on
-from the last note that the edit cannot have changed, and stops where place and state are those of the unedited text
-again: from there on its verdict is known. Lexer, Indenter and table are Lark's own objects, driven as Lark drives them.
+Before each lexeme of a text the place, the parser's stack and the Indenter's levels are noted. After an edit Lark goes
+on from the last note that the edit cannot have changed, and stops where place and state are those of the unedited text
+again: from there on its verdict is known. Lexer, Indenter and table are Lark's own, driven as Lark drives them.
 """
 
 from __future__ import annotations
@@ -114,9 +114,7 @@ class Trace:
             indenter.indent_level, indenter.paren_level = list(note.levels), note.brackets
 
         def here() -> Note:
-            return Note(
-                line.char_pos, tuple(state.state_stack), tuple(indenter.indent_level), indenter.paren_level
-            )
+            return Note(line.char_pos, tuple(state.state_stack), tuple(indenter.indent_level), indenter.paren_level)
 
         def lexemes() -> Iterator[Token]:
             """Lark's, with a stop before each: the lexeme before has been taken by then."""

@@ -1,0 +1,369 @@
+"""How long from a grammar's text to its first mask, and how long a mask and an advance, beside the peers?
+
+Each engine has a process of its own, that prepares what is paid once: vocabulary, kernels, imports, by a small grammar.
+    cold    from the text to the first mask, each time in a new process forked from that one; the median
+    kept    the same, where a process before has kept the finished parser on disk (ours only)
+    again   the same, a second time in one process
+    first   mask and advance over all texts of a corpus, token by token, in a new process
+    second  the same texts once more
+A text with a true token that the mask does not hold is `lost`: the engine's grammar is another language. Only rows of
+one run may be compared; on a busy machine --clock cpu measures what a process computes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from array import array
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from ..corpus import ENDS, Llama3, load
+from ..engines import Constrain, Llguidance, Xgrammar, allowed
+from ..measure import CLOCKS
+from ..workers import fork, reap
+from .languages import Language, language, library, sentences
+from .translate import Inexpressible, to_ebnf, to_llguidance
+
+__all__ = ["ENGINES", "main"]
+
+SMALL = Language(
+    "small",
+    'start: ("(" start ")" | NAME | "if" NAME)+\nNAME: /[a-z]+/\n%ignore " "\n',
+    "start",
+    "contextual",
+    False,
+    True,
+)
+"""Read once, uncounted: imports and kernels are not a grammar's cost."""
+SYNCODE = {"python-lark": "python", "json": "json", "sql": "sql", "c": "c"}
+"""Its own grammar of each language, that differ from ours: JSON without escapes, SQL of another dialect."""
+
+
+class Ours(Constrain):
+    """constrain. folder: where finished parsers are kept, None: nowhere."""
+
+    folder: Path | None = None
+
+    def prepare(self, tongue: Language) -> None:
+        self.tongue = tongue
+
+    def compile(self, text: str = "") -> None:
+        from constrain.compile import compile_grammar
+        from constrain.frontends.lark import to_grammar
+
+        tongue = self.tongue
+        grammar = to_grammar(tongue.text, start=tongue.start, lexer=tongue.lexer, folder=self.folder)  # type: ignore[arg-type]
+        self.constraint = compile_grammar(grammar, self.vocabulary)
+
+
+class LlguidanceLark(Llguidance):
+    """llguidance, from its dialect of Lark."""
+
+    def prepare(self, tongue: Language) -> None:
+        self.text = to_llguidance(tongue)
+
+    def compile(self, text: str = "") -> None:
+        grammar = self.matcher_type.grammar_from_lark(self.text)
+        self.root = self.matcher_type(self.tokenizer, grammar, log_level=0)
+        if self.root.is_error():
+            raise Inexpressible(self.root.get_error())
+
+
+class XgrammarEbnf(Xgrammar):
+    """XGrammar, from its EBNF."""
+
+    def prepare(self, tongue: Language) -> None:
+        self.text = to_ebnf(tongue)
+
+    def compile(self, text: str = "") -> None:
+        self.compiler.clear_cache()
+        self.compiled = self.compiler.compile_grammar(self.text)
+
+
+ENGINES: dict[str, Callable[[Llama3], Any]] = {
+    "constrain": Ours,
+    "llguidance": LlguidanceLark,
+    "xgrammar": XgrammarEbnf,
+}
+
+
+def main(options: argparse.Namespace, console: Console) -> int:
+    """All engines in turn over all languages; 0."""
+    from .__main__ import save
+
+    encoding = Llama3(options.vocabulary)
+    corpora = {name: corpus(name, encoding, options) for name in options.languages}
+    rows = []
+    for name in options.engines:
+        for found in (syncode if name == "syncode" else in_process)(name, corpora, encoding, options):
+            rows.append(found)
+            console.print(json.dumps(brief(found)), markup=False, highlight=False, soft_wrap=True)
+    show(rows, console)
+    path = save("grammars-speed", {"clock": options.clock, "rows": rows}, options)
+    console.print(f"saved as {path}", highlight=False)
+    return 0
+
+
+def corpus(name: str, encoding: Llama3, options: argparse.Namespace) -> list[list[int]]:
+    """Texts as tokens, --tokens of them or a few more.
+
+    Python: files of the standard library that Lark parses. JSON: instances of MaskBench, where there are. The others:
+    --sentences made sentences, fewer tokens perhaps.
+    """
+    from .oracle import Oracle
+
+    tongue = language(name)
+    oracle = Oracle(tongue.text, tongue.start, tongue.lexer, tongue.indented)
+    rng = random.Random(options.seed)
+    if not tongue.made:
+        texts = [text.content for text in library(tests=False)]
+        rng.shuffle(texts)
+    elif name == "json" and options.data.exists():
+        cases = load(options.data)
+        rng.shuffle(cases)
+        texts = [test.text.encode() for case in cases for test in case.tests if test.valid]
+    else:
+        texts = [text.content for text in sentences(name, options.sentences, options.seed)]
+    chosen: list[list[int]] = []
+    count = 0
+    for text in texts:
+        if count >= options.tokens:
+            break
+        if oracle.accepts(text) and len(text) > 1:
+            chosen.append(encoding.encode(text.decode()))
+            count += len(chosen[-1])
+    return chosen
+
+
+def in_process(
+    name: str, corpora: dict[str, list[list[int]]], encoding: Llama3, options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """One engine over all languages, in a process of its own."""
+    sys.stdout.flush()
+    pid, pipe = fork(partial(host, name, corpora, encoding, options))
+    try:
+        rows: list[dict[str, Any]] = pipe.recv()
+    except EOFError:
+        raise SystemExit(f"{name} could not be run: see above") from None
+    finally:
+        pipe.close()
+        reap(pid, kill=False)
+    return rows
+
+
+def host(
+    name: str, corpora: dict[str, list[list[int]]], encoding: Llama3, options: argparse.Namespace, out: Connection
+) -> None:
+    """Prepares an engine and sends its rows."""
+    os.sched_setaffinity(0, {options.core})
+    engine = ENGINES[name](encoding)
+    clock = CLOCKS[options.clock]
+    engine.prepare(SMALL)
+    first_mask(engine, clock)
+    walk(engine, [encoding.encode("(if a b) c")], clock, 9.0)
+    gc.collect()
+    gc.freeze()
+    rows = []
+    for label, texts in corpora.items():
+        row: dict[str, Any] = {"engine": name, "language": label}
+        rows.append(row)
+        try:
+            engine.prepare(language(label))
+        except Inexpressible as why:
+            row["cannot"] = str(why)
+            continue
+        once = child(partial(cold, engine, clock), options.patience)
+        if isinstance(once, str):
+            row["cannot"] = once
+            continue
+        row["cold ms"] = [once, *(child(partial(cold, engine, clock)) for _ in range(options.repeat - 1))]
+        if name == "constrain":
+            with tempfile.TemporaryDirectory() as folder:
+                engine.folder = Path(folder)
+                row["kept ms"] = [child(partial(cold, engine, clock)) for _ in range(options.repeat + 1)][1:]
+                engine.folder = None
+        row.update(child(partial(both, engine, texts, clock, options.limit)))
+    out.send(rows)
+
+
+def child(work: Callable[[], Any], patience: float | None = None) -> Any:
+    """What `work` returns, in a process of its own; its fate as text if it dies or takes longer than `patience` (s)."""
+    pid, pipe = fork(lambda out: out.send(work()))
+    late = patience is not None and not pipe.poll(patience)
+    try:
+        return f"no first mask within {patience:g} s" if late else pipe.recv()
+    except EOFError:
+        return "died"
+    finally:
+        pipe.close()
+        reap(pid, kill=late)
+
+
+def first_mask(engine: Any, clock: Callable[[], int]) -> float:
+    """ms from the text of a grammar to its first mask."""
+    begin = clock()
+    engine.compile()
+    engine.start()
+    engine.mask()
+    return (clock() - begin) / 1e6
+
+
+def cold(engine: Any, clock: Callable[[], int]) -> float | str:
+    """The first mask, or why there is none."""
+    try:
+        return first_mask(engine, clock)
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error)[:300]}"
+
+
+def both(engine: Any, texts: list[list[int]], clock: Callable[[], int], limit: float) -> dict[str, Any]:
+    """Two rounds over a corpus, and another first mask at the end."""
+    first_mask(engine, clock)
+    rounds = {label: walk(engine, texts, clock, limit) for label in ("first", "second")}
+    return {**rounds, "again ms": [first_mask(engine, clock) for _ in range(3)]}
+
+
+def walk(engine: Any, texts: list[list[int]], clock: Callable[[], int], limit: float) -> dict[str, Any]:
+    """One round: µs of every mask and every advance."""
+    masks, advances, lost, done = array("q"), array("q"), [], 0
+    end = time.monotonic() + limit
+    for index, tokens in enumerate(texts):
+        if time.monotonic() > end:
+            break
+        done += 1
+        engine.start()
+        for token in tokens:
+            begin = clock()
+            engine.mask()
+            masks.append(clock() - begin)
+            if not allowed(engine.words, token):
+                lost.append(index)
+                break
+            begin = clock()
+            engine.advance(token)
+            advances.append(clock() - begin)
+        else:
+            engine.mask()
+            if not any(allowed(engine.words, token) for token in ENDS):
+                lost.append(index)
+    return {"texts": done, "of": len(texts), "lost": lost, "mask µs": spread(masks), "advance µs": spread(advances)}
+
+
+def spread(nanoseconds: Any) -> dict[str, float]:
+    """Count, mean, quantiles and maximum, in µs."""
+    values = np.asarray(nanoseconds, float) / 1_000
+    if not len(values):
+        return {"count": 0}
+    quantiles = {f"p{at}": float(np.percentile(values, at)) for at in (50, 90, 99)}
+    return {"count": len(values), "mean": float(values.mean()), **quantiles, "max": float(values.max())}
+
+
+def syncode(
+    name: str, corpora: dict[str, list[list[int]]], encoding: Llama3, options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """syncode, once per language, in the Python of --syncode."""
+    rows: list[dict[str, Any]] = []
+    for label, texts in corpora.items():
+        row: dict[str, Any] = {"engine": name, "language": label}
+        rows.append(row)
+        if label not in SYNCODE:
+            row["cannot"] = "no grammar of its own, and it takes no look-around"
+            continue
+        if options.syncode is None:
+            row["cannot"] = "not asked for: --syncode PYTHON"
+            continue
+        job = {
+            "vocabulary": str(options.vocabulary),
+            "grammar": SYNCODE[label],
+            "texts": texts,
+            "seconds": options.limit,
+            "again": options.syncode_store is not None,
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            store = options.syncode_store or folder
+            root = str(Path(__file__).parents[2])
+            environment = {**os.environ, "SYNCODE_CACHE": f"{store}/", "HF_HUB_OFFLINE": "1", "PYTHONPATH": root}
+            try:
+                answer = subprocess.run(
+                    [options.syncode, "-m", "bench.grammars.syncode_peer"],
+                    input=json.dumps(job),
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    timeout=options.syncode_seconds,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                row["cannot"] = f"no first mask and corpus within {options.syncode_seconds:g} s"
+                continue
+        if answer.returncode:
+            row["cannot"] = f"exit {answer.returncode}: {answer.stderr.strip().splitlines()[-1:]}"
+            continue
+        found = json.loads(answer.stdout)
+        row["kept ms" if job["again"] else "cold ms"] = [found["first"]]
+        masks = spread([value * 1_000 for value in found["masks"]])
+        row["first"] = {
+            "texts": found["texts"],
+            "of": len(texts),
+            "lost": list(range(found["lost"])),
+            "mask µs": masks,
+            "advance µs": {"count": 0},
+        }
+    return rows
+
+
+def brief(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without what is long."""
+    return {key: value for key, value in row.items() if key not in ("first", "second")}
+
+
+def show(rows: list[dict[str, Any]], console: Console) -> None:
+    """Two tables: first masks, and steps."""
+    table = Table(title="ms to the first mask, medians", title_justify="left", box=SIMPLE_HEAD)
+    for label in ("language", "engine", "cold", "kept on disk", "again"):
+        table.add_column(label, justify="left" if label in ("language", "engine") else "right", no_wrap=True)
+    rows = sorted(rows, key=lambda row: row["language"])
+    for row in rows:
+        values = [f"{np.median(row[key]):,.1f}" if row.get(key) else "-" for key in ("cold ms", "kept ms", "again ms")]
+        table.add_row(row["language"], row["engine"], *values)
+    console.print(table)
+    columns = ("mean", "p50", "p90", "p99", "max")
+    table = Table(title="µs of masks and of advances over a corpus", title_justify="left", box=SIMPLE_HEAD)
+    for label in ("language", "engine", "round"):
+        table.add_column(label, no_wrap=True)
+    for label in ("texts", "lost", "masks", *columns, "adv. mean", "p50", "p99"):
+        table.add_column(label, justify="right")
+    for row in rows:
+        for label in ("first", "second"):
+            if (found := row.get(label)) and found["mask µs"]["count"]:
+                masks, advances = found["mask µs"], found["advance µs"]
+                table.add_row(
+                    row["language"],
+                    row["engine"],
+                    label,
+                    f"{found['texts']:,}",
+                    f"{len(found['lost']):,}",
+                    f"{masks['count']:,}",
+                    *(f"{masks[key]:,.1f}" for key in columns),
+                    *(f"{advances[key]:,.1f}" if advances["count"] else "-" for key in ("mean", "p50", "p99")),
+                )
+    console.print(table)
+    for row in rows:
+        if "cannot" in row:
+            console.print(f"{row['engine']}, {row['language']}: {row['cannot']}", markup=False, highlight=False)
