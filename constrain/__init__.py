@@ -35,6 +35,7 @@ from .style import Limits, Style
 from .tokens.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from . import grammars as grammars
     from .integrations.processor import ConstraintLogitsProcessor
     from .matcher import Matcher
 
@@ -88,6 +89,8 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "grammars":  # which only reads files
+        return import_module(".grammars", __name__)
     if name in _LATER:
         value = getattr(import_module(_LATER[name], __name__), name)
         globals()[name] = value

@@ -132,6 +132,13 @@ SEMANTIC = re.compile(
 """What SQLite says of names, numbers of columns and the places of aggregates: no affair of a grammar."""
 
 
+def html(text: str) -> None:
+    html5lib = pytest.importorskip("html5lib")
+    reader = html5lib.HTMLParser()
+    reader.parse(text)
+    assert {code for _, code, _ in reader.errors} <= {"duplicate-attribute"}, reader.errors
+
+
 def sql(text: str) -> None:
     base = sqlite3.connect(":memory:")
     for table in "abcd":
@@ -171,6 +178,7 @@ JUDGES: dict[str, Callable[[str], object]] = {
     "json": json.loads,
     "jsonl": jsonl,
     "csv": read_csv,
+    "html": html,
     "toml": toml,
     "sql": sql,
     "regex": regex,
@@ -202,8 +210,8 @@ MEANING_OF_C = re.compile(
     "error: (?!expected).*(conflicting type|undeclared|redeclar|redefinition|wrong kind of tag|used but not defined|"
     "declared void|array of voids|void value|invalid use of (void|undefined)|invalid operands|cannot convert|"
     "invalid type argument|not a structure|neither array|incomplete( element)? type|storage size|size missing|"
-    "non-integer type|has invalid type|not an integer|is negative|exceeds its type|flexible array member|invalid init|array init|"
-    "field name not in|incompatible types|not within)"
+    "non-integer type|has invalid type|not an integer|is negative|exceeds its type|flexible array member|invalid init|"
+    "array init|field name not in|incompatible types|not within)"
 )
 """What gcc says of types, of values, and of what is declared: no affair of a grammar."""
 
