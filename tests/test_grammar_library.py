@@ -132,6 +132,10 @@ SEMANTIC = re.compile(
 """What SQLite says of names, numbers of columns and the places of aggregates: no affair of a grammar."""
 
 
+def read_yaml(text: str) -> None:
+    pytest.importorskip("yaml").safe_load(text)
+
+
 def html(text: str) -> None:
     html5lib = pytest.importorskip("html5lib")
     reader = html5lib.HTMLParser()
@@ -184,6 +188,7 @@ JUDGES: dict[str, Callable[[str], object]] = {
     "regex": regex,
     "iso8601": iso8601,
     "url": url,
+    "yaml": read_yaml,
     "email": mail,
 }
 SPELL: dict[str, dict[str, Spell]] = {"sql": {"NAME": spelling("a", "b", "c", "d")}}
