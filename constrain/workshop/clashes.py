@@ -25,10 +25,14 @@ __all__ = ["Clash", "Clashes"]
 
 MOST_PATHS = 3_000
 """Ways to a conflict that are tried; shorter ones first."""
-MOST_PAIRS = 3_000
-"""Pairs of stacks that are followed for each conflict; shorter texts first."""
+MOST_PLACES = 8
+"""Stacks on top of which a conflict is followed: what lies below decides whether both ways can go on."""
+MOST_PAIRS = 1_000
+"""Pairs of stacks that are followed from each of them; shorter texts first."""
 MOST_REDUCTIONS = 200
-"""Reductions in a row, beyond which nothing new comes of them: an empty rule that repeats without end."""
+"""Reductions before one terminal, beyond which nothing new comes of them: a rule that makes itself without end."""
+MOST_WAYS = 6
+"""Ways to one terminal that are told apart."""
 MOST_TOKENS = 400
 """Tokens of an example."""
 
@@ -82,10 +86,14 @@ class Clashes:
     def shown(self, rule: int, taken: int, places: list[tuple[int, int]]) -> Clash:
         """The clash with texts: at that of its places that is reached soonest."""
         best: Clash | None = None
+        tried = 0
         for stack, terminal in self.reached(places):
             pairs = self.parted(stack, terminal, rule)
             if not pairs:
                 continue
+            tried += 1
+            if tried > MOST_PLACES:
+                break
             before = self.spelled(stack)
             if best is None:
                 here = stack[-1], terminal
@@ -203,16 +211,16 @@ class Clashes:
     def moves(self, stack: Stack, terminal: int) -> list[Stack]:
         """The stacks after a terminal, one for each way of reductions before it: two equal ones are two ways."""
         out: list[Stack] = []
-        todo = [(stack, 0)]
-        while todo:
-            here, depth = todo.pop()
+        todo, work = [stack], 0
+        while todo and work < MOST_REDUCTIONS and len(out) < MOST_WAYS:
+            here, work = todo.pop(), work + 1
             act = int(self.table.action[here[-1], terminal])
             if act > 0:
                 out.append((*here, act - 1))
             for rule in ([-1 - act] if act < 0 else []) + self.also.get((here[-1], terminal), []):
                 after = self.reduced(here, rule)
-                if after is not None and depth < MOST_REDUCTIONS and len(out) < MOST_REDUCTIONS:
-                    todo.append((after, depth + 1))
+                if after is not None:
+                    todo.append(after)
         return out
 
     def parted(self, stack: Stack, terminal: int, rule: int) -> list[tuple[Stack, Stack]]:

@@ -265,7 +265,7 @@ def _terminals(written: Written) -> Iterator[Finding]:
         ends = ". Behind it the text cannot go on" if dead_end else ", so that way is never taken"
         yield Finding(
             "cannot follow",
-            "wrong" if dead_end else "note",
+            "wrong" if dead_end else "note" if a == b else "doubtful",
             (loaded.terminals[a].name, loaded.terminals[b].name),
             loaded.terminals[b].position,
             f"{name(b)} can stand directly behind {name(a)} by the rules, and no text is ever read so: "

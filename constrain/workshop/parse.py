@@ -47,15 +47,16 @@ class Reading:
 
 
 def fed(parser: Parser, stack: Stack, terminal: int) -> Stack | None:
-    """The stack after a terminal, None if it is refused."""
+    """The stack after a terminal, None if it is refused; also where a resolved conflict reduces without end."""
     table = parser.table
-    while True:
+    for _ in range((len(stack) + 1) * (len(table.left) + len(table.action))):
         act = int(table.action[stack[-1], terminal])
         if act >= 0:
             return (*stack, act - 1) if act else None
         rule = -act - 1
         stack = stack[: len(stack) - int(table.length[rule])]
         stack = (*stack, int(table.goto[stack[-1], table.left[rule]]))
+    return None
 
 
 def accepted(parser: Parser, stack: Stack) -> list[int]:

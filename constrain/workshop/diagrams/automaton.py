@@ -1,7 +1,7 @@
 """The automaton of a lexer as a picture: states in columns by their distance from where it starts.
 
 Where a terminal is accepted the state has a second ring and the terminal's name under it. Bytes between the same states
-are one arrow, labelled as a class of characters; UTF-8 beyond ASCII is "beyond ASCII".
+are one arrow, labelled as a class of characters; a character of several bytes is one arrow too.
 """
 
 from __future__ import annotations
@@ -35,21 +35,17 @@ class Automaton:
 def automaton(parser: Parser, name: dict[int, str]) -> Automaton | None:
     """The picture; None if there are too many states. name: of terminals."""
     scanner = parser.scanner
-    if len(scanner.delta) > MOST_STATES:
-        return None
     starts = sorted({int(start) for start in parser.scan.tolist() if start >= 0})
-    edges: dict[tuple[int, int], list[int]] = {}
-    for state, row in enumerate(scanner.delta.tolist()):
-        for byte, target in enumerate(row):
-            if target >= 0:
-                edges.setdefault((state, target), []).append(byte)
-    layers = _layers(starts, edges, len(scanner.delta))
+    edges = _edges(parser, starts)
+    if edges is None:
+        return None
+    layers = _layers(starts, edges)
     going = {a for a, _ in edges}  # the others are ends, and stand closer together, below
     layers = [sorted(layer, key=lambda state: state not in going) for layer in layers]
     tall = max(sum(DOWN if state in going else CLOSE for state in layer) for layer in layers)
     place: dict[int, tuple[float, float]] = {}
     for column, layer in enumerate(layers):
-        top = 50 + (tall - sum(DOWN if state in going else CLOSE for state in layer)) / 2
+        top = 56 + (tall - sum(DOWN if state in going else CLOSE for state in layer)) / 2
         for state in layer:
             place[state] = 70.0 + ACROSS * column, top
             top += DOWN if state in going else CLOSE
@@ -69,10 +65,39 @@ def automaton(parser: Parser, name: dict[int, str]) -> Automaton | None:
             shown = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
             parts.append(f'<text class="verdict" x="{x:g}" y="{y + RADIUS + 13:g}">{escape(shown)}</text>')
         parts.append(f'<text class="number" x="{x:g}" y="{y + 4:g}">{state}</text>')
-    return Automaton(parts, 70 + ACROSS * len(layers), 60 + tall)
+    return Automaton(parts, 70 + ACROSS * len(layers), 66 + tall)
 
 
-def _layers(starts: list[int], edges: dict[tuple[int, int], list[int]], count: int) -> list[list[int]]:
+def _edges(parser: Parser, starts: list[int]) -> dict[tuple[int, int], list[int]] | None:
+    """The bytes between states, from the starts on; None if there are too many states.
+
+    A character beyond ASCII leads at once to where its last byte does, as byte 0x80: within it nothing is decided.
+    """
+    delta = parser.scanner.delta.tolist()
+    edges: dict[tuple[int, int], list[int]] = {}
+    todo, seen = list(starts), set(starts)
+    while todo:
+        state = todo.pop(0)
+        follow = [(byte, {target}) for byte, target in enumerate(delta[state][:0x80]) if target >= 0]
+        for low, high, more in ((0xC2, 0xE0, 1), (0xE0, 0xF0, 2), (0xF0, 0xF5, 3)):
+            ends = {target for target in delta[state][low:high] if target >= 0}
+            for _ in range(more):
+                ends = {target for end in ends for target in delta[end][0x80:0xC0] if target >= 0}
+            follow.append((0x80, ends))
+        for byte, targets in follow:
+            for target in sorted(targets):
+                found = edges.setdefault((state, target), [])
+                if byte not in found:
+                    found.append(byte)
+                if target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+        if len(seen) > MOST_STATES:
+            return None
+    return edges
+
+
+def _layers(starts: list[int], edges: dict[tuple[int, int], list[int]]) -> list[list[int]]:
     """States by the fewest bytes that lead to them."""
     follow: dict[int, list[int]] = {}
     for a, b in edges:
@@ -81,11 +106,9 @@ def _layers(starts: list[int], edges: dict[tuple[int, int], list[int]], count: i
     while True:
         layer = list(dict.fromkeys(b for a in layers[-1] for b in follow.get(a, ()) if b not in seen))
         if not layer:
-            break
+            return layers
         seen.update(layer)
         layers.append(layer)
-    rest = [state for state in range(count) if state not in seen]
-    return [*layers, rest] if rest else layers
 
 
 def _label(found: list[int]) -> str:
