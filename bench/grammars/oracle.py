@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import lark.lexer
 from lark import Lark, Token
 from lark.exceptions import LarkError
 from lark.indenter import PythonIndenter
@@ -20,18 +21,27 @@ from lark.parsers.lalr_parser_state import ParseConf, ParserState
 
 from .edits import Edit
 
-__all__ = ["REFUSALS", "Oracle", "Trace"]
+__all__ = ["REFUSALS", "Oracle", "Trace", "parser"]
 
 REFUSALS = (LarkError, AssertionError, IndexError)
 """Lark's own errors, and the two other ways in which its Indenter refuses."""
+
+
+def parser(text: str, start: str, lexer: str, indented: bool) -> Lark:
+    """Lark's parser. Where interegular is installed Lark looks for terminals that collide: minutes, and no verdict."""
+    found, lark.lexer.has_interegular = lark.lexer.has_interegular, False
+    try:
+        indenter = PythonIndenter() if indented else None
+        return Lark(text, parser="lalr", start=start, lexer=lexer, postlex=indenter)  # type: ignore[arg-type]
+    finally:
+        lark.lexer.has_interegular = found
 
 
 class Oracle:
     """Lark's LALR parser of a grammar. indented: with its PythonIndenter."""
 
     def __init__(self, text: str, start: str, lexer: str, indented: bool) -> None:
-        indenter = PythonIndenter() if indented else None
-        self.lark = Lark(text, parser="lalr", start=start, lexer=lexer, postlex=indenter)  # type: ignore[arg-type]
+        self.lark = parser(text, start, lexer, indented)
         self.start = start
         self.indented = indented
 
@@ -68,10 +78,10 @@ class Trace:
     def __init__(self, oracle: Oracle, text: bytes) -> None:
         self.text = text
         self.characters = text.decode()
-        parser = oracle.lark.parser
+        frontend = oracle.lark.parser
         self.indented = oracle.indented
-        self.lexer = parser.lexer.lexer if self.indented else parser.lexer
-        self.table = ParseConf(parser.parser._parse_table, {}, oracle.start)  # no callbacks: no tree is built
+        self.lexer = frontend.lexer.lexer if self.indented else frontend.lexer
+        self.table = ParseConf(frontend.parser._parse_table, {}, oracle.start)  # no callbacks: no tree is built
         self.notes: list[Note] = []
         self._run(self.characters, None, 0)
         self.places = [note.place for note in self.notes]

@@ -12,9 +12,8 @@ import json
 import re
 from typing import Any
 
-from lark import Lark
-
 from .languages import Language
+from .oracle import parser
 
 __all__ = ["Inexpressible", "to_ebnf", "to_llguidance"]
 
@@ -29,7 +28,7 @@ class _Rules:
     def __init__(self, language: Language) -> None:
         if language.indented:
             raise Inexpressible("blocks by indentation, line ends in brackets")
-        lark = Lark(language.text, parser="lalr", start=language.start, lexer=language.lexer)  # type: ignore[arg-type]
+        lark = parser(language.text, language.start, language.lexer, indented=False)
         self.terminals = {terminal.name: terminal.pattern for terminal in lark.terminals}
         self.ignored = list(lark.ignore_tokens)
         self.rules: dict[str, list[list[Any]]] = {language.start: []}
