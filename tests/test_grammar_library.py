@@ -123,11 +123,8 @@ def python(text: str) -> None:
 
 
 SEMANTIC = re.compile(
-    "no such|ambiguous column|number of (result columns|arguments)|misuse|same number of|has [0-9]+ columns|values for|"
-    "binding|duplicate WITH|columns? assigned|term does not match|returns? [0-9]+ columns|may not be used|circular|"
-    "row value|RETURNING may not|must have|should come|not allowed|unable to|window|no tables|DISTINCT|FILTER|"
-    "out of range|multiple|cannot join|cannot have|recursive|all VALUES|ON clause|parameters|too many|aggregate|"
-    "non-deterministic|GROUP BY"
+    "no such (column|table|function)|number of bindings|same number of (terms|result columns)|has [0-9]+ columns|"
+    "values for [0-9]+ columns|sub-select returns|duplicate WITH table|ambiguous column|misuse of|circular reference"
 )
 """What SQLite says of names, numbers of columns and the places of aggregates: no affair of a grammar."""
 
