@@ -65,6 +65,7 @@ def _fresh(words: int) -> dict[int, NDArray[np.int32]]:
     arrays[at.SEEN] = np.zeros(FIRST[at.SEEN], np.int32)
     arrays[at.MASKS], arrays[at.SPARE] = np.empty(MASK_SLOTS * words, np.int32), np.empty(words, np.int32)
     arrays[at.SETS][: at.SET_W] = 0
+    arrays[at.SETS][at.SET_MASK] = -1
     arrays[at.NODES][:4] = 0, 0, 1, -1
     arrays[at.NAMES][: 3 * at.ROOTS] = -1
     return arrays

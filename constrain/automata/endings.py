@@ -141,13 +141,16 @@ class Endings:
     def fed(self, stack: Stack, terminal: int) -> Stack | None:
         """The stack after a terminal, None if it is refused."""
         table = self.parser.table
-        while True:
+        idle = 0
+        while idle <= len(table.action):  # more only where a symbol becomes itself for ever, see `kernels.parse.feed`
             act = int(table.action[stack[-1], terminal])
             if act >= 0:
                 return (*stack, act - 1) if act else None
             rule = -act - 1
+            idle = idle + 1 if table.length[rule] < 2 else 0
             stack = stack[: len(stack) - int(table.length[rule])]
             stack = (*stack, int(table.goto[stack[-1], table.left[rule]]))
+        return None
 
     def cost(self, stack: Stack) -> int:
         """Least bytes from a stack to the end of the text."""

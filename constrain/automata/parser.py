@@ -94,13 +94,14 @@ class Parser:
     def is_nullable(self) -> bool:
         """Whether the empty text is in the language: the end is accepted after reductions of nothing."""
         stack, end = [self.table.start], self.terminals - 1
-        while True:
+        for _ in range(2 * len(self.table.action)):  # more only where a symbol becomes itself for ever
             act = int(self.table.action[stack[-1], end])
             if act >= 0:
                 return act > 0
             rule = -act - 1
             del stack[len(stack) - int(self.table.length[rule]) :]
             stack.append(int(self.table.goto[stack[-1], self.table.left[rule]]))
+        return False
 
     @cached_property
     def possible(self) -> Ints:
@@ -180,7 +181,7 @@ class Parser:
         offsets, entries = [0], []
         for row in self.table.action:
             for rule in np.unique(row[row < 0]):
-                entries.append(np.concatenate([[-rule - 1], self.set_of(np.flatnonzero(row == rule))]))
+                entries.append(np.concatenate([[-rule - 1], self.set_of(np.flatnonzero(row == rule).tolist())]))
             offsets.append(len(entries))
         width = 1 + self.words
         return np.array(offsets, np.int32), np.array(entries, np.int32).reshape(-1, width)
@@ -205,7 +206,9 @@ class Parser:
             rows = [*sorted(others), last]
             after, accepted = delta[rows], verdicts[accept[rows]]
             # Before byte b none of the others may be complete, but at the very start, where none is.
-            open_ = np.ones(257, bool) if first else (accepted[:-1] < 0).all(0)
+            open_: NDArray[np.bool_] = np.ones(257, np.bool_)
+            if not first:
+                open_ = np.asarray((accepted[:-1] < 0).all(axis=0))
             ends = accepted[-1][open_]
             found = found | self.set_of(np.unique(ends[ends >= 0]).tolist())
             ways = after[:, open_[:256] & (after[-1] >= 0)]

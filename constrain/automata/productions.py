@@ -48,6 +48,27 @@ class Productions:
         """Nonterminals from which some string of terminals comes: the others can never be finished."""
         return self._built_of(terminals=range(len(self.terminals)))
 
+    def is_cyclic(self) -> bool:
+        """Whether some nonterminal can become itself and nothing else."""
+        nullable = self.nullable()
+        ways: dict[int, set[int]] = {}
+        for left, right in zip(self.left, self.right):
+            full = [symbol for symbol in right if symbol >= 0 or ~symbol not in nullable]
+            if not full:
+                ways.setdefault(left, set()).update(~symbol for symbol in right)
+            elif len(full) == 1 and full[0] < 0:
+                ways.setdefault(left, set()).add(~full[0])
+        for n in ways:
+            seen, todo = set[int](), list(ways[n])
+            while todo:
+                one = todo.pop()
+                if one == n:
+                    return True
+                if one not in seen:
+                    seen.add(one)
+                    todo.extend(ways.get(one, ()))
+        return False
+
     def reachable(self) -> frozenset[int]:
         """Symbols (t or ~n) that occur in what the start symbol can turn into, itself included."""
         seen, todo = {~self.start}, [self.start]

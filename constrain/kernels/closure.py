@@ -19,7 +19,7 @@ from .parse import parse_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "63d8898a"
+STAMP = "40313cdc"
 
 
 @njit("int64(int64)", **kernel)

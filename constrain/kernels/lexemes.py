@@ -24,7 +24,7 @@ from .trie import byte_of
 from .views import address, at, kernel, size, view
 from .walk import try_token
 
-STAMP = "f1425c6c"
+STAMP = "e3f03ee2"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
@@ -322,6 +322,11 @@ def visit(
         there = may_shift(c, block, stack)
         if there < 0:
             return -1
+        leads_on = False
+        for w in range(words):
+            leads_on = leads_on or shifts[there + w] != 0
+        if not leads_on:
+            return 0
     r = READER_W * reader
     scanner = readers[r + READER_SCANNER] + 0
     inside = newline if brackets > 0 else -1  # where lines do not end

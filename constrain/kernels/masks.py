@@ -21,7 +21,7 @@ from .trie import child_of
 from .views import address, at, kernel, size, view
 from .walk import NO_LIMIT, add_leaf, keep_for_later, only, take, try_below, try_token, walk
 
-STAMP = "dc88707e"
+STAMP = "a136b4fa"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)

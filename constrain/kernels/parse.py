@@ -60,18 +60,24 @@ def reduced(c: Any, block: Any, stack: Any, rule: Any) -> Any:
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
 def feed(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
-    """The stack after a terminal: its id, 0 if it is refused, or -1."""
+    """The stack after a terminal: its id, 0 if it is refused, or -1.
+
+    In a grammar in which a symbol can become itself, reductions might never end: then it is refused.
+    """
     code, pairs = view(c, CODE), view(c, PAIRS)
     action, width = code[block + P_ACTION] + terminal, code[block + P_TERMINALS] + 0
-    while True:
+    idle = 0  # reductions in a row that leave the stack as high as it was, or higher
+    while idle <= code[block + P_STATES]:
         what = code[action + pairs[PAIR_W * stack] * width]
         if what == 0:
             return 0
         if what > 0:
             return pair(c, what - 1, stack)
+        idle = idle + 1 if code[code[block + P_LENGTH] - what - 1] < 2 else 0
         stack = reduced(c, block, stack, -what - 1)
         if stack < 0:
             return -1
+    return 0
 
 
 @njit("int64(int64, int64, int64)", **kernel)
@@ -214,6 +220,11 @@ def may_become(c: Any, block: Any, m: Any, list_: Any) -> Any:
     there = may_shift(c, block, stack)
     if there < 0:
         return -1
+    leads_on = code[block + P_DEAD_ENDS] == 0
+    for w in range(words):
+        leads_on = leads_on or shifts[there + w] != 0
+    if not leads_on:
+        return 0
     if state < 0:  # nothing was read: anything may come
         return 1
     other = 0

@@ -149,7 +149,12 @@ def _made(text: str, how: _How, import_paths: tuple[str, ...]) -> tuple[Parser, 
 
 
 def _has_dead_ends(loaded: Loaded, table: lalr.Lalr) -> bool:
-    """Whether there may be stacks from which no text leads to an end. Costly to say, and mostly plain: then no."""
+    """Whether there may be stacks from which no text leads to an end. Costly to say, and mostly plain: then no.
+
+    Where a symbol can become itself, what a stack accepts cannot be told by trying reductions: that counts as well.
+    """
+    if loaded.productions.is_cyclic():
+        return True
     productive = loaded.productions.productive()
     barren = any(~symbol not in productive for symbol in loaded.productions.reachable() if symbol < 0)
     if not table.conflicts and not barren:
