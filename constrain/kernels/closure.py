@@ -19,7 +19,7 @@ from .parse import parse_start
 from .points import point
 from .views import kernel, size, view
 
-STAMP = "40313cdc"
+STAMP = "5fe42a29"
 
 
 @njit("int64(int64)", **kernel)

@@ -18,7 +18,7 @@ from .objects import any_allowed, object_after
 from .points import bound, code_point, point
 from .views import kernel, view
 
-STAMP = "0139deba"
+STAMP = "f06f7b11"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

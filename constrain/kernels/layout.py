@@ -316,6 +316,7 @@ LIST_SLOT: Final = 3
 LIST_FIRST: Final = 4
 LEXEME_W: Final = 5      # stack before it, scanner state (-1 - state: nothing read yet), columns, brackets open, column
 MOST_LEXEMES: Final = 12
+MOST_MASKS: Final = 1024  # kept of texts that are parsed, which take longest and come again: 16 MB at most
 JOINT_W: Final = 3 + MOST_LEXEMES
 
 # ---- parser blocks in CODE: see automata.parser --------------------------------------------------------------------

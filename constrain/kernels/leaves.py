@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import hex_value, mix, unescape
 from .views import kernel, size, view
 
-STAMP = "96f8666c"
+STAMP = "c3e5178f"
 
 DEAD_END, MIXED = -1, -2
 

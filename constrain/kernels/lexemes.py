@@ -24,7 +24,7 @@ from .trie import byte_of
 from .views import address, at, kernel, size, view
 from .walk import try_token
 
-STAMP = "e3f03ee2"
+STAMP = "28bf4c2e"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)

@@ -21,7 +21,7 @@ from .trie import child_of
 from .views import address, at, kernel, size, view
 from .walk import NO_LIMIT, add_leaf, keep_for_later, only, take, try_below, try_token, walk
 
-STAMP = "a136b4fa"
+STAMP = "69867989"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
@@ -307,7 +307,7 @@ def fill(c: Any, s: Any, out: Any) -> Any:
             mask[ends[k] >> 5] |= 1 << (ends[k] & 31)
     first = sets[r + SET_FIRST] + 0
     last = first + sets[r + SET_COUNT]
-    rows = 0
+    rows, parsed = 0, False
     for k in range(first, last):
         op = code[configs[5 * k]]
         if op == LEAF or op == OTHER:
@@ -318,6 +318,7 @@ def fill(c: Any, s: Any, out: Any) -> Any:
                 rows += 1
         elif op == PARSE:
             rows += 1
+            parsed = True
     flags = sets[r + SET_FLAGS] + 0
     head[N_LATER] = 0
     if flags & IS_WATCHED and keep_for_later(c, 0, s, 0, NO_LIMIT, 1) < 0:
@@ -352,6 +353,8 @@ def fill(c: Any, s: Any, out: Any) -> Any:
     if flags & IS_MEMBER:  # what is written makes each such set unlike all others: its mask is not worth 16 KB
         return 0
     slot = head[N_MASKS] + 0
+    if words * (slot + 1) > size(c, MASKS) and parsed and slot < MOST_MASKS:
+        return ask(c, FULL, MASKS)
     if words * (slot + 1) <= size(c, MASKS):
         for w in range(words):
             masks[slot * words + w] = mask[w]

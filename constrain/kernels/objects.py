@@ -16,7 +16,7 @@ from .names import ask, chain, decode_name, mix, name_into_buffer
 from .points import bound
 from .views import kernel, size, view
 
-STAMP = "def3265d"
+STAMP = "3e22b154"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)

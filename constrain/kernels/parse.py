@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
 from .views import kernel, size, view
 
-STAMP = "96f8666c"
+STAMP = "c3e5178f"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

@@ -26,7 +26,7 @@ from .parse import parse_step
 from .stacks import settle
 from .views import kernel, size, view
 
-STAMP = "39103bc4"
+STAMP = "6ab519bf"
 
 
 @njit("int64(int64, int64, int64)", **kernel)

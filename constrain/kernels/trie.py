@@ -21,7 +21,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import kernel, size, view
 
-STAMP = "33179a6a"
+STAMP = "17269e67"
 
 NO_ROOM = -1
 

@@ -22,7 +22,7 @@ from .sets import continuation, intern, leave_text_open, step, twin
 from .trie import byte_of
 from .views import at, kernel, size, view
 
-STAMP = "d8e67141"
+STAMP = "bce368e8"
 
 NO_LIMIT = 1 << 30
 
