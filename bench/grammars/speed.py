@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -153,18 +153,18 @@ def corpus(name: str, encoding: Llama3, options: argparse.Namespace) -> list[lis
 
 def in_process(
     name: str, corpora: dict[str, list[list[int]]], encoding: Llama3, options: argparse.Namespace
-) -> list[dict[str, Any]]:
-    """One engine over all languages, in a process of its own."""
+) -> Iterator[dict[str, Any]]:
+    """One engine over all languages, in a process of its own: row by row."""
     sys.stdout.flush()
     pid, pipe = fork(partial(host, name, corpora, encoding, options))
     try:
-        rows: list[dict[str, Any]] = pipe.recv()
+        for _ in corpora:
+            yield pipe.recv()
     except EOFError:
         raise SystemExit(f"{name} could not be run: see above") from None
     finally:
         pipe.close()
         reap(pid, kill=False)
-    return rows
 
 
 def host(
@@ -179,27 +179,29 @@ def host(
     walk(engine, [encoding.encode("(if a b) c")], clock, 9.0)
     gc.collect()
     gc.freeze()
-    rows = []
     for label, texts in corpora.items():
-        row: dict[str, Any] = {"engine": name, "language": label}
-        rows.append(row)
-        try:
-            engine.prepare(language(label))
-        except Inexpressible as why:
-            row["cannot"] = str(why)
-            continue
-        once = child(partial(cold, engine, clock), options.patience)
-        if isinstance(once, str):
-            row["cannot"] = once
-            continue
-        row["cold ms"] = [once, *(child(partial(cold, engine, clock)) for _ in range(options.repeat - 1))]
-        if name == "constrain":
-            with tempfile.TemporaryDirectory() as folder:
-                engine.folder = Path(folder)
-                row["kept ms"] = [child(partial(cold, engine, clock)) for _ in range(options.repeat + 1)][1:]
-                engine.folder = None
-        row.update(child(partial(both, engine, texts, clock, options.limit)))
-    out.send(rows)
+        out.send(measure(engine, {"engine": name, "language": label}, texts, clock, options))
+
+
+def measure(
+    engine: Any, row: dict[str, Any], texts: list[list[int]], clock: Callable[[], int], options: argparse.Namespace
+) -> dict[str, Any]:
+    """The row with all that is measured of one engine and one language."""
+    try:
+        engine.prepare(language(row["language"]))
+    except Inexpressible as why:
+        return row | {"cannot": str(why)}
+    once = child(partial(cold, engine, clock), options.patience)
+    if isinstance(once, str):
+        return row | {"cannot": once}
+    row["cold ms"] = [once, *(child(partial(cold, engine, clock)) for _ in range(options.repeat - 1))]
+    if isinstance(engine, Ours):
+        with tempfile.TemporaryDirectory() as folder:
+            engine.folder = Path(folder)
+            row["kept ms"] = [child(partial(cold, engine, clock)) for _ in range(options.repeat + 1)][1:]
+            engine.folder = None
+    rounds = child(partial(both, engine, texts, clock, options.limit), options.patience + 3 * options.limit)
+    return row | (rounds if isinstance(rounds, dict) else {"cannot": f"{rounds}, over the corpus"})
 
 
 def child(work: Callable[[], Any], patience: float | None = None) -> Any:
@@ -207,7 +209,7 @@ def child(work: Callable[[], Any], patience: float | None = None) -> Any:
     pid, pipe = fork(lambda out: out.send(work()))
     late = patience is not None and not pipe.poll(patience)
     try:
-        return f"no first mask within {patience:g} s" if late else pipe.recv()
+        return f"nothing within {patience:g} s" if late else pipe.recv()
     except EOFError:
         return "died"
     finally:
@@ -329,8 +331,12 @@ def syncode(
 
 
 def brief(row: dict[str, Any]) -> dict[str, Any]:
-    """A row without what is long."""
-    return {key: value for key, value in row.items() if key not in ("first", "second")}
+    """A row without what is long, for the log."""
+    short = {key: value for key, value in row.items() if key not in ("first", "second")}
+    for label in ("first", "second"):
+        if found := row.get(label):
+            short[label] = {"texts": found["texts"], "lost": len(found["lost"]), "mask µs": found["mask µs"]}
+    return short
 
 
 def show(rows: list[dict[str, Any]], console: Console) -> None:
