@@ -19,7 +19,7 @@ from numba import njit
 
 from .layout import *  # noqa: F403  (constants only)
 from .names import ask
-from .parse import commit, forget_pairs, may_shift
+from .parse import commit, forget_pairs, list_of, may_shift
 from .trie import byte_of
 from .views import address, at, kernel, size, view
 from .walk import try_token
@@ -376,6 +376,16 @@ def visit(
         if child < 0 or visit(c, s, block, child, stack_2, columns_2, brackets_2, unbroken, out) < 0:
             return -1
     return 0
+
+
+@njit("int64(int64, int64)", **kernel)
+def tail_of(c: Any, q: Any) -> Any:
+    """List q without its first lexeme: what it is once that comes to nothing. Its id, 0 if it leads nowhere, or -1."""
+    lists, new = view(c, LISTS), view(c, LISTING)
+    n = lists[q] - 1
+    for i in range(LEXEME_W * n):
+        new[i] = lists[q + LIST_FIRST + LEXEME_W + i]
+    return list_of(c, lists[q + LIST_BLOCK], n)
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)

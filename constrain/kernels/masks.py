@@ -11,7 +11,7 @@ from typing import Any
 from numba import njit
 
 from .layout import *  # noqa: F403  (constants only)
-from .lexemes import add_lexemes
+from .lexemes import add_lexemes, tail_of
 from .members import keeps_watch
 from .names import ask, decode_name, name_into_buffer
 from .objects import may_repeat
@@ -21,7 +21,7 @@ from .trie import child_of
 from .views import address, at, kernel, size, view
 from .walk import NO_LIMIT, add_leaf, keep_for_later, only, take, try_below, try_token, walk
 
-STAMP = "69867989"
+STAMP = "740d5e85"
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
@@ -274,15 +274,43 @@ def look_closely(c: Any, origin: Any, out: Any) -> Any:
 
 
 @njit("int64(int64, int64, int64, int64)", **kernel)
+def add_two(c: Any, s: Any, q: Any, out: Any) -> Any:
+    """As `add_lexemes` for two lexemes in the making; s holds nothing else. 0 or -1.
+
+    Before a byte that the longer one does not take, only the other counts. The few tokens that begin with a byte that
+    it takes, or that ends it, are walked.
+    """
+    lists, code, trie, edges = view(c, LISTS), view(c, CODE), view(c, TRIE), view(c, TRIE_EDGES)
+    block, state = lists[q + LIST_BLOCK] + 0, lists[q + LIST_FIRST + 1] + 0
+    row = code[code[block + P_ACCEPT] + state] >> 1
+    tail = tail_of(c, q)
+    if tail < 0 or (tail > 0 and add_lexemes(c, s, tail, out) < 0):
+        return -1
+    for e in range(trie[0], trie[2]):
+        b, child = edges[e] & 255, edges[e] >> 8
+        takes = code[code[block + P_DELTA] + 256 * state + b] >= 0
+        if takes or code[code[block + P_VERDICTS] + 257 * row + b] >= 0:
+            after = step(c, s, b)
+            if after < 0 or clear_below(c, child, out, 0, NO_LIMIT) < 0:
+                return -1
+            if after > 0 and take_below(c, child, after, s, out, 0, NO_LIMIT) < 0:
+                return -1
+    return 0
+
+
+@njit("int64(int64, int64, int64, int64)", **kernel)
 def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
     """ORs what configuration k, a text that is being parsed, allows into the mask: 0 or -1.
 
-    By readers if one lexeme is in the making and nothing follows the text; else by a walk of the whole trie.
+    By readers if nothing follows the text and one lexeme is in the making, or two; else by a walk of the whole trie.
     """
     configs, code = view(c, CONFIGS), view(c, CODE)
     q = configs[5 * k + 1] + 0
-    if view(c, LISTS)[q] == 1 and configs[5 * k + 2] == 0 and code[configs[5 * k] + 2] == END:
-        return add_lexemes(c, s, q, out)
+    if configs[5 * k + 2] == 0 and code[configs[5 * k] + 2] == END:
+        if view(c, LISTS)[q] == 1:
+            return add_lexemes(c, s, q, out)
+        if view(c, LISTS)[q] == 2 and view(c, SETS)[s * SET_W + SET_COUNT] == 1:
+            return add_two(c, s, q, out)
     alone = only(c, s, k)
     return -1 if alone < 0 else walk(c, 0, alone, s, out, 0, NO_LIMIT)
 
