@@ -94,6 +94,11 @@ class Matcher:
                 continue
         raise _too_small(self.constraint.limits.arena_bytes)
 
+    def _finished_by_tokens(self, arena: Arena, token: int) -> int:
+        """The set after a token, at.DEAD if it is refused or no tokens reach the end behind it."""
+        after, spellable = self._after(arena, token), self.constraint.spellable
+        return after if after <= 0 or spellable is None or spellable.alive(arena, after) else at.DEAD
+
     def _ask(self, item: int | bytes) -> int:
         return self._try(lambda arena: self._after(arena, item))
 
@@ -123,9 +128,7 @@ class Matcher:
             return False
         if token in vocabulary.eos_ids:
             return self.is_complete
-        after = self._ask(int(token))
-        spellable = self.constraint.spellable
-        return after > 0 and (spellable is None or spellable.alive(self._here(), after))
+        return self._try(lambda arena: self._finished_by_tokens(arena, int(token))) > 0
 
     def next_bytes(self) -> set[int]:
         """The bytes that may come next, whatever the tokens."""
@@ -202,9 +205,8 @@ class Matcher:
         token = int(token)
         vocabulary = self.constraint.vocabulary
         if not self._ended and 0 <= token < vocabulary.size and token not in vocabulary.eos_ids:
-            after = self._ask(token)
-            spellable = self.constraint.spellable
-            if after > 0 and (spellable is None or spellable.alive(self._here(), after)):
+            after = self._try(lambda arena: self._finished_by_tokens(arena, token))
+            if after > 0:
                 self._taken.append(token)
                 self._sets.append(self._set)
                 self._set = after

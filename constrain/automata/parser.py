@@ -125,11 +125,11 @@ class Parser:
         states, terminals = table.action.shape
         reduces, rules = self._reductions()
         kinds = np.zeros(terminals, np.int32)
-        kinds[list(self.ignored)] = at.IGNORED
         if self.layout:
             kinds[self.layout.newline] = at.NEWLINE
             kinds[list(self.layout.opening)] = at.OPENING
             kinds[list(self.layout.closing)] = at.CLOSING
+        kinds[list(self.ignored)] = at.IGNORED  # Last: what is ignored does not reach the Indenter.
         certain = (scanner.verdicts >= 0).all(1) & (scanner.verdicts == scanner.verdicts[:, :1]).all(1)
         live = np.packbits(scanner.delta >= 0, axis=1, bitorder="little").view(np.int32)
         kinds_of_class, class_of = np.unique(possible, axis=0, return_inverse=True)

@@ -7,6 +7,7 @@ sequence of tokens reaches the end; this is searched for, and remembered with th
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,9 +52,10 @@ class Spellable:
         if start in known:
             return known[start]
         parents: dict[int, list[int]] = {start: []}
-        todo, out = [start], np.empty(arena.table.words, np.int32)
-        while todo:
-            current = todo.pop()
+        nearness = arena.completion()  # What can end soon goes first: one may go deeper and deeper into brackets.
+        todo, out = [(0, start)], np.empty(arena.table.words, np.int32)
+        while todo and not known.get(start):
+            _, current = heappop(todo)
             if int(arena.arrays[at.SETS][current * at.SET_W + at.SET_FLAGS]) & at.IS_ACCEPTING:
                 _mark(known, current, parents)
                 continue
@@ -66,14 +68,15 @@ class Spellable:
                     parents[after].append(current)
                 elif after not in known:
                     parents[after] = [current]
-                    todo.append(after)
+                    heappush(todo, (nearness.cost(after), after))
             if len(parents) > MOST_SETS:
                 raise LimitError(
                     "This vocabulary lacks single bytes; whether its tokens can finish the text is too much to search.",
                     hint="Use a vocabulary with a token for every byte.",
                 )
-        for reached in parents:
-            known.setdefault(reached, False)
+        if not known.get(start):  # All was seen.
+            for reached in parents:
+                known.setdefault(reached, False)
         return known[start]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...automata import lalr
 from ...automata.alive import Alive
+from ...automata.circles import circle, has_circle
 from ...automata.parser import Layout, Parser
 from ...errors import GrammarError, UnsupportedError
 from ...grammar.nodes import Grammar, Parsed
@@ -130,6 +131,7 @@ def _made(text: str, how: _How, import_paths: tuple[str, ...]) -> tuple[Parser, 
         return None if position is None else (loaded.text, position)
 
     table = lalr.build(loaded.productions, place)
+    _refuse_circles(table, loaded)
     rows = [np.flatnonzero(row).tolist() for row in table.action]
     always = [layout.newline] if layout else []
     made = lexers(loaded, rows if how.lexer == "contextual" else None, always=always, limits=how.limits)
@@ -148,12 +150,27 @@ def _made(text: str, how: _How, import_paths: tuple[str, ...]) -> tuple[Parser, 
     return Parser(made.scanner, table, loaded.productions, starts, ignored, layout, dead_ends), loaded.imports
 
 
+def _refuse_circles(table: lalr.Lalr, loaded: Loaded) -> None:
+    """What may stand any number of times and be of no text: Lark's parser reduces it for ever."""
+    found = circle(table, loaded.productions)
+    if found is None:
+        return
+    named = [rule for rule in found if loaded.position(rule) is not None] or found
+    rules = "; ".join(f"`{loaded.productions.text(rule)}`" for rule in found[:3])
+    raise GrammarError(
+        f"on some texts a parser never comes to an end: what these rules are may be nothing but itself again: {rules}",
+        source=loaded.text,
+        position=loaded.position(named[0]) or 0,
+        hint="What is repeated must have a text: leave out the empty alternative, or the repetition around it.",
+    )
+
+
 def _has_dead_ends(loaded: Loaded, table: lalr.Lalr) -> bool:
     """Whether there may be stacks from which no text leads to an end. Costly to say, and mostly plain: then no.
 
-    Where a symbol can become itself, what a stack accepts cannot be told by trying reductions: that counts as well.
+    Where reductions can go round, what a stack accepts cannot be told by trying reductions: that counts as well.
     """
-    if loaded.productions.is_cyclic():
+    if loaded.productions.is_cyclic() or has_circle(table, loaded.productions):
         return True
     productive = loaded.productions.productive()
     barren = any(~symbol not in productive for symbol in loaded.productions.reachable() if symbol < 0)
