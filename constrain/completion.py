@@ -158,7 +158,7 @@ class Completion:
         return int(min(b - a - depth for a, b in zip(offsets, offsets[1:])))
 
     def _parse(self, q: int) -> int:
-        """Least bytes to the end of a text that is being parsed: of the lexemes in the making, that which ends soonest."""
+        """Least bytes to the end of a text that is being parsed: by the lexeme in the making that ends soonest."""
         lists, pairs = self.arena.arrays[at.LISTS], self.arena.arrays[at.PAIRS]
         if lists[q + at.LIST_COMPLETE]:
             return 0

@@ -16,7 +16,7 @@ import pytest
 from typing_extensions import TypedDict
 
 import constrain
-from constrain.errors import ConstrainError, LimitError, UnsatisfiableError, UnsupportedError
+from constrain.errors import ConstrainError, GrammarError, LimitError, UnsatisfiableError
 from constrain.integrations.values import parse_json
 from constrain.sampling.masked import Proposal, allowed_tokens, pick
 from tests.models_made import TableModel
@@ -221,7 +221,7 @@ def test_models_that_are_none() -> None:
         constrain.generate(3, regex="a")
     with pytest.raises(ConstrainError, match="needs its Vocabulary"):
         constrain.generate(TableModel(257), regex="a")
-    with pytest.raises(UnsupportedError):
+    with pytest.raises(GrammarError, match="line 1, column 8"):
         ask(grammar="start: 'a'")
 
 

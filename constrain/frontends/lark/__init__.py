@@ -19,7 +19,7 @@ from ...automata import lalr
 from ...automata.alive import Alive
 from ...automata.circles import circle, has_circle
 from ...automata.parser import Layout, Parser
-from ...errors import GrammarError, UnsupportedError
+from ...errors import GrammarError, UnsatisfiableError, UnsupportedError
 from ...grammar.nodes import Grammar, Parsed
 from ...style import Limits
 
@@ -121,6 +121,11 @@ def _made(text: str, how: _How, import_paths: tuple[str, ...]) -> tuple[Parser, 
     indentation = how.indentation
     keep = () if indentation is None else (indentation.newline,)
     loaded = load(text, start=how.start, source=how.source, import_paths=import_paths, keep=keep)
+    if loaded.productions.start not in loaded.productions.productive():
+        raise UnsatisfiableError(
+            f"no text can be made by {how.start}: each of its ways leads back to itself",
+            hint="Give a rule on the way an option that ends.",
+        )
     names = {terminal.name: number for number, terminal in enumerate(loaded.terminals)}
     if indentation is None and {"_INDENT", "_DEDENT"} <= {loaded.terminals[t].name for t in loaded.declared}:
         indentation = Indentation()
