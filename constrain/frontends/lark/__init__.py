@@ -62,11 +62,16 @@ def to_grammar(
     folder: Path | None = None,
     limits: Limits = Limits(),
 ) -> Grammar:
-    """The Grammar of a Lark grammar. Arguments and errors as of `to_parser`."""
+    """The Grammar of a Lark grammar. Arguments and errors as of `to_parser`, and UnsatisfiableError if it has no text."""
     parser = to_parser(
         text, start=start, lexer=lexer, indentation=indentation, source=source, import_paths=import_paths,
         folder=folder, limits=limits,
     )  # fmt: skip
+    if parser.productions.start not in parser.productions.productive():
+        raise UnsatisfiableError(
+            f"no text can be made by {start}: each of its ways leads back to itself",
+            hint="Give a rule on the way an option that ends.",
+        )
     return Grammar(Parsed(parser), {})
 
 
@@ -121,11 +126,6 @@ def _made(text: str, how: _How, import_paths: tuple[str, ...]) -> tuple[Parser, 
     indentation = how.indentation
     keep = () if indentation is None else (indentation.newline,)
     loaded = load(text, start=how.start, source=how.source, import_paths=import_paths, keep=keep)
-    if loaded.productions.start not in loaded.productions.productive():
-        raise UnsatisfiableError(
-            f"no text can be made by {how.start}: each of its ways leads back to itself",
-            hint="Give a rule on the way an option that ends.",
-        )
     names = {terminal.name: number for number, terminal in enumerate(loaded.terminals)}
     if indentation is None and {"_INDENT", "_DEDENT"} <= {loaded.terminals[t].name for t in loaded.declared}:
         indentation = Indentation()
