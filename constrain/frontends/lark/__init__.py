@@ -62,7 +62,7 @@ def to_grammar(
     folder: Path | None = None,
     limits: Limits = Limits(),
 ) -> Grammar:
-    """The Grammar of a Lark grammar. Arguments and errors as of `to_parser`, and UnsatisfiableError if it has no text."""
+    """The Grammar of a Lark grammar. Arguments as of `to_parser`; errors too, and UnsatisfiableError without a text."""
     parser = to_parser(
         text, start=start, lexer=lexer, indentation=indentation, source=source, import_paths=import_paths,
         folder=folder, limits=limits,
