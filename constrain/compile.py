@@ -126,8 +126,9 @@ def compile(
     form has its own style and registry, and may be given as grammar, too.
 
     schema: a JSON Schema as dict, bool or JSON text, a Pydantic model, dataclass or TypedDict. regex: in Python's
-    syntax, the whole text must match. choices: the whole text is one of them. type: any Python type that has a JSON
-    Schema. registry: URI -> document for references that leave the schema; nothing is ever fetched.
+    syntax, the whole text must match. grammar: Lark text (contextual lexer, LALR) or GBNF text, the name of a ready
+    grammar (`constrain.grammars`), or a Grammar of nodes. choices: the whole text is one of them. type: any Python type
+    that has a JSON Schema. registry: URI -> document for references that leave the schema; nothing is ever fetched.
 
     Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError (see `errors`).
     """

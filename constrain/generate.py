@@ -152,6 +152,7 @@ def generate(
 
     model: "demo", a folder, a hub id, a loaded transformers model (with tokenizer=), a `LoadedModel`, or any
         `LanguageModel` (with a Vocabulary as tokenizer=; the prompt is then the model's own affair).
+    grammar: Lark or GBNF text, the name of a ready grammar (`constrain.grammars`), a Form, or a Grammar of nodes.
     prompt: a text, chat messages, token ids, or None. A text is given as it is; only the embedded model, which was
         trained on one form of prompt, is shown the constraint beside it.
     n: None for one Generation; a number for a list of that many independent ones, also if it is 1.

@@ -48,10 +48,10 @@ def ready_name(given: str) -> bool:
 
 
 def grammar_text(given: str) -> tuple[str, str]:
-    """What to call it, and its text. GrammarError if it is no text."""
-    if ready_name(given):
-        from .. import grammars
+    """What to call it, and its text. GrammarError if it is no text, or neither a file nor a ready one."""
+    from .. import grammars
 
+    if ready_name(given):
         return f"{given}.lark", grammars.text(given)
     name = "stdin" if given == "-" else given
     with about(name):
@@ -60,6 +60,11 @@ def grammar_text(given: str) -> tuple[str, str]:
         except UnicodeDecodeError as error:
             raise GrammarError(
                 f"not text: byte {error.start} is no UTF-8.", hint="A grammar is a text file in UTF-8."
+            ) from None
+        except FileNotFoundError:
+            raise GrammarError(
+                "there is no such file, and no ready grammar of that name",
+                hint=f"Ready are {', '.join(grammars.names())}.",
             ) from None
 
 

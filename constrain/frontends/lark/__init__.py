@@ -175,7 +175,7 @@ def _has_dead_ends(loaded: Loaded, table: lalr.Lalr) -> bool:
 
     Where reductions can go round, what a stack accepts cannot be told by trying reductions: that counts as well.
     """
-    if loaded.productions.is_cyclic() or has_circle(table, loaded.productions):
+    if has_circle(table, loaded.productions):
         return True
     productive = loaded.productions.productive()
     barren = any(~symbol not in productive for symbol in loaded.productions.reachable() if symbol < 0)
