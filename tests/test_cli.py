@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
@@ -18,6 +17,7 @@ jsonschema = pytest.importorskip("jsonschema")
 from constrain.cli import app, kernels, opinion  # noqa: E402
 from constrain.cli.asked import Asked  # noqa: E402
 from constrain.style import Style  # noqa: E402
+from tests.command_line import Answer, Run  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 PERSON = str(ROOT / "schemas" / "person.json")
@@ -26,19 +26,6 @@ UNSUPPORTED = '{"type": "array", "items": {"const": "\\ud800"}}'
 GOOD = '{"name": "Al", "age": 15, "email": "a@example.org"}'
 MODEL = ROOT / "constrain" / "demo" / "model.safetensors"
 has_model = pytest.mark.skipif(not MODEL.exists(), reason="the embedded model is not in this checkout")
-
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Answer]
 
 
 @pytest.fixture

@@ -7,10 +7,9 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -20,21 +19,9 @@ pytest.importorskip("typer")
 from constrain.cli import app
 from constrain.cli.places import places
 from constrain.frontends.json_schema.reading.refs import token
+from tests.command_line import Answer, Run
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Answer]
 
 
 @pytest.fixture

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 import random
 import re
 import sys
 import xml.etree.ElementTree as Xml
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import lark
 import pytest
@@ -26,19 +23,7 @@ from constrain.workshop.findings import level
 from constrain.workshop.parse import parse
 from constrain.workshop.sample import sentences
 from constrain.workshop.trial import Trial
-
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Answer]
+from tests.command_line import Answer, Run
 
 
 @pytest.fixture

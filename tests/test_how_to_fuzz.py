@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import re
-from contextlib import redirect_stdout
-from pathlib import Path
-
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "how-to" / "fuzz-an-api.md"
+from tests.pages import page, runs
 
 
 def test_the_page_runs_as_written() -> None:
-    text = PAGE.read_text("utf-8")
-    space: dict[str, object] = {"__name__": "page"}
-    for match in re.finditer(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
-        line = text.count("\n", 0, match.start(1))
-        printed = io.StringIO()
-        with redirect_stdout(printed):
-            exec(compile("\n" * line + match[1], PAGE.name, "exec"), space)
-        expected = re.findall(r"^#> (.*)$", match[1], re.MULTILINE)
-        assert set(expected) <= set(printed.getvalue().splitlines()), f"the block at line {line}: {printed.getvalue()}"
-    assert '{"customer":"0","quantity":1,"price":1}' in text
+    for block, expected, printed in runs(page("fuzz-an-api.md")):
+        assert set(expected) <= set(printed), block
+    assert '{"customer":"0","quantity":1,"price":1}' in page("fuzz-an-api.md").read_text("utf-8")

@@ -1,0 +1,29 @@
+"""Pages of docs/how-to whose Python blocks run as written, one after the other, in one namespace."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+
+__all__ = ["page", "runs"]
+
+
+def page(name: str) -> Path:
+    """A page of docs/how-to."""
+    return Path(__file__).resolve().parent.parent / "docs" / "how-to" / name
+
+
+def runs(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Runs the blocks: which it was, the lines it says that it prints (`#> ...`), the lines that it printed."""
+    text = path.read_text("utf-8")
+    space: dict[str, object] = {"__name__": "page"}
+    for match in re.finditer(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        line = text.count("\n", 0, match.start(1))
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(compile("\n" * line + match[1], path.name, "exec"), space)
+        expected = re.findall(r"^#> (.*)$", match[1], re.MULTILINE)
+        yield f"the block at line {line}: {printed.getvalue()}", expected, printed.getvalue().splitlines()
