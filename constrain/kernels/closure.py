@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .members import begin_member, end_member
 from .names import ask, mix
 from .objects import may_mark, name_has_way, object_start
 from .parse import parse_start
 from .points import point
-from .views import kernel, size, view
+from .views import size, view
 
-STAMP = "5fe42a29"
+STAMP = "eda09622"
 
 
-@njit("int64(int64)", **kernel)
+@kernel("int64(int64)")
 def begin(c: Any) -> Any:
     head = view(c, HEAD)
     for k in (N_ITEMS, N_LOCALS, N_LEDGES, N_MISSING, ACCEPTS, UNSURE, CUT, BEGUN):
@@ -37,7 +36,7 @@ def begin(c: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64, int64)")
 def push(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
     """Puts an item on the list of the closure unless it is there: 0 or -1."""
     head, items, seen = view(c, HEAD), view(c, ITEMS), view(c, SEEN)
@@ -64,13 +63,13 @@ def push(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64, int64, int64, int64)")
 def emit(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
     """Puts a configuration of the set in the making on the list."""
     return push(c, -pc - 1, q, node, reg, ext)
 
 
-@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64)")
 def call(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
     """A call of rule `cell` that returns to `pc`: all such calls of one closure share a stack node. 0 or -1.
 
@@ -114,7 +113,7 @@ def call(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def give_back(c: Any, node: Any) -> Any:
     """The end of a rule whose stack node is `node`: on with every caller. 0 or -1."""
     head = view(c, HEAD)
@@ -140,7 +139,7 @@ def give_back(c: Any, node: Any) -> Any:
     return 0
 
 
-@njit("int64(int64)", **kernel)
+@kernel("int64(int64)")
 def close(c: Any) -> Any:
     """Follows every item of the list through the instructions that take no byte. 0 or -1."""
     head, items, code = view(c, HEAD), view(c, ITEMS), view(c, CODE)

@@ -11,18 +11,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import float32, float64, njit, types
+from numba import float32, float64, types
 from numba.extending import intrinsic, overload
 
-from .views import kernel
+from .compiled import OPTIONS, entry
 
-STAMP = "6f0218da"
+STAMP = "f779270c"
 
 GROUP = 64
 """Words of a group: the square root of the words of a large vocabulary."""
 STRETCH = 128
 """Tokens that are looked at together, for the likely ones among them."""
-SUMMED = {**kernel, "fastmath": {"reassoc", "contract"}}
+ANY_ORDER = {"reassoc", "contract"}
 """Sums in any order, so that lanes add side by side. Not for `mass_of`, whose steps must stay in theirs."""
 
 LOW32, LOW64 = np.float32(-87.0), np.float64(-708.0)
@@ -97,7 +97,7 @@ def mass_of(x: Any, bits: Any, lane: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(mass_of, jit_options={**kernel, "fastmath": {"contract"}})
+@overload(mass_of, jit_options={**OPTIONS, "fastmath": {"contract"}})
 def _mass_of(x: Any, bits: Any, lane: Any) -> Any:
     def single(x: Any, bits: Any, lane: Any) -> Any:
         y = LOW32 if x < LOW32 else x
@@ -143,7 +143,7 @@ def _row(dtype: Any) -> Any:
 MASK = types.Array(types.int32, 1, "C", readonly=True)
 
 
-@njit([float64(_row(t), MASK, float64[::1]) for t in (float32, float64)], **SUMMED)
+@entry([float64(_row(t), MASK, float64[::1]) for t in (float32, float64)], fastmath=ANY_ORDER)
 def masses(row: Any, mask: Any, sums: Any) -> Any:
     """The sum of exp(row) over the tokens of a mask; that of each word in sums[: words], of groups of them behind.
 
@@ -172,7 +172,7 @@ def masses(row: Any, mask: Any, sums: Any) -> Any:
     return total
 
 
-@njit([types.int64(_row(t), MASK, float64[::1], float64) for t in (float32, float64)], **kernel)
+@entry([types.int64(_row(t), MASK, float64[::1], float64) for t in (float32, float64)])
 def place(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
     """The token at which the running sum of masses, in the order of tokens, passes `uniform` (0 <= it < 1) times all.
 
@@ -207,7 +207,7 @@ def place(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
     return token
 
 
-@njit([float64(_row(t), types.int32[::1], float64[::1], types.int64) for t in (float32, float64)], **kernel)
+@entry([float64(_row(t), types.int32[::1], float64[::1], types.int64) for t in (float32, float64)])
 def remove(row: Any, mask: Any, sums: Any, token: Any) -> Any:
     """Takes a token out of a mask and its `sums`, which are added up anew where it was; returns that of all others."""
     words, word = len(mask), token >> 5
@@ -227,7 +227,7 @@ def remove(row: Any, mask: Any, sums: Any, token: Any) -> Any:
     return total
 
 
-@njit([types.int64(MASK, types.int64[::1])], **kernel)
+@entry([types.int64(MASK, types.int64[::1])])
 def listed(mask: Any, tokens: Any) -> Any:
     """Writes the tokens of a mask, ascending, as long as there is room; how many there are, or one more than room."""
     count = 0
@@ -243,7 +243,7 @@ def listed(mask: Any, tokens: Any) -> Any:
     return count
 
 
-@njit([types.int64(_row(t), t, types.int64[::1]) for t in (float32, float64)], **kernel)
+@entry([types.int64(_row(t), t, types.int64[::1]) for t in (float32, float64)])
 def above(row: Any, floor: Any, tokens: Any) -> Any:
     """Writes the tokens whose log is above a floor, or NaN, as long as there is room; how many there are."""
     count = 0

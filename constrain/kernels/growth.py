@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from .compiled import entry, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .names import mix
-from .views import kernel, size, view
+from .views import size, view
 
-STAMP = "c3e5178f"
+STAMP = "a4775435"
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def place_again(c: Any, hash_slot: Any, h: Any) -> Any:
     """The first free place of an emptied hash table for hash h."""
     table = view(c, hash_slot)
@@ -24,7 +23,7 @@ def place_again(c: Any, hash_slot: Any, h: Any) -> Any:
     return h
 
 
-@njit("int64(int64)", **kernel)
+@entry("int64(int64)")
 def rehash(c: Any) -> Any:
     """Fills all hash tables anew after some have grown."""
     head, sets, configs, nodes, edges = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, NODES), view(c, EDGES)

@@ -9,26 +9,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from .closure import emit, push
+from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .names import hex_value, spell_utf8, unescape
 from .objects import any_allowed, object_after
 from .points import bound, code_point, point
-from .views import kernel, view
+from .views import view
 
-STAMP = "f06f7b11"
+STAMP = "ed304bf1"
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64)")
 def allow(c: Any, s: Any, b: Any) -> Any:
     """Adds byte b to the allowed ones of set record s (while it is in the making: as bits in SET_NEXT)."""
     view(c, SETS)[s * SET_W + SET_NEXT + (b >> 5)] |= 1 << (b & 31)
     return 0
 
 
-@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64)")
 def finish_key(c: Any, pc: Any, node: Any, reg: Any, rank: Any) -> Any:
     """The declared key of that rank is complete: on with its value. 0 or -1."""
     code, objects = view(c, CODE), view(c, OBJECTS)
@@ -42,7 +41,7 @@ def finish_key(c: Any, pc: Any, node: Any, reg: Any, rank: Any) -> Any:
     return push(c, code[code[block + OBJ_TARGETS] + key], -1, node, state, 0)
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def allow_point(c: Any, s: Any, q: Any, state: Any) -> Any:
     """Adds the bytes that may follow at string point q; `state` is the object state whose keys they are, or -1."""
     code, points = view(c, CODE), view(c, POINTS)
@@ -61,7 +60,7 @@ def allow_point(c: Any, s: Any, q: Any, state: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64, int64)")
 def step_point(c: Any, pc: Any, q: Any, node: Any, reg: Any, b: Any) -> Any:
     """A byte inside a string block whose strings are spelled as they stand: 0 or -1."""
     code, points = view(c, CODE), view(c, POINTS)
@@ -88,7 +87,7 @@ def step_point(c: Any, pc: Any, q: Any, node: Any, reg: Any, b: Any) -> Any:
     return -1 if after < 0 else emit(c, pc, after, node, reg, 0)
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64, int64)")
 def next_in_range(c: Any, q: Any, state: Any, least: Any, most: Any, low: Any) -> Any:
     """The first allowed key of rank `low` or above at point q whose next code point lies in least .. most, or -1."""
     code, points = view(c, CODE), view(c, POINTS)
@@ -102,7 +101,7 @@ def next_in_range(c: Any, q: Any, state: Any, least: Any, most: Any, low: Any) -
     return -1
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def digits_possible(c: Any, q: Any, state: Any, pending: Any) -> Any:
     """Whether some allowed key goes on with a character that the pending hexadecimal digits can still spell."""
     points = view(c, POINTS)
@@ -128,7 +127,7 @@ def digits_possible(c: Any, q: Any, state: Any, pending: Any) -> Any:
     return 1 if next_in_range(c, q, state, base + least - 0xDC00, base + most - 0xDC00, low) >= 0 else 0
 
 
-@njit("int64(int64, int64)", **kernel)
+@inlined("int64(int64, int64)")
 def inside_character(c: Any, q: Any) -> Any:
     """Whether point q lies inside a UTF-8 sequence, in all its strings alike: they share the bytes before."""
     code, points = view(c, CODE), view(c, POINTS)
@@ -137,7 +136,7 @@ def inside_character(c: Any, q: Any) -> Any:
     return 1 if place < code[offsets + low + 1] and code[place] >> 6 == 2 else 0
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64, int64)")
 def narrow_to(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any) -> Any:
     """A whole character x inside keys, written as an escape: 0 or -1."""
     points, buffer = view(c, POINTS), view(c, BUFFER)
@@ -153,7 +152,7 @@ def narrow_to(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any) -> Any:
     return -1 if after < 0 else emit(c, pc, after, node, reg, 0)
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def waits_at_end(c: Any, q: Any, state: Any) -> Any:
     """The rank of the allowed key that ends at point q, or -1."""
     code, points = view(c, CODE), view(c, POINTS)
@@ -164,7 +163,7 @@ def waits_at_end(c: Any, q: Any, state: Any) -> Any:
     return -1
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
 def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) -> Any:
     """A byte of a declared key that may be spelled with escapes: 0 or -1."""
     points = view(c, POINTS)
@@ -219,7 +218,7 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
     return narrow_to(c, pc, q, node, reg, value) if value < 0xD800 or value > 0xDFFF else 0
 
 
-@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64)")
 def allow_escaped(c: Any, s: Any, q: Any, reg: Any, ext: Any) -> Any:
     """The bytes that may follow in a key spelled with any escapes (a few too many: a step decides)."""
     kind = ext >> KIND

@@ -14,24 +14,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from .compiled import entry, inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .names import hex_value, mix, unescape
-from .views import kernel, size, view
+from .views import size, view
 
-STAMP = "c3e5178f"
+STAMP = "a4775435"
 
 DEAD_END, MIXED = -1, -2
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64)")
 def pack(kind: Any, left: Any, value: Any) -> Any:
     """A decoder state."""
     return kind << KIND | left << LEFT | value
 
 
-@njit("UniTuple(int64, 2)(int64)", **kernel)
+@inlined("UniTuple(int64, 2)(int64)")
 def pending_range(decoder: Any) -> Any:
     """The code points that a decoder state inside a character can still spell (a superset where two ranges remain)."""
     kind, left, value = decoder >> KIND, (decoder >> LEFT) & 7, decoder & VALUE
@@ -47,7 +46,7 @@ def pending_range(decoder: Any) -> Any:
     return 0, 0x10FFFF
 
 
-@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64)")
 def reach(t: Any, at: Any, state: Any, least: Any, most: Any) -> Any:
     """Where the Dfa at `at` goes from `state` by the characters least .. most.
 
@@ -84,7 +83,7 @@ def reach(t: Any, at: Any, state: Any, least: Any, most: Any) -> Any:
     return need << 32 | (target & 0xFFFFFFFF)
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def need_inside(t: Any, at: Any, state: Any, decoder: Any) -> Any:
     """Least number of characters still needed after the one that the decoder is inside of.
 
@@ -114,7 +113,7 @@ def need_inside(t: Any, at: Any, state: Any, decoder: Any) -> Any:
     return reach(t, at, state, least, most) >> 32
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def leaf_state(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
     """The leaf state of that machine with these decoder and Dfa states: its id (made if new), or -1."""
     counts, leaves, table, dfas = view(t, TABLE), view(t, LEAVES), view(t, LEAF_HASH), view(t, DFAS)
@@ -162,14 +161,14 @@ def leaf_state(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
     return q
 
 
-@njit("int64(int64)", **kernel)
+@inlined("int64(int64)")
 def target_of(reached: Any) -> Any:
     """The state in the low half of what `reach` returns."""
     low = reached & 0xFFFFFFFF
     return low - 0x100000000 if low >= 0x80000000 else low
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64, int64)")
 def inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> Any:
     """The (decoder state << 32 | Dfa state) after a byte inside a character, or -1 if nothing can follow.
 
@@ -231,14 +230,14 @@ def inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> An
     return decoder << 32 | state
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def after_character(t: Any, at: Any, state: Any, x: Any) -> Any:
     """The pair after the whole character x, or -1."""
     target = target_of(reach(t, at, state, x, x))
     return target if target >= 0 else -1  # decoder state PLAIN is 0
 
 
-@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64)")
 def decode(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
     """The pair (decoder state << 32 | Dfa state) after `pair` and byte b, or -1."""
     decoder, state = pair >> 32, pair & 0xFFFFFFFF
@@ -317,7 +316,7 @@ def decode(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
     return -1 if 0xDC00 <= value <= 0xDFFF else after_character(t, at, state, value)
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def expand(t: Any, q: Any) -> Any:
     """Writes the transitions of leaf state q; the states that it leads to are made. 0, or -1: the table is full."""
     leaves, following = view(t, LEAVES), view(t, LEAF_NEXT)
@@ -346,7 +345,7 @@ def expand(t: Any, q: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@entry("int64(int64, int64, int64)")
 def expand_from(t: Any, q: Any, most: Any) -> Any:
     """Expands q and, breadth first, up to `most` states made from it on: 0, or -1: the table is full."""
     counts = view(t, TABLE)

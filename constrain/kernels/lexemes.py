@@ -15,19 +15,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .names import ask
 from .parse import commit, forget_pairs, list_of, may_shift
 from .trie import byte_of
-from .views import address, at, kernel, size, view
+from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "28bf4c2e"
+STAMP = "413d0b01"
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64, int64)")
 def reader_of(c: Any, scanner: Any, state: Any, first: Any) -> Any:
     """The reader (see LEX_READERS) in a chain that begins with reader `first`, or -1."""
     readers = view(c, LEX_READERS)
@@ -39,7 +38,7 @@ def reader_of(c: Any, scanner: Any, state: Any, first: Any) -> Any:
     return -1
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64, int64)")
 def read(c: Any, block: Any, d: Any, item: Any, place: Any, exits: Any) -> Any:
     """Reads what remains of a token, item = token << 8 | bytes of it that were read: writes to TRIE_TEMP[place ..].
 
@@ -91,7 +90,7 @@ def read(c: Any, block: Any, d: Any, item: Any, place: Any, exits: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64)")
 def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any:
     """Reads the remainders of an exit (-1: all tokens) from a scanner state: the new reader, or -1: the table is full.
 
@@ -230,7 +229,7 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
     return r
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def make_bounds(c: Any, block: Any, reader: Any, state: Any) -> Any:
     """For a lexeme in the making that may end where a token begins: by which terminal, and before which tokens.
 
@@ -267,7 +266,7 @@ def make_bounds(c: Any, block: Any, reader: Any, state: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def root(c: Any, block: Any, scanner: Any, state: Any) -> Any:
     """The reader of all tokens from a scanner state (-1 - start, or that of a lexeme in the making), or -1."""
     roots, readers = view(c, LEX_ROOTS), view(c, LEX_READERS)
@@ -285,7 +284,7 @@ def root(c: Any, block: Any, scanner: Any, state: Any) -> Any:
     return made
 
 
-@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64)")
 def further(c: Any, block: Any, scanner: Any, exit_: Any, state: Any) -> Any:
     """The reader of what remains at an exit, from the scanner's start `state`, or -1."""
     exits, readers = view(c, LEX_EXITS), view(c, LEX_READERS)
@@ -302,7 +301,7 @@ def further(c: Any, block: Any, scanner: Any, exit_: Any, state: Any) -> Any:
     return made
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64)")
 def visit(
     c: Any, s: Any, block: Any, reader: Any, stack: Any, columns: Any, brackets: Any, column: Any, out: Any
 ) -> Any:
@@ -378,7 +377,7 @@ def visit(
     return 0
 
 
-@njit("int64(int64, int64)", **kernel)
+@inlined("int64(int64, int64)")
 def tail_of(c: Any, q: Any) -> Any:
     """List q without its first lexeme: what it is once that comes to nothing. Its id, 0 if it leads nowhere, or -1."""
     lists, new = view(c, LISTS), view(c, LISTING)
@@ -388,7 +387,7 @@ def tail_of(c: Any, q: Any) -> Any:
     return list_of(c, lists[q + LIST_BLOCK], n)
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
     """ORs into the mask the tokens by which the one lexeme in the making of list q may go on, or end. 0 or -1."""
     head, code, lists, pairs = view(c, HEAD), view(c, CODE), view(c, LISTS), view(c, PAIRS)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from .compiled import entry, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .lexemes import add_lexemes, tail_of
 from .members import keeps_watch
@@ -18,13 +17,13 @@ from .objects import may_repeat
 from .points import bound
 from .sets import allows_perhaps, step, twin
 from .trie import child_of
-from .views import address, at, kernel, size, view
+from .views import address, at, size, view
 from .walk import NO_LIMIT, add_leaf, keep_for_later, only, take, try_below, try_token, walk
 
-STAMP = "740d5e85"
+STAMP = "e2270703"
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def clear_name(c: Any, n: Any, m: Any, out: Any) -> Any:
     """Clears the tokens that spell BUFFER[n .. m), as it stands, and a closing quote. 1 if BUFFER[0 .. n) is its start.
 
@@ -52,7 +51,7 @@ def clear_name(c: Any, n: Any, m: Any, out: Any) -> Any:
     return 1
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def clear_excluded(c: Any, state: Any, n: Any, out: Any) -> Any:
     """Clears the tokens that would finish a name which no undeclared key may have: how many names begin so, or -1."""
     code, buffer = view(c, CODE), view(c, BUFFER)
@@ -72,7 +71,7 @@ def clear_excluded(c: Any, state: Any, n: Any, out: Any) -> Any:
     return high - low
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
     """Clears the tokens that would finish an undeclared key which is there already: how many begin so, or -1."""
     names = view(c, NAMES)
@@ -87,7 +86,7 @@ def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
     return found
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def try_beginnings(c: Any, s: Any, k: Any, out: Any) -> Any:
     """Tries the tokens by which the key that configuration k spells goes on like a name that is taken. 0 or -1.
 
@@ -152,7 +151,7 @@ def try_beginnings(c: Any, s: Any, k: Any, out: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
     """As `add_leaf` for an undeclared key: without the tokens that would finish a key that may not be. 0 or -1."""
     configs = view(c, CONFIGS)
@@ -197,7 +196,7 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64)")
 def clear_below(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
     """Clears the tokens at a trie node and below it that left their leaf after least .. most characters. 0 or -1."""
     trie, edges, tokens, stack, mask = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK), at(out)
@@ -223,7 +222,7 @@ def clear_below(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
 def take_below(c: Any, node: Any, s: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
     """Sets the bits of the tokens at a trie node, which set s has reached, and of those that it takes below. 0, -1."""
     sets = view(c, SETS)
@@ -237,7 +236,7 @@ def take_below(c: Any, node: Any, s: Any, origin: Any, out: Any, least: Any, mos
     return walk(c, node, s, origin, out, least, most)
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def look_closely(c: Any, origin: Any, out: Any) -> Any:
     """Clears the tokens by which a watched set would end a member that was there, or could only end so. 0 or -1.
 
@@ -273,7 +272,7 @@ def look_closely(c: Any, origin: Any, out: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def add_two(c: Any, s: Any, q: Any, out: Any) -> Any:
     """As `add_lexemes` for two lexemes in the making; s holds nothing else. 0 or -1.
 
@@ -298,7 +297,7 @@ def add_two(c: Any, s: Any, q: Any, out: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
     """ORs what configuration k, a text that is being parsed, allows into the mask: 0 or -1.
 
@@ -315,7 +314,7 @@ def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
     return -1 if alone < 0 else walk(c, 0, alone, s, out, 0, NO_LIMIT)
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def fill(c: Any, s: Any, out: Any) -> Any:
     """Writes the mask of set s, end tokens included, to the int32 words at address `out`: 0 or -1."""
     head, sets, configs, code = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, CODE)
@@ -391,13 +390,13 @@ def fill(c: Any, s: Any, out: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int32[::1])", **kernel)
+@entry("int64(int64, int64, int32[::1])")
 def mask(c: Any, s: Any, out: Any) -> Any:
     """Writes the mask of set s into `out`, int32[words]: 0 or -1."""
     return fill(c, s, out.ctypes.data)
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def only_byte(c: Any, s: Any) -> Any:
     """The one byte that may follow set s; -2 if there are none or several, or the text may end; or -1."""
     if view(c, SETS)[s * SET_W + SET_FLAGS] & IS_ACCEPTING:
@@ -414,7 +413,7 @@ def only_byte(c: Any, s: Any) -> Any:
     return found
 
 
-@njit("int64(int64, int64, uint8[::1])", **kernel)
+@entry("int64(int64, int64, uint8[::1])")
 def forced(c: Any, s: Any, out: Any) -> Any:
     """Writes the bytes that must follow set s, as far as `out` holds them: how many, or -1."""
     for i in range(len(out)):
@@ -428,7 +427,7 @@ def forced(c: Any, s: Any, out: Any) -> Any:
     return len(out)
 
 
-@njit("int64(int64, int64, uint8[::1])", **kernel)
+@entry("int64(int64, int64, uint8[::1])")
 def next_bytes(c: Any, s: Any, out: Any) -> Any:
     """Writes into uint8[256] which bytes may follow set s: 0 or -1."""
     for b in range(256):

@@ -14,16 +14,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .names import ask, chain, mix
-from .views import kernel, size, view
+from .views import size, view
 
-STAMP = "c3e5178f"
+STAMP = "a4775435"
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64)")
 def find_guard(c: Any, key: Any, text: Any) -> Any:
     """The entry of GUARDS for a key and a text; -slot - 1 of its hash table if there is none."""
     head, guards, table = view(c, HEAD), view(c, GUARDS), view(c, GUARD_HASH)
@@ -38,7 +37,7 @@ def find_guard(c: Any, key: Any, text: Any) -> Any:
         h = (h + 1) & last
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def add_guard(c: Any, key: Any, text: Any, answer: Any) -> Any:
     """A new entry of GUARDS, its bytes all 0: its number, or -1."""
     head, guards = view(c, HEAD), view(c, GUARDS)
@@ -57,7 +56,7 @@ def add_guard(c: Any, key: Any, text: Any, answer: Any) -> Any:
     return k
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def begin_member(c: Any, members: Any, endless: Any) -> Any:
     """A member begins here, after those of a list: the register while it is written, or -1.
 
@@ -88,7 +87,7 @@ def begin_member(c: Any, members: Any, endless: Any) -> Any:
     return register
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def end_member(c: Any, register: Any) -> Any:
     """The member of that register is whole: the list with it, 0 if an equal one was there, or -1."""
     head, names = view(c, HEAD), view(c, NAMES)
@@ -108,7 +107,7 @@ def end_member(c: Any, register: Any) -> Any:
     return chain(c, register, text)
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def text_between(c: Any, start: Any, end: Any) -> Any:
     """The bytes of a text from one place to another into BUFFER: how many, or -1."""
     names, buffer = view(c, NAMES), view(c, BUFFER)
@@ -125,7 +124,7 @@ def text_between(c: Any, start: Any, end: Any) -> Any:
     return n
 
 
-@njit("int64(int64)", **kernel)
+@kernel("int64(int64)")
 def still_watched(c: Any) -> Any:
     """What remains to be watched in the set in the making: the entry of GUARDS that says so, or -1."""
     head = view(c, HEAD)
@@ -133,7 +132,7 @@ def still_watched(c: Any) -> Any:
     return k if k >= 0 else ask(c, NEED_WATCH, head[WATCH])
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64)")
 def keeps_watch(c: Any, guard: Any, b: Any) -> Any:
     """Whether byte b may leave the member like one that was there."""
     return view(c, GUARDS)[guard * GUARD_W + GUARD_BYTES + (b >> 5)] >> (b & 31) & 1

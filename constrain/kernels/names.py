@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
-from .views import kernel, size, view
+from .views import size, view
 
-STAMP = "9fda2d49"
+STAMP = "ac26c363"
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64)")
 def ask(c: Any, status: Any, argument: Any) -> Any:
     head = view(c, HEAD)
     head[STATUS] = status
@@ -25,14 +24,14 @@ def ask(c: Any, status: Any, argument: Any) -> Any:
     return -1
 
 
-@njit("int64(int64, int64)", **kernel)
+@inlined("int64(int64, int64)")
 def mix(h: Any, x: Any) -> Any:
     """One round of a multiplicative hash; the high bits come down because tables are indexed by the low ones."""
     h = (h ^ x) * 0x9E3779B97F4A7C1
     return h ^ ((h >> 29) & 0x7FFFFFFFF)
 
 
-@njit("int64(int64)", **kernel)
+@inlined("int64(int64)")
 def hex_value(b: Any) -> Any:
     if 48 <= b <= 57:
         return b - 48
@@ -43,7 +42,7 @@ def hex_value(b: Any) -> Any:
     return -1
 
 
-@njit("int64(int64)", **kernel)
+@inlined("int64(int64)")
 def unescape(b: Any) -> Any:
     """What backslash and b spell (RFC 8259 section 7), -1 if nothing or more than that."""
     if b == 34 or b == 92 or b == 47:
@@ -51,7 +50,7 @@ def unescape(b: Any) -> Any:
     return 8 if b == 98 else 12 if b == 102 else 10 if b == 110 else 13 if b == 114 else 9 if b == 116 else -1
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def spell_utf8(c: Any, x: Any, at: Any) -> Any:
     """Code point `x` as UTF-8 into BUFFER from `at` on: the place behind it."""
     buffer = view(c, BUFFER)
@@ -74,7 +73,7 @@ def spell_utf8(c: Any, x: Any, at: Any) -> Any:
     return at + 4
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def chain(c: Any, parent: Any, value: Any) -> Any:
     """The chain `parent` with `value` behind it: its id, or -1."""
     head, names, table = view(c, HEAD), view(c, NAMES), view(c, NAME_HASH)
@@ -98,7 +97,7 @@ def chain(c: Any, parent: Any, value: Any) -> Any:
     return k
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def name_into_buffer(c: Any, name: Any, n: Any) -> Any:
     """The bytes of a decoded chain into BUFFER from n on: how many, or -1."""
     names, buffer = view(c, NAMES), view(c, BUFFER)
@@ -115,7 +114,7 @@ def name_into_buffer(c: Any, name: Any, n: Any) -> Any:
     return m
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def decode_name(c: Any, spelled: Any) -> Any:
     """The decoded bytes of a chain of spelled ones, into BUFFER: how many, or -1. A begun escape is left out."""
     names, buffer = view(c, NAMES), view(c, BUFFER)

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .members import find_guard
 from .names import ask, chain, decode_name, mix, name_into_buffer
 from .points import bound
-from .views import kernel, size, view
+from .views import size, view
 
-STAMP = "3e22b154"
+STAMP = "592d5928"
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def any_allowed(c: Any, state: Any, low: Any, high: Any) -> Any:
     """The first key of ranks low .. high - 1 that object state `state` allows now, or -1."""
     objects, code = view(c, OBJECTS), view(c, CODE)
@@ -37,13 +36,13 @@ def any_allowed(c: Any, state: Any, low: Any, high: Any) -> Any:
     return -1
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64)")
 def bit(c: Any, at: Any, i: Any) -> Any:
     """Bit i of the bit set at `at` of BUFFER."""
     return (view(c, BUFFER)[at + (i >> 5)] >> (i & 31)) & 1
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def still_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
     """Into BUFFER behind `seen`: the keys that must still come once key `extra` (or -1) is there. How many.
 
@@ -76,7 +75,7 @@ def still_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
     return count
 
 
-@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64)")
 def object_state(c: Any, block: Any, following: Any, members: Any, names: Any) -> Any:
     """The object state with these, and the keys seen in BUFFER[0 .. words): its offset in OBJECTS, or -1.
 
@@ -167,13 +166,13 @@ def object_state(c: Any, block: Any, following: Any, members: Any, names: Any) -
     return k
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def buffer_for(c: Any, block: Any) -> Any:
     """Room in BUFFER for the bit sets of an object: 0 or -1."""
     return 0 if 2 * view(c, CODE)[block + OBJ_WORDS] + 8 < size(c, BUFFER) else ask(c, FULL, BUFFER)
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def object_start(c: Any, block: Any) -> Any:
     """The state of an object with no member yet."""
     if buffer_for(c, block) < 0:
@@ -184,7 +183,7 @@ def object_start(c: Any, block: Any) -> Any:
     return object_state(c, block, 0, 0, NO_NAMES)
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def object_after(c: Any, state: Any, key: Any, names: Any) -> Any:
     """The state after one more member: declared key number `key`, or its mark or -1 and the new list of names."""
     objects, code, buffer = view(c, OBJECTS), view(c, CODE), view(c, BUFFER)
@@ -211,7 +210,7 @@ def object_after(c: Any, state: Any, key: Any, names: Any) -> Any:
     return object_state(c, block, following, members, names)
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def is_excluded(c: Any, state: Any, n: Any) -> Any:
     """Whether the name in BUFFER[0 .. n) is one that no undeclared key of the object may have."""
     code, buffer = view(c, CODE), view(c, BUFFER)
@@ -226,7 +225,7 @@ def is_excluded(c: Any, state: Any, n: Any) -> Any:
     return 1 if low < high and code[offsets + 1] - code[offsets] == n else 0
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def begins_taken(c: Any, state: Any, n: Any) -> Any:
     """Whether BUFFER[0 .. n) begins a name that no further undeclared key of the object may have; or -1."""
     code, objects, names, buffer = view(c, CODE), view(c, OBJECTS), view(c, NAMES), view(c, BUFFER)
@@ -251,7 +250,7 @@ def begins_taken(c: Any, state: Any, n: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def name_has_way(c: Any, pc: Any, state: Any, spelled: Any) -> Any:
     """Whether what is spelled can become a key that OTHER at `pc` may take in that state: 1, 0, or -1."""
     head = view(c, HEAD)
@@ -268,7 +267,7 @@ def name_has_way(c: Any, pc: Any, state: Any, spelled: Any) -> Any:
     return ask(c, NEED_NAME, pc)
 
 
-@njit("int64(int64, int64)", **kernel)
+@inlined("int64(int64, int64)")
 def may_repeat(c: Any, state: Any) -> Any:
     """Whether an undeclared key of that object may be refused for what it is called."""
     objects = view(c, OBJECTS)
@@ -276,7 +275,7 @@ def may_repeat(c: Any, state: Any) -> Any:
     return 1 if objects[state + O_NAMES] != NO_NAMES or view(c, CODE)[excluded + STR_COUNT] > 0 else 0
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def may_mark(c: Any, state: Any, mark: Any) -> Any:
     """Whether an undeclared key of a class with that mark (-1: none) may come."""
     objects = view(c, OBJECTS)
@@ -287,7 +286,7 @@ def may_mark(c: Any, state: Any, mark: Any) -> Any:
     return 1 if unset and flags & O_MARK else 0
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def object_named(c: Any, state: Any, spelled: Any, mark: Any) -> Any:
     """The state after an undeclared key spelled so: its offset, 0 if that key was there already, or -1."""
     names = view(c, NAMES)

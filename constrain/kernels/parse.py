@@ -14,16 +14,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
-from .views import kernel, size, view
+from .views import size, view
 
-STAMP = "c3e5178f"
+STAMP = "a4775435"
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def pair(c: Any, value: Any, below: Any) -> Any:
     """The stack with `value` on top of stack `below`: its id, or -1."""
     head, pairs, table = view(c, HEAD), view(c, PAIRS), view(c, PAIR_HASH)
@@ -48,7 +47,7 @@ def pair(c: Any, value: Any, below: Any) -> Any:
     return k
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def reduced(c: Any, block: Any, stack: Any, rule: Any) -> Any:
     """The stack after a reduction by `rule`, or -1."""
     code, pairs = view(c, CODE), view(c, PAIRS)
@@ -58,7 +57,7 @@ def reduced(c: Any, block: Any, stack: Any, rule: Any) -> Any:
     return pair(c, code[code[block + P_GOTO] + pairs[PAIR_W * stack] * code[block + P_NONTERMINALS] + left], stack)
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def feed(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
     """The stack after a terminal: its id, 0 if it is refused, or -1.
 
@@ -80,7 +79,7 @@ def feed(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64)")
 def may_shift(c: Any, block: Any, stack: Any) -> Any:
     """The terminals that the parser accepts with this stack, all reductions tried: offset in MAY_SHIFT, or -1.
 
@@ -115,7 +114,7 @@ def may_shift(c: Any, block: Any, stack: Any) -> Any:
     return here
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def forget_pairs(c: Any, pairs_before: Any, shifts_before: Any) -> Any:
     """Forgets the stacks that were made since, and what was worked out of stacks since."""
     head, pairs, shifts = view(c, HEAD), view(c, PAIRS), view(c, MAY_SHIFT)
@@ -128,7 +127,7 @@ def forget_pairs(c: Any, pairs_before: Any, shifts_before: Any) -> Any:
     return 0
 
 
-@njit("UniTuple(int64, 3)(int64, int64, int64, int64, int64, int64, int64)", **kernel)
+@inlined("UniTuple(int64, 3)(int64, int64, int64, int64, int64, int64, int64)")
 def commit(c: Any, block: Any, stack: Any, terminal: Any, columns: Any, brackets: Any, column: Any) -> Any:
     """A lexeme is over: the stack (0: refused, -1: see HEAD), open columns and open brackets after it."""
     code, pairs = view(c, CODE), view(c, PAIRS)
@@ -156,7 +155,7 @@ def commit(c: Any, block: Any, stack: Any, terminal: Any, columns: Any, brackets
     return (stack if column == pairs[PAIR_W * columns] else 0), columns, brackets
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def accepts_end(c: Any, block: Any, stack: Any, columns: Any) -> Any:
     """Whether the text may end with this stack, all blocks closed: 1, 0 or -1."""
     code, pairs = view(c, CODE), view(c, PAIRS)
@@ -170,7 +169,7 @@ def accepts_end(c: Any, block: Any, stack: Any, columns: Any) -> Any:
     return there if there < 0 else view(c, MAY_SHIFT)[there + (end >> 5)] >> (end & 31) & 1
 
 
-@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64)")
 def column_after(c: Any, block: Any, state: Any, column: Any, b: Any) -> Any:
     """The column in a lexeme that goes on with byte b to scanner state `state`; -1: no line has ended in it.
 
@@ -190,7 +189,7 @@ def column_after(c: Any, block: Any, state: Any, column: Any, b: Any) -> Any:
     return column + (1 if b == 32 else code[block + P_TAB] if b == 9 else 0)
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def joint(c: Any, block: Any, m: Any, list_: Any) -> Any:
     """What lexeme m of the list at `list_` of LISTING can become while those before it come to nothing.
 
@@ -210,7 +209,7 @@ def joint(c: Any, block: Any, m: Any, list_: Any) -> Any:
     return ask(c, NEED_JOINT, m + 1)
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def may_become(c: Any, block: Any, m: Any, list_: Any) -> Any:
     """Whether lexeme m of the list at `list_` of LISTING can become one that the parser accepts: 1, 0 or -1."""
     code, new, shifts = view(c, CODE), view(c, LISTING), view(c, MAY_SHIFT)
@@ -243,7 +242,7 @@ def may_become(c: Any, block: Any, m: Any, list_: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def put(c: Any, m: Any, state: Any) -> Any:
     """Whether lexeme m of LISTING, in scanner state `state`, is new: one in the same state before it always wins."""
     new = view(c, LISTING)
@@ -253,7 +252,7 @@ def put(c: Any, m: Any, state: Any) -> Any:
     return 1
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def list_of(c: Any, block: Any, m: Any) -> Any:
     """The list of the first m lexemes of LISTING: its id, 0 if none of them leads anywhere, or -1."""
     head, lists, new, table = view(c, HEAD), view(c, LISTS), view(c, LISTING), view(c, LIST_HASH)
@@ -317,7 +316,7 @@ def list_of(c: Any, block: Any, m: Any) -> Any:
     return q
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def parse_start(c: Any, block: Any) -> Any:
     """The list before any text, or -1."""
     code, new = view(c, CODE), view(c, LISTING)
@@ -332,7 +331,7 @@ def parse_start(c: Any, block: Any) -> Any:
     return list_of(c, block, 1)
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def extend(c: Any, q: Any, b: Any) -> Any:
     """Writes into LISTING the lexemes in the making after list q and byte b: how many, or -1."""
     code, lists, new, pairs = view(c, CODE), view(c, LISTS), view(c, LISTING), view(c, PAIRS)
@@ -375,7 +374,7 @@ def extend(c: Any, q: Any, b: Any) -> Any:
     return m
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def parse_step(c: Any, q: Any, b: Any) -> Any:
     """The list after list q and byte b: its id, 0 if the byte is refused, or -1."""
     m = extend(c, q, b)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
-from .views import kernel, size, view
+from .views import size, view
 
-STAMP = "c3e5178f"
+STAMP = "a4775435"
 
 
-@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64)")
 def point(c: Any, block: Any, low: Any, high: Any, depth: Any) -> Any:
     """The place `depth` bytes into strings low .. high - 1 of `block`: its id, or -1."""
     head, points, table = view(c, HEAD), view(c, POINTS), view(c, POINT_HASH)
@@ -44,7 +43,7 @@ def point(c: Any, block: Any, low: Any, high: Any, depth: Any) -> Any:
     return k
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64, int64, int64, int64)")
 def bound(c: Any, block: Any, low: Any, high: Any, depth: Any, b: Any) -> Any:
     """The first string of low .. high - 1 whose byte at `depth` is at least `b` (one that ends there counts as -1)."""
     code = view(c, CODE)
@@ -59,7 +58,7 @@ def bound(c: Any, block: Any, low: Any, high: Any, depth: Any, b: Any) -> Any:
     return low
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64)")
 def code_point(c: Any, at: Any, end: Any) -> Any:
     """The code point spelled in UTF-8 at `at` of CODE and, times 8, added: its number of bytes. -1 at the end."""
     code = view(c, CODE)

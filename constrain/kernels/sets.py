@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from .closure import begin, close, emit, push
+from .compiled import entry, kernel
 from .keys import allow, allow_escaped, allow_point, step_escaped, step_point
 from .layout import *  # noqa: F403  (constants only)
 from .members import keeps_watch, still_watched
@@ -24,12 +23,12 @@ from .names import ask, chain, mix
 from .objects import may_repeat, name_has_way, object_after, object_named
 from .parse import parse_step
 from .stacks import settle
-from .views import kernel, size, view
+from .views import size, view
 
-STAMP = "6ab519bf"
+STAMP = "d5b0e9e1"
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
     """Adds to the bytes that set record s allows those by which the lexemes of list q may go on, or another begin."""
     sets, lists, code = view(c, SETS), view(c, LISTS), view(c, CODE)
@@ -44,7 +43,7 @@ def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def describe_allowed(c: Any, s: Any, first: Any) -> Any:
     """Writes which bytes set record s allows, from its configurations (CONFIGS from `first` on). 0 or -1."""
     head, sets, configs, code = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, CODE)
@@ -103,7 +102,7 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
     return 0
 
 
-@njit("int64(int64)", **kernel)
+@kernel("int64(int64)")
 def intern(c: Any) -> Any:
     """The id of the set that the closure at work has made, or -1."""
     head, items, calls, nodes = view(c, HEAD), view(c, ITEMS), view(c, LOCALS), view(c, NODES)
@@ -195,7 +194,7 @@ def intern(c: Any) -> Any:
     return s
 
 
-@njit("int64(int64)", **kernel)
+@entry("int64(int64)")
 def start_set(c: Any) -> Any:
     """The set before any text, or -1."""
     head, code = view(c, HEAD), view(c, CODE)
@@ -210,7 +209,7 @@ def start_set(c: Any) -> Any:
     return intern(c)
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
 def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) -> Any:
     """A byte inside a leaf: 0 or -1."""
     code, leaves = view(c, CODE), view(c, LEAVES)
@@ -258,7 +257,7 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
 NOWHERE = -(1 << 40)
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def place(c: Any, s: Any, b: Any) -> Any:
     """Where in SETS (or, as -place - 2, in WIDE) the step of set s by byte b is remembered, or NOWHERE; -1: refused."""
     sets = view(c, SETS)
@@ -275,7 +274,7 @@ def place(c: Any, s: Any, b: Any) -> Any:
     return -1
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def carry_text(c: Any, s: Any, b: Any) -> Any:
     """What is written of a member, from set s on to the closure at work: byte b is one more of it. 0 or -1."""
     head, sets, configs = view(c, HEAD), view(c, SETS), view(c, CONFIGS)
@@ -296,7 +295,7 @@ def carry_text(c: Any, s: Any, b: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def leave_text_open(c: Any, s: Any) -> Any:
     """For a closure that goes on from set s by a text that is not known."""
     if view(c, SETS)[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN):
@@ -304,7 +303,7 @@ def leave_text_open(c: Any, s: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def fresh_step(c: Any, s: Any, b: Any) -> Any:
     """The set after set s and byte b, worked out anew: its id, DEAD, or -1."""
     code, sets, configs, points = view(c, CODE), view(c, SETS), view(c, CONFIGS), view(c, POINTS)
@@ -334,7 +333,7 @@ def fresh_step(c: Any, s: Any, b: Any) -> Any:
     return -1 if close(c) < 0 else intern(c)
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def allows_perhaps(c: Any, s: Any, b: Any) -> Any:
     """Whether byte b is among those that set s names (perhaps a few too many)."""
     sets, r = view(c, SETS), s * SET_W
@@ -347,7 +346,7 @@ def allows_perhaps(c: Any, s: Any, b: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def live_step(c: Any, s: Any, b: Any) -> Any:
     """As `fresh_step`, but DEAD where all that can follow are members that were there.
 
@@ -371,7 +370,7 @@ def live_step(c: Any, s: Any, b: Any) -> Any:
     return ask(c, NEED_WAY, after)
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def step(c: Any, s: Any, b: Any) -> Any:
     """The set after set s and byte b: its id, DEAD if b is refused, or -1 (see HEAD[STATUS])."""
     at = place(c, s, b)
@@ -391,7 +390,7 @@ def step(c: Any, s: Any, b: Any) -> Any:
     return after
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def continuation(c: Any, s: Any, k: Any, pc: Any) -> Any:
     """The set in which configuration k of set s goes on at `pc` (having left its leaf), or -1.
 
@@ -409,7 +408,7 @@ def continuation(c: Any, s: Any, k: Any, pc: Any) -> Any:
     return -1 if push(c, pc, -1, node, reg, 0) < 0 or close(c) < 0 else intern(c)
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def twin(c: Any, s: Any) -> Any:
     """Set s with the names that are being spelled, and the text of members, left open: its id, or -1.
 

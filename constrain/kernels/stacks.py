@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from .compiled import kernel
 from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
-from .views import kernel, size, view
+from .views import size, view
 
-STAMP = "c3e5178f"
+STAMP = "a4775435"
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def write_node(c: Any, which: Any, at: Any) -> Any:
     """The edges of call `which` into BUFFER at `at`: how many, then (pc, register, node) each. The place behind, or -1.
 
@@ -47,7 +46,7 @@ def write_node(c: Any, which: Any, at: Any) -> Any:
     return first + 3 * n
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def intern_nodes(c: Any, count: Any, end: Any) -> Any:
     """The `count` stack nodes written in BUFFER[0 .. end), as one block: the id of the first, or -1."""
     head, nodes, edges, table = view(c, HEAD), view(c, NODES), view(c, EDGES), view(c, NODE_HASH)
@@ -114,7 +113,7 @@ def intern_nodes(c: Any, count: Any, end: Any) -> Any:
     return base
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def settle_cycle(c: Any, which: Any) -> Any:
     """As `settle`, for calls on a cycle: all that `which` reaches and that have no id yet become one block."""
     head, calls, ledges, stack = view(c, HEAD), view(c, LOCALS), view(c, LEDGES), view(c, PATH)
@@ -148,7 +147,7 @@ def settle_cycle(c: Any, which: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def settle(c: Any, which: Any) -> Any:
     """Gives call `which` and all below it their final ids, in LOCALS[., 3]: 0 or -1.
 

@@ -15,24 +15,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from .compiled import entry, inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
-from .views import kernel, size, view
+from .views import size, view
 
-STAMP = "17269e67"
+STAMP = "c7b26fd7"
 
 NO_ROOM = -1
 
 
-@njit("int64(int64, int64)", **kernel)
+@inlined("int64(int64, int64)")
 def byte_of(t: Any, i: Any) -> Any:
     """Byte i of the vocabulary's tokens."""
     return (view(t, BLOB)[i >> 2] >> (8 * (i & 3))) & 255
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def describe_below(t: Any, nodes: Any) -> Any:
     """Writes BELOW for all nodes of the main trie, from the last to the first: children come behind their parents."""
     trie, edges, below = view(t, TRIE), view(t, TRIE_EDGES), view(t, BELOW)
@@ -54,7 +53,7 @@ def describe_below(t: Any, nodes: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64)", **kernel)
+@kernel("int64(int64, int64)")
 def find_loops(t: Any, q: Any) -> Any:
     """Writes which bytes lead from leaf state q back to q."""
     leaves, following = view(t, LEAVES), view(t, LEAF_NEXT)
@@ -68,7 +67,7 @@ def find_loops(t: Any, q: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int32[::1])", **kernel)
+@entry("int64(int64, int32[::1])")
 def build_trie(t: Any, order: Any) -> Any:
     """Writes the main trie of the vocabulary's tokens, taken in `order` (sorted by bytes).
 
@@ -134,7 +133,7 @@ def build_trie(t: Any, order: Any) -> Any:
     return nodes
 
 
-@njit("int64(int64, int64)", **kernel)
+@entry("int64(int64, int64)")
 def make_row(t: Any, q: Any) -> Any:
     """Writes the row of leaf state q; in TRIE_TEMP from 4 on, the places where the leaf may be left: how many.
 
@@ -208,7 +207,7 @@ def make_row(t: Any, q: Any) -> Any:
     return places
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64)")
 def child_of(t: Any, node: Any, b: Any) -> Any:
     """The child of a trie node by byte b, or -1."""
     trie, edges = view(t, TRIE), view(t, TRIE_EDGES)
@@ -222,7 +221,7 @@ def child_of(t: Any, node: Any, b: Any) -> Any:
     return edges[low] >> 8 if low < trie[2 * node + 2] and edges[low] & 255 == b else -1
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@entry("int64(int64, int64, int64, int64)")
 def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
     """Merges what follows the `places` that `make_row` left in TRIE_TEMP: the root, -2 if beyond budget, NO_ROOM.
 
@@ -288,7 +287,7 @@ def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
     return root
 
 
-@njit("int64(int64, int64)", **kernel)
+@entry("int64(int64, int64)")
 def make_order(t: Any, q: Any) -> Any:
     """Orders the tokens of q's row by the room that each needs: characters, and what must follow them.
 

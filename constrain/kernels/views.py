@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["address", "at", "kernel", "size", "view"]
-
-kernel = {"cache": True, "nogil": True, "_nrt": False, "error_model": "numpy"}
-"""How every kernel is compiled: kept on disk, without the GIL, without reference counts."""
+__all__ = ["address", "at", "size", "view"]
 
 
 def _load(context: Any, builder: Any, address: Any, index: Any) -> Any:
@@ -23,17 +20,24 @@ def _load(context: Any, builder: Any, address: Any, index: Any) -> Any:
     return builder.load(builder.gep(pointer, [index]))
 
 
+def _begin(context: Any, builder: Any, ctx: Any, slot: Any) -> Any:
+    return _load(context, builder, ctx, builder.shl(slot, context.get_constant(types.int64, 1)))
+
+
 @intrinsic  # type: ignore[untyped-decorator]
-def _slot(typingctx: Any, ctx: Any, slot: Any) -> Any:
+def view(typingctx: Any, ctx: Any, slot: Any) -> Any:
+    """The int32s in `slot` of the context at address `ctx`."""
+
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        index = builder.shl(args[1], context.get_constant(types.int64, 1))
-        return builder.inttoptr(_load(context, builder, args[0], index), context.get_value_type(signature.return_type))
+        return builder.inttoptr(_begin(context, builder, *args), context.get_value_type(signature.return_type))
 
     return types.CPointer(types.int32)(types.int64, types.int64), codegen
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _length(typingctx: Any, ctx: Any, slot: Any) -> Any:
+def size(typingctx: Any, ctx: Any, slot: Any) -> Any:
+    """How many int32s there are in `slot`."""
+
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         one = context.get_constant(types.int64, 1)
         return _load(context, builder, args[0], builder.add(builder.shl(args[1], one), one))
@@ -41,41 +45,21 @@ def _length(typingctx: Any, ctx: Any, slot: Any) -> Any:
     return types.int64(types.int64, types.int64), codegen
 
 
-@njit(**kernel)
-def view(ctx: Any, slot: Any) -> Any:
-    """The int32s in `slot` of the context at address `ctx`."""
-    return _slot(ctx, slot)
-
-
 @intrinsic  # type: ignore[untyped-decorator]
-def _address(typingctx: Any, ctx: Any, slot: Any) -> Any:
+def address(typingctx: Any, ctx: Any, slot: Any) -> Any:
+    """Where `slot` begins."""
+
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _load(context, builder, args[0], builder.shl(args[1], context.get_constant(types.int64, 1)))
+        return _begin(context, builder, *args)
 
     return types.int64(types.int64, types.int64), codegen
 
 
-@njit(**kernel)
-def address(ctx: Any, slot: Any) -> Any:
-    """Where `slot` begins."""
-    return _address(ctx, slot)
-
-
-@njit(**kernel)
-def size(ctx: Any, slot: Any) -> Any:
-    """How many int32s there are in `slot`."""
-    return _length(ctx, slot)
-
-
 @intrinsic  # type: ignore[untyped-decorator]
-def _int32s(typingctx: Any, address: Any) -> Any:
+def at(typingctx: Any, address: Any) -> Any:
+    """The int32s at an address."""
+
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
 
     return types.CPointer(types.int32)(types.int64), codegen
-
-
-@njit(**kernel)
-def at(address: Any) -> Any:
-    """The int32s at an address."""
-    return _int32s(address)

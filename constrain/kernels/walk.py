@@ -13,21 +13,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from .closure import begin, emit
+from .compiled import entry, inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .names import ask
 from .sets import continuation, intern, leave_text_open, step, twin
 from .trie import byte_of
-from .views import at, kernel, size, view
+from .views import at, size, view
 
-STAMP = "bce368e8"
+STAMP = "9f6a934c"
 
 NO_LIMIT = 1 << 30
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@entry("int64(int64, int64, int64)")
 def advance(c: Any, s: Any, token: Any) -> Any:
     """The set after set s and a token: its id, DEAD if the token is refused (or has no bytes), or -1."""
     offsets = view(c, OFFSETS)
@@ -41,7 +40,7 @@ def advance(c: Any, s: Any, token: Any) -> Any:
     return s
 
 
-@njit("int64(int64, int64, uint8[::1])", **kernel)
+@entry("int64(int64, int64, uint8[::1])")
 def advance_bytes(c: Any, s: Any, text: Any) -> Any:
     """The set after set s and these bytes: its id; -1; or -2 - i if byte i is refused."""
     for i in range(len(text)):
@@ -53,7 +52,7 @@ def advance_bytes(c: Any, s: Any, text: Any) -> Any:
     return s
 
 
-@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+@inlined("int64(int64, int64, int64, int64, int64)")
 def take(c: Any, node: Any, out: Any, least: Any, most: Any) -> Any:
     """Sets the bits of the tokens at a trie node that left their leaf after least .. most characters."""
     trie, tokens, mask = view(c, TRIE), view(c, TRIE_TOKENS), at(out)
@@ -65,7 +64,7 @@ def take(c: Any, node: Any, out: Any, least: Any, most: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def try_token(c: Any, s: Any, token: Any, out: Any) -> Any:
     """Sets or clears the bit of one token by taking it from set s: 0 or -1."""
     after = advance(c, s, token)
@@ -79,7 +78,7 @@ def try_token(c: Any, s: Any, token: Any, out: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def try_below(c: Any, root: Any, origin: Any, out: Any) -> Any:
     """Tries every token of the subtree at `root` one by one from the set that the mask is for: 0 or -1."""
     trie, edges, tokens, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK)
@@ -100,7 +99,7 @@ def try_below(c: Any, root: Any, origin: Any, out: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64, int64)")
 def keep_for_later(c: Any, node: Any, s: Any, least: Any, most: Any, walked: Any) -> Any:
     """Puts a watched set, met at a trie node, on the list of those whose tokens are looked at closely. 0 or -1."""
     head, later = view(c, HEAD), view(c, LATER)
@@ -112,7 +111,7 @@ def keep_for_later(c: Any, node: Any, s: Any, least: Any, most: Any, walked: Any
     return 0
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
 def walk(c: Any, root: Any, s: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
     """Sets the bits of all tokens below trie node `root` that set s takes: 0 or -1.
 
@@ -179,7 +178,7 @@ def walk(c: Any, root: Any, s: Any, origin: Any, out: Any, least: Any, most: Any
     return 0
 
 
-@njit("int64(int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64)")
 def only(c: Any, s: Any, which: Any) -> Any:
     """The set of configuration `which` of set s alone, or, if -1, of those that wait for few bytes; -2: of all.
 
@@ -201,7 +200,7 @@ def only(c: Any, s: Any, which: Any) -> Any:
     return intern(c)
 
 
-@njit("int64(int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64)")
 def add_row(c: Any, q: Any, room: Any, out: Any) -> Any:
     """ORs the row of leaf state q into the mask: only tokens that need at most `room` characters. 0 or -1."""
     leaves, mask = view(c, LEAVES), at(out)
@@ -224,7 +223,7 @@ def add_row(c: Any, q: Any, room: Any, out: Any) -> Any:
     return 0
 
 
-@njit("int64(int64, int64, int64, int64, int64)", **kernel)
+@kernel("int64(int64, int64, int64, int64, int64)")
 def add_leaf(c: Any, s: Any, k: Any, out: Any, room: Any) -> Any:
     """ORs what configuration k, in a leaf that has a row, allows into the mask: 0 or -1."""
     configs, code, leaves, sets = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, SETS)

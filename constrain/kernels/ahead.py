@@ -1,0 +1,81 @@
+"""Kernels are compiled once per install, by as many processes as there are cores, before the first is needed.
+
+numba keeps what it compiles on disk, each kernel by itself; a file beside them says that all are there. Where that
+cannot be written, or no process started, nothing is lost but time: kernels are then compiled as they are imported.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+
+import numba
+
+__all__ = ["SHARE", "compile_all", "is_kept", "make_sure", "on_progress"]
+
+SHARE = "CONSTRAIN_KERNELS_SHARE"
+"""Environment variable of a process that only compiles, and only some: "1/3" is the second part of three."""
+ROOM = Path(__file__).parent
+MARKED = re.compile(r"^@(?:kernel|entry)\(", re.M)
+
+
+def _say(done: int, all_: int) -> None:
+    if done == 0:
+        print("constrain: compiling kernels, once per install (some ten seconds) …", file=sys.stderr)  # noqa: T201
+
+
+on_progress: Callable[[int, int], None] = _say
+"""Called with how many kernels are compiled, and of how many; the command line shows a bar."""
+
+
+def _mark() -> Path:
+    """The file that says that all kernels, as they are, were compiled by this Python and numba for this processor."""
+    digest = blake2b(f"{numba.__version__} {sys.version} {numba.config.CPU_NAME}".encode(), digest_size=8)
+    for path in sorted(ROOM.glob("*.py")):
+        digest.update(path.read_bytes())
+    return Path(numba.config.CACHE_DIR or ROOM / "__pycache__") / f"kernels-{digest.hexdigest()}.whole"
+
+
+def is_kept() -> bool:
+    """Whether all kernels, as they are, lie compiled on disk."""
+    return _mark().exists()
+
+
+def make_sure() -> None:
+    """Compiles all kernels unless they lie compiled on disk."""
+    if not is_kept() and not numba.config.DISABLE_JIT:
+        compile_all()
+
+
+def compile_all() -> None:
+    """Compiles all kernels, each process a share, and keeps them on disk. A process writes a line for each."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(ROOM.glob("*.py"))}
+    modules = [name for name, text in texts.items() if MARKED.search(text)]
+    count = sum(len(MARKED.findall(text)) for text in texts.values())
+    work = f"import importlib\nfor name in {modules!r}: importlib.import_module(f'constrain.kernels.{{name}}')"
+    on_progress(0, count)
+    reading, writing = os.pipe()
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", work],
+            env={**os.environ, SHARE: f"{part}/{cores}", "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=writing,
+        )
+        for part in range(cores)
+    ]
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        for done, _ in enumerate(lines, 1):
+            on_progress(done, count)
+    codes = [process.wait() for process in processes]
+    if not any(codes):
+        try:
+            _mark().touch()
+        except OSError:
+            return  # the kernels may be kept elsewhere, or nowhere: the next process looks again
