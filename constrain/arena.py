@@ -37,7 +37,7 @@ FIRST: dict[int, int] = {
     at.BUFFER: 8192, at.STACK: 16384, at.PATH: 1024,
     at.GUARDS: 512 * at.GUARD_W, at.GUARD_HASH: 2048, at.LATER: 4096,
     at.PAIRS: 1024 * at.PAIR_W, at.PAIR_HASH: 4096, at.LISTS: 4096, at.LIST_HASH: 4096, at.MAY_SHIFT: 1024,
-    at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.JOINTS: 16 * at.JOINT_W, at.SCANNERS: 16,
+    at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.JOINTS: 16 * at.JOINT_W, at.SCANNERS: 16, at.ROUTE: 512,
 }  # fmt: skip
 """First length of each slot, int32s: what all but a few constraints never outgrow."""
 

@@ -136,7 +136,7 @@ def way(arena: Arena, start: int) -> None:
 def name(arena: Arena, place: int) -> None:
     """Answers whether a name is left for what is spelled of a key of the class that OTHER at `place` takes."""
     head, code, objects = arena.arrays[at.HEAD], arena.arrays[at.CODE], arena.arrays[at.OBJECTS]
-    names, spelling, state = arena.arrays[at.NAMES], int(head[at.SPELLING]), int(head[at.NAMED])
+    names, spelling, state = arena.arrays[at.NAMES], int(head[at.SPELLING]), int(head[at.NAMED_IN])
     begun = partial(b'"' + _spelled(arena, spelling, at.SPELLED))
     block = int(code[int(objects[state]) + at.OBJ_EXCLUDED])
     offsets = code[block + at.STR_OFFSETS : block + at.STR_OFFSETS + int(code[block]) + 1].tolist()

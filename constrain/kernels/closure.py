@@ -18,13 +18,13 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "eda09622"
+STAMP = "4c572a75"
 
 
 @kernel("int64(int64)")
 def begin(c: Any) -> Any:
     head = view(c, HEAD)
-    for k in (N_ITEMS, N_LOCALS, N_LEDGES, N_MISSING, ACCEPTS, UNSURE, CUT, BEGUN):
+    for k in (N_ITEMS, N_LOCALS, N_LEDGES, N_MISSING, ACCEPTS, UNSURE, NAMED, CUT, BEGUN):
         head[k] = 0
     head[TEXT], head[WATCH] = SPELLED, NO_WATCH
     head[CLOSURES] += 1

@@ -34,7 +34,7 @@ LEDGES: Final = 19       # closure scratch: [edge, 5] return pc, register, extra
 MISSING: Final = 20      # closure scratch: rule cells that are not linked yet
 BUFFER: Final = 21       # scratch: serialised stack nodes, decoded names
 MASKS: Final = 22        # [slot, words] masks worth keeping
-STACK: Final = 23        # scratch of trie walks: [entry, 2] trie node, set
+STACK: Final = 23        # scratch of trie walks: [entry, 3] trie node, set, depth << 8 | byte
 
 SPARE: Final = 24        # scratch: one mask
 PATH: Final = 25         # closure scratch: [entry, 2] calls being visited
@@ -53,31 +53,33 @@ JOINTS: Final = 35       # [joint, JOINT_W] what a lexeme can still become besid
                          # states, offset in MAY_SHIFT
 SCANNERS: Final = 36     # [parser of the program] the table's number of its scanner, -1: not asked yet
 
-TABLE: Final = 37        # counts and status of the table, fields below
-ENDS: Final = 38         # end tokens
-LEAF_NEXT: Final = 39    # [leaf state, 256] next leaf state, -1: refused
-LEAVES: Final = 40       # [leaf state, LEAF_W] fields below
-LEAF_HASH: Final = 41
-MACHINES: Final = 42     # [machine, 2] mode, offset in DFAS
-DFAS: Final = 43         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
+ROUTE: Final = 37        # scratch of walks: the bytes on the way to the node
+
+TABLE: Final = 38        # counts and status of the table, fields below
+ENDS: Final = 39         # end tokens
+LEAF_NEXT: Final = 40    # [leaf state, 256] next leaf state, -1: refused
+LEAVES: Final = 41       # [leaf state, LEAF_W] fields below
+LEAF_HASH: Final = 42
+MACHINES: Final = 43     # [machine, 2] mode, offset in DFAS
+DFAS: Final = 44         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
                          # distance[n], delta[n, c]
-ROWS: Final = 44         # [row, words] tokens that stay inside a leaf from a leaf state
-TRIE: Final = 45         # [trie node, 2] first edge, first token; the next node holds the ends
-TRIE_EDGES: Final = 46   # child << 8 | byte, ascending by byte
-TRIE_TOKENS: Final = 47  # [entry, 2] token, characters before the leaf was left | ESCAPED
-TRIE_END: Final = 48     # [main trie node] the first node after its subtree (main trie nodes are in preorder)
-ORDERS: Final = 49       # rows by room: for each row ordered so, ROOMS offsets and then its tokens
-TRIE_TEMP: Final = 50    # scratch of trie building
-BLOB: Final = 51         # the bytes of all tokens, 4 a word
-OFFSETS: Final = 52      # [token + 1] where they begin
-BELOW: Final = 53        # [main trie node, 4] the bytes in its subtree: 32 .. 127 as bits, height | OTHERS
-LEX_ROOTS: Final = 54    # [chain] the first reader of all tokens
-LEX_READERS: Final = 55  # [reader, READER_W] what a scanner makes of tokens, or of what remains of them; fields below
-LEX_CLASSES: Final = 56  # [class, CLASS_W]
-LEX_EXITS: Final = 57    # [exit, EXIT_W]
-LEX_WORDS: Final = 58    # tokens, remainders (token << 8 | bytes read), rows of bits
-LEX_CACHE: Final = 59    # [token, 4] state after its first byte, what was read from there: see `lexemes.read`
-SLOTS: Final = 60
+ROWS: Final = 45         # [row, words] tokens that stay inside a leaf from a leaf state
+TRIE: Final = 46         # [trie node, 2] first edge, first token; the next node holds the ends
+TRIE_EDGES: Final = 47   # child << 8 | byte, ascending by byte
+TRIE_TOKENS: Final = 48  # [entry, 2] token, characters before the leaf was left | ESCAPED
+TRIE_END: Final = 49     # [main trie node] the first node after its subtree (main trie nodes are in preorder)
+ORDERS: Final = 50       # rows by room: for each row ordered so, ROOMS offsets and then its tokens
+TRIE_TEMP: Final = 51    # scratch of trie building
+BLOB: Final = 52         # the bytes of all tokens, 4 a word
+OFFSETS: Final = 53      # [token + 1] where they begin
+BELOW: Final = 54        # [main trie node, 4] the bytes in its subtree: 32 .. 127 as bits, height | OTHERS
+LEX_ROOTS: Final = 55    # [chain] the first reader of all tokens
+LEX_READERS: Final = 56  # [reader, READER_W] what a scanner makes of tokens, or of what remains of them; fields below
+LEX_CLASSES: Final = 57  # [class, CLASS_W]
+LEX_EXITS: Final = 58    # [exit, EXIT_W]
+LEX_WORDS: Final = 59    # tokens, remainders (token << 8 | bytes read), rows of bits
+LEX_CACHE: Final = 60    # [token, 4] state after its first byte, what was read from there: see `lexemes.read`
+SLOTS: Final = 61
 
 # ---- HEAD --------------------------------------------------------------------------------------------------
 STATUS: Final = 0        # what the kernel asks for: one of the codes below
@@ -105,7 +107,7 @@ WATCH: Final = 21        # and the members (their registers) that are still like
 N_GUARDS: Final = 22
 N_LATER: Final = 24
 SPELLING: Final = 25     # for NEED_NAME: chain of bytes
-NAMED: Final = 26        # for NEED_NAME: object state
+NAMED_IN: Final = 26     # for NEED_NAME: object state
 BEGUN: Final = 27        # the closure at work began a member
 CUT: Final = 23          # the closure at work refused the end of a member that was there
 N_PAIRS: Final = 28
@@ -115,6 +117,7 @@ N_JOINTS: Final = 31
 ASKED: Final = 32        # for NEED_JOINT: parser block
 ASKED_AT: Final = 33     # for NEED_JOINT: where the list begins in LISTING
 BUILDING: Final = 34     # whether readers may be made: the caller holds the lock of the table
+NAMED: Final = 35        # the closure at work ended a name that is not known, and that may be taken
 HEAD_W: Final = 48
 
 # ---- TABLE -------------------------------------------------------------------------------------------------
@@ -167,7 +170,7 @@ SET_SLOT: Final = 15     # hash slot
 NARROW: Final = 8
 IS_ACCEPTING: Final = 1
 IS_NAMING: Final = 4     # an undeclared key is being spelled, and what was spelled is kept
-IS_UNSURE: Final = 2     # some byte below may be refused: tokens through here are tried one by one
+IS_UNSURE: Final = 2     # some byte below may be refused: tokens through here are taken from the start
 IS_MEMBER: Final = 8     # a member of a Unique is being written: behind the configurations stands one more record,
                          # (text, what is watched, guard or -1, 0, 0)
 IS_OPEN: Final = 16      # the same, but the text is not kept
@@ -176,6 +179,7 @@ HAS_WAY: Final = 64      # it is known that a watched set can come to a member t
 NO_WAY: Final = 128      # it is known that it cannot
 IS_CUT: Final = 256      # a member that was there could have ended here
 IS_BEGUN: Final = 512    # a member begins here
+IS_NAMED: Final = 1024   # a name that is not known ends here, and may be taken
 KNOWN_LATER: Final = HAS_WAY | NO_WAY
 DEAD: Final = 0          # the empty set
 

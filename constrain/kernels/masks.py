@@ -20,7 +20,7 @@ from .trie import child_of
 from .views import address, at, size, view
 from .walk import NO_LIMIT, add_leaf, keep_for_later, only, take, try_below, try_token, walk
 
-STAMP = "e2270703"
+STAMP = "51248591"
 
 
 @kernel("int64(int64, int64, int64, int64)")
@@ -230,10 +230,10 @@ def take_below(c: Any, node: Any, s: Any, origin: Any, out: Any, least: Any, mos
         s = twin(c, s)
         if s < 0:
             return -1
-    if sets[s * SET_W + SET_FLAGS] & IS_UNSURE:
+    if sets[s * SET_W + SET_FLAGS] & (IS_UNSURE | IS_NAMED):
         return try_below(c, node, origin, out)
     take(c, node, out, least, most)
-    return walk(c, node, s, origin, out, least, most)
+    return walk(c, node, s, 0, origin, out, least, most)
 
 
 @kernel("int64(int64, int64, int64)")
@@ -311,7 +311,7 @@ def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
         if view(c, LISTS)[q] == 2 and view(c, SETS)[s * SET_W + SET_COUNT] == 1:
             return add_two(c, s, q, out)
     alone = only(c, s, k)
-    return -1 if alone < 0 else walk(c, 0, alone, s, out, 0, NO_LIMIT)
+    return -1 if alone < 0 else walk(c, 0, alone, 1, s, out, 0, NO_LIMIT)
 
 
 @kernel("int64(int64, int64, int64)")
@@ -352,12 +352,12 @@ def fill(c: Any, s: Any, out: Any) -> Any:
         return -1
     if rows == 0:
         all_of_it = only(c, s, -2) if flags & IS_MEMBER else s
-        if all_of_it < 0 or walk(c, 0, all_of_it, s, out, 0, NO_LIMIT) < 0:
+        if all_of_it < 0 or walk(c, 0, all_of_it, 1, s, out, 0, NO_LIMIT) < 0:
             return -1
         return look_closely(c, s, out)
     if rows < last - first:
         few = only(c, s, -1)
-        if few < 0 or walk(c, 0, few, s, out, 0, NO_LIMIT) < 0:
+        if few < 0 or walk(c, 0, few, 1, s, out, 0, NO_LIMIT) < 0:
             return -1
     for k in range(first, last):
         pc, q = configs[5 * k] + 0, configs[5 * k + 1] + 0

@@ -19,7 +19,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, chain, mix
 from .views import size, view
 
-STAMP = "a4775435"
+STAMP = "1bbb1fb8"
 
 
 @inlined("int64(int64, int64, int64)")

@@ -13,7 +13,7 @@ from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import size, view
 
-STAMP = "ac26c363"
+STAMP = "ae9c14c0"
 
 
 @inlined("int64(int64, int64, int64)")

@@ -15,7 +15,7 @@ from .names import ask, chain, decode_name, mix, name_into_buffer
 from .points import bound
 from .views import size, view
 
-STAMP = "592d5928"
+STAMP = "e2544b99"
 
 
 @kernel("int64(int64, int64, int64, int64)")
@@ -263,7 +263,7 @@ def name_has_way(c: Any, pc: Any, state: Any, spelled: Any) -> Any:
     k = find_guard(c, -state - 1, spelled)
     if k >= 0:
         return view(c, GUARDS)[k * GUARD_W + GUARD_ANSWER]
-    head[SPELLING], head[NAMED] = spelled, state
+    head[SPELLING], head[NAMED_IN] = spelled, state
     return ask(c, NEED_NAME, pc)
 
 

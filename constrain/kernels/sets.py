@@ -25,7 +25,7 @@ from .parse import parse_step
 from .stacks import settle
 from .views import size, view
 
-STAMP = "d5b0e9e1"
+STAMP = "6e2fe5c6"
 
 
 @kernel("int64(int64, int64, int64)")
@@ -138,6 +138,7 @@ def intern(c: Any) -> Any:
     if n == 0 and head[ACCEPTS] == 0:
         return DEAD
     flags = (IS_ACCEPTING if head[ACCEPTS] else 0) | (IS_UNSURE if head[UNSURE] else 0) | naming
+    flags |= IS_NAMED if head[NAMED] else 0
     flags |= (IS_CUT if head[CUT] else 0) | (IS_BEGUN if head[BEGUN] and inside else 0)
     records = n
     if inside and head[TEXT] == OPEN_NAME:
@@ -222,7 +223,7 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
         if leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXITS:
             if ext == OPEN_NAME:
                 if may_repeat(c, reg):
-                    view(c, HEAD)[UNSURE] = 1
+                    view(c, HEAD)[NAMED] = 1
                 state = object_after(c, reg, code[pc + 4], UNKNOWN_NAMES)
                 return -1 if state < 0 else push(c, code[pc + 3], -1, node, state, 0)
             state = object_named(c, reg, ext, code[pc + 4])
@@ -423,7 +424,7 @@ def twin(c: Any, s: Any) -> Any:
     leave_text_open(c, s)
     head = view(c, HEAD)
     head[ACCEPTS] = sets[r + SET_FLAGS] & IS_ACCEPTING
-    head[UNSURE] = sets[r + SET_FLAGS] & IS_UNSURE
+    head[UNSURE], head[NAMED] = sets[r + SET_FLAGS] & IS_UNSURE, sets[r + SET_FLAGS] & IS_NAMED
     for k in range(sets[r + SET_FIRST], sets[r + SET_FIRST] + sets[r + SET_COUNT]):
         ext = OPEN_NAME if code[configs[5 * k]] == OTHER else configs[5 * k + 4]
         if emit(c, configs[5 * k], configs[5 * k + 1], configs[5 * k + 2], configs[5 * k + 3], ext) < 0:

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "c7b26fd7"
+STAMP = "fceca75e"
 
 NO_ROOM = -1
 

@@ -17,11 +17,12 @@ from .closure import begin, emit
 from .compiled import entry, inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .names import ask
+from .points import bound
 from .sets import continuation, intern, leave_text_open, step, twin
 from .trie import byte_of
 from .views import at, size, view
 
-STAMP = "9f6a934c"
+STAMP = "f369e7ea"
 
 NO_LIMIT = 1 << 30
 
@@ -111,26 +112,86 @@ def keep_for_later(c: Any, node: Any, s: Any, least: Any, most: Any, walked: Any
     return 0
 
 
-@kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
-def walk(c: Any, root: Any, s: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
-    """Sets the bits of all tokens below trie node `root` that set s takes: 0 or -1.
+@kernel("int64(int64, int64, int64)")
+def along(c: Any, s: Any, depth: Any) -> Any:
+    """The set after set s and the first bytes of ROUTE: its id, DEAD, or -1."""
+    route = view(c, ROUTE)
+    for i in range(depth):
+        s = step(c, s, route[i])
+        if s <= 0:
+            return s
+    return s
 
-    least, most: only tokens that left their leaf after that many characters. origin: the set that the mask is for.
+
+@kernel("int64(int64, int64, int64)")
+def is_free(c: Any, s: Any, depth: Any) -> Any:
+    """Whether the name that ends with byte `depth` of ROUTE, which follows set s, is surely not taken: 1 or 0.
+
+    The name stands between the last two quotes; with an escape in it, or begun before the route, it is not looked at.
     """
-    sets, wide = view(c, SETS), view(c, WIDE)
+    sets, configs, code, objects = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, OBJECTS)
+    names, route = view(c, NAMES), view(c, ROUTE)
+    end = depth - 1
+    start = end
+    while start > 0 and route[start - 1] != 34:
+        start -= 1
+        if route[start] == 92:
+            return 0
+    if start == 0:
+        return 0
+    first = sets[s * SET_W + SET_FIRST]
+    for k in range(first, first + sets[s * SET_W + SET_COUNT]):
+        if code[configs[5 * k]] != OTHER:
+            continue
+        state = configs[5 * k + 3] + 0
+        seen = objects[state + O_NAMES] + 0
+        if configs[5 * k + 4] != OPEN_NAME or seen == UNKNOWN_NAMES:
+            return 0
+        block = code[objects[state + O_BLOCK] + OBJ_EXCLUDED]
+        low, high = 0, code[block + STR_COUNT] + 0
+        for i in range(start, end):
+            if low < high:
+                low = bound(c, block, low, high, i - start, route[i])
+                high = bound(c, block, low, high, i - start, route[i] + 1)
+        if low < high and code[block + STR_OFFSETS + low + 1] - code[block + STR_OFFSETS + low] == end - start:
+            return 0
+        while seen != NO_NAMES:
+            i, at = end - 1, names[3 * seen + 1] + 0
+            while i >= start and at != DECODED and names[3 * at + 1] == route[i]:
+                at = names[3 * at] + 0
+                i -= 1
+            if i < start and at == DECODED:
+                return 0
+            seen = names[3 * seen] + 0
+    return 1
+
+
+@kernel("int64(int64, int64, int64, int64, int64, int64, int64, int64)")
+def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
+    """Sets the bits of all tokens below trie node `root` that set `start` takes: 0 or -1.
+
+    exact: whether `start` knows all names. least, most: only tokens that left their leaf after that many characters.
+    origin: the set that the mask is for.
+    """
+    sets, wide, route = view(c, SETS), view(c, WIDE), view(c, ROUTE)
     trie, edges, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, STACK)
-    room = size(c, STACK) // 2 - 2 * 258
+    room = size(c, STACK) // 2 - 3 * 258
     top = 0
-    stack[0], stack[1] = root, s
+    stack[0], stack[1], stack[2] = root, start, 0
     while top >= 0:
-        node, s = stack[2 * top] + 0, stack[2 * top + 1] + 0
+        node, s, depth = stack[3 * top] + 0, stack[3 * top + 1] + 0, stack[3 * top + 2] >> 8
+        if depth > 0:
+            route[depth - 1] = stack[3 * top + 2] & 255
+        depth += 1
         top -= 1
         r = s * SET_W
         n = sets[r + SET_ALLOWED]
         first, last = trie[2 * node] + 0, trie[2 * node + 2] + 0
         many = n > NARROW
-        if 2 * top > room:
+        if 3 * top > room:
             return ask(c, FULL, STACK)
+        if depth > size(c, ROUTE):
+            return ask(c, FULL, ROUTE)
         # Led by the node's edges where many bytes are allowed, else by the allowed bytes.
         for k in range(last - first if many else n):
             if many:
@@ -159,22 +220,40 @@ def walk(c: Any, root: Any, s: Any, origin: Any, out: Any, least: Any, most: Any
                     return -1
             if after == DEAD:
                 continue
-            if sets[after * SET_W + SET_FLAGS] & IS_WATCHED:
+            flags = sets[after * SET_W + SET_FLAGS] + 0
+            if flags & IS_WATCHED:
                 if keep_for_later(c, child, after, least, most, 0) < 0:
                     return -1
                 continue
-            if sets[after * SET_W + SET_FLAGS] & (IS_NAMING | IS_MEMBER):
+            if flags & (IS_NAMING | IS_MEMBER):
                 after = twin(c, after)
                 if after < 0:
                     return -1
-            if sets[after * SET_W + SET_FLAGS] & IS_UNSURE:
-                if try_below(c, child, origin, out) < 0:
-                    return -1
-                continue
+                flags = sets[after * SET_W + SET_FLAGS] + 0
+            if flags & (IS_UNSURE | IS_NAMED):
+                route[depth - 1] = b
+                if flags & IS_UNSURE or is_free(c, s, depth) == 0:
+                    # What is on the way is taken with all that is known, or else each token is.
+                    flags = IS_MEMBER
+                    if exact:
+                        after = along(c, start, depth)
+                        if after < 0:
+                            return -1
+                        if after == DEAD:
+                            continue
+                        flags = sets[after * SET_W + SET_FLAGS] + 0
+                    if flags & (IS_MEMBER | IS_OPEN):
+                        if try_below(c, child, origin, out) < 0:
+                            return -1
+                        continue
+                    if flags & IS_NAMING:
+                        after = twin(c, after)
+                        if after < 0:
+                            return -1
             take(c, child, out, least, most)
             if trie[2 * child] < trie[2 * child + 2] and sets[after * SET_W + SET_ALLOWED] > 0:
                 top += 1
-                stack[2 * top], stack[2 * top + 1] = child, after
+                stack[3 * top], stack[3 * top + 1], stack[3 * top + 2] = child, after, depth << 8 | b
     return 0
 
 
@@ -243,11 +322,11 @@ def add_leaf(c: Any, s: Any, k: Any, out: Any, room: Any) -> Any:
         return ask(c, NEED_REST, q)
     if follows and rest == -2:
         alone = only(c, s, k)
-        return -1 if alone < 0 else walk(c, 0, alone, s, out, 0, NO_LIMIT)
+        return -1 if alone < 0 else walk(c, 0, alone, 1, s, out, 0, NO_LIMIT)
     if add_row(c, q, room, out) < 0:
         return -1
     if not follows:
         return 0
     if closes:
         take(c, rest, out, least, room)
-    return walk(c, rest, after, s, out, least, room)
+    return walk(c, rest, after, code[pc] == LEAF, s, out, least, room)
