@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "4c572a75"
+STAMP = "d2ef0697"
 
 
 @kernel("int64(int64)")

@@ -33,7 +33,7 @@ LOCALS: Final = 18       # closure scratch: [call, 4] rule cell, first edge or -
 LEDGES: Final = 19       # closure scratch: [edge, 5] return pc, register, extra, node, next edge or -1
 MISSING: Final = 20      # closure scratch: rule cells that are not linked yet
 BUFFER: Final = 21       # scratch: serialised stack nodes, decoded names
-MASKS: Final = 22        # [slot, words] masks worth keeping
+MASKS: Final = 22        # masks that were made, each as what is other than in a row; see `recipes`
 STACK: Final = 23        # scratch of trie walks: [entry, 3] trie node, set, depth << 8 | byte
 
 SPARE: Final = 24        # scratch: one mask
@@ -165,7 +165,7 @@ SET_ALLOWED: Final = 3   # bytes allowed (perhaps a few too many: a step decides
 SET_BYTES: Final = 4     # the allowed bytes, 4 a word; if many: the row in WIDE, -1: none
 SET_TWIN: Final = 5      # if many and IS_NAMING: the same set with names left open, -1: not made
 SET_NEXT: Final = 6      # memoised steps, one an allowed byte, -1: unknown; if many: the allowed bytes as 256 bits
-SET_MASK: Final = 14     # slot in MASKS or -1
+SET_MASK: Final = 14     # offset in MASKS or -1
 SET_SLOT: Final = 15     # hash slot
 NARROW: Final = 8
 IS_ACCEPTING: Final = 1

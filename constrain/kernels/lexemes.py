@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "234a0c02"
+STAMP = "c43b8614"
 
 
 @inlined("int64(int64, int64, int64, int64)")

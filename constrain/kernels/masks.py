@@ -15,12 +15,13 @@ from .members import keeps_watch
 from .names import ask, decode_name, name_into_buffer
 from .objects import may_repeat
 from .points import bound
+from .recipes import NO_ROW, follow, keep
 from .sets import allows_perhaps, step, twin
 from .trie import child_of
 from .views import address, at, size, view
 from .walk import NO_LIMIT, add_leaf, keep_for_later, only, take, try_below, try_token, walk
 
-STAMP = "51248591"
+STAMP = "86c67ec5"
 
 
 @kernel("int64(int64, int64, int64, int64)")
@@ -318,14 +319,11 @@ def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
 def fill(c: Any, s: Any, out: Any) -> Any:
     """Writes the mask of set s, end tokens included, to the int32 words at address `out`: 0 or -1."""
     head, sets, configs, code = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, CODE)
-    leaves, masks, mask = view(c, LEAVES), view(c, MASKS), at(out)
+    leaves, mask = view(c, LEAVES), at(out)
     words = view(c, TABLE)[T_WORDS] + 0
     r = s * SET_W
-    slot = sets[r + SET_MASK] + 0
-    if slot >= 0:
-        for w in range(words):
-            mask[w] = masks[slot * words + w]
-        return 0
+    if sets[r + SET_MASK] >= 0:
+        return follow(c, sets[r + SET_MASK], out)
     for w in range(words):
         mask[w] = 0
     if sets[r + SET_FLAGS] & IS_ACCEPTING:
@@ -334,7 +332,7 @@ def fill(c: Any, s: Any, out: Any) -> Any:
             mask[ends[k] >> 5] |= 1 << (ends[k] & 31)
     first = sets[r + SET_FIRST] + 0
     last = first + sets[r + SET_COUNT]
-    rows, parsed = 0, False
+    rows, base, parsed = 0, NO_ROW, False
     for k in range(first, last):
         op = code[configs[5 * k]]
         if op == LEAF or op == OTHER:
@@ -343,6 +341,7 @@ def fill(c: Any, s: Any, out: Any) -> Any:
                 return ask(c, NEED_ROW, configs[5 * k + 1])
             if row >= 0:
                 rows += 1
+                base = row + 0
         elif op == PARSE:
             rows += 1
             parsed = True
@@ -350,13 +349,10 @@ def fill(c: Any, s: Any, out: Any) -> Any:
     head[N_LATER] = 0
     if flags & IS_WATCHED and keep_for_later(c, 0, s, 0, NO_LIMIT, 1) < 0:
         return -1
-    if rows == 0:
-        all_of_it = only(c, s, -2) if flags & IS_MEMBER else s
-        if all_of_it < 0 or walk(c, 0, all_of_it, 1, s, out, 0, NO_LIMIT) < 0:
-            return -1
-        return look_closely(c, s, out)
     if rows < last - first:
-        few = only(c, s, -1)
+        few = s
+        if rows > 0 or flags & IS_MEMBER:
+            few = only(c, s, -1 if rows > 0 else -2)
         if few < 0 or walk(c, 0, few, 1, s, out, 0, NO_LIMIT) < 0:
             return -1
     for k in range(first, last):
@@ -365,28 +361,22 @@ def fill(c: Any, s: Any, out: Any) -> Any:
         if op == PARSE:
             if add_parsed(c, s, k, out) < 0:
                 return -1
-            continue
-        if (op != LEAF and op != OTHER) or leaves[q * LEAF_W + LEAF_ROW] < 0:
-            continue
-        if op == OTHER:
+        elif op == OTHER and leaves[q * LEAF_W + LEAF_ROW] >= 0:
             if add_name(c, s, k, out) < 0:
                 return -1
-        else:
+        elif op == LEAF and leaves[q * LEAF_W + LEAF_ROW] >= 0:
             high = code[pc + 3]
             if add_leaf(c, s, k, out, high - configs[5 * k + 4] if high >= 0 else NO_LIMIT) < 0:
                 return -1
     if look_closely(c, s, out) < 0:
         return -1
-    if flags & IS_MEMBER:  # what is written makes each such set unlike all others: its mask is not worth 16 KB
+    if flags & IS_MEMBER:  # what is written makes each such set unlike all others: it is not met again
         return 0
-    slot = head[N_MASKS] + 0
-    if words * (slot + 1) > size(c, MASKS) and parsed and slot < MOST_MASKS:
-        return ask(c, FULL, MASKS)
-    if words * (slot + 1) <= size(c, MASKS):
-        for w in range(words):
-            masks[slot * words + w] = mask[w]
-        sets[r + SET_MASK] = slot
-        head[N_MASKS] = slot + 1
+    recipe = keep(c, base, out, parsed)
+    if recipe == -1:
+        return -1
+    if recipe >= 0:
+        view(c, SETS)[r + SET_MASK] = recipe
     return 0
 
 

@@ -13,7 +13,7 @@ from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import size, view
 
-STAMP = "ae9c14c0"
+STAMP = "fe123c80"
 
 
 @inlined("int64(int64, int64, int64)")

@@ -25,7 +25,7 @@ from .parse import parse_step
 from .stacks import settle
 from .views import size, view
 
-STAMP = "6e2fe5c6"
+STAMP = "ed0c9005"
 
 
 @kernel("int64(int64, int64, int64)")

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "fceca75e"
+STAMP = "5f559d4a"
 
 NO_ROOM = -1
 

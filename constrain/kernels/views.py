@@ -12,7 +12,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["address", "at", "size", "view"]
+__all__ = ["address", "at", "lowest", "size", "view"]
 
 
 def _load(context: Any, builder: Any, address: Any, index: Any) -> Any:
@@ -63,3 +63,13 @@ def at(typingctx: Any, address: Any) -> Any:
         return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
 
     return types.CPointer(types.int32)(types.int64), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def lowest(typingctx: Any, bits: Any) -> Any:
+    """The number of the lowest bit that is set; bits: not 0."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], context.get_constant(types.boolean, True))
+
+    return types.int64(types.int64), codegen
