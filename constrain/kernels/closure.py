@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "d2ef0697"
+STAMP = "bb0feebb"
 
 
 @kernel("int64(int64)")

@@ -62,7 +62,8 @@ LEAVES: Final = 41       # [leaf state, LEAF_W] fields below
 LEAF_HASH: Final = 42
 MACHINES: Final = 43     # [machine, 2] mode, offset in DFAS
 DFAS: Final = 44         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
-                         # distance[n], delta[n, c]
+                         # distance[n], delta[n, c], safe[n]: so many characters are
+                         # surely not refused from there on
 ROWS: Final = 45         # [row, words] tokens that stay inside a leaf from a leaf state
 TRIE: Final = 46         # [trie node, 2] first edge, first token; the next node holds the ends
 TRIE_EDGES: Final = 47   # child << 8 | byte, ascending by byte
@@ -136,6 +137,7 @@ N_LEX_CLASSES: Final = 13
 N_LEX_EXITS: Final = 14
 N_LEX_WORDS: Final = 15
 LEX_CACHED: Final = 16   # the scanner that LEX_CACHE is about, + 1
+FREE_ROW: Final = 17     # the row of any JSON string, + 1
 
 # ---- status: what a kernel that returned -1 asks for ---------------------------------------------------------
 FULL: Final = 1          # more room in slot ARGUMENT
@@ -204,11 +206,14 @@ LEAF_EXITS: Final = 1    # the leaf may be left here
 LEAF_BOUNDARY: Final = 2 # the next byte begins a character
 LEAF_EXPANDED: Final = 4
 LEAF_CLOSES: Final = 8   # a closing quote may come
+LEAF_SAFE: Final = 8     # LEAF_FLAGS >> LEAF_SAFE: so many characters are surely not refused from here on
 LEAF_LOOPS: Final = 20    # bytes 32 .. 127 that lead back to the state itself: 3 words; then 1 if worked out
 OTHERS: Final = 1 << 16  # BELOW: there are other bytes too
 WIDE_LEAF: Final = 4     # allowed bytes from which a row pays
 ROOMS: Final = 130       # rooms told apart by ORDERS: 0 .. 128 and more
 ESCAPED: Final = 1 << 20 # TRIE_TOKENS: the part inside the leaf holds an escape
+IN_ROW: Final = 1 << 21  # make_row: what stays inside the leaf is in the row already
+QUOTE_BELOW: Final = 1 << 2 # BELOW: of the bytes 32 .. 63
 
 # ---- modes of a leaf machine -----------------------------------------------------------------------------------
 UTF8: Final = 0          # plain text

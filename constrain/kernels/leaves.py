@@ -19,7 +19,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import hex_value, mix, unescape
 from .views import size, view
 
-STAMP = "13436ef3"
+STAMP = "de3ad211"
 
 DEAD_END, MIXED = -1, -2
 
@@ -140,6 +140,7 @@ def leaf_state(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
         flags |= LEAF_BOUNDARY
     if mode == JSON_STRING:
         flags |= LEAF_CLOSES
+    flags |= dfas[accepting + 2 * n + n * dfas[at + 1] + state] << LEAF_SAFE
     need = 0
     if kind == PLAIN or kind == RAW_UNIFORM or kind == HEX_UNIFORM or HIGH_UNIFORM <= kind <= LOW_UNIFORM:
         need = dfas[accepting + n + state]

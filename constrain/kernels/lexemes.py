@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "c43b8614"
+STAMP = "a7f233c2"
 
 
 @inlined("int64(int64, int64, int64, int64)")

@@ -13,7 +13,7 @@ from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import size, view
 
-STAMP = "fe123c80"
+STAMP = "62b2e851"
 
 
 @inlined("int64(int64, int64, int64)")

@@ -20,9 +20,11 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "5f559d4a"
+STAMP = "0ff0c1fc"
 
 NO_ROOM = -1
+LONG = 8
+"""Characters: few tokens are longer, so that few are looked at if none is refused for so long."""
 
 
 @inlined("int64(int64, int64)")
@@ -138,7 +140,9 @@ def make_row(t: Any, q: Any) -> Any:
     """Writes the row of leaf state q; in TRIE_TEMP from 4 on, the places where the leaf may be left: how many.
 
     A place is (main trie node, characters so far | ESCAPED). A subtree all of whose bytes lead a state back to itself
-    is taken whole: most of the vocabulary, where most characters are alike. NO_ROOM if the table or scratch is full.
+    is taken whole: most of the vocabulary, where most characters are alike. Where no character is refused for a
+    while, the row begins as that of any JSON string (IN_ROW): only what closes the string is walked, and tokens that
+    are longer than that while. NO_ROOM if the table or scratch is full.
     """
     counts, leaves, following, rows = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT), view(t, ROWS)
     trie, edges, tokens, temp = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, TRIE_TEMP)
@@ -147,24 +151,42 @@ def make_row(t: Any, q: Any) -> Any:
     if words * (row + 1) > size(t, ROWS) or expand(t, q) < 0:
         return NO_ROOM
     base = words * row
-    for w in range(words):
-        rows[base + w] = 0
+    quoted = LEAF_BOUNDARY | LEAF_CLOSES
+    # The row of any JSON string says what a token spells from between two characters: no use inside one.
+    free = (counts[FREE_ROW] - 1) * words if leaves[q * LEAF_W + LEAF_FLAGS] & quoted == quoted else -1
+    whole = free >= 0 and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= LONG
+    shared = whole and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= below[3] & (OTHERS - 1)
+    if not shared:
+        for w in range(words):
+            rows[base + w] = rows[free + w] if whole else 0
     # The walk's stack stands at the far end of the scratch and grows down: (node, leaf state, characters).
     places, top, far, room = 0, 1, size(t, TRIE_TEMP), 0
-    temp[far - 3], temp[far - 2], temp[far - 1] = 0, q, 0
+    temp[far - 3], temp[far - 2], temp[far - 1] = 0, q, IN_ROW if whole else 0
     # What is known of the state met last: the next one is mostly the same.
     last, flags, need, done, escape, more = -1, 0, 0, False, False, False
+    # A token may stay inside while as many characters must still follow as after any.
+    dfas, at = view(t, DFAS), view(t, MACHINES)[2 * leaves[q * LEAF_W + LEAF_MACHINE] + 1] + 0
+    farthest = 0
+    for k in range(dfas[at]):
+        farthest = max(farthest, dfas[at + 3 + 2 * dfas[at + 2] + 128 + dfas[at] + k])
     while top > 0:
         at = far - 3 * top
         node, state, chars = temp[at] + 0, temp[at + 1] + 0, temp[at + 2] + 0
         top -= 1
         here = chars + (1 if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY else 0)
+        in_row, safe = chars & IN_ROW, leaves[state * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE
         for e in range(trie[2 * node], trie[2 * node + 2]):
             edge = edges[e]
+            child = edge >> 8
+            if in_row and edge & 255 != 34 and below[4 * child] & QUOTE_BELOW == 0:
+                if below[4 * child + 3] & (OTHERS - 1) < safe:
+                    continue
             after = following[256 * state + (edge & 255)]
             if after < 0:
+                if in_row and not shared:
+                    for i in range(trie[2 * child + 1], trie[2 * end[child] + 1]):
+                        rows[base + (tokens[2 * i] >> 5)] &= ~(1 << (tokens[2 * i] & 31))
                 continue
-            child = edge >> 8
             if after != last:
                 r = after * LEAF_W
                 if leaves[r + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand(t, after) < 0:
@@ -180,8 +202,16 @@ def make_row(t: Any, q: Any) -> Any:
             if flags & LEAF_EXITS:
                 if 4 + 2 * (places + 1) + 3 * (top + 2) > far:
                     return NO_ROOM
-                temp[4 + 2 * places], temp[5 + 2 * places] = child, count
+                temp[4 + 2 * places], temp[5 + 2 * places] = child, count & ~IN_ROW
                 places += 1
+            elif in_row:
+                pass
+            elif free >= 0 and flags & quoted == quoted and flags >> LEAF_SAFE >= LONG:
+                for i in range(trie[2 * child + 1], trie[2 * end[child] + 1]):
+                    token = tokens[2 * i]
+                    rows[base + (token >> 5)] |= rows[free + (token >> 5)] & 1 << (token & 31)
+                room = max(room, (count & (ESCAPED - 1)) + (below[4 * child + 3] & (OTHERS - 1)) + farthest)
+                count |= IN_ROW
             elif more and after == state:
                 r, k = after * LEAF_W + LEAF_LOOPS, 4 * child
                 strange = (below[k] & ~leaves[r]) | (below[k + 1] & ~leaves[r + 1]) | (below[k + 2] & ~leaves[r + 2])
@@ -190,7 +220,7 @@ def make_row(t: Any, q: Any) -> Any:
                         rows[base + (tokens[2 * i] >> 5)] |= 1 << (tokens[2 * i] & 31)
                     room = max(room, (count & (ESCAPED - 1)) + below[k + 3] + need)
                     continue
-            if not done:
+            if not done and count & IN_ROW == 0:
                 for i in range(trie[2 * child + 1], trie[2 * child + 3]):
                     rows[base + (tokens[2 * i] >> 5)] |= 1 << (tokens[2 * i] & 31)
                 if trie[2 * child + 1] < trie[2 * child + 3]:
@@ -201,7 +231,12 @@ def make_row(t: Any, q: Any) -> Any:
                 top += 1
                 at = far - 3 * top
                 temp[at], temp[at + 1], temp[at + 2] = child, after, count
-    counts[N_ROWS] = row + 1
+    if shared:
+        row, room = counts[FREE_ROW] - 1, (below[3] & (OTHERS - 1)) + farthest
+    else:
+        counts[N_ROWS] = row + 1
+        if whole:
+            room = (below[3] & (OTHERS - 1)) + farthest
     leaves[q * LEAF_W + LEAF_ROW] = row
     leaves[q * LEAF_W + LEAF_ROOM] = room
     return places

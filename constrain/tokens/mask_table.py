@@ -32,6 +32,9 @@ LEX_READERS = 1 << 16
 LEX_WORDS = 1 << 26
 BATCH = 8
 """Leaf states expanded at once when one is asked for, at some 2 µs each: asking costs as much."""
+ROUNDS = 64
+ENDLESS = 1 << 20
+"""Of `safe_lengths`: how far they are counted, and what is said where nothing is ever refused."""
 REST_BUDGET = 400_000
 """Most (place, token) pairs merged for one leaf state; white space in a 128k vocabulary has 60,000."""
 
@@ -43,6 +46,22 @@ class TableFull(Exception):
 def address_of(array: NDArray[np.int32]) -> int:
     """Where an array's data begins."""
     return int(array.__array_interface__["data"][0])
+
+
+def safe_lengths(dfa: Dfa) -> NDArray[np.int32]:
+    """int32[n]: of how many characters (surrogates apart) none is refused from each state on, whatever they are.
+
+    A lower bound: beyond ROUNDS it is ROUNDS, or ENDLESS where all that is reached refuses nothing.
+    """
+    ends = np.append(dfa.bounds[1:], 0x110000)
+    following = dfa.delta[:, np.unique(dfa.classes[(dfa.bounds < 0xD800) | (ends > 0xE000)])]
+    safe = np.where((following < 0).any(axis=1), 0, ENDLESS).astype(np.int32)
+    for length in range(1, ROUNDS):
+        reached = (safe == ENDLESS) & (safe[following] == length - 1).any(axis=1)
+        if not reached.any():
+            return safe
+        safe[reached] = length
+    return np.minimum(safe, ROUNDS)
 
 
 class MaskTable:
@@ -180,11 +199,20 @@ class MaskTable:
                 raise TableFull
 
     def row(self, state: int) -> None:
-        """Makes the row of a leaf state and, if the leaf ends with a quote, the remainders: one walk finds both."""
+        """Makes the row of a leaf state and, if the leaf ends with a quote, the remainders: one walk finds both.
+
+        Where hardly a character is refused (nearly all of a pattern that may match anywhere), the row is nearly that
+        of any string, which is made first.
+        """
         from ..kernels.trie import make_rest, make_row
 
+        counts, leaves, record = self.arrays[at.TABLE], self.arrays[at.LEAVES], state * at.LEAF_W
+        free = state
+        if counts[at.FREE_ROW] == 0 and leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES:
+            free = self.start(Dfa.any_text(), at.JSON_STRING)
+            if free != state:
+                self.row(free)
         with self.lock:
-            leaves, record = self.arrays[at.LEAVES], state * at.LEAF_W
             if leaves[record + at.LEAF_ROW] != -1:
                 return
             places = make_row(self.address, state)
@@ -193,6 +221,8 @@ class MaskTable:
             closes = leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES
             if closes and make_rest(self.address, state, places, REST_BUDGET) == -1:
                 raise TableFull
+            if closes and free == state and counts[at.FREE_ROW] == 0:
+                counts[at.FREE_ROW] = leaves[record + at.LEAF_ROW] + 1
 
     def rest(self, state: int) -> None:
         """Makes the merged remainders of a leaf state that has a row."""
@@ -226,8 +256,11 @@ class MaskTable:
         n, width = dfa.delta.shape
         ascii_class = classes[np.searchsorted(bounds, np.arange(128), side="right") - 1]
         block = np.concatenate(
-            [[n, width, len(bounds)], bounds, classes, ascii_class, dfa.accepting, dfa.distances(), dfa.delta.ravel()]
-        )
+            [
+                [n, width, len(bounds)], bounds, classes, ascii_class, dfa.accepting, dfa.distances(), dfa.delta.ravel(),
+                safe_lengths(dfa),
+            ]
+        )  # fmt: skip
         machine, first = int(counts[at.N_MACHINES]), int(counts[at.N_DFAS])
         if first + len(block) > self.arrays[at.DFAS].size or machine >= LEAF_STATES:
             raise TableFull
