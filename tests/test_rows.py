@@ -1,0 +1,67 @@
+"""Rows and remainders of leaf states, against taking every token byte by byte.
+
+A row is made by a walk that skips whole subtrees where nothing is refused, and begins as the row of any string where
+hardly anything is; here each token goes through the leaf's transitions alone.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from constrain import Vocabulary
+from constrain.frontends.regex import to_dfa
+from constrain.kernels import layout as at
+from constrain.tokens.mask_table import MaskTable
+
+PIECES = [
+    b"a", b"b", b"f", b"0", b"7", b" ", b"-", b"/", b"@", b".", b'"', b"\\", b"\\n", b"\\u", b"00e9", b"\xc3", b"\xa9",
+    "é".encode(), "漢".encode(), b"\xe6\xbc", b"\xa2", b"ab", b"deadbeef", b"0123456789abcdef", b"x" * 9, b" " * 40,
+    b'a"', b'",', b'":', b'ab": "', b'\\"', b'\\""', b"x@y.z", b'x@y.z",', b"/api/", b'/api/x"', b'0123456789abcdef"',
+    b"\x01", b"\xff", b'xxxxxxxxx"', b"x" * 9 + b"@" + b"x" * 9, b"\\u00e9", b'\\u0022"', "éé漢".encode(),
+]  # fmt: skip
+PATTERNS = [
+    ".*", ".*@.*", ".*[0-9a-f]{16}.*", "(?!.*[0-9a-f]{16}).*", "/api/.*", "[a-z]+", "(?!.*x{12}).*", ".{0,20}", "[^/]*",
+    "(?!.*[@/]).*", "(?s:.)*é(?s:.)*", "a|b.*", "(?!.* {30}).*", "x*",
+]  # fmt: skip
+
+
+def followed(table: MaskTable, state: int, token: bytes) -> tuple[bool, int | None]:
+    """Whether a token stays inside the leaf from a state, and how many of its bytes close it."""
+    following, leaves = table.arrays[at.LEAF_NEXT], table.arrays[at.LEAVES]
+    for place, byte in enumerate(token):
+        table.expand(state)
+        state = int(following[256 * state + byte])
+        if state < 0:
+            return False, None
+        if leaves[state * at.LEAF_W + at.LEAF_DECODER] >> at.KIND == at.DONE:
+            return False, place + 1
+    return True, None
+
+
+@pytest.mark.parametrize("mode", [at.JSON_STRING, at.JSON_INSIDE, at.UTF8])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_row_holds_the_tokens_that_stay_inside(pattern: str, mode: int) -> None:
+    vocabulary = Vocabulary.from_tokens([*PIECES, None], (len(PIECES),))
+    table = MaskTable(vocabulary)
+    todo, seen = [table.start(to_dfa(pattern), mode)], set[int]()
+    while todo and len(seen) < 60:
+        state = todo.pop(0)
+        if state in seen:
+            continue
+        seen.add(state)
+        table.expand(state)
+        following = table.arrays[at.LEAF_NEXT][256 * state : 256 * state + 256]
+        todo += sorted(set(following[following >= 0].tolist()) - seen)
+        record = table.arrays[at.LEAVES][state * at.LEAF_W : (state + 1) * at.LEAF_W]
+        if record[at.LEAF_ROW] == -2:
+            continue
+        table.row(state)
+        row = table.arrays[at.ROWS][record[at.LEAF_ROW] * table.words :][: table.words]
+        told = [bool(row[t >> 5] >> (t & 31) & 1) for t in range(len(PIECES))]
+        taken = [followed(table, state, piece) for piece in PIECES]
+        assert told == [inside for inside, _ in taken], (pattern, state)
+        if mode == at.JSON_STRING:
+            first, last = record[at.LEAF_REST], record[at.LEAF_REST_END]
+            trie, tokens = table.arrays[at.TRIE], table.arrays[at.TRIE_TOKENS]
+            leaving = set(tokens[2 * trie[2 * first + 1] : 2 * trie[2 * last + 1] : 2].tolist())
+            assert leaving == {t for t, (_, closed) in enumerate(taken) if closed is not None}, (pattern, state)
