@@ -12,13 +12,13 @@ from typing import Any
 from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .members import begin_member, end_member
-from .names import ask, mix
+from .names import ask, mix_config
 from .objects import may_mark, name_has_way, object_start
 from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "bb0feebb"
+STAMP = "44f8af7f"
 
 
 @kernel("int64(int64)")
@@ -42,7 +42,7 @@ def push(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
     head, items, seen = view(c, HEAD), view(c, ITEMS), view(c, SEEN)
     last = size(c, SEEN) // 2 - 1
     n, stamp = head[N_ITEMS], head[CLOSURES]
-    h = mix(mix(mix(mix(mix(0, pc), q), node), reg), ext) & last
+    h = mix_config(0, pc, q, node, reg, ext) & last
     while seen[2 * h] == stamp:
         k = 5 * seen[2 * h + 1]
         same = items[k] == pc and items[k + 1] == q and items[k + 2] == node

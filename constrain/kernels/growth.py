@@ -6,10 +6,10 @@ from typing import Any
 
 from .compiled import entry, kernel
 from .layout import *  # noqa: F403  (constants only)
-from .names import mix
+from .names import mix, mix_config
 from .views import size, view
 
-STAMP = "de3ad211"
+STAMP = "ca1048c8"
 
 
 @kernel("int64(int64, int64, int64)")
@@ -92,8 +92,8 @@ def rehash(c: Any) -> Any:
         h = mix(0, 1 if sets[r + SET_FLAGS] & IS_ACCEPTING else 0)
         first = 5 * sets[r + SET_FIRST]
         records = sets[r + SET_COUNT] + (1 if sets[r + SET_FLAGS] & IS_MEMBER else 0)
-        for k in range(first, first + 5 * records):
-            h = mix(h, configs[k])
+        for k in range(first, first + 5 * records, 5):
+            h = mix_config(h, configs[k], configs[k + 1], configs[k + 2], configs[k + 3], configs[k + 4])
         h = place_again(c, SET_HASH, h)
         sets[r + SET_SLOT] = h
         view(c, SET_HASH)[h] = s

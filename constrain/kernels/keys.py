@@ -17,7 +17,7 @@ from .objects import any_allowed, object_after
 from .points import bound, code_point, point
 from .views import view
 
-STAMP = "eb92e62b"
+STAMP = "0fe2fcec"
 
 
 @inlined("int64(int64, int64, int64)")

@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "a7f233c2"
+STAMP = "761e8e93"
 
 
 @inlined("int64(int64, int64, int64, int64)")

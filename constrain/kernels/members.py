@@ -19,7 +19,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, chain, mix
 from .views import size, view
 
-STAMP = "de3ad211"
+STAMP = "ca1048c8"
 
 
 @inlined("int64(int64, int64, int64)")

@@ -13,7 +13,7 @@ from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import size, view
 
-STAMP = "62b2e851"
+STAMP = "54e7fce8"
 
 
 @inlined("int64(int64, int64, int64)")
@@ -29,6 +29,12 @@ def mix(h: Any, x: Any) -> Any:
     """One round of a multiplicative hash; the high bits come down because tables are indexed by the low ones."""
     h = (h ^ x) * 0x9E3779B97F4A7C1
     return h ^ ((h >> 29) & 0x7FFFFFFFF)
+
+
+@inlined("int64(int64, int64, int64, int64, int64, int64)")
+def mix_config(h: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
+    """A configuration more."""
+    return mix(mix(mix(h, pc << 32 ^ q), node << 32 ^ reg), ext)
 
 
 @inlined("int64(int64)")

@@ -13,7 +13,7 @@ from .compiled import kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import at, lowest, size, view
 
-STAMP = "62b2e851"
+STAMP = "54e7fce8"
 
 NO_ROW = -1
 WHOLE = -2

@@ -19,13 +19,13 @@ from .compiled import entry, kernel
 from .keys import allow, allow_escaped, allow_point, step_escaped, step_point
 from .layout import *  # noqa: F403  (constants only)
 from .members import keeps_watch, still_watched
-from .names import ask, chain, mix
+from .names import ask, chain, mix, mix_config
 from .objects import may_repeat, name_has_way, object_after, object_named
 from .parse import parse_step
 from .stacks import settle
-from .views import size, view
+from .views import lowest, ones, size, view
 
-STAMP = "43fc79b0"
+STAMP = "09ed7dc9"
 
 
 @kernel("int64(int64, int64, int64)")
@@ -68,9 +68,8 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
         else:
             allow_escaped(c, s, q, reg, ext)
     n = 0
-    for b in range(256):
-        if sets[r + SET_NEXT + (b >> 5)] >> (b & 31) & 1:
-            n += 1
+    for w in range(8):
+        n += ones(sets[r + SET_NEXT + w])
     if n > NARROW and sets[r + SET_FLAGS] & (IS_NAMING | IS_MEMBER):
         # What is spelled makes each such set unlike all others: its steps are not worth 1 KB.
         sets[r + SET_ALLOWED] = NARROW + 1
@@ -89,13 +88,15 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
         sets[r + SET_BYTES] = row
         sets[r + SET_TWIN] = -1
         return 0
-    sets[r + SET_BYTES] = 0
-    sets[r + SET_BYTES + 1] = 0
-    k = 0
-    for b in range(256):
-        if sets[r + SET_NEXT + (b >> 5)] >> (b & 31) & 1:
-            sets[r + SET_BYTES + (k >> 2)] |= b << (8 * (k & 3))
+    listed, k = 0, 0
+    for w in range(8):
+        bits = sets[r + SET_NEXT + w] & 0xFFFFFFFF
+        while bits:
+            listed |= (32 * w + lowest(bits)) << (8 * k)
+            bits &= bits - 1
             k += 1
+    sets[r + SET_BYTES] = listed
+    sets[r + SET_BYTES + 1] = listed >> 32
     sets[r + SET_ALLOWED] = n
     for w in range(8):
         sets[r + SET_NEXT + w] = -1
@@ -125,14 +126,14 @@ def intern(c: Any) -> Any:
             nodes = view(c, NODES)
         inside |= nodes[4 * node + 2] & IN_MEMBER
         k = 5 * (first + n)
-        configs[k] = -items[5 * i] - 1
-        configs[k + 1] = items[5 * i + 1]
+        pc, q, reg, ext = -items[5 * i] - 1, items[5 * i + 1], items[5 * i + 3], items[5 * i + 4]
+        configs[k] = pc
+        configs[k + 1] = q
         configs[k + 2] = node
-        configs[k + 3] = items[5 * i + 3]
-        configs[k + 4] = items[5 * i + 4]
-        for j in range(5):
-            h = mix(h, configs[k + j])
-        if configs[k + 4] >= 0 and code[configs[k]] == OTHER:
+        configs[k + 3] = reg
+        configs[k + 4] = ext
+        h = mix_config(h, pc, q, node, reg, ext)
+        if ext >= 0 and code[pc] == OTHER:
             naming = IS_NAMING
         n += 1
     if n == 0 and head[ACCEPTS] == 0:
@@ -161,8 +162,7 @@ def intern(c: Any) -> Any:
         configs[k + 2] = guard
         configs[k + 3] = 0
         configs[k + 4] = 0
-        for j in range(5):
-            h = mix(h, configs[k + j])
+        h = mix_config(h, configs[k], configs[k + 1], guard, 0, 0)
     last = size(c, SET_HASH) - 1
     h &= last
     while True:

@@ -12,7 +12,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["address", "at", "lowest", "size", "view"]
+__all__ = ["address", "at", "lowest", "ones", "size", "view"]
 
 
 def _load(context: Any, builder: Any, address: Any, index: Any) -> Any:
@@ -73,3 +73,13 @@ def lowest(typingctx: Any, bits: Any) -> Any:
         return builder.cttz(args[0], context.get_constant(types.boolean, True))
 
     return types.int64(types.int64), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def ones(typingctx: Any, bits: Any) -> Any:
+    """How many bits of an int32 are set."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.zext(builder.ctpop(args[0]), context.get_value_type(types.int64))
+
+    return types.int64(types.int32), codegen

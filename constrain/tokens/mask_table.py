@@ -257,8 +257,8 @@ class MaskTable:
         ascii_class = classes[np.searchsorted(bounds, np.arange(128), side="right") - 1]
         block = np.concatenate(
             [
-                [n, width, len(bounds)], bounds, classes, ascii_class, dfa.accepting, dfa.distances(), dfa.delta.ravel(),
-                safe_lengths(dfa),
+                [n, width, len(bounds)], bounds, classes, ascii_class, dfa.accepting, dfa.distances(),
+                dfa.delta.ravel(), safe_lengths(dfa),
             ]
         )  # fmt: skip
         machine, first = int(counts[at.N_MACHINES]), int(counts[at.N_DFAS])
