@@ -23,7 +23,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     # room: (rooms of ours it may import, third parties it may import)
     "errors": (set(), set()),
     "style": (set(), set()),
-    "kernels": (set(), {"numpy", "numba"}),
+    "kernels": (set(), {"numpy", "numba", "llvmlite"}),
     "grammar": (BASE, set()),
     "grammars": ({"errors"}, set()),
     "automata": (BASE | {"grammar", "kernels"}, {"numpy"}),
