@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-import threading
-from pathlib import Path
+import sys
 from time import perf_counter
 
-from .show import note
+from rich.progress import Progress
+
+from ..kernels import ahead
+from .show import messages, note
 
 __all__ = ["compiled", "ready"]
 
-PATIENCE = 1.0
-"""Seconds of silence: loading kernels that are compiled already takes less."""
+WORDS = "compiling kernels, once per install"
 
 
 def compiled() -> bool:
-    """Whether numba's cache beside the kernels holds the ones that everything goes through, newer than their file."""
-    file = Path(__file__).parent.parent / "kernels" / "masks.py"
-    indices = [index.stat().st_mtime for index in file.parent.glob("__pycache__/masks.*.nbi")]
-    return bool(indices) and max(indices) >= file.stat().st_mtime
+    """Whether all kernels, as they are, lie compiled on disk."""
+    return ahead.is_kept()
 
 
-def ready(words: str = "compiling kernels, once per install (about half a minute) …") -> float:
-    """Loads all kernels, compiling them if need be, with a note on stderr if that is felt: the seconds it took."""
+def ready() -> float:
+    """Loads all kernels, compiling them if need be, with a bar on stderr (in a pipe a line): the seconds it took."""
     start = perf_counter()
-    timer = threading.Timer(PATIENCE, note, [words])
     if not compiled():
-        timer.start()
-    try:
-        exercise()
-    finally:
-        timer.cancel()
+        compile_all()
+    exercise()
     return perf_counter() - start
+
+
+def compile_all() -> None:
+    """Compiles the kernels and shows how far it is."""
+    if not sys.stderr.isatty():
+        note(f"{WORDS} (some ten seconds) …")
+        ahead.on_progress = lambda done, all_: None
+        ahead.compile_all()
+        return
+    with Progress(console=messages(), transient=True) as progress:
+        task = progress.add_task(WORDS)
+        ahead.on_progress = lambda done, all_: progress.update(task, completed=done, total=all_)
+        ahead.compile_all()
 
 
 def exercise() -> None:
