@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "44f8af7f"
+STAMP = "352151d2"
 
 
 @kernel("int64(int64)")

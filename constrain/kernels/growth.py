@@ -9,7 +9,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import mix, mix_config
 from .views import size, view
 
-STAMP = "ca1048c8"
+STAMP = "f4f2cadc"
 
 
 @kernel("int64(int64, int64, int64)")

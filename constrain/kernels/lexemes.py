@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "761e8e93"
+STAMP = "8cf584fe"
 
 
 @inlined("int64(int64, int64, int64, int64)")

@@ -15,7 +15,7 @@ from .names import ask, chain, decode_name, mix, name_into_buffer
 from .points import bound
 from .views import size, view
 
-STAMP = "2e7e9eb8"
+STAMP = "c32c813c"
 
 
 @kernel("int64(int64, int64, int64, int64)")

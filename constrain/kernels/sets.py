@@ -25,7 +25,7 @@ from .parse import parse_step
 from .stacks import settle
 from .views import lowest, ones, size, view
 
-STAMP = "09ed7dc9"
+STAMP = "56c21f8c"
 
 
 @kernel("int64(int64, int64, int64)")
@@ -371,6 +371,25 @@ def live_step(c: Any, s: Any, b: Any) -> Any:
     return ask(c, NEED_WAY, after)
 
 
+@kernel("int64(int64, int64, int64, int64)")
+def remember(c: Any, s: Any, b: Any, after: Any) -> Any:
+    """Writes into the row of set s in WIDE where byte b leads, and all bytes by which its one leaf goes the same way."""
+    sets, configs, code, wide = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, WIDE)
+    row = 256 * sets[s * SET_W + SET_BYTES]
+    wide[row + b] = after
+    k, flags = 5 * sets[s * SET_W + SET_FIRST], sets[s * SET_W + SET_FLAGS]
+    op = code[configs[k]]
+    if sets[s * SET_W + SET_COUNT] != 1 or flags & (IS_MEMBER | IS_OPEN) or (op != LEAF and op != OTHER):
+        return 0
+    if op == OTHER and (configs[k + 4] != OPEN_NAME or code[configs[k] + 5]):
+        return 0
+    following, first = view(c, LEAF_NEXT), 256 * configs[k + 1]
+    target = following[first + b]
+    for x in range(256):
+        wide[row + x] = after if following[first + x] == target else wide[row + x]
+    return 0
+
+
 @kernel("int64(int64, int64, int64)")
 def step(c: Any, s: Any, b: Any) -> Any:
     """The set after set s and byte b: its id, DEAD if b is refused, or -1 (see HEAD[STATUS])."""
@@ -387,7 +406,7 @@ def step(c: Any, s: Any, b: Any) -> Any:
         if at >= 0:
             view(c, SETS)[at] = after
         else:
-            view(c, WIDE)[-at - 2] = after
+            remember(c, s, b, after)
     return after
 
 

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "6e1e1607"
+STAMP = "b2917eca"
 
 NO_ROOM = -1
 LONG = 8

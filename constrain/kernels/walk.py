@@ -22,7 +22,7 @@ from .sets import continuation, intern, leave_text_open, step, twin
 from .trie import byte_of
 from .views import at, size, view
 
-STAMP = "f227ecf3"
+STAMP = "4548b1c0"
 
 NO_LIMIT = 1 << 30
 
@@ -173,7 +173,7 @@ def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least
     exact: whether `start` knows all names. least, most: only tokens that left their leaf after that many characters.
     origin: the set that the mask is for.
     """
-    sets, wide, route = view(c, SETS), view(c, WIDE), view(c, ROUTE)
+    head, sets, wide, route = view(c, HEAD), view(c, SETS), view(c, WIDE), view(c, ROUTE)
     trie, edges, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, STACK)
     room = size(c, STACK) // 2 - 3 * 258
     top = 0
@@ -184,6 +184,7 @@ def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least
             route[depth - 1] = stack[3 * top + 2] & 255
         depth += 1
         top -= 1
+        head[VISITED] += 1
         r = s * SET_W
         n = sets[r + SET_ALLOWED]
         first, last = trie[2 * node] + 0, trie[2 * node + 2] + 0
