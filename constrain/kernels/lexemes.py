@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "8cf584fe"
+STAMP = "c5d5c4ed"
 
 
 @inlined("int64(int64, int64, int64, int64)")

@@ -28,6 +28,10 @@ from .views import lowest, ones, size, view
 STAMP = "56c21f8c"
 
 
+UNKNOWN, UNKNOWN_TO_LEAVES, ALIKE = -1, -2, -3
+"""A step that was not taken yet; one that only leaves can take; one of those that leads where the step at hand does."""
+
+
 @kernel("int64(int64, int64, int64)")
 def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
     """Adds to the bytes that set record s allows those by which the lexemes of list q may go on, or another begin."""
@@ -47,16 +51,19 @@ def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
 def describe_allowed(c: Any, s: Any, first: Any) -> Any:
     """Writes which bytes set record s allows, from its configurations (CONFIGS from `first` on). 0 or -1."""
     head, sets, configs, code = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, CODE)
-    leaves, points = view(c, LEAVES), view(c, POINTS)
+    leaves, points, told_apart = view(c, LEAVES), view(c, POINTS), view(c, BUFFER)
     r = s * SET_W
     for w in range(8):
         sets[r + SET_NEXT + w] = 0
+    leaf_by_leaf = False
     for k in range(first, first + sets[r + SET_COUNT]):
         pc, q, reg, ext = configs[5 * k], configs[5 * k + 1], configs[5 * k + 3], configs[5 * k + 4]
         op = code[pc]
         if op < 256:
             allow(c, s, op)
-        elif op == LEAF or op == OTHER:
+        elif op == LEAF or (op == OTHER and code[pc + 5] == 0):
+            leaf_by_leaf = True
+        elif op == OTHER:
             for w in range(8):
                 sets[r + SET_NEXT + w] |= leaves[q * LEAF_W + LEAF_BYTES + w]
         elif op == SET:
@@ -67,6 +74,14 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
             allow_point(c, s, q, reg)
         else:
             allow_escaped(c, s, q, reg, ext)
+    if leaf_by_leaf:
+        for w in range(8):
+            told_apart[w] = sets[r + SET_NEXT + w]
+        for k in range(first, first + sets[r + SET_COUNT]):
+            op = code[configs[5 * k]]
+            if op == LEAF or op == OTHER:
+                for w in range(8):
+                    sets[r + SET_NEXT + w] |= leaves[configs[5 * k + 1] * LEAF_W + LEAF_BYTES + w]
     n = 0
     for w in range(8):
         n += ones(sets[r + SET_NEXT + w])
@@ -81,8 +96,10 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
         if 256 * (row + 1) > size(c, WIDE):
             return ask(c, FULL, WIDE)
         wide = view(c, WIDE)
-        for b in range(256):
-            wide[256 * row + b] = -1
+        for w in range(8):
+            bits = told_apart[w] if leaf_by_leaf else -1
+            for b in range(32):
+                wide[256 * row + 32 * w + b] = UNKNOWN if bits >> b & 1 else UNKNOWN_TO_LEAVES
         head[N_WIDE] = row + 1
         sets[r + SET_ALLOWED] = NARROW + 1
         sets[r + SET_BYTES] = row
@@ -373,20 +390,25 @@ def live_step(c: Any, s: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def remember(c: Any, s: Any, b: Any, after: Any) -> Any:
-    """Writes into the row of set s in WIDE where byte b leads, and all bytes by which its one leaf goes the same way."""
+    """Writes into the row of set s in WIDE where byte b leads, and all bytes by which its leaves go the same ways."""
     sets, configs, code, wide = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, WIDE)
-    row = 256 * sets[s * SET_W + SET_BYTES]
-    wide[row + b] = after
-    k, flags = 5 * sets[s * SET_W + SET_FIRST], sets[s * SET_W + SET_FLAGS]
-    op = code[configs[k]]
-    if sets[s * SET_W + SET_COUNT] != 1 or flags & (IS_MEMBER | IS_OPEN) or (op != LEAF and op != OTHER):
+    following, row = view(c, LEAF_NEXT), 256 * sets[s * SET_W + SET_BYTES]
+    if wide[row + b] == UNKNOWN or sets[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN):
+        wide[row + b] = after
         return 0
-    if op == OTHER and (configs[k + 4] != OPEN_NAME or code[configs[k] + 5]):
-        return 0
-    following, first = view(c, LEAF_NEXT), 256 * configs[k + 1]
-    target = following[first + b]
     for x in range(256):
-        wide[row + x] = after if following[first + x] == target else wide[row + x]
+        wide[row + x] = ALIKE if wide[row + x] == UNKNOWN_TO_LEAVES else wide[row + x]
+    first = sets[s * SET_W + SET_FIRST]
+    for k in range(first, first + sets[s * SET_W + SET_COUNT]):
+        op = code[configs[5 * k]]
+        if op == LEAF or op == OTHER:
+            leaf = 256 * configs[5 * k + 1]
+            target = following[leaf + b]
+            for x in range(256):
+                other = following[leaf + x] != target and wide[row + x] == ALIKE
+                wide[row + x] = UNKNOWN_TO_LEAVES if other else wide[row + x]
+    for x in range(256):
+        wide[row + x] = after if wide[row + x] == ALIKE else wide[row + x]
     return 0
 
 
