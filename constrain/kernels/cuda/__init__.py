@@ -1,0 +1,15 @@
+"""Kernels for NVIDIA cards, by numba's CUDA target: flat arrays in, arrays written in place, nothing waits for the host.
+
+    device      the one file in which the card and numba's simulator differ: bits of floats, a store of 16 bytes
+    apply       a batch of logits under packed masks: bits are read, and only what is masked is written
+    philox      random numbers that are a function of (seed, step): Philox4x32-10
+    block       sums, maxima and prefix sums of one block of threads
+    select      the k-th of V in an order, or where their mass reaches a goal: by counting, without sorting
+    sample      mask, temperature, top-k, top-p, min-p to one token, its log-probability and the feasible mass
+    race        the first few tokens of a race by the clocks of `sampling.race`, for rejection sampling
+    automaton   a step of constraints whose token automaton lies on the card
+
+Rows of logits come as the bits of their floats: int32 for float32, int16 for bfloat16 and float16, flat, with a stride.
+Each kernel is a pure function of its arguments, bit for bit the same whatever else runs and in whatever order blocks do.
+Run with NUMBA_ENABLE_CUDASIM=1 they need no card: so are they tested.
+"""
