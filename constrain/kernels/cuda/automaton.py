@@ -2,7 +2,7 @@
 
     states   int32 [S, 4]        home, base, otherwise, row
     classes  int32 [sum of V]    home + token -> the token's class: tokens that no state tells apart have the same
-    slots    int32 [n, 2]        base + class -> (owner, next): next if the owner is the state, else `otherwise`
+    slots    int32 [n, 2]        base + class -> (owner, next): next if the owner is the base, else `otherwise`
 
 So a state's row of the table is its commonest successor, and the exceptions, fitted between those of other states
 (row displacement, Tarjan and Yao 1979). Many constraints lie in one pool: their states are numbered through.
@@ -34,6 +34,6 @@ def advance(states: Any, classes: Any, slots: Any, width: Any, tokens: Any, curr
     after = REFUSED
     if 0 <= token < width:
         slot = states[state, BASE] + classes[states[state, HOME] + token]
-        after = slots[slot, 1] if slots[slot, 0] == state else states[state, OTHERWISE]
+        after = slots[slot, 1] if slots[slot, 0] == states[state, BASE] else states[state, OTHERWISE]
     current[batch] = after
     rows[batch] = states[after, ROW]
