@@ -1,4 +1,4 @@
-"""The slow obvious versions of what `constrain/kernels/cuda` computes: Python's own integers, one token after another."""
+"""Slow obvious versions of what `constrain/kernels/cuda` computes: Python's own integers, token after token."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The kernels for cards where there is no card: run in numba's simulator, and compiled for one.
 
-numba reads NUMBA_ENABLE_CUDASIM when it is imported, so tests/gpu runs in a process of its own. Compiling needs NVIDIA's
-compiler, which comes with the extra `cuda`, and no card: types, registers and the width of stores are looked at.
+numba reads NUMBA_ENABLE_CUDASIM when it is imported, so tests/gpu runs in a process of its own. Compiling needs
+NVIDIA's compiler, which comes with the extra `cuda`, and no card: types, registers and widths are looked at.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numba import types
 from constrain.integrations.cuda import masks, race, resident, sampling
 from constrain.kernels.cuda import apply, automaton, race as race_kernel, sample
 
-F, I = types.float32[::1], types.int32[::1]
+F, W = types.float32[::1], types.int32[::1]
 D, Q, N = types.float64[::1], types.int64[::1], types.int64
 TABLE, DOUBLES = types.int32[:, ::1], types.float64[:, ::1]
 REGISTERS = 65536
@@ -31,14 +31,14 @@ REGISTERS = 65536
 def signatures() -> dict[str, tuple[object, tuple[object, ...], int]]:
     """Each kernel, the types that it is launched with, and threads of a block."""
     out: dict[str, tuple[object, tuple[object, ...], int]] = {
-        "advance": (automaton.advance, (TABLE, I, TABLE, N, I, I, I), resident.THREADS)
+        "advance": (automaton.advance, (TABLE, W, TABLE, N, W, W, W), resident.THREADS)
     }
     for name, one in (("32", types.int32), ("16", types.int16)):
         row = one[::1]
-        out[f"apply_masks {name}"] = apply.apply_masks, (row, N, N, N, N, I, N, I, one, types.int32), masks.THREADS
-        out[f"sample {name}"] = sample.sample, (row, N, N, N, I, N, I, F, I, F, F, Q, Q, I, D, D), sampling.THREADS
+        out[f"apply_masks {name}"] = apply.apply_masks, (row, N, N, N, N, W, N, W, one, types.int32), masks.THREADS
+        out[f"sample {name}"] = sample.sample, (row, N, N, N, W, N, W, F, W, F, F, Q, Q, W, D, D), sampling.THREADS
         out[f"arrivals {name}"] = (
-            race_kernel.arrivals, (row, N, N, N, I, N, I, I, N, Q, Q, Q, TABLE, DOUBLES, D), race.THREADS,
+            race_kernel.arrivals, (row, N, N, N, W, N, W, W, N, Q, Q, Q, TABLE, DOUBLES, D), race.THREADS,
         )  # fmt: skip
     return out
 
@@ -50,7 +50,9 @@ def assembler() -> Path | None:
 
 @pytest.mark.parametrize("capability", [(8, 0), (9, 0)], ids=str)
 @pytest.mark.parametrize("name", signatures())
-def test_kernels_compile_for_cards(name: str, capability: tuple[int, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_kernels_compile_for_cards(
+    name: str, capability: tuple[int, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """To code that a block of theirs can be launched with, nothing of it spilled."""
     from numba import cuda
     from numba.cuda import dispatcher

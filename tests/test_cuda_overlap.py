@@ -75,9 +75,7 @@ def test_decode_writes_what_a_plain_loop_writes() -> None:
 def test_decode_stops_in_time_and_says_where_nothing_is_found() -> None:
     one = constrain.compile(VOCABULARY, regex="[ab]{3,9}")
     model = Model(1)
-    got = decode(
-        model, [one.matcher()], "cpu", max_tokens=2, seeds=torch.zeros(1, dtype=torch.int64), sample=likeliest
-    )
+    got = decode(model, [one.matcher()], "cpu", max_tokens=2, seeds=torch.zeros(1, dtype=torch.int64), sample=likeliest)
     assert not got.ended[0] and 2 <= sum(len(VOCABULARY.tokens[token] or b"") for token in got.tokens[0]) <= 4
     assert model.calls == 2, "no forward pass in vain"
 
@@ -136,7 +134,11 @@ def test_the_host_waits_for_tokens_and_old_buffers_only(monkeypatch: pytest.Monk
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: torch.inference_mode(False))
     monkeypatch.setattr(torch.Tensor, "record_stream", lambda self, stream: None)
     real = torch.zeros
-    monkeypatch.setattr(torch, "zeros", lambda *shape, pin_memory=False, device=None, **more: real(*shape, **more))
+
+    def zeros(*shape: object, pin_memory: bool = False, device: object = None, **more: object) -> torch.Tensor:
+        return real(*shape, **more)
+
+    monkeypatch.setattr(torch, "zeros", zeros)
     overlap = Overlap(1, 1, "cuda")
     for step in range(4):
         overlap.buffer()
@@ -146,7 +148,7 @@ def test_the_host_waits_for_tokens_and_old_buffers_only(monkeypatch: pytest.Monk
         overlap.fetch(torch.zeros(1, dtype=torch.int32))
         card.trace.append(("main", "runs the model", step))
         overlap.fetched()
-    for place, (who, does, what) in enumerate(card.trace):
+    for place, (_, does, what) in enumerate(card.trace):
         if does == "runs the model":
             assert card.trace[place + 1][0] == "host", "the host waits, once the model was launched, for the tokens"
             copied = card.trace.index(("side", "records", card.trace[place + 1][2]))

@@ -5,9 +5,10 @@
                             +---------- rows that need more: the next k of these ------+
 
 The order of arrival is a draw without replacement, and clocks have no memory: to wind those anew that have not gone off
-is the same race (see `sampling.race`). So k tokens of each row, not V, cross to the host, most often once. On a card a kernel
-runs the race (`cuda.race`), and goes on where it stopped; elsewhere torch's operations do. Weights are those of `sampling.rejection.DesRaj` without slack: the mean of `terms` terms after the first valid token, of mean Z
-given the token, hence E[exp(logweight) 1{token = a}] = p(a) [a valid] for every row, whatever the budget.
+is the same race (see `sampling.race`). So k tokens of each row, not V, cross to the host, most often once. On a card a
+kernel runs the race (`cuda.race`), and goes on where it stopped; elsewhere torch's operations do. Weights are those of
+`sampling.rejection.DesRaj` without slack: the mean of `terms` terms after the first valid token, of mean Z given the
+token, hence E[exp(logweight) 1{token = a}] = p(a) [a valid] for every row, whatever the budget.
 """
 
 from __future__ import annotations
@@ -120,9 +121,7 @@ def step_batch(
     return [finished(search, terms, most) for search in searches]
 
 
-def race_of(
-    logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, few: int
-) -> Race:
+def race_of(logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, few: int) -> Race:
     """By a kernel where there is a card that numba finds too, and logits that kernels read."""
     if logits.is_cuda and logits.dtype in (torch.float32, torch.bfloat16, torch.float16):
         from numba import cuda

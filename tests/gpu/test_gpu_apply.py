@@ -33,10 +33,10 @@ def logits_of(rng: np.random.Generator, shape: tuple[int, int], dtype: torch.dty
 
 
 @pytest.mark.parametrize("dtype", WHOLE)
-@pytest.mark.parametrize(("width", "words", "gap", "offset"), [(70, 3, 0, 0), (2085, 66, 3, 1), (131, 4, 1, 5), (9, 1, 0, 0)])
-def test_it_is_the_plain_loop(
-    dtype: torch.dtype, width: int, words: int, gap: int, offset: int, device: str
-) -> None:
+@pytest.mark.parametrize(
+    ("width", "words", "gap", "offset"), [(70, 3, 0, 0), (2085, 66, 3, 1), (131, 4, 1, 5), (9, 1, 0, 0)]
+)
+def test_it_is_the_plain_loop(dtype: torch.dtype, width: int, words: int, gap: int, offset: int, device: str) -> None:
     """Rows at any distance and place in memory; more logits than bits are masked, more bits than logits ignored."""
     rng = np.random.default_rng(width)
     whole = logits_of(rng, (3, width + gap + offset), dtype, device)
@@ -74,7 +74,12 @@ def test_rows_are_those_of_the_masks(device: str) -> None:
         (torch.zeros(2, 4), torch.zeros(2, 1, dtype=torch.int64), {}, "int32"),
         (torch.zeros(3, 4), torch.zeros(2, 1, dtype=torch.int32), {}, "sources="),
         (torch.zeros(3, 4), torch.zeros(2, 1, dtype=torch.int32), {"rows": [0, 0]}, "different"),
-        (torch.zeros(3, 4), torch.zeros(2, 1, dtype=torch.int32), {"sources": torch.zeros(2, dtype=torch.int32)}, "give int32"),
+        (
+            torch.zeros(3, 4),
+            torch.zeros(2, 1, dtype=torch.int32),
+            {"sources": torch.zeros(2, dtype=torch.int32)},
+            "give int32",
+        ),
         (torch.zeros(2, 4, requires_grad=True), torch.zeros(2, 1, dtype=torch.int32), {}, "gradients"),
     ],
 )

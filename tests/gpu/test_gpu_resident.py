@@ -123,7 +123,7 @@ def test_a_text_is_drawn_without_the_host(device: str) -> None:
     places, drawn = here.start([0, 2]), []
     logits = torch.zeros((2, 17), device=device)
     seeds = torch.tensor([1, 2], device=device)
-    for step in range(6):
+    for step in range(4):
         found = mask_softmax_sample(logits, here.masks, sources=places.rows, seeds=seeds, steps=step)
         here.step(places, found.tokens)
         drawn.append(found.tokens.tolist())

@@ -73,7 +73,9 @@ def test_draws_are_those_of_the_reference(width: int, dtype: torch.dtype, device
         "min_p": rng.choice([0, 0.05, 0.5], rows).astype(np.float32),
     }
     seeds, steps = rng.integers(0, 2**62, rows), rng.integers(0, 2**40, rows)
-    there = {name: torch.from_numpy(one).to(device) for name, one in (*given.items(), ("seeds", seeds), ("steps", steps))}
+    there = {
+        name: torch.from_numpy(one).to(device) for name, one in (*given.items(), ("seeds", seeds), ("steps", steps))
+    }
     found = mask_softmax_sample(
         logits.to(device), torch.from_numpy(masks).to(device), sources=torch.from_numpy(sources).to(device), **there
     )
@@ -106,9 +108,11 @@ def test_every_token_has_its_probability(device: str) -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
-@pytest.mark.parametrize("cut", [{}, {"top_k": 5}, {"top_p": 0.7}, {"min_p": 0.02}, {"top_k": 20, "top_p": 0.6, "min_p": 0.1}])
+@pytest.mark.parametrize(
+    "cut", [{}, {"top_k": 5}, {"top_p": 0.7}, {"min_p": 0.02}, {"top_k": 20, "top_p": 0.6, "min_p": 0.1}]
+)
 def test_the_law_is_the_exact_one_within_its_bound(temperature: float, cut: dict) -> None:
-    """Integer masses beside exponentials in float64: |P - p| <= p (|z| + 6) 2^-23 + V 2^-44, as `kernels.cuda.sample`."""
+    """Integer masses beside float64: |P - p| <= p (|z| + 6) 2^-23 + V 2^-44, as `kernels.cuda.sample` has it."""
     rng = np.random.default_rng(3)
     for scale in (0.5, 5.0):
         x = (rng.normal(size=300) * scale).astype(np.float32)
@@ -123,7 +127,7 @@ def test_the_law_is_the_exact_one_within_its_bound(temperature: float, cut: dict
 
 
 def test_draws_of_the_reference_follow_its_law() -> None:
-    """Over 20,000 steps, and evenly over the 64 bits: a chi-square of 7 degrees of freedom below its 1 - 1e-6 quantile."""
+    """Over 20,000 steps: a chi-square of 7 degrees of freedom below its 1 - 1e-6 quantile."""
     x = np.log(np.array([0.3, 0.05, 0.1, 0.2, 0.05, 0.1, 0.15, 0.05], np.float32))
     law = cut_law(x, np.ones(8, bool), 1.0)
     counts = np.bincount([draw(law, 77, step, THREADS) for step in range(20_000)], minlength=8)

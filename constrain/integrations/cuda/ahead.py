@@ -1,4 +1,4 @@
-"""`Ahead`: the masks of a ConstraintLogitsProcessor, made while the model runs, inside `model.generate` of transformers.
+"""`Ahead`: masks of a ConstraintLogitsProcessor, made while the model runs, inside `model.generate` of transformers.
 
 A logits processor is called behind the forward pass: whoever then asks for the ids waits for that pass. A *stopping
 criterion* is called before it, with the same ids. This one never stops anything. It starts copying them to the host
@@ -45,7 +45,7 @@ class Ahead:
         return torch.zeros(len(input_ids), dtype=torch.bool, device=input_ids.device)
 
     def masks(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """int32 [rows, words] on the scores' device: the masks that were announced, else made now, by the same thread."""
+        """int32 [rows, words] on the scores' device: the masks that were announced, or made now, by the same thread."""
         made, ids = self._made, self._ids
         shape, self._shape = self._shape, tuple(scores.shape)
         self._made = self._ids = None

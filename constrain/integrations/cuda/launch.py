@@ -44,9 +44,9 @@ class Rows:
     dtype: torch.dtype
 
     @property
-    def four(self) -> np.int32:
-        """Four bytes of minus infinity."""
-        return np.array(INFINITIES[self.dtype], np.uint32).view(np.int32)[()]  # type: ignore[no-any-return]
+    def four(self) -> Any:
+        """Four bytes of minus infinity, int32."""
+        return np.int32(INFINITIES[self.dtype] - (1 << 32))
 
     @property
     def one(self) -> Any:
@@ -84,7 +84,9 @@ def rows_of(logits: torch.Tensor) -> Rows:
     return Rows(flat, count, width, stride, KINDS[logits.dtype], logits.dtype)
 
 
-def choices(masks: torch.Tensor | None, sources: torch.Tensor | None, rows: Rows) -> tuple[torch.Tensor, int, torch.Tensor]:
+def choices(
+    masks: torch.Tensor | None, sources: torch.Tensor | None, rows: Rows
+) -> tuple[torch.Tensor, int, torch.Tensor]:
     """Flat masks, words of one, and the mask of each row (int32 [B]): by default the first for the first, and so on;
     a single mask for all; -1 where there is none."""
     device = rows.bits.device
@@ -103,7 +105,8 @@ def choices(masks: torch.Tensor | None, sources: torch.Tensor | None, rows: Rows
         sources = torch.arange(rows.count, dtype=torch.int32, device=device) % len(table)
     elif sources.dtype != torch.int32 or sources.shape != (rows.count,) or sources.device != device:
         raise ValueError(
-            f"sources are {sources.dtype} {list(sources.shape)} on {sources.device}: give int32 [{rows.count}] on {device}"
+            f"sources are {sources.dtype} {list(sources.shape)} on {sources.device}: "
+            f"give int32 [{rows.count}] on {device}"
         )
     return table.view(-1), int(table.shape[1]), sources.contiguous()
 
@@ -113,7 +116,9 @@ def per_row(value: float | torch.Tensor, dtype: torch.dtype, rows: Rows, name: s
     if not isinstance(value, torch.Tensor):
         return torch.full((rows.count,), value, dtype=dtype, device=rows.bits.device)
     if value.shape != (rows.count,) or value.device != rows.bits.device:
-        raise ValueError(f"{name} is {list(value.shape)} on {value.device}: give a number, or [{rows.count}] on the card")
+        raise ValueError(
+            f"{name} is {list(value.shape)} on {value.device}: give a number, or [{rows.count}] on the card"
+        )
     return value.to(dtype).contiguous()
 
 

@@ -6,10 +6,14 @@ from collections.abc import Iterable
 
 import torch
 
-from ...kernels.cuda.apply import THREADS, apply_masks, tiles
+from ...kernels.cuda.apply import apply_masks, tiles
+from ...kernels.cuda.device import SIMULATED
 from .launch import Rows, choices, launch, rows_of
 
 __all__ = ["apply_mask"]
+
+THREADS = 8 if SIMULATED else 128
+"""Of a block: two or four stores of 16 bytes each, where all is masked. (Threads of the simulator are the host's.)"""
 
 
 def apply_mask(
@@ -30,7 +34,9 @@ def apply_mask(
     """
     found = rows_of(logits.unsqueeze(0) if logits.ndim == 1 else logits)
     if found.stride < found.width:
-        raise ValueError(f"rows of {found.width} logits are {found.stride} apart: they overlap, and are written in place")
+        raise ValueError(
+            f"rows of {found.width} logits are {found.stride} apart: they overlap, and are written in place"
+        )
     if rows is not None:
         if sources is not None:
             raise ValueError("rows= and sources= both say which mask is whose: give one of them")
@@ -46,7 +52,9 @@ def apply_mask(
 def turned(rows: list[int], count: int, found: Rows) -> torch.Tensor:
     """The mask of each row of logits from the row of each mask."""
     if len(rows) != count or len(set(rows)) < len(rows) or any(not 0 <= row < found.count for row in rows):
-        raise ValueError(f"the rows of {count} masks must be as many different ones of 0 .. {found.count - 1}, not {rows}")
+        raise ValueError(
+            f"the rows of {count} masks must be as many different ones of 0 .. {found.count - 1}, not {rows}"
+        )
     sources = torch.full((found.count,), -1, dtype=torch.int32)
     sources[rows] = torch.arange(count, dtype=torch.int32)
     return sources.to(found.bits.device, non_blocking=True)

@@ -4,9 +4,9 @@
     side stream            tokens to the host .          . masks to the card ^ waits for these, and nothing else does
     host             launches forward(n+1) . advance, mask ^
 
-The host waits for one small copy, that of the tokens; it does so after the forward pass was launched, and that copy waits
-for the sampling only. The current stream waits for the masks where it needs them. So as long as launching, advancing and
-masking take less than the model, they cost nothing. `Overlap` has the buffers; `decode` is the loop.
+The host waits for one small copy, that of the tokens; it does so after the forward pass was launched, and that copy
+waits for the sampling only. The current stream waits for the masks where it needs them. So as long as launching,
+advancing and masking take less than the model, they cost nothing. `Overlap` has the buffers; `decode` is the loop.
 On the CPU all of this is plain copies, so that what is computed can be tested anywhere.
 """
 
@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+
+from .sampling import mask_softmax_sample
 
 if TYPE_CHECKING:
     from ...matcher import Matcher
@@ -67,7 +69,7 @@ class Overlap:
             self._sent[turn].record(self._stream)
 
     def masks(self) -> torch.Tensor:
-        """int32 [rows, words] on the device, valid until the next call; the current stream waits for it, the host not."""
+        """int32 [rows, words] on the device, until the next call; the current stream waits for it, not the host."""
         turn, self._turn = self._turn, 1 - self._turn
         if self.is_beside:
             here = torch.cuda.current_stream(self.device)
@@ -97,8 +99,8 @@ class Overlap:
 
 @dataclass
 class Decoded:
-    """What `decode` wrote. tokens: of each row, without its end token; logprobs, logmasses: sums over its steps, its end
-    token's included (nats); ended: whether it came to an end token in time."""
+    """What `decode` wrote. tokens: of each row, without its end token; logprobs, logmasses: sums over its steps, its
+    end token's included (nats); ended: whether it came to an end token in time."""
 
     tokens: list[list[int]]
     logprobs: NDArray[np.float64]
@@ -122,12 +124,11 @@ def decode(
 ) -> Decoded:
     """One text for each Matcher, all written side by side, their masks made while `forward` runs.
 
-    seeds: int64 [B] on the device. cut: temperature, top_k, top_p, min_p. sample: by default `mask_softmax_sample`, and
-    called like it: (logits, masks, seeds=, steps=, **cut) -> tokens, logprobs, logmasses. Rows that have ended go on with
-    end tokens until all have. Raises ValueError where a row finds no token.
+    seeds: int64 [B] on the device. cut: temperature, top_k, top_p, min_p. sample: by default `mask_softmax_sample`,
+    and called like it: (logits, masks, seeds=, steps=, **cut) -> tokens, logprobs, logmasses. Rows that have ended go
+    on with end tokens until all have. Raises ValueError where a row finds no token.
     """
-    if sample is None:
-        from .sampling import mask_softmax_sample as sample
+    draw = mask_softmax_sample if sample is None else sample
     vocabulary = matchers[0].constraint.vocabulary
     ends = np.zeros((vocabulary.size + 31) // 32, np.uint32)
     for end in vocabulary.eos_ids:
@@ -144,7 +145,7 @@ def decode(
             else:
                 matcher.mask(buffer[row])
         overlap.send()
-        drawn = sample(logits, overlap.masks(), seeds=seeds, steps=step, **cut)
+        drawn = draw(logits, overlap.masks(), seeds=seeds, steps=step, **cut)
         overlap.fetch(drawn.tokens)
         # The sums stay on the device until the end. Only what the row still draws counts: rows that ended are left out.
         live = torch.tensor([not ended for ended in out.ended]).to(drawn.tokens.device, non_blocking=True)

@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 import torch
 
-from ...kernels.cuda.sample import sample
 from ...kernels.cuda.device import SIMULATED
+from ...kernels.cuda.sample import sample
 from .launch import choices, launch, per_row, rows_of
 
 __all__ = ["Sampled", "mask_softmax_sample"]
 
-THREADS = 8 if SIMULATED else 1024
+THREADS = 4 if SIMULATED else 1024
+"""Of a block, which has a row to itself. (Threads of the simulator are the host's.)"""
 
 
 class Sampled(NamedTuple):
@@ -44,7 +45,7 @@ def mask_softmax_sample(
     masks: everything is allowed. temperature 0 takes the likeliest token; ties go to the smaller id everywhere.
     top_k 0, top_p 1, min_p 0: no cut; top_p is a part of what top_k left. seeds, steps: a draw is a function of its
     row's, so that equal ones draw alike: give rows of a batch different seeds, and one after the other steps 0, 1, ...
-    Parameters are numbers for all rows, or tensors [B] on the card, then they are read there, and nothing is waited for:
+    Parameters are numbers for all rows, or tensors [B] on the card; those are read there, and nothing is waited for:
     what makes no sense (a negative temperature) gives token -1 and NaN. out: where to write.
 
     Raises ValueError for tensors that do not fit and numbers that make no sense, LimitError for 2^19 tokens or more.
@@ -56,7 +57,10 @@ def mask_softmax_sample(
         ("top_k", top_k, "0 <= it"),
     ):  # fmt: skip
         if not isinstance(number, torch.Tensor):
-            least, most = number >= 0 and (name != "top_p" or number > 0), name in ("temperature", "top_k") or number <= 1
+            least, most = (
+                number >= 0 and (name != "top_p" or number > 0),
+                name in ("temperature", "top_k") or number <= 1,
+            )
             if not (least and most):
                 raise ValueError(f"{name} is {number!r}: {ok}")
     device, count = found.bits.device, found.count

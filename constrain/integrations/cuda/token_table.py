@@ -5,8 +5,8 @@
     pack         of each state the commonest successor, and the exceptions, displaced into one array of slots
     rows         masks, each once
 
-Only allowed tokens are in the table: all others lead to REFUSED, for good. An end token leads to ENDED, after which only
-end tokens are allowed, which decoding loops turn into padding. Kernel and layout: `kernels/cuda/automaton.py`.
+Only allowed tokens are in the table: all others lead to REFUSED, for good. An end token leads to ENDED, after which
+only end tokens are allowed, which decoding loops turn into padding. Kernel and layout: `kernels/cuda/automaton.py`.
 Sources: row displacement, Tarjan and Yao 1979; default entries, as in the tables of LALR parsers (Dragon book, 4.7).
 """
 
@@ -74,12 +74,10 @@ class TokenTable:
         return row
 
 
-def token_table(
-    constraint: Constraint, *, most_states: int = MOST_STATES, most_bytes: int = MOST_BYTES
-) -> TokenTable:
-    """The table of a Constraint. LimitError if it has more states (as any does that is not regular), or takes more room.
+def token_table(constraint: Constraint, *, most_states: int = MOST_STATES, most_bytes: int = MOST_BYTES) -> TokenTable:
+    """The table of a Constraint.
 
-    Its guards may make a mask depend on more than the set of configurations; none does that is regular.
+    LimitError if it has more states (as any has that is not regular), or takes more bytes on the card.
     """
     vocabulary = constraint.vocabulary
     automaton = TokenAutomaton(constraint, most_states)
@@ -220,9 +218,7 @@ def pack(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
     return states, np.ascontiguousarray(np.stack([owner[:last], target[:last]], axis=1))
 
 
-def displaced(
-    owner: Ints, classes: NDArray[np.int64], width: int, lowest: int, end: int, used: set[int]
-) -> int:
+def displaced(owner: Ints, classes: NDArray[np.int64], width: int, lowest: int, end: int, used: set[int]) -> int:
     """The first base, of those that are tried, at which all classes are free and that no other row has.
 
     width: of a whole row. lowest: no slot before it is free. end: all from it on are.
@@ -246,11 +242,12 @@ def pool(tables: Sequence[TokenTable]) -> TokenTable:
     vocabulary = tables[0].vocabulary
     if any(table.vocabulary.fingerprint != vocabulary.fingerprint for table in tables):
         raise VocabularyError("the constraints of a pool are of one vocabulary")
-    states, classes, slots, masks, starts = [], [], [], [], list[int]()
+    parts: list[tuple[Ints, ...]] = []
+    starts: list[int] = []
     n_states = n_classes = n_slots = n_masks = 0
     for table in tables:
         own, after = table.states.copy(), table.slots.copy()
-        shift = n_states - FIRST if states else 0
+        shift = n_states - FIRST if parts else 0
         own[:, HOME] += n_classes
         own[:, BASE] += n_slots
         own[:, ROW] += n_masks
@@ -258,10 +255,9 @@ def pool(tables: Sequence[TokenTable]) -> TokenTable:
         for column in (own[:, OTHERWISE], after[:, 1]):
             column[column >= FIRST] += shift
         starts += [start + shift for start in table.starts]
-        own = own if not states else own[FIRST:]
-        for listed, array in ((states, own), (classes, table.classes), (slots, after), (masks, table.masks)):
-            listed.append(array)
+        own = own[FIRST:] if parts else own
+        parts.append((own, table.classes, after, table.masks))
         n_states, n_classes = n_states + len(own), n_classes + len(table.classes)
         n_slots, n_masks = n_slots + len(after), n_masks + len(table.masks)
-    joined = (np.concatenate(one) for one in (states, classes, slots, masks))
-    return TokenTable(*joined, tuple(starts), vocabulary)
+    states, classes, slots, masks = (np.concatenate(one) for one in zip(*parts))
+    return TokenTable(states, classes, slots, masks, tuple(starts), vocabulary)

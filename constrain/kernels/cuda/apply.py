@@ -19,11 +19,10 @@ import numpy as np
 
 from .device import cuda, kernel, store16
 
-__all__ = ["THREADS", "TILE", "apply_masks", "tiles"]
+__all__ = ["TILE", "apply_masks", "tiles"]
 
 TILE = 64
 """Words of a block: 63 blocks for one row of 128k, so that even a single row fills half of a large card."""
-THREADS = 128
 ROOM = TILE + 1
 """Pieces that begin in the last word of a tile may end in the word behind it."""
 
@@ -42,7 +41,8 @@ def apply_masks(
     """Writes -inf to the masked tokens. Blocks: B * tiles(width).
 
     logits: int32 or int16, flat; stride, width: elements from row to row, and tokens of one.
-    head: elements of row 0 before its first multiple of 16 bytes; head_step: how many more each row has, modulo a piece.
+    head: elements of row 0 before its first multiple of 16 bytes; head_step: how many more each row has, modulo those
+    of 16 bytes.
     bits: int32, flat [R * words]; rows: int32 [B]. one: -inf, an element; four: 4 bytes of it, int32.
     """
     shared = cuda.shared.array(ROOM, np.int32)

@@ -59,6 +59,7 @@ else:
         from numba.cuda.extending import intrinsic
     except ImportError:
         from numba.core.extending import intrinsic
+    ir = cgutils.ir
     cuda = numba_cuda
 
     def kernel(function: Function) -> Any:
@@ -90,7 +91,6 @@ else:
     @intrinsic  # type: ignore[untyped-decorator]
     def store16(typingctx: Any, array: Any, index: Any, pattern: Any) -> Any:
         """Writes an int32 four times from array[index] on (int32 or int16), which lies at a multiple of 16 bytes."""
-        from llvmlite import ir
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             word = context.get_value_type(types.int32)

@@ -36,7 +36,7 @@ def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
 
 @device
 def scaled(high: Any, low: Any, total: Any) -> Any:
-    """floor(u * total / 2^64) for u = high * 2^32 + low (words as of `philox`) and 0 <= total < 2^63: int64 in [0, total).
+    """floor(u * total / 2^64), u = high * 2^32 + low of `philox`, 0 <= total < 2^63: int64 in [0, total).
 
     Each value is had from floor or ceil of 2^64 / total of the u: a probability is off by less than 2^-64.
     """

@@ -70,7 +70,7 @@ def arrivals(
 
     logits, stride, width, kind, bits, words, rows, seeds, steps: as of `sample.sample`. few: at most MOST.
     ceilings: int64 [B], ranks that have arrived; 2^62 at first; the next round's are written.
-    tokens: int32 [n, few], in order, -1 behind the last; logs: float64 [n, few], nats, of the softmax over the whole row;
+    tokens: int32 [n, few], in order, -1 behind the last; logs: float64 [n, few], nats, of the softmax over all tokens;
     lefts: float64 [n], the mass that had not arrived before; NaN where a logit is NaN or no logit is above -inf.
     """
     scratch = cuda.shared.array(MOST_THREADS, np.int64)

@@ -1,4 +1,4 @@
-"""From logits and a packed mask to a token, in one kernel: a block of threads to a row, which is read and never written.
+"""From logits and a packed mask to a token, in one kernel: a block of threads to a row, which is never written.
 
     law        w(t) = round(2^44 exp((x(t) - best allowed x) / temperature)) for allowed t: an integer
     cut        the shortest of three prefixes of the order (larger x first, ties by id): top_k tokens; of those, as many
@@ -12,9 +12,9 @@ Because masses are integers, every sum is exact in any order: the law is w / W t
 mass by half a unit and the error of a float32 exp: |P - p| <= p (|z| + 6) 2^-23 + 2^(log2(V) - 44), z = nats below the
 best. A token some 31 nats below the best one is not drawn.
 
-Three passes: the best; masses, sums and the first bins of a cut; the part of one thread among which the token is. A cut
-takes one more, and two or so for each of top_k and top_p (see `select`). All but the first find the row in the L2 cache;
-where whole words of the mask are empty, all but the first two leave it out.
+Three passes: the best; masses and their sums; the part of one thread, in which the token is. A cut takes two more, and
+two or so for each of top_k and top_p (see `select`). All but the first find the row in the L2 cache; all but the first
+two leave out what is not allowed.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     selector(consider) -> count, select      the first pass, and those that follow
 
-`consider(row, token)` gives the token's (float32 value, int64 mass); mass -1: the token takes no part. Larger values come
-first, ties by token id (see `order`). One pass counts tokens and mass in BINS bins; the bin in which the goal is reached
-becomes the range of the next pass, until it holds one token. The first bins are linear in the value, below the best one:
-logits lie there evenly enough that few threads meet in one bin; the others are digits of the rank, 8 bits a pass.
-Masses are integers, so that sums do not depend on the order of threads: the set found is exact, and always the same.
+`consider(row, token)` gives the token's (float32 value, int64 mass); mass -1: the token takes no part. Larger values
+come first, ties by token id (see `order`). One pass counts tokens and mass in BINS bins; the bin in which the goal is
+reached becomes the range of the next pass, until it holds one token. The first bins are linear in the value, below the
+best one: logits lie there evenly enough that few threads meet in one bin; the others are digits of the rank, 8 bits a
+pass. Masses are integers, so that sums do not depend on the order of threads: the set found is exact, always the same.
 """
 
 from __future__ import annotations
