@@ -120,20 +120,21 @@ def decode(
     max_tokens: int,
     seeds: torch.Tensor,
     sample: Callable[..., Any] | None = None,
+    overlap: Overlap | None = None,
     **cut: Any,
 ) -> Decoded:
     """One text for each Matcher, all written side by side, their masks made while `forward` runs.
 
     seeds: int64 [B] on the device. cut: temperature, top_k, top_p, min_p. sample: by default `mask_softmax_sample`,
     and called like it: (logits, masks, seeds=, steps=, **cut) -> tokens, logprobs, logmasses. Rows that have ended go
-    on with end tokens until all have. Raises ValueError where a row finds no token.
+    on with end tokens until all have. overlap: the buffers, by default new ones. Raises ValueError where a row finds no token.
     """
     draw = mask_softmax_sample if sample is None else sample
     vocabulary = matchers[0].constraint.vocabulary
     ends = np.zeros((vocabulary.size + 31) // 32, np.uint32)
     for end in vocabulary.eos_ids:
         ends[end // 32] |= np.uint32(1 << end % 32)
-    overlap = Overlap(len(matchers), len(ends), device)
+    overlap = overlap or Overlap(len(matchers), len(ends), device)
     out = Decoded([[] for _ in matchers], np.zeros(0), np.zeros(0), [False] * len(matchers))
     made: list[Any] = []
     logits = forward(None)
