@@ -11,7 +11,8 @@ waiting    how long the model's stream waits for masks made on the host, B = 1, 
            model of 1.2 billion random weights
 
 Times are of the device, by events around replays of a CUDA graph, medians of `--repeat`; logits of `applying` go round
-over more memory than the L2 cache has. Results: bench/results/gpu-<card>-<date>.json. Without a card this says so and measures nothing.
+over more memory than the L2 cache has. Results: bench/results/gpu-<card>-<date>.json, or gpu-simulator-<date>.json.
+Without a card this says so and measures nothing.
 """
 
 from __future__ import annotations

@@ -59,4 +59,4 @@ def device_time(runs: Sequence[Callable[[], Any]], repeat: int = 20) -> float:
         after.record()
         after.synchronize()
         times.append(before.elapsed_time(after) * 1e3 / count)
-    return median(times)
+    return float(median(times))

@@ -7,8 +7,9 @@
     logprob    log P(token)
     logmass    log of the mass that the mask leaves of the tempered softmax over the whole row, before the cut
 
-Because masses are integers, every sum is exact in any order: the law is w / W to within 2^-64, a draw is a function of
-(row, mask, parameters, seed, step), and the reference in the tests finds the same token always. w differs from the real
+Because masses are integers, every sum is exact in any order: the law is w / W to within 2^-64, and a draw is a function of
+(row, mask, parameters, seed, step) and of the threads of a block, which are 1024 on all cards: tokens stand in the order of
+the threads that look after them. The reference in the tests finds the same token always. w differs from the real
 mass by half a unit and the error of a float32 exp: |P - p| <= p (|z| + 6) 2^-23 + 2^(log2(V) - 44), z = nats below the
 best. A token some 31 nats below the best one is not drawn.
 
