@@ -12,8 +12,8 @@ from .launch import choices, launch, per_row, rows_of
 
 __all__ = ["Sampled", "mask_softmax_sample"]
 
-THREADS = 4 if SIMULATED else 1024
-"""Of a block, which has a row to itself. (Threads of the simulator are the host's.)"""
+THREADS = 4 if SIMULATED else 512
+"""Of a block, which has a row to itself: so many fit by their registers. (Threads of the simulator are the host's.)"""
 
 
 class Sampled(NamedTuple):

@@ -3,6 +3,7 @@
     device      the one file in which the card and numba's simulator differ: bits of floats, a store of 16 bytes
     apply       a batch of logits under packed masks: bits are read, and only what is masked is written
     order       floats and token ids as one number: which token comes first
+    look        the tokens of a row under its mask, four at a time
     philox      random numbers that are a function of (seed, step): Philox4x32-10
     block       sums, maxima and prefix sums of one block of threads
     select      the k-th of V in an order, or where their mass reaches a goal: by counting, without sorting

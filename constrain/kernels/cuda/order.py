@@ -14,7 +14,18 @@ import numpy as np
 
 from .device import bits_of, device, float_of
 
-__all__ = ["BFLOAT16", "FLOAT16", "FLOAT32", "ID_BITS", "MOST_TOKENS", "rank_of", "token_of", "value_at", "value_of"]
+__all__ = [
+    "BFLOAT16",
+    "FLOAT16",
+    "FLOAT32",
+    "ID_BITS",
+    "INFINITY",
+    "MOST_TOKENS",
+    "rank_of",
+    "token_of",
+    "value_at",
+    "value_of",
+]
 
 FLOAT32, BFLOAT16, FLOAT16 = 0, 1, 2
 """Kinds of rows."""

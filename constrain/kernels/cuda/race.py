@@ -19,9 +19,9 @@ import numpy as np
 
 from .block import MOST_THREADS, block_max, block_sum
 from .device import cuda, device, kernel
-from .order import ID_BITS, rank_of, token_of, value_at, value_of
+from .look import LANES, NOTHING, limit_of, look
+from .order import ID_BITS, INFINITY, rank_of, token_of, value_at, value_of
 from .philox import philox
-from .sample import is_allowed
 from .select import BINS, selector
 
 __all__ = ["MOST", "arrivals"]
@@ -30,7 +30,7 @@ MOST = 256
 """Tokens of a row in one round."""
 ALL = 1 << 62
 LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
-NOTHING, ZERO, MIDDLE = np.float32(-np.inf), np.uint64(0), np.uint64(1 << 31)
+MIDDLE = np.uint64(1 << 31)
 FINE, FINER = np.float32(2.0**-32), np.float32(2.0**-64)
 STEPS_PER_NAT = np.float32(8.0)
 
@@ -47,18 +47,28 @@ def gumbel(token: Any, seed: Any, step: Any) -> Any:
 
 
 @device
-def consider(row: Any, token: Any) -> Any:
-    """When a token arrives (larger is earlier), and mass 0: tokens are counted, not weighed; -1 if it takes no part."""
-    logits, start, kind, bits, at, words, top, seed, step = row
-    if not is_allowed(bits, at, words, token):
-        return NOTHING, np.int64(-1)
-    value = value_of(logits[start + token], kind)
-    if value == NOTHING:
-        return NOTHING, np.int64(-1)
-    return (value - top) + gumbel(token, seed, step), np.int64(0)
+def clock_of(row: Any, value: Any, token: Any) -> Any:
+    """When a token of some value arrives, larger is earlier; -inf if it takes no part."""
+    return (value - row[7]) + gumbel(token, row[8], row[9]) if value > NOTHING else NOTHING
 
 
-count, select = selector(consider)
+@device
+def clocks(row: Any, first: Any, threads: Any) -> Any:
+    """Of four tokens, as of `look`."""
+    a, b, c, d = look(row, first, threads)
+    return (
+        clock_of(row, a, first), clock_of(row, b, first + threads),
+        clock_of(row, c, first + 2 * threads), clock_of(row, d, first + 3 * threads),
+    )  # fmt: skip
+
+
+@device
+def counted(row: Any, value: Any) -> Any:
+    """Tokens are counted here, not weighed."""
+    return np.int64(0)
+
+
+count, select = selector(clocks, counted)
 
 
 @kernel
@@ -86,11 +96,14 @@ def arrivals(
     seed, counter, ceiling = np.uint64(seeds[batch]), np.uint64(steps[batch]), ceilings[batch]
 
     best, odd = np.int64(-1), 0
-    for token in range(thread, width, threads):
-        value = value_of(logits[start + token], kind)
-        if not value < np.float32(np.inf):
-            odd = 1
-        best = max(best, rank_of(value, token))
+    none = np.int64(-1)
+    everything = logits, start, width, kind, bits, none, np.int64(width), NOTHING, seed, counter
+    for first in range(thread, width, LANES * threads):
+        values = look(everything, first, threads)
+        for lane in range(LANES):
+            if not values[lane] < INFINITY:
+                odd = 1
+            best = max(best, rank_of(values[lane], first + lane * threads))
     odd = cuda.syncthreads_or(odd)
     top = value_at(block_max(best, scratch) >> ID_BITS)
     for i in range(thread, few, threads):
@@ -101,37 +114,39 @@ def arrivals(
             lefts[place] = math.nan
         return
 
-    row = logits, start, kind, bits, at, words, top, seed, counter
-    whole, left, first = 0.0, 0.0, np.int64(-1)
-    for token in range(thread, width, threads):
-        mass = math.exp(np.float64(value_of(logits[start + token], kind)) - np.float64(top))
-        whole += mass
-        clock, part = consider(row, token)
-        rank = rank_of(clock, token)
-        if part >= 0 and rank < ceiling:
-            left += mass
-            first = max(first, rank)
-    whole, left, first = block_sum(whole, sums), block_sum(left, sums), block_max(first, scratch)
+    row = logits, start, width, kind, bits, at, limit_of(width, at, words), top, seed, counter
+    whole, left, earliest = 0.0, 0.0, np.int64(-1)
+    for first in range(thread, width, LANES * threads):
+        values, times = look(everything, first, threads), clocks(row, first, threads)
+        for lane in range(LANES):
+            mass = math.exp(np.float64(values[lane]) - np.float64(top))
+            whole += mass
+            rank = rank_of(times[lane], first + lane * threads)
+            if times[lane] > NOTHING and rank < ceiling:
+                left += mass
+                earliest = max(earliest, rank)
+    whole, left, earliest = block_sum(whole, sums), block_sum(left, sums), block_max(earliest, scratch)
     if thread == 0:
         lefts[place] = left / whole
-    if first < 0:
+    if earliest < 0:
         return
-    earliest = value_at(first >> ID_BITS)
-    count(row, width, ceiling, earliest, STEPS_PER_NAT, linear, linear_mass)
+    best_time = value_at(earliest >> ID_BITS)
+    count(row, width, ceiling, best_time, STEPS_PER_NAT, linear, linear_mass)
     cutoff = select(
-        row, width, ceiling, earliest, STEPS_PER_NAT, linear, linear_mass, np.int64(few), np.int64(ALL), counts, masses,
-        found,
+        row, width, ceiling, best_time, STEPS_PER_NAT, linear, linear_mass, np.int64(few), np.int64(ALL),
+        counts, masses, found,
     )  # fmt: skip
 
     cuda.syncthreads()
     if thread == 0:
         found[0] = 0
     cuda.syncthreads()
-    for token in range(thread, width, threads):
-        clock, part = consider(row, token)
-        rank = rank_of(clock, token)
-        if part >= 0 and cutoff <= rank < ceiling:
-            scratch[cuda.atomic.add(found, 0, 1)] = rank
+    for first in range(thread, width, LANES * threads):
+        times = clocks(row, first, threads)
+        for lane in range(LANES):
+            rank = rank_of(times[lane], first + lane * threads)
+            if times[lane] > NOTHING and cutoff <= rank < ceiling:
+                scratch[cuda.atomic.add(found, 0, 1)] = rank
     cuda.syncthreads()
     arrived = found[0]
     for i in range(thread, arrived, threads):

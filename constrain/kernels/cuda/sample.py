@@ -7,11 +7,11 @@
     logprob    log P(token)
     logmass    log of the mass that the mask leaves of the tempered softmax over the whole row, before the cut
 
-Because masses are integers, every sum is exact in any order: the law is w / W to within 2^-64, and a draw is a function of
-(row, mask, parameters, seed, step) and of the threads of a block, which are 1024 on all cards: tokens stand in the order of
-the threads that look after them. The reference in the tests finds the same token always. w differs from the real
-mass by half a unit and the error of a float32 exp: |P - p| <= p (|z| + 6) 2^-23 + 2^(log2(V) - 44), z = nats below the
-best. A token some 31 nats below the best one is not drawn.
+Because masses are integers, every sum is exact in any order: the law is w / W to within 2^-64, and a draw is a function
+of (row, mask, parameters, seed, step) and of the threads of a block, which are 512 on all cards: tokens stand in the
+order of the threads that look after them. The reference in the tests finds the same token always. w differs from the
+real mass by half a unit and the error of a float32 exp: |P - p| <= p (|z| + 6) 2^-23 + V 2^-44, z nats below the best.
+A token some 31 nats below the best one is not drawn.
 
 Three passes: the best; masses and their sums; the part of one thread, in which the token is. A cut takes two more, and
 two or so for each of top_k and top_p (see `select`). All but the first find the row in the L2 cache; all but the first
@@ -27,11 +27,12 @@ import numpy as np
 
 from .block import MOST_THREADS, block_max, block_prefix, block_sum
 from .device import cuda, device, kernel
-from .order import ID_BITS, rank_of, token_of, value_at, value_of
+from .look import LANES, NOTHING, glance, limit_of, look
+from .order import ID_BITS, INFINITY, rank_of, token_of, value_at
 from .philox import philox, scaled
 from .select import BINS, selector
 
-__all__ = ["UNIT", "is_allowed", "sample"]
+__all__ = ["UNIT", "sample"]
 
 UNIT = 2.0**44
 """Mass of the best token: 2^19 of them stay below 2^63."""
@@ -44,40 +45,26 @@ LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @device
-def is_allowed(bits: Any, at: Any, words: Any, token: Any) -> Any:
-    """Whether a token's bit is set in the row of bits from `at` on; at < 0: there is no mask."""
-    if at < 0:
-        return True
-    word = token >> 5
-    return word < words and (bits[at + word] >> (token & 31)) & 1 != 0
-
-
-@device
-def mass_of(value: Any, best: Any, warmth: Any) -> Any:
-    """A token's mass beside the best one's, which is UNIT; warmth: 1 / temperature."""
+def weighed(value: Any, best: Any, warmth: Any) -> Any:
+    """The mass of a value beside the best one's, which is UNIT; warmth: 1 / temperature."""
     return np.int64(np.float64(np.float32(math.exp((value - best) * warmth))) * UNIT + 0.5)
 
 
 @device
-def consider(row: Any, token: Any) -> Any:
-    """The value and the mass of a token; -1 if it is not allowed."""
-    logits, start, kind, bits, at, words, best, warmth = row
-    if not is_allowed(bits, at, words, token):
-        return best, np.int64(-1)
-    value = value_of(logits[start + token], kind)
-    return value, mass_of(value, best, warmth)
+def mass_of(row: Any, value: Any) -> Any:
+    """The mass of a value in its row."""
+    return weighed(value, row[7], row[8])
 
 
-count, select = selector(consider)
+count, select = selector(look, mass_of)
 
 
 @device
-def kept(row: Any, token: Any, cutoff: Any, coldest: Any) -> Any:
+def kept(row: Any, value: Any, token: Any, cutoff: Any, coldest: Any) -> Any:
     """The mass of a token, 0 if it was cut."""
-    value, mass = consider(row, token)
-    if mass <= 0 or rank_of(value, token) < cutoff or (value - row[6]) * row[7] < coldest:
+    if not value > NOTHING or rank_of(value, token) < cutoff or (value - row[7]) * row[8] < coldest:
         return np.int64(0)
-    return mass
+    return weighed(value, row[7], row[8])
 
 
 @kernel
@@ -106,14 +93,17 @@ def sample(
     heat, share, floor = temperature[batch], top_p[batch], min_p[batch]
 
     best_rank, best_allowed, odd = np.int64(-1), np.int64(-1), 0
-    for token in range(thread, width, threads):
-        value = value_of(logits[start + token], kind)
-        if not value < np.float32(np.inf):
-            odd = 1
-        rank = rank_of(value, token)
-        best_rank = max(best_rank, rank)
-        if value > np.float32(-np.inf) and is_allowed(bits, at, words, token):
-            best_allowed = max(best_allowed, rank)
+    everything = logits, start, width, kind, bits, np.int64(-1), np.int64(width), NOTHING, ONE
+    allowed = logits, start, width, kind, bits, at, limit_of(width, at, words), NOTHING, ONE
+    for first in range(thread, width, LANES * threads):
+        values, under = look(everything, first, threads), look(allowed, first, threads)
+        for lane in range(LANES):
+            value, rank = values[lane], rank_of(values[lane], first + lane * threads)
+            if not value < INFINITY:
+                odd = 1
+            best_rank = max(best_rank, rank)
+            if under[lane] > NOTHING:
+                best_allowed = max(best_allowed, rank)
     odd = cuda.syncthreads_or(odd)
     best_rank, best_allowed = block_max(best_rank, scratch), block_max(best_allowed, scratch)
     sound = odd == 0 and heat >= 0 and share >= 0 and 0 <= floor <= 1
@@ -125,14 +115,14 @@ def sample(
 
     top, best = value_at(best_rank >> ID_BITS), value_at(best_allowed >> ID_BITS)
     warmth = ONE / heat if heat >= COLDEST else ONE
-    row = logits, start, kind, bits, at, words, best, warmth
+    row = logits, start, width, kind, bits, at, limit_of(width, at, words), best, warmth
     cuts = heat >= COLDEST and (top_k[batch] > 0 or share < ONE)
     whole = mine = np.int64(0)
-    for token in range(thread, width, threads):
-        value = value_of(logits[start + token], kind)
-        whole += mass_of(value, top, warmth)
-        if is_allowed(bits, at, words, token):
-            mine += mass_of(value, best, warmth)
+    for first in range(thread, width, LANES * threads):
+        values, under = look(everything, first, threads), look(row, first, threads)
+        for lane in range(LANES):
+            whole += weighed(values[lane], top, warmth)
+            mine += weighed(under[lane], best, warmth)
     whole, feasible = block_sum(whole, scratch), block_sum(mine, scratch)
     cutoff, total = np.int64(0), feasible
     if cuts:
@@ -151,11 +141,13 @@ def sample(
                 row, width, np.int64(ALL), best, step, linear, linear_mass, np.int64(ALL), goal, counts, masses, found
             )
             cutoff = max(cutoff, nucleus)
-    coldest = np.float32(math.log(floor)) if floor > 0 else np.float32(-np.inf)
+    coldest = np.float32(math.log(floor)) if floor > 0 else NOTHING
     if cuts or floor > 0:
         mine = np.int64(0)
-        for token in range(thread, width, threads):
-            mine += kept(row, token, cutoff, coldest)
+        for first in range(thread, width, LANES * threads):
+            values = look(row, first, threads)
+            for lane in range(LANES):
+                mine += kept(row, values[lane], first + lane * threads, cutoff, coldest)
 
     before, total = block_prefix(mine, scratch)
     if thread == 0:
@@ -170,7 +162,8 @@ def sample(
     owner, target = found[1], found[2]
     parts = (width - owner + threads - 1) // threads
     for i in range(thread, parts, threads):
-        scratch[i] = kept(row, owner + i * threads, cutoff, coldest)
+        token = owner + i * threads
+        scratch[i] = kept(row, glance(row, token), token, cutoff, coldest)
     cuda.syncthreads()
     if thread == 0:
         chosen, upto = np.int64(0), scratch[0]

@@ -1,8 +1,8 @@
 """The k-th of V tokens in their order, or the one with which their mass reaches a goal: by counting, without sorting.
 
-    selector(consider) -> count, select      the first pass, and those that follow
+    selector(values_of, mass_of) -> count, select      the first pass, and those that follow
 
-`consider(row, token)` gives the token's (float32 value, int64 mass); mass -1: the token takes no part. Larger values
+A token has a float32 value and an int64 mass; those of value -inf take no part. Larger values
 come first, ties by token id (see `order`). One pass counts tokens and mass in BINS bins; the bin in which the goal is
 reached becomes the range of the next pass, until it holds one token. The first bins are linear in the value, below the
 best one: logits lie there evenly enough that few threads meet in one bin; the others are digits of the rank, 8 bits a
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .device import cuda, device
+from .look import LANES, NOTHING
 from .order import ID_BITS, rank_of, value_at
 
 __all__ = ["BINS", "bin_of", "selector"]
@@ -64,8 +65,12 @@ def reached(counts: Any, masses: Any, first: Any, goal_count: Any, goal_mass: An
         found[1] += mass
 
 
-def selector(consider: Callable[..., Any]) -> Any:
-    """`select` for one way to look at tokens: a device function (row, token) -> (value, mass)."""
+def selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -> Any:
+    """`count` and `select` for one way to look at tokens, by two device functions.
+
+    values_of(row, first, threads): the values of four tokens, float32, as of `look`; -inf: takes no part.
+    mass_of(row, value): its mass, int64.
+    """
 
     @device
     def count(row: Any, width: Any, ceiling: Any, best: Any, step: Any, counts: Any, masses: Any) -> None:
@@ -76,16 +81,18 @@ def selector(consider: Callable[..., Any]) -> Any:
             masses[i] = 0
         cuda.syncthreads()
         far = mass_far = np.int64(0)
-        for token in range(thread, width, threads):
-            value, mass = consider(row, token)
-            if mass >= 0 and rank_of(value, token) < ceiling:
-                which = bin_of(value, best, step)
-                if which == BINS - 1:  # where most tokens are: added up by each thread on its own
-                    far += 1
-                    mass_far += mass
-                else:
-                    cuda.atomic.add(counts, which, 1)
-                    cuda.atomic.add(masses, which, mass)
+        for first in range(thread, width, LANES * threads):
+            values = values_of(row, first, threads)
+            for lane in range(LANES):
+                value = values[lane]
+                if value > NOTHING and rank_of(value, first + lane * threads) < ceiling:
+                    which, mass = bin_of(value, best, step), mass_of(row, value)
+                    if which == BINS - 1:  # where most tokens are: added up by each thread on its own
+                        far += 1
+                        mass_far += mass
+                    else:
+                        cuda.atomic.add(counts, which, 1)
+                        cuda.atomic.add(masses, which, mass)
         cuda.atomic.add(counts, BINS - 1, np.int32(far))
         cuda.atomic.add(masses, BINS - 1, mass_far)
         cuda.syncthreads()
@@ -123,12 +130,13 @@ def selector(consider: Callable[..., Any]) -> Any:
                 counts[i] = 0
                 masses[i] = 0
             cuda.syncthreads()
-            for token in range(thread, width, threads):
-                value, mass = consider(row, token)
-                rank = rank_of(value, token)
-                if mass >= 0 and low <= rank <= high:
-                    cuda.atomic.add(counts, (rank - low) >> shift, 1)
-                    cuda.atomic.add(masses, (rank - low) >> shift, mass)
+            for first in range(thread, width, LANES * threads):
+                values = values_of(row, first, threads)
+                for lane in range(LANES):
+                    rank = rank_of(values[lane], first + lane * threads)
+                    if values[lane] > NOTHING and low <= rank <= high:
+                        cuda.atomic.add(counts, (rank - low) >> shift, 1)
+                        cuda.atomic.add(masses, (rank - low) >> shift, mass_of(row, values[lane]))
             cuda.syncthreads()
             if thread == 0:
                 reached(counts, masses, BINS - 1, goal_count, goal_mass, found)
