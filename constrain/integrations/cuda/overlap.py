@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ...sampling.masses import mask_of
 from .sampling import mask_softmax_sample
 
 if TYPE_CHECKING:
@@ -127,30 +128,31 @@ def decode(
 
     seeds: int64 [B] on the device. cut: temperature, top_k, top_p, min_p. sample: by default `mask_softmax_sample`,
     and called like it: (logits, masks, seeds=, steps=, **cut) -> tokens, logprobs, logmasses. Rows that have ended go
-    on with end tokens until all have. overlap: the buffers, by default new ones. Raises ValueError where a row finds no token.
+    on with end tokens until all have. overlap: the buffers, by default new ones.
+    Raises ValueError where a row finds no token.
     """
     draw = mask_softmax_sample if sample is None else sample
     vocabulary = matchers[0].constraint.vocabulary
-    ends = np.zeros((vocabulary.size + 31) // 32, np.uint32)
-    for end in vocabulary.eos_ids:
-        ends[end // 32] |= np.uint32(1 << end % 32)
+    ends = mask_of(vocabulary.eos_ids, vocabulary.size)
     overlap = overlap or Overlap(len(matchers), len(ends), device)
     out = Decoded([[] for _ in matchers], np.zeros(0), np.zeros(0), [False] * len(matchers))
     made: list[Any] = []
+    last = torch.tensor(vocabulary.eos_ids, dtype=torch.int32, device=device)
+    over = torch.zeros(len(matchers), dtype=torch.bool, device=device)
     logits = forward(None)
     for step in range(max_tokens):
         buffer = overlap.buffer()
         for row, matcher in enumerate(matchers):
             if out.ended[row]:
-                buffer[row] = ends.view(np.int32)
+                buffer[row] = ends
             else:
                 matcher.mask(buffer[row])
         overlap.send()
         drawn = draw(logits, overlap.masks(), seeds=seeds, steps=step, **cut)
         overlap.fetch(drawn.tokens)
-        # The sums stay on the device until the end. Only what the row still draws counts: rows that ended are left out.
-        live = torch.tensor([not ended for ended in out.ended]).to(drawn.tokens.device, non_blocking=True)
-        made.append([torch.where(live, one, 0.0) for one in (drawn.logprobs, drawn.logmasses)])
+        # What is added up stays on the device until the end; rows that have ended draw on, and it does not count.
+        made.append([torch.where(over, 0.0, one) for one in (drawn.logprobs, drawn.logmasses)])
+        over = over | torch.isin(drawn.tokens, last)
         if step + 1 < max_tokens:
             logits = forward(drawn.tokens)
         for row, token in enumerate(overlap.fetched().tolist()):

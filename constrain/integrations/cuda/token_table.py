@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from ...arena import Forgotten
 from ...errors import LimitError, VocabularyError
 from ...kernels.cuda.automaton import BASE, HOME, OTHERWISE, REFUSED, ROW
+from ...sampling.masses import mask_of
 from ...sampling.token_automaton import TokenAutomaton
 
 if TYPE_CHECKING:
@@ -116,10 +117,7 @@ class Rows:
 
     def __init__(self, vocabulary: Vocabulary, most_bytes: int) -> None:
         self.most_bytes, self.kept, self.places = most_bytes, list[Ints](), dict[bytes, int]()
-        words = np.zeros((vocabulary.size + 31) // 32, np.uint32)
-        for end in vocabulary.eos_ids:
-            words[end // 32] |= np.uint32(1 << end % 32)
-        self.ends = words.view(np.int32)
+        self.ends = mask_of(vocabulary.eos_ids, vocabulary.size)
 
     def add(self, mask: Ints) -> int:
         """The number of a mask."""
