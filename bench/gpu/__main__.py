@@ -7,8 +7,8 @@ applying   apply_mask beside XGrammar's Triton and CUDA kernels and llguidance's
            the bits and write what is masked at the bandwidth that was measured on this card in the same run
 drawing    mask_softmax_sample beside torch's mask, softmax, sort, cumulative sum and multinomial
 stepping   a step of constraints that live on the card, B = 64: µs of device time, inside a CUDA graph
-waiting    how long the model's stream waits for masks made on the host, B = 1, 32, 256: events around the wait, with a
-           model of 1.2 billion random weights
+waiting    how long the model's stream waits for masks made on the host, B = 1, 32, 256: events behind the model and
+           behind the wait, with a model of 1.2 billion random weights
 
 Times are of the device, by events around replays of a CUDA graph, medians of `--repeat`; logits of `applying` go round
 over more memory than the L2 cache has. Results: bench/results/gpu-<card>-<date>.json, or gpu-simulator-<date>.json.
@@ -43,7 +43,12 @@ def show(name: str, rows: list[dict[str, Any]], console: Console) -> None:
     for column in columns:
         table.add_column(column, justify="right" if isinstance(rows[0][column], (int, float)) else "left")
     for row in rows:
-        table.add_row(*(f"{row[one]:,.3g}" if isinstance(row[one], float) else str(row[one]) for one in columns))
+        table.add_row(
+            *(
+                "-" if row[one] is None else f"{row[one]:,.3g}" if isinstance(row[one], float) else str(row[one])
+                for one in columns
+            )
+        )
     console.print(table)
 
 

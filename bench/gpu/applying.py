@@ -65,16 +65,16 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
                     try:
                         time = device_time([partial(run, one, bits) for one in logits], options.repeat)
                     except Exception as error:  # a peer that has no kernel for this, or not on this card
-                        rows.append(row(engine, name, batch, kind, float("nan"), floor, str(error).split("\n")[0][:40]))
+                        rows.append(row(engine, name, batch, kind, None, floor, str(error).split("\n")[0][:40]))
                         continue
                     rows.append(row(engine, name, batch, kind, time, floor, ""))
                 del logits
     return rows
 
 
-def row(engine: str, dtype: str, batch: int, kind: str, time: float, floor: float, note: str) -> dict[str, Any]:
+def row(engine: str, dtype: str, batch: int, kind: str, time: float | None, floor: float, note: str) -> dict[str, Any]:
     """One row."""
     return {
         "engine": engine, "logits": dtype, "B": batch, "allowed": kind, "µs": time, "floor µs": floor,
-        "times the floor": time / floor, "note": note,
+        "times the floor": None if time is None else time / floor, "note": note,
     }  # fmt: skip
