@@ -106,12 +106,12 @@ def test_bits_are_read_once_and_only_what_is_masked_is_written(
     from numba.cuda.simulator.cudadrv.devicearray import FakeWithinKernelCUDAArray as Array
 
     rng = np.random.default_rng(5)
-    width, words = 4200, 132
+    width, words = 2200, 69
     bits = {
         "all": np.full(words, -1),
         "none": np.zeros(words),
         "every other word": np.where(np.arange(words) % 2, -1, 0),
-        "one token": np.where(np.arange(words) == 70, 8, 0),
+        "one token": np.where(np.arange(words) == 66, 8, 0),
         "mixed": masks_of(rng, 1, words)[0],
     }[kind].astype(np.int32)
     loads: list[int] = []

@@ -92,6 +92,22 @@ def test_draws_are_those_of_the_reference(width: int, dtype: torch.dtype, device
         assert logmass == pytest.approx(math.log(z[allowed].sum() / z.sum()), rel=1e-5, abs=1e-5)
 
 
+def test_cuts_go_through_ties_by_token_id(device: str) -> None:
+    """Where hundreds of tokens are alike, a cut is found pass by pass down to one of them."""
+    width = 600
+    x = np.stack([np.zeros(width), np.arange(width) % 2 * 1.0]).astype(np.float32)
+    k, p = np.array([77, 0], np.int32), np.array([1, 0.4], np.float32)
+    found = mask_softmax_sample(
+        torch.from_numpy(x).to(device), seeds=5, steps=6,
+        top_k=torch.from_numpy(k).to(device), top_p=torch.from_numpy(p).to(device),
+    )  # fmt: skip
+    for row in range(2):
+        law = cut_law(x[row], np.ones(width, bool), 1.0, int(k[row]), float(p[row]))
+        assert set(law) == set(range(77)) if row == 0 else set(law) == set(range(1, 2 * len(law), 2))
+        assert found.tokens[row] == draw(law, 5, 6, THREADS)
+        assert found.logprobs[row].item() == pytest.approx(-math.log(len(law)), abs=1e-9)
+
+
 def test_every_token_has_its_probability(device: str) -> None:
     """Drawn until all were seen: what the kernel says of each is the law that is meant, and sums to 1."""
     x = torch.tensor([1.0, 0.5, -9.0, 0.5, 2.0, 0.25], device=device).expand(6, 6).contiguous()
