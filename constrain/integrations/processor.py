@@ -96,10 +96,11 @@ class ConstraintLogitsProcessor:
         """
         import torch
 
-        words = None if self.ahead is None else self.ahead.masks(input_ids, scores)
-        if words is None:
-            words = torch.from_numpy(self.masks(input_ids.detach().cpu().numpy(), scores.shape)).to(scores.device)
-        out = masked(scores, words)
+        if self.ahead is not None:
+            out = self.ahead.masked(input_ids, scores)
+        else:
+            words = torch.from_numpy(self.masks(input_ids.detach().cpu().numpy(), scores.shape))
+            out = masked(scores, words.to(scores.device))
         self.check_left(out)
         return out
 
@@ -249,16 +250,9 @@ class Position:
 
 
 def masked(scores: torch.Tensor, words: torch.Tensor) -> Any:
-    """The scores with what is not allowed at -inf, as a new tensor: by a kernel where there is one for them."""
+    """The scores with what is not allowed at -inf, as a new tensor, by torch's operations."""
     import torch
 
-    if scores.is_cuda and scores.dtype in (torch.float32, torch.bfloat16, torch.float16):
-        from numba import cuda
-
-        if cuda.is_available():
-            from .cuda import apply_mask
-
-            return apply_mask(scores.clone(memory_format=torch.contiguous_format), words)
     return scores.masked_fill(~unpacked(words, scores.shape[-1]), -torch.inf)
 
 

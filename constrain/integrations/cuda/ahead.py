@@ -16,6 +16,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import torch
+from numba import cuda
+
+from .launch import KINDS
+from .masks import apply_mask
 
 if TYPE_CHECKING:
     from ..processor import ConstraintLogitsProcessor
@@ -61,6 +65,15 @@ class Ahead:
             here.wait_event(sent)
             words.record_stream(here)
         return words
+
+    def masked(self, input_ids: torch.Tensor, scores: torch.Tensor) -> Any:
+        """The scores with what is not allowed at -inf, as a new tensor: by a kernel where there is one for them."""
+        from ..processor import masked
+
+        words = self.masks(input_ids, scores)
+        if scores.is_cuda and scores.dtype in KINDS and cuda.is_available():
+            return apply_mask(scores.clone(memory_format=torch.contiguous_format), words)
+        return masked(scores, words)
 
     def _start(self, input_ids: torch.Tensor) -> Future[tuple[torch.Tensor, Any]]:
         drawn = None

@@ -20,9 +20,10 @@ from ...errors import LimitError, UnsupportedError
 from ...kernels.cuda import order
 from ...kernels.cuda.device import SIMULATED
 
-__all__ = ["Rows", "choices", "launch", "on_card", "per_row", "rows_of"]
+__all__ = ["KINDS", "Rows", "choices", "launch", "on_card", "per_row", "rows_of"]
 
 KINDS = {torch.float32: order.FLOAT32, torch.bfloat16: order.BFLOAT16, torch.float16: order.FLOAT16}
+"""The logits that kernels read."""
 INFINITIES = {torch.float32: 0xFF800000, torch.bfloat16: 0xFF80FF80, torch.float16: 0xFC00FC00}
 """Four bytes of minus infinity: one or two."""
 
