@@ -11,7 +11,7 @@ JOBS   ?= auto
 DATA   ?= ../shared/data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench suite warmup clean
+.PHONY: help setup demo test lint format bench gpu suite warmup clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -36,6 +36,10 @@ format: $(VENV)/.dev  ## rewrite the files as `make lint` wants them
 bench: $(VENV)/.bench $(VENV)/.warm  ## MaskBench: constrain beside its peers, in one run (DATA=folder of the data)
 	@$(BIN)/python -m bench.maskbench --data $(DATA)/maskbench-dev.jsonl.gz --vocabulary $(DATA)/llama3.tiktoken \
 		--sample 500 --engines constrain,constrain-any,llguidance,xgrammar
+
+gpu: $(VENV)/.gpu $(VENV)/.warm  ## what runs on an NVIDIA card: its tests on the card, then bench/gpu (DATA=folder of the data)
+	@$(BIN)/python -m pytest -rs tests/gpu tests/test_cuda.py $(PYTEST)
+	@$(BIN)/python -m bench.gpu --vocabulary $(DATA)/llama3.tiktoken
 
 suite: $(VENV)/.dev $(VENV)/.warm  ## the official JSON Schema test suite, all drafts (DATA=folder of the data)
 	@$(BIN)/python -m bench.schema_suite $(DATA)/json-schema-test-suite.tar.gz --list
@@ -67,6 +71,11 @@ $(VENV)/.dev: $(VENV)/.run
 $(VENV)/.bench: $(VENV)/.run
 	@echo "make: packages of the peers that the benchmark runs beside us"
 	@$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[bench]"
+	@touch $@
+
+$(VENV)/.gpu: $(VENV)/.dev $(VENV)/.bench
+	@echo "make: numba's CUDA target, with NVIDIA's compiler"
+	@$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[cuda]"
 	@touch $@
 
 $(VENV)/.warm: $(VENV)/.run $(wildcard constrain/kernels/*.py)

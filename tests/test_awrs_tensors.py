@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -51,6 +52,33 @@ def test_every_row_is_weighted_properly(few: int, budget: int | None, terms: int
     assert (np.abs(mean - GAMMA) <= FAR * error + 1e-12).all()
     assert max(one.checks for one in steps) <= (budget or len(P))
     assert all(one.token in VALID for one in steps if one.token is not None)
+
+
+class OneOrder:
+    """A race in one given order: tokens `few` at a time."""
+
+    def __init__(self, order: tuple[int, ...], few: int) -> None:
+        self.order, self.few = list(order), few
+
+    def arrivals(self, rows: list[int]) -> tuple[list[list[int]], list[list[float]], list[float]]:
+        now, left = self.order[: self.few], math.fsum(P[self.order])
+        self.order = self.order[self.few :]
+        spare = self.few - len(now)
+        return [now + [-1] * spare], [[*P[now].tolist(), *[0.0] * spare]], [left]
+
+
+@pytest.mark.parametrize("few", [1, 2, 4, 32])
+@pytest.mark.parametrize("budget", [None, 1, 2, 3, 5])
+@pytest.mark.parametrize("terms", [1, 2, 4])
+def test_weights_are_proper_over_all_orders(few: int, budget: int | None, terms: int) -> None:
+    """Exactly, each order by its probability (Plackett and Luce): however many tokens cross to the host at a time."""
+    found = np.zeros(len(P))
+    for order in itertools.permutations(range(len(P))):
+        left = np.cumsum(P[list(order)][::-1])[::-1]
+        (step,) = step_batch(rows(1), check, terms=terms, budget=budget, race=OneOrder(order, few))
+        if step.token is not None:
+            found[step.token] += math.prod(P[list(order)] / left) * math.exp(step.logweight)
+    assert found == pytest.approx(GAMMA, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")

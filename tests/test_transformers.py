@@ -121,6 +121,26 @@ def test_a_batch_of_eight_with_different_constraints(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_masks_made_ahead_are_the_same(family: str) -> None:
+    """`cuda.Ahead`: by another thread, between the steps; all steps but the first find theirs made, beams do not."""
+    from constrain.integrations.cuda import Ahead
+
+    loaded = made(family)
+    constraint = constraint_for(loaded)
+    inputs = inputs_for(loaded, *PROMPTS[:3])
+    want = model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint))
+    processor = ConstraintLogitsProcessor(constraint)
+    ahead = Ahead(processor)
+    for _ in range(2):
+        output = model_generate(loaded, inputs, processor, stopping_criteria=[ahead])
+        assert torch.equal(output, want)
+    start = 1 if family == "t5" else inputs["input_ids"].shape[1]
+    assert ahead.found >= 2 * (output.shape[1] - start - 1) > 0
+    beams = model_generate(loaded, inputs, processor, num_beams=2, stopping_criteria=[ahead])
+    assert torch.equal(beams, model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint), num_beams=2))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_beams_find_the_likeliest_text_of_all(family: str) -> None:
     """Beams enough for every sequence: what comes first is the argmax by enumeration, and so is the rest."""
     loaded = made(family)

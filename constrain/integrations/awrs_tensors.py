@@ -2,12 +2,13 @@
 
     logits [B, V]  ->  clocks Exp(1) / p  ->  the k that go off first, by row  ->  check(row, token) on the host
                             ^                                                          |
-                            +---- rows that need more: fresh clocks on what is left ---+
+                            +---------- rows that need more: the next k of these ------+
 
 The order of arrival is a draw without replacement, and clocks have no memory: to wind those anew that have not gone off
-is the same race (see `sampling.race`). So k tokens of each row, not V, cross to the host, most often once. Weights are
-those of `sampling.rejection.DesRaj` without slack: the mean of `terms` terms after the first valid token, of mean Z
-given the token, hence E[exp(logweight) 1{token = a}] = p(a) [a valid] for every row, whatever the budget.
+is the same race (see `sampling.race`). So k tokens of each row, not V, cross to the host, most often once. On a card a
+kernel runs the race (`cuda.race`), and goes on where it stopped; elsewhere torch's operations do. Weights are those of
+`sampling.rejection.DesRaj` without slack: the mean of `terms` terms after the first valid token, of mean Z given the
+token, hence E[exp(logweight) 1{token = a}] = p(a) [a valid] for every row, whatever the budget.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import torch
 
 from ..sampling.awrs import Step
 
-__all__ = ["step_batch"]
+__all__ = ["Race", "TorchRace", "step_batch"]
 
 FEW = 32
 """Tokens of each row that are fetched at a time: beyond the median of checks, and one small copy."""
@@ -49,6 +51,39 @@ class Search:
         self.checks += 1
 
 
+class Race(Protocol):
+    """Races of a batch of rows."""
+
+    def arrivals(self, rows: list[int]) -> tuple[list[list[int]], list[list[float]], list[float]]:
+        """Of each of these rows the next tokens, in order; their masses, of a law that sums to 1; and the mass of all
+        that had not arrived before. Tokens of mass 0 fill a row up in which fewer are left."""
+        ...  # pragma: no cover
+
+
+class TorchRace:
+    """Races by torch's operations, on any device. Clocks are wound anew each time, on what is left."""
+
+    def __init__(
+        self, logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, few: int
+    ) -> None:
+        self.logs = torch.log_softmax(logits.double(), dim=-1)
+        if torch.isnan(self.logs).any():
+            raise ValueError("the logits hold NaN, or a row without any mass")
+        if allowed is not None:
+            self.logs = self.logs.masked_fill(~allowed, -math.inf)
+        self.generator, self.few = generator, min(few, logits.shape[1])
+
+    def arrivals(self, rows: list[int]) -> tuple[list[list[int]], list[list[float]], list[float]]:
+        """See `Race`."""
+        these = torch.tensor(rows, dtype=torch.long, device=self.logs.device)
+        logs = self.logs if len(rows) == len(self.logs) else self.logs[these]
+        clocks = torch.empty_like(logs).exponential_(generator=self.generator).log_() - logs  # log of Exp(1) / p
+        tokens = clocks.topk(self.few, dim=-1, largest=False).indices
+        masses, left = logs.gather(1, tokens).exp(), logs.exp().sum(dim=-1)
+        self.logs[these[:, None], tokens] = -math.inf
+        return tokens.tolist(), masses.tolist(), left.tolist()
+
+
 def step_batch(
     logits: torch.Tensor,
     check: Callable[[int, int], bool],
@@ -58,41 +93,44 @@ def step_batch(
     budget: int | None = None,
     allowed: torch.Tensor | None = None,
     few: int = FEW,
+    race: Race | None = None,
 ) -> list[Step]:
     """A token that passes `check(row, token)` for each row, and its weight: `sampling.awrs.Step`, B of them.
 
     logits: float [B, V], of any device and scale (they are normalised first; the weight counts only what `allowed`
     leaves). budget: most checks of a row. allowed: bool [B, V], the only tokens that are tried, from a sound mask.
     generator: of the device of the logits. few: tokens of a row fetched at a time. A row is asked about no token twice.
+    race: where tokens come from; by default a kernel's where the logits are on a card, else torch's.
     Raises ValueError for NaN, for rows without any mass, and for numbers that make no sense.
     """
     if logits.ndim != 2 or not logits.is_floating_point():
         raise ValueError(f"logits are {logits.dtype}{list(logits.shape)}: floats [rows, tokens] were asked for")
     if terms < 1 or few < 1 or (budget is not None and budget < 1):
         raise ValueError(f"terms, few and budget are 1 or more, not {terms!r}, {few!r} and {budget!r}")
-    logs = torch.log_softmax(logits.double(), dim=-1)
-    if torch.isnan(logs).any():
-        raise ValueError("the logits hold NaN, or a row without any mass")
-    if allowed is not None:
-        logs = logs.masked_fill(~allowed, -math.inf)
+    if race is None:
+        race = race_of(logits, generator, allowed, few)
     most = math.inf if budget is None else budget
-    searches = [Search() for _ in range(len(logs))]
-    rows = torch.arange(len(logs), device=logs.device)
-    while len(rows):
-        count = int(min(few, logs.shape[1]))
-        clocks = torch.empty_like(logs).exponential_(generator=generator).log_() - logs  # log of Exp(1) / p
-        tokens = clocks.topk(count, dim=-1, largest=False).indices
-        masses = logs.gather(1, tokens).exp()
-        left = logs.exp().sum(dim=-1)
+    searches = [Search() for _ in range(len(logits))]
+    rows = list(range(len(logits)))
+    while rows:
         undone = []
-        for at, (row, named, weighed, rest) in enumerate(
-            zip(rows.tolist(), tokens.tolist(), masses.tolist(), left.tolist())
-        ):
-            if not arrivals(searches[row], row, named, weighed, rest, check, terms, most):
-                undone.append(at)
-        kept = torch.tensor(undone, dtype=torch.long, device=logs.device)
-        rows, logs = rows[kept], logs[kept].scatter(1, tokens[kept], -math.inf)
+        for row, tokens, masses, left in zip(rows, *race.arrivals(rows)):
+            if not arrivals(searches[row], row, tokens, masses, left, check, terms, most):
+                undone.append(row)
+        rows = undone
     return [finished(search, terms, most) for search in searches]
+
+
+def race_of(logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, few: int) -> Race:
+    """By a kernel where there is a card that numba finds too, and logits that kernels read."""
+    if logits.is_cuda and logits.dtype in (torch.float32, torch.bfloat16, torch.float16):
+        from numba import cuda
+
+        if cuda.is_available():
+            from .cuda.race import KernelRace
+
+            return KernelRace(logits, generator, allowed, few)
+    return TorchRace(logits, generator, allowed, few)
 
 
 def arrivals(

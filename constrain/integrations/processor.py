@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ..compile import Constraint
     from ..matcher import Matcher
+    from .cuda import Ahead
 
 __all__ = ["ConstraintLogitsProcessor"]
 
@@ -76,6 +77,7 @@ class ConstraintLogitsProcessor:
         self.prompt_length, self.on_refused = prompt_length, on_refused
         self.prompts: Ids | None = None
         self.known: OrderedDict[tuple[int, bytes], Position] = OrderedDict()
+        self.ahead: Ahead | None = None  # set by `cuda.Ahead`: who makes the masks while the model runs
 
     @property
     def supports_continuous_batching(self) -> bool:
@@ -94,18 +96,25 @@ class ConstraintLogitsProcessor:
         """
         import torch
 
-        ids = input_ids.detach().cpu().numpy()
-        if ids.ndim != 2 or len(ids) != len(scores):
-            raise ConstrainError(f"input_ids {tuple(input_ids.shape)} and scores {tuple(scores.shape)} do not match")
+        if self.ahead is not None:
+            out = self.ahead.masked(input_ids, scores)
+        else:
+            words = torch.from_numpy(self.masks(input_ids.detach().cpu().numpy(), scores.shape))
+            out = masked(scores, words.to(scores.device))
+        self.check_left(out)
+        return out
+
+    def masks(self, ids: Ids, shape: tuple[int, ...]) -> NDArray[np.int32]:
+        """int32 [rows, words]: what may follow rows of ids (int64 [rows, length]). shape: of the scores."""
+        if ids.ndim != 2 or len(ids) != shape[0]:
+            raise ConstrainError(f"input_ids {ids.shape} and scores {tuple(shape)} do not match")
         owners = self.owners(len(ids))
         start: int = self.starts(ids, owners)
-        widest = max(self.check_width(constraint, scores.shape[-1]) for constraint in self.constraints)
-        masks = np.zeros((len(ids), widest), np.int32)
+        widest = max(self.check_width(constraint, shape[-1]) for constraint in self.constraints)
+        out = np.zeros((len(ids), widest), np.int32)
         for row in range(len(ids)):
             mask = self.position(ids[row], start, owners[row], len(ids)).mask()
-            masks[row, : len(mask)] = mask
-        out = scores.masked_fill(~unpacked(torch.from_numpy(masks).to(scores.device), scores.shape[-1]), -torch.inf)
-        self.check_left(out)
+            out[row, : len(mask)] = mask
         return out
 
     def owners(self, rows: int) -> list[int]:
@@ -238,6 +247,13 @@ class Position:
         for end in vocabulary.eos_ids:
             words[end // 32] |= np.uint32(1 << (end % 32))
         return words.view(np.int32)
+
+
+def masked(scores: torch.Tensor, words: torch.Tensor) -> Any:
+    """The scores with what is not allowed at -inf, as a new tensor, by torch's operations."""
+    import torch
+
+    return scores.masked_fill(~unpacked(words, scores.shape[-1]), -torch.inf)
 
 
 def unpacked(words: torch.Tensor, width: int) -> Any:

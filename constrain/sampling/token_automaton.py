@@ -16,10 +16,12 @@ from ..kernels import walk
 from .masked import allowed_tokens
 
 if TYPE_CHECKING:
+    from ..arena import Arena
     from ..compile import Constraint
     from ..matcher import Matcher
+    from ..tokens.vocabulary import Vocabulary
 
-__all__ = ["TokenAutomaton"]
+__all__ = ["ByteSteps", "TokenAutomaton"]
 
 Arcs = tuple[NDArray[np.int64], NDArray[np.int32]]
 
@@ -33,6 +35,7 @@ class TokenAutomaton:
         self.accepting: list[bool] = []
         self._matchers: list[Matcher] = []
         self._arcs: dict[int, Arcs] = {}
+        self._steps = ByteSteps(constraint.vocabulary)
         self._number(constraint.matcher())
 
     def __len__(self) -> int:
@@ -59,26 +62,74 @@ class TokenAutomaton:
     def arcs(self, state: int) -> Arcs:
         """The tokens that may follow, ends left out (int64 [k], ascending), and the state after each (int32 [k])."""
         if state not in self._arcs:
-            self._arcs[state] = self._explore(self._matchers[state])
+            self._arcs[state] = self.explore(state)
         return self._arcs[state]
 
-    def _explore(self, matcher: Matcher) -> Arcs:
+    def matcher(self, state: int) -> Matcher:
+        """A position at a state, not to be moved."""
+        return self._matchers[state]
+
+    def explore(self, state: int) -> Arcs:
+        """`arcs`, found anew and not kept: for who looks at each state once."""
+        matcher = self._matchers[state]
         allowed = allowed_tokens(matcher.mask())
         tokens = allowed[~np.isin(allowed, self.constraint.vocabulary.eos_ids)]
         epoch, start = matcher.state
         arena = self.constraint.arena()
-        after = [arena.run(walk.advance, start, token) for token in tokens.tolist()]
-        found: dict[int, int] = {}
-        for token, number in zip(tokens.tolist(), after):
-            if number not in found:
-                known = self.numbers.get((epoch, number))
-                if known is None:
-                    other = matcher.fork()
-                    other.advance(token)
-                    known = self._number(other)
-                found[number] = known
+        sets, first, which = np.unique(self._steps.after(arena, start, tokens), return_index=True, return_inverse=True)
+        numbers = np.empty(len(sets), np.int32)
+        for place in np.argsort(first).tolist():  # in the order of tokens, as the states are numbered
+            known = self.numbers.get((epoch, int(sets[place])))
+            if known is None:
+                other = matcher.fork()
+                other.advance(int(tokens[first[place]]))
+                known = self._number(other)
+            numbers[place] = known
         if arena.epoch != epoch:
             raise LimitError(
                 "The constraint's states do not fit into Limits.arena_bytes.", hint="Raise Limits(arena_bytes=...)."
             )
-        return tokens, np.array([found[number] for number in after], np.int32)
+        return tokens, numbers[which]
+
+
+UNKNOWN = -1
+
+
+class ByteSteps:
+    """Set and byte give set, as an array that fills up: so all tokens of a state are followed side by side."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.octets = np.frombuffer(vocabulary.blob, np.uint8)
+        self.offsets = vocabulary.offsets.astype(np.int64)
+        self.epoch = -1
+
+    def after(self, arena: Arena, start: int, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The set after a set and each of some tokens that it allows: int64 [k]."""
+        if self.epoch != arena.epoch:
+            self.epoch, self.ids, self.places = arena.epoch, list[int](), dict[int, int]()
+            self.table = np.full((64, 256), UNKNOWN, np.int32)
+        at, last = self.offsets[tokens], self.offsets[tokens + 1]
+        current = np.full(len(tokens), self._place(start), np.int32)
+        live = np.arange(len(tokens))
+        while len(live := live[at[live] < last[live]]):
+            octets, places = self.octets[at[live]], current[live]
+            unknown = np.flatnonzero(self.table[places, octets] == UNKNOWN)
+            if len(unknown):
+                for pair in np.unique(places[unknown].astype(np.int64) * 256 + octets[unknown]).tolist():
+                    self._step(arena, *divmod(pair, 256))
+            current[live] = self.table[places, octets]
+            at[live] += 1
+        return np.array(self.ids, np.int64)[current]
+
+    def _step(self, arena: Arena, place: int, octet: int) -> None:
+        self.table[place, octet] = self._place(
+            arena.run(walk.advance_bytes, self.ids[place], np.frombuffer(bytearray((octet,)), np.uint8))
+        )
+
+    def _place(self, found: int) -> int:
+        place = self.places.setdefault(found, len(self.ids))
+        if place == len(self.ids):
+            self.ids.append(found)
+            if len(self.ids) > len(self.table):
+                self.table = np.concatenate([self.table, np.full_like(self.table, UNKNOWN)])
+        return place

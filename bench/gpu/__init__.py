@@ -1,0 +1,1 @@
+"""What runs on a card, and how fast: see `__main__`."""

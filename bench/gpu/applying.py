@@ -1,0 +1,80 @@
+"""apply_mask on the card, beside the peers' kernels, against the floor of memory."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from constrain.integrations.cuda import apply_mask
+
+from .timing import bandwidth, cache, device_time
+
+WIDTH = 128_256
+WORDS = WIDTH // 32
+KINDS = {"40 tokens": 40, "half, at random": WIDTH // 2, "all but 1,300": WIDTH - 1300}
+TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+Run = Callable[[torch.Tensor, torch.Tensor], Any]
+
+
+def engines() -> dict[str, Run]:
+    """Ours, and the peers that are installed."""
+    found: dict[str, Run] = {"constrain": apply_mask}
+    try:
+        from xgrammar import apply_token_bitmask_inplace
+    except ImportError:
+        pass
+    else:
+        found["xgrammar triton"] = partial(apply_token_bitmask_inplace, backend="triton")
+        found["xgrammar cuda"] = partial(apply_token_bitmask_inplace, backend="cuda")
+    try:
+        from llguidance.torch import apply_token_bitmask_inplace as of_llguidance
+    except ImportError:
+        pass
+    else:
+        found["llguidance"] = of_llguidance
+    return found
+
+
+def masks(count: int, allowed: int, rng: np.random.Generator) -> torch.Tensor:
+    """int32 [count, words], each with so many tokens anywhere."""
+    flags = np.zeros((count, WIDTH), np.uint8)
+    for row in flags:
+        row[rng.permutation(WIDTH)[:allowed]] = 1
+    return torch.from_numpy(np.packbits(flags, axis=1, bitorder="little").view(np.int32)).cuda()
+
+
+def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """One row for each engine, type, batch and kind of mask."""
+    write, read = bandwidth()
+    rng = np.random.default_rng(0)
+    rows = []
+    for batch in (1, 32, 256):
+        for kind, allowed in KINDS.items():
+            bits = masks(batch, allowed, rng)
+            for name, dtype in TYPES.items():
+                size = batch * WIDTH * dtype.itemsize
+                copies = int(min(max(2, 4 * cache() // size), 64))
+                logits = [torch.zeros((batch, WIDTH), dtype=dtype, device="cuda") for _ in range(copies)]
+                floor = (batch * WORDS * 4 / read + batch * (WIDTH - allowed) * dtype.itemsize / write) * 1e6
+                for engine, run in engines().items():
+                    try:
+                        time = device_time([partial(run, one, bits) for one in logits], options.repeat)
+                    except Exception as error:  # a peer that has no kernel for this, or not on this card
+                        rows.append(row(engine, name, batch, kind, None, floor, str(error).split("\n")[0][:40]))
+                        continue
+                    rows.append(row(engine, name, batch, kind, time, floor, ""))
+                del logits
+    return rows
+
+
+def row(engine: str, dtype: str, batch: int, kind: str, time: float | None, floor: float, note: str) -> dict[str, Any]:
+    """One row."""
+    return {
+        "engine": engine, "logits": dtype, "B": batch, "allowed": kind, "µs": time, "floor µs": floor,
+        "times the floor": None if time is None else time / floor, "note": note,
+    }  # fmt: skip

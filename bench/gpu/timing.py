@@ -1,0 +1,62 @@
+"""Device time by events around the replay of a CUDA graph, and what the card's memory can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+import torch
+
+__all__ = ["bandwidth", "card", "device_time"]
+
+ROUND = 16
+"""Launches in a graph: enough that its own cost does not count."""
+
+
+def card() -> dict[str, Any]:
+    """The card, and its bandwidth."""
+    properties = torch.cuda.get_device_properties(0)
+    return {
+        "name": properties.name, "memory GiB": round(properties.total_memory / 2**30), "L2 MiB": cache() / 2**20,
+        "multiprocessors": properties.multi_processor_count, "CUDA": torch.version.cuda,
+        **{f"{what} GB/s": round(rate / 1e9) for what, rate in zip(("write", "read"), bandwidth())},
+    }  # fmt: skip
+
+
+def cache() -> int:
+    """Bytes of the L2 cache."""
+    return int(getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 64 << 20))
+
+
+def bandwidth() -> tuple[float, float]:
+    """Bytes a second that are written, and read, far beyond the cache: a fill, and a copy less what its writes take."""
+    here = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
+    there = torch.empty_like(here)
+    write = device_time([lambda: here.fill_(1)], repeat=5)
+    copy = device_time([lambda: there.copy_(here)], repeat=5)
+    return len(here) / write * 1e6, len(here) / max(copy - write, copy / 2) * 1e6
+
+
+def device_time(runs: Sequence[Callable[[], Any]], repeat: int = 20) -> float:
+    """µs of one run, all of them by turns, which work on different memory: the median over replays of their graph."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for run in runs:  # compiles, and allocates
+            run()
+            run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    count = max(1, ROUND // len(runs)) * len(runs)
+    with torch.cuda.graph(graph, stream=side):
+        for at in range(count):
+            runs[at % len(runs)]()
+    times = []
+    for _ in range(repeat):
+        before, after = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        before.record()
+        graph.replay()
+        after.record()
+        after.synchronize()
+        times.append(before.elapsed_time(after) * 1e3 / count)
+    return float(median(times))

@@ -1,0 +1,35 @@
+"""Constraints on NVIDIA cards: what torch users call, around the kernels of `constrain/kernels/cuda`.
+
+    masks         apply_mask: logits under packed masks, in place
+    sampling      mask_softmax_sample: temperature, top-k, top-p, min-p and mask, to a token with its log-probability
+    token_table   a regular Constraint as a table; resident: such tables on a card, steps without the host
+    overlap       all other constraints: masks made on the host while the model runs, copied beside it
+    ahead         the same for ConstraintLogitsProcessor, inside `model.generate`
+    race          the first few tokens of each row, for `integrations.awrs_tensors`
+    launch        tensors as kernels take them, on torch's stream
+
+See docs/how-to/gpu.md. torch is needed; numba's CUDA target is there with the extra `constrain[cuda]`.
+"""
+
+from __future__ import annotations
+
+from .ahead import Ahead
+from .masks import apply_mask
+from .overlap import Overlap, decode
+from .resident import Places, ResidentConstraints
+from .sampling import Sampled, mask_softmax_sample
+from .token_table import TokenTable, pool, token_table
+
+__all__ = [
+    "Ahead",
+    "Overlap",
+    "Places",
+    "ResidentConstraints",
+    "Sampled",
+    "TokenTable",
+    "apply_mask",
+    "decode",
+    "mask_softmax_sample",
+    "pool",
+    "token_table",
+]

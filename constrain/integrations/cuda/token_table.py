@@ -1,0 +1,261 @@
+"""A regular Constraint as a table over tokens, small enough for a card: states, transitions and masks.
+
+    explore      breadth first over the sets of its Matchers: for each state the allowed tokens, and where they lead
+    classes      tokens that no state tells apart are one column; refined as states come, so that no [states, V] is held
+    pack         of each state the commonest successor, and the exceptions, displaced into one array of slots
+    rows         masks, each once
+
+Only allowed tokens are in the table: all others lead to REFUSED, for good. An end token leads to ENDED, after which
+only end tokens are allowed, which decoding loops turn into padding. Kernel and layout: `kernels/cuda/automaton.py`.
+Sources: row displacement, Tarjan and Yao 1979; default entries, as in the tables of LALR parsers (Dragon book, 4.7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arena import Forgotten
+from ...errors import LimitError, VocabularyError
+from ...kernels.cuda.automaton import BASE, HOME, OTHERWISE, REFUSED, ROW
+from ...sampling.masses import mask_of
+from ...sampling.token_automaton import TokenAutomaton
+
+if TYPE_CHECKING:
+    from ...compile import Constraint
+    from ...tokens.vocabulary import Vocabulary
+
+__all__ = ["ENDED", "MOST_BYTES", "MOST_STATES", "TokenTable", "pool", "token_table"]
+
+Ints = NDArray[np.int32]
+ENDED, FIRST = 1, 2
+"""States that all tables have beside REFUSED, and the first that is a table's own: its start."""
+MOST_STATES = 4096
+"""Of one constraint: some seconds of building."""
+MOST_BYTES = 64 << 20
+"""Of one table: a thousandth of a large card, and some 4,000 masks of 128k tokens."""
+TRIED = 256
+"""Displacements looked at together."""
+TRIES = 16
+"""Rounds of those before a row is put behind all others: a bound on the time of packing, not on what is found."""
+
+
+@dataclass(frozen=True)
+class TokenTable:
+    """states: int32 [S, 4]; classes: int32 [V] (of a pool: one after the other); slots: int32 [n, 2], as the kernel has
+    them; masks: int32 [R, words]; starts: the start of each constraint. All arrays are on the host."""
+
+    states: Ints
+    classes: Ints
+    slots: Ints
+    masks: Ints
+    starts: tuple[int, ...]
+    vocabulary: Vocabulary
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on a card."""
+        return self.states.nbytes + self.classes.nbytes + self.slots.nbytes + self.masks.nbytes
+
+    def next(self, state: int, token: int) -> int:
+        """The state after a token: what the kernel does."""
+        if not 0 <= token < self.vocabulary.size:
+            return REFUSED
+        record = self.states[state]
+        owner, after = self.slots[record[BASE] + self.classes[record[HOME] + token]]
+        return int(after if owner == record[BASE] else record[OTHERWISE])
+
+    def mask(self, state: int) -> Ints:
+        """int32 [words]: the tokens allowed in a state."""
+        row: Ints = self.masks[self.states[state, ROW]]
+        return row
+
+
+def token_table(constraint: Constraint, *, most_states: int = MOST_STATES, most_bytes: int = MOST_BYTES) -> TokenTable:
+    """The table of a Constraint.
+
+    LimitError if it has more states (as any has that is not regular), or takes more bytes on the card.
+    """
+    vocabulary = constraint.vocabulary
+    automaton = TokenAutomaton(constraint, most_states)
+    columns = Columns(vocabulary)
+    masks = Rows(vocabulary, most_bytes)
+    sources = [masks.add(np.zeros((vocabulary.size + 31) // 32, np.int32)), masks.add(masks.ends)]
+    state = 0
+    while state < len(automaton):
+        try:
+            tokens, after = automaton.explore(state)
+            sources.append(masks.add(automaton.matcher(state).mask()))
+        except Forgotten:
+            raise LimitError(
+                "The constraint's states do not fit into Limits.arena_bytes.", hint="Raise Limits(arena_bytes=...)."
+            ) from None
+        columns.add(tokens, after + FIRST, automaton.accepting[state])
+        state += 1
+    states, slots = pack(columns.rows())
+    states[:, ROW] = sources
+    table = TokenTable(states, columns.classes, slots, np.array(masks.kept), (FIRST,), vocabulary)
+    if table.nbytes > most_bytes:
+        raise too_large(table.nbytes, most_bytes)
+    return table
+
+
+def too_large(found: int, most: int) -> LimitError:
+    """What is said of a table beyond its budget."""
+    return LimitError(
+        f"The constraint's token automaton takes at least {found:,} bytes on the card, more than {most:,}.",
+        hint="Raise most_bytes, or compute its masks on the host (integrations.cuda.overlap).",
+    )
+
+
+class Rows:
+    """Masks, each kept once."""
+
+    def __init__(self, vocabulary: Vocabulary, most_bytes: int) -> None:
+        self.most_bytes, self.kept, self.places = most_bytes, list[Ints](), dict[bytes, int]()
+        self.ends = mask_of(vocabulary.eos_ids, vocabulary.size)
+
+    def add(self, mask: Ints) -> int:
+        """The number of a mask."""
+        place = self.places.setdefault(mask.tobytes(), len(self.kept))
+        if place == len(self.kept):
+            self.kept.append(mask.copy())
+            if len(self.kept) * mask.nbytes > self.most_bytes:
+                raise too_large(len(self.kept) * mask.nbytes, self.most_bytes)
+        return place
+
+
+class Columns:
+    """Classes of tokens that no state so far tells apart, and the states' rows in terms of those.
+
+    A class that is split keeps its number for one part; the others are its children, and behave as it does in the
+    states before them. Class 0 holds all tokens at first, class 1 the end tokens, always.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.classes = np.zeros(vocabulary.size, np.int32)
+        self.classes[list(vocabulary.eos_ids)] = 1
+        self.sizes = np.bincount(self.classes, minlength=2)
+        self.parents: list[int] = [0, 1]
+        self.known: list[tuple[int, NDArray[np.int64], NDArray[np.int64]]] = []
+
+    def add(self, tokens: NDArray[np.int64], after: Ints, may_end: bool) -> None:
+        """One more state: its tokens, where they lead, and whether end tokens lead to ENDED."""
+        pairs = self.classes[tokens].astype(np.int64) << 32 | after
+        kinds, first, which, sizes = np.unique(pairs, return_index=True, return_inverse=True, return_counts=True)
+        owners = kinds >> 32
+        # The part of a class that keeps its number: the tokens that are not allowed, if there are any, else the first.
+        for kind in np.flatnonzero(sizes < self.sizes[owners]).tolist():
+            owner = int(owners[kind])
+            if self.sizes[owner] == sizes[kind]:
+                continue  # all others have left
+            number = len(self.parents)
+            self.parents.append(owner)
+            self.classes[tokens[which == kind]] = number
+            self.sizes[owner] -= sizes[kind]
+            self.sizes = np.append(self.sizes, sizes[kind])
+        named = self.classes[tokens[first]].astype(np.int64)
+        ends = [(1, ENDED)] if may_end else []
+        self.known.append((
+            len(self.parents),
+            np.concatenate([named, [one for one, _ in ends]]).astype(np.int64),
+            np.concatenate([kinds & 0xFFFFFFFF, [state for _, state in ends]]).astype(np.int64),
+        ))  # fmt: skip
+
+    def rows(self) -> list[Ints]:
+        """int32 [classes] for REFUSED, ENDED and each state that was added: where the classes lead."""
+        count = len(self.parents)
+        parents = np.array(self.parents)
+        ended = np.full(count, REFUSED, np.int32)
+        ended[1] = ENDED
+        rows = [np.full(count, REFUSED, np.int32), ended]
+        ancestors, upto = np.arange(count), count
+        for number, named, after in reversed(self.known):
+            if number < upto:
+                while len(young := np.flatnonzero(ancestors >= number)):
+                    ancestors[young] = parents[ancestors[young]]
+                upto = number
+            row = np.full(number, REFUSED, np.int32)
+            row[named] = after
+            rows.append(row[ancestors])
+        return rows[:2] + rows[:1:-1]
+
+
+def pack(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """states (without ROW, HOME 0) and slots: rows that are equal have the same base, others another."""
+    states = np.zeros((len(rows), 4), np.int32)
+    width = len(rows[0])
+    found: dict[bytes, list[int]] = {}
+    for state, row in enumerate(rows):
+        found.setdefault(row.tobytes(), []).append(state)
+    exceptions = []
+    for owners in found.values():
+        row = rows[owners[0]]
+        after, counts = np.unique(row, return_counts=True)
+        otherwise = int(after[counts.argmax()])
+        exceptions.append((np.flatnonzero(row != otherwise), row, otherwise, owners))
+    exceptions.sort(key=lambda one: -len(one[0]))
+    owner, target = np.full(4 * width + TRIED, -1, np.int32), np.zeros(4 * width + TRIED, np.int32)
+    lowest, end, used = 0, 0, set[int]()
+    for classes, row, otherwise, owners in exceptions:
+        base = displaced(owner, classes, width, lowest, end, used)
+        used.add(base)
+        owner[base + classes], target[base + classes] = base, row[classes]
+        states[owners, BASE], states[owners, OTHERWISE] = base, otherwise
+        end = max(end, base + int(classes[-1]) + 1 if len(classes) else base + 1)
+        if end + 2 * width + TRIED > len(owner):
+            more = len(owner) + width
+            owner, target = np.pad(owner, (0, more), constant_values=-1), np.pad(target, (0, more))
+        while owner[lowest] >= 0:
+            lowest += 1
+    last = int(states[:, BASE].max()) + width
+    return states, np.ascontiguousarray(np.stack([owner[:last], target[:last]], axis=1))
+
+
+def displaced(owner: Ints, classes: NDArray[np.int64], width: int, lowest: int, end: int, used: set[int]) -> int:
+    """The first base, of those that are tried, at which all classes are free and that no other row has.
+
+    width: of a whole row. lowest: no slot before it is free. end: all from it on are.
+    """
+    first = max(0, lowest - int(classes[0])) if len(classes) else 0
+    if 2 * len(classes) > width:
+        first = end  # nothing has room for it but what is empty
+    for at in range(first, min(end, first + TRIES * TRIED), TRIED):
+        bases = np.arange(at, at + TRIED)
+        free = (owner[bases[:, None] + classes[None, :]] < 0).all(axis=1)
+        for base in bases[free].tolist():
+            if base not in used:
+                return int(base)
+    return max(end, max(used, default=-1) + 1)
+
+
+def pool(tables: Sequence[TokenTable]) -> TokenTable:
+    """Tables of one vocabulary as one: their states are numbered through. REFUSED and ENDED are those of the first."""
+    if not tables:
+        raise ValueError("a pool holds at least one table")
+    vocabulary = tables[0].vocabulary
+    if any(table.vocabulary.fingerprint != vocabulary.fingerprint for table in tables):
+        raise VocabularyError("the constraints of a pool are of one vocabulary")
+    parts: list[tuple[Ints, ...]] = []
+    starts: list[int] = []
+    n_states = n_classes = n_slots = n_masks = 0
+    for table in tables:
+        own, after = table.states.copy(), table.slots.copy()
+        shift = n_states - FIRST if parts else 0
+        own[:, HOME] += n_classes
+        own[:, BASE] += n_slots
+        own[:, ROW] += n_masks
+        after[after[:, 0] >= 0, 0] += n_slots
+        for column in (own[:, OTHERWISE], after[:, 1]):
+            column[column >= FIRST] += shift
+        starts += [start + shift for start in table.starts]
+        own = own[FIRST:] if parts else own
+        parts.append((own, table.classes, after, table.masks))
+        n_states, n_classes = n_states + len(own), n_classes + len(table.classes)
+        n_slots, n_masks = n_slots + len(after), n_masks + len(table.masks)
+    states, classes, slots, masks = (np.concatenate(one) for one in zip(*parts))
+    return TokenTable(states, classes, slots, masks, tuple(starts), vocabulary)

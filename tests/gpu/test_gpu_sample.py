@@ -1,0 +1,189 @@
+"""mask_softmax_sample: its law against exact sums, its draws against a plain reference, number for number."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from numba import cuda
+
+from constrain.errors import LimitError
+from constrain.integrations.cuda import mask_softmax_sample
+from constrain.integrations.cuda.sampling import THREADS
+from constrain.kernels.cuda.device import SIMULATED, kernel
+from constrain.kernels.cuda.philox import philox, scaled
+from tests.gpu_reference import bits_allowed, cut_law, draw, exact_law, masses, philox as slow_philox, uniform
+
+TYPES = [torch.float32, torch.bfloat16, torch.float16]
+
+
+@kernel
+def words(given, out):  # type: ignore[no-untyped-def]
+    """Philox, and a number scaled by it, as the kernels call them."""
+    i = cuda.grid(1)
+    if i < len(out):
+        a, b, c, d = philox(given[i, 0], given[i, 1], given[i, 2], given[i, 3], given[i, 4], given[i, 5])
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = a, b, c, d
+        out[i, 4] = scaled(a, b, given[i, 6])
+
+
+def test_philox_gives_its_known_answers() -> None:
+    """Those of Random123's kat_vectors (Salmon et al. 2011), and the reference's; `scaled` is an exact product."""
+    known = {
+        (0,) * 6: (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8),
+        (0xFFFFFFFF,) * 6: (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD),
+        (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344, 0xA4093822, 0x299F31D0): (
+            0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1,
+        ),
+    }  # fmt: skip
+    rng = np.random.default_rng(0)
+    given = np.array([*known, *rng.integers(0, 2**32, (9, 6))], np.uint64)
+    totals = np.array([1, 2, 3, 2**44, 2**63 - 1, *rng.integers(1, 2**62, 7)], np.uint64)
+    out = np.zeros((12, 5), np.uint64)
+    words[1, 16](np.column_stack([given, totals]), out)
+    for row, (words_given, total) in enumerate(zip(given.tolist(), totals.tolist())):
+        want = slow_philox(tuple(words_given[:4]), tuple(words_given[4:]))
+        assert known.get(tuple(words_given), want) == want == tuple(out[row, :4].tolist())
+        assert int(out[row, 4]) == (want[0] * 2**32 + want[1]) * total >> 64
+
+
+def batch(rng: np.random.Generator, width: int, dtype: torch.dtype, rows: int) -> tuple[torch.Tensor, np.ndarray]:
+    """Rows with ties, with wide and narrow laws; as float32 too."""
+    x = rng.normal(size=(rows, width)) * rng.choice([0.1, 3, 15], (rows, 1))
+    x[::2] = np.round(x[::2])
+    x[-1, 0] = -np.inf
+    logits = torch.from_numpy(x.astype(np.float32)).to(dtype)
+    return logits, logits.float().numpy()
+
+
+@pytest.mark.parametrize(("width", "dtype"), [(7, TYPES[0]), (40, TYPES[1]), (40, TYPES[2]), (100, TYPES[0])])
+def test_draws_are_those_of_the_reference(width: int, dtype: torch.dtype, device: str) -> None:
+    """For given seeds and steps the very same token, its log-probability and the mask's mass; ties by token id."""
+    rng = np.random.default_rng(width)
+    rows = 5
+    logits, x = batch(rng, width, dtype, rows)
+    masks = rng.integers(-(2**31), 2**31, (2, (width + 31) // 32)).astype(np.int32)
+    sources = rng.integers(-1, 2, rows).astype(np.int32)
+    given = {
+        "temperature": rng.choice([0, 0.5, 1, 2.5], rows).astype(np.float32),
+        "top_k": rng.choice([0, 1, 3, 20], rows).astype(np.int32),
+        "top_p": rng.choice([1, 0.9, 0.5, 0.01], rows).astype(np.float32),
+        "min_p": rng.choice([0, 0.05, 0.5], rows).astype(np.float32),
+    }
+    seeds, steps = rng.integers(0, 2**62, rows), rng.integers(0, 2**40, rows)
+    there = {
+        name: torch.from_numpy(one).to(device) for name, one in (*given.items(), ("seeds", seeds), ("steps", steps))
+    }
+    found = mask_softmax_sample(
+        logits.to(device), torch.from_numpy(masks).to(device), sources=torch.from_numpy(sources).to(device), **there
+    )
+    for row in range(rows):
+        cut = {name: one[row].item() for name, one in given.items()}
+        allowed = bits_allowed(masks[sources[row]], width) if sources[row] >= 0 else np.ones(width, bool)
+        law = cut_law(x[row], allowed, **cut)
+        token, logprob, logmass = (one[row].item() for one in found)
+        assert law and token == draw(law, int(seeds[row]), int(steps[row]), THREADS), cut
+        exact = 1e-12 if SIMULATED else 1e-5  # a card's exp is off by an ulp or two
+        assert logprob == pytest.approx(math.log(law[token] / sum(law.values())), abs=exact)
+        z = x[row].astype(np.float64) / (cut["temperature"] or 1)
+        z = np.exp(z - z.max())
+        assert logmass == pytest.approx(math.log(z[allowed].sum() / z.sum()), rel=1e-5, abs=1e-5)
+
+
+def test_cuts_go_through_ties_by_token_id(device: str) -> None:
+    """Where hundreds of tokens are alike, a cut is found pass by pass down to one of them."""
+    width = 600
+    x = np.stack([np.zeros(width), np.arange(width) % 2 * 1.0]).astype(np.float32)
+    k, p = np.array([77, 0], np.int32), np.array([1, 0.4], np.float32)
+    found = mask_softmax_sample(
+        torch.from_numpy(x).to(device), seeds=5, steps=6,
+        top_k=torch.from_numpy(k).to(device), top_p=torch.from_numpy(p).to(device),
+    )  # fmt: skip
+    for row in range(2):
+        law = cut_law(x[row], np.ones(width, bool), 1.0, int(k[row]), float(p[row]))
+        assert set(law) == set(range(77)) if row == 0 else set(law) == set(range(1, 2 * len(law), 2))
+        assert found.tokens[row] == draw(law, 5, 6, THREADS)
+        assert found.logprobs[row].item() == pytest.approx(-math.log(len(law)), abs=1e-9)
+
+
+def test_every_token_has_its_probability(device: str) -> None:
+    """Drawn until all were seen: what the kernel says of each is the law that is meant, and sums to 1."""
+    x = torch.tensor([1.0, 0.5, -9.0, 0.5, 2.0, 0.25], device=device).expand(6, 6).contiguous()
+    mask = torch.tensor([0b011011], dtype=torch.int32, device=device)
+    seen: dict[int, float] = {}
+    for step in (1, 2):
+        found = mask_softmax_sample(x, mask, seeds=torch.arange(6, device=device), steps=step, temperature=2.0)
+        seen.update(zip(found.tokens.tolist(), found.logprobs.tolist()))
+        assert found.logmasses.tolist() == pytest.approx([found.logmasses[0].item()] * 6)
+    want = exact_law(x[0].cpu().numpy(), np.array([1, 1, 0, 1, 1, 0], bool), 2.0)
+    assert {token: math.exp(logprob) for token, logprob in seen.items()} == pytest.approx(
+        {token: p for token, p in enumerate(want.tolist()) if p}, rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize(
+    "cut", [{}, {"top_k": 5}, {"top_p": 0.7}, {"min_p": 0.02}, {"top_k": 20, "top_p": 0.6, "min_p": 0.1}]
+)
+def test_the_law_is_the_exact_one_within_its_bound(temperature: float, cut: dict) -> None:
+    """Integer masses beside float64: |P - p| <= p (|z| + 6) 2^-23 + V 2^-44, as `kernels.cuda.sample` has it."""
+    rng = np.random.default_rng(3)
+    for scale in (0.5, 5.0):
+        x = (rng.normal(size=300) * scale).astype(np.float32)
+        allowed = rng.random(300) < 0.5
+        law = cut_law(x, allowed, temperature, **cut)
+        got = np.zeros(300)
+        got[list(law)] = np.array(list(law.values()), float) / sum(law.values())
+        want = exact_law(x, allowed, temperature, **cut)
+        assert not got[want == 0].any() and got[want > 1e-12].all(), "no other support, but for what is next to nothing"
+        z = (x[allowed].max() - x.astype(np.float64)) / temperature
+        assert (np.abs(got - want) <= want * (np.abs(z) + 6) * 2.0**-23 + 300 * 2.0**-44).all()
+
+
+def test_draws_of_the_reference_follow_its_law() -> None:
+    """Over 20,000 steps: a chi-square of 7 degrees of freedom below its 1 - 1e-6 quantile."""
+    x = np.log(np.array([0.3, 0.05, 0.1, 0.2, 0.05, 0.1, 0.15, 0.05], np.float32))
+    law = cut_law(x, np.ones(8, bool), 1.0)
+    counts = np.bincount([draw(law, 77, step, THREADS) for step in range(20_000)], minlength=8)
+    want = 20_000 * np.array([law[token] for token in range(8)], float) / sum(law.values())
+    assert ((counts - want) ** 2 / want).sum() < 40.5
+    assert len({uniform(1, step) >> 48 for step in range(1000)}) > 950
+
+
+def test_rows_without_a_token_say_so(device: str) -> None:
+    """-inf where nothing has any mass, NaN where something is no number."""
+    x = torch.zeros((6, 40), device=device)
+    x[1] = -torch.inf
+    x[2, 39] = torch.nan
+    x[3, 0] = torch.inf
+    masks = torch.full((6, 2), -1, dtype=torch.int32, device=device)
+    masks[0] = 0
+    heat = torch.tensor([1.0, 1, 1, 1, -1, 1], device=device)
+    share = torch.tensor([1.0, 1, 1, 1, 1, torch.nan], device=device)
+    found = mask_softmax_sample(x, masks, seeds=1, steps=2, temperature=heat, top_p=share)
+    assert found.tokens.tolist() == [-1] * 6
+    assert found.logprobs.tolist()[:2] == found.logmasses.tolist()[:2] == [-math.inf] * 2
+    assert torch.isnan(found.logprobs[2:]).all() and torch.isnan(found.logmasses[2:]).all()
+
+
+def test_a_draw_does_not_depend_on_its_place(device: str) -> None:
+    """The same row, seed and step: the same token, wherever it stands in a batch."""
+    x = torch.from_numpy(np.random.default_rng(9).normal(size=(3, 50)).astype(np.float32)).to(device)
+    seeds, steps = torch.tensor([4, 5, 6], device=device), torch.tensor([7, 8, 9], device=device)
+    one = mask_softmax_sample(x, seeds=seeds, steps=steps)
+    other = mask_softmax_sample(x.flip(0).contiguous(), seeds=seeds.flip(0), steps=steps.flip(0))
+    assert all(torch.equal(a, b.flip(0)) for a, b in zip(one, other))
+
+
+def test_masses_of_a_row_never_reach_2_to_the_63() -> None:
+    assert sum(masses(np.zeros(4, np.float32), 1.0)) * 2**17 == 2**63  # 4 * 2^17 = 2^19: the most tokens, and one less
+    with pytest.raises(LimitError, match="524,287"):
+        mask_softmax_sample(torch.zeros((1, 2**19)), seeds=0, steps=0)
+
+
+@pytest.mark.parametrize("given", [{"temperature": -1}, {"top_p": 0}, {"min_p": 2}, {"top_k": -1}])
+def test_numbers_that_make_no_sense(given: dict, device: str) -> None:
+    with pytest.raises(ValueError, match=next(iter(given))):
+        mask_softmax_sample(torch.zeros((1, 4), device=device), seeds=0, steps=0, **given)

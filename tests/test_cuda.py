@@ -1,0 +1,87 @@
+"""The kernels for cards where there is no card: run in numba's simulator, and compiled for one.
+
+numba reads NUMBA_ENABLE_CUDASIM when it is imported, so tests/gpu runs in a process of its own. Compiling needs
+NVIDIA's compiler, which comes with the extra `cuda`, and no card: types, registers and widths are looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("torch")
+from numba import types
+
+from constrain.integrations.cuda import masks, race, resident, sampling
+from constrain.kernels.cuda import apply, automaton, race as race_kernel, sample
+
+F, W = types.float32[::1], types.int32[::1]
+D, Q, N = types.float64[::1], types.int64[::1], types.int64
+TABLE, DOUBLES = types.int32[:, ::1], types.float64[:, ::1]
+REGISTERS = 65536
+"""Of a multiprocessor, of which a block must not ask for more (CUDA C++ Programming Guide, compute capabilities)."""
+
+
+def signatures() -> dict[str, tuple[object, tuple[object, ...], int]]:
+    """Each kernel, the types that it is launched with, and threads of a block."""
+    out: dict[str, tuple[object, tuple[object, ...], int]] = {
+        "advance": (automaton.advance, (TABLE, W, TABLE, N, W, W, W), resident.THREADS)
+    }
+    for name, one in (("32", types.int32), ("16", types.int16)):
+        row = one[::1]
+        out[f"apply_masks {name}"] = apply.apply_masks, (row, N, N, N, N, W, N, W, one, types.int32), masks.THREADS
+        out[f"sample {name}"] = sample.sample, (row, N, N, N, W, N, W, F, W, F, F, Q, Q, W, D, D), sampling.THREADS
+        out[f"arrivals {name}"] = (
+            race_kernel.arrivals, (row, N, N, N, W, N, W, W, N, Q, Q, Q, TABLE, DOUBLES, D), race.THREADS,
+        )  # fmt: skip
+    return out
+
+
+def assembler() -> Path | None:
+    """NVIDIA's, as a wheel ships it."""
+    return next((path for place in sys.path for path in Path(place).glob("nvidia/*/bin/ptxas")), None)
+
+
+@pytest.mark.parametrize("capability", [(8, 0), (9, 0)], ids=str)
+@pytest.mark.parametrize("name", signatures())
+def test_kernels_compile_for_cards(
+    name: str, capability: tuple[int, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """To code that a block of theirs can be launched with, nothing of it spilled."""
+    from numba import cuda
+    from numba.cuda import dispatcher
+
+    if assembler() is None:
+        pytest.skip("needs NVIDIA's compiler: pip install 'constrain[cuda]'")
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
+    kernel, signature, threads = signatures()[name]
+    text, _ = cuda.compile_ptx(kernel.py_func, signature, cc=capability)  # type: ignore[attr-defined]
+    if name.startswith("apply"):
+        assert len(re.findall(r"st\.global\.v4\.[bu]32", text)) == 1, "an empty piece is one store of 16 bytes"
+        assert not re.findall(r"ld\.global\.\S*v\d", text)
+    path = tmp_path / "kernel.ptx"
+    path.write_text(text)
+    told = subprocess.run(
+        [str(assembler()), "-v", f"-arch=sm_{capability[0]}{capability[1]}", str(path), "-o", str(tmp_path / "out")],
+        capture_output=True, text=True, check=True,
+    ).stderr  # fmt: skip
+    registers = int(re.search(r"Used (\d+) registers", told)[1])  # type: ignore[index]
+    assert "0 bytes spill stores, 0 bytes spill loads" in told
+    assert -(-registers // 8) * 8 * threads <= REGISTERS, told
+
+
+def test_the_simulator_runs_the_tests_of_cards(root: Path) -> None:
+    """tests/gpu, all of it; what needs a real card is skipped there."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "pytest", "-o", "addopts=", "-p", "no:cacheprovider", "tests/gpu"],
+        cwd=root, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stdout[-4000:] + answer.stderr[-2000:]
+    counted = re.search(r"(\d+) passed", answer.stdout)
+    assert counted and int(counted[1]) > 60, answer.stdout[-1000:]
