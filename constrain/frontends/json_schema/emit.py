@@ -1,8 +1,8 @@
 """Shapes become nodes: one rule for every array or object that is met, made when it is first asked for.
 
-Values without brackets stand where they are used; arrays, objects and large automata of numbers are behind a `Rule`
-named by their literal set (and their depth, if the style indents). Only what is non-empty is written, so a Grammar
-has no dead end.
+Values without brackets stand where they are used; arrays, objects and what takes an automaton to be built (patterns,
+formats, bounds of numbers) are behind a `Rule` named by their literal set (and their depth, if the style indents).
+Only what is non-empty is written, so a Grammar has no dead end.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .arrays.arrays import ArrayCase
 from .numbers import quantities
 from .objects import members, tries
 from .reading.constants import Constant
+from .reading.plain import is_ruled
 from .strings import strings
 
 __all__ = ["Rules", "Writer"]
@@ -42,13 +43,15 @@ class Writer:
         try:
             plain = self._plain[lits]
         except KeyError:
-            shape = self.algebra.live(lits)
-            ruled = shape.arrays or shape.objects or shape.listed or quantities.large(shape.numbers, self.style)
-            plain = None if ruled else self._scalars(shape)
-            self._plain[lits] = plain
+            plain = self._plain[lits] = None if is_ruled(lits, self.algebra.nodes) else self._scalars(lits)
         if plain is not None:
             return plain
         return Rule((lits, depth if self._indented else 0))
+
+    def start(self, lits: Lits) -> Node:
+        """The node of the root, which is needed at once: it has a rule only where it has brackets."""
+        shape = self.algebra.live(lits)
+        return self.value(lits, 0) if shape.arrays or shape.objects or shape.listed else _choice(self._options(shape))
 
     def body(self, lits: Lits, depth: int) -> Node:
         """What a rule stands for."""
@@ -68,7 +71,13 @@ class Writer:
         """The literal set of exactly one value."""
         return self.algebra.reader.constant(value)
 
-    def _scalars(self, shape: Live) -> Node:
+    def _scalars(self, lits: Lits) -> Node | None:
+        """What has no brackets and is soon written, where it stands; None: it is behind a rule."""
+        shape = self.algebra.live(lits)
+        if shape.arrays or shape.objects or shape.listed:
+            return None
+        if quantities.large(shape.numbers, self.style) or strings.large(shape.strings):
+            return None
         return _choice(self._options(shape))
 
     def _options(self, shape: Live) -> list[Node]:

@@ -23,6 +23,7 @@ from ..numbers.quantities import NumberCase
 from ..objects import members, objects
 from ..objects.tries import Listed
 from ..reading.constants import OBJECT, Constant
+from ..reading.plain import surely
 from ..reading.projection import Projection
 from ..reading.read import Node, Reader
 from ..reading.static import Static, disjoint, static
@@ -267,6 +268,9 @@ class Algebra:
         known = self._nonempty.get(lits)
         if known is not None:
             return known
+        if surely(lits, self.nodes):
+            self._nonempty[lits] = True
+            return True
         if lits in self._asked:
             self._leaned = min(self._leaned, self._asked[lits])
             return False

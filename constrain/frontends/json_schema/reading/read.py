@@ -29,7 +29,7 @@ class Node:
     pointer: where it stands; None for a constant inside `enum` or `const`.
     """
 
-    __slots__ = ("draft", "facts", "number", "pointer", "static", "waiting")
+    __slots__ = ("draft", "facts", "number", "pointer", "static", "sure", "waiting")
 
     def __init__(self, number: int, pointer: str | None, draft: int) -> None:
         self.number = number
@@ -39,6 +39,8 @@ class Node:
         self.waiting: tuple[list[tuple[Keyword, Any]], Scope] | None = None
         self.static: Any = None
         """What the algebra remembers about it."""
+        self.sure: bool | None = None
+        """Whether it surely has a value (`plain`), once that was asked."""
 
 
 class Place:
