@@ -67,7 +67,7 @@ class Writer:
         else:
             self.node(node, last=self.within)
         self.words.append(at.END)
-        base = self.program.used
+        base = len(self.program.words)
         for place in self.places:
             self.words[place] += base
         return self.program.append(self.words)
@@ -217,7 +217,7 @@ class Writer:
             names.append(len(words) - 3)
             self.places.append(len(words) - 3)
         after = []
-        targets = self.program.code[block + at.OBJ_TARGETS]
+        targets = self.program.words[block + at.OBJ_TARGETS]
         offsets = []
         for k, value in enumerate([p.value for p in node.properties] + [c.value for c in node.others]):
             offsets.append(len(words))
@@ -237,9 +237,9 @@ class Writer:
         words += (at.CLOSE, block)
         self.node(lay.close)
         words.append(125)
-        base = self.program.used
+        base = len(self.program.words)
         for k in range(len(node.properties)):
-            self.program.code[targets + k] = base + offsets[k]
+            self.program.words[targets + k] = base + offsets[k]
 
 
 def _object_block(program: Program, node: Object) -> tuple[int, list[tuple[int, int, int]]]:
