@@ -20,7 +20,7 @@ from .kernels import layout as at
 from .kernels.growth import rehash
 from .kernels.sets import start_set
 from .store import table_of
-from .tokens.mask_table import MaskTable, TableFull, address_of
+from .tokens.mask_table import TableFull, address_of
 
 if TYPE_CHECKING:
     from .automata.program import Program

@@ -218,13 +218,20 @@ class Writer:
             self.places.append(len(words) - 3)
         after = []
         targets = self.program.words[block + at.OBJ_TARGETS]
-        offsets = []
+        offsets: list[int] = []
+        colon: list[int] = []
         for k, value in enumerate([p.value for p in node.properties] + [c.value for c in node.others]):
             offsets.append(len(words))
             if k >= len(node.properties):
                 self.here(names[k - len(node.properties)])
-            self.node(lay.colon)
-            self.words += (at.CALL, self.program.cell(value))
+            if colon:
+                words += colon
+            else:
+                places = len(self.places)
+                self.node(lay.colon)
+                if len(self.places) == places:  # then it reads the same before every value
+                    colon = words[offsets[-1] :]
+            words += (at.CALL, self.program.cell(value))
             after.append(self.jump(at.JUMP))
         for place in after:
             self.here(place)

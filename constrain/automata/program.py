@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -161,7 +161,7 @@ class Program:
                 self._costs = Costs(self)
             return self._costs
 
-    def append(self, values: Sequence[int]) -> int:
+    def append(self, values: list[int] | tuple[int, ...] | bytes) -> int:
         """Puts words at the end: where they begin."""
         first = len(self.words)
         if first + len(values) > CODE_LIMIT:
