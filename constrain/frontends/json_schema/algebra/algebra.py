@@ -56,6 +56,8 @@ class Live(NamedTuple):
     listed: tuple[Listed, ...] = ()
 
 
+ANYTHING = Live(*EVERYTHING[:4], tuple(map(members.as_it_stands, EVERYTHING.objects)))
+
 PLAIN = ((), ALL_NUMBERS, ALL_STRINGS)
 """Parts about which there is nothing to ask."""
 
@@ -76,7 +78,7 @@ class Algebra:
         self._busy: list[int] = []
         self._opposites: dict[Lits, Lits] = {ANY: NEVER, NEVER: ANY}
         self._static: dict[Lits, Static] = {}
-        self._live: dict[Lits, Live] = {}
+        self._live: dict[Lits, Live] = {ANY: ANYTHING}
         self._both: dict[tuple[Lits, Lits], Lits] = {}
         self._any_of: dict[tuple[Constant, ...], Lits] = {}
         self._settling: list[Lits] = []
@@ -202,7 +204,7 @@ class Algebra:
         """The same of a subschema that is plain, and so settled as it stands; None: it has to be unfolded."""
         found = inside(lits, self.nodes)
         node = self.nodes[lits[0]] if found is not None and lits else None
-        if node is None or found is None or "anyOf" in node.facts or not all(map(self.nonempty, found)):
+        if found is None or node is None or "anyOf" in node.facts or not all(map(self.nonempty, found)):
             return None
         shape = own(node.facts, node.draft, self)
         settled = tuple(map(members.as_it_stands, shape.objects))

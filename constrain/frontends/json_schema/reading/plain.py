@@ -28,6 +28,7 @@ OWN = frozenset((*LISTED, *TEXT, *NUMERIC, "items", "minItems", "maxItems", "pro
 OWN |= {"additionalProperties"}
 """Fields that are looked at here: beside any other nothing is sure."""
 BRACKETS = ARRAY | OBJECT
+SHORT = 10**18
 DEPTH = 24
 """Levels of keys that must be there which are looked into."""
 
@@ -82,6 +83,12 @@ def _has_number(facts: dict[str, Any]) -> bool:
     return "minimum" not in facts or "maximum" not in facts or facts["maximum"] - facts["minimum"] > 1
 
 
+def _short(facts: dict[str, Any]) -> bool:
+    """Whether the bounds of numbers are such that no automaton of them is too large."""
+    bounds = [facts[field] for field in NUMERIC if field in facts]
+    return all(bound.denominator == 1 and abs(bound.numerator) < SHORT for bound in bounds)
+
+
 def _has_array(facts: dict[str, Any], nodes: Nodes, depth: int) -> bool:
     low, items = facts.get("minItems", 0), facts.get("items", ANY)
     return low == 0 or (low <= facts.get("maxItems", low) and type(items) is tuple and surely(items, nodes, depth + 1))
@@ -112,7 +119,7 @@ def inside(lits: Lits, nodes: Nodes) -> list[Lits] | None:
         return [] if surely(lits, nodes) and not any(value[0] & BRACKETS for value in _listed(facts)) else None
     if types & STRING and not _has_text(facts):
         return None
-    if types & (NUMBER | INTEGER) and NUMERIC & fields:
+    if types & (NUMBER | INTEGER) and not (_has_number(facts) and _short(facts)):
         return None
     out: list[Lits] = []
     if types & ARRAY:
@@ -144,7 +151,7 @@ def _inside_any(options: tuple[Lits, ...], nodes: Nodes) -> list[Lits] | None:
 def is_ruled(lits: Lits, nodes: Nodes) -> bool:
     """Whether it is plain that arrays or objects are in the set, so that a rule is written for it."""
     if len(lits) != 1 or lits[0] <= 0:
-        return False
+        return lits == ANY
     node = nodes[lits[0]]
     assert node is not None
     told = node.facts.keys()
