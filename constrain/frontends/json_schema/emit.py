@@ -8,9 +8,10 @@ Only what is non-empty is written, so a Grammar has no dead end.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from functools import lru_cache
 
-from ...grammar.nodes import Choice, Literal, Node, Rule, Strings
-from ...style import Style
+from ...grammar.nodes import Choice, JsonString, Literal, Node, Rule, Strings
+from ...style import Limits, Style
 from .algebra.algebra import Algebra, Live
 from .algebra.literals import Lits
 from .algebra.shapes import FALSE_BIT, NULL_BIT, TRUE_BIT
@@ -18,9 +19,11 @@ from .arrays import counts, items
 from .arrays.arrays import ArrayCase
 from .numbers import quantities
 from .objects import members, tries
-from .reading.constants import Constant
-from .reading.plain import is_ruled
+from .reading.constants import BOOLEAN, NULL, NUMBER, STRING, Constant
+from .reading.plain import is_ruled, only_types
+from .reading.static import INTEGER
 from .strings import strings
+from .strings.languages import any_text
 
 __all__ = ["Rules", "Writer"]
 
@@ -73,6 +76,9 @@ class Writer:
 
     def _scalars(self, lits: Lits) -> Node | None:
         """What has no brackets and is soon written, where it stands; None: it is behind a rule."""
+        types = only_types(lits, self.algebra.nodes)
+        if types is not None:
+            return _typed(*types, self.style, self.limits)
         shape = self.algebra.live(lits)
         if shape.arrays or shape.objects or shape.listed:
             return None
@@ -85,12 +91,8 @@ class Writer:
         constants, nodes = strings.emit(shape.strings, self.languages, self.style)
         more, others = quantities.emit(shape.numbers, self.style, self.algebra.limits)
         constants |= more
-        for bit, word in ((NULL_BIT, b"null"), (FALSE_BIT, b"false"), (TRUE_BIT, b"true")):
-            if shape.scalars & bit:
-                constants.add(word)
-        if constants:
-            nodes.insert(0, Literal(constants.pop()) if len(constants) == 1 else Strings(tuple(sorted(constants))))
-        return nodes + others
+        constants.update(word for bit, word in WORDS if shape.scalars & bit)
+        return [*_constants(constants), *nodes, *others]
 
     def plan(self, case: ArrayCase) -> counts.Plan:
         """The automaton of an array whose items are counted or must differ."""
@@ -98,6 +100,28 @@ class Writer:
         if plan is None:
             plan = self._plans[case] = items.plan(case, self.algebra)
         return plan
+
+
+WORDS = ((NULL_BIT, b"null"), (FALSE_BIT, b"false"), (TRUE_BIT, b"true"))
+
+
+@lru_cache(maxsize=256)
+def _typed(types: int, draft: int, style: Style, limits: Limits) -> Node:
+    """All values of types without brackets: most subschemas say no more, and those of all schemas are alike."""
+    options = _constants({word for bit, word in WORDS if types & (NULL if bit == NULL_BIT else BOOLEAN)})
+    if types & STRING:
+        options.append(JsonString(any_text()))
+    if types & (NUMBER | INTEGER):
+        numbers = quantities.ANY_NUMBER if types & NUMBER else quantities.own_integer({}, draft)
+        options += quantities.emit((numbers,), style, limits)[1]
+    return _choice(options)
+
+
+def _constants(words: set[bytes]) -> list[Node]:
+    """Texts to choose from, as one node if there are any."""
+    if len(words) < 2:
+        return [Literal(word) for word in words]
+    return [Strings(tuple(sorted(words)))]
 
 
 def _choice(options: list[Node]) -> Node:

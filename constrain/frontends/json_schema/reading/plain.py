@@ -17,7 +17,7 @@ from .static import INTEGER, TYPES
 if TYPE_CHECKING:
     from .read import Node
 
-__all__ = ["inside", "is_ruled", "surely"]
+__all__ = ["inside", "is_ruled", "only_types", "surely"]
 
 Nodes = list["Node | None"]
 
@@ -158,3 +158,11 @@ def is_ruled(lits: Lits, nodes: Nodes) -> bool:
     if not told <= OWN or not LISTED.isdisjoint(told - {"type"}):
         return False
     return bool(node.facts.get("type", TYPES) & BRACKETS) and inside(lits, nodes) is not None
+
+
+def only_types(lits: Lits, nodes: Nodes) -> tuple[int, int] | None:
+    """The types that a set consists of, and the draft that says so, if nothing else is said and none has brackets."""
+    node = nodes[lits[0]] if len(lits) == 1 and lits[0] > 0 else None
+    if node is None or node.facts.keys() != {"type"} or node.facts["type"] & BRACKETS:
+        return None
+    return node.facts["type"], node.draft

@@ -93,7 +93,7 @@ class Library:
 
     def resolve(self, reference: str, scope: Scope, pointer: str) -> Found:
         """What a reference names, whatever the way there."""
-        uri, fragment = urldefrag(reference)
+        uri, fragment = ("", reference[1:]) if reference[:1] == "#" else urldefrag(reference)
         if uri:
             scope = self._resource(urljoin(scope.uri, uri), reference, pointer)
         if not fragment:
