@@ -12,7 +12,8 @@ from ..errors import LimitError
 from .table import EMPTY, LAST, SURROGATES, Table
 
 __all__ = [
-    "any_text", "chain", "complement", "counted", "exceeded", "from_ranges", "meets", "merge_ranges", "product", "repeat",
+    "any_text", "chain", "complement", "counted", "exceeded", "from_ranges", "meets", "merge_ranges", "product",
+    "repeat",
 ]  # fmt: skip
 
 WORK = 64

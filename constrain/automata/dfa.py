@@ -199,7 +199,7 @@ class Dfa:
 
     def meets(self, other: Dfa) -> bool:
         """Whether some text is in both."""
-        return self == other and not self.is_empty or algebra.meets(self.table, other.table)
+        return (self == other and not self.is_empty) or algebra.meets(self.table, other.table)
 
     # ---- questions --------------------------------------------------------------------------------------------
 
