@@ -19,10 +19,20 @@ if TYPE_CHECKING:
 
 __all__ = ["rehearse"]
 
-DIALECTS = ("http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema")
+DIALECTS = (
+    "http://json-schema.org/draft-04/schema#",
+    "http://json-schema.org/draft-07/schema#",
+    "https://json-schema.org/draft/2020-12/schema",
+)
 TEXT: dict[str, Any] = {"type": "string", "description": "any"}
 PIECES: dict[str, dict[str, Any]] = {
-    "plain": {"text": TEXT, "number": {"type": "number"}, "flag": {"type": "boolean"}, "none": {"type": "null"}},
+    "plain": {
+        "text": TEXT,
+        "count": {"type": "integer"},
+        "number": {"type": "number"},
+        "flag": {"type": "boolean"},
+        "none": {"type": "null"},
+    },
     "texts": {
         "short": {"type": "string", "minLength": 1, "maxLength": 9},
         "word": {"type": "string", "pattern": "^[a-z]+(-[0-9]{2})?$"},
@@ -36,7 +46,7 @@ PIECES: dict[str, dict[str, Any]] = {
         "count": {"type": "integer", "minimum": 1},
         "part": {"type": "number", "minimum": 0, "maximum": 1},
         "step": {"type": "integer", "multipleOf": 5},
-        "open": {"type": "number", "exclusiveMinimum": 0},
+        "some": {"type": "number", "minimum": 0},
     },
     "lists": {
         "tags": {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 3, "uniqueItems": True},
