@@ -108,6 +108,12 @@ def inside(lits: Lits, nodes: Nodes) -> list[Lits] | None:
         return [] if lits == ANY else None
     node = nodes[lits[0]]
     assert node is not None
+    if node.inner is None:
+        node.inner = (_inside(lits, node, nodes),)
+    return node.inner[0]
+
+
+def _inside(lits: Lits, node: Node, nodes: Nodes) -> list[Lits] | None:
     facts = node.facts
     fields = facts.keys()
     if fields == {"anyOf"}:

@@ -29,7 +29,7 @@ class Node:
     pointer: where it stands; None for a constant inside `enum` or `const`.
     """
 
-    __slots__ = ("draft", "facts", "number", "pointer", "static", "sure", "waiting")
+    __slots__ = ("draft", "facts", "inner", "number", "pointer", "static", "sure", "waiting")
 
     def __init__(self, number: int, pointer: str | None, draft: int) -> None:
         self.number = number
@@ -41,6 +41,8 @@ class Node:
         """What the algebra remembers about it."""
         self.sure: bool | None = None
         """Whether it surely has a value (`plain`), once that was asked."""
+        self.inner: tuple[list[Lits] | None] | None = None
+        """What a value of it can have inside, if it is plain, once that was asked."""
 
 
 class Place:
