@@ -118,7 +118,10 @@ class Arena:
         self.guarded = guards.Memory()
         self._completion: Completion | None = None
         self.table = table_of(vocabulary)
-        self.block = self.table.spare.pop() if self.table.spare else Block(self.table.words)
+        try:
+            self.block: Block = self.table.spare.pop()
+        except IndexError:
+            self.block = Block(self.table.words)
         self.context = self.table.context.copy()
         self.address = address_of(self.context)  # type: ignore[arg-type]
         self.reset()
