@@ -147,6 +147,7 @@ class Constrain:
 
         self.constrain = constrain
         self.vocabulary = constrain.Vocabulary.from_tiktoken(vocabulary.path, special=SPECIAL, eos_ids=ENDS, size=SIZE)
+        constrain.rehearse(self.vocabulary)
         self.style = self.make_style()
         self.words = np.zeros(WORDS, np.int32)
 

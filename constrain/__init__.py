@@ -31,6 +31,7 @@ from .forms import Form, free_text, gbnf, json_schema, lark, literal, mark, rege
 from .generate import Generation, generate
 from .grammar.nodes import Grammar
 from .infer import infer
+from .rehearsal import rehearse
 from .style import Limits, Style
 from .tokens.vocabulary import Vocabulary
 
@@ -75,6 +76,7 @@ __all__ = [
     "literal",
     "mark",
     "regex",
+    "rehearse",
     "thinking",
     "tool_calls",
     "tools",

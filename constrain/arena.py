@@ -20,7 +20,7 @@ from .kernels import layout as at
 from .kernels.growth import rehash
 from .kernels.sets import start_set
 from .store import table_of
-from .tokens.mask_table import MaskTable, TableFull, address_of
+from .tokens.mask_table import TableFull, address_of
 
 if TYPE_CHECKING:
     from .automata.program import Program
@@ -33,10 +33,10 @@ FIRST: dict[int, int] = {
     at.SETS: 8192 * at.SET_W, at.CONFIGS: 32768 * 5, at.SET_HASH: 32768, at.WIDE: 4096 * 256,
     at.NODES: 1024 * 4, at.EDGES: 2048 * 3, at.NODE_HASH: 4096, at.POINTS: 4096 * 5, at.POINT_HASH: 16384,
     at.OBJECTS: 32768, at.OBJECT_HASH: 16384, at.NAMES: 4096 * 3, at.NAME_HASH: 16384,
-    at.ITEMS: 2048 * 5, at.SEEN: 8192 * 2, at.LOCALS: 256 * 4, at.LEDGES: 1024 * 5, at.MISSING: 4096,
+    at.STARTS: 64, at.ITEMS: 512 * 5, at.SEEN: 2048 * 2, at.LOCALS: 256 * 4, at.LEDGES: 1024 * 5, at.MISSING: 4096,
     at.BUFFER: 8192, at.STACK: 16384, at.PATH: 1024,
     at.GUARDS: 512 * at.GUARD_W, at.GUARD_HASH: 2048, at.LATER: 4096,
-    at.PAIRS: 1024 * at.PAIR_W, at.PAIR_HASH: 4096, at.LISTS: 4096, at.LIST_HASH: 4096, at.MAY_SHIFT: 1024,
+    at.PAIRS: 1024 * at.PAIR_W, at.PAIR_HASH: 4096, at.LISTS: 1024, at.LIST_HASH: 1024, at.MAY_SHIFT: 1024,
     at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.JOINTS: 16 * at.JOINT_W, at.SCANNERS: 16, at.ROUTE: 512,
 }  # fmt: skip
 """First length of each slot, int32s: what all but a few constraints never outgrow."""
@@ -48,27 +48,54 @@ HASHES = {
 }  # fmt: skip
 MASK_SLOTS = 128
 SPARES = 4
-SPARE_BYTES = 32 << 20
+LINE = 16
+"""int32s of a cache line: where slots begin."""
 
 
-def _give_back(arrays: dict[int, NDArray[np.int32]], tables: list[MaskTable]) -> None:
-    """An arena is gone: its arrays serve the next one, memory touched before being cheaper than fresh pages."""
-    kept = {slot: arrays[slot] for slot in (at.HEAD, at.MASKS, at.SPARE, *FIRST)}
-    if len(tables[-1].spare) < SPARES and sum(array.nbytes for array in kept.values()) < SPARE_BYTES:
-        tables[-1].spare.append(kept)
+class Block:
+    """The first room of all slots of an arena, in one piece: an arena that is gone leaves it to the next one.
+
+    memory: int32. context: (address, length) of each slot below TABLE. places: where each begins in the memory.
+    Hash tables need no clearing, an entry counts only if what it names points back, so pages are touched when used.
+    """
+
+    def __init__(self, words: int) -> None:
+        lengths = {at.HEAD: at.HEAD_W, **FIRST, at.MASKS: MASK_SLOTS * words, at.SPARE: words}
+        room = LINE + sum(length + -length % LINE for length in lengths.values())
+        self.memory = np.empty(room, np.int32)
+        base = address_of(self.memory)
+        first = -(base // 4) % LINE
+        context = [0] * (2 * at.TABLE)
+        self.places: dict[int, slice] = {}
+        for slot, length in lengths.items():
+            self.places[slot] = slice(first, first + length)
+            context[2 * slot : 2 * slot + 2] = base + 4 * first, length
+            first += length + -length % LINE
+        self.context = np.array(context, np.int64)
+        self.memory[self.places[at.HEAD]] = 0
+        self.memory[self.places[at.SEEN]] = 0
+        self.memory[self.places[at.SETS]][: at.SET_W] = 0
+        self.memory[self.places[at.SETS]][at.SET_MASK] = -1
+        self.memory[self.places[at.NODES]][:4] = 0, 0, 1, -1
+        self.memory[self.places[at.NAMES]][: 3 * at.ROOTS] = -1
 
 
-def _fresh(words: int) -> dict[int, NDArray[np.int32]]:
-    """The arrays of a new arena. Hash tables need no clearing: an entry counts only if what it names points back."""
-    arrays = {slot: np.empty(length, np.int32) for slot, length in FIRST.items()}
-    arrays[at.HEAD] = np.zeros(at.HEAD_W, np.int32)
-    arrays[at.SEEN] = np.zeros(FIRST[at.SEEN], np.int32)
-    arrays[at.MASKS], arrays[at.SPARE] = np.empty(MASK_SLOTS * words, np.int32), np.empty(words, np.int32)
-    arrays[at.SETS][: at.SET_W] = 0
-    arrays[at.SETS][at.SET_MASK] = -1
-    arrays[at.NODES][:4] = 0, 0, 1, -1
-    arrays[at.NAMES][: 3 * at.ROOTS] = -1
-    return arrays
+class Slots(dict[int, NDArray[np.int32]]):
+    """The array of each slot: part of the block, made when it is asked for, until the slot outgrows it."""
+
+    def __init__(self, block: Block) -> None:
+        super().__init__()
+        self.block = block
+
+    def __missing__(self, slot: int) -> NDArray[np.int32]:
+        array = self[slot] = self.block.memory[self.block.places[slot]]
+        return array
+
+
+def _give_back(block: Block, spare: list[Block]) -> None:
+    """An arena is gone: its block serves the next one, memory touched before being cheaper than fresh pages."""
+    if len(spare) < SPARES:
+        spare.append(block)
 
 
 class Forgotten(Exception):
@@ -90,28 +117,32 @@ class Arena:
         self.alive: dict[int, bool] = {}  # of tokens.spelling: sets from which tokens reach the end
         self.guarded = guards.Memory()
         self._completion: Completion | None = None
-        self.arrays: dict[int, NDArray[np.int32]] = {}
-        self.context = np.zeros(2 * at.SLOTS, np.int64)
+        self.table = table_of(vocabulary)
+        try:
+            self.block: Block = self.table.spare.pop()
+        except IndexError:
+            self.block = Block(self.table.words)
+        self.context = self.table.context.copy()
         self.address = address_of(self.context)  # type: ignore[arg-type]
-        self._tables: list[MaskTable] = []
         self.reset()
-        finalize(self, _give_back, self.arrays, self._tables).atexit = False
+        finalize(self, _give_back, self.block, self.table.spare).atexit = False
 
     def reset(self) -> None:
         """Forgets everything; begins with the vocabulary's present table."""
         self.table = table_of(self.vocabulary)
-        self._tables[:] = [self.table]
         self.context[2 * at.TABLE :] = self.table.context[2 * at.TABLE :]
-        for slot, array in (self.table.spare.pop() if self.table.spare else _fresh(self.table.words)).items():
-            self._put(slot, array)
+        self.context[: 2 * at.TABLE] = self.block.context
+        self.arrays = Slots(self.block)
         head = self.arrays[at.HEAD]
         closures = int(head[at.CLOSURES])  # SEEN is stamped with these: they go on
         head[:] = 0
-        head[[at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS, at.N_NAMES]] = 1, 1, 1, 1, 1, at.ROOTS
-        head[[at.WORDS, at.ENTRY, at.CLOSURES]] = self.table.words, self.program.entry, closures
+        for field in (at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS):
+            head[field] = 1
+        head[at.N_NAMES], head[at.WORDS], head[at.ENTRY] = at.ROOTS, self.table.words, self.program.entry
+        head[at.CLOSURES] = closures
+        self.arrays[at.STARTS].fill(-1)
         self.arrays[at.SCANNERS].fill(-1)
         self.arrays[at.LIST_HASH].fill(0)  # what it names has no fixed places, so that it cannot point back
-        self._put(at.STARTS, np.full(64, -1, np.int32))
         self._see_program()
         self.epoch += 1
         self.alive.clear()
@@ -260,4 +291,5 @@ class Arena:
 
     def bytes_used(self) -> int:
         """Bytes reserved, the table's not counted."""
-        return sum(array.nbytes for slot, array in self.arrays.items() if slot != at.CODE)
+        grown = [array.nbytes for slot, array in self.arrays.items() if array.base is not self.block.memory]
+        return self.block.memory.nbytes + sum(grown) - self.arrays[at.CODE].nbytes

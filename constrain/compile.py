@@ -152,7 +152,7 @@ def compile(
         symbols = Symbols(vocabulary)
         for node in grammar.named(limits):  # What the vocabulary lacks is said now, not in the midst of a text.
             symbols(node)
-    source["style"] = asdict(style)
+    source["style"] = {name: getattr(style, name) for name in Style.__dataclass_fields__}
     return Constraint(made, vocabulary, limits, None if isinstance(grammar, Grammar) else source)
 
 

@@ -40,6 +40,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "completion": (ENGINE | {"arena"}, {"numpy"}),
     "compile": (ENGINE | {"arena", "forms", "matcher"}, {"numpy"}),
     "matcher": (ENGINE | {"arena"}, {"numpy"}),
+    "rehearsal": (BASE | {"compile", "tokens"}, set()),
     "sampling": (ENGINE | {"compile", "matcher"}, {"numpy"}),
     "testing": (ENGINE | {"compile", "sampling"}, {"numpy", "hypothesis"}),
     "decoding": (ENGINE | {"compile", "matcher", "sampling"}, {"numpy"}),

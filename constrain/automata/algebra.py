@@ -11,7 +11,10 @@ from operator import or_
 from ..errors import LimitError
 from .table import EMPTY, LAST, SURROGATES, Table
 
-__all__ = ["any_text", "chain", "complement", "counted", "exceeded", "from_ranges", "merge_ranges", "product", "repeat"]
+__all__ = [
+    "any_text", "chain", "complement", "counted", "exceeded", "from_ranges", "meets", "merge_ranges", "product",
+    "repeat",
+]  # fmt: skip
 
 WORK = 64
 """States that may be united for each state of the limit: what bounds constructions with few but large subsets."""
@@ -109,6 +112,25 @@ def product(first: Table, second: Table, accept: Callable[[bool, bool], bool], m
         rows.append(row)
         accepting.append(accept(a >= 0 and first.accepting[a], b >= 0 and second.accepting[b]))
     return Table(bounds, classes, rows, accepting)
+
+
+def meets(first: Table, second: Table) -> bool:
+    """Whether some text is in both: a walk over the product that ends at the first one, and makes no automaton."""
+    if not first.rows or not second.rows:
+        return False
+    pairs = merge_ranges(first, second)[2]
+    left, right = [a for a, _ in pairs], [b for _, b in pairs]
+    seen = {(0, 0)}
+    todo = [(0, 0)]
+    while todo:
+        a, b = todo.pop()
+        if first.accepting[a] and second.accepting[b]:
+            return True
+        for target in zip(map(first.rows[a].__getitem__, left), map(second.rows[b].__getitem__, right)):
+            if target[0] >= 0 and target[1] >= 0 and target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return False
 
 
 def complement(table: Table) -> Table:

@@ -197,6 +197,10 @@ class Dfa:
             return Dfa.from_arrays(bounds, classes, *wide.product(first, second, pairs, accept, max_states))
         return Dfa.from_table(algebra.product(self.table, other.table, accept, max_states))
 
+    def meets(self, other: Dfa) -> bool:
+        """Whether some text is in both."""
+        return (self == other and not self.is_empty) or algebra.meets(self.table, other.table)
+
     # ---- questions --------------------------------------------------------------------------------------------
 
     @property

@@ -67,7 +67,7 @@ class Writer:
         else:
             self.node(node, last=self.within)
         self.words.append(at.END)
-        base = self.program.used
+        base = len(self.program.words)
         for place in self.places:
             self.words[place] += base
         return self.program.append(self.words)
@@ -217,14 +217,21 @@ class Writer:
             names.append(len(words) - 3)
             self.places.append(len(words) - 3)
         after = []
-        targets = self.program.code[block + at.OBJ_TARGETS]
-        offsets = []
+        targets = self.program.words[block + at.OBJ_TARGETS]
+        offsets: list[int] = []
+        colon: list[int] = []
         for k, value in enumerate([p.value for p in node.properties] + [c.value for c in node.others]):
             offsets.append(len(words))
             if k >= len(node.properties):
                 self.here(names[k - len(node.properties)])
-            self.node(lay.colon)
-            self.words += (at.CALL, self.program.cell(value))
+            if colon:
+                words += colon
+            else:
+                places = len(self.places)
+                self.node(lay.colon)
+                if len(self.places) == places:  # then it reads the same before every value
+                    colon = words[offsets[-1] :]
+            words += (at.CALL, self.program.cell(value))
             after.append(self.jump(at.JUMP))
         for place in after:
             self.here(place)
@@ -237,9 +244,9 @@ class Writer:
         words += (at.CLOSE, block)
         self.node(lay.close)
         words.append(125)
-        base = self.program.used
+        base = len(self.program.words)
         for k in range(len(node.properties)):
-            self.program.code[targets + k] = base + offsets[k]
+            self.program.words[targets + k] = base + offsets[k]
 
 
 def _object_block(program: Program, node: Object) -> tuple[int, list[tuple[int, int, int]]]:

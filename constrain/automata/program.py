@@ -4,13 +4,16 @@ The instructions are in `kernels.layout`. A rule is linked on its own; a call na
 is the entry of the rule's code or 0 while it is not linked. Two more tables stand beside the code: the leaves (a Dfa
 and how its text is spelled), which a vocabulary knows by number, and the names of the rules.
 
-A Program knows no tokens and is shared by all threads: linking appends under a lock and fills the cell last.
+A Program knows no tokens and is shared by all threads: linking writes under a lock, into `words`, and copies what is
+new to where kernels read, the cell last.
 """
 
 from __future__ import annotations
 
 import threading
+from array import array
 from collections.abc import Callable, Hashable, Iterable
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,12 +56,15 @@ Bind = Callable[["Token | Mark | Free"], Node]
 
 CODE_LIMIT = 1 << 27
 FIRST_CAPACITY = 1 << 12
+LONG = 1 << 12
+"""Bytes of a string block from which numpy spreads them sooner."""
 
 
 class Program:
     """The byte-code of a Grammar, linked rule by rule.
 
-    code: int32[capacity], of which `used` are written; replaced by a longer copy when it is full.
+    code: int32[capacity], of which `used` are written; replaced by a longer copy when it is full. words: the same with
+    what is being linked.
     entry: rule cell where the text starts. leaves: what the operand of LEAF and OTHER counts. bind: what a vocabulary
     makes of nodes that name tokens (`tokens.symbols`).
     """
@@ -66,8 +72,9 @@ class Program:
     def __init__(self, grammar: Grammar, bind: Bind | None = None) -> None:
         self.grammar = grammar
         self._bind = bind
-        self.code: NDArray[np.int32] = np.zeros(FIRST_CAPACITY, np.int32)
-        self.used = 1
+        self.code: NDArray[np.int32] = np.empty(FIRST_CAPACITY, np.int32)
+        self.used = 0
+        self.words = array("i", (0,))
         self.leaves: list[Leaf] = []
         self.lock = threading.RLock()
         self.parsers: dict[int, Parser] = {}  # by the place of their block
@@ -79,6 +86,7 @@ class Program:
         self._nullable: dict[Hashable, bool] = {}
         self._costs: Costs | None = None
         self.entry = self.cell(grammar.start)
+        self._publish()
 
     def cell(self, node: Node, within: bool = False) -> int:
         """The rule cell of a node: that of the rule it names, or one of its own.
@@ -104,12 +112,24 @@ class Program:
     def link(self, cell: int) -> None:
         """Writes the code of a rule cell's rule, once."""
         with self.lock:
-            if self.code[cell]:
+            if self.words[cell]:
                 return
             node = self._targets[cell]
             if isinstance(node, Rule):
                 node = self.grammar.rules[node.name]
-            self.code[cell] = Writer(self, cell in self._within).rule(node)
+            entry = Writer(self, cell in self._within).rule(node)
+            self._publish()
+            self.words[cell] = self.code[cell] = entry
+
+    def _publish(self) -> None:
+        """Copies what was written to where kernels read. A longer array is another one: some may still read the old."""
+        used, size = self.used, len(self.words)
+        if size > len(self.code):
+            longer = np.empty(max(2 * len(self.code), size), np.int32)
+            longer[:used] = self.code[:used]
+            self.code = longer
+        self.code[used:size] = memoryview(self.words)[used:]
+        self.used = size
 
     def bound(self, node: Token | Mark | Free) -> Node:
         """A node that names tokens, by the bytes that stand for them in the vocabulary at hand."""
@@ -125,7 +145,7 @@ class Program:
         with self.lock:
             done = 0
             while done < most:
-                pending = [cell for cell in self._targets if not self.code[cell]]
+                pending = [cell for cell in self._targets if not self.words[cell]]
                 if not pending:
                     return
                 for cell in pending[: most - done]:
@@ -141,17 +161,12 @@ class Program:
                 self._costs = Costs(self)
             return self._costs
 
-    def append(self, values: list[int] | NDArray[np.int32]) -> int:
-        """Puts words at the end of the code: where they begin."""
-        first, n = self.used, len(values)
-        if first + n > len(self.code):
-            if first + n > CODE_LIMIT:
-                raise LimitError("the constraint's byte-code is too large", hint="Split the grammar or schema.")
-            longer = np.zeros(max(2 * len(self.code), first + n), np.int32)
-            longer[:first] = self.code[:first]
-            self.code = longer
-        self.code[first : first + n] = values
-        self.used = first + n
+    def append(self, values: list[int] | tuple[int, ...] | bytes) -> int:
+        """Puts words at the end: where they begin."""
+        first = len(self.words)
+        if first + len(values) > CODE_LIMIT:
+            raise LimitError("the constraint's byte-code is too large", hint="Split the grammar or schema.")
+        self.words.extend(values)
         return first
 
     def leaf(self, dfa: Dfa, mode: int) -> int:
@@ -168,7 +183,7 @@ class Program:
         for block, known in self.parsers.items():
             if known is parser:
                 return block
-        block = self.append(parser.block(self.used, len(self.parsers)))
+        block = self.append(parser.block(len(self.words), len(self.parsers)).tolist())
         self.parsers[block] = parser
         return block
 
@@ -184,11 +199,14 @@ class Program:
     def strings(self, options: Iterable[bytes], escapes: int) -> int:
         """A string block of sorted byte strings: where it begins."""
         options = list(options)
-        base = self.used + at.STR_OFFSETS + len(options) + 1
-        lengths = np.fromiter((len(option) for option in options), np.int32, len(options))
-        offsets = np.concatenate([[0], np.cumsum(lengths)]) + base
-        text = np.frombuffer(b"".join(options), np.uint8).astype(np.int32)
-        return self.append(np.concatenate([[len(options), escapes], offsets, text]).astype(np.int32))
+        base = len(self.words) + at.STR_OFFSETS + len(options) + 1
+        self.append((len(options), escapes, *accumulate(map(len, options), initial=base)))
+        text = b"".join(options)
+        if len(text) < LONG:
+            self.append(text)
+        else:
+            self.words.frombytes(np.frombuffer(text, np.uint8).astype(np.int32).tobytes())
+        return base - at.STR_OFFSETS - len(options) - 1
 
     def nullable(self, node: Node) -> bool:
         """Whether a node's language holds the empty text: least fixpoint over the rules that the answer depends on."""

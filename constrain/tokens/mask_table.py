@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,7 @@ class MaskTable:
         self.lock = threading.Lock()
         self.words = (vocabulary.size + 31) // 32
         self.fingerprint = vocabulary.fingerprint
-        self.spare: list[dict[int, NDArray[np.int32]]] = []  # arrays of arenas that are gone
+        self.spare: list[Any] = []  # blocks of arenas that are gone
         self.starts: dict[tuple[bytes, int], int] = dict(starts or {})
         self.scanners: dict[bytes, int] = {}
         nodes = int(vocabulary.offsets[-1]) + 2

@@ -1,16 +1,17 @@
 """Shapes become nodes: one rule for every array or object that is met, made when it is first asked for.
 
-Values without brackets stand where they are used; arrays, objects and large automata of numbers are behind a `Rule`
-named by their literal set (and their depth, if the style indents). Only what is non-empty is written, so a Grammar
-has no dead end.
+Values without brackets stand where they are used; arrays, objects and what takes an automaton to be built (patterns,
+formats, bounds of numbers) are behind a `Rule` named by their literal set (and their depth, if the style indents).
+Only what is non-empty is written, so a Grammar has no dead end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from functools import lru_cache
 
-from ...grammar.nodes import Choice, Literal, Node, Rule, Strings
-from ...style import Style
+from ...grammar.nodes import Choice, JsonString, Literal, Node, Rule, Strings
+from ...style import Limits, Style
 from .algebra.algebra import Algebra, Live
 from .algebra.literals import Lits
 from .algebra.shapes import FALSE_BIT, NULL_BIT, TRUE_BIT
@@ -18,8 +19,11 @@ from .arrays import counts, items
 from .arrays.arrays import ArrayCase
 from .numbers import quantities
 from .objects import members, tries
-from .reading.constants import Constant
+from .reading.constants import BOOLEAN, NULL, NUMBER, STRING, Constant
+from .reading.plain import is_ruled, only_types
+from .reading.static import INTEGER
 from .strings import strings
+from .strings.languages import any_text
 
 __all__ = ["Rules", "Writer"]
 
@@ -42,13 +46,15 @@ class Writer:
         try:
             plain = self._plain[lits]
         except KeyError:
-            shape = self.algebra.live(lits)
-            ruled = shape.arrays or shape.objects or shape.listed or quantities.large(shape.numbers, self.style)
-            plain = None if ruled else self._scalars(shape)
-            self._plain[lits] = plain
+            plain = self._plain[lits] = None if is_ruled(lits, self.algebra.nodes) else self._scalars(lits)
         if plain is not None:
             return plain
         return Rule((lits, depth if self._indented else 0))
+
+    def start(self, lits: Lits) -> Node:
+        """The node of the root, which is needed at once: it has a rule only where it has brackets."""
+        shape = self.algebra.live(lits)
+        return self.value(lits, 0) if shape.arrays or shape.objects or shape.listed else _choice(self._options(shape))
 
     def body(self, lits: Lits, depth: int) -> Node:
         """What a rule stands for."""
@@ -68,7 +74,16 @@ class Writer:
         """The literal set of exactly one value."""
         return self.algebra.reader.constant(value)
 
-    def _scalars(self, shape: Live) -> Node:
+    def _scalars(self, lits: Lits) -> Node | None:
+        """What has no brackets and is soon written, where it stands; None: it is behind a rule."""
+        types = only_types(lits, self.algebra.nodes)
+        if types is not None:
+            return _typed(*types, self.style, self.limits)
+        shape = self.algebra.live(lits)
+        if shape.arrays or shape.objects or shape.listed:
+            return None
+        if quantities.large(shape.numbers, self.style) or strings.large(shape.strings):
+            return None
         return _choice(self._options(shape))
 
     def _options(self, shape: Live) -> list[Node]:
@@ -76,12 +91,8 @@ class Writer:
         constants, nodes = strings.emit(shape.strings, self.languages, self.style)
         more, others = quantities.emit(shape.numbers, self.style, self.algebra.limits)
         constants |= more
-        for bit, word in ((NULL_BIT, b"null"), (FALSE_BIT, b"false"), (TRUE_BIT, b"true")):
-            if shape.scalars & bit:
-                constants.add(word)
-        if constants:
-            nodes.insert(0, Literal(constants.pop()) if len(constants) == 1 else Strings(tuple(sorted(constants))))
-        return nodes + others
+        constants.update(word for bit, word in WORDS if shape.scalars & bit)
+        return [*_constants(constants), *nodes, *others]
 
     def plan(self, case: ArrayCase) -> counts.Plan:
         """The automaton of an array whose items are counted or must differ."""
@@ -89,6 +100,28 @@ class Writer:
         if plan is None:
             plan = self._plans[case] = items.plan(case, self.algebra)
         return plan
+
+
+WORDS = ((NULL_BIT, b"null"), (FALSE_BIT, b"false"), (TRUE_BIT, b"true"))
+
+
+@lru_cache(maxsize=256)
+def _typed(types: int, draft: int, style: Style, limits: Limits) -> Node:
+    """All values of types without brackets: most subschemas say no more, and those of all schemas are alike."""
+    options = _constants({word for bit, word in WORDS if types & (NULL if bit == NULL_BIT else BOOLEAN)})
+    if types & STRING:
+        options.append(JsonString(any_text()))
+    if types & (NUMBER | INTEGER):
+        numbers = quantities.ANY_NUMBER if types & NUMBER else quantities.own_integer({}, draft)
+        options += quantities.emit((numbers,), style, limits)[1]
+    return _choice(options)
+
+
+def _constants(words: set[bytes]) -> list[Node]:
+    """Texts to choose from, as one node if there are any."""
+    if len(words) < 2:
+        return [Literal(word) for word in words]
+    return [Strings(tuple(sorted(words)))]
 
 
 def _choice(options: list[Node]) -> Node:

@@ -46,7 +46,7 @@ def to_grammar(
         except Circular as signal:
             raise algebra.circular(signal) from None
         writer = Writer(algebra, style)
-        return Grammar(around(writer.value(reader.root, 0), style), writer.rules)
+        return Grammar(around(writer.start(reader.root), style), writer.rules)
     except RecursionError:
         raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
 

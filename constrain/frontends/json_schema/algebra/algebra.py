@@ -23,6 +23,7 @@ from ..numbers.quantities import NumberCase
 from ..objects import members, objects
 from ..objects.tries import Listed
 from ..reading.constants import OBJECT, Constant
+from ..reading.plain import inside, surely
 from ..reading.projection import Projection
 from ..reading.read import Node, Reader
 from ..reading.static import Static, disjoint, static
@@ -30,7 +31,7 @@ from ..strings import strings
 from ..strings.languages import Languages, any_text
 from ..strings.patterns import located
 from ..strings.strings import StringCase
-from .formulas import All, Formula, One, Own, Some, formula
+from .formulas import All, Formula, One, Own, Some, formula, own
 from .literals import ANY, NEVER, Lits, both
 from .shapes import ALL_NUMBERS, ALL_STRINGS, EVERYTHING, NOTHING, Shape, breadth, join, join_overlapping, meet, negate
 
@@ -55,6 +56,8 @@ class Live(NamedTuple):
     listed: tuple[Listed, ...] = ()
 
 
+ANYTHING = Live(*EVERYTHING[:4], tuple(map(members.as_it_stands, EVERYTHING.objects)))
+
 PLAIN = ((), ALL_NUMBERS, ALL_STRINGS)
 """Parts about which there is nothing to ask."""
 
@@ -75,7 +78,7 @@ class Algebra:
         self._busy: list[int] = []
         self._opposites: dict[Lits, Lits] = {ANY: NEVER, NEVER: ANY}
         self._static: dict[Lits, Static] = {}
-        self._live: dict[Lits, Live] = {}
+        self._live: dict[Lits, Live] = {ANY: ANYTHING}
         self._both: dict[tuple[Lits, Lits], Lits] = {}
         self._any_of: dict[tuple[Constant, ...], Lits] = {}
         self._settling: list[Lits] = []
@@ -183,6 +186,10 @@ class Algebra:
         """What a non-empty set allows, without cases that no value is in."""
         live = self._live.get(lits)
         if live is None:
+            live = self._plain(lits)
+            if live is not None:
+                self._live[lits] = live
+        if live is None:
             whole = self.unfold(lits)
             self._settling.append(lits)
             try:
@@ -192,6 +199,16 @@ class Algebra:
             finally:
                 self._settling.pop()
         return live
+
+    def _plain(self, lits: Lits) -> Live | None:
+        """The same of a subschema that is plain, and so settled as it stands; None: it has to be unfolded."""
+        found = inside(lits, self.nodes)
+        node = self.nodes[lits[0]] if found is not None and lits else None
+        if found is None or node is None or "anyOf" in node.facts or not all(map(self.nonempty, found)):
+            return None
+        shape = own(node.facts, node.draft, self)
+        settled = tuple(map(members.as_it_stands, shape.objects))
+        return Live(shape.scalars, shape.numbers, shape.strings, shape.arrays, settled)
 
     def _settle(self, whole: Shape) -> Live:
         numbers, texts = whole.numbers, whole.strings
@@ -267,6 +284,9 @@ class Algebra:
         known = self._nonempty.get(lits)
         if known is not None:
             return known
+        if surely(lits, self.nodes):
+            self._nonempty[lits] = True
+            return True
         if lits in self._asked:
             self._leaned = min(self._leaned, self._asked[lits])
             return False

@@ -192,10 +192,11 @@ def costly(case: NumberCase, style: Style) -> bool:
 
 
 def large(cases: tuple[NumberCase, ...], style: Style) -> bool:
-    """Whether automata of hundreds of states are needed: these had better be a rule, made when it is reached."""
-    if style.numbers == "plain":
-        return False
-    return any(case.values is not None or case.low is not None or case.high is not None for case in cases)
+    """Whether automata have to be built: these had better be a rule, made when it is reached."""
+    return any(
+        case.low is not None or case.high is not None or (case.values is not None and style.numbers == "any")
+        for case in cases
+    )
 
 
 @lru_cache(maxsize=2048)

@@ -19,7 +19,7 @@ from ..strings.languages import Languages
 from .demands import FEW, Placed, fresh_names, place
 from .objects import Algebra as Objects, Cell, ObjectCase
 
-__all__ = ["Settled", "emit", "nonempty", "settle"]
+__all__ = ["Settled", "as_it_stands", "emit", "nonempty", "settle"]
 
 MOST_NAMES = 4096
 """Names of a finite class that are written out where minProperties may need all of them: each is a declared key."""
@@ -80,6 +80,14 @@ def settle(case: ObjectCase, algebra: Algebra) -> list[Settled]:
                     pointer=algebra.refuse("", "required").pointer, hint="Raise Limits.cases.",
                 )  # fmt: skip
     return out
+
+
+def as_it_stands(case: ObjectCase) -> Settled:
+    """The case settled, where every value that it names is known to be possible and nothing is counted or demanded."""
+    names = case.names
+    if case.mentioned:
+        names = tuple(sorted(names, key=lambda item: item[0] in case.mentioned))
+    return Settled(names, case.required, (), case.cells, 0, None, {})
 
 
 def _cases(placed: Placed, algebra: Algebra) -> Iterator[Settled]:

@@ -15,7 +15,7 @@ from ..algebra.literals import ANY, Lits
 from ..strings.formats import FORMATS
 from ..strings.patterns import check_pattern
 from . import constants
-from .constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, constant, kind_of, rational
+from .constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, constant, kind_of, rational, token
 from .static import INTEGER
 
 if TYPE_CHECKING:
@@ -175,7 +175,8 @@ def schemas(place: Place, name: str, value: Any) -> tuple[Lits, ...]:
     """A list of subschemas, one at least."""
     if not isinstance(value, list) or not value:
         raise place.error(f"`{name}` must be a non-empty array of schemas.", name)
-    return tuple(place.lits(item, name, index) for index, item in enumerate(value))
+    lits, scope, pointer = place.reader.lits, place.scope, place.pointer(name)
+    return tuple([lits(item, scope, f"{pointer}/{index}") for index, item in enumerate(value)])
 
 
 def schema_map(place: Place, name: str, value: Any) -> dict[str, Lits]:
@@ -183,7 +184,8 @@ def schema_map(place: Place, name: str, value: Any) -> dict[str, Lits]:
     if not isinstance(value, dict):
         raise place.error(f"`{name}` must be an object of schemas, not {kind_of(value)}.", name)
     pointer = place.pointer(name)
-    return {constants.text(key, pointer): place.lits(item, name, key) for key, item in value.items()}
+    lits, scope = place.reader.lits, place.scope
+    return {constants.text(key, pointer): lits(item, scope, f"{pointer}/{token(key)}") for key, item in value.items()}
 
 
 def pattern_map(place: Place, name: str, value: Any) -> dict[str, Lits]:

@@ -92,7 +92,7 @@ def _telling(blamed: list[tuple[Node, str]], reader: Reader, style: Style, limit
 def _empty(reader: Reader, style: Style, limits: Limits) -> bool:
     for node in reader.nodes:
         if node is not None:
-            node.static = None
+            node.static = node.sure = node.inner = None
     try:
         return not Algebra(reader, style, limits).nonempty(reader.root)
     except (Circular, ConstrainError):

@@ -15,7 +15,9 @@ from typing import Any
 
 from ....errors import LimitError, SchemaError, UnsupportedError
 
-__all__ = ["ARRAY", "BOOLEAN", "NULL", "NUMBER", "OBJECT", "STRING", "Constant", "constant", "parse_json", "rational"]
+__all__ = [
+    "ARRAY", "BOOLEAN", "NULL", "NUMBER", "OBJECT", "STRING", "Constant", "constant", "parse_json", "rational", "token",
+]  # fmt: skip
 
 NULL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32
 """The JSON types, as bits of a mask."""
@@ -78,6 +80,13 @@ def text(value: Any, pointer: str) -> str:
     return value
 
 
+def token(name: str | int) -> str:
+    """A reference token of a JSON pointer (RFC 6901)."""
+    if isinstance(name, int):
+        return str(name)
+    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
+
+
 def kind_of(value: Any) -> str:
     """The JSON type of a value, for messages."""
     if value is None:
@@ -97,7 +106,7 @@ def parse_json(source: str) -> Any:
     SchemaError with line and column where the text is not JSON.
     """
     try:
-        return json.loads(source, parse_float=Decimal, parse_constant=_refuse_constant)
+        return DECODER.decode(source)
     except json.JSONDecodeError as error:
         raise SchemaError(f"Not JSON: {error.msg}.", source=source, position=error.pos) from None
     except RecursionError:
@@ -108,3 +117,6 @@ def parse_json(source: str) -> Any:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON number")
+
+
+DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse_constant)

@@ -29,7 +29,7 @@ class Node:
     pointer: where it stands; None for a constant inside `enum` or `const`.
     """
 
-    __slots__ = ("draft", "facts", "number", "pointer", "static", "waiting")
+    __slots__ = ("draft", "facts", "inner", "number", "pointer", "static", "sure", "waiting")
 
     def __init__(self, number: int, pointer: str | None, draft: int) -> None:
         self.number = number
@@ -39,6 +39,10 @@ class Node:
         self.waiting: tuple[list[tuple[Keyword, Any]], Scope] | None = None
         self.static: Any = None
         """What the algebra remembers about it."""
+        self.sure: bool | None = None
+        """Whether it surely has a value (`plain`), once that was asked."""
+        self.inner: tuple[list[Lits] | None] | None = None
+        """What a value of it can have inside, if it is plain, once that was asked."""
 
 
 class Place:
@@ -154,19 +158,25 @@ class Reader:
         reference = raw.get("$ref")
         if reference is not None and scope.draft <= 7:
             return self.follow(reference, scope, pointer + "/$ref")
-        live = [(table[name], value) for name, value in raw.items() if name in table]
+        live: list[tuple[Keyword, Any]] = []
+        key: list[Any] = [scope.dialect]
+        for name, value in raw.items():
+            keyword = table.get(name)
+            if keyword is not None:
+                live.append((keyword, value))
+                if (type(value) is str or type(value) is int) and name[0] != "$":
+                    key += name, value
         if not live:
             return ANY
         if len(live) == 1 and reference is not None:
             return self.follow(reference, scope, pointer + "/$ref")
-        if self.shares and not any(keyword.name[0] == "$" for keyword, _ in live):
+        if self.shares and len(key) == 2 * len(live) + 1:
             # Equal plain subschemas (most of them are no more than a type) are one node, looked into once.
-            key = (scope.dialect, *((keyword.name, value) for keyword, value in live if type(value) in (str, int)))
-            if len(key) == len(live) + 1:
-                known = self._shared.get(key)
-                if known is None:
-                    known = self._shared[key] = (self._new(pointer, live, scope).number,)
-                return known
+            shared = tuple(key)
+            known = self._shared.get(shared)
+            if known is None:
+                known = self._shared[shared] = (self._new(pointer, live, scope).number,)
+            return known
         return (self._new(pointer, live, scope).number,)
 
     def _new(self, pointer: str, live: list[tuple[Keyword, Any]], scope: Scope) -> Node:

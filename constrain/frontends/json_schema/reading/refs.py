@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin
 
 from ....errors import SchemaError, UnsupportedError
+from .constants import token
 from .keywords import children
 from .vocabularies import NEWEST, Dialect, dialect
 
@@ -47,13 +48,6 @@ class Found(NamedTuple):
     raw: Any
     scope: Scope
     pointer: str
-
-
-def token(name: str | int) -> str:
-    """A reference token of a JSON pointer (RFC 6901)."""
-    if isinstance(name, int):
-        return str(name)
-    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
 
 class Library:
@@ -99,7 +93,7 @@ class Library:
 
     def resolve(self, reference: str, scope: Scope, pointer: str) -> Found:
         """What a reference names, whatever the way there."""
-        uri, fragment = urldefrag(reference)
+        uri, fragment = ("", reference[1:]) if reference[:1] == "#" else urldefrag(reference)
         if uri:
             scope = self._resource(urljoin(scope.uri, uri), reference, pointer)
         if not fragment:

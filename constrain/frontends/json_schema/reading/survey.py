@@ -1,10 +1,14 @@
-"""Everything that can be reached is looked at once, so that what is refused is refused at compile time."""
+"""What can be reached is looked at once, so that what is refused is refused at compile time.
+
+Subschemas in which nothing can be refused (`plain`) are only passed through: they are unfolded when they are written.
+"""
 
 from __future__ import annotations
 
 from ..algebra.algebra import Algebra
 from ..algebra.literals import Lits
 from ..arrays import items
+from .plain import inside
 
 __all__ = ["survey"]
 
@@ -14,15 +18,26 @@ def survey(algebra: Algebra, root: Lits) -> set[Lits]:
     seen: set[Lits] = {root}
     todo = [root]
     while todo:
-        shape = algebra.live(todo.pop())
-        found: list[Lits] = []
-        for array in shape.arrays:
-            found += items.children(array, algebra)
-        for settled in shape.objects:
-            found += [lits for _, lits in settled.names]
-            found += [lits for _, lits in (*settled.cells, *settled.classes)]
-        for lits in found:
-            if lits not in seen:
-                seen.add(lits)
-                todo.append(lits)
+        lits = todo.pop()
+        found = inside(lits, algebra.nodes)
+        if found is None:
+            found = _inside(lits, algebra)
+        else:
+            found = [other for other in found if other not in seen and algebra.nonempty(other)]
+        for other in found:
+            if other not in seen:
+                seen.add(other)
+                todo.append(other)
     return seen
+
+
+def _inside(lits: Lits, algebra: Algebra) -> list[Lits]:
+    """The sets inside a set that is unfolded."""
+    shape = algebra.live(lits)
+    found: list[Lits] = []
+    for array in shape.arrays:
+        found += items.children(array, algebra)
+    for settled in shape.objects:
+        found += [other for _, other in settled.names]
+        found += [other for _, other in (*settled.cells, *settled.classes)]
+    return found

@@ -48,6 +48,7 @@ class Languages:
         self._refuse = refuse
         self._dfas: dict[Lang, Dfa] = {ALL: any_text()}
         self._atoms: dict[tuple[bool, str, object], Dfa] = {}
+        self._meet: dict[tuple[str, str], bool] = {}
 
     def dfa(self, lang: Lang) -> Dfa:
         """The Dfa of the formula."""
@@ -79,8 +80,19 @@ class Languages:
         return known
 
     def split(self, lang: Lang, pattern: str) -> tuple[Lang | None, Lang | None]:
-        """The texts of a language that match a pattern, and those that do not; None where there are none."""
-        whole, atom = self.dfa(lang), self._atom(True, "pattern", pattern)
+        """The texts of a language that match a pattern, and those that do not; None where there surely are none."""
+        atom = self._atom(True, "pattern", pattern)
+        told = [(sign, self.meet(str(payload), pattern)) for sign, kind, payload in lang if kind == "pattern"]
+        if atom.is_empty or (True, False) in told:
+            return None, lang
+        if not lang and atom.is_universal:
+            return lang | {(True, "pattern", pattern)}, None
+        if len(told) == len(lang) and all(answer == (False, False) for answer in told):
+            # It has nothing in common with any pattern before, as most have: nothing need be built.
+            alone: Lang = lang | {(True, "pattern", pattern)}
+            self._dfas[alone] = atom
+            return alone, lang | {(False, "pattern", pattern)}
+        whole = self.dfa(lang)
         inside = whole.intersect(atom, max_states=self.limits.dfa_states)
         if inside.is_empty:
             return None, lang
@@ -91,6 +103,14 @@ class Languages:
         self._dfas[met] = inside
         self._dfas[rest] = whole.subtract(atom, max_states=self.limits.dfa_states)
         return met, rest
+
+    def meet(self, one: str, other: str) -> bool:
+        """Whether some text matches both patterns."""
+        known = self._meet.get((one, other))
+        if known is None:
+            known = self._atom(True, "pattern", one).meets(self._atom(True, "pattern", other))
+            self._meet[one, other] = known
+        return known
 
     def accepts(self, lang: Lang, text: str) -> bool:
         """Whether the text is in the language."""

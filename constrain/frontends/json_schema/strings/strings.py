@@ -168,6 +168,11 @@ def whole_dfa(case: StringCase, languages: Languages) -> Dfa:
     return dfa.with_length(low, high, max_states=languages.limits.dfa_states) if low or high is not None else dfa
 
 
+def large(cases: tuple[StringCase, ...]) -> bool:
+    """Whether automata have to be built: these had better be a rule, made when it is reached."""
+    return any(case.lang for case in cases)
+
+
 def emit(cases: tuple[StringCase, ...], languages: Languages, style: Style) -> tuple[set[bytes], list[Node]]:
     """What spells the texts: constants as they are written (to be gathered with other constants), and nodes."""
     constants: set[bytes] = set()

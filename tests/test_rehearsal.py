@@ -1,0 +1,33 @@
+"""The rehearsal takes schemas that can be satisfied to their masks, and leaves a vocabulary as useful as before."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+import constrain
+from constrain import Style, Vocabulary
+from constrain.rehearsal import PIECES, rehearse, scene
+
+
+def test_a_rehearsal_changes_no_mask() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}, "required": ["a"]}
+    fresh, rehearsed = Vocabulary.bytes(), Vocabulary.bytes()
+    rehearse(rehearsed)
+    for style in (Style(), Style.any()):
+        first, second = (constrain.compile(v, schema=schema, style=style).matcher() for v in (fresh, rehearsed))
+        for byte in b'{"a": 12}':
+            assert first.mask().tobytes() == second.mask().tobytes()
+            first.advance(byte)
+            second.advance(byte)
+
+
+@pytest.mark.parametrize("properties", PIECES.values(), ids=PIECES)
+def test_every_piece_can_be_satisfied(properties: dict[str, Any]) -> None:
+    schema = scene(properties, "http://json-schema.org/draft-07/schema#")
+    text = constrain.compile(Vocabulary.bytes(), schema=schema).matcher().shortest_completion()
+    assert text is not None
+    jsonschema.validate(json.loads(text), schema)
