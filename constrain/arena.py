@@ -46,6 +46,12 @@ HASHES = {
     at.OBJECTS: at.OBJECT_HASH, at.NAMES: at.NAME_HASH, at.GUARDS: at.GUARD_HASH,
     at.PAIRS: at.PAIR_HASH, at.LISTS: at.LIST_HASH,
 }  # fmt: skip
+FILLED = {
+    at.SETS: (at.N_SETS, at.SET_W), at.CONFIGS: (at.N_CONFIGS, 5), at.WIDE: (at.N_WIDE, 256), at.NODES: (at.N_NODES, 4),
+    at.EDGES: (at.N_EDGES, 3), at.POINTS: (at.N_POINTS, 5), at.OBJECTS: (at.N_OBJECTS, 1), at.NAMES: (at.N_NAMES, 3),
+    at.GUARDS: (at.N_GUARDS, at.GUARD_W), at.PAIRS: (at.N_PAIRS, at.PAIR_W), at.LISTS: (at.N_LISTS, 1),
+}  # fmt: skip
+"""Slots that fill from the front: the field of HEAD that counts, and int32s of each."""
 MASK_SLOTS = 128
 SPARES = 4
 LINE = 16
@@ -143,6 +149,7 @@ class Arena:
         self.arrays[at.STARTS].fill(-1)
         self.arrays[at.SCANNERS].fill(-1)
         self.arrays[at.LIST_HASH].fill(0)  # what it names has no fixed places, so that it cannot point back
+        self._generation = self.program.generation
         self._see_program()
         self.epoch += 1
         self.alive.clear()
@@ -175,6 +182,7 @@ class Arena:
             if status == at.FULL:
                 self._grow(argument)
             elif status == at.NEED_RULES:
+                self._see_generation()
                 for cell in self.arrays[at.MISSING][: head[at.N_MISSING]].tolist():
                     self.program.link(cell)
                 self._see_program()
@@ -209,6 +217,13 @@ class Arena:
             self.vocabulary.__dict__.pop("mask_table", None)
             self.reset()
             raise Forgotten from None
+
+    def _see_generation(self) -> None:
+        """Begins anew if the program did: its cells have other numbers now."""
+        self.program.whole()
+        if self.program.generation != self._generation:
+            self.reset()
+            raise Forgotten
 
     def _join(self, count: int) -> None:
         """Remembers what the last of `count` lexemes in LISTING can still become beside those before it."""
@@ -285,9 +300,20 @@ class Arena:
         from .completion import Completion
 
         if self._completion is None or self._completion.epoch != self.epoch:
-            self._completion = Completion(self, self.program.costs())
+            costs = self.program.costs()
+            self._see_generation()
+            self._completion = Completion(self, costs)
             self._see_program()
         return self._completion
+
+    def bytes_filled(self) -> int:
+        """Bytes that hold something by now: memory that was reserved and never written costs nothing."""
+        head: list[int] = self.arrays[at.HEAD].tolist()
+        lengths: list[int] = self.context[1 : 2 * at.TABLE : 2].tolist()
+        lengths[at.CODE], lengths[at.MASKS] = 0, head[at.N_MASKS] * head[at.WORDS]
+        for slot, (count, width) in FILLED.items():
+            lengths[slot] = head[count] * width
+        return 4 * sum(lengths)
 
     def bytes_used(self) -> int:
         """Bytes reserved, the table's not counted."""

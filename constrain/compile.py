@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import asdict, fields
+from functools import partial
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from .automata.program import Program
 from .errors import SourceError, UnsatisfiableError, UnsupportedError
 from .forms import Form, from_plain, grammar as form_of
 from .grammar.nodes import Grammar, Strings
+from .store import asked, copied, programs, recent
 from .style import Limits, Style
 from .tokens.spelling import Spellable
 from .tokens.symbols import Symbols
@@ -34,6 +36,7 @@ __all__ = ["Constraint", "compile", "compile_grammar", "to_grammar"]
 
 FORMAT = "constrain 1"
 MOST_ARENAS = 64
+STYLE = tuple(one.name for one in fields(Style))
 
 
 class Constraint:
@@ -42,12 +45,17 @@ class Constraint:
     source: what it was compiled from, or None if from a Grammar.
     """
 
-    def __init__(self, grammar: Grammar, vocabulary: Vocabulary, limits: Limits, source: dict[str, Any] | None) -> None:
-        self.grammar = grammar
+    def __init__(
+        self,
+        grammar: Grammar | Program,
+        vocabulary: Vocabulary,
+        limits: Limits,
+        source: dict[str, Any] | None,
+    ) -> None:
         self.vocabulary = vocabulary
         self.limits = limits
         self.source = source
-        self.program = Program(grammar, Symbols(vocabulary))
+        self.program = grammar if isinstance(grammar, Program) else Program(grammar, Symbols(vocabulary))
         self.spellable = Spellable.of(vocabulary)
         self._arenas: dict[int, Arena] = {}
 
@@ -56,6 +64,17 @@ class Constraint:
         source = {k: v for k, v in (self.source or {"grammar": self.grammar.start}).items() if k != "style"}
         text = ", ".join(f"{name}={value!r}" for name, value in source.items())
         return f"Constraint({text if len(text) <= 80 else text[:77] + '...'})"
+
+    @property
+    def grammar(self) -> Grammar:
+        """What it was compiled to; read from the source only now, if the program was kept on disk."""
+        return self.program.grammar
+
+    @property
+    def bytes_used(self) -> int:
+        """Bytes that its arenas and its program fill by now."""
+        arenas = list(self._arenas.values())
+        return self.program.code.nbytes + sum(arena.bytes_filled() for arena in arenas)
 
     def matcher(self) -> Matcher:
         """A new position, before any text."""
@@ -140,20 +159,82 @@ def compile(
         grammar = form
     if isinstance(grammar, str):
         grammar = form_of(grammar)
-    given = {"schema": schema, "regex": regex, "choices": choices, "type": type}
-    made = to_grammar(**given, grammar=grammar, style=style, registry=registry, limits=limits)
-    source = {k: _plain(v) for k, v in given.items() if v is not None}
-    if "type" in source:
-        source["schema"] = source.pop("type")
-    if registry:
-        source["registry"] = dict(registry)
-    if isinstance(grammar, Form):
-        source["form"] = grammar.plain()
-        symbols = Symbols(vocabulary)
-        for node in grammar.named(limits):  # What the vocabulary lacks is said now, not in the midst of a text.
+    given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
+    source = {name: value for name, value in given.items() if value is not None}
+    if set(source) in ({"schema"}, {"type"}):
+        source = {"schema": _plain(schema if type is None else type)}
+    key = None
+    if len(source) == 1 and not isinstance(grammar, Grammar):
+        key, source, registry = _key(source, style, registry, limits)
+    found = None if key is None else recent.get(vocabulary, key)
+    if found is not None:
+        return found
+    program = _program(vocabulary, key, source, style, registry, limits)
+    written = None if isinstance(grammar, Grammar) else _written(source, style, registry)
+    made = Constraint(program, vocabulary, limits, written)
+    return made if key is None else recent.put(key, made)
+
+
+Source = dict[str, Any]
+Registry = Union[Mapping[str, Any], None]
+
+
+def _key(source: Source, style: Style, registry: Registry, limits: Limits) -> tuple[Hashable, Source, Registry]:
+    """What tells a source from all others, None if nothing does; the source and the registry, which nobody can change
+    any more."""
+    ((name, value),) = source.items()
+    if isinstance(value, Form):
+        return (value, style, limits), source, registry
+    key = asked((name, value, registry or None), style, limits)
+    if key is None or (isinstance(value, str) and not registry):
+        return key, source, registry
+    name, value, registry = copied(key)
+    return key, {name: value}, registry
+
+
+def _program(
+    vocabulary: Vocabulary, key: Hashable, source: Source, style: Style, registry: Registry, limits: Limits
+) -> Program:
+    """The Program of a source: from disk, or made, and kept for the next process."""
+    remake = partial(to_grammar, **source, style=style, registry=registry, limits=limits)
+    form, symbols = source.get("grammar"), Symbols(vocabulary)
+    spelled = _spelled(form, vocabulary, style, limits) if isinstance(form, Form) else key
+    path = programs.name(spelled) if isinstance(spelled, bytes) else None
+    kept = None if path is None else programs.fetch(path, remake, symbols)
+    if kept is not None:
+        return kept
+    program = Program(remake(), symbols)
+    if isinstance(form, Form):
+        for node in form.named(limits):  # What the vocabulary lacks is said now, not in the midst of a text.
             symbols(node)
-    source["style"] = {name: getattr(style, name) for name in Style.__dataclass_fields__}
-    return Constraint(made, vocabulary, limits, None if isinstance(grammar, Grammar) else source)
+    if path is not None:
+        programs.keep(path, program)
+    return program
+
+
+def _spelled(form: Form, vocabulary: Vocabulary, style: Style, limits: Limits) -> bytes | None:
+    """A form as bytes, with the vocabulary that its tokens are of; None if it depends on files."""
+    plain = form.plain()
+    todo = [plain]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            if one.get("kind") == "Lark":
+                return None
+            todo.extend(one.values())
+        elif isinstance(one, list):
+            todo.extend(one)
+    return asked((plain, vocabulary.fingerprint), style, limits)
+
+
+def _written(source: Source, style: Style, registry: Registry) -> Source:
+    """What a Constraint says that it was compiled from."""
+    written = dict(source)
+    if "grammar" in written:
+        written["form"] = written.pop("grammar").plain()
+    if registry:
+        written["registry"] = dict(registry)
+    return {**written, "style": {name: getattr(style, name) for name in STYLE}}
 
 
 def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits = Limits()) -> Constraint:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from constrain.store import programs, recent
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # Time on a shared machine says nothing about the code: no deadlines, and no failing over a slow draw.
@@ -21,6 +23,9 @@ settings.register_profile(
 )
 settings.register_profile("hunt", parent=settings.get_profile("house"), derandomize=False, max_examples=2_000)
 settings.load_profile("house")
+
+# A test compiles what it tests: nothing comes from an earlier one, in this process or on disk, unless it asks for that.
+recent.most = programs.most = 0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -38,7 +38,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "arena": (ENGINE | {"store", "completion", "guards"}, {"numpy"}),
     "guards": (ENGINE | {"arena"}, {"numpy"}),
     "completion": (ENGINE | {"arena"}, {"numpy"}),
-    "compile": (ENGINE | {"arena", "forms", "matcher"}, {"numpy"}),
+    "compile": (ENGINE | {"arena", "forms", "matcher", "store"}, {"numpy"}),
     "matcher": (ENGINE | {"arena"}, {"numpy"}),
     "rehearsal": (BASE | {"compile", "tokens"}, set()),
     "sampling": (ENGINE | {"compile", "matcher"}, {"numpy"}),

@@ -66,7 +66,8 @@ class Program:
     code: int32[capacity], of which `used` are written; replaced by a longer copy when it is full. words: the same with
     what is being linked.
     entry: rule cell where the text starts. leaves: what the operand of LEAF and OTHER counts. bind: what a vocabulary
-    makes of nodes that name tokens (`tokens.symbols`).
+    makes of nodes that name tokens (`tokens.symbols`). links: rule cells in the order in which they were linked.
+    on_link: called after each. generation: raised where all of it came to be numbered anew (`restored`).
     """
 
     def __init__(self, grammar: Grammar, bind: Bind | None = None) -> None:
@@ -76,6 +77,9 @@ class Program:
         self.used = 0
         self.words = array("i", (0,))
         self.leaves: list[Leaf] = []
+        self.links: list[int] = []
+        self.on_link: Callable[[], None] | None = None
+        self.generation = 0
         self.lock = threading.RLock()
         self.parsers: dict[int, Parser] = {}  # by the place of their block
         self._endings: dict[int, Endings] = {}
@@ -120,6 +124,12 @@ class Program:
             entry = Writer(self, cell in self._within).rule(node)
             self._publish()
             self.words[cell] = self.code[cell] = entry
+            self.links.append(cell)
+        if self.on_link is not None:
+            self.on_link()
+
+    def whole(self) -> None:
+        """Nothing: it was made from its Grammar and has all of it at hand (see `restored`)."""
 
     def _publish(self) -> None:
         """Copies what was written to where kernels read. A longer array is another one: some may still read the old."""

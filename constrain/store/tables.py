@@ -1,0 +1,123 @@
+"""Prepared MaskTables on disk, so that a vocabulary is prepared once per machine.
+
+A table's arrays are flat, so a file is a line of JSON (what they are, lengths, checksum) and the arrays behind it.
+The file is named after the vocabulary's fingerprint; one that does not check, or that other code wrote, is ignored and
+written anew. What is prepared are the leaves that nearly every schema has: any string, white space, integers and
+numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+
+from ..kernels import layout as at
+from ..style import Style
+from ..tokens.mask_table import MaskTable
+from . import files
+
+if TYPE_CHECKING:
+    from ..automata.dfa import Dfa
+    from ..tokens.vocabulary import Vocabulary
+
+__all__ = ["MOST_FILES", "prepare", "table_of"]
+
+FORMAT = "constrain table 2"
+LEAST_TOKENS = 2_048
+"""Vocabularies below are prepared faster than a file is read."""
+MOST_FILES = 8
+MOST_BYTES = 1 << 30
+"""Vocabularies kept, the latest written: some 18 MB each."""
+HEAD = 4096
+"""Most bytes of the first line that are looked through for its end."""
+
+
+def table_of(vocabulary: Vocabulary) -> MaskTable:
+    """The one MaskTable of a vocabulary in this process: from the store, or made and stored."""
+    table = vocabulary.__dict__.get("mask_table")
+    if table is None:
+        table = vocabulary.__dict__.setdefault("mask_table", _load(vocabulary) or _make(vocabulary))
+    return table  # type: ignore[no-any-return]
+
+
+def prepare(table: MaskTable) -> None:
+    """Makes the rows of the common leaves."""
+    for dfa, mode in _common():
+        table.prepare(dfa, mode)
+
+
+def _common() -> list[tuple[Dfa, int]]:
+    from ..automata.dfa import Dfa
+    from ..frontends.json_schema.numbers.numbers import number_dfa
+    from ..frontends.json_schema.spacing import blank
+
+    style = Style()
+    return [
+        (Dfa.any_text(), at.JSON_STRING),
+        (blank(style).dfa, at.UTF8),
+        (number_dfa(integer=True, style=style), at.UTF8),
+        (number_dfa(integer=False, style=style), at.UTF8),
+    ]
+
+
+def _make(vocabulary: Vocabulary) -> MaskTable:
+    table = MaskTable(vocabulary)
+    if vocabulary.size >= LEAST_TOKENS:
+        prepare(table)
+        _save(table)
+    return table
+
+
+def _path(fingerprint: str) -> Path | None:
+    room = files.folder()
+    return None if room is None else room / f"{fingerprint[:32]}-{files.made_by().hex()[:8]}.table"
+
+
+def _save(table: MaskTable) -> None:
+    path = _path(table.fingerprint)
+    if path is None:
+        return
+    arrays = table.snapshot()
+    checksum = 0
+    for array in arrays.values():
+        checksum = crc32(array.data, checksum)
+    head = {
+        "format": FORMAT,
+        "made by": files.made_by().hex(),
+        "fingerprint": table.fingerprint,
+        "lengths": {str(slot): len(array) for slot, array in arrays.items()},
+        "starts": [[key.hex(), mode, state] for (key, mode), state in table.starts.items()],
+        "checksum": checksum,
+    }
+    line = json.dumps(head).encode()
+    files.write(path, [line + b" " * (-len(line) % 4 + 3) + b"\n", *(array.data for array in arrays.values())])
+    files.prune(path.parent, "*.table", MOST_FILES, MOST_BYTES)
+
+
+def _load(vocabulary: Vocabulary) -> MaskTable | None:
+    path = _path(vocabulary.fingerprint) if vocabulary.size >= LEAST_TOKENS else None
+    data = None if path is None else files.read(path)
+    if data is None:
+        return None
+    try:
+        first = bytes(data[:HEAD]).index(b"\n") + 1
+        head = json.loads(bytes(data[:first]))
+        if (head["format"], head["made by"], head["fingerprint"], head["checksum"]) != (
+            FORMAT,
+            files.made_by().hex(),
+            vocabulary.fingerprint,
+            crc32(data[first:]),
+        ):
+            return None
+        arrays = {}
+        for slot, length in head["lengths"].items():
+            arrays[int(slot)] = np.frombuffer(data, np.int32, length, first)
+            first += 4 * length
+        starts = {(bytes.fromhex(key), mode): state for key, mode, state in head["starts"]}
+        return MaskTable(vocabulary, arrays, starts)
+    except (ValueError, KeyError, TypeError):
+        return None  # Not ours: it is made anew.

@@ -1,0 +1,152 @@
+"""Constraints of this process: an equal source is the same Constraint, another never; no more is kept than may be."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from constrain import Constraint, Limits, Style, Vocabulary, compile, gbnf, json_schema, literal
+from constrain.store import asked, copied, recent
+
+VOCABULARY = Vocabulary.bytes()
+NAMED = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+
+
+@pytest.fixture(autouse=True)
+def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(recent, "most", 8)
+    yield
+    recent.clear()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"schema": NAMED},
+        {"schema": '{"type": "string"}'},
+        {"schema": NAMED, "style": Style.any(), "limits": Limits(cases=9)},
+        {"schema": {"$ref": "urn:n"}, "registry": {"urn:n": {"type": "null"}}},
+        {"regex": "a+"},
+        {"choices": ["a", "b"]},
+        {"type": list[int]},
+        {"grammar": gbnf('root ::= "a"*')},
+        {"form": literal("x") + json_schema(NAMED)},
+    ],
+)
+def test_an_equal_source_is_the_same_constraint(source: dict[str, Any]) -> None:
+    made = compile(VOCABULARY, **source)
+    arena = made.arena()
+    again = compile(VOCABULARY, **source)
+    assert again is made
+    assert again.arena() is arena
+    recent.clear()
+    assert compile(VOCABULARY, **source) is not made
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"schema": {"const": 1}}, {"schema": {"const": True}}),
+        ({"schema": {"const": 1}}, {"schema": {"const": 1.0}}),
+        ({"schema": {"properties": {"a": {}, "b": {}}}}, {"schema": {"properties": {"b": {}, "a": {}}}}),
+        ({"schema": "true"}, {"regex": "true"}),
+        ({"regex": "a"}, {"choices": ["a"]}),
+        ({"schema": NAMED}, {"schema": NAMED, "style": Style(whitespace="compact")}),
+        ({"schema": NAMED}, {"schema": NAMED, "limits": Limits(arena_bytes=1 << 20)}),
+        ({"schema": NAMED}, {"schema": NAMED, "registry": {"urn:n": True}}),
+    ],
+)
+def test_another_source_is_another_constraint(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert compile(VOCABULARY, **one) is not compile(VOCABULARY, **other)
+
+
+def test_an_equal_vocabulary_is_still_another() -> None:
+    """It may have another tokenizer, and its Constraint says which is its own."""
+    other = Vocabulary.bytes()
+    assert other == VOCABULARY
+    assert compile(other, regex="a").vocabulary is other
+    assert compile(VOCABULARY, regex="a").vocabulary is VOCABULARY
+
+
+def test_who_changes_his_schema_changes_nothing_that_is_kept() -> None:
+    mine: dict[str, Any] = {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "null"}}}}
+    made = compile(VOCABULARY, schema=mine)
+    mine["items"]["properties"]["a"]["type"] = "string"
+    made.matcher().advance_bytes(b'[{"a": null')
+    changed = compile(VOCABULARY, schema=mine)
+    assert changed is not made
+    changed.matcher().advance_bytes(b'[{"a": "')
+
+
+def test_what_has_no_spelling_is_compiled_each_time() -> None:
+    class Odd(dict[str, Any]):
+        pass
+
+    assert asked(("schema", Odd(NAMED)), Style(), Limits()) is None
+    assert compile(VOCABULARY, schema=Odd(NAMED)) is not compile(VOCABULARY, schema=Odd(NAMED))
+    spelled = asked(("schema", NAMED, None), Style(), Limits())
+    assert spelled is not None
+    assert copied(spelled) == ("schema", NAMED, None)
+    assert copied(spelled)[1] is not NAMED
+
+
+def test_so_many_are_kept_and_the_latest_used() -> None:
+    made = [compile(VOCABULARY, regex="a" * k) for k in range(1, 9)]
+    assert compile(VOCABULARY, regex="a") is made[0]
+    compile(VOCABULARY, regex="b")
+    assert len(recent) == 8
+    assert compile(VOCABULARY, regex="a") is made[0]
+    assert compile(VOCABULARY, regex="aa") is not made[1]
+
+
+def test_so_many_bytes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent, "most_bytes", 1)
+    made = compile(VOCABULARY, regex="a")
+    made.matcher().mask()
+    assert compile(VOCABULARY, regex="a") is made, "the latest is kept in any case"
+    other = compile(VOCABULARY, regex="b")
+    assert recent.bytes_used == 0
+    assert made.bytes_used > 0
+    assert len(recent) == 1
+    assert compile(VOCABULARY, regex="b") is other
+
+
+def test_bytes_are_counted_and_given_back() -> None:
+    sizes = []
+    for k in range(12):
+        made = compile(VOCABULARY, regex="a" * (k + 1))
+        made.matcher().mask()
+        sizes.append(made.bytes_used)
+    assert recent.bytes_used == sum(sizes[4:11]), "all but the latest, which is weighed when it is that no more"
+    recent.clear()
+    assert recent.bytes_used == len(recent) == 0
+
+
+def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent, "most", 0)
+    recent.clear()
+    assert compile(VOCABULARY, regex="a") is not compile(VOCABULARY, regex="a")
+    assert len(recent) == 0
+
+
+def test_threads_get_one_and_the_same() -> None:
+    found: list[Constraint] = []
+    ready = threading.Barrier(8)
+
+    def work() -> None:
+        ready.wait()
+        found.extend(compile(VOCABULARY, schema={"enum": [k % 12]}) for k in range(48))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8 * 48
+    assert len(recent) == 8
+    for made in found:
+        assert made.source is not None
+        assert made.matcher().forced() == str(made.source["schema"]["enum"][0]).encode()
