@@ -32,7 +32,7 @@ from rich.table import Table
 from .measure import Job, Result
 from .workers import Failure
 
-__all__ = ["save", "show", "summarise"]
+__all__ = ["keep", "save", "show", "summarise"]
 
 Runs = Mapping[tuple[str, str], Sequence[Union[Result, Failure]]]
 QUANTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9}
@@ -186,6 +186,26 @@ def save(tables: dict[str, Any], jobs: Sequence[Job], runs: Runs, options: argpa
     }
     options.results.mkdir(parents=True, exist_ok=True)
     path: Path = options.results / f"maskbench-{now:%Y-%m-%d-%H%M}.json"
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return path
+
+
+def keep(name: str, question: str, tables: Mapping[str, Any], options: argparse.Namespace) -> Path:
+    """Writes the tables of another benchmark, bench/<name>.py, in the same way; the file's path. question: its
+    docstring, whose first line is the question."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    document = {
+        "question": question.strip().splitlines()[0],
+        "command": " ".join([f"python -m bench.{name}", *sys.argv[1:]]),
+        "date": now.isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": machine(),
+        "versions": {"python": platform.python_version(), **versions()},
+        "options": {key: str(value) if isinstance(value, Path) else value for key, value in vars(options).items()},
+        **tables,
+    }
+    options.results.mkdir(parents=True, exist_ok=True)
+    path: Path = options.results / f"{name}-{now:%Y-%m-%d-%H%M}.json"
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return path
 
