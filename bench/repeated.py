@@ -83,7 +83,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def run(engine: Engine, schemas: list[str], guard: Guard, mode: str) -> Times:
     """Nanoseconds by road, over the schemas that the engine takes."""
     if isinstance(engine, Constrain):
-        engine.constrain.store.recent.most, engine.constrain.store.programs.most = 256, 1 << 20
+        engine.constrain.store.recent.most, engine.constrain.store.programs.most = 64, 1 << 20
     warm = partial(warm_up, engine)
     warm()
     work = partial(guarded, limits=guard, fresh=mode == "forked", begin=warm if mode == "steady" else None)

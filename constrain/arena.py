@@ -8,6 +8,8 @@ each Matcher finds its place again by taking its tokens anew.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from mmap import mmap
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
@@ -66,24 +68,26 @@ class Block:
     """
 
     def __init__(self, words: int) -> None:
-        lengths = {at.HEAD: at.HEAD_W, **FIRST, at.MASKS: MASK_SLOTS * words, at.SPARE: words}
-        room = LINE + sum(length + -length % LINE for length in lengths.values())
-        self.memory = np.empty(room, np.int32)
-        base = address_of(self.memory)
-        first = -(base // 4) % LINE
-        context = [0] * (2 * at.TABLE)
-        self.places: dict[int, slice] = {}
-        for slot, length in lengths.items():
-            self.places[slot] = slice(first, first + length)
-            context[2 * slot : 2 * slot + 2] = base + 4 * first, length
-            first += length + -length % LINE
-        self.context = np.array(context, np.int64)
-        self.memory[self.places[at.HEAD]] = 0
-        self.memory[self.places[at.SEEN]] = 0
-        self.memory[self.places[at.SETS]][: at.SET_W] = 0
+        self.places, offsets, room = _layout(words, tuple(FIRST.items()))
+        # Not by numpy: it asks for huge pages, each of which is 2 MB to clear at the first touch.
+        self.memory: NDArray[np.int32] = np.frombuffer(mmap(-1, 4 * room), np.int32)  # All 0.
+        self.context = offsets.copy()
+        self.context[::2] += address_of(self.memory)
         self.memory[self.places[at.SETS]][at.SET_MASK] = -1
         self.memory[self.places[at.NODES]][:4] = 0, 0, 1, -1
         self.memory[self.places[at.NAMES]][: 3 * at.ROOTS] = -1
+
+
+@lru_cache(4)
+def _layout(words: int, first: tuple[tuple[int, int], ...]) -> tuple[dict[int, slice], NDArray[np.int64], int]:
+    """Where slots are in a block: as slices, as (bytes from its start, length) for each slot, and the room of all."""
+    lengths = {at.HEAD: at.HEAD_W, **dict(first), at.MASKS: MASK_SLOTS * words, at.SPARE: words}
+    places, offsets, room = dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
+    for slot, length in lengths.items():
+        places[slot] = slice(room, room + length)
+        offsets[2 * slot : 2 * slot + 2] = 4 * room, length
+        room += length + -length % LINE
+    return places, offsets, room
 
 
 class Slots(dict[int, NDArray[np.int32]]):

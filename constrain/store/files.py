@@ -75,7 +75,7 @@ def read(path: str | Path) -> memoryview | None:
         if not stat.S_ISREG(facts.st_mode) or facts.st_mode & FOREIGN or facts.st_uid not in (0, os.geteuid()):
             return None
         if facts.st_size < MAPPED:
-            return memoryview(os.read(handle, MAPPED))
+            return memoryview(os.read(handle, facts.st_size))
         return memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError):
         return None

@@ -25,7 +25,7 @@ class Recent:
     Bytes are counted when a Constraint gives way to another, since what one fills grows while it is used.
     """
 
-    def __init__(self, most: int = 256, most_bytes: int = 256 << 20) -> None:
+    def __init__(self, most: int = 64, most_bytes: int = 128 << 20) -> None:
         self.most, self.most_bytes = most, most_bytes
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[int, Hashable], Constraint] = OrderedDict()
