@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from binascii import Error as Base64Error, a2b_base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from os import PathLike
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import VocabularyError
+from ..store.vocabularies import LEAST_BYTES, Kept
 from ..tokens.probes import Conduct, self_test
 from ..tokens.vocabulary import Encode, Vocabulary
 
@@ -55,13 +57,52 @@ def from_tiktoken(
 ) -> Vocabulary:
     """See `Vocabulary.from_tiktoken`."""
     if isinstance(source, (str, PathLike)):
-        tokens, name = read_ranks(Path(source)), Path(source).name
-    elif isinstance(source, Mapping):
+        return from_ranks(Path(source), special=special, eos_ids=eos_ids, pattern=pattern, size=size)
+    if isinstance(source, Mapping):
         tokens, name = by_rank(source.items(), "the ranks"), "tiktoken ranks"
     elif hasattr(source, "decode_single_token_bytes"):
         return from_encoding(source, special=special, eos_ids=eos_ids, size=size)
     else:
         raise VocabularyError(f"{type(source).__name__} is neither a rank file, nor ranks, nor a tiktoken.Encoding")
+    return from_parts(tokens, name, special=special, eos_ids=eos_ids, pattern=pattern, size=size)[0]
+
+
+def from_ranks(
+    path: Path,
+    *,
+    special: Mapping[str, int] | None,
+    eos_ids: Iterable[int] | None,
+    pattern: str | None,
+    size: int | None,
+) -> Vocabulary:
+    """Of a rank file: from the store, if it was read before."""
+    data = existing(path).read_bytes()
+    eos_ids = None if eos_ids is None else [int(index) for index in eos_ids]
+    asked = [path.name, None if special is None else list(special.items()), eos_ids, pattern, size]
+    kept = Kept(data, asked) if len(data) >= LEAST_BYTES else None
+    known = None if kept is None else kept.fetch()
+    if known is not None:
+        found, how = known
+        encode, prompt = encoders(found.tokens[: how["ranks"]], how["pattern"], how["begin"])
+        return replace(found, encode=encode, encode_prompt=prompt)
+    tokens = read_ranks(data, str(path))
+    ranks = len(tokens)
+    made, how = from_parts(tokens, path.name, special=special, eos_ids=eos_ids, pattern=pattern, size=size)
+    if kept is not None and min((*made.special.values(), *made.eos_ids)) >= ranks <= made.size:
+        kept.keep(made, {**how, "ranks": ranks})
+    return made
+
+
+def from_parts(
+    tokens: list[bytes | None],
+    name: str,
+    *,
+    special: Mapping[str, int] | None,
+    eos_ids: Iterable[int] | None,
+    pattern: str | None,
+    size: int | None,
+) -> tuple[Vocabulary, dict[str, Any]]:
+    """Of tokens by rank, and how text is cut and what stands before a prompt."""
     begin: list[int] = []
     if special is None and len(tokens) == 128_000 and is_llama3(tokens):
         special = {f"<|{key}|>": 128_000 + i for i, key in enumerate(LLAMA3_NAMES)}
@@ -73,11 +114,21 @@ def from_tiktoken(
     tokens += [None] * (max(special.values(), default=-1) + 1 - ranks)
     if eos_ids is None:
         eos_ids = named_ends(special)
-    encode = None if pattern is None else lazy_bpe(tokens[:ranks], pattern, 0)
-    prompt = None if encode is None else preceded(encode, begin)
-    return Vocabulary.from_tokens(
+    encode, prompt = encoders(tokens[:ranks], pattern, begin)
+    made = Vocabulary.from_tokens(
         tokens, eos_ids, special=special, size=size, encode=encode, encode_prompt=prompt, name=name
     )
+    return made, {"pattern": pattern, "begin": begin}
+
+
+def encoders(
+    tokens: Sequence[bytes | None], pattern: str | None, begin: list[int]
+) -> tuple[Encode, Encode] | tuple[None, None]:
+    """`encode` and `encode_prompt` of ranks, if it is known by which pattern they cut a text."""
+    if pattern is None:
+        return None, None
+    encode = lazy_bpe(tokens, pattern, 0)
+    return encode, preceded(encode, begin)
 
 
 def from_encoding(
@@ -205,11 +256,14 @@ def load_sentencepiece(path: Path) -> Any:
         raise VocabularyError(f"{path} is no SentencePiece model: {error}") from error
 
 
-def read_ranks(path: Path) -> list[bytes | None]:
-    """The tokens of a rank file, by rank. 128,000 of them take 50 ms, so whole columns are converted at once."""
-    parts = existing(path).read_bytes().split()
+def read_ranks(data: bytes, path: str) -> list[bytes | None]:
+    """The tokens of a rank file, by rank. 128,000 of them take 40 ms, so whole columns are converted at once."""
+    parts = data.split()
     try:
-        return by_rank(zip(map(a2b_base64, parts[::2]), map(int, parts[1::2])), str(path))
+        tokens, ranks = list(map(a2b_base64, parts[::2])), list(map(int, parts[1::2]))
+        if tokens and len(tokens) == len(ranks) and ranks == list(range(len(ranks))):  # as all that we know of
+            return list(tokens)
+        return by_rank(zip(tokens, ranks), path)
     except (Base64Error, ValueError) as error:
         raise VocabularyError(
             f"{path} is no rank file: {error}", hint="Each line is the base64 of a token, a space, its rank."
@@ -236,7 +290,7 @@ def named_ends(special: Mapping[str, int]) -> list[int]:
     return [special[name] for name in TIKTOKEN_ENDS if name in special]
 
 
-def lazy_bpe(tokens: list[bytes | None], pattern: str, first: int) -> Encode:
+def lazy_bpe(tokens: Sequence[bytes | None], pattern: str, first: int) -> Encode:
     """An encoder by ranks, made when it is first asked: making it takes longer than loading the vocabulary."""
 
     @lru_cache(maxsize=1)

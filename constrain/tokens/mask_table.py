@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..automata.dfa import Dfa
 from ..kernels import layout as at
+from .order import in_order
 
 if TYPE_CHECKING:
     from ..automata.parser import Parser
@@ -144,10 +145,7 @@ class MaskTable:
     def _build_trie(self, vocabulary: Vocabulary) -> None:
         from ..kernels.trie import build_trie
 
-        ends, blob = vocabulary.offsets.tolist(), vocabulary.blob
-        tokens = [blob[ends[i] : ends[i + 1]] for i in range(vocabulary.size)]
-        order = sorted((i for i, token in enumerate(tokens) if token), key=tokens.__getitem__)
-        if build_trie(self.address, np.array(order, np.int32)) < 0:
+        if build_trie(self.address, in_order(vocabulary.blob, vocabulary.offsets)) < 0:
             raise AssertionError("the trie of a vocabulary has no more nodes than its tokens have bytes")
 
     # ---- what kernels ask for -------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from functools import cached_property
 from hashlib import blake2b
 from importlib import import_module
 from os import PathLike
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -33,7 +33,7 @@ from .symbols import FIRST, NAME, name_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Encode", "Vocabulary"]
+__all__ = ["Encode", "Vocabulary", "named"]
 
 Encode = Callable[[str], "list[int]"]
 Octets: TypeAlias = bytes
@@ -91,8 +91,8 @@ class Vocabulary:
         Raises VocabularyError if there is no end token, or one is not an id below `size`.
         """
         listed = list(tokens)
-        odd = next((i for i, token in enumerate(listed) if token is not None and type(token) is not bytes), None)
-        if odd is not None:
+        if not set(map(type, listed)) <= {bytes, NoneType}:
+            odd = next(i for i, token in enumerate(listed) if token is not None and type(token) is not bytes)
             raise VocabularyError(f"token {odd} is {type(listed[odd]).__name__}, not bytes or None")
         width = len(listed) if size is None else size
         if width <= 0:
@@ -103,21 +103,20 @@ class Vocabulary:
         known = {key: index for key, index in (special or {}).items() if 0 <= index < width}
         for index in (*ends, *known.values()):
             listed[index] = None
-        within = sorted({index for index in known.values() if index not in ends})
-        names = {index: name_of(number) for number, index in enumerate(within)}
-        spelled = list(listed)
-        if any(FIRST in token for token in listed if token):
-            spelled = [None if token and FIRST in token else token for token in listed]
+        names = named(known, ends)
+        spelled = [token or b"" for token in listed]
+        if FIRST in b"".join(spelled):
+            spelled = [b"" if FIRST in token else token for token in spelled]
         for index, octets in names.items():
             spelled[index] = octets
-        lengths = np.fromiter((len(t) if t else 0 for t in spelled), np.int64, width)
+        lengths = np.fromiter(map(len, spelled), np.int64, width)
         total = int(lengths.sum())
         if total >= 2**31:
             raise VocabularyError(f"the tokens hold {total} bytes together, more than offsets of 32 bits can tell")
         offsets = np.zeros(width + 1, np.int32)
         np.cumsum(lengths, out=offsets[1:])
         offsets.flags.writeable = False
-        blob = b"".join(filter(None, spelled))
+        blob = b"".join(spelled)
         return cls(
             tokens=tuple(listed),
             eos_ids=ends,
@@ -334,6 +333,12 @@ def checked_ends(eos_ids: Iterable[int], width: int) -> tuple[int, ...]:
                 hint="eos_ids= names the right ones; size= is the width of the model's logits.",
             )
     return tuple(ends)
+
+
+def named(special: Mapping[str, int], ends: Sequence[int]) -> dict[int, bytes]:
+    """id -> the name in bytes of every special token that is no end token."""
+    within = sorted(set(special.values()) - set(ends))
+    return {index: name_of(number) for number, index in enumerate(within)}
 
 
 def digest(blob: bytes, offsets: NDArray[np.int32], ends: Sequence[int], special: Mapping[str, int]) -> str:
