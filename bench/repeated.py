@@ -143,7 +143,8 @@ def summarise(found: dict[str, Times], mode: str) -> list[dict[str, Any]]:
     for name, times in found.items():
         for road, values in times.items():
             us = np.array(values) / 1_000
-            row = {"mode": mode, "engine": name, "road": road, "schemas": len(us), "mean": float(us.mean())}
+            row: dict[str, Any] = {"mode": mode, "engine": name, "road": road, "schemas": len(us)}
+            row["mean"] = float(us.mean())
             row |= {label: float(np.percentile(us, at)) for label, at in QUANTILES.items()}
             row["p50 in parts of llguidance's first"] = None if base is None else row["p50"] * 1_000 / base
             rows.append(row)
