@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         ValueRefused,
         VocabularyError,
     )
-    from .forms import (
+    from .forms import (  # type: ignore[no-redef]
         Form,
         free_text,
         gbnf,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         mark,
         regex,
         thinking,
-        triggered,  # type: ignore[no-redef]
+        triggered,
     )
     from .generate import Generation, generate
     from .grammar.nodes import Grammar

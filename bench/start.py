@@ -1,0 +1,124 @@
+"""How long does a new process take to import constrain and have its first mask, and what of it is numba's own import?
+
+    python -m bench.start --vocabulary ../shared/data/llama3.tiktoken
+
+Each row is a new process, several times; the median of the wall and of the CPU, kernels compiled before, files in the
+page cache. `numpy` and `numba` alone are the floor: what a first mask needs besides is ours. Between `import constrain`
+and the first mask stand: the rooms that a mask needs, loading the compiled kernels, the vocabulary, its table from the
+store, and the schema, which the store knows from an earlier process or not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from . import report
+
+SCHEMA = (
+    '{"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}'
+)
+PROGRAM = """
+import json, sys, time
+laps = {}
+def lap(name, then=[time.perf_counter(), time.process_time()]):
+    now = [time.perf_counter(), time.process_time()]
+    laps[name] = [1e3 * (a - b) for a, b in zip(now, then)]
+    then[:] = now
+%s
+json.dump(laps, sys.stdout)
+"""
+FLOOR = """
+import numpy; lap("numpy")
+import numba; lap("numba")
+"""
+BYTES = """
+import constrain; lap("import constrain")
+vocabulary = constrain.Vocabulary.bytes(); lap("vocabulary")
+"""
+LLAMA = """
+import constrain; lap("import constrain")
+vocabulary = constrain.Vocabulary.from_tiktoken({ranks!r}); lap("vocabulary")
+"""
+MASK = """
+constraint = constrain.compile(vocabulary, schema={schema!r}); lap("compile")
+import numba; lap("numba")
+import constrain.matcher; lap("kernels")
+from constrain.store import table_of
+table_of(vocabulary); lap("table")
+matcher = constraint.matcher(); lap("matcher")
+matcher.mask(); lap("mask")
+from constrain.store import programs
+programs.flush()
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs it; 0."""
+    options = parse(arguments)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "CONSTRAIN_STORE": folder}
+        asked = {"schema": SCHEMA, "ranks": str(options.vocabulary)}
+        for what, text in (
+            ("the floor: numpy and numba", FLOOR),
+            ("bytes as tokens", (BYTES + MASK).format(**asked)),
+            ("Llama 3", (LLAMA + MASK).format(**asked)),
+        ):
+            rows.append(measured(what, PROGRAM % text, environment, options.times))
+    show(rows, Console())
+    path = report.keep("start", __doc__ or "", {"rows": rows}, options)
+    Console().print(f"saved as {path}", highlight=False)
+    return 0
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.start", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--vocabulary", type=Path, default=Path("../shared/data/llama3.tiktoken"), help="the ranks")
+    parser.add_argument("--times", type=int, default=9, help="processes a row (9)")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
+    return parser.parse_args(arguments)
+
+
+def measured(what: str, program: str, environment: dict[str, str], times: int) -> dict[str, Any]:
+    """The medians of some processes, ms: {part: [wall, CPU]}; one before them finds nothing in the store."""
+    found = []
+    for _ in range(times + 1):
+        said = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+        found.append(json.loads(said.stdout))
+    parts = {name: np.median([one[name] for one in found[1:]], axis=0).tolist() for name in found[0]}
+    parts["all"] = np.median([np.sum(list(one.values()), axis=0) for one in found[1:]], axis=0).tolist()
+    return {"process": what, "ms": parts, "first of all, ms": found[0]}
+
+
+def show(rows: list[dict[str, Any]], console: Console) -> None:
+    """Prints a table: parts down, processes across."""
+    table = Table(title="ms of a new process: wall (CPU)", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("part", no_wrap=True)
+    for row in rows:
+        table.add_column(row["process"], justify="right")
+    for name in dict.fromkeys(name for row in reversed(rows) for name in row["ms"]):
+        cells = [row["ms"].get(name) for row in rows]
+        table.add_row(name, *("" if cell is None else f"{cell[0]:,.1f} ({cell[1]:,.1f})" for cell in cells))
+    console.width = max(console.width, report.WIDTH)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
