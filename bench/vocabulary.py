@@ -1,0 +1,213 @@
+"""What do vocabularies of 32,000, 128,000 and 256,000 tokens cost: preparation, memory, and a step?
+
+    python -m bench.vocabulary --vocabulary ../shared/data/llama3.tiktoken
+
+32k and 131k are Mistral's (files in the package mistral-common), 128k is Llama 3's. 256k is made on the spot: Llama 3's
+tokens, then those of 131k that it lacks, then pairs of neighbouring tokens until there are 256,000; it stands for a
+large vocabulary and is no model's. Each row is measured in processes of its own, medians of several:
+
+    read          from the tokenizer's file to a Vocabulary, the first time and again (only ranks are kept)
+    prepared      a Vocabulary to a usable table: trie, rows and remainders of the common leaves; and written to disk
+    from disk     the same from the store; file to table: read again and this, in wall time
+    memory        of Vocabulary and table: growth of the process's own pages (Linux: Private of smaps_rollup)
+    a step        mask and advance along a document, all of it walked before; and with nothing walked before
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import perf_counter_ns, process_time_ns
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from . import report
+from .workers import fork, reap
+
+SIZES = {"32k": 32_768, "128k": 128_256, "131k": 131_072, "256k": 256_000}
+FLOOR = "row of zeros"
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 60},
+        "tags": {"type": "array", "items": {"enum": ["red", "green", "blue"]}},
+        "size": {"type": "number"},
+        "note": {"type": "string"},
+    },
+    "required": ["name", "size"],
+}
+TEXT = json.dumps({"name": "Łukasz of the hill", "tags": ["red", "blue"], "size": -12.75, "note": "free text, " * 20})
+WALKS = 200
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs it; 0."""
+    options = parse(arguments)
+    rows = []
+    for name in options.sizes.split(","):
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["CONSTRAIN_STORE"] = folder
+            source = sources(options.vocabulary, Path(folder))[name]
+            first = in_process(partial(once, source, True))
+            found = [in_process(partial(once, source, False)) for _ in range(options.times)]
+        row = {"tokens": name, "size": first["size"], "read, first ms": first["read ms"]}
+        row["prepared ms"], row["written ms"] = first["table ms"], first["written ms"]
+        for label in ("read ms", "table ms", "file to table, wall ms", "memory MB", "step µs", "new step µs", "row µs"):
+            row[f"again: {label}"] = float(np.median([one[label] for one in found]))
+        rows.append(row)
+    show(rows, Console())
+    path = report.keep("vocabulary", __doc__ or "", {"rows": rows}, options)
+    Console().print(f"saved as {path}", highlight=False)
+    return 0
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.vocabulary", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--vocabulary", type=Path, default=Path("../shared/data/llama3.tiktoken"), help="the ranks")
+    parser.add_argument("--sizes", default=",".join(SIZES), metavar="A,B", help=", ".join(SIZES))
+    parser.add_argument("--times", type=int, default=5, help="processes a row (5)")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
+    return parser.parse_args(arguments)
+
+
+def sources(ranks: Path, folder: Path) -> dict[str, Callable[[], Any]]:
+    """By name, what reads a Vocabulary."""
+    from constrain import Vocabulary
+
+    def mistral(pattern: str) -> Any:
+        import mistral_common
+
+        found = sorted(Path(mistral_common.__path__[0]).rglob(pattern))
+        return Vocabulary.from_mistral(found[-1])
+
+    return {
+        "32k": partial(mistral, "*instruct_tokenizer_240323.model.v3"),
+        "128k": partial(Vocabulary.from_tiktoken, ranks),
+        "131k": partial(mistral, "tekken_240911.json"),
+        "256k": partial(merged, ranks, folder / "merged.tiktoken", mistral),
+    }
+
+
+def merged(ranks: Path, path: Path, mistral: Callable[[str], Any]) -> Any:
+    """The made vocabulary, from its file of ranks, which is written the first time."""
+    from base64 import b64encode
+
+    from constrain import Vocabulary
+
+    if not path.exists():
+        tokens = [token for token in Vocabulary.from_tiktoken(ranks).tokens if token]
+        tokens = list(dict.fromkeys([*tokens, *(token for token in mistral("tekken_240911.json").tokens if token)]))
+        pairs = (one + other for one, other in zip(tokens[1_000:], tokens[1_001:]) if len(one) + len(other) <= 12)
+        tokens = list(dict.fromkeys([*tokens, *pairs]))[: SIZES["256k"] - 1]
+        path.write_bytes(b"".join(b"%b %d\n" % (b64encode(token), rank) for rank, token in enumerate(tokens)))
+    return Vocabulary.from_tiktoken(path, eos_ids=[SIZES["256k"] - 1], size=SIZES["256k"])
+
+
+def in_process(work: Callable[[], Any]) -> dict[str, Any]:
+    """What a forked child finds out."""
+    pid, pipe = fork(lambda out: out.send(work()))
+    try:
+        found: dict[str, Any] = pipe.recv()
+    except EOFError:
+        raise SystemExit("a process failed: see above") from None
+    finally:
+        reap(pid, kill=False)
+    return found
+
+
+def once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
+    """One process. fresh: nothing of it is in the store yet."""
+    from constrain import Vocabulary, compile
+    from constrain.store import prepare, programs, recent, table_of, tables
+    from constrain.tokens.mask_table import MaskTable
+
+    programs.most = recent.most = 0
+    compile(Vocabulary.bytes(), schema=SCHEMA).matcher().mask()  # imports, kernels
+    prepare(MaskTable(Vocabulary.bytes()))
+    if fresh:
+        source()  # The one that is made, and packages that read files.
+        for path in Path(os.environ["CONSTRAIN_STORE"]).glob("*.vocabulary"):
+            path.unlink()
+    pages, wall, begin = private(), perf_counter_ns(), process_time_ns()
+    vocabulary = source()
+    read = process_time_ns()
+    found: dict[str, Any] = {"size": vocabulary.size, "read ms": (read - begin) / 1e6}
+    if fresh:
+        table = MaskTable(vocabulary)
+        prepare(table)
+        made = process_time_ns()
+        tables._save(table)
+        return {**found, "table ms": (made - read) / 1e6, "written ms": (process_time_ns() - made) / 1e6}
+    table_of(vocabulary)
+    found |= {"table ms": (process_time_ns() - read) / 1e6, "file to table, wall ms": (perf_counter_ns() - wall) / 1e6}
+    found["memory MB"] = (private() - pages) / 1e6
+    return found | steps(vocabulary)
+
+
+def steps(vocabulary: Any) -> dict[str, float]:
+    """µs of a step."""
+    from constrain import compile
+
+    tokens = vocabulary.tokenize(TEXT.encode())
+    out = np.zeros((vocabulary.size + 31) // 32, np.int32)
+
+    def walk() -> float:
+        matcher = constraint.matcher()
+        begin = process_time_ns()
+        for token in tokens:
+            matcher.mask(out)
+            matcher.advance(token)
+        return (process_time_ns() - begin) / 1e3 / len(tokens)
+
+    firsts = []
+    for _ in range(9):
+        constraint = compile(vocabulary, schema=SCHEMA)
+        firsts.append(walk())
+    begin = process_time_ns()
+    other = np.ones_like(out)
+    for _ in range(1_000):
+        out[:] = other
+    row = (process_time_ns() - begin) / 1e6
+    return {
+        "new step µs": float(np.median(firsts[1:])),
+        "step µs": float(np.median([walk() for _ in range(WALKS)])),
+        "row µs": row,
+    }
+
+
+def private() -> int:
+    """Bytes of pages that are this process's own (proc(5): Private_Clean, Private_Dirty)."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Private_"))
+
+
+def show(rows: list[dict[str, Any]], console: Console) -> None:
+    """Prints the table: one vocabulary a column."""
+    table = Table(
+        title="vocabularies (ms and µs of the CPU where not said otherwise)", title_justify="left", box=SIMPLE_HEAD
+    )
+    table.add_column("", no_wrap=True)
+    for row in rows:
+        table.add_column(row["tokens"], justify="right")
+    for label in list(rows[0])[1:]:
+        values = [row[label] for row in rows]
+        table.add_row(label, *(f"{value:,}" if isinstance(value, int) else f"{value:,.1f}" for value in values))
+    console.width = max(console.width, report.WIDTH)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
