@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from .compile import compile
+from .compile import compile, compile_grammar, to_grammar
 from .style import Style
 
 if TYPE_CHECKING:
@@ -77,10 +77,12 @@ def rehearse(vocabulary: Vocabulary) -> None:
         for dialect in DIALECTS:
             for properties in PIECES.values():
                 schema = scene(properties, dialect)
-                matcher = compile(vocabulary, schema=json.dumps(schema), style=style).matcher()
+                grammar = to_grammar(schema=json.dumps(schema), style=style)
+                matcher = compile_grammar(grammar, vocabulary).matcher()  # Past the store, which has no front end.
                 matcher.mask()
                 matcher.advance_bytes(b'{"' + schema["required"][0].encode() + b'"')
                 matcher.mask()
+    compile(vocabulary, schema=json.dumps(schema)).matcher().mask()
 
 
 def scene(properties: dict[str, Any], dialect: str) -> dict[str, Any]:
