@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from constrain import Vocabulary, compile
 from constrain.store import files, tables
@@ -104,3 +106,21 @@ def test_files_are_bounded_by_bytes_too(folder: Path) -> None:
         os.utime(folder / f"{k}.x", (k, k))
     files.prune(folder, "*.x", 10, 250)
     assert sorted(path.name for path in folder.iterdir()) == ["3.x", "4.x"]
+
+
+@given(st.lists(st.integers(-(1 << 31), (1 << 31) - 1), min_size=1, max_size=2_100), st.data())
+def test_a_checksum_sees_one_word_that_is_another(values: list[int], data: st.DataObject) -> None:
+    words = np.array(values, np.int32)
+    before = files.checksum(words)
+    place = data.draw(st.integers(0, len(values) - 1))
+    other = words.copy()
+    other[place] ^= 1 << data.draw(st.integers(0, 30))
+    assert files.checksum(other) != before
+    assert files.checksum(words[:-1]) != before
+    assert files.checksum(np.append(words, np.int32(0))) != before
+
+
+def test_a_checksum_sees_pages_that_are_exchanged() -> None:
+    words = np.arange(8 * 1024, dtype=np.int32)
+    other = np.concatenate([words[:1024], words[2048:3072], words[1024:2048], words[3072:]])
+    assert files.checksum(other) != files.checksum(words)

@@ -17,12 +17,17 @@ from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-__all__ = ["VARIABLE", "folder", "made_by", "prune", "read", "remove", "write"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["VARIABLE", "checksum", "folder", "made_by", "prune", "read", "remove", "write"]
 
 VARIABLE = "CONSTRAIN_STORE"
 """The environment variable that names another folder, or "off"."""
 MAPPED = 64 << 10
 """Bytes from which a file is mapped: below, reading costs less than the pages of a map."""
+PIECE = 512
+"""Words of 8 bytes: a page."""
 HOUSE = Path(__file__).parents[1]
 DECIDING = ("automata", "compile.py", "forms", "frontends", "grammar", "kernels", "store", "style.py", "tokens")
 """Rooms whose code decides what is in a file."""
@@ -125,3 +130,16 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
     except OSError:
         return  # The folder is read-only, or gone: then nobody reads the file either, or an administrator put it there.
+
+
+def checksum(words: NDArray[np.int32]) -> int:
+    """Of an int32 array at the speed of memory, ten times that of a CRC: sums of pages, each weighted by its place.
+
+    Finds what happens to files by accident: a change of one word, pages that are lost, zeroed or exchanged.
+    """
+    wide = words[: len(words) // 2 * 2].view(np.uint64)
+    whole = len(wide) // PIECE * PIECE
+    pages = wide[:whole].reshape(-1, PIECE).sum(axis=1)
+    rest = wide[whole:] * np.arange(3, 2 * (len(wide) - whole) + 3, 2, dtype=np.uint64)
+    total = int((pages * np.arange(1, 2 * len(pages) + 1, 2, dtype=np.uint64)).sum()) + int(rest.sum())
+    return (total + (int(words[-1]) if len(words) % 2 else 0) + (len(words) << 32)) % (1 << 64)

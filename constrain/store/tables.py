@@ -9,11 +9,12 @@ numbers.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels import layout as at
 from ..style import Style
@@ -82,20 +83,21 @@ def _save(table: MaskTable) -> None:
     if path is None:
         return
     arrays = table.snapshot()
-    checksum = 0
-    for array in arrays.values():
-        checksum = crc32(array.data, checksum)
     head = {
         "format": FORMAT,
         "made by": files.made_by().hex(),
         "fingerprint": table.fingerprint,
         "lengths": {str(slot): len(array) for slot, array in arrays.items()},
         "starts": [[key.hex(), mode, state] for (key, mode), state in table.starts.items()],
-        "checksum": checksum,
+        "checksum": _checksum(arrays.values()),
     }
     line = json.dumps(head).encode()
     files.write(path, [line + b" " * (-len(line) % 4 + 3) + b"\n", *(array.data for array in arrays.values())])
     files.prune(path.parent, "*.table", MOST_FILES, MOST_BYTES)
+
+
+def _checksum(arrays: Iterable[NDArray[np.int32]]) -> int:
+    return sum(place * files.checksum(array) for place, array in enumerate(arrays, 1)) % (1 << 64)
 
 
 def _load(vocabulary: Vocabulary) -> MaskTable | None:
@@ -106,17 +108,18 @@ def _load(vocabulary: Vocabulary) -> MaskTable | None:
     try:
         first = bytes(data[:HEAD]).index(b"\n") + 1
         head = json.loads(bytes(data[:first]))
-        if (head["format"], head["made by"], head["fingerprint"], head["checksum"]) != (
+        if (head["format"], head["made by"], head["fingerprint"]) != (
             FORMAT,
             files.made_by().hex(),
             vocabulary.fingerprint,
-            crc32(data[first:]),
         ):
             return None
         arrays = {}
         for slot, length in head["lengths"].items():
             arrays[int(slot)] = np.frombuffer(data, np.int32, length, first)
             first += 4 * length
+        if first != len(data) or head["checksum"] != _checksum(arrays.values()):
+            return None
         starts = {(bytes.fromhex(key), mode): state for key, mode, state in head["starts"]}
         return MaskTable(vocabulary, arrays, starts)
     except (ValueError, KeyError, TypeError):
