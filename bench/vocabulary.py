@@ -3,7 +3,7 @@
     python -m bench.vocabulary --vocabulary ../shared/data/llama3.tiktoken
 
 32k and 131k are Mistral's (files in the package mistral-common), 128k is Llama 3's. 256k is made on the spot: Llama 3's
-tokens, then those of 131k that it lacks, then pairs of neighbouring tokens until there are 256,000; it stands for a
+tokens, then those of 131k that it lacks, then pairs of neighbouring words until there are 256,000; it stands for a
 large vocabulary and is no model's. Each row is measured in processes of its own, medians of several:
 
     read          from the tokenizer's file to a Vocabulary, the first time and again (only ranks are kept)
@@ -110,7 +110,8 @@ def merged(ranks: Path, path: Path, mistral: Callable[[str], Any]) -> Any:
     if not path.exists():
         tokens = [token for token in Vocabulary.from_tiktoken(ranks).tokens if token]
         tokens = list(dict.fromkeys([*tokens, *(token for token in mistral("tekken_240911.json").tokens if token)]))
-        pairs = (one + other for one, other in zip(tokens[1_000:], tokens[1_001:]) if len(one) + len(other) <= 12)
+        words = [token for token in tokens if token.strip().isalpha() and len(token) <= 8]
+        pairs = (one + other for one, other in zip(words, words[1:]))
         tokens = list(dict.fromkeys([*tokens, *pairs]))[: SIZES["256k"] - 1]
         path.write_bytes(b"".join(b"%b %d\n" % (b64encode(token), rank) for rank, token in enumerate(tokens)))
     return Vocabulary.from_tiktoken(path, eos_ids=[SIZES["256k"] - 1], size=SIZES["256k"])
@@ -137,6 +138,7 @@ def once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
     programs.most = recent.most = 0
     compile(Vocabulary.bytes(), schema=SCHEMA).matcher().mask()  # imports, kernels
     prepare(MaskTable(Vocabulary.bytes()))
+    Vocabulary.from_tiktoken({b"a": 0}, eos_ids=[1], size=2)
     if fresh:
         source()  # The one that is made, and packages that read files.
         for path in Path(os.environ["CONSTRAIN_STORE"]).glob("*.vocabulary"):

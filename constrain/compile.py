@@ -164,7 +164,8 @@ def compile(
     if set(source) in ({"schema"}, {"type"}):
         source = {"schema": _plain(schema if type is None else type)}
     key = None
-    if len(source) == 1 and not isinstance(grammar, Grammar):
+    proper = isinstance(style, Style) and isinstance(limits, Limits) and len(source) == 1
+    if proper and not isinstance(grammar, Grammar):
         key, source, registry = _key(source, style, registry, limits)
     found = None if key is None else recent.get(vocabulary, key)
     if found is not None:

@@ -68,6 +68,8 @@ def test_a_file_that_others_may_write_is_not_read(folder: Path) -> None:
     link.symlink_to(path)
     assert files.read(link) is None
     assert files.read(folder) is None
+    os.mkfifo(folder / "pipe", 0o600)
+    assert files.read(folder / "pipe") is None
     if os.geteuid() == 0:  # who is root may give files away
         os.chown(path, 12345, -1)
         assert files.read(path) is None

@@ -124,8 +124,8 @@ class Restored(Program):
                 for leaf in self.leaves:  # Arenas that do not know yet go on with the numbers that they have.
                     made.leaf(*leaf)
             made.lock, made.on_link = self.lock, self.on_link
+            self.__dict__ = made.__dict__  # First this: from here on nobody misses anything.
             self.__class__ = Program  # type: ignore[assignment]
-            self.__dict__ = made.__dict__
 
     def _again(self, made: Program) -> Program | None:
         """The Program after all links once more; None if the code is not the same."""

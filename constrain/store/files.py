@@ -72,7 +72,7 @@ def made_by() -> bytes:
 def read(path: str | Path) -> memoryview | None:
     """What is in a file, by a map if it is large; None if there is none that this user can trust."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
     try:

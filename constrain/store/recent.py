@@ -7,6 +7,7 @@ where a Matcher holds it.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -27,11 +28,15 @@ class Recent:
 
     def __init__(self, most: int = 64, most_bytes: int = 128 << 20) -> None:
         self.most, self.most_bytes = most, most_bytes
-        self._lock = threading.Lock()
+        self._unlock()
+        os.register_at_fork(after_in_child=self._unlock)
         self._kept: OrderedDict[tuple[int, Hashable], Constraint] = OrderedDict()
         self._bytes: dict[tuple[int, Hashable], int] = {}
         self._total = 0
         self._latest: tuple[int, Hashable] | None = None
+
+    def _unlock(self) -> None:
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._kept)
