@@ -1,7 +1,7 @@
 """Kernels are compiled once per install, by as many processes as there are cores, before the first is needed.
 
-numba keeps what it compiles on disk, each kernel by itself; a file beside them says that all are there. Where that
-cannot be written, or no process started, nothing is lost but time: kernels are then compiled as they are imported.
+What they compile is joined in one file (`pack`), which later processes load. Where that cannot be written, or no
+process started, nothing is lost but time: kernels are then compiled as they are imported, and numba keeps each.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from hashlib import blake2b
 from pathlib import Path
 
 import numba
+
+from . import pack
 
 __all__ = ["SHARE", "compile_all", "is_kept", "make_sure", "on_progress"]
 
@@ -33,17 +34,9 @@ on_progress: Callable[[int, int], None] = _say
 """Called with how many kernels are compiled, and of how many; the command line shows a bar."""
 
 
-def _mark() -> Path:
-    """The file that says that all kernels, as they are, were compiled by this Python and numba for this processor."""
-    digest = blake2b(f"{numba.__version__} {sys.version} {numba.config.CPU_NAME}".encode(), digest_size=8)
-    for path in sorted(ROOM.glob("*.py")):
-        digest.update(path.read_bytes())
-    return Path(numba.config.CACHE_DIR or ROOM / "__pycache__") / f"kernels-{digest.hexdigest()}.whole"
-
-
 def is_kept() -> bool:
     """Whether all kernels, as they are, lie compiled on disk."""
-    return _mark().exists()
+    return pack.file().exists()
 
 
 def make_sure() -> None:
@@ -76,6 +69,6 @@ def compile_all() -> None:
     codes = [process.wait() for process in processes]
     if not any(codes):
         try:
-            _mark().touch()
+            pack.join()
         except OSError:
             return  # the kernels may be kept elsewhere, or nowhere: the next process looks again

@@ -3,7 +3,7 @@
 numba links whatever a function calls into it and optimises the whole anew, for each caller: with some 150 functions
 that call each other this was two thirds of the time. A `kernel` is compiled alone; those that call it know its name
 and signature, and its address is found when they are loaded, as a linker does. What is tiny and everywhere is
-`inlined`: linked into its callers as numba does it. What Python calls is an `entry`.
+`inlined`, and what calls itself is `recursive`: linked into their callers as numba does it. What Python calls is an `entry`.
 
 Compiled code is kept on disk beside the sources (numba's cache). Since a kernel needs of the others only their
 signatures, processes can compile different ones side by side, each its `Share`: see `ahead`.
@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from ctypes import CFUNCTYPE, c_int64
+from functools import cached_property
 from typing import Any
 
 from llvmlite import binding
@@ -20,9 +22,9 @@ from numba import cfunc, njit, types
 from numba.core import sigutils
 from numba.extending import models, register_model
 
-from . import ahead
+from . import ahead, pack
 
-__all__ = ["OPTIONS", "Kernel", "entry", "inlined", "kernel"]
+__all__ = ["OPTIONS", "Kernel", "entry", "inlined", "kernel", "recursive"]
 
 OPTIONS = {"cache": True, "nogil": True, "_nrt": False, "error_model": "numpy"}
 """Kept on disk, without the GIL, without reference counts."""
@@ -39,42 +41,62 @@ class Share:
         """Whether the next one is: each goes to the part that has least to do, which all parts work out alike."""
         lightest = self.load.index(min(self.load))
         self.load[lightest] += len(function.__code__.co_code) + 100
-        if lightest == self.part and ahead.SHARE in os.environ:
+        if lightest == self.part and IS_COMPILER:
             print(flush=True)  # noqa: T201  (`ahead` counts the lines)
         return lightest == self.part
 
 
 share = Share(os.environ.get(ahead.SHARE, ""))
-if ahead.SHARE not in os.environ:
+IS_COMPILER = ahead.SHARE in os.environ
+"""Whether this process was started to compile, and never runs what it makes."""
+if not IS_COMPILER:
     ahead.make_sure()
 
 
 class Kernel(types.ExternalFunction):  # type: ignore[misc]
     """A compiled function, for other kernels a symbol; Python may call it too, more slowly than an `entry`."""
 
-    def __init__(self, symbol: str, signature: Any, function: Any, made: Any) -> None:
+    def __init__(self, symbol: str, signature: Any, function: Any, address: int) -> None:
         super().__init__(symbol, signature)
         self.__doc__ = function.__doc__
-        self.made = made
+        self.address = address
+        # A process that only compiles never runs what it makes: any address will do.
+        binding.add_symbol(symbol, address or 1)
 
     def __call__(self, *arguments: int) -> int:
         """As the kernel."""
-        return self.made.ctypes(*arguments)  # type: ignore[no-any-return]
+        return self._function(*arguments)  # type: ignore[no-any-return]
+
+    @cached_property
+    def _function(self) -> Any:
+        return CFUNCTYPE(c_int64, *[c_int64] * len(self.sig.args))(self.address)
 
 
 register_model(Kernel)(models.OpaqueModel)
 
 
+_kept: list[Any] = []
+
+
+def keep(made: Any) -> Any:
+    """The same, which lives as long as this process, and its code with it."""
+    _kept.append(made)
+    return made
+
+
 def kernel(signature: str) -> Callable[[Any], Kernel]:
-    """Compiled alone, now or once before: what other kernels call."""
+    """Compiled alone, now or once before: what other kernels call. All its arguments and its result are int64."""
 
     def make(function: Any) -> Kernel:
         symbol = f"{function.__module__}.{function.__name__}"
         arguments, result = sigutils.normalize_signature(signature)
-        made = cfunc(signature, **OPTIONS)(function) if share.takes(function) else None
-        # A process that compiles a part never runs what it made: any address will do.
-        binding.add_symbol(symbol, made.address if made else 1)
-        return Kernel(symbol, result(*arguments), function, made)
+        if IS_COMPILER:
+            address = 0
+            if share.takes(function):
+                pack.put(symbol, cfunc(signature, **OPTIONS)(function))
+        else:
+            address = pack.address(symbol) or keep(cfunc(signature, **OPTIONS)(function)).address
+        return Kernel(symbol, result(*arguments), function, address)
 
     return make
 
@@ -83,12 +105,17 @@ def entry(signature: Any, **more: Any) -> Callable[[Any], Any]:
     """What Python calls, by one signature or a list of them; other kernels get it linked in."""
 
     def make(function: Any) -> Any:
-        options = {**OPTIONS, **more}
-        return njit(signature, **options)(function) if share.takes(function) else njit(**options)(function)
+        compiled = not IS_COMPILER or share.takes(function)
+        return njit(*(signature,) * compiled, **{**OPTIONS, "no_cfunc_wrapper": True, **more})(function)
 
     return make
 
 
 def inlined(signature: str) -> Callable[[Any], Any]:
-    """What is tiny, calls itself, or gives several numbers: linked into its callers."""
-    return njit(signature, **OPTIONS)  # type: ignore[no-any-return]
+    """What is tiny, or gives several numbers: linked into its callers, and compiled when one of them is."""
+    return njit(**OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[no-any-return]
+
+
+def recursive(signature: str) -> Callable[[Any], Any]:
+    """What calls itself: numba binds it to itself, and links it into its callers."""
+    return njit(signature, **OPTIONS, no_cfunc_wrapper=True)  # type: ignore[no-any-return]

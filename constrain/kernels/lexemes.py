@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .compiled import inlined, kernel
+from .compiled import inlined, kernel, recursive
 from .layout import *  # noqa: F403  (constants only)
 from .names import ask
 from .parse import commit, forget_pairs, list_of, may_shift
@@ -301,7 +301,7 @@ def further(c: Any, block: Any, scanner: Any, exit_: Any, state: Any) -> Any:
     return made
 
 
-@inlined("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64)")
+@recursive("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64)")
 def visit(
     c: Any, s: Any, block: Any, reader: Any, stack: Any, columns: Any, brackets: Any, column: Any, out: Any
 ) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .compiled import inlined, kernel
+from .compiled import inlined, kernel, recursive
 from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
 from .views import size, view
@@ -79,7 +79,7 @@ def feed(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
     return 0
 
 
-@inlined("int64(int64, int64, int64)")
+@recursive("int64(int64, int64, int64)")
 def may_shift(c: Any, block: Any, stack: Any) -> Any:
     """The terminals that the parser accepts with this stack, all reductions tried: offset in MAY_SHIFT, or -1.
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.extending import intrinsic
+from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.extending import lower_builtin
 
 __all__ = ["address", "at", "lowest", "ones", "size", "view"]
 
@@ -24,62 +25,59 @@ def _begin(context: Any, builder: Any, ctx: Any, slot: Any) -> Any:
     return _load(context, builder, ctx, builder.shl(slot, context.get_constant(types.int64, 1)))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def view(typingctx: Any, ctx: Any, slot: Any) -> Any:
-    """The int32s in `slot` of the context at address `ctx`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(_begin(context, builder, *args), context.get_value_type(signature.return_type))
-
-    return types.CPointer(types.int32)(types.int64, types.int64), codegen
+def view(context: Any, builder: Any, args: Any, result: Any) -> Any:
+    """view(c, slot): the int32s in `slot` of the context at address `c`."""
+    return builder.inttoptr(_begin(context, builder, *args), result)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def size(typingctx: Any, ctx: Any, slot: Any) -> Any:
-    """How many int32s there are in `slot`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        one = context.get_constant(types.int64, 1)
-        return _load(context, builder, args[0], builder.add(builder.shl(args[1], one), one))
-
-    return types.int64(types.int64, types.int64), codegen
+def size(context: Any, builder: Any, args: Any, result: Any) -> Any:
+    """size(c, slot): how many int32s there are in `slot`."""
+    one = context.get_constant(types.int64, 1)
+    return _load(context, builder, args[0], builder.add(builder.shl(args[1], one), one))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def address(typingctx: Any, ctx: Any, slot: Any) -> Any:
-    """Where `slot` begins."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _begin(context, builder, *args)
-
-    return types.int64(types.int64, types.int64), codegen
+def address(context: Any, builder: Any, args: Any, result: Any) -> Any:
+    """address(c, slot): where `slot` begins."""
+    return _begin(context, builder, *args)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def at(typingctx: Any, address: Any) -> Any:
-    """The int32s at an address."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
-
-    return types.CPointer(types.int32)(types.int64), codegen
+def at(context: Any, builder: Any, args: Any, result: Any) -> Any:
+    """at(address): the int32s there."""
+    return builder.inttoptr(args[0], result)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def lowest(typingctx: Any, bits: Any) -> Any:
-    """The number of the lowest bit that is set; bits: not 0."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], context.get_constant(types.boolean, True))
-
-    return types.int64(types.int64), codegen
+def lowest(context: Any, builder: Any, args: Any, result: Any) -> Any:
+    """lowest(bits): the number of the lowest bit that is set; bits are not 0."""
+    return builder.cttz(args[0], context.get_constant(types.boolean, True))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def ones(typingctx: Any, bits: Any) -> Any:
-    """How many bits of an int32 are set."""
+def ones(context: Any, builder: Any, args: Any, result: Any) -> Any:
+    """ones(bits): how many bits of an int32 are set."""
+    return builder.zext(builder.ctpop(args[0]), result)
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.zext(builder.ctpop(args[0]), context.get_value_type(types.int64))
 
-    return types.int64(types.int32), codegen
+INT, INT32, POINTER = types.int64, types.int32, types.CPointer(types.int32)
+
+
+def _declare(build: Any, result: Any, *arguments: Any) -> None:
+    """Lets kernels call `build` for what it builds.
+
+    numba asks for the meaning of a call each time that it looks at it; where there is one signature, that is quick.
+    """
+
+    @infer_global(build)
+    class Template(ConcreteTemplate):  # type: ignore[misc]
+        key = build
+        cases = [signature(result, *arguments)]
+
+    @lower_builtin(build, *arguments)  # type: ignore[untyped-decorator]
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return build(context, builder, args, context.get_value_type(result))
+
+
+_declare(view, POINTER, INT, INT)
+_declare(size, INT, INT, INT)
+_declare(address, INT, INT, INT)
+_declare(at, POINTER, INT)
+_declare(lowest, INT, INT)
+_declare(ones, INT, INT32)
