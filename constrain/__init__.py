@@ -37,6 +37,7 @@ from .tokens.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from . import grammars as grammars
+    from .batches import apply_mask, fill_masks
     from .integrations.processor import ConstraintLogitsProcessor
     from .matcher import Matcher
 
@@ -65,8 +66,10 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "__version__",
+    "apply_mask",
     "compile",
     "compile_grammar",
+    "fill_masks",
     "free_text",
     "gbnf",
     "generate",
@@ -86,6 +89,8 @@ __all__ = [
 _LATER = {
     "ConstraintLogitsProcessor": ".integrations.processor",
     "Matcher": ".matcher",
+    "apply_mask": ".batches",
+    "fill_masks": ".batches",
 }
 """Names whose modules load compiled kernels or torch: imported when first asked for."""
 
