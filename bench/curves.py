@@ -40,7 +40,7 @@ def draw(
     import matplotlib
 
     matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "constrain"  # the same figures give the same file
+    matplotlib.rcParams |= {"svg.hashsalt": "constrain", "svg.fonttype": "none"}  # small, and the same again
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(1, len(panels), figsize=(4.6 * len(panels), 4), sharey=True, squeeze=False)
@@ -48,7 +48,7 @@ def draw(
         for label, points in curves.items():
             axis.plot(*zip(*points), marker="o", markersize=3, linewidth=1.2, label=label)
         axis.set(xscale="log", yscale="log", title=name, xlabel=across)
-        axis.grid(True, which="both", linewidth=0.3)
+        axis.grid(True, linewidth=0.3)
     axes[0][0].set_ylabel(up)
     axes[0][-1].legend(fontsize=7)
     figure.suptitle(title, fontsize=10)
