@@ -43,16 +43,16 @@ def draw(
     matplotlib.rcParams |= {"svg.hashsalt": "constrain", "svg.fonttype": "none"}  # small, and the same again
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(4.6 * len(panels), 4), sharey=True, squeeze=False)
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(4.2 * len(panels) + 2, 4), sharey=True, squeeze=False)
     for axis, (name, curves) in zip(axes[0], panels.items()):
         for label, points in curves.items():
             axis.plot(*zip(*points), marker="o", markersize=3, linewidth=1.2, label=label)
         axis.set(xscale="log", yscale="log", title=name, xlabel=across)
         axis.grid(True, linewidth=0.3)
     axes[0][0].set_ylabel(up)
-    axes[0][-1].legend(fontsize=7)
+    axes[0][-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1.02, 0.5))
     figure.suptitle(title, fontsize=10)
     figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
     pyplot.close(figure)
     return path
