@@ -51,7 +51,7 @@ def memory_of(array: Any, name: str, *, written: bool = True) -> Memory:
     if not hasattr(array, "data_ptr"):
         raise TypeError(f"{name} is a {type(array).__name__}: give a numpy array or a torch tensor")
     if not array.is_cpu:
-        raise ValueError(f"{name} is on {array.device}: give a tensor on the CPU")
+        raise ValueError(f"{name} is on {array.device}: give a tensor on the CPU, or see constrain.integrations.cuda")
     if written and array.requires_grad:
         raise ValueError(f"{name} keeps gradients, which writing in place would make wrong: give {name}.detach()")
     size = array.element_size()
