@@ -134,12 +134,12 @@ class Arena:
         self.context[: 2 * at.TABLE] = self.block.context
         self.arrays = Slots(self.block)
         head = self.arrays[at.HEAD]
-        closures = int(head[at.CLOSURES])  # SEEN is stamped with these: they go on
+        closures, worker = int(head[at.CLOSURES]), int(head[at.WORKER])  # SEEN is stamped with closures: they go on
         head[:] = 0
         for field in (at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS):
             head[field] = 1
         head[at.N_NAMES], head[at.WORDS], head[at.ENTRY] = at.ROOTS, self.table.words, self.program.entry
-        head[at.CLOSURES] = closures
+        head[at.CLOSURES], head[at.WORKER] = closures, worker  # who may be at work with it just now
         self.arrays[at.STARTS].fill(-1)
         self.arrays[at.SCANNERS].fill(-1)
         self.arrays[at.LIST_HASH].fill(0)  # what it names has no fixed places, so that it cannot point back

@@ -167,8 +167,8 @@ def test_arenas_that_forget_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arenas so small that each forgets many times: the masks are the same, in every lane."""
     wanted = single([walked(compile(Vocabulary.bytes(), schema=SCHEMAS[1]), k, 12) for k in range(24)])
     small = {slot: max(64, length // 512) for slot, length in arena.FIRST.items()}
-    for slot in (*arena.HASHES.values(), arena.at.SEEN, arena.at.WIDE):
-        small[slot] = 256
+    for slot in (*arena.HASHES.values(), arena.at.SEEN, arena.at.WIDE, arena.at.ROUTE):
+        small[slot] = 512 if slot == arena.at.ROUTE else 256
     monkeypatch.setattr(arena, "FIRST", small)
     constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[1], limits=Limits(arena_bytes=60_000))
     matchers = [walked(constraint, k, 12) for k in range(24)]
