@@ -6,7 +6,7 @@ and how its text is spelled), which a vocabulary knows by number, and the names 
 
 A Program knows no tokens and is shared by all threads: linking writes under a lock, into `words`, and copies what is
 new to where kernels read, the cell last. Who runs the code keeps tables of leaves and parsers as long as `leaf_room`
-and `parser_room`; where these grow, the code goes on in a copy, so that nobody comes to a leaf for which he has no room.
+and `parser_room`; where these grow, the code goes on in a copy, so that nobody comes to a leaf he has no room for.
 """
 
 from __future__ import annotations
