@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import grammars as grammars
+    from .batches import apply_mask, fill_masks
     from .compile import Constraint, compile, compile_grammar
     from .dialogue import ToolCall, tool_calls, tools  # type: ignore[no-redef]  # there are files of these names, too
     from .errors import (
@@ -78,8 +79,10 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "__version__",
+    "apply_mask",
     "compile",
     "compile_grammar",
+    "fill_masks",
     "free_text",
     "gbnf",
     "generate",
@@ -97,6 +100,7 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "batches": "apply_mask fill_masks",
     "compile": "Constraint compile compile_grammar",
     "dialogue": "ToolCall tool_calls tools",
     "errors": "ConstrainError GrammarError LimitError RegexError SchemaError SourceError TokenRefused "

@@ -144,18 +144,19 @@ class Arena:
         self.context[: 2 * at.TABLE] = self.block.context
         self.arrays = Slots(self.block)
         head = self.arrays[at.HEAD]
-        closures = int(head[at.CLOSURES])  # SEEN is stamped with these: they go on
+        closures, worker = int(head[at.CLOSURES]), int(head[at.WORKER])  # SEEN is stamped with closures: they go on
         head[:] = 0
         for field in (at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS):
             head[field] = 1
         head[at.N_NAMES], head[at.WORDS], head[at.ENTRY] = at.ROOTS, self.table.words, self.program.entry
-        head[at.CLOSURES] = closures
+        head[at.CLOSURES], head[at.WORKER] = closures, worker  # who may be at work with it just now
         self.arrays[at.STARTS].fill(-1)
         self.arrays[at.SCANNERS].fill(-1)
         self.arrays[at.LIST_HASH].fill(0)  # what it names has no fixed places, so that it cannot point back
         self._generation = self.program.generation
         self._see_program()
         self.epoch += 1
+        head[at.EPOCH] = self.epoch
         self.alive.clear()
         self.guarded = guards.Memory()
         self.start = self.run(start_set)
@@ -218,7 +219,8 @@ class Arena:
             else:
                 guards.way(self, argument)
         except TableFull:
-            self.vocabulary.__dict__.pop("mask_table", None)
+            if self.vocabulary.__dict__.get("mask_table") is self.table:  # else another arena has begun a new one
+                self.vocabulary.__dict__.pop("mask_table", None)
             self.reset()
             raise Forgotten from None
 
@@ -268,16 +270,12 @@ class Arena:
         head[at.N_MAY_SHIFT] = place + parser.words
 
     def _see_program(self) -> None:
-        """Takes over what was linked, and makes room for the leaves that came with it."""
+        """Takes over what was linked, and makes room for the leaves that came with it, or will come to this code."""
         self._put(at.CODE, self.program.code)
-        scanners = self.arrays[at.SCANNERS]
-        if len(self.program.parsers) > len(scanners):
-            self._put(at.SCANNERS, np.concatenate([scanners, np.full(len(self.program.parsers), -1, np.int32)]))
-        starts = self.arrays[at.STARTS]
-        if len(self.program.leaves) > len(starts):
-            longer = np.full(2 * len(self.program.leaves), -1, np.int32)
-            longer[: len(starts)] = starts
-            self._put(at.STARTS, longer)
+        for slot, room in ((at.SCANNERS, self.program.parser_room), (at.STARTS, self.program.leaf_room)):
+            known = self.arrays[slot]
+            if len(known) < room:
+                self._put(slot, np.concatenate([known, np.full(room - len(known), -1, np.int32)]))
 
     def _grow(self, slot: int) -> None:
         """Doubles a slot (and the hash table that finds what is in it)."""

@@ -57,7 +57,7 @@ class Constraint:
         self.source = source
         self.program = grammar if isinstance(grammar, Program) else Program(grammar, Symbols(vocabulary))
         self.spellable = Spellable.of(vocabulary)
-        self._arenas: dict[int, Arena] = {}
+        self._arenas: dict[tuple[int, int], Arena] = {}  # by thread and lane
 
     def __repr__(self) -> str:
         """What it was compiled from, in short."""
@@ -82,18 +82,21 @@ class Constraint:
 
         return Matcher(self)
 
-    def arena(self) -> Arena:
-        """This thread's arena: what grows while masking belongs to one thread, so nothing is locked per token."""
+    def arena(self, lane: int = 0) -> Arena:
+        """This thread's arena: what grows while masking belongs to one thread, so nothing is locked per token.
+
+        lane: a thread has several where `fill_masks` shares its matchers out among the cores.
+        """
         from .arena import Arena
 
-        thread = threading.get_ident()
-        found = self._arenas.get(thread)
+        mine = threading.get_ident(), lane
+        found = self._arenas.get(mine)
         if found is None:
             if len(self._arenas) >= MOST_ARENAS:
                 alive = {t.ident for t in threading.enumerate()}
-                for gone in [t for t in self._arenas if t not in alive]:
+                for gone in [key for key in list(self._arenas) if key[0] not in alive]:
                     self._arenas.pop(gone, None)
-            found = self._arenas[thread] = Arena(self.program, self.vocabulary, self.limits.arena_bytes)
+            found = self._arenas[mine] = Arena(self.program, self.vocabulary, self.limits.arena_bytes)
         return found
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -6,8 +6,9 @@ taken is kept too: if the arena forgets (it is bounded), or another thread goes 
 
 from __future__ import annotations
 
-import threading
+from array import array
 from collections.abc import Callable
+from threading import get_ident
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 
 from .arena import Arena, Forgotten
 from .errors import LimitError, TokenRefused
-from .kernels import layout as at, masks, walk
+from .kernels import layout as at, masks, positions, walk
+from .kernels.doors import address_of, door
+from .kernels.positions import AT_CONTEXT, AT_EPOCH, AT_PLAIN, AT_SET, AT_THREAD, POSITION_W
 
 if TYPE_CHECKING:
     from .compile import Constraint
@@ -28,6 +31,8 @@ TRIES = 3
 
 _T = TypeVar("_T")
 
+_mask_at, _advance_at, _address_of = door(positions.mask_at), door(positions.advance_at), door(address_of)
+
 
 def _too_small(arena_bytes: int) -> LimitError:
     return LimitError(
@@ -39,13 +44,19 @@ def _too_small(arena_bytes: int) -> LimitError:
 class Matcher:
     """One position; not for several threads at the same time, though any one may go on where another stopped."""
 
-    __slots__ = ("_arena", "_ended", "_epoch", "_set", "_sets", "_taken", "_thread", "constraint")
+    __slots__ = ("_address", "_arena", "_at", "_ended", "_lane", "_out", "_place", "_sets", "_taken", "constraint")
 
     def __init__(self, constraint: Constraint) -> None:
         self.constraint = constraint
+        self._at = array("q", bytes(8 * POSITION_W))  # the position, as `kernels.positions` has it
+        self._address = self._at.buffer_info()[0]
         self._taken: list[int | bytes] = []
         self._sets: list[int] = []
         self._ended = 0  # how many of the taken are end tokens: these change no set
+        self._lane = 0  # which of a thread's arenas: see `batches.fill`
+        self._out: NDArray[np.int32] | None = None  # the array that was masked last, and where it begins
+        self._place = 0
+        self._see_end()
         self._find()
 
     def __repr__(self) -> str:
@@ -57,11 +68,11 @@ class Matcher:
 
     def _find(self) -> None:
         """Takes all that was taken anew, in this thread's arena."""
-        self._thread = threading.get_ident()
         for _ in range(TRIES):
             try:
-                arena = self._arena = self.constraint.arena()
-                self._epoch, self._sets, self._set = arena.epoch, [], arena.start
+                arena = self._arena = self.constraint.arena(self._lane)
+                self._at[AT_CONTEXT], self._at[AT_THREAD], self._at[AT_EPOCH] = arena.address, get_ident(), arena.epoch
+                self._sets, self._set = [], arena.start
                 for item in self._taken[: len(self._taken) - self._ended]:
                     self._sets.append(self._set)
                     self._set = self._after(arena, item)
@@ -71,13 +82,33 @@ class Matcher:
                 continue
         raise _too_small(self.constraint.limits.arena_bytes)
 
+    def _move(self, lane: int) -> None:
+        """Goes on in another of this thread's arenas."""
+        self._lane = lane
+        self._find()
+
+    @property
+    def _set(self) -> int:
+        return self._at[AT_SET]
+
+    @_set.setter
+    def _set(self, number: int) -> None:
+        self._at[AT_SET] = number
+
+    def _see_end(self) -> None:
+        """Notes which tokens are taken by their bytes alone."""
+        plain = self.constraint.spellable is None
+        self._at[AT_PLAIN] = -1 if self._ended else self.constraint.vocabulary.size if plain else 0
+
+    def _stands(self) -> bool:
+        """Whether the position means something to this thread."""
+        return self._at[AT_EPOCH] == self._arena.epoch and self._at[AT_THREAD] == get_ident()
+
     def _here(self) -> Arena:
         """The arena, this matcher's position being valid in it."""
-        arena = self._arena
-        if self._epoch != arena.epoch or self._thread != threading.get_ident():
+        if not self._stands():
             self._find()
-            return self._arena
-        return arena
+        return self._arena
 
     def _after(self, arena: Arena, item: int | bytes) -> int:
         """The set after a token or bytes: at.DEAD if refused; for bytes -2 - i if byte i is."""
@@ -109,17 +140,34 @@ class Matcher:
 
         An end token is allowed exactly when `is_complete`; after one nothing is.
         """
-        arena = self._here()
         if out is None:
-            out = np.empty(arena.table.words, np.int32)
-        elif out.shape != (arena.table.words,) or out.dtype != np.int32 or not out.flags.c_contiguous:
-            raise ValueError(f"out must be a contiguous int32[{arena.table.words}], not {out.dtype}{list(out.shape)}")
+            out = np.empty(self._arena.table.words, np.int32)
+            place = _address_of(out)
+        else:
+            place = self._place if out is self._out else self._see(out)
+        if _mask_at(self._address, get_ident(), place) < 0:
+            self._mask(out, place)
+        return out
+
+    def _mask(self, out: NDArray[np.int32], place: int) -> None:
+        """The same, where more is needed than one call."""
         if self._ended:
             out[:] = 0
-            return out
-        if masks.mask(arena.address, self._set, out) == -1:
-            self._try(lambda arena: arena.run(masks.mask, self._set, out))
-        return out if self.constraint.spellable is None else self.constraint.spellable.narrow(self, out)
+            return
+        self._try(lambda arena: arena.run(masks.fill, self._set, place))
+        if self.constraint.spellable is not None:
+            self.constraint.spellable.narrow(self, out)
+
+    def _see(self, out: NDArray[np.int32]) -> int:
+        """Where an array for masks begins; it is looked at once, as it is mostly the same again."""
+        words = self._arena.table.words
+        if out.shape != (words,) or out.dtype != np.int32 or not (out.flags.c_contiguous and out.flags.writeable):
+            raise ValueError(
+                f"out must be a contiguous, writeable int32[{words}], not {out.dtype}{list(out.shape)}"
+                f"{'' if out.flags.writeable else ', read-only'}"
+            )
+        self._out, self._place = out, int(out.ctypes.data)
+        return self._place
 
     def allows(self, token: int) -> bool:
         """Whether the token may come next; no mask is made."""
@@ -202,7 +250,20 @@ class Matcher:
 
     def advance(self, token: int) -> None:
         """Takes one token. Raises TokenRefused, the matcher unchanged, if it is not allowed."""
-        token = int(token)
+        if type(token) is not int:
+            token = int(token)
+        try:
+            before = _advance_at(self._address, get_ident(), token)
+        except OverflowError:
+            before = -1
+        if before >= 0:
+            self._taken.append(token)
+            self._sets.append(before)
+        else:
+            self._advance(token)
+
+    def _advance(self, token: int) -> None:
+        """The same, where more is needed than one call."""
         vocabulary = self.constraint.vocabulary
         if not self._ended and 0 <= token < vocabulary.size and token not in vocabulary.eos_ids:
             after = self._try(lambda arena: self._finished_by_tokens(arena, token))
@@ -215,6 +276,7 @@ class Matcher:
             self._taken.append(token)
             self._sets.append(self._set)
             self._ended = 1
+            self._see_end()
             return
         raise TokenRefused(self._refusal(token), hint="`mask` says which tokens are allowed here.")
 
@@ -241,14 +303,22 @@ class Matcher:
             self._set = self._sets[-n]
             del self._sets[-n:], self._taken[-n:]
             self._ended = 0
+            self._see_end()
 
     def fork(self) -> Matcher:
         """Another matcher at the same position; the two do not disturb each other."""
         self._here()
         other = object.__new__(Matcher)
-        for name in Matcher.__slots__:
-            setattr(other, name, getattr(self, name))
+        other.constraint, other._arena, other._lane, other._ended = (
+            self.constraint,
+            self._arena,
+            self._lane,
+            self._ended,
+        )
+        other._at = self._at[:]
+        other._address = other._at.buffer_info()[0]
         other._taken, other._sets = self._taken.copy(), self._sets.copy()
+        other._out, other._place = None, 0
         return other
 
     def _refusal(self, token: int) -> str:

@@ -9,6 +9,9 @@ import pytest
 
 import constrain
 from constrain import LimitError, Limits, Style, Vocabulary, arena, compile
+from constrain.automata.dfa import Dfa
+from constrain.kernels import layout as at, trie
+from constrain.tokens.mask_table import MaskTable
 
 SCHEMA = {
     "type": "object",
@@ -95,3 +98,36 @@ def test_a_matcher_may_go_on_in_another_thread() -> None:
     thread.start()
     thread.join()
     assert (result[0] == matcher.mask()).all()
+
+
+def test_an_arena_has_room_for_leaves_that_others_linked() -> None:
+    """Rules are linked for all: also for an arena made when there were few leaves, which runs the same code."""
+    items = [{"type": "string", "pattern": f"^{chr(97 + k % 26)}{{{k // 26 + 1}}}[xyz]*$"} for k in range(70)]
+    schema = {"type": "array", "prefixItems": items, "items": False}
+    text = "[" + ",".join(f'"{chr(97 + k % 26) * (k // 26 + 1)}"' for k in range(70)) + "]"
+    constraint = compile(Vocabulary.bytes(), schema=schema, style=Style(whitespace="compact"))
+    early = constraint.matcher()
+    early._move(1)
+    wanted = masks(compile(Vocabulary.bytes(), schema=schema, style=Style(whitespace="compact")), text.encode())
+    assert masks(constraint, text.encode()) == wanted
+    assert len(constraint.program.leaves) > 64
+    for place, byte in enumerate(text.encode()):
+        assert early.mask().tobytes() == wanted[place]
+        early.advance(byte)
+
+
+def test_a_row_stays_where_it_is_while_its_remainders_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other threads read it meanwhile, without a lock."""
+    table = MaskTable(Vocabulary.bytes())
+    state = table.start(Dfa.any_text(), at.UTF8)
+    table.row(state)
+    row = table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ROW]
+    seen, make_rest = [], trie.make_rest
+
+    def look(*arguments: int) -> int:
+        seen.append((table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ROW], table.arrays[at.TABLE][at.N_ROWS]))
+        return int(make_rest(*arguments))
+
+    monkeypatch.setattr(trie, "make_rest", look)
+    table.rest(state)
+    assert seen == [(row, 1)] and table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_REST] >= 0

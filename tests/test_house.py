@@ -41,6 +41,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "compile": (ENGINE | {"arena", "forms", "matcher", "store"}, {"numpy"}),
     "matcher": (ENGINE | {"arena"}, {"numpy"}),
     "rehearsal": (BASE | {"compile", "tokens"}, set()),
+    "batches": (ENGINE | {"arena", "matcher"}, {"numpy"}),
     "sampling": (ENGINE | {"compile", "matcher"}, {"numpy"}),
     "testing": (ENGINE | {"compile", "sampling"}, {"numpy", "hypothesis"}),
     "decoding": (ENGINE | {"compile", "matcher", "sampling"}, {"numpy"}),

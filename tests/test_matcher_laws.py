@@ -13,8 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from constrain.compile import Constraint, compile_grammar
 from constrain.errors import TokenRefused
-from constrain.grammar.nodes import Grammar
+from constrain.grammar.nodes import Grammar, Literal
 from constrain.matcher import Matcher
+from constrain.tokens.vocabulary import Vocabulary
 from tests import grammars_made as make
 
 
@@ -146,3 +147,12 @@ class Moves(RuleBasedStateMachine):
 
 TestMoves = Moves.TestCase
 TestMoves.settings = settings(max_examples=max(10, settings.default.max_examples // 4), stateful_step_count=12)
+
+
+def test_numbers_that_are_no_tokens_are_refused() -> None:
+    matcher = compile_grammar(Grammar(Literal(b"ab"), {}), Vocabulary.bytes()).matcher()
+    for token in (-1, -(1 << 70), 257, 1 << 40, 1 << 63, 1 << 70):
+        with pytest.raises(TokenRefused, match="the vocabulary has 257"):
+            matcher.advance(token)
+    matcher.advance(np.int64(97))  # type: ignore[arg-type]
+    assert matcher.tokens == [97] and type(matcher.tokens[0]) is int

@@ -5,7 +5,8 @@ is the entry of the rule's code or 0 while it is not linked. Two more tables sta
 and how its text is spelled), which a vocabulary knows by number, and the names of the rules.
 
 A Program knows no tokens and is shared by all threads: linking writes under a lock, into `words`, and copies what is
-new to where kernels read, the cell last.
+new to where kernels read, the cell last. Who runs the code keeps tables of leaves and parsers as long as `leaf_room`
+and `parser_room`; where these grow, the code goes on in a copy, so that nobody comes to a leaf he has no room for.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ class Program:
     def __init__(self, grammar: Grammar, bind: Bind | None = None) -> None:
         self.grammar = grammar
         self._bind = bind
+        self.leaf_room, self.parser_room = 64, 16
         self.code: NDArray[np.int32] = np.empty(FIRST_CAPACITY, np.int32)
         self.used = 0
         self.words = array("i", (0,))
@@ -123,6 +125,10 @@ class Program:
                 node = self.grammar.rules[node.name]
             entry = Writer(self, cell in self._within).rule(node)
             self._publish()
+            if len(self.leaves) > self.leaf_room or len(self.parsers) > self.parser_room:
+                self.leaf_room = max(self.leaf_room, 2 * len(self.leaves))
+                self.parser_room = max(self.parser_room, 2 * len(self.parsers))
+                self.code = self.code.copy()
             self.words[cell] = self.code[cell] = entry
             self.links.append(cell)
         if self.on_link is not None:

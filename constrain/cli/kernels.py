@@ -44,6 +44,7 @@ def compile_all() -> None:
 
 def exercise() -> None:
     """Uses every public kernel once, on next to nothing."""
+    from .. import batches  # noqa: F401  (with its kernels)
     from ..compile import compile
     from ..tokens.vocabulary import Vocabulary
 

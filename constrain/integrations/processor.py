@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..batches import apply_mask, fill_masks
 from ..errors import ConstrainError, TokenRefused, UnsupportedError, VocabularyError
+from ..matcher import Matcher
 
 if TYPE_CHECKING:
     import torch
 
     from ..compile import Constraint
-    from ..matcher import Matcher
     from .cuda import Ahead
 
 __all__ = ["ConstraintLogitsProcessor"]
@@ -112,8 +113,11 @@ class ConstraintLogitsProcessor:
         start: int = self.starts(ids, owners)
         widest = max(self.check_width(constraint, shape[-1]) for constraint in self.constraints)
         out = np.zeros((len(ids), widest), np.int32)
-        for row in range(len(ids)):
-            mask = self.position(ids[row], start, owners[row], len(ids)).mask()
+        positions = [self.position(row, start, owner, len(ids)) for row, owner in zip(ids, owners)]
+        going = [row for row, one in enumerate(positions) if isinstance(one.matcher, Matcher) and not one.ended]
+        fill_masks([positions[row].matcher for row in going], out, rows=going)
+        for row in set(range(len(positions))) - set(going):
+            mask = positions[row].mask()
             out[row, : len(mask)] = mask
         return out
 
@@ -250,9 +254,11 @@ class Position:
 
 
 def masked(scores: torch.Tensor, words: torch.Tensor) -> Any:
-    """The scores with what is not allowed at -inf, as a new tensor, by torch's operations."""
+    """The scores with what is not allowed at -inf, as a new tensor: by a kernel on the CPU, else by torch."""
     import torch
 
+    if scores.is_cpu and words.is_cpu and not scores.requires_grad:
+        return apply_mask(scores.clone(memory_format=torch.contiguous_format), words)
     return scores.masked_fill(~unpacked(words, scores.shape[-1]), -torch.inf)
 
 

@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "352151d2"
+STAMP = "fbb31c31"
 
 
 @kernel("int64(int64)")

@@ -120,6 +120,8 @@ ASKED_AT: Final = 33     # for NEED_JOINT: where the list begins in LISTING
 BUILDING: Final = 34     # whether readers may be made: the caller holds the lock of the table
 NAMED: Final = 35        # the closure at work ended a name that is not known, and that may be taken
 VISITED: Final = 36      # trie nodes that walks have visited, for whoever counts the work
+EPOCH: Final = 46        # as of Arena
+WORKER: Final = 47       # which worker fills masks from this arena, where several do
 HEAD_W: Final = 48
 
 # ---- TABLE -------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import hex_value, mix, unescape
 from .views import size, view
 
-STAMP = "f4f2cadc"
+STAMP = "61c7aaca"
 
 DEAD_END, MIXED = -1, -2
 

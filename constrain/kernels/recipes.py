@@ -13,7 +13,7 @@ from .compiled import kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import at, lowest, size, view
 
-STAMP = "0f8a333d"
+STAMP = "cf6ed059"
 
 NO_ROW = -1
 WHOLE = -2

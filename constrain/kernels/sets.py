@@ -25,7 +25,7 @@ from .parse import parse_step
 from .stacks import settle
 from .views import lowest, ones, size, view
 
-STAMP = "56c21f8c"
+STAMP = "6939466b"
 
 
 UNKNOWN, UNKNOWN_TO_LEAVES, ALIKE = -1, -2, -3

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "b2917eca"
+STAMP = "0171af3a"
 
 NO_ROOM = -1
 LONG = 8
@@ -142,7 +142,7 @@ def make_row(t: Any, q: Any) -> Any:
     A place is (main trie node, characters so far | ESCAPED). A subtree all of whose bytes lead a state back to itself
     is taken whole: most of the vocabulary, where most characters are alike. Where no character is refused for a
     while, the row begins as that of any JSON string (IN_ROW): only what closes the string is walked, and tokens that
-    are longer than that while. NO_ROOM if the table or scratch is full.
+    are longer than that while. A row that is there already stays as it is. NO_ROOM if the table or scratch is full.
     """
     counts, leaves, following, rows = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT), view(t, ROWS)
     trie, edges, tokens, temp = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, TRIE_TEMP)
@@ -231,14 +231,16 @@ def make_row(t: Any, q: Any) -> Any:
                 top += 1
                 at = far - 3 * top
                 temp[at], temp[at + 1], temp[at + 2] = child, after, count
+    if leaves[q * LEAF_W + LEAF_ROW] >= 0:  # only the places were asked for
+        return places
     if shared:
         row, room = counts[FREE_ROW] - 1, (below[3] & (OTHERS - 1)) + farthest
     else:
         counts[N_ROWS] = row + 1
         if whole:
             room = (below[3] & (OTHERS - 1)) + farthest
-    leaves[q * LEAF_W + LEAF_ROW] = row
     leaves[q * LEAF_W + LEAF_ROOM] = room
+    leaves[q * LEAF_W + LEAF_ROW] = row  # last: other threads read all that belongs to a row once they see it
     return places
 
 
@@ -317,8 +319,8 @@ def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
         node += 1
     trie[2 * node], trie[2 * node + 1] = n_edges, n_tokens
     counts[N_TRIE], counts[N_TRIE_EDGES], counts[N_TRIE_TOKENS] = node + 1, n_edges, n_tokens
-    leaves[q * LEAF_W + LEAF_REST] = root
     leaves[q * LEAF_W + LEAF_REST_END] = node
+    leaves[q * LEAF_W + LEAF_REST] = root
     return root
 
 

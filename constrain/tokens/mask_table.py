@@ -230,12 +230,9 @@ class MaskTable:
             leaves, record = self.arrays[at.LEAVES], state * at.LEAF_W
             if leaves[record + at.LEAF_REST] != -1:
                 return
-            row = int(leaves[record + at.LEAF_ROW])
             places = make_row(self.address, state)  # once more, for the places where the leaf is left
             if places < 0:
                 raise TableFull
-            self.arrays[at.TABLE][at.N_ROWS] -= 1
-            leaves[record + at.LEAF_ROW] = row
             if make_rest(self.address, state, places, REST_BUDGET) == -1:
                 raise TableFull
 

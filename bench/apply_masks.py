@@ -1,0 +1,164 @@
+"""What does it cost to apply masks to logits on the CPU, beside the peers and beside what memory can do?
+
+    python -m bench.apply_masks --vocabulary ../shared/data/llama3.tiktoken
+
+[rows, 128256] logits, three masks: `narrow`, what may follow `{` of an object (some 20 tokens); `wide`, inside a string
+(123,000); `half`, every other token by chance. One thread; the fastest of many repeats counts, by the clock of the CPU.
+The limit is what torch needs to do less: for `narrow` to fill the same logits with minus infinity, for the others to
+read and write them once (`neg_`), as nearly every line of memory holds a token that is not allowed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from time import thread_time_ns
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from .corpus import ENDS, SIZE, SPECIAL, Llama3
+from .curves import draw, keep
+
+ROWS = (1, 4, 32)
+DTYPES = ("float32", "bfloat16", "float16")
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
+PREFIXES = {"narrow": b"{", "wide": b'{"name": "A'}
+BUDGET = 0.25
+"""Seconds of the CPU for one figure; at least LEAST repeats."""
+LEAST = 12
+
+Road = Callable[[Any, Any], object]
+
+
+def roads() -> dict[str, Road]:
+    """Who applies int32 [rows, words] to logits [rows, SIZE], tensors of torch; in place but for the last two."""
+    import torch
+    import xgrammar
+    from llguidance import numpy as llg_numpy, torch as llg_torch
+
+    from constrain import apply_mask
+    from constrain.integrations.processor import unpacked
+
+    def xgrammars(logits: Any, masks: Any) -> None:
+        xgrammar.apply_token_bitmask_inplace(logits, masks, backend="cpu")
+
+    def llguidances(logits: Any, masks: Any) -> None:
+        llg_numpy.apply_token_bitmask_inplace(logits.numpy(), masks.numpy())
+
+    def torchs(logits: Any, masks: Any) -> None:
+        logits.masked_fill_(~unpacked(masks, SIZE), -torch.inf)
+
+    def numpys(logits: Any, masks: Any) -> None:
+        bits = np.unpackbits(masks.numpy().view(np.uint8), axis=1, count=SIZE, bitorder="little")
+        logits.numpy()[bits == 0] = -np.inf
+
+    return {
+        "constrain": lambda logits, masks: apply_mask(logits, masks, threads=1),
+        "xgrammar": xgrammars,
+        "llguidance, torch compiled": llg_torch.apply_token_bitmask_inplace,
+        "llguidance, numpy": llguidances,
+        "bits unpacked, torch": torchs,
+        "bits unpacked, numpy": numpys,
+    }
+
+
+def masks_of(vocabulary: Llama3, rows: int) -> dict[str, Any]:
+    """int32 [rows, words] of each kind."""
+    import torch
+
+    import constrain
+
+    ours = constrain.Vocabulary.from_tiktoken(vocabulary.path, special=SPECIAL, eos_ids=ENDS, size=SIZE)
+    constraint = constrain.compile(ours, schema=SCHEMA)
+    out = {}
+    for name, prefix in PREFIXES.items():
+        matcher = constraint.matcher()
+        matcher.advance_bytes(prefix)
+        out[name] = torch.from_numpy(np.tile(matcher.mask(), (rows, 1)))
+    half = np.random.default_rng(0).integers(0, 1 << 32, (rows, (SIZE + 31) // 32), np.uint32)
+    out["half"] = torch.from_numpy(half.view(np.int32))
+    return out
+
+
+def fastest(task: Callable[[], object]) -> float:
+    """µs of the CPU."""
+    task()
+    best, spent, repeats = 1 << 62, 0, 0
+    while repeats < LEAST or spent < BUDGET * 1e9:
+        start = thread_time_ns()
+        task()
+        taken = thread_time_ns() - start
+        best, spent, repeats = min(best, taken), spent + taken, repeats + 1
+    return best / 1_000
+
+
+def main() -> None:
+    import torch
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vocabulary", type=Path, required=True)
+    parser.add_argument("--results", type=Path, default=Path("bench/results"))
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    vocabulary = Llama3(options.vocabulary)
+    runs = []
+    for rows in ROWS:
+        masks = masks_of(vocabulary, rows)
+        for dtype in DTYPES:
+            logits = torch.ones(rows, SIZE).to(getattr(torch, dtype))
+            limits = {"narrow": fastest(lambda x=logits: x.fill_(-torch.inf)), "wide": fastest(logits.neg_)}  # type: ignore[misc]
+            limits["half"] = limits["wide"]
+            for kind, mask in masks.items():
+                runs.append({"rows": rows, "dtype": dtype, "mask": kind, "road": "limit", "µs": limits[kind]})
+                wanted = None
+                for name, road in roads().items():
+                    fresh = torch.arange(rows * SIZE).view(rows, SIZE).remainder(97).to(logits.dtype)
+                    try:
+                        road(fresh, mask)
+                    except (RuntimeError, TypeError, ValueError) as error:
+                        print(f"{name} does not take {dtype}: {str(error).splitlines()[0][:90]}")
+                        continue
+                    wanted = fresh if wanted is None else wanted
+                    assert torch.equal(fresh, wanted), f"{name}: other logits"
+                    taken = fastest(lambda road=road, fresh=fresh, mask=mask: road(fresh, mask))  # type: ignore[misc]
+                    runs.append({"rows": rows, "dtype": dtype, "mask": kind, "road": name, "µs": taken})
+    show(runs, Console(width=130))
+    facts = {"vocabulary": SIZE, "clock": "CPU of one thread, fastest repeat", "runs": runs}
+    path = keep(options.results, "apply-masks", "what does it cost to apply masks to logits on the CPU?", facts)
+    plot(path.with_suffix(".svg"), runs)
+    print(path)
+
+
+def show(runs: list[dict[str, Any]], console: Console) -> None:
+    """A table for each number of rows: µs, and in parts of the limit for ours."""
+    for rows in ROWS:
+        table = Table(title=f"µs for [{rows}, {SIZE}]", title_justify="left", box=SIMPLE_HEAD)
+        table.add_column("", no_wrap=True)
+        chosen = {(run["road"], run["dtype"], run["mask"]): run["µs"] for run in runs if run["rows"] == rows}
+        cells = [(dtype, mask) for dtype in DTYPES for mask in ("narrow", "half", "wide")]
+        for dtype, mask in cells:
+            table.add_column(f"{dtype}\n{mask}", justify="right")
+        for road in dict.fromkeys(key[0] for key in chosen):
+            found = [chosen.get((road, dtype, mask)) for dtype, mask in cells]
+            table.add_row(road, *(f"{taken:,.1f}" if taken is not None else "-" for taken in found))
+        ratios = (chosen["constrain", dtype, mask] / chosen["limit", dtype, mask] for dtype, mask in cells)
+        table.add_row("constrain / limit", *(f"{ratio:.2f}" for ratio in ratios))
+        console.print(table)
+
+
+def plot(path: Path, runs: list[dict[str, Any]]) -> None:
+    """µs against rows, float32."""
+    panels: dict[str, dict[str, list[tuple[float, float]]]] = {"narrow": {}, "half": {}, "wide": {}}
+    for run in runs:
+        if run["dtype"] == "float32":
+            panels[run["mask"]].setdefault(run["road"], []).append((run["rows"], run["µs"]))
+    draw(path, f"masks applied to float32 logits [rows, {SIZE}]", "rows", "µs", panels)
+
+
+if __name__ == "__main__":
+    main()

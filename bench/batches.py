@@ -1,0 +1,261 @@
+"""What does a row of a batch cost: 1 to 512 texts at once, on one thread and on several, beside the peers?
+
+    python -m bench.batches --data ../shared/data/maskbench-dev.jsonl.gz --vocabulary ../shared/data/llama3.tiktoken
+
+All rows are texts of the dev schemas, each at another place; a step makes the masks of all rows (timed) and takes the
+next token of each; of a step the fastest repeat counts, by the wall clock. `new`: schemas are compiled for each repeat,
+so nothing is remembered from the one before (XGrammar's once: its matchers remember nothing). `known`: the schemas, and
+these very texts, were there before.
+
+Two threads need two cores that are free. The last line of each table does without: both shares are done one after the
+other, and the longer one counts, by the clock of the CPU. It is what threads come to when nobody else computes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter_ns, thread_time_ns
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from .corpus import ENDS, Case, Llama3, choose, load
+from .curves import draw, keep
+from .engines import WORDS, ConstrainAny, Engine, Llguidance, Refused, Xgrammar, allowed
+
+SIZES = (1, 8, 64, 512)
+STEPS = 24
+LONGEST = 200
+KINDS = {"16 schemas, new": (16, False), "16 schemas, known": (16, True), "one schema, known": (1, True)}
+"""How many schemas, and whether they were there before."""
+SHARES = -2
+"""In place of a number of threads: two of ours, one after the other."""
+
+Ints = np.ndarray[Any, Any]
+Text = tuple[str, list[int]]
+"""A schema and the tokens of an instance of it."""
+
+
+class Batch:
+    """Matchers of one engine at the beginnings of texts. fill: all masks into `words`, int32 [rows, WORDS]."""
+
+    def __init__(self, fill: Callable[[], object], advance: Callable[[int, int], object]) -> None:
+        self.fill, self.advance = fill, advance
+
+
+def ours(engine: ConstrainAny, known: dict[str, Any], texts: Sequence[Text], words: Ints, threads: int) -> Batch:
+    """fill_masks; with threads = 0 one matcher after the other."""
+    from constrain import fill_masks
+
+    for schema, _ in texts:
+        if schema not in known:
+            engine.compile(schema)
+            known[schema] = engine.constraint
+    matchers = [known[schema].matcher() for schema, _ in texts]
+    rows = list(words)
+
+    def one_by_one() -> None:
+        for matcher, row in zip(matchers, rows):
+            matcher.mask(row)
+
+    together = lambda: fill_masks(matchers, words, threads=abs(threads))  # noqa: E731
+    return Batch(together if threads else one_by_one, lambda index, token: matchers[index].advance(token))
+
+
+@contextmanager
+def in_turn(spent: list[int]) -> Iterator[None]:
+    """What workers would do at the same time is done one after the other: ns of each share, by the clock of the CPU."""
+    fill: Any = import_module("constrain.batches.fill")
+
+    def do(tasks: Sequence[Callable[[], object]]) -> None:
+        for task in tasks:
+            start = thread_time_ns()
+            task()
+            spent.append(thread_time_ns() - start)
+
+    together, fill.together = fill.together, do
+    try:
+        yield
+    finally:
+        fill.together = together
+
+
+def llguidances(engine: Llguidance, known: dict[str, Any], texts: Sequence[Text], words: Ints, threads: int) -> Batch:
+    """LLExecutor; with threads = 0 one matcher after the other."""
+    from llguidance import LLExecutor
+
+    for schema, _ in texts:
+        if schema not in known:
+            engine.compile(schema)
+            known[schema] = engine.root
+    matchers = [known[schema].deep_copy() for schema, _ in texts]
+    executor = LLExecutor(max(1, threads))
+    pairs = [(matcher, index) for index, matcher in enumerate(matchers)]
+    width, address = words.strides[0], words.ctypes.data
+
+    def one_by_one() -> None:
+        for index, matcher in enumerate(matchers):
+            matcher.unsafe_compute_mask_ptr(address + width * index, width)
+
+    together = lambda: executor.unsafe_compute_mask_ptr(pairs, address, width, len(pairs))  # noqa: E731
+    return Batch(together if threads else one_by_one, lambda index, token: matchers[index].consume_token(token))
+
+
+def xgrammars(engine: Xgrammar, known: dict[str, Any], texts: Sequence[Text], words: Ints, threads: int) -> Batch:
+    """BatchGrammarMatcher; with threads = 0 one matcher after the other."""
+    import torch
+    import xgrammar
+
+    known = engine.__dict__.setdefault("known", known)
+    for schema, _ in texts:
+        if schema not in known:
+            engine.compile(schema)
+            known[schema] = engine.compiled
+    matchers = [xgrammar.GrammarMatcher(known[schema]) for schema, _ in texts]
+    batch = xgrammar.BatchGrammarMatcher(max_threads=max(1, threads))
+    bits = torch.from_numpy(words)
+
+    def one_by_one() -> None:
+        for index, matcher in enumerate(matchers):
+            matcher.fill_next_token_bitmask(bits, index)
+
+    together = lambda: batch.batch_fill_next_token_bitmask(matchers, bits)  # noqa: E731
+    return Batch(together if threads else one_by_one, lambda index, token: matchers[index].accept_token(token))
+
+
+ENGINES: dict[str, tuple[Callable[[Llama3], Any], Callable[..., Batch]]] = {
+    "constrain": (ConstrainAny, ours),
+    "llguidance": (Llguidance, llguidances),
+    "xgrammar": (Xgrammar, xgrammars),
+}
+
+
+def texts_for_all(cases: Sequence[Case], engines: Sequence[Engine], vocabulary: Llama3, count: int) -> list[Text]:
+    """The first so many schemas with a valid text of some length that all engines take to the end."""
+    found: list[Text] = []
+    for case in cases:
+        for test in case.tests:
+            tokens = vocabulary.encode(test.text)
+            if test.valid and 2 * STEPS <= len(tokens) <= LONGEST and all(takes(one, case, tokens) for one in engines):
+                found.append((case.schema, tokens))
+                break
+        if len(found) == count:
+            return found
+    raise SystemExit(f"only {len(found)} of {count} schemas have a text that all engines take")
+
+
+def takes(engine: Engine, case: Case, tokens: list[int]) -> bool:
+    """Whether the engine takes the whole text."""
+    try:
+        engine.compile(case.schema)
+    except Refused:
+        return False
+    engine.start()
+    for token in tokens:
+        engine.mask()
+        if not allowed(engine.words, token):
+            return False
+        engine.advance(token)
+    engine.mask()
+    return any(allowed(engine.words, end) for end in ENDS)
+
+
+def measured(
+    make: Callable[..., Batch], engine: Engine, is_known: bool, texts: Sequence[Text], threads: int, repeats: int
+) -> list[float]:
+    """µs of a row at each step, the fastest repeat's. Each row begins at another place of its text."""
+    words = np.zeros((len(texts), WORDS), np.int32)
+    best = np.full(STEPS, np.inf)
+    known: dict[str, Any] = {}
+    spent: list[int] = []
+    for repeat in range(repeats + is_known):
+        batch = make(engine, known if is_known else {}, texts, words, threads)
+        places = []
+        for index, (_, tokens) in enumerate(texts):
+            begin = 5 * index % (len(tokens) - STEPS)
+            for token in tokens[:begin]:
+                batch.advance(index, token)
+            places.append(begin)
+        batch.fill()  # what is made once, threads and arenas, is no row's cost
+        for step in range(STEPS):
+            with in_turn(spent) if threads == SHARES else nullcontext():
+                spent.clear()
+                start = perf_counter_ns()
+                batch.fill()
+                taken = perf_counter_ns() - start
+            if repeat >= is_known:
+                best[step] = min(best[step], max(spent) if spent else taken)
+            for index, (_, tokens) in enumerate(texts):
+                assert allowed(words[index], tokens[places[index] + step]), "a mask without the next token"
+                batch.advance(index, tokens[places[index] + step])
+    return (best / len(texts) / 1_000).tolist()  # type: ignore[no-any-return]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--vocabulary", type=Path, required=True)
+    parser.add_argument("--threads", default="1,2", help="numbers of threads (default: 1,2)")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--results", type=Path, default=Path("bench/results"))
+    options = parser.parse_args()
+    vocabulary = Llama3(options.vocabulary)
+    engines = {name: make(vocabulary) for name, (make, _) in ENGINES.items()}
+    cases = choose(load(options.data), sample=400, seed=7)
+    texts = texts_for_all(cases, list(engines.values()), vocabulary, max(count for count, _ in KINDS.values()))
+    runs = []
+    for kind, (schemas, is_known) in KINDS.items():
+        for size in SIZES:
+            rows = [texts[index % schemas] for index in range(size)]
+            repeats = options.repeats if size > 64 else 3 * options.repeats
+            for name, (_, make) in ENGINES.items():
+                for threads in (0, *map(int, options.threads.split(",")), *([SHARES] if name == "constrain" else [])):
+                    if threads == SHARES and size == 1:
+                        continue
+                    steps = measured(make, engines[name], is_known, rows, threads, repeats)
+                    runs.append({"schemas": kind, "rows": size, "engine": name, "threads": threads,
+                                 "mean µs": float(np.mean(steps)), "p50 µs": float(np.median(steps))})  # fmt: skip
+    show(runs, Console(width=110))
+    facts = {"steps": STEPS, "repeats": options.repeats, "clock": "wall, fastest repeat of each step", "runs": runs}
+    path = keep(options.results, "batches", "what does a row of a batch cost?", facts)
+    plot(path.with_suffix(".svg"), runs)
+    print(path)
+
+
+def label_of(run: dict[str, Any]) -> str:
+    """Engine and road."""
+    roads = {0: "one by one", 1: "1 thread", SHARES: "longer of 2 shares"}
+    return f"{run['engine']}, {roads.get(run['threads'], str(run['threads']) + ' threads')}"
+
+
+def show(runs: Sequence[dict[str, Any]], console: Console) -> None:
+    """A table for each kind of batch: µs a row, mean over the steps."""
+    for kind in KINDS:
+        table = Table(title=f"µs of a row (mean over {STEPS} steps), {kind}", title_justify="left", box=SIMPLE_HEAD)
+        table.add_column("engine", no_wrap=True)
+        for size in SIZES:
+            table.add_column(f"{size} rows", justify="right")
+        chosen = [run for run in runs if run["schemas"] == kind]
+        for label in dict.fromkeys(map(label_of, chosen)):
+            found = {run["rows"]: f"{run['mean µs']:,.2f}" for run in chosen if label_of(run) == label}
+            table.add_row(label, *(found.get(size, "") for size in SIZES))
+        console.print(table)
+
+
+def plot(path: Path, runs: Sequence[dict[str, Any]]) -> None:
+    """µs a row against rows."""
+    panels: dict[str, dict[str, list[tuple[float, float]]]] = {kind: {} for kind in KINDS}
+    for run in runs:
+        panels[run["schemas"]].setdefault(label_of(run), []).append((run["rows"], run["mean µs"]))
+    draw(path, "masks of a batch", "rows", "µs a row", panels)
+
+
+if __name__ == "__main__":
+    main()

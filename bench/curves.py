@@ -1,0 +1,58 @@
+"""What benches of speed share: a run's JSON with all that is needed to repeat it, and a plot on log axes beside it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .report import commit, machine, versions
+
+__all__ = ["draw", "keep"]
+
+
+def keep(folder: Path, name: str, question: str, facts: Mapping[str, Any]) -> Path:
+    """Writes `name`-<date>-<time>.json: the facts, with machine, versions, command and date. Its path."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    document = {
+        "question": question,
+        "command": " ".join([f"python -m bench.{name.replace('-', '_')}", *sys.argv[1:]]),
+        "date": now.isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": machine(),
+        "versions": {"python": platform.python_version(), **versions()},
+        **facts,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}-{now:%Y-%m-%d-%H%M}.json"
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return path
+
+
+def draw(
+    path: Path, title: str, across: str, up: str, panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
+) -> Path:
+    """Writes one svg: a panel for each title, in it a curve of (x, y) for each label, both axes logarithmic."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams |= {"svg.hashsalt": "constrain", "svg.fonttype": "none"}  # small, and the same again
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(4.2 * len(panels) + 2, 4), sharey=True, squeeze=False)
+    for axis, (name, curves) in zip(axes[0], panels.items()):
+        for label, points in curves.items():
+            axis.plot(*zip(*points), marker="o", markersize=3, linewidth=1.2, label=label)
+        axis.set(xscale="log", yscale="log", title=name, xlabel=across)
+        axis.grid(True, linewidth=0.3)
+    axes[0][0].set_ylabel(up)
+    axes[0][-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1.02, 0.5))
+    figure.suptitle(title, fontsize=10)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
+    pyplot.close(figure)
+    return path

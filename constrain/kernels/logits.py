@@ -1,0 +1,142 @@
+"""Masks applied to logits: minus infinity wherever a bit is not set, 32 logits at a time (kernels).
+
+Logits are not computed with, so they are integers of their width here, and a bit pattern is what stands for minus
+infinity. A word of the mask spreads to 32 lanes as `<32 x i1>`: one compare and one select for as many lanes as the
+machine has. Words with all bits set touch nothing; where none is set, nothing is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from .compiled import entry, inlined
+from .doors import int64s_at
+from .views import at
+
+STAMP = "dad28547"
+
+GROUP = 8
+"""Words that are looked at together: of single ones, wherever a mask is mixed, no processor guesses what they are."""
+NONE, MIXED, WHOLE = 0, 1, 2
+"""No bit of a group is set; some are; all are."""
+
+
+def _keeper(width: int) -> Any:
+    """An intrinsic (place, bits, pattern): writes the pattern to those of 32 logits whose bit is not set."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def keep(typingctx: Any, place: Any, bits: Any, pattern: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            whole, lane = ir.IntType(width), ir.IntType(32)
+            vector = ir.VectorType(whole, 32)
+            undefined = ir.Constant(vector, ir.Undefined)
+            one = builder.insert_element(undefined, builder.trunc(args[2], whole), lane(0))
+            value = builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(lane, 32), [0] * 32))
+            chosen = builder.bitcast(builder.trunc(args[1], lane), ir.VectorType(ir.IntType(1), 32))
+            pointer = builder.inttoptr(args[0], vector.as_pointer())
+            found = builder.load(pointer, align=width // 8)
+            builder.store(builder.select(chosen, found, value), pointer, align=width // 8)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), codegen
+
+    return keep
+
+
+def _pointer(kind: Any) -> Any:
+    """An intrinsic: the integers of that type at an address."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def integers_at(typingctx: Any, address: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(kind)(types.int64), codegen
+
+    return integers_at
+
+
+_keep16, _keep32, _keep64 = _keeper(16), _keeper(32), _keeper(64)
+_at16, _at32, _at64 = _pointer(types.int16), _pointer(types.int32), _pointer(types.int64)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def kind_of(typingctx: Any, address: Any) -> Any:
+    """What the GROUP words at an address are: NONE, WHOLE or MIXED. They are compared as one number."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        number, whole = ir.IntType(32 * GROUP), ir.IntType(64)
+        found = builder.load(builder.inttoptr(args[0], number.as_pointer()), align=4)
+        every = builder.icmp_unsigned("==", found, ir.Constant(number, (1 << 32 * GROUP) - 1))
+        none = builder.icmp_unsigned("==", found, ir.Constant(number, 0))
+        kind = builder.select(every, ir.Constant(whole, WHOLE), ir.Constant(whole, MIXED))
+        return builder.select(none, ir.Constant(whole, NONE), kind)
+
+    return types.int64(types.int64), codegen
+
+
+@inlined("int64(int64, int64, int64, int64)")
+def drop(place: Any, count: Any, width: Any, pattern: Any) -> Any:
+    """Writes the pattern to `count` logits."""
+    if width == 32:
+        for i in range(count):
+            _at32(place)[i] = pattern
+    elif width == 16:
+        for i in range(count):
+            _at16(place)[i] = pattern
+    else:
+        for i in range(count):
+            _at64(place)[i] = pattern
+    return 0
+
+
+@inlined("int64(int64, int64, int64, int64, int64, int64)")
+def keep(place: Any, masks: Any, first: Any, count: Any, width: Any, pattern: Any) -> Any:
+    """Writes the pattern to those of 32 * count logits at `place` that `count` words from `first` on do not allow."""
+    mask = at(masks)
+    if width == 32:
+        for w in range(count):
+            _keep32(place + 128 * w, mask[first + w], pattern)
+    elif width == 16:
+        for w in range(count):
+            _keep16(place + 64 * w, mask[first + w], pattern)
+    else:
+        for w in range(count):
+            _keep64(place + 256 * w, mask[first + w], pattern)
+    return 0
+
+
+@entry("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)")
+def apply_many(
+    logits: Any, stride: Any, columns: Any, masks: Any, mask_stride: Any, words: Any, rows: Any,
+    first: Any, last: Any, width: Any, pattern: Any,
+) -> Any:  # fmt: skip
+    """Writes `pattern`, of `width` bits, to the logits that masks first .. last do not allow.
+
+    logits, masks: addresses of the first rows, strides in bytes. rows: address of int64s, the row of logits of each
+    mask, 0: in order. Columns beyond the mask are not allowed.
+    """
+    size = width // 8
+    whole = min(words, columns >> 5)
+    for k in range(first, last):
+        place, mask = logits + (int64s_at(rows)[k] if rows else k) * stride, masks + k * mask_stride
+        for group in range(0, whole - GROUP + 1, GROUP):
+            kind = kind_of(mask + 4 * group)
+            if kind == NONE:
+                drop(place + 32 * size * group, 32 * GROUP, width, pattern)
+            elif kind == MIXED:
+                keep(place + 32 * size * group, mask, group, GROUP, width, pattern)
+        rest = whole % GROUP
+        keep(place + 32 * size * (whole - rest), mask, whole - rest, rest, width, pattern)
+        done = 32 * whole
+        if words > whole:  # the last word is cut off
+            for i in range(done, columns):
+                if at(mask)[whole] >> (i & 31) & 1 == 0:
+                    drop(place + size * i, 1, width, pattern)
+            done = columns
+        drop(place + size * done, columns - done, width, pattern)
+    return 0

@@ -1,0 +1,69 @@
+"""The benches of batches and of applied masks: what is compared gives the same, and figures are kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench import apply_masks, batches, curves
+from bench.engines import WORDS
+
+
+class Toy:
+    """Allows every token; what it was asked is kept."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, bool]] = []
+
+    def make(self, engine: object, known: dict, texts: list, words: np.ndarray, threads: int) -> batches.Batch:
+        self.asked.append((threads, "seen" in known))
+        known["seen"] = True
+        return batches.Batch(lambda: words.fill(-1), lambda index, token: None)
+
+
+def test_known_schemas_are_compiled_once_and_new_ones_each_time() -> None:
+    texts = [("{}", list(range(60)))] * 3
+    for is_known, wanted in ((False, [(2, False)] * 4), (True, [(2, False)] + [(2, True)] * 4)):
+        toy = Toy()
+        steps = batches.measured(toy.make, None, is_known, texts, 2, 4)  # type: ignore[arg-type]
+        assert toy.asked == wanted and len(steps) == batches.STEPS and 0 < min(steps) < np.inf
+
+
+def test_shares_are_timed_one_after_the_other() -> None:
+    from constrain import Vocabulary, compile, fill_masks
+    from constrain.batches import fill
+
+    matchers = [compile(Vocabulary.bytes(), regex="a*").matcher() for _ in range(6)]
+    before, spent, out = fill.together, list[int](), np.zeros((6, 9), np.int32)  # type: ignore[attr-defined]
+    with batches.in_turn(spent):
+        fill_masks(matchers, out, threads=2)
+    assert len(spent) == 2 and min(spent) > 0 and fill.together is before  # type: ignore[attr-defined]
+    assert (out == matchers[0].mask()).all()
+
+
+def test_every_road_of_applying_gives_the_same_logits() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("llguidance")
+    pytest.importorskip("xgrammar")
+    rng = np.random.default_rng(3)
+    masks = torch.from_numpy(rng.integers(0, 1 << 32, (2, WORDS), np.uint32).view(np.int32))
+    found = {}
+    for name, road in apply_masks.roads().items():
+        if "compiled" not in name:  # which takes its time
+            logits = torch.arange(2 * apply_masks.SIZE).view(2, -1).float()
+            road(logits, masks)
+            found[name] = logits
+    assert len(found) == 5
+    assert all(torch.equal(logits, found["constrain"]) for logits in found.values())
+
+
+def test_a_run_is_kept_with_its_plot(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = curves.keep(tmp_path, "apply-masks", "how long?", {"runs": [1]})
+    found = json.loads(path.read_text("utf-8"))
+    assert found["runs"] == [1] and found["machine"]["cores"] and found["versions"]["numba"] and found["commit"]
+    plot = curves.draw(path.with_suffix(".svg"), "title", "rows", "µs", {"panel": {"one": [(1, 2.0), (8, 3.0)]}})
+    assert "<svg" in plot.read_text("utf-8")
