@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "fbb31c31"
+STAMP = "9a099bc4"
 
 
 @kernel("int64(int64)")

@@ -16,7 +16,7 @@ from .compiled import entry
 
 __all__ = ["address_of", "door", "int64s_at"]
 
-STAMP = "f779270c"
+STAMP = "b769aa9e"
 
 
 def door(compiled: Any) -> Callable[..., int]:

@@ -13,7 +13,7 @@ from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import size, view
 
-STAMP = "cf6ed059"
+STAMP = "94d639bb"
 
 
 @inlined("int64(int64, int64, int64)")

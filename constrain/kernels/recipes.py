@@ -13,7 +13,7 @@ from .compiled import kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import at, lowest, size, view
 
-STAMP = "cf6ed059"
+STAMP = "94d639bb"
 
 NO_ROW = -1
 WHOLE = -2

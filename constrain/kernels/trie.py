@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "0171af3a"
+STAMP = "5d31f507"
 
 NO_ROOM = -1
 LONG = 8
