@@ -46,7 +46,11 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "testing": (ENGINE | {"compile", "sampling"}, {"numpy", "hypothesis"}),
     "decoding": (ENGINE | {"compile", "matcher", "sampling"}, {"numpy"}),
 }
-DOORS = {("tokens.vocabulary", "integrations"), ("sampling.transformers", "integrations")}
+DOORS = {
+    ("tokens.vocabulary", "integrations"),
+    ("sampling.transformers", "integrations"),
+    ("batches.logits", "integrations"),
+}
 """(file, room): a public constructor that steps into an optional room when it is called, never at import."""
 OPEN = {"__init__", "generate", "explain", "infer", "integrations", "cli", "demo"}
 """Rooms that may import anything of ours, and optional third parties."""

@@ -1,4 +1,4 @@
-"""apply_mask: rows of masks on a batch of logits on the CPU, in place and in the logits' own dtype.
+"""apply_mask: rows of masks on a batch of logits, in place and in the logits' own dtype.
 
 What is not allowed becomes minus infinity; the others stay as they are, bit for bit. It costs what writing that many
 bytes costs: see `kernels.logits`.
@@ -37,8 +37,14 @@ def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, th
     rows: the row of logits of each mask, all different; by default 0, 1, 2, ... Other rows stay as they are.
     threads: most threads; by default the cores, as far as that pays.
 
+    On a card, tensors there go to its kernels (`integrations.cuda`, docs/how-to/gpu.md), in all but float64.
+
     Raises TypeError and ValueError for what does not fit, before anything is written.
     """
+    if getattr(getattr(logits, "device", None), "type", "cpu") == "cuda":
+        from ..integrations.cuda import apply_mask as on_card
+
+        return on_card(logits, masks, rows=rows)
     scores, bits = memory_of(logits, "logits"), memory_of(masks, "masks", written=False)
     if scores.dtype not in INFINITY or not scores.has_whole_rows():
         raise ValueError(

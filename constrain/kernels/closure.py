@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "9a099bc4"
+STAMP = "fc2dd4bb"
 
 
 @kernel("int64(int64)")

@@ -3,7 +3,8 @@
 numba links whatever a function calls into it and optimises the whole anew, for each caller: with some 150 functions
 that call each other this was two thirds of the time. A `kernel` is compiled alone; those that call it know its name
 and signature, and its address is found when they are loaded, as a linker does. What is tiny and everywhere is
-`inlined`, and what calls itself is `recursive`: linked into their callers as numba does it. What Python calls is an `entry`.
+`inlined`, and what calls itself is `recursive`: linked into their callers as numba does it. What Python calls is an
+`entry`.
 
 Compiled code is kept on disk beside the sources (numba's cache). Since a kernel needs of the others only their
 signatures, processes can compile different ones side by side, each its `Share`: see `ahead`.

@@ -16,7 +16,7 @@ from numba.extending import intrinsic, overload
 
 from .compiled import OPTIONS, entry
 
-STAMP = "b769aa9e"
+STAMP = "1dc6f86c"
 
 GROUP = 64
 """Words of a group: the square root of the words of a large vocabulary."""

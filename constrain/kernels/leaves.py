@@ -19,7 +19,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import hex_value, mix, unescape
 from .views import size, view
 
-STAMP = "e7d123b2"
+STAMP = "3aa9a8f2"
 
 DEAD_END, MIXED = -1, -2
 

@@ -13,7 +13,7 @@ from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import size, view
 
-STAMP = "94d639bb"
+STAMP = "23a99c79"
 
 
 @inlined("int64(int64, int64, int64)")

@@ -16,7 +16,7 @@ from .masks import fill
 from .views import at, view
 from .walk import advance
 
-STAMP = "231e7c37"
+STAMP = "64222d33"
 
 AT_CONTEXT: Final = 0  # of its arena
 AT_SET: Final = 1

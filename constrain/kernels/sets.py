@@ -25,7 +25,7 @@ from .parse import parse_step
 from .stacks import settle
 from .views import lowest, ones, size, view
 
-STAMP = "dd0208bd"
+STAMP = "4810b21c"
 
 
 UNKNOWN, UNKNOWN_TO_LEAVES, ALIKE = -1, -2, -3

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "5d31f507"
+STAMP = "2ef06235"
 
 NO_ROOM = -1
 LONG = 8

@@ -68,7 +68,7 @@ def _declare(build: Any, result: Any, *arguments: Any) -> None:
     @infer_global(build)
     class Template(ConcreteTemplate):  # type: ignore[misc]
         key = build
-        cases = [signature(result, *arguments)]
+        cases = (signature(result, *arguments),)
 
     @lower_builtin(build, *arguments)  # type: ignore[untyped-decorator]
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
