@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "fc2dd4bb"
+STAMP = "211d6122"
 
 
 @kernel("int64(int64)")

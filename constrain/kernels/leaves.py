@@ -19,7 +19,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import hex_value, mix, unescape
 from .views import size, view
 
-STAMP = "3aa9a8f2"
+STAMP = "7c96309b"
 
 DEAD_END, MIXED = -1, -2
 

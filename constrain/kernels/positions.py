@@ -16,7 +16,7 @@ from .masks import fill
 from .views import at, view
 from .walk import advance
 
-STAMP = "64222d33"
+STAMP = "ce85e99f"
 
 AT_CONTEXT: Final = 0  # of its arena
 AT_SET: Final = 1

@@ -25,7 +25,7 @@ from .parse import parse_step
 from .stacks import settle
 from .views import lowest, ones, size, view
 
-STAMP = "4810b21c"
+STAMP = "ed07fc39"
 
 
 UNKNOWN, UNKNOWN_TO_LEAVES, ALIKE = -1, -2, -3

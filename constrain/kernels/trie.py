@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "2ef06235"
+STAMP = "abad1792"
 
 NO_ROOM = -1
 LONG = 8
