@@ -32,7 +32,7 @@ def ready() -> float:
 def compile_all() -> None:
     """Compiles the kernels and shows how far it is."""
     if not sys.stderr.isatty():
-        note(f"{WORDS} (some ten seconds) …")
+        note(f"{WORDS} (some twenty seconds on two cores) …")
         ahead.on_progress = lambda done, all_: None
         ahead.compile_all()
         return

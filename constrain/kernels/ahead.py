@@ -27,7 +27,7 @@ MARKED = re.compile(r"^@(?:kernel|entry)\(", re.M)
 
 def _say(done: int, all_: int) -> None:
     if done == 0:
-        print("constrain: compiling kernels, once per install (some ten seconds) …", file=sys.stderr)  # noqa: T201
+        print("constrain: compiling kernels, once per install (some twenty seconds on two cores) …", file=sys.stderr)  # noqa: T201
 
 
 on_progress: Callable[[int, int], None] = _say
