@@ -10,8 +10,10 @@ above `work_ratchet.json` fails, and so does one below it, until the file is wri
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,8 @@ import pytest
 import constrain
 from constrain import Constraint, Style, Vocabulary
 from constrain.kernels import layout as at
+from constrain.store import programs, recent
+from constrain.store.files import VARIABLE
 
 RATCHET = Path(__file__).parent / "work_ratchet.json"
 RENEW = "python -m tests.test_work"
@@ -121,6 +125,21 @@ CASES: dict[str, tuple[Callable[[], Constraint], Any]] = {
 }  # fmt: skip
 
 
+@contextmanager
+def by_itself() -> Iterator[None]:
+    """Nothing is found that was made before, on disk or in this process."""
+    before = recent.most, programs.most, os.environ.get(VARIABLE)
+    recent.most = programs.most = 0
+    os.environ[VARIABLE] = "off"
+    try:
+        yield
+    finally:
+        recent.most, programs.most, was = before
+        os.environ.pop(VARIABLE)
+        os.environ.update({} if was is None else {VARIABLE: was})
+
+
+@by_itself()
 def counts(make: Callable[[], Constraint], value: Any) -> Counts:
     """What both walks along the text cost."""
     text = value if isinstance(value, bytes) else json.dumps(value, ensure_ascii=False).encode()
