@@ -37,7 +37,8 @@ format: $(VENV)/.dev  ## rewrite the files as `make lint` wants them
 CASES      := --data $(DATA)/maskbench-dev.jsonl.gz
 VOCABULARY := --vocabulary $(DATA)/llama3.tiktoken
 BENCH      ?= maskbench repeated vocabulary memory start batches apply_masks scaling instructions slowest
-maskbench   = $(CASES) $(VOCABULARY) --sample 1000 --engines constrain,constrain-any,llguidance,xgrammar
+maskbench   = $(CASES) $(VOCABULARY) --sample 1000 --engines constrain,constrain-any,llguidance,xgrammar \
+              --warm-only xgrammar
 repeated    = $(CASES) $(VOCABULARY)
 vocabulary  = $(VOCABULARY)
 memory      = $(CASES) $(VOCABULARY)

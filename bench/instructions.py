@@ -90,12 +90,13 @@ class Requests:
         self.memory = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
         self.memory.write(self.CODE)
         address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        self.words = (ctypes.c_uint64 * 6)()
         self.call = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(address)
 
     def ask(self, request: int, argument: int = 0) -> int:
         """The answer of valgrind; 0 without it."""
-        words = (ctypes.c_uint64 * 6)(request, argument)
-        return int(self.call(ctypes.addressof(words)))
+        self.words[0], self.words[1] = request, argument
+        return int(self.call(ctypes.addressof(self.words)))
 
     def dump(self, label: str) -> None:
         """Writes what was counted since the last dump or zero, under a label."""
@@ -268,7 +269,7 @@ def summarise(counts: dict[str, dict[str, int]], lengths: dict[str, int]) -> lis
 
 def show(rows: list[dict[str, Any]], console: Console) -> None:
     """One table."""
-    console.width = max(console.width, 100)
+    console.width = max(console.width, 118)
     title = "instructions, from the text to the first mask and of a step (mask and advance)"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for label in ("case", "engine"):

@@ -55,6 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
     runs = {}
     for name in options.engines:
         for mode in options.modes:
+            if mode == "cold" and name in options.warm_only:
+                continue
             runs[name, mode] = run(name, mode, jobs, vocabulary, guard, options.core, options.clock, console)
     tables = report.summarise(jobs, runs)
     report.show(tables, Console())
@@ -81,6 +83,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--vocabulary", type=Path, default=data / "llama3.tiktoken", help="the ranks of Llama 3")
     parser.add_argument("--engines", type=names(ENGINES), default=list(ENGINES), metavar="A,B", help=", ".join(ENGINES))
     parser.add_argument("--modes", type=names(MODES), default=list(MODES), metavar="A,B", help="warm, cold (both)")
+    parser.add_argument(
+        "--warm-only", type=names(ENGINES), default=[], metavar="A,B", help="of these no cold run, for it takes long"
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--sample", type=int, default=500, metavar="N", help="so many schemas, drawn with --seed (500)")
     what.add_argument("--all", action="store_true", help="every schema")

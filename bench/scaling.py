@@ -95,7 +95,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--engines", type=split, default=list(ENGINES), metavar="A,B", help=", ".join(ENGINES))
     parser.add_argument("--rows", type=split, default=list(ROWS), metavar="A,B", help=", ".join(ROWS))
     parser.add_argument("--most", type=int, default=max(SIZES), help=f"the largest size ({max(SIZES):,})")
-    parser.add_argument("--seconds", type=float, default=20.0, help="limit per point (20)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="limit per point (10)")
     parser.add_argument("--mebibytes", type=int, default=4096, help="limit per point (4096)")
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: on a busy machine (wall)")
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="pin the workers to this core")
