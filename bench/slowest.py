@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from constrain.arena import Arena
+from constrain.arena import Arena, Forgotten
 from constrain.kernels import layout as at
 
 from .corpus import Llama3, choose, load
@@ -93,12 +93,15 @@ def hooked(note: Callable[[str, int], None]) -> Iterator[None]:
     original = Arena._provide
 
     def provide(self: Arena) -> None:
-        status = int(self.arrays[at.HEAD][at.STATUS])
+        what = ASKED.get(int(self.arrays[at.HEAD][at.STATUS]), "guards asked")
         begin = thread_time_ns()
         try:
             original(self)
+        except Forgotten:
+            what = "arena emptied"
+            raise
         finally:
-            note(ASKED.get(status, "guards asked"), thread_time_ns() - begin)
+            note(what, thread_time_ns() - begin)
 
     Arena._provide = provide  # type: ignore[method-assign]
     try:
@@ -118,15 +121,16 @@ def trace(engine: Constrain, job: Job) -> Trace | None:
     engine.start()
     engine.mask()
 
-    def counts() -> np.ndarray[Any, Any]:
-        return np.array([engine.constraint.arena().arrays[at.HEAD][place] for place in COUNTED.values()], np.int64)
+    def counts() -> tuple[int, np.ndarray[Any, Any]]:
+        arena = engine.constraint.arena()
+        return arena.epoch, np.array([arena.arrays[at.HEAD][place] for place in COUNTED.values()], np.int64)
 
     with hooked(lambda what, ns: asked.update({what: ns})):
         for test, tokens in enumerate(job.tokens):
             engine.start()
             for place, token in enumerate(tokens):
                 asked.clear()
-                before = counts()
+                epoch, before = counts()
                 begin = thread_time_ns()
                 engine.mask()
                 masked = thread_time_ns()
@@ -136,7 +140,8 @@ def trace(engine: Constrain, job: Job) -> Trace | None:
                     again = thread_time_ns()
                     engine.advance(token)
                     done = thread_time_ns()
-                made = dict(zip(COUNTED, (counts() - before).tolist()))
+                later, after = counts()
+                made = dict(zip(COUNTED, (after - before if later == epoch else after).tolist()))
                 steps.append(Step(job.case.id, test, place, masked - begin + done - again, dict(asked), made))
                 if not taken:
                     break
