@@ -82,7 +82,7 @@ def show(found: Sequence[Mapping[str, Any]], console: Console) -> None:
     """One table; under it what was lacking."""
     if not found:
         return
-    console.width = max(console.width, WIDTH)
+    console.width = max(console.width, WIDTH + 4)
     table = Table(title="targets, on the schemas common to all", title_justify="left", box=SIMPLE_HEAD)
     for label in ("engine", "what", "mode"):
         table.add_column(label, no_wrap=True)
@@ -92,7 +92,7 @@ def show(found: Sequence[Mapping[str, Any]], console: Console) -> None:
         values = ("-",) * 4
         if "part" in row:
             values = (f"{row['ours']:,.1f}", f"{row['theirs']:,.1f}", row["peer"], f"{row['part']:.3f}")
-        doubt = " (one peer)" if row["lacking"] and "part" in row else ""
+        doubt = " (1 peer)" if row["lacking"] and "part" in row else ""
         what = f"{row['measured'].removesuffix(' µs')}, {row['figure']}"
         table.add_row(row["engine"], what, row["mode"], *values, f"{row['ratio']:g}", row["verdict"] + doubt)
     console.print(table)
