@@ -33,9 +33,28 @@ format: $(VENV)/.dev  ## rewrite the files as `make lint` wants them
 	@$(BIN)/ruff check --fix --exit-zero .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.bench $(VENV)/.warm  ## MaskBench: constrain beside its peers, in one run (DATA=folder of the data)
-	@$(BIN)/python -m bench.maskbench --data $(DATA)/maskbench-dev.jsonl.gz --vocabulary $(DATA)/llama3.tiktoken \
-		--sample 500 --engines constrain,constrain-any,llguidance,xgrammar
+# What masks cost on the CPU, a file a question; about 25 minutes where nothing else runs. One alone: make bench BENCH=scaling
+CASES      := --data $(DATA)/maskbench-dev.jsonl.gz
+VOCABULARY := --vocabulary $(DATA)/llama3.tiktoken
+BENCH      ?= maskbench repeated vocabulary memory start batches apply_masks scaling instructions slowest
+maskbench   = $(CASES) $(VOCABULARY) --sample 1000 --engines constrain,constrain-any,llguidance,xgrammar \
+              --warm-only xgrammar
+repeated    = $(CASES) $(VOCABULARY)
+vocabulary  = $(VOCABULARY)
+memory      = $(CASES) $(VOCABULARY)
+start       = $(VOCABULARY)
+batches     = $(CASES) $(VOCABULARY)
+apply_masks = $(VOCABULARY)
+scaling     = $(VOCABULARY)
+instructions = $(VOCABULARY)
+slowest     = $(CASES) $(VOCABULARY)
+
+bench: $(VENV)/.bench $(VENV)/.warm  ## what masks cost, beside the peers: all of it, under 30 minutes (DATA=folder of the data)
+	@for name in $(BENCH); do $(MAKE) --no-print-directory bench-$$name || exit 1; done
+
+bench-%: $(VENV)/.bench $(VENV)/.warm
+	@echo "make: python -m bench.$* $($*)"
+	@$(BIN)/python -m bench.$* $($*)
 
 gpu: $(VENV)/.gpu $(VENV)/.warm  ## what runs on an NVIDIA card: its tests on the card, then bench/gpu (DATA=folder of the data)
 	@$(BIN)/python -m pytest -rs tests/gpu tests/test_cuda.py $(PYTEST)

@@ -7,7 +7,8 @@ Each engine takes the same schemas in turn, in worker processes on one core, wit
     warm    one worker takes schema after schema, as a server does
     cold    every schema in a fresh process, forked where kernels are loaded and the vocabulary is prepared
 Printed, and saved as JSON in bench/results/: what passes, what is refused and why, which valid instances are rejected
-and which invalid ones accepted; µs of a step (mask and advance) and from schema text to first mask. A schema passes
+and which invalid ones accepted; µs of a step (mask and advance) and from schema text to first mask; which of the
+targets (`verdicts.py`) are met. Percentile curves lie beside the JSON as SVG. A schema passes
 if it compiles and every one of its instances is judged right. Only rows of one run may be compared.
 """
 
@@ -25,10 +26,12 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from . import report
+from . import report, verdicts
 from .corpus import Llama3, choose, load
+from .curves import draw
 from .engines import ENGINES, Engine
 from .measure import CLOCKS, WARM, Job, Result, accepts, job_of, measure
+from .percentiles import tails
 from .workers import Failure, Guard, fork, guarded, reap
 
 MODES = ("warm", "cold")
@@ -52,11 +55,19 @@ def main(arguments: list[str] | None = None) -> int:
     runs = {}
     for name in options.engines:
         for mode in options.modes:
+            if mode == "cold" and name in options.warm_only:
+                continue
             runs[name, mode] = run(name, mode, jobs, vocabulary, guard, options.core, options.clock, console)
     tables = report.summarise(jobs, runs)
     report.show(tables, Console())
+    tables["targets"] = verdicts.judge(tables["time"])
+    verdicts.show(tables["targets"], Console())
     path = report.save(tables, jobs, runs, options)
     console.print(f"saved as {path}", highlight=False)
+    if panels := tails(jobs, runs):
+        plot = path.with_suffix(".svg")
+        draw(plot, "MaskBench, schemas common to all engines", "fraction slower", "µs", panels)
+        console.print(f"drawn as {plot}", highlight=False)
     return 0
 
 
@@ -72,6 +83,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--vocabulary", type=Path, default=data / "llama3.tiktoken", help="the ranks of Llama 3")
     parser.add_argument("--engines", type=names(ENGINES), default=list(ENGINES), metavar="A,B", help=", ".join(ENGINES))
     parser.add_argument("--modes", type=names(MODES), default=list(MODES), metavar="A,B", help="warm, cold (both)")
+    parser.add_argument(
+        "--warm-only", type=names(ENGINES), default=[], metavar="A,B", help="of these no cold run, for it takes long"
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--sample", type=int, default=500, metavar="N", help="so many schemas, drawn with --seed (500)")
     what.add_argument("--all", action="store_true", help="every schema")

@@ -32,7 +32,7 @@ from rich.table import Table
 from .measure import Job, Result
 from .workers import Failure
 
-__all__ = ["keep", "save", "show", "summarise"]
+__all__ = ["keep", "save", "shared", "show", "summarise"]
 
 Runs = Mapping[tuple[str, str], Sequence[Union[Result, Failure]]]
 QUANTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9}
@@ -47,7 +47,7 @@ PACKAGES = ("constrain", "llguidance", "xgrammar", "numba", "numpy", "tiktoken",
 
 def summarise(jobs: Sequence[Job], runs: Runs) -> dict[str, list[dict[str, Any]]]:
     """Rows for the tables: exactness per engine and mode, times per engine, mode and set of schemas."""
-    common = {i for i in range(len(jobs)) if all(compiled(outcomes[i]) for outcomes in runs.values())}
+    common = set(shared(jobs, runs))
     times = []
     for scope, chosen in ((OWN, set(range(len(jobs)))), (COMMON, common)):
         for (name, mode), outcomes in runs.items():
@@ -58,6 +58,11 @@ def summarise(jobs: Sequence[Job], runs: Runs) -> dict[str, list[dict[str, Any]]
             ]
             times.append({"engine": name, "mode": mode, "schemas": scope, **timing(kept)})
     return {"exactness": [exactness(*key, outcomes) for key, outcomes in runs.items()], "time": times}
+
+
+def shared(jobs: Sequence[Job], runs: Runs) -> list[int]:
+    """The schemas that every engine took and went through, in every mode."""
+    return [i for i in range(len(jobs)) if all(compiled(outcomes[i]) for outcomes in runs.values())]
 
 
 def compiled(outcome: Result | Failure) -> bool:

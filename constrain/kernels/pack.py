@@ -28,7 +28,12 @@ ROOM = Path(__file__).parent
 def file() -> Path:
     """Where the pack of the kernels as they are lies, for this Python, numba and processor."""
     digest = blake2b(f"{numba.__version__} {sys.version}".encode(), digest_size=8)
-    digest.update(f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}".encode())
+    processor, features = numba.config.CPU_NAME, numba.config.CPU_FEATURES  # None: this one, as numba understands it
+    if processor is None:
+        processor = binding.get_host_cpu_name()
+    if features is None:
+        features = binding.get_host_cpu_features().flatten()
+    digest.update(f"{processor} {features}".encode())
     for path in sorted(ROOM.glob("*.py")):
         digest.update(path.read_bytes())
     return Path(numba.config.CACHE_DIR or ROOM / "__pycache__") / f"kernels-{digest.hexdigest()}.pack"

@@ -1,0 +1,101 @@
+"""Schemas with one number that grows, each with a text long enough to feel it: what `bench.scaling` measures.
+
+ROWS[name].make(size)   Grown(schema, text), both as JSON text; text: up to LENGTH members, the last value, ...
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+__all__ = ["ROWS", "SIZES", "Grown", "Row"]
+
+SIZES = (10, 100, 1_000, 10_000, 100_000)
+LENGTH = 200
+"""Characters of a string, members of an array: as many as the size allows, up to this."""
+KEYS = 50
+SYLLABLES = ("ba", "ke", "lo", "mi", "nu", "ra", "so", "ti", "zu", "fen", "gar", "hol", "wex")
+PROSE = "It takes a while to write so long a string, and every word of it counts towards its greatest length. "
+
+
+class Grown(NamedTuple):
+    """A schema and a text of it, or the beginning of one."""
+
+    schema: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """What grows. constant: whether the schema's own length does not; whole: whether the text is a whole instance."""
+
+    make: Callable[[int], Grown]
+    constant: bool
+    whole: bool = True
+
+
+def grown(schema: Any, value: Any) -> Grown:
+    return Grown(json.dumps(schema), json.dumps(value))
+
+
+def max_length(size: int) -> Grown:
+    return grown({"type": "string", "maxLength": size}, (PROSE * 3)[: min(size, LENGTH)])
+
+
+def max_items(size: int) -> Grown:
+    schema = {"type": "array", "items": {"type": "integer"}, "maxItems": size}
+    return grown(schema, [37 * number % 1_000 for number in range(min(size, LENGTH))])
+
+
+def min_items(size: int) -> Grown:
+    """The array is left open where it would be too long."""
+    schema = {"type": "array", "items": {"type": "integer"}, "minItems": size}
+    text = json.dumps([37 * number % 1_000 for number in range(min(size, LENGTH))])
+    return Grown(json.dumps(schema), text if size <= LENGTH else text[:-1])
+
+
+def word(number: int) -> str:
+    """Another word for every number, made of syllables, so that many have the same beginning."""
+    parts = []
+    left = number + 13 * 13
+    while left:
+        left, part = divmod(left, len(SYLLABLES))
+        parts.append(SYLLABLES[part])
+    return " ".join(("".join(parts[:2]), "".join(parts[2:])))
+
+
+def enum(size: int) -> Grown:
+    """An array of values, spread over all there are, the last among them."""
+    words = [word(number) for number in range(size)]
+    schema = {"type": "array", "items": {"enum": words}}
+    return grown(schema, [words[(number + 1) * size // KEYS - 1] for number in range(KEYS)] if size >= KEYS else words)
+
+
+def optional_keys(size: int) -> Grown:
+    """Up to KEYS of them, spread over all there are, the last among them."""
+    names = [word(number) for number in range(size)]
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "integer"} for name in names},
+        "additionalProperties": False,
+    }
+    chosen = [names[(number + 1) * size // KEYS - 1] for number in range(KEYS)] if size >= KEYS else names
+    return grown(schema, {name: number for number, name in enumerate(chosen)})
+
+
+def depth(size: int) -> Grown:
+    """How deep the text is, by a schema that calls itself."""
+    schema = {"type": "array", "items": {"$ref": "#"}, "maxItems": 3}
+    return Grown(json.dumps(schema), "[" * size + "]" * size)
+
+
+ROWS = {
+    "maxLength": Row(max_length, constant=True),
+    "maxItems": Row(max_items, constant=True),
+    "minItems": Row(min_items, constant=True, whole=False),
+    "enum values": Row(enum, constant=False),
+    "optional keys": Row(optional_keys, constant=False),
+    "depth of the text": Row(depth, constant=True),
+}

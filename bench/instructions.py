@@ -1,0 +1,286 @@
+"""How many instructions are a step and a first mask? A figure that does not know how fast or busy a machine is.
+
+    python -m bench.instructions --vocabulary ../shared/data/llama3.tiktoken
+
+Each engine runs under `valgrind --tool=callgrind`, which counts instructions by interpreting them, and is told by
+client requests where to begin and end (valgrind.h; `Requests`): from the text of a schema to its first mask; the walk
+along a text, mask and advance token by token, when nothing of it is known (fresh); and the third such walk (warm).
+The same loop around an engine that does nothing is taken off. A mask's 16 KB are copied by 32 bytes an instruction: few
+instructions are not always little time. valgrind knows no AVX-512, so kernels are compiled for Haswell here, into a
+cache of their own. Of a warm step it is also told what is inside the engine (kernels, or the peer's library); the rest
+is Python, its binding, and what they call of the C library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import mmap
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from .corpus import Case, Instance, Llama3
+from .curves import draw, keep
+from .engines import ENGINES, Engine
+from .measure import WARM, job_of, measure
+
+PROSE = "The quick brown fox jumps over the lazy dog, and nobody knows why it does; perhaps it likes to. " * 2
+CASES = {
+    "a free string": ({"type": "string"}, PROSE),
+    "a string, maxLength": ({"type": "string", "maxLength": 5000}, PROSE),
+    "numbers": ({"type": "array", "items": {"type": "number"}}, [number / 7 for number in range(40)]),
+    "an object": (
+        {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "minLength": 1},
+                "born": {"type": "string", "format": "date"},
+                "height": {"type": "integer", "minimum": 0, "maximum": 300},
+                "languages": {"type": "array", "items": {"enum": ["de", "en", "fr", "pl", "ja"]}, "maxItems": 5},
+                "address": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+            },
+            "required": ["name", "born"],
+            "additionalProperties": False,
+        },
+        {
+            "name": "Ada Lovelace",
+            "born": "1815-12-10",
+            "height": 165,
+            "languages": ["en", "fr"],
+            "address": {"city": "London"},
+        },
+    ),
+    "a pattern": (
+        {"type": "array", "items": {"type": "string", "pattern": "^[A-Z]{2}[0-9]{2}-[a-f0-9]{8}$"}},
+        [f"DE{number:02}-{number * 7654321 % 2**32:08x}" for number in range(12)],
+    ),
+    "any JSON": ({}, {"a": [1, True, None, "b c"], "d": {"e": [{"f": "ghi jkl"}, -2.5e3]}}),
+}
+"""A schema and an instance that walks through what is particular about it."""
+PHASES = ("first mask", "fresh", "warm")
+SECONDS = 900
+HASWELL = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""}
+COPIES = {"GLIBC_TUNABLES": "glibc.cpu.x86_rep_movsb_threshold=1000000000:glibc.cpu.x86_rep_stosb_threshold=1000000000"}
+"""valgrind counts an instruction that repeats itself once for every byte: copies shall not be made of it."""
+OWN = {"constrain": "???", "constrain-any": "???", "llguidance": "/llguidance/", "xgrammar": "/xgrammar/"}
+"""What the path of an engine's compiled code contains; code that was made in memory has none."""
+LABEL = re.compile(r"^desc: Trigger: Client Request: (.*)$", re.M)
+
+
+class Requests:
+    """callgrind, asked from inside: a special sequence of instructions that valgrind alone gives a meaning."""
+
+    CODE = bytes.fromhex("4889f8 31d2 48c1c703 48c1c70d 48c1c73d 48c1c733 4887db 4889d0 c3")
+    """rax = the request, rdx = 0; four rotations of rdi that together do nothing; xchg rbx, rbx; the answer."""
+    RUNNING, ZERO, DUMP_AT, START = 0x1001, 0x43540001, 0x43540003, 0x43540004
+
+    def __init__(self) -> None:
+        self.memory = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        self.memory.write(self.CODE)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        self.words = (ctypes.c_uint64 * 6)()
+        self.call = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(address)
+
+    def ask(self, request: int, argument: int = 0) -> int:
+        """The answer of valgrind; 0 without it."""
+        self.words[0], self.words[1] = request, argument
+        return int(self.call(ctypes.addressof(self.words)))
+
+    def dump(self, label: str) -> None:
+        """Writes what was counted since the last dump or zero, under a label."""
+        text = ctypes.create_string_buffer(label.encode())
+        self.ask(self.DUMP_AT, ctypes.addressof(text))
+
+
+class Idle:
+    """The loop alone."""
+
+    def compile(self, text: str) -> None: ...
+    def start(self) -> None: ...
+    def mask(self) -> None: ...
+    def advance(self, token: int) -> None: ...
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs it; 0, or 2 where valgrind is not to be had."""
+    options = parse(arguments)
+    if options.inside:
+        inside(options.inside, Llama3(options.vocabulary))
+        return 0
+    console = Console(stderr=True)
+    if platform.machine() != "x86_64" or shutil.which("valgrind") is None:
+        console.print("[red]This needs valgrind, on x86-64.[/]")
+        return 2
+    cache = Path(__file__).parent / "tmp" / "numba-haswell"
+    cache.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, **HASWELL, **COPIES, "NUMBA_CACHE_DIR": str(cache), "PYTHONHASHSEED": "0"}
+    with console.status("compiling kernels for Haswell (once)"):
+        subprocess.run([sys.executable, "-c", "import constrain.matcher"], env=environment, check=True)
+    counts: dict[str, dict[str, int]] = {}
+    for name in options.engines.split(","):
+        with console.status(f"{name}, under valgrind (minutes)"):
+            counts[name] = counted(name, options.vocabulary, environment)
+    vocabulary = Llama3(options.vocabulary)
+    lengths = {case: len(vocabulary.encode(text_of(case))) for case in CASES}
+    rows = summarise(counts, lengths)
+    show(rows, Console())
+    path = keep(options.results, "instructions", "how many instructions are a step and a first mask?", {"rows": rows})
+    panels = {
+        phase: {
+            name: [(row["tokens"], row[phase]) for row in sorted(rows, key=lambda row: row["tokens"])
+                   if row["engine"] == name and row[phase]]
+            for name in counts
+        }
+        for phase in PHASES
+    }  # fmt: skip
+    plot = draw(path.with_suffix(".svg"), "Instructions", "tokens of the text", "instructions", panels)
+    console.print(f"saved as {path} and {plot}", highlight=False)
+    return 0
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.instructions", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    data = Path("../shared/data")
+    parser.add_argument("--vocabulary", type=Path, default=data / "llama3.tiktoken", help="the ranks of Llama 3")
+    parser.add_argument("--engines", default="constrain,constrain-any,llguidance", help=", ".join(ENGINES))
+    parser.add_argument("--inside", choices=list(ENGINES), help="used by the command itself: what valgrind runs")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
+    return parser.parse_args(arguments)
+
+
+def text_of(name: str) -> str:
+    """The instance of a case as text."""
+    return json.dumps(CASES[name][1], ensure_ascii=False)
+
+
+def counted(name: str, vocabulary: Path, environment: dict[str, str]) -> dict[str, int]:
+    """Runs one engine under valgrind: instructions by label."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            "valgrind", "--tool=callgrind", "--instr-atstart=no", "--smc-check=all-non-file",
+            "--compress-strings=no", "--compress-pos=no", f"--callgrind-out-file={folder}/out", sys.executable,
+            "-m", "bench.instructions", "--inside", name, "--vocabulary", str(vocabulary),
+        ]  # fmt: skip
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS)
+        if done.returncode:
+            raise RuntimeError(f"{name} under valgrind ended with {done.returncode}: {done.stderr[-2000:]}")
+        return read(Path(folder), OWN[name])
+
+
+def read(folder: Path, own: str) -> dict[str, int]:
+    """Of all dumps, by their labels: the instructions, and "<label>, inside" for those in objects named like `own`."""
+    found = {}
+    for path in folder.iterdir():
+        text = path.read_text()
+        if label := LABEL.search(text):
+            costs = by_object(text)
+            found[label[1]] = sum(costs.values())
+            found[f"{label[1]}, inside"] = sum(count for name, count in costs.items() if own in name)
+    return found
+
+
+def by_object(text: str) -> dict[str, int]:
+    """Instructions of each object file in a dump (the callgrind format: a line below `calls=` is of the called)."""
+    costs: dict[str, int] = {}
+    here, called = "", False
+    for line in text.splitlines():
+        if line.startswith("ob="):
+            here = line[3:]
+        elif line[:1].isdigit() and not called:
+            costs[here] = costs.get(here, 0) + int(line.split()[1])
+        called = line.startswith("calls=")
+    return costs
+
+
+def inside(name: str, vocabulary: Llama3) -> None:
+    """What valgrind runs: prepares the engine uncounted, then counts every case."""
+    engine = ENGINES[name](vocabulary)
+    measure(engine, job_of(WARM, vocabulary))
+    requests = Requests()
+    if not requests.ask(Requests.RUNNING):
+        raise RuntimeError("--inside runs under valgrind only")
+    tokens = {case: vocabulary.encode(text_of(case)) for case in CASES}
+    taken = {case: takes(engine, case, vocabulary) for case in CASES}
+    requests.ask(Requests.START)
+    for case, (schema, _) in CASES.items():
+        if taken[case]:
+            for label, driven in (("", engine), ("idle ", Idle())):
+                drive(driven, f"{label}{case}", json.dumps(schema), tokens[case], requests)
+
+
+def takes(engine: Engine, case: str, vocabulary: Llama3) -> bool:
+    """Whether the engine takes the schema and the text: only then its counts say something."""
+    schema = json.dumps(
+        CASES[case][0], indent=1
+    )  # another text than what is counted, for engines that keep what they compile
+    result = measure(engine, job_of(Case(case, schema, (Instance(text_of(case), True),)), vocabulary))
+    return result.refused is None and result.error is None and not result.rejected
+
+
+def drive(engine: Any, label: str, schema: str, tokens: list[int], requests: Requests) -> None:
+    """One case: three dumps, by the names of PHASES."""
+    requests.ask(Requests.ZERO)
+    engine.compile(schema)
+    engine.start()
+    engine.mask()
+    requests.dump(f"{label}: first mask")
+    for walk in ("fresh", "again", "warm"):
+        engine.start()
+        requests.ask(Requests.ZERO)
+        for token in tokens:
+            engine.mask()
+            engine.advance(token)
+        requests.dump(f"{label}: {walk}")
+
+
+def summarise(counts: dict[str, dict[str, int]], lengths: dict[str, int]) -> list[dict[str, Any]]:
+    """A row a case and engine: instructions of the first mask, of a fresh and a warm step, and of it inside the engine.
+
+    None: the engine does not take the schema or the text.
+    """
+    rows = []
+    for case, tokens in lengths.items():
+        for name, found in counts.items():
+            row: dict[str, Any] = {"case": case, "engine": name, "tokens": tokens}
+            for phase in PHASES:
+                whole, idle = found.get(f"{case}: {phase}"), found.get(f"idle {case}: {phase}")
+                steps = 1 if phase == "first mask" else tokens
+                row[phase] = None if whole is None or idle is None else round((whole - idle) / steps)
+            inside = found.get(f"{case}: warm, inside")
+            row["inside"] = None if inside is None else round(inside / tokens)
+            rows.append(row)
+    return rows
+
+
+def show(rows: list[dict[str, Any]], console: Console) -> None:
+    """One table."""
+    console.width = max(console.width, 118)
+    title = "instructions, from the text to the first mask and of a step (mask and advance)"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for label in ("case", "engine"):
+        table.add_column(label, no_wrap=True)
+    for label in ("tokens", "first mask", "fresh step", "warm step", "of it inside"):
+        table.add_column(label, justify="right", no_wrap=True)
+    for row in rows:
+        values = ["refused" if row[phase] is None else f"{row[phase]:,}" for phase in (*PHASES, "inside")]
+        table.add_row(row["case"], row["engine"], f"{row['tokens']:,}", *values)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

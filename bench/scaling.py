@@ -1,0 +1,265 @@
+"""Does time stay flat as the numbers in a schema grow? constrain and its peers, 10 to 100,000, in one run.
+
+    python -m bench.scaling --vocabulary ../shared/data/llama3.tiktoken
+
+Each row is a schema with one size that grows and a text that feels it (`growing.py`). Every point is REPEATS new
+processes, forked where the engine is prepared and warm, and their medians (one process where it takes a second): from
+the text of the schema to the first mask, and mean and maximum of a step (mask and advance) along the text. An engine
+that fails at a size (refuses, is out of time or memory, rejects the text) is not asked for larger ones. The verdict is
+by the slope of log time against log size: flat is at most FLAT, linear at most LINEAR. Printed,
+and kept as JSON and SVG.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from .corpus import Case, Instance, Llama3
+from .curves import draw, keep
+from .engines import ENGINES, Engine
+from .growing import ROWS, SIZES
+from .measure import CLOCKS, WARM, Job, Result, job_of, measure
+from .workers import Failure, Guard, fork, guarded, reap
+
+FLAT, LINEAR = 0.1, 1.1
+REPEATS = 3
+SLOW = 1_000_000_000
+"""ns after which a point is not repeated."""
+FIGURES = ("first mask", "step mean", "step max")
+
+
+@dataclass(frozen=True)
+class Point:
+    """µs of one engine at one size, or why there are none."""
+
+    row: str
+    size: int
+    engine: str
+    times: dict[str, float] = field(default_factory=dict)
+    failed: str = ""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs it; 0."""
+    options = parse(arguments)
+    console = Console(stderr=True)
+    vocabulary = Llama3(options.vocabulary)
+    jobs = {row: {size: job(row, size, vocabulary) for size in SIZES if size <= options.most} for row in options.rows}
+    points: list[Point] = []
+    for name in options.engines:
+        with console.status(f"{name}: preparing") as status:
+            sys.stdout.flush()
+            pid, pipe = fork(partial(host, name, jobs, vocabulary, options))
+            ended = False
+            try:
+                while (point := pipe.recv()) is not None:
+                    points.append(point)
+                    status.update(f"{name}: {point.row}, {point.size:,}")
+                ended = True
+            finally:
+                pipe.close()
+                reap(pid, kill=not ended)
+    rows = summarise(points)
+    show(points, rows, Console())
+    facts = {"points": [vars(point) for point in points], "rows": rows, "clock": options.clock}
+    path = keep(options.results, "scaling", "does time stay flat as the numbers in a schema grow?", facts)
+    for figure in FIGURES:
+        plot = path.with_name(f"{path.stem}-{figure.replace(' ', '-')}.svg")
+        draw(plot, f"{figure}, by size", "size", "µs", panels(points, figure))
+        console.print(f"drawn as {plot}", highlight=False)
+    console.print(f"saved as {path}", highlight=False)
+    return 0
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.scaling", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    data = Path("../shared/data")
+    parser.add_argument("--vocabulary", type=Path, default=data / "llama3.tiktoken", help="the ranks of Llama 3")
+    split = partial(str.split, sep=",")
+    parser.add_argument("--engines", type=split, default=list(ENGINES), metavar="A,B", help=", ".join(ENGINES))
+    parser.add_argument("--rows", type=split, default=list(ROWS), metavar="A,B", help=", ".join(ROWS))
+    parser.add_argument("--most", type=int, default=max(SIZES), help=f"the largest size ({max(SIZES):,})")
+    parser.add_argument("--seconds", type=float, default=10.0, help="limit per point (10)")
+    parser.add_argument("--mebibytes", type=int, default=4096, help="limit per point (4096)")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: on a busy machine (wall)")
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="pin the workers to this core")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
+    return parser.parse_args(arguments)
+
+
+def job(row: str, size: int, vocabulary: Llama3) -> Job:
+    """A schema of that size with its one text."""
+    grown = ROWS[row].make(size)
+    return job_of(Case(f"{row}, {size}", grown.schema, (Instance(grown.text, True),)), vocabulary)
+
+
+def host(
+    name: str, jobs: dict[str, dict[int, Job]], vocabulary: Llama3, options: argparse.Namespace, out: Connection
+) -> None:
+    """Prepares one engine and sends its points, then None."""
+    os.sched_setaffinity(0, {options.core})
+    engine = ENGINES[name](vocabulary)
+    measure(engine, job_of(WARM, vocabulary))
+    for row, sizes in jobs.items():
+        for point in grow(engine, name, row, sizes, vocabulary, options):
+            out.send(point)
+    out.send(None)
+
+
+def grow(
+    engine: Engine, name: str, row: str, sizes: dict[int, Job], vocabulary: Llama3, options: argparse.Namespace
+) -> Iterator[Point]:
+    """One engine, one row: as far as it gets."""
+    guard = Guard(options.seconds, options.mebibytes << 20, options.clock)
+    warm = job_of(WARM, vocabulary)
+
+    def begin() -> None:
+        measure(engine, warm)
+
+    for size, one in sizes.items():
+        outcomes = []
+        for _, outcome in guarded(
+            partial(measure, engine, clock=CLOCKS[options.clock]),
+            [one] * REPEATS,
+            limits=guard,
+            fresh=True,
+            begin=begin,
+        ):
+            if failed := failure(outcome, ROWS[row].whole):
+                yield Point(row, size, name, failed=failed)
+                return
+            outcomes.append(outcome)
+            if outcome.first + sum(outcome.steps) > SLOW:
+                break
+        yield Point(row, size, name, times(outcomes))
+
+
+def failure(outcome: Result | Failure, whole: bool) -> str:
+    """Why a point does not count, or "". whole: the text must be accepted to its end, not only on the way."""
+    if isinstance(outcome, Failure):
+        return {"timeout": "out of time", "memory": "out of memory", "crash": f"crash: {outcome.detail}"}[outcome.kind]
+    if outcome.refused:
+        return f"refused: {outcome.refused[0]}"
+    if outcome.error:
+        return outcome.error
+    return "rejected the text" if outcome.rejected and whole else ""
+
+
+def times(outcomes: list[Result]) -> dict[str, float]:
+    """Medians over the repeats, in µs."""
+    steps = [np.asarray(outcome.steps) / 1_000 for outcome in outcomes]
+    return {
+        "first mask": float(np.median([outcome.first / 1_000 for outcome in outcomes])),
+        "step mean": float(np.median([values.mean() for values in steps])),
+        "step max": float(np.median([values.max() for values in steps])),
+    }
+
+
+def slope(sizes: list[int], values: list[float]) -> float | None:
+    """Of log value against log size, by least squares; None for fewer than three points."""
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0]) if len(sizes) >= 3 else None
+
+
+def summarise(points: list[Point]) -> list[dict[str, Any]]:
+    """A row a row and engine: how far it came, its slopes, and whether they are what is aimed at."""
+    rows = []
+    for row, engine in dict.fromkeys((point.row, point.engine) for point in points):
+        mine = [point for point in points if (point.row, point.engine) == (row, engine)]
+        done = [point for point in mine if point.times]
+        slopes = {
+            figure: slope([point.size for point in done], [point.times[figure] for point in done]) for figure in FIGURES
+        }
+        limits = {"first mask": FLAT if ROWS[row].constant else LINEAR, "step mean": FLAT}
+        over = [
+            figure for figure, most in limits.items() if (found := slopes[figure]) is not None and not found <= most
+        ]
+        lacking = any(slopes[figure] is None for figure in limits)
+        rows.append({
+            "row": row, "engine": engine, "reached": done[-1].size if done else 0,
+            "failed": next((point.failed for point in mine if point.failed), ""), "slopes": slopes, "at most": limits,
+            "verdict": "not judged" if lacking else "grows: " + ", ".join(over) if over else "met",
+        })  # fmt: skip
+    return rows
+
+
+def panels(points: list[Point], figure: str) -> dict[str, dict[str, list[tuple[float, float]]]]:
+    """A panel a row, in it a curve an engine; an engine without a point keeps its colour."""
+    engines = list(dict.fromkeys(point.engine for point in points))
+    return {
+        row: {
+            engine: [
+                (float(point.size), point.times[figure])
+                for point in points
+                if point.row == row and point.engine == engine and point.times
+            ] or [(float("nan"), float("nan"))]
+            for engine in engines
+        }
+        for row in dict.fromkeys(point.row for point in points)
+    }  # fmt: skip
+
+
+def show(points: list[Point], rows: list[dict[str, Any]], console: Console) -> None:
+    """Two tables: the times, and the slopes with their verdicts."""
+    console.width = max(console.width, 170)
+    sizes = sorted({point.size for point in points})
+    found = {(point.row, point.engine, point.size): point for point in points}
+    table = Table(
+        title="first mask / mean of a step / slowest step, in µs where no other unit stands",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    for label in ("row", "engine"):
+        table.add_column(label, no_wrap=True)
+    for size in sizes:
+        table.add_column(f"{size:,}", justify="right", no_wrap=True)
+    for row in rows:
+        cells = (cell(found.get((row["row"], row["engine"], size))) for size in sizes)
+        table.add_row(row["row"], row["engine"], *cells)
+    console.print(table)
+    table = Table(title="slope of log time against log size", title_justify="left", box=SIMPLE_HEAD)
+    for label in ("row", "engine"):
+        table.add_column(label, no_wrap=True)
+    for label in (*FIGURES, "up to"):
+        table.add_column(label, justify="right", no_wrap=True)
+    table.add_column("verdict")
+    table.add_column("why no further")
+    for row in rows:
+        slopes = ("-" if value is None else f"{value:.2f}" for value in row["slopes"].values())
+        table.add_row(row["row"], row["engine"], *slopes, f"{row['reached']:,}", row["verdict"], row["failed"][:60])
+    console.print(table)
+
+
+def cell(point: Point | None) -> str:
+    """One point."""
+    if point is None or not point.times:
+        return "-" if point is None else "failed"
+    return " / ".join(spoken(value) for value in point.times.values())
+
+
+def spoken(us: float) -> str:
+    """µs as they are read: "6.8", "540", "27 ms", "1.8 s"."""
+    for least, unit in ((1e6, " s"), (1e4, " ms")):
+        if us >= least:
+            value = us * (1e-6 if unit == " s" else 1e-3)
+            return f"{value:.1f}{unit}" if value < 10 else f"{value:.0f}{unit}"
+    return f"{us:,.0f}" if us >= 10 else f"{us:.1f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,268 @@
+"""Which steps are the slowest that are left, and what is done in them? Of constrain alone, over a sample of schemas.
+
+    python -m bench.slowest --data ../shared/data/maskbench-dev.jsonl.gz --vocabulary ../shared/data/llama3.tiktoken
+
+Schemas are walked as in MaskBench, warm. A step (mask and advance) is compiled code, which asks Python for what it
+lacks (`Arena._provide`): what was asked for, and how long that took, is noted by a hook there; and how many sets and
+closures were made and trie nodes visited. The kind of a step is what took most of it. Printed, and kept as JSON: time
+by kind, the ten slowest single steps, and the ten schemas with the most time. Times are the CPU's, hook and all: for
+times of steps as they are, see `bench.maskbench`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from time import thread_time_ns
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from constrain.arena import Arena, Forgotten
+from constrain.kernels import layout as at
+
+from .corpus import Llama3, choose, load
+from .curves import keep
+from .engines import ENGINES, Constrain, Refused, allowed
+from .measure import WARM, Job, job_of
+from .workers import Guard, guarded
+
+SHOWN = 10
+ASKED = {
+    at.FULL: "room grown",
+    at.NEED_RULES: "rules linked",
+    at.NEED_START: "leaf begun",
+    at.NEED_LEAF: "leaf state expanded",
+    at.NEED_ROW: "row made",
+    at.NEED_REST: "remainders made",
+    at.NEED_ORDER: "row put in order",
+    at.NEED_SCANNER: "lexemes read",
+    at.NEED_READERS: "lexemes read",
+}
+"""What compiled code asks for; anything else is asked of guards."""
+WALKS = ((100_000, "100,000 nodes and more"), (10_000, "10,000 nodes and more"), (1_000, "1,000 nodes and more"),
+         (100, "100 nodes and more"), (1, "fewer than 100 nodes"))  # fmt: skip
+COUNTED = {"sets": at.N_SETS, "closures": at.CLOSURES, "trie nodes": at.VISITED}
+
+
+@dataclass(slots=True)
+class Step:
+    """One step. asked: ns by what was asked for; counts: sets and closures made, trie nodes visited."""
+
+    schema: str
+    test: int
+    token: int
+    nanoseconds: int
+    asked: dict[str, int]
+    counts: dict[str, int]
+
+    @property
+    def kind(self) -> str:
+        """What took most of it: something that was asked for, or else the compiled code, by what it did."""
+        what, most = max(self.asked.items(), key=lambda item: item[1], default=("", 0))
+        if most > self.nanoseconds - sum(self.asked.values()):
+            return what
+        for least, name in WALKS:
+            if self.counts["trie nodes"] >= least:
+                return f"walk of {name}"
+        return "no walk, but new sets" if self.counts["sets"] else "all known"
+
+
+@dataclass(slots=True)
+class Trace:
+    """One schema: its slowest steps, and number and ns of all by kind."""
+
+    slowest: list[Step] = field(default_factory=list)
+    kinds: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@contextmanager
+def hooked(note: Callable[[str, int], None]) -> Iterator[None]:
+    """While it lasts, `note` is told what was asked of arenas, and the ns that it took."""
+    original = Arena._provide
+
+    def provide(self: Arena) -> None:
+        what = ASKED.get(int(self.arrays[at.HEAD][at.STATUS]), "guards asked")
+        begin = thread_time_ns()
+        try:
+            original(self)
+        except Forgotten:
+            what = "arena emptied"
+            raise
+        finally:
+            note(what, thread_time_ns() - begin)
+
+    Arena._provide = provide  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Arena._provide = original  # type: ignore[method-assign]
+
+
+def trace(engine: Constrain, job: Job) -> Trace | None:
+    """Walks through all instances of one schema; None: it is refused."""
+    asked: Counter[str] = Counter()
+    steps: list[Step] = []
+    try:
+        engine.compile(job.case.schema)
+    except Refused:
+        return None
+    engine.start()
+    engine.mask()
+
+    def counts() -> tuple[int, np.ndarray[Any, Any]]:
+        arena = engine.constraint.arena()
+        return arena.epoch, np.array([arena.arrays[at.HEAD][place] for place in COUNTED.values()], np.int64)
+
+    with hooked(lambda what, ns: asked.update({what: ns})):
+        for test, tokens in enumerate(job.tokens):
+            engine.start()
+            for place, token in enumerate(tokens):
+                asked.clear()
+                epoch, before = counts()
+                begin = thread_time_ns()
+                engine.mask()
+                masked = thread_time_ns()
+                if not (taken := allowed(engine.words, token)):
+                    again = done = 0
+                else:
+                    again = thread_time_ns()
+                    engine.advance(token)
+                    done = thread_time_ns()
+                later, after = counts()
+                made = dict(zip(COUNTED, (after - before if later == epoch else after).tolist()))
+                steps.append(Step(job.case.id, test, place, masked - begin + done - again, dict(asked), made))
+                if not taken:
+                    break
+    kinds: dict[str, tuple[int, int]] = {}
+    for step in steps:
+        number, time = kinds.get(step.kind, (0, 0))
+        kinds[step.kind] = number + 1, time + step.nanoseconds
+    return Trace(sorted(steps, key=lambda step: -step.nanoseconds)[:SHOWN], kinds)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs it; 0."""
+    options = parse(arguments)
+    vocabulary = Llama3(options.vocabulary)
+    cases = choose(load(options.data), sample=options.sample, seed=options.seed, ids=options.ids)
+    jobs = [job_of(case, vocabulary) for case in cases]
+    os.sched_setaffinity(0, {options.core})
+    engine = ENGINES[options.engine](vocabulary)
+    assert isinstance(engine, Constrain)
+    warm = job_of(WARM, vocabulary)
+    guard = Guard(options.seconds, 2 << 30, "cpu")
+    outcomes = guarded(partial(trace, engine), jobs, limits=guard, fresh=False, begin=lambda: void(trace(engine, warm)))
+    console = Console(stderr=True)
+    traces = {
+        jobs[index].case.id: outcome
+        for index, outcome in track(outcomes, options.engine, len(jobs), console=console)
+        if isinstance(outcome, Trace)
+    }
+    facts = {"engine": options.engine, "schemas": len(cases), "traced": len(traces), **summarise(traces)}
+    show(facts, Console())
+    path = keep(options.results, "slowest", "which steps are the slowest, and what is done in them?", facts)
+    console.print(f"saved as {path}", highlight=False)
+    return 0
+
+
+def void(outcome: object) -> None:
+    """Nothing of it."""
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.slowest", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    data = Path("../shared/data")
+    parser.add_argument("--data", type=Path, default=data / "maskbench-dev.jsonl.gz", help="the cases")
+    parser.add_argument("--vocabulary", type=Path, default=data / "llama3.tiktoken", help="the ranks of Llama 3")
+    parser.add_argument("--engine", choices=("constrain", "constrain-any"), default="constrain-any", help="the style")
+    parser.add_argument("--sample", type=int, default=1_000, metavar="N", help="so many schemas (1000)")
+    parser.add_argument("--ids", type=lambda text: text.split(","), default=[], metavar="A,B", help="only these")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="limit per schema (10)")
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="pin the worker to this core")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
+    return parser.parse_args(arguments)
+
+
+def summarise(traces: dict[str, Trace]) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the three tables; times in µs, shares of the time of all steps."""
+    kinds: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for one in traces.values():
+        for kind, (number, time) in one.kinds.items():
+            kinds[kind][0] += number
+            kinds[kind][1] += time
+    whole, steps = max(1, sum(time for _, time in kinds.values())), max(1, sum(number for number, _ in kinds.values()))
+    by_kind = [
+        {"kind": kind, "steps": number, "of steps": number / steps, "of time": time / whole,
+         "mean": time / number / 1_000}
+        for kind, (number, time) in sorted(kinds.items(), key=lambda item: -item[1][1])
+    ]  # fmt: skip
+    slowest = sorted((step for one in traces.values() for step in one.slowest), key=lambda step: -step.nanoseconds)
+    single = [
+        {"schema": step.schema, "test": step.test, "token": step.token, "µs": step.nanoseconds / 1_000,
+         "kind": step.kind, "asked, µs": {what: ns / 1_000 for what, ns in step.asked.items()}, **step.counts}
+        for step in slowest[:SHOWN]
+    ]  # fmt: skip
+    heavy = sorted(traces.items(), key=lambda item: -sum(time for _, time in item[1].kinds.values()))[:SHOWN]
+    by_schema = []
+    for name, one in heavy:
+        number, time = (sum(pair[part] for pair in one.kinds.values()) for part in (0, 1))
+        kind, (count, most) = max(one.kinds.items(), key=lambda item: item[1][1])
+        by_schema.append({"schema": name, "steps": number, "of time": time / whole, "mean": time / number / 1_000,
+                          "mostly": kind, "in steps": count, "of its time": most / time})  # fmt: skip
+    return {"kinds": by_kind, "slowest": single, "schemas with the most time": by_schema}
+
+
+def show(facts: dict[str, Any], console: Console) -> None:
+    """Three tables."""
+    console.width = max(console.width, 150)
+    title = f"{facts['engine']}, {facts['traced']:,} of {facts['schemas']:,} schemas: "
+    kinds: list[tuple[str, ...]] = [
+        (row["kind"], f"{row['steps']:,}", f"{row['of steps']:.2%}", f"{row['of time']:.1%}", f"{row['mean']:,.1f}")
+        for row in facts["kinds"]
+    ]
+    console.print(plain(title + "time by kind of step", ("kind", "steps", "of steps", "of time", "mean, µs"), kinds))
+    steps: list[tuple[str, ...]] = [
+        (row["schema"], f"{row['test']}, {row['token']}", f"{row['µs']:,.0f}", row["kind"],
+         ", ".join(f"{what} {us:,.0f}" for what, us in row["asked, µs"].items()),
+         *(f"{row[what]:,}" for what in COUNTED))
+        for row in facts["slowest"]
+    ]  # fmt: skip
+    labels: tuple[str, ...] = ("schema", "test, token", "µs", "kind", "asked, µs", *COUNTED)
+    console.print(plain(title + "the slowest steps", labels, steps))
+    heavy: list[tuple[str, ...]] = [
+        (row["schema"], f"{row['steps']:,}", f"{row['of time']:.1%}", f"{row['mean']:,.1f}", row["mostly"],
+         f"{row['in steps']:,}", f"{row['of its time']:.0%}")
+        for row in facts["schemas with the most time"]
+    ]  # fmt: skip
+    labels = ("schema", "steps", "of time", "mean, µs", "mostly", "in steps", "of its time")
+    console.print(plain(title + "those with the most time", labels, heavy))
+
+
+def plain(title: str, labels: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    """A table without frames: words to the left, numbers to the right."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for label in labels:
+        table.add_column(label, justify="left" if label in ("schema", "kind", "asked, µs", "mostly") else "right")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

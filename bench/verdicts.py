@@ -1,0 +1,101 @@
+"""Does a run of MaskBench meet the targets? Each one is a ratio to a peer, on the schemas common to all engines.
+
+    found = judge(times)      times: the rows of `report.summarise`; a row a target and engine of ours
+    show(found, console)
+
+A target that names no peer is of the better one. What cannot be judged, a peer or a mode being absent, is not met and
+not missed: the verdict says what is lacking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from .report import WIDTH
+
+__all__ = ["TARGETS", "Target", "judge", "show"]
+
+PEERS = ("llguidance", "xgrammar")
+STEP, FIRST = "step µs", "first mask µs"
+
+
+class Target(NamedTuple):
+    """At most `ratio` times the peers' (the better one's, of several) `figure` of what was `measured` in that mode."""
+
+    measured: str
+    mode: str
+    figure: str
+    ratio: float
+    peers: tuple[str, ...]
+
+
+TARGETS = (
+    Target(STEP, "warm", "mean", 0.15, ("llguidance",)),
+    Target(STEP, "warm", "p50", 0.3, ("xgrammar",)),
+    Target(STEP, "warm", "p90", 0.2, PEERS),
+    Target(STEP, "warm", "p99", 0.2, PEERS),
+    Target(STEP, "warm", "p99.9", 0.2, PEERS),
+    Target(STEP, "warm", "max", 0.5, PEERS),
+    Target(FIRST, "cold", "mean", 0.3, ("llguidance",)),
+    Target(FIRST, "cold", "p50", 0.3, ("llguidance",)),
+    Target(FIRST, "cold", "p99", 0.5, ("llguidance",)),
+)
+
+
+def judge(times: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row a target and engine of ours: both values in µs, the ratio, what it may be, and the verdict."""
+    rows = {(row["engine"], row["mode"]): row for row in times if row["schemas"] == "common to all"}
+    ours = [name for name in dict.fromkeys(name for name, _ in rows) if name not in PEERS]
+    return [verdict(rows, name, target) for name in ours for target in TARGETS]
+
+
+def verdict(rows: Mapping[tuple[str, str], Mapping[str, Any]], name: str, target: Target) -> dict[str, Any]:
+    """One target, one engine of ours."""
+    values = {
+        engine: rows[engine, target.mode][target.measured].get(target.figure)
+        for engine in (name, *target.peers)
+        if (engine, target.mode) in rows
+    }
+    found = {engine: value for engine, value in values.items() if value is not None}
+    lacking = [engine for engine in (name, *target.peers) if engine not in found]
+    row: dict[str, Any] = {"engine": name, **target._asdict(), "lacking": lacking}
+    peers = [engine for engine in target.peers if engine in found]
+    if name not in found or not peers:
+        return row | {"verdict": "not judged"}
+    best = min(peers, key=lambda engine: found[engine])
+    part = found[name] / found[best]
+    return row | {
+        "ours": found[name],
+        "peer": best,
+        "theirs": found[best],
+        "part": part,
+        "verdict": "met" if part <= target.ratio else "missed",
+    }
+
+
+def show(found: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """One table; under it what was lacking."""
+    if not found:
+        return
+    console.width = max(console.width, WIDTH + 4)
+    table = Table(title="targets, on the schemas common to all", title_justify="left", box=SIMPLE_HEAD)
+    for label in ("engine", "what", "mode"):
+        table.add_column(label, no_wrap=True)
+    for label in ("ours, µs", "theirs, µs", "peer", "ratio", "at most", "verdict"):
+        table.add_column(label, justify="right", no_wrap=True)
+    for row in found:
+        values = ("-",) * 4
+        if "part" in row:
+            values = (f"{row['ours']:,.1f}", f"{row['theirs']:,.1f}", row["peer"], f"{row['part']:.3f}")
+        doubt = " (1 peer)" if row["lacking"] and "part" in row else ""
+        what = f"{row['measured'].removesuffix(' µs')}, {row['figure']}"
+        table.add_row(row["engine"], what, row["mode"], *values, f"{row['ratio']:g}", row["verdict"] + doubt)
+    console.print(table)
+    lacking = {(name, row["mode"]) for row in found for name in row["lacking"]}
+    for name, mode in sorted(lacking):
+        console.print(f"Lacking in this run: {name}, {mode}.", markup=False, highlight=False)
