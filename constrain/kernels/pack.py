@@ -40,10 +40,14 @@ def file() -> Path:
 
 
 def put(symbol: str, made: Any) -> None:
-    """Writes the object code of a kernel that was just compiled, for `join`."""
-    code = made._library._compiled_object  # None if numba had it on disk and loaded it already
-    # Which calls itself is bound by numba when it loads it.
-    if code is not None and b".numba.unresolved" not in code:
+    """Writes the object code of a kernel, just compiled or kept by numba, for `join`."""
+    library = made._library
+    code = library._compiled_object
+    if code is None:  # numba had it on disk, and has handed it on
+        kept = made._cache
+        code = kept._cache_file.load(kept._index_key(made._sig, library.codegen))[0][2][0]
+    # What calls itself is bound by numba when it loads it.
+    if b".numba.unresolved" not in code:
         head = json.dumps([symbol, made._wrapper_name, len(code)]).encode() + b"\n"
         file().with_suffix(f".{symbol}.part").write_bytes(head + code)
 
