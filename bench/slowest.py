@@ -58,7 +58,9 @@ COUNTED = {"sets": at.N_SETS, "closures": at.CLOSURES, "trie nodes": at.VISITED}
 
 @dataclass(slots=True)
 class Step:
-    """One step. asked: ns by what was asked for; counts: sets and closures made, trie nodes visited."""
+    """One step. asked: ns by what was asked for; counts: sets and closures made, trie nodes visited,
+    0 where the arena was emptied meanwhile.
+    """
 
     schema: str
     test: int
@@ -141,7 +143,7 @@ def trace(engine: Constrain, job: Job) -> Trace | None:
                     engine.advance(token)
                     done = thread_time_ns()
                 later, after = counts()
-                made = dict(zip(COUNTED, (after - before if later == epoch else after).tolist()))
+                made = dict(zip(COUNTED, ((after - before) * (later == epoch)).tolist()))
                 steps.append(Step(job.case.id, test, place, masked - begin + done - again, dict(asked), made))
                 if not taken:
                     break
