@@ -16,7 +16,7 @@ from .masks import fill
 from .views import at, view
 from .walk import advance
 
-STAMP = "ce85e99f"
+STAMP = "af3543d4"
 
 AT_CONTEXT: Final = 0  # of its arena
 AT_SET: Final = 1

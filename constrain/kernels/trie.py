@@ -23,8 +23,8 @@ from .views import size, view
 STAMP = "abad1792"
 
 NO_ROOM = -1
-LONG = 8
-"""Characters: few tokens are longer, so that few are looked at if none is refused for so long."""
+LONG = 4
+"""Characters: many tokens are no longer, and are not looked at if none is refused for so long."""
 
 
 @inlined("int64(int64, int64)")
