@@ -22,7 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 from .corpus import ENDS, SIZE, SPECIAL, Llama3
-from .curves import draw, keep
+from .curves import draw
+from .report import keep
 
 ROWS = (1, 4, 32)
 DTYPES = ("float32", "bfloat16", "float16")

@@ -27,8 +27,9 @@ from rich.console import Console
 from rich.table import Table
 
 from .corpus import ENDS, Case, Llama3, choose, load
-from .curves import draw, keep
+from .curves import draw
 from .engines import WORDS, ConstrainAny, Engine, Llguidance, Refused, Xgrammar, allowed
+from .report import keep
 
 SIZES = (1, 8, 64, 512)
 STEPS = 24

@@ -2,35 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
-import json
-import platform
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from .report import commit, machine, versions
-
-__all__ = ["draw", "keep"]
-
-
-def keep(folder: Path, name: str, question: str, facts: Mapping[str, Any]) -> Path:
-    """Writes `name`-<date>-<time>.json: the facts, with machine, versions, command and date. Its path."""
-    now = datetime.datetime.now(datetime.timezone.utc)
-    document = {
-        "question": question,
-        "command": " ".join([f"python -m bench.{name.replace('-', '_')}", *sys.argv[1:]]),
-        "date": now.isoformat(timespec="seconds"),
-        "commit": commit(),
-        "machine": machine(),
-        "versions": {"python": platform.python_version(), **versions()},
-        **facts,
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}-{now:%Y-%m-%d-%H%M}.json"
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    return path
+__all__ = ["draw"]
 
 
 def draw(

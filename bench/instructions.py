@@ -32,9 +32,10 @@ from rich.console import Console
 from rich.table import Table
 
 from .corpus import Case, Instance, Llama3
-from .curves import draw, keep
+from .curves import draw
 from .engines import ENGINES, Engine
 from .measure import WARM, job_of, measure
+from .report import keep
 
 PROSE = "The quick brown fox jumps over the lazy dog, and nobody knows why it does; perhaps it likes to. " * 2
 CASES = {

@@ -56,7 +56,9 @@ def main(arguments: list[str] | None = None) -> int:
             rows.append({**in_process(partial(prepared, name, vocabulary)), **schemas(name, jobs, vocabulary, options)})
         parts = in_process(partial(taken_apart, options.vocabulary))
     show(rows, parts, Console())
-    path = report.keep("memory", __doc__ or "", {"rows": rows, "prepared, by part": parts}, options)
+    path = report.keep(
+        options.results, "memory", (__doc__ or "").splitlines()[0], {"rows": rows, "prepared, by part": parts}
+    )
     Console().print(f"saved as {path}", highlight=False)
     return 0
 

@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
                 found[name] = run(ENGINES[name](vocabulary), schemas, guard, mode)
         rows += summarise(found, mode)
         show(rows, len(schemas), mode, Console())
-    path = report.keep("repeated", __doc__ or "", {"rows": rows}, options)
+    path = report.keep(options.results, "repeated", (__doc__ or "").splitlines()[0], {"rows": rows})
     Console().print(f"saved as {path}", highlight=False)
     return 0
 

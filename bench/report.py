@@ -195,22 +195,20 @@ def save(tables: dict[str, Any], jobs: Sequence[Job], runs: Runs, options: argpa
     return path
 
 
-def keep(name: str, question: str, tables: Mapping[str, Any], options: argparse.Namespace) -> Path:
-    """Writes the tables of another benchmark, bench/<name>.py, in the same way; the file's path. question: its
-    docstring, whose first line is the question."""
+def keep(folder: Path, name: str, question: str, facts: Mapping[str, Any]) -> Path:
+    """Writes `name`-<date>-<time>.json: the facts, with machine, versions, command and date. Its path."""
     now = datetime.datetime.now(datetime.timezone.utc)
     document = {
-        "question": question.strip().splitlines()[0],
-        "command": " ".join([f"python -m bench.{name}", *sys.argv[1:]]),
+        "question": question,
+        "command": " ".join([f"python -m bench.{name.replace('-', '_')}", *sys.argv[1:]]),
         "date": now.isoformat(timespec="seconds"),
         "commit": commit(),
         "machine": machine(),
         "versions": {"python": platform.python_version(), **versions()},
-        "options": {key: str(value) if isinstance(value, Path) else value for key, value in vars(options).items()},
-        **tables,
+        **facts,
     }
-    options.results.mkdir(parents=True, exist_ok=True)
-    path: Path = options.results / f"{name}-{now:%Y-%m-%d-%H%M}.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}-{now:%Y-%m-%d-%H%M}.json"
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return path
 

@@ -28,10 +28,11 @@ from rich.console import Console
 from rich.table import Table
 
 from .corpus import Case, Instance, Llama3
-from .curves import draw, keep
+from .curves import draw
 from .engines import ENGINES, Engine
 from .growing import ROWS, SIZES
 from .measure import CLOCKS, WARM, Job, Result, job_of, measure
+from .report import keep
 from .workers import Failure, Guard, fork, guarded, reap
 
 FLAT, LINEAR = 0.1, 1.1

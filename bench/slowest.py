@@ -33,9 +33,9 @@ from constrain.arena import Arena, Forgotten
 from constrain.kernels import layout as at
 
 from .corpus import Llama3, choose, load
-from .curves import keep
 from .engines import ENGINES, Constrain, Refused, allowed
 from .measure import WARM, Job, job_of
+from .report import keep
 from .workers import Guard, guarded
 
 SHOWN = 10

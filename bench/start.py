@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
         ):
             rows.append(measured(what, PROGRAM % text, environment, options.times))
     show(rows, Console())
-    path = report.keep("start", __doc__ or "", {"rows": rows}, options)
+    path = report.keep(options.results, "start", (__doc__ or "").splitlines()[0], {"rows": rows})
     Console().print(f"saved as {path}", highlight=False)
     return 0
 

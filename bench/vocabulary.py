@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
             row[f"again: {label}"] = float(np.median([one[label] for one in found]))
         rows.append(row)
     show(rows, Console())
-    path = report.keep("vocabulary", __doc__ or "", {"rows": rows}, options)
+    path = report.keep(options.results, "vocabulary", (__doc__ or "").splitlines()[0], {"rows": rows})
     Console().print(f"saved as {path}", highlight=False)
     return 0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench import apply_masks, batches, curves
+from bench import apply_masks, batches, curves, report
 from bench.engines import WORDS
 
 
@@ -62,7 +62,7 @@ def test_every_road_of_applying_gives_the_same_logits() -> None:
 
 def test_a_run_is_kept_with_its_plot(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    path = curves.keep(tmp_path, "apply-masks", "how long?", {"runs": [1]})
+    path = report.keep(tmp_path, "apply-masks", "how long?", {"runs": [1]})
     found = json.loads(path.read_text("utf-8"))
     assert found["runs"] == [1] and found["machine"]["cores"] and found["versions"]["numba"] and found["commit"]
     plot = curves.draw(path.with_suffix(".svg"), "title", "rows", "µs", {"panel": {"one": [(1, 2.0), (8, 3.0)]}})
