@@ -65,3 +65,35 @@ def test_a_row_holds_the_tokens_that_stay_inside(pattern: str, mode: int) -> Non
             trie, tokens = table.arrays[at.TRIE], table.arrays[at.TRIE_TOKENS]
             leaving = set(tokens[2 * trie[2 * first + 1] : 2 * trie[2 * last + 1] : 2].tolist())
             assert leaving == {t for t, (_, closed) in enumerate(taken) if closed is not None}, (pattern, state)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_rows_are_ordered_by_the_room_that_tokens_need(pattern: str) -> None:
+    """Characters that are read, and at least as many as must still follow; by the transitions alone."""
+    vocabulary = Vocabulary.from_tokens([*PIECES, None], (len(PIECES),))
+    table = MaskTable(vocabulary)
+    state = table.start(to_dfa(pattern), at.JSON_STRING)
+    table.expand(state)
+    leaves, orders = table.arrays[at.LEAVES], table.arrays[at.ORDERS]
+    record = leaves[state * at.LEAF_W : (state + 1) * at.LEAF_W]
+    if record[at.LEAF_ROW] == -2:
+        return
+    table.row(state)
+    table.order(state)
+    first = int(record[at.LEAF_ORDER])
+    for room in range(30):
+        told = set(orders[first + at.ROOMS + 1 :][: orders[first + room + 1]].tolist())
+        assert told == {t for t, piece in enumerate(PIECES) if needed(table, state, piece) <= room}, (pattern, room)
+
+
+def needed(table: MaskTable, state: int, token: bytes) -> float:
+    """Characters that a token takes and that must follow it; infinite if it does not stay inside."""
+    characters = 0
+    for byte in token:
+        table.expand(state)
+        flags = int(table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_FLAGS])
+        characters += bool(flags & at.LEAF_BOUNDARY)
+        state = int(table.arrays[at.LEAF_NEXT][256 * state + byte])
+        if state < 0 or table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_DECODER] >> at.KIND == at.DONE:
+            return float("inf")
+    return characters + int(table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_NEED])

@@ -16,7 +16,7 @@ from .masks import fill
 from .views import at, view
 from .walk import advance
 
-STAMP = "af3543d4"
+STAMP = "8db52c43"
 
 AT_CONTEXT: Final = 0  # of its arena
 AT_SET: Final = 1

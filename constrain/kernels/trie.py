@@ -344,6 +344,9 @@ def make_order(t: Any, q: Any) -> Any:
             chars += 1
         for e in range(trie[2 * node], trie[2 * node + 2]):
             child, after = edges[e] >> 8, following[256 * state + (edges[e] & 255)]
+            # A row that began as that of any string was made without a look at most states.
+            if after >= 0 and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand(t, after) < 0:
+                return NO_ROOM
             if after < 0 or leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE:
                 continue
             if 4 + 2 * (n + trie[2 * child + 3] - trie[2 * child + 1]) + 3 * (top + 2) > far:
