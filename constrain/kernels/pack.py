@@ -36,7 +36,16 @@ def file() -> Path:
     digest.update(f"{processor} {features}".encode())
     for path in sorted(ROOM.glob("*.py")):
         digest.update(path.read_bytes())
-    return Path(numba.config.CACHE_DIR or ROOM / "__pycache__") / f"kernels-{digest.hexdigest()}.pack"
+    return _folder() / f"kernels-{digest.hexdigest()}.pack"
+
+
+def _folder() -> Path:
+    """Beside the kernels, or with what is this user's where that may not be written."""
+    if numba.config.CACHE_DIR:
+        return Path(numba.config.CACHE_DIR)
+    beside = ROOM / "__pycache__"
+    writable = os.access(beside if beside.exists() else ROOM, os.W_OK)
+    return beside if writable else Path.home() / ".cache" / "constrain"
 
 
 def put(symbol: str, made: Any) -> None:
@@ -49,6 +58,7 @@ def put(symbol: str, made: Any) -> None:
     # What calls itself is bound by numba when it loads it.
     if b".numba.unresolved" not in code:
         head = json.dumps([symbol, made._wrapper_name, len(code)]).encode() + b"\n"
+        file().parent.mkdir(parents=True, exist_ok=True)
         file().with_suffix(f".{symbol}.part").write_bytes(head + code)
 
 
