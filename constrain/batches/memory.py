@@ -75,9 +75,13 @@ def as_numpy(array: Any) -> Any:
 def places(rows: Iterable[int] | None, count: int, most: int, what: str) -> list[int] | None:
     """`rows` as a list, None if they are 0 .. count: ValueError unless there is one of `most` for each, no two the
     same."""
-    if rows is None and count <= most:
+    if rows is None:
+        if count > most:
+            raise ValueError(
+                f"there is room for {most} rows, and there are {count} {what}: give a row to each"
+            )
         return None
-    listed = list(range(count)) if rows is None else [int(row) for row in rows]
+    listed = [int(row) for row in rows]
     if len(listed) != count:
         raise ValueError(f"there are {len(listed)} rows for {count} {what}: give one row for each")
     if listed and (min(listed) < 0 or max(listed) >= most or len(set(listed)) < count):
