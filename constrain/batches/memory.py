@@ -77,9 +77,7 @@ def places(rows: Iterable[int] | None, count: int, most: int, what: str) -> list
     same."""
     if rows is None:
         if count > most:
-            raise ValueError(
-                f"there is room for {most} rows, and there are {count} {what}: give a row to each"
-            )
+            raise ValueError(f"there is room for {most} rows, and there are {count} {what}: give a row to each")
         return None
     listed = [int(row) for row in rows]
     if len(listed) != count:
