@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         LimitError,
         RegexError,
         SchemaError,
+        SchemaWarning,
         SourceError,
         TokenRefused,
         UnsatisfiableError,
@@ -69,6 +70,7 @@ __all__ = [
     "Matcher",
     "RegexError",
     "SchemaError",
+    "SchemaWarning",
     "SourceError",
     "Style",
     "TokenRefused",
@@ -103,7 +105,7 @@ _ROOMS = {
     "batches": "apply_mask fill_masks",
     "compile": "Constraint compile compile_grammar",
     "dialogue": "ToolCall tool_calls tools",
-    "errors": "ConstrainError GrammarError LimitError RegexError SchemaError SourceError TokenRefused "
+    "errors": "ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning SourceError TokenRefused "
     "UnsatisfiableError UnsupportedError ValueRefused VocabularyError",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generate": "Generation generate",

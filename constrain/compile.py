@@ -26,6 +26,7 @@ from .store import asked, copied, programs, recent
 from .style import Limits, Style
 from .tokens.spelling import Spellable
 from .tokens.symbols import Symbols
+from .work import work_budget
 
 if TYPE_CHECKING:
     from .arena import Arena
@@ -173,7 +174,8 @@ def compile(
     found = None if key is None else recent.get(vocabulary, key)
     if found is not None:
         return found
-    program = _program(vocabulary, key, source, style, registry, limits)
+    with work_budget(limits.work):
+        program = _program(vocabulary, key, source, style, registry, limits)
     written = None if isinstance(grammar, Grammar) else _written(source, style, registry)
     made = Constraint(program, vocabulary, limits, written)
     return made if key is None else recent.put(key, made)

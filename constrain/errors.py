@@ -12,6 +12,9 @@
     ├── ValueRefused           a text has the form of a schema, yet the Python type takes no such value
     └── TokenRefused           a Matcher was asked to take a token that it does not allow
 
+    UserWarning
+    └── SchemaWarning          a schema that is right as it stands, yet probably not what was meant
+
 An error says where (a JSON pointer, or line and column with a caret), what, and what to do.
 """
 
@@ -23,16 +26,31 @@ __all__ = [
     "LimitError",
     "RegexError",
     "SchemaError",
+    "SchemaWarning",
     "SourceError",
     "TokenRefused",
     "UnsatisfiableError",
     "UnsupportedError",
     "ValueRefused",
     "VocabularyError",
+    "shorten",
 ]
 
+ECHOED = 200
+"""Most characters of a user's input that one part of a message repeats."""
+MESSAGE = 2_000
+"""Most characters of a cause or hint: whatever is put into it, a message stays within a screen."""
 EXCERPT = 72
 """Most characters of a user's text that a message repeats: enough to recognise, not enough to flood a log."""
+
+
+def shorten(text: object, most: int = ECHOED) -> str:
+    """Return `text` for a message: at most `most` characters, the middle of a longer one left out."""
+    text = str(text)
+    if len(text) <= most:
+        return text
+    head = (most - 1) * 2 // 3
+    return f"{text[:head]}…{text[head + 1 - most :]}"
 
 
 class ConstrainError(Exception):
@@ -53,18 +71,18 @@ class ConstrainError(Exception):
         position: int | None = None,
         hint: str = "",
     ) -> None:
-        self.cause = cause
+        self.cause = shorten(cause, MESSAGE)
         self.pointer = pointer
         self.source = source
         self.position = position
-        self.hint = hint
+        self.hint = shorten(hint, MESSAGE)
         super().__init__(self.render())
 
     def render(self) -> str:
         """The whole message: cause, place, excerpt with a caret, cure."""
         parts = [self.cause]
         if self.pointer is not None:
-            parts.append(f"  at {self.pointer or '(the root)'}")
+            parts.append(f"  at {shorten(self.pointer) or '(the root)'}")
         if self.source is not None and self.position is not None:
             line, column, excerpt, caret = locate(self.source, self.position)
             parts.append(f"  at line {line}, column {column}")
@@ -73,6 +91,10 @@ class ConstrainError(Exception):
         if self.hint:
             parts.append(f"  {self.hint}")
         return "\n".join(parts)
+
+
+class SchemaWarning(UserWarning):
+    """A schema that is right as it stands, yet probably not what was meant: a misspelt keyword, an unknown format."""
 
 
 class SourceError(ConstrainError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 __all__ = ["Limits", "Style"]
@@ -59,11 +59,20 @@ class Limits:
     """Budgets, each counted, none timed; what exceeds one is refused by name with `LimitError`.
 
     dfa_states: most states of one regular piece. nesting: deepest nesting of a schema, regex or grammar
-    source. cases: most cases that a product of unions in a schema may have. arena_bytes: most memory of
-    one thread's sets and memos for one Constraint, beyond which they are forgotten and made anew.
+    source: levels of brackets in the text, of lists and objects in a document, the same count everywhere. cases:
+    most cases that a product of unions in a schema may have. arena_bytes: most memory of one thread's sets and memos
+    for one Constraint, beyond which they are forgotten and made anew. work: most units of work (see `constrain.work`;
+    one is about a microsecond) that all constructions of one compile may need together.
     """
 
     dfa_states: int = 20_000
     nesting: int = 256
     cases: int = 256
     arena_bytes: int = 256 << 20
+    work: int = 4_000_000
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"Limits({one.name}={value!r}): a whole number from 1 on")
