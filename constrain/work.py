@@ -46,7 +46,7 @@ class WorkBudget:
         self.spent += units
         if self.spent > self.limit:
             raise LimitError(
-                f"{construction[:1].upper()}{construction[1:]} needs more than Limits.work = {self.limit:,} units of work.",
+                f"{construction[:1].upper()}{construction[1:]} needs more than Limits.work = {self.limit:,} units.",
                 hint="Simplify it, or raise Limits(work=...).",
             )
 
