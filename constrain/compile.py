@@ -22,7 +22,7 @@ from .automata.program import Program
 from .errors import SourceError, UnsatisfiableError, UnsupportedError
 from .forms import Form, from_plain, grammar as form_of
 from .grammar.nodes import Grammar, Strings
-from .store import asked, copied, programs, recent
+from .store import cache_key, copy_source, programs, recent
 from .style import Limits, Style
 from .tokens.spelling import Spellable
 from .tokens.symbols import Symbols
@@ -191,10 +191,10 @@ def _key(source: Source, style: Style, registry: Registry, limits: Limits) -> tu
     ((name, value),) = source.items()
     if isinstance(value, Form):
         return (value, style, limits), source, registry
-    key = asked((name, value, registry or None), style, limits)
+    key = cache_key((name, value, registry or None), style, limits)
     if key is None or (isinstance(value, str) and not registry):
         return key, source, registry
-    name, value, registry = copied(key)
+    name, value, registry = copy_source(key)
     return key, {name: value}, registry
 
 
@@ -230,7 +230,7 @@ def _spelled(form: Form, vocabulary: Vocabulary, style: Style, limits: Limits) -
             todo.extend(one.values())
         elif isinstance(one, list):
             todo.extend(one)
-    return asked((plain, vocabulary.fingerprint), style, limits)
+    return cache_key((plain, vocabulary.fingerprint), style, limits)
 
 
 def _written(source: Source, style: Style, registry: Registry) -> Source:

@@ -6,8 +6,10 @@ taken is kept too: if the arena forgets (it is bounded), or another thread goes 
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Callable
+from functools import cache
 from threading import get_ident
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,7 +20,18 @@ from .arena import Arena, Forgotten
 from .errors import LimitError, TokenRefused
 from .kernels import layout as at, masks, positions, walk
 from .kernels.doors import address_of, door
-from .kernels.positions import AT_CONTEXT, AT_EPOCH, AT_PLAIN, AT_SET, AT_THREAD, POSITION_W
+from .kernels.positions import (
+    AT_CONTEXT,
+    AT_EPOCH,
+    AT_OUT_DATA,
+    AT_OUT_DIMS,
+    AT_OUT_FLAGS,
+    AT_OUT_TYPE,
+    AT_PLAIN,
+    AT_SET,
+    AT_THREAD,
+    POSITION_W,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from .compile import Constraint
@@ -32,6 +45,18 @@ TRIES = 3
 _T = TypeVar("_T")
 
 _mask_at, _advance_at, _address_of = door(positions.mask_at), door(positions.advance_at), door(address_of)
+_mask_again, _look_at_array = door(positions.mask_again), door(positions.look_at_array)
+
+
+@cache
+def _knows_arrays() -> bool:
+    """Whether numpy's arrays have their fields where kernels look for them; else each array is looked at by Python."""
+    fields, dims = array("q", bytes(8 * POSITION_W)), []
+    for one in (np.empty(3, np.int32), np.empty(5, np.float64)[::2], np.frombuffer(bytes(8), np.int16)):
+        length = _look_at_array(fields.buffer_info()[0], id(one))
+        found = fields[AT_OUT_DATA], fields[AT_OUT_DIMS], fields[AT_OUT_TYPE], fields[AT_OUT_FLAGS], length
+        dims.append(found == (one.ctypes.data, 1, id(one.dtype), one.flags.num, len(one)))
+    return sys.implementation.name == "cpython" and all(dims)
 
 
 def _too_small(arena_bytes: int) -> LimitError:
@@ -44,7 +69,7 @@ def _too_small(arena_bytes: int) -> LimitError:
 class Matcher:
     """One position; not for several threads at the same time, though any one may go on where another stopped."""
 
-    __slots__ = ("_address", "_arena", "_at", "_ended", "_lane", "_out", "_place", "_sets", "_taken", "constraint")
+    __slots__ = ("_address", "_arena", "_at", "_ended", "_lane", "_out", "_sets", "_taken", "constraint")
 
     def __init__(self, constraint: Constraint) -> None:
         self.constraint = constraint
@@ -54,8 +79,7 @@ class Matcher:
         self._sets: list[int] = []
         self._ended = 0  # how many of the taken are end tokens: these change no set
         self._lane = 0  # which of a thread's arenas: see `batches.fill`
-        self._out: NDArray[np.int32] | None = None  # the array that was masked last, and where it begins
-        self._place = 0
+        self._out: NDArray[np.int32] | None = None  # the array that was masked last, as `_at` describes it
         self._see_end()
         self._find()
 
@@ -140,11 +164,13 @@ class Matcher:
 
         An end token is allowed exactly when `is_complete`; after one nothing is.
         """
-        if out is None:
+        if out is not None:
+            if out is self._out and _mask_again(self._address, get_ident()) >= 0:
+                return out
+            place = self._see(out)
+        else:
             out = np.empty(self._arena.table.words, np.int32)
             place = _address_of(out)
-        else:
-            place = self._place if out is self._out else self._see(out)
         if _mask_at(self._address, get_ident(), place) < 0:
             self._mask(out, place)
         return out
@@ -159,15 +185,18 @@ class Matcher:
             self.constraint.spellable.narrow(self, out)
 
     def _see(self, out: NDArray[np.int32]) -> int:
-        """Where an array for masks begins; it is looked at once, as it is mostly the same again."""
+        """Check an array for masks and return where it begins. While it stays as it is, it is not checked again."""
+        self._out = None
         words = self._arena.table.words
         if out.shape != (words,) or out.dtype != np.int32 or not (out.flags.c_contiguous and out.flags.writeable):
             raise ValueError(
                 f"out must be a contiguous, writeable int32[{words}], not {out.dtype}{list(out.shape)}"
                 f"{'' if out.flags.writeable else ', read-only'}"
             )
-        self._out, self._place = out, int(out.ctypes.data)
-        return self._place
+        if type(out) is np.ndarray and _knows_arrays():
+            _look_at_array(self._address, id(out))
+            self._out = out
+        return int(out.ctypes.data)
 
     def allows(self, token: int) -> bool:
         """Whether the token may come next; no mask is made."""
@@ -318,7 +347,7 @@ class Matcher:
         other._at = self._at[:]
         other._address = other._at.buffer_info()[0]
         other._taken, other._sets = self._taken.copy(), self._sets.copy()
-        other._out, other._place = None, 0
+        other._out = None
         return other
 
     def _refusal(self, token: int) -> str:

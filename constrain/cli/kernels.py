@@ -7,7 +7,7 @@ from time import perf_counter
 
 from rich.progress import Progress
 
-from ..kernels import ahead
+from ..kernels import precompile
 from .show import messages, note
 
 __all__ = ["compiled", "ready"]
@@ -17,7 +17,7 @@ WORDS = "compiling kernels, once per install"
 
 def compiled() -> bool:
     """Whether all kernels, as they are, lie compiled on disk."""
-    return ahead.is_kept()
+    return precompile.is_kept()
 
 
 def ready() -> float:
@@ -33,13 +33,13 @@ def compile_all() -> None:
     """Compiles the kernels and shows how far it is."""
     if not sys.stderr.isatty():
         note(f"{WORDS} (some twenty seconds on two cores) …")
-        ahead.on_progress = lambda done, all_: None
-        ahead.compile_all()
+        precompile.on_progress = lambda done, all_: None
+        precompile.compile_all()
         return
     with Progress(console=messages(), transient=True) as progress:
         task = progress.add_task(WORDS)
-        ahead.on_progress = lambda done, all_: progress.update(task, completed=done, total=all_)
-        ahead.compile_all()
+        precompile.on_progress = lambda done, all_: progress.update(task, completed=done, total=all_)
+        precompile.compile_all()
 
 
 def exercise() -> None:

@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "211d6122"
+STAMP = "c4544c8a"
 
 
 @kernel("int64(int64)")

@@ -6,29 +6,30 @@ and signature, and its address is found when they are loaded, as a linker does. 
 `inlined`, and what calls itself is `recursive`: linked into their callers as numba does it. What Python calls is an
 `entry`.
 
-Compiled code is kept on disk beside the sources (numba's cache). Since a kernel needs of the others only their
-signatures, processes can compile different ones side by side, each its `Share`: see `ahead`.
+Compiled code is kept on disk (`object_cache`). Since a kernel needs of the others only their signatures, processes can
+compile different ones side by side, each its `Share`: see `precompile`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from ctypes import CFUNCTYPE, c_int64
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from llvmlite import binding
-from numba import cfunc, njit, types
-from numba.core import sigutils
+from numba import njit, types
+from numba.core import sigutils, typeinfer
+from numba.core.ccallback import CFunc
 from numba.extending import models, register_model
 
-from . import ahead, pack
+from . import object_cache, precompile
 
 __all__ = ["OPTIONS", "Kernel", "entry", "inlined", "kernel", "recursive"]
 
-OPTIONS = {"cache": True, "nogil": True, "_nrt": False, "error_model": "numpy"}
-"""Kept on disk, without the GIL, without reference counts."""
+OPTIONS = {"nogil": True, "_nrt": False, "error_model": "numpy"}
+"""Without the GIL, without reference counts."""
 
 
 class Share:
@@ -43,15 +44,15 @@ class Share:
         lightest = self.load.index(min(self.load))
         self.load[lightest] += len(function.__code__.co_code) + 100
         if lightest == self.part and IS_COMPILER:
-            print(flush=True)  # noqa: T201  (`ahead` counts the lines)
+            print(flush=True)  # noqa: T201  (`precompile` counts the lines)
         return lightest == self.part
 
 
-share = Share(os.environ.get(ahead.SHARE, ""))
-IS_COMPILER = ahead.SHARE in os.environ
+share = Share(os.environ.get(precompile.SHARE, ""))
+IS_COMPILER = precompile.SHARE in os.environ
 """Whether this process was started to compile, and never runs what it makes."""
 if not IS_COMPILER:
-    ahead.make_sure()
+    precompile.make_sure()
 
 
 class Kernel(types.ExternalFunction):  # type: ignore[misc]
@@ -85,6 +86,27 @@ def keep(made: Any) -> Any:
     return made
 
 
+def _compiled_alone(function: Any, signature: str) -> Any:
+    """Compile one function as a C callback, or load it."""
+    made = CFunc(function, sigutils.normalize_signature(signature), locals={}, options=OPTIONS)
+    made._cache = object_cache.function_cache(function)
+    made.compile()
+    return made
+
+
+def _dispatcher(function: Any, signatures: Iterable[Any], **more: Any) -> Any:
+    """Compile one function by its signatures as `numba.njit` does, or load it."""
+    made = njit(**OPTIONS, **more)(function)
+    made._cache = object_cache.function_cache(function)
+    signatures = list(signatures)
+    with typeinfer.register_dispatcher(made):  # which may call itself
+        for one in signatures:
+            made.compile(one)
+    if signatures:
+        made.disable_compile()
+    return made
+
+
 def kernel(signature: str) -> Callable[[Any], Kernel]:
     """Compiled alone, now or once before: what other kernels call. All its arguments and its result are int64."""
 
@@ -94,9 +116,9 @@ def kernel(signature: str) -> Callable[[Any], Kernel]:
         if IS_COMPILER:
             address = 0
             if share.takes(function):
-                pack.put(symbol, cfunc(signature, **OPTIONS)(function))
+                object_cache.put(symbol, _compiled_alone(function, signature))
         else:
-            address = pack.address(symbol) or keep(cfunc(signature, **OPTIONS)(function)).address
+            address = object_cache.address(symbol) or keep(_compiled_alone(function, signature)).address
         return Kernel(symbol, result(*arguments), function, address)
 
     return make
@@ -106,17 +128,18 @@ def entry(signature: Any, **more: Any) -> Callable[[Any], Any]:
     """What Python calls, by one signature or a list of them; other kernels get it linked in."""
 
     def make(function: Any) -> Any:
+        signatures = signature if isinstance(signature, list) else [signature]
         compiled = not IS_COMPILER or share.takes(function)
-        return njit(*(signature,) * compiled, **{**OPTIONS, "no_cfunc_wrapper": True, **more})(function)
+        return _dispatcher(function, signatures if compiled else (), **{"no_cfunc_wrapper": True, **more})
 
     return make
 
 
 def inlined(signature: str) -> Callable[[Any], Any]:
     """What is tiny, or gives several numbers: linked into its callers, and compiled when one of them is."""
-    return njit(**OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[no-any-return]
+    return partial(_dispatcher, signatures=(), no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def recursive(signature: str) -> Callable[[Any], Any]:
     """What calls itself: numba binds it to itself, and links it into its callers."""
-    return njit(signature, **OPTIONS, no_cfunc_wrapper=True)  # type: ignore[no-any-return]
+    return partial(_dispatcher, signatures=(signature,), no_cfunc_wrapper=True)

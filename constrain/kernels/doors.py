@@ -16,7 +16,7 @@ from .compiled import entry
 
 __all__ = ["address_of", "door", "int64s_at"]
 
-STAMP = "1dc6f86c"
+STAMP = "a1103cdb"
 
 
 def door(compiled: Any) -> Callable[..., int]:

@@ -16,7 +16,7 @@ from numba.extending import intrinsic, overload
 
 from .compiled import OPTIONS, entry
 
-STAMP = "1dc6f86c"
+STAMP = "a1103cdb"
 
 GROUP = 64
 """Words of a group: the square root of the words of a large vocabulary."""

@@ -16,7 +16,7 @@ from .masks import fill
 from .views import at, view
 from .walk import advance
 
-STAMP = "8db52c43"
+STAMP = "49d36d22"
 
 AT_CONTEXT: Final = 0  # of its arena
 AT_SET: Final = 1
@@ -25,7 +25,21 @@ AT_THREAD: Final = 3  # whose arena it is
 AT_PLAIN: Final = (
     4  # tokens below it are taken by their bytes alone; 0: more is to be looked at; -1: the text has ended
 )
-POSITION_W: Final = 5
+AT_OUT: Final = 5  # the array that was masked last (a Python object): what its fields below have to be; 0: none
+AT_OUT_DATA: Final = 6
+AT_OUT_DIMS: Final = 7  # how many
+AT_OUT_TYPE: Final = 8
+AT_OUT_FLAGS: Final = 9
+POSITION_W: Final = 10
+
+OBJECT: Final = object.__basicsize__ // 8
+"""int64s of the head of a Python object. Behind it an array of numpy has (`PyArrayObject_fields`, part of its ABI):"""
+DATA: Final = OBJECT
+DIMS: Final = OBJECT + 1  # int32
+SHAPE: Final = OBJECT + 2  # address of int64s
+TYPE: Final = OBJECT + 5
+FLAGS: Final = OBJECT + 6  # int32
+LOW: Final = (1 << 32) - 1
 
 
 @inlined("int64(int64, int64)")
@@ -33,6 +47,32 @@ def stands(position: Any, thread: Any) -> Any:
     """Whether the set of a position means something to this thread."""
     p = int64s_at(position)
     return 1 if p[AT_THREAD] == thread and view(p[AT_CONTEXT], HEAD)[EPOCH] == p[AT_EPOCH] else 0
+
+
+@entry("int64(int64, int64)")
+def look_at_array(position: Any, array: Any) -> Any:
+    """Note in a position the fields of a one-dimensional numpy array, the object at address `array`: its length."""
+    p, a = int64s_at(position), int64s_at(array)
+    p[AT_OUT], p[AT_OUT_DATA], p[AT_OUT_DIMS] = array, a[DATA], a[DIMS] & LOW
+    p[AT_OUT_TYPE], p[AT_OUT_FLAGS] = a[TYPE], a[FLAGS] & LOW
+    return int64s_at(a[SHAPE])[0]
+
+
+@entry("int64(int64, int64)")
+def mask_again(position: Any, thread: Any) -> Any:
+    """Writes the mask of a position to the array that was noted: 0; -1 if that is another by now, or as `mask_at`.
+
+    An array may be resized, made read-only or given another type or shape in place; all of these show in its fields.
+    """
+    p = int64s_at(position)
+    if p[AT_PLAIN] <= 0 or stands(position, thread) == 0:
+        return -1
+    a = int64s_at(p[AT_OUT])
+    if a[DATA] != p[AT_OUT_DATA] or a[DIMS] & LOW != p[AT_OUT_DIMS] or a[TYPE] != p[AT_OUT_TYPE]:
+        return -1
+    if a[FLAGS] & LOW != p[AT_OUT_FLAGS] or int64s_at(a[SHAPE])[0] != view(p[AT_CONTEXT], TABLE)[T_WORDS]:
+        return -1
+    return fill(p[AT_CONTEXT], p[AT_SET], a[DATA])
 
 
 @entry("int64(int64, int64, int64)")

@@ -1,23 +1,20 @@
-"""The store: what was made once is there the next time, in this process or in a later one.
+"""The store: compiled programs, mask tables and vocabularies are kept, in this process and for later ones.
 
-    recent     Constraints compiled last in this process: compiling an equal source again is looking it up
-    programs   what texts of a source have needed of it, on disk: the first mask of a later process needs no front end
-    tables     prepared vocabularies on disk: rows, remainders and tries
-    files      where the files are, whose they must be, how they come to be whole, how many are kept
-    writing    a moment later, behind the user's back          asked    what was asked for, spelled out
+    recent         Constraints compiled last in this process: compiling an equal source again is a lookup
+    programs       what texts of a source have needed of it, on disk: the first mask of a later process needs no front end
+    tables         prepared mask tables on disk: rows, remainders and tries
+    vocabularies   tokens of rank files on disk
 
-The folder is `~/.cache/constrain`; the environment variable CONSTRAIN_STORE names another, or "off". In a process,
-`recent.most = 0` and `programs.most = 0` switch those two off, and `recent.clear()` forgets. Files may be removed at
-any time. Nothing in them is ever executed; only files that this user alone can have written are read.
+How files are trusted, sealed, written and pruned is in `constrain.cache`. The folder is `~/.cache/constrain`; the
+environment variable CONSTRAIN_STORE names another, or "off". In a process, `recent.most = 0` and `programs.most = 0`
+switch those two off, and `recent.clear()` evicts. Files may be removed at any time.
 """
 
-from .asked import asked, copied
-from .files import folder
+from ..cache import LRU, cache_key, copy_source, folder
 from .programs import Programs
-from .recent import Recent
 from .tables import prepare, table_of
 
-__all__ = ["Programs", "Recent", "asked", "copied", "folder", "prepare", "programs", "recent", "table_of"]
+__all__ = ["LRU", "Programs", "cache_key", "copy_source", "folder", "prepare", "programs", "recent", "table_of"]
 
-recent = Recent()
+recent = LRU()
 programs = Programs()

@@ -1,9 +1,9 @@
 """Programs on disk: what of a source was linked, so that a later process has its first mask without a front end.
 
-A file is one int32 array: a head, then the links, leaves and code of a Program (`automata.restored`). It is named by a
-digest of what was asked for, spelled out (`asked`), and of the code that makes Programs from it. Files are written
-behind the user's back (`writing`) and again when more was linked; a text that leaves what is kept has the source read
-once more. What depends on other files, as Lark's imports, is not kept here.
+The content of a file is one int32 array: a head, then the links, leaves and code of a Program (`automata.restored`).
+It is named by a digest of the cache key and of the code that makes Programs from it. Files are written behind
+(`WriteBehind`) and again when more was linked; a text that needs rules which are not in the file has the source
+compiled once more. What depends on other files, as Lark's imports, is not kept here.
 """
 
 from __future__ import annotations
@@ -11,27 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import cache
 from ..automata.program import Bind, Program
 from ..automata.restored import RECORD, Linked, Restored, linked
 from ..grammar.nodes import Grammar
-from . import files
-from .writing import Writing
 
 __all__ = ["Programs"]
 
-MAGIC = 0x50434E53
 SUFFIX = ".program"
 DIGEST = 16
 """Bytes that name a file."""
-HEAD = 14
-"""Words: magic, length of all, checksum, 0, digest (4), entry, words of code, links, leaves, words of leaves, 0."""
-CHECKED = 4
-"""From there on."""
+HEAD = 6
+"""Words: entry, words of code, links, leaves, words of leaves, 0."""
 SWEEP = 32
 """Files written between two looks at how many there are."""
 
@@ -41,20 +36,20 @@ class Programs:
 
     def __init__(self, most: int = 1024, most_bytes: int = 64 << 20) -> None:
         self.most, self.most_bytes = most, most_bytes
-        self.writing = Writing(self._write)
+        self.writing = cache.WriteBehind(self._write, lambda program: len(program.links))
         self._written = 0
 
-    def name(self, asked: bytes) -> str | None:
-        """The file of what was asked for, there or not; None: nothing is kept."""
-        room = files.folder() if self.most else None
-        if room is None:
+    def name(self, key: bytes) -> str | None:
+        """Return the path of the file for a cache key, which may not exist; None if nothing is kept."""
+        folder = cache.folder() if self.most else None
+        if folder is None:
             return None
-        return f"{room}/{blake2b(asked, digest_size=DIGEST, key=files.made_by()).hexdigest()}{SUFFIX}"
+        return f"{folder}/{blake2b(key, digest_size=DIGEST, key=cache.made_by()).hexdigest()}{SUFFIX}"
 
     def fetch(self, path: str, remake: Callable[[], Grammar], bind: Bind | None) -> Restored | None:
         """The Program of that file. remake: the Grammar of the same source, called if more of it is wanted."""
-        data = files.read(path)
-        kept = None if data is None else _unpack(data, path)
+        data = cache.read_sealed(Path(path), cache.made_by())
+        kept = None if data is None else _unpack(data)
         if kept is None:
             return None
         program = Restored(kept, remake, bind)
@@ -72,49 +67,35 @@ class Programs:
 
     def _write(self, path: str, program: Program) -> None:
         if program.generation:  # What is kept does not come out again.
-            files.remove(Path(path))
+            cache.remove(Path(path))
             return
         kept = linked(program)
         if kept is None or not len(kept.links):
             return
-        words = _pack(kept, path)
+        words = _pack(kept)
         if words.nbytes > self.most_bytes // 8:
-            return  # One source should not drive out all others.
-        files.write(Path(path), [words.data])
+            return  # One source should not evict all others.
+        cache.write_sealed(Path(path), cache.made_by(), [words.data])
         self._written += 1
         if self._written % SWEEP == 1:
-            files.prune(Path(path).parent, f"*{SUFFIX}", self.most, self.most_bytes)
+            cache.prune(Path(path).parent, SUFFIX, self.most, self.most_bytes)
 
 
-def _digest(path: str) -> bytes:
-    """What a file is named by."""
-    return bytes.fromhex(path[-2 * DIGEST - len(SUFFIX) : -len(SUFFIX)])
-
-
-def _pack(kept: Linked, path: str) -> NDArray[np.int32]:
+def _pack(kept: Linked) -> NDArray[np.int32]:
     parts = (kept.links, kept.records.ravel(), kept.arrays, kept.code)
-    words: NDArray[np.int32] = np.concatenate([np.zeros(HEAD, np.int32), *parts])
-    words[:2] = MAGIC, len(words)
-    words[4:8] = np.frombuffer(_digest(path), np.int32)
-    words[8:13] = kept.entry, len(kept.code), len(kept.links), len(kept.records), len(kept.arrays)
-    words.view(np.uint32)[2] = crc32(words[CHECKED:].data)
-    return words
+    head = [kept.entry, len(kept.code), len(kept.links), len(kept.records), len(kept.arrays), 0]
+    return np.concatenate([np.array(head, np.int32), *parts])
 
 
-def _unpack(data: memoryview, path: str) -> Linked | None:
-    """What `_pack` wrote, its arrays read-only and in place; None if it is anything else."""
+def _unpack(data: memoryview) -> Linked | None:
+    """Read what `_pack` wrote, its arrays read-only and in place; None if the lengths are not those of a Program."""
     if len(data) % 4 or len(data) < 4 * HEAD:
         return None
     words = np.frombuffer(data, np.int32)
-    magic, length, *_ = head = words[:HEAD].tolist()
-    if magic != MAGIC or length != len(words) or data[16:32] != _digest(path):
-        return None
-    if data[8:12] != crc32(words[CHECKED:].data).to_bytes(4, "little"):
-        return None
-    entry, code, links, leaves, arrays = head[8:13]
+    entry, code, links, leaves, arrays, _ = words[:HEAD].tolist()
     if min(entry, links, leaves, arrays) < 0 or entry >= code:
         return None
-    if HEAD + links + RECORD * leaves + arrays + code != length:
+    if HEAD + links + RECORD * leaves + arrays + code != len(words):
         return None
     a = HEAD + links
     b = a + RECORD * leaves

@@ -1,25 +1,22 @@
 """Prepared MaskTables on disk, so that a vocabulary is prepared once per machine.
 
-A table's arrays are flat, so a file is a line of JSON (what they are, lengths, checksum) and the arrays behind it.
-The file is named after the vocabulary's fingerprint; one that does not check, or that other code wrote, is ignored and
-written anew. What is prepared are the leaves that nearly every schema has: any string, white space, integers and
+A table's arrays are flat, so the content of a file is a line of JSON (what they are, lengths) and the arrays after it.
+The file is named after the vocabulary's fingerprint. What is prepared are the leaves that nearly every schema has: any string, white space, integers and
 numbers.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .. import cache
 from ..kernels import layout as at
 from ..style import Style
 from ..tokens.mask_table import MaskTable
-from . import files
 
 if TYPE_CHECKING:
     from ..automata.dfa import Dfa
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_FILES", "prepare", "table_of"]
 
-FORMAT = "constrain table 2"
+SUFFIX = ".table"
 LEAST_TOKENS = 2_048
 """Vocabularies below are prepared faster than a file is read."""
 MOST_FILES = 8
@@ -74,8 +71,8 @@ def _make(vocabulary: Vocabulary) -> MaskTable:
 
 
 def _path(fingerprint: str) -> Path | None:
-    room = files.folder()
-    return None if room is None else room / f"{fingerprint[:32]}-{files.made_by().hex()[:8]}.table"
+    folder = cache.folder()
+    return None if folder is None else folder / f"{fingerprint[:32]}-{cache.made_by().hex()[:8]}{SUFFIX}"
 
 
 def _save(table: MaskTable) -> None:
@@ -84,41 +81,31 @@ def _save(table: MaskTable) -> None:
         return
     arrays = table.snapshot()
     head = {
-        "format": FORMAT,
-        "made by": files.made_by().hex(),
         "fingerprint": table.fingerprint,
         "lengths": {str(slot): len(array) for slot, array in arrays.items()},
         "starts": [[key.hex(), mode, state] for (key, mode), state in table.starts.items()],
-        "checksum": _checksum(arrays.values()),
     }
     line = json.dumps(head).encode()
-    files.write(path, [line + b" " * (-len(line) % 4 + 3) + b"\n", *(array.data for array in arrays.values())])
-    files.prune(path.parent, "*.table", MOST_FILES, MOST_BYTES)
-
-
-def _checksum(arrays: Iterable[NDArray[np.int32]]) -> int:
-    return sum(place * files.checksum(array) for place, array in enumerate(arrays, 1)) % (1 << 64)
+    parts = [line + b" " * (-len(line) % 4 + 3) + b"\n", *(array.data for array in arrays.values())]
+    cache.write_sealed(path, cache.made_by(), parts)
+    cache.prune(path.parent, SUFFIX, MOST_FILES, MOST_BYTES)
 
 
 def _load(vocabulary: Vocabulary) -> MaskTable | None:
     path = _path(vocabulary.fingerprint) if vocabulary.size >= LEAST_TOKENS else None
-    data = None if path is None else files.read(path)
+    data = None if path is None else cache.read_sealed(path, cache.made_by())
     if data is None:
         return None
     try:
         first = bytes(data[:HEAD]).index(b"\n") + 1
         head = json.loads(bytes(data[:first]))
-        if (head["format"], head["made by"], head["fingerprint"]) != (
-            FORMAT,
-            files.made_by().hex(),
-            vocabulary.fingerprint,
-        ):
+        if head["fingerprint"] != vocabulary.fingerprint:
             return None
         arrays = {}
         for slot, length in head["lengths"].items():
             arrays[int(slot)] = np.frombuffer(data, np.int32, length, first)
             first += 4 * length
-        if first != len(data) or head["checksum"] != _checksum(arrays.values()):
+        if first != len(data):
             return None
         starts = {(bytes.fromhex(key), mode): state for key, mode, state in head["starts"]}
         return MaskTable(vocabulary, arrays, starts)

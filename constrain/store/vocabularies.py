@@ -1,7 +1,7 @@
 """Vocabularies on disk: the tokens of a file of ranks, taken apart once, so that a later process need not.
 
-A file is a line of JSON (what is special, which tokens are not as they are spelled, lengths, checksum), the offsets,
-and the bytes of all tokens, behind them how `struct` cuts these: 128,000 tokens in 4 ms. It is named by a digest of the
+The content of a file is a line of JSON (what is special, which tokens are not as they are spelled, lengths), the
+offsets, the bytes of all tokens, and the format by which `struct` cuts these: 128,000 tokens in 4 ms. It is named by a digest of the
 file that it came from and of all else that was asked for.
 """
 
@@ -15,16 +15,15 @@ from hashlib import blake2b
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
+from .. import cache
 from ..tokens.vocabulary import Vocabulary, named
-from . import files
 
 __all__ = ["Kept", "LEAST_BYTES"]
 
-FORMAT = "constrain vocabulary 1"
+SUFFIX = ".vocabulary"
 LEAST_BYTES = 1 << 16
 """Files below are read faster than looked up."""
 MOST_FILES = 16
@@ -42,24 +41,22 @@ class Kept:
 
     def path(self) -> Path | None:
         """The file, there or not; None: nothing is kept."""
-        room = files.folder()
-        if room is None:
+        folder = cache.folder()
+        if folder is None:
             return None
-        digest = blake2b(self.data, digest_size=16, key=files.made_by())
+        digest = blake2b(self.data, digest_size=16, key=cache.made_by())
         digest.update(json.dumps(self.asked).encode())
-        return room / f"{digest.hexdigest()}.vocabulary"
+        return folder / f"{digest.hexdigest()}{SUFFIX}"
 
     def fetch(self) -> tuple[Vocabulary, Mapping[str, Any]] | None:
         """The vocabulary, without `encode`, and what was kept beside it; None if it is not there."""
         path = self.path()
-        data = None if path is None else files.read(path)
+        data = None if path is None else cache.read_sealed(path, cache.made_by())
         if data is None:
             return None
         try:
             first = bytes(data[:HEAD]).index(b"\n") + 1
             head = json.loads(bytes(data[:first]))
-            if (head["format"], head["checksum"]) != (FORMAT, crc32(data[first:])):
-                return None
             size, length = head["size"], head["bytes"]
             offsets = np.frombuffer(data, np.int32, size + 1, first).copy()
             offsets.flags.writeable = False
@@ -97,7 +94,6 @@ class Kept:
         spelled = [blob[first:last] for first, last in zip(ends, ends[1:])]
         body = [offsets.tobytes(), blob, cut]
         head = {
-            "format": FORMAT,
             "name": vocabulary.name,
             "size": vocabulary.size,
             "bytes": len(blob),
@@ -107,9 +103,8 @@ class Kept:
             "others": [[i, t.hex()] for i, (t, s) in enumerate(zip(tokens, spelled)) if t is not None and t != s],
             "fingerprint": vocabulary.fingerprint,
             "beside": beside,
-            "checksum": crc32(b"".join(body)),
         }
         line = json.dumps(head).encode()
         if len(line) < HEAD - 4:
-            files.write(path, [line + b" " * (-len(line) % 4 + 3) + b"\n", *body])
-            files.prune(path.parent, "*.vocabulary", MOST_FILES, MOST_BYTES)
+            cache.write_sealed(path, cache.made_by(), [line + b" " * (-len(line) % 4 + 3) + b"\n", *body])
+            cache.prune(path.parent, SUFFIX, MOST_FILES, MOST_BYTES)

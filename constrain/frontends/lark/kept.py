@@ -1,17 +1,14 @@
-"""Finished parsers on disk, so that a grammar is read, analysed and made into tables once per machine.
+"""Parser cache: finished parsers on disk, so that a grammar is read, analysed and made into tables once per machine.
 
-A file is a line of JSON (what was asked, what was imported, names and lengths, a checksum) and the arrays behind it.
-It is named after everything that decides what is in it but the imported texts: those are looked up again, in the order
-of the imports, and compared, so that a new file that comes first in a folder counts too. lark itself is not imported.
-Nothing in a file is ever executed; one that does not check is ignored and written anew.
+The content of a file (sealed, see `constrain.cache`) is a line of JSON (the key, what was imported, names and lengths)
+and the arrays after it. It is named by a digest of everything that decides what is in it except the imported texts:
+those are looked up again, in the order of the imports, and compared, so that a new file that comes first in a folder
+counts too. lark itself is not imported. Nothing in a file is ever executed.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from functools import lru_cache
@@ -27,15 +24,15 @@ from ...automata.lalr import Lalr
 from ...automata.parser import Layout, Parser
 from ...automata.productions import Productions
 from ...automata.scanner import Scanner
+from ...cache import made_by, prune, read_sealed, write_sealed
 from .imports import Reader
 
 __all__ = ["Kept"]
 
-FORMAT = "constrain parser 1"
+SUFFIX = ".parser"
 MOST_FILES = 64
+MOST_BYTES = 256 << 20
 """Parsers kept, the latest written: Python's takes 2 MB."""
-MADE_BY = ("frontends/lark", "frontends/regex", "automata")
-"""Rooms whose code decides what is in a file."""
 
 Imports = Iterable[tuple[str | None, str, str]]
 
@@ -52,19 +49,22 @@ class Kept:
     def __init__(self, folder: Path, asked: Sequence[str], import_paths: Sequence[str]) -> None:
         self.folder = folder
         self.import_paths = import_paths
-        self.asked = digest(FORMAT, made_by(), lark_version(), *asked, *import_paths)
+        self.asked = digest(made_by().hex(), lark_version(), *asked, *import_paths)
 
     @property
     def path(self) -> Path:
-        return self.folder / f"{self.asked[:32]}.parser"
+        """The file of this parser, which may not exist."""
+        return self.folder / f"{self.asked[:32]}{SUFFIX}"
 
     def fetch(self) -> Parser | None:
         """The parser, if it is kept and what it imports is as it was."""
+        data = read_sealed(self.path, made_by())
+        if data is None:
+            return None
         try:
-            with self.path.open("rb") as file:
-                head = json.loads(file.readline())
-                body = file.read()
-            if (head["format"], head["asked"], head["checksum"]) != (FORMAT, self.asked, zlib.crc32(body)):
+            line, body = bytes(data).split(b"\n", 1)
+            head = json.loads(line)
+            if head["asked"] != self.asked:
                 return None
             reader = Reader(self.import_paths)
             if any(digest(reader(base, path)[1]) != found for base, path, found in head["imports"]):
@@ -80,28 +80,17 @@ class Kept:
             return None  # not there, or not ours: it is made anew
 
     def keep(self, parser: Parser, imports: Imports) -> None:
-        """Writes a parser beside others, under its name only when it is whole. imports: as in `Loaded`."""
+        """Write a parser. imports: as in `Loaded`."""
         facts, arrays = _parts(parser)
         body = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())
         head = {
-            "format": FORMAT,
             "asked": self.asked,
             "imports": [[base, path, digest(text)] for base, path, text in imports],
             "facts": facts,
             "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
-            "checksum": zlib.crc32(body),
         }
-        try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            written = sorted(self.folder.glob("*.parser"), key=lambda path: path.stat().st_mtime, reverse=True)
-            for old in written[MOST_FILES - 1 :]:
-                old.unlink(missing_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.folder)
-            with os.fdopen(handle, "wb") as file:
-                file.write(json.dumps(head).encode() + b"\n" + body)
-            os.replace(name, self.path)
-        except OSError:
-            return  # no home, no room, no right to write: the next process makes it again
+        write_sealed(self.path, made_by(), [json.dumps(head).encode() + b"\n", body])
+        prune(self.folder, SUFFIX, MOST_FILES, MOST_BYTES)
 
 
 def _parts(parser: Parser) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -148,16 +137,6 @@ def _frozen(value: Any) -> Any:
 def digest(*texts: str) -> str:
     """One number for all the texts, in hexadecimal digits."""
     return sha256(json.dumps(texts).encode()).hexdigest()
-
-
-@lru_cache(maxsize=1)
-def made_by() -> str:
-    """A digest of the code that makes parsers."""
-    house, code = Path(__file__).parents[2], sha256()
-    for room in MADE_BY:
-        for path in sorted((house / room).glob("*.py")):
-            code.update(path.read_bytes())
-    return code.hexdigest()
 
 
 @lru_cache(maxsize=1)

@@ -1,7 +1,7 @@
-"""Kernels are compiled once per install, by as many processes as there are cores, before the first is needed.
+"""Precompile: compile all kernels once per install, in as many processes as there are cores, before the first is used.
 
-What they compile is joined in one file (`pack`), which later processes load. Where that cannot be written, or no
-process started, nothing is lost but time: kernels are then compiled as they are imported, and numba keeps each.
+What they compile is joined in one file (`object_cache`), which later processes load. Where that cannot be written, or
+no process started, nothing is lost but time: kernels are then compiled as they are imported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numba
 
-from . import pack
+from . import object_cache
 
 __all__ = ["SHARE", "compile_all", "is_kept", "make_sure", "on_progress"]
 
@@ -35,13 +35,13 @@ on_progress: Callable[[int, int], None] = _say
 
 
 def is_kept() -> bool:
-    """Whether all kernels, as they are, lie compiled on disk."""
-    return pack.file().exists()
+    """Whether all kernels, as they are, are compiled on disk, in files that can be trusted."""
+    return object_cache.is_complete()
 
 
 def make_sure() -> None:
-    """Compiles all kernels unless they lie compiled on disk."""
-    if not is_kept() and not numba.config.DISABLE_JIT:
+    """Compile all kernels unless they are on disk already, or cannot be kept there."""
+    if not numba.config.DISABLE_JIT and object_cache.place() is not None and not is_kept():
         compile_all()
 
 
@@ -68,7 +68,4 @@ def compile_all() -> None:
             on_progress(done, count)
     codes = [process.wait() for process in processes]
     if not any(codes):
-        try:
-            pack.join()
-        except OSError:
-            return  # the kernels may be kept elsewhere, or nowhere: the next process looks again
+        object_cache.join()

@@ -1,0 +1,36 @@
+"""Caches in memory and on disk, whatever is in them.
+
+    folder         where cached files are, and which code made them
+    trust          the trust check: only this user or root can have written a file
+    files          sealed files: a digest over the content, atomic writing, pruning
+    lru            Constraints compiled last in this process
+    write_behind   writing a moment later, in a thread
+    cache_key      requests as bytes
+
+What is cached, and how it is written as bytes, is defined where it is made: linked programs, prepared mask tables and
+vocabularies (`constrain.store`), Lark parsers (`frontends.lark.kept`), machine code (`kernels.object_cache`).
+"""
+
+from .cache_key import cache_key, copy_source
+from .files import prune, read_sealed, remove, write_sealed
+from .folder import PACKAGE, VARIABLE, default_folder, folder, made_by
+from .lru import LRU
+from .trust import is_trusted
+from .write_behind import WriteBehind
+
+__all__ = [
+    "LRU",
+    "PACKAGE",
+    "VARIABLE",
+    "WriteBehind",
+    "cache_key",
+    "copy_source",
+    "default_folder",
+    "folder",
+    "is_trusted",
+    "made_by",
+    "prune",
+    "read_sealed",
+    "remove",
+    "write_sealed",
+]

@@ -1,0 +1,115 @@
+"""The trust check: whether only this user (or root) can have written a file.
+
+Some cached files become machine code, pickles of numba, or arrays that kernels index without bounds checks. Checksums
+detect accidents, not attacks, because whoever can write a file can also recompute its checksum. So a file is trusted
+only if nobody but this user or root can have written it:
+
+* the file is a regular file, owned by this user or root, and neither group nor others may write it;
+* the same holds for the folder that contains it, and for each parent up to the root of the cache;
+* a symbolic link on that way belongs to this user or root.
+
+The checks look at open descriptors, and files are opened relative to the folder that was checked, so a path that is
+exchanged between check and use gains nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["is_trusted", "make_folder", "open_folder", "read_file"]
+
+FOREIGN = stat.S_IWGRP | stat.S_IWOTH
+FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+def is_ours(status: os.stat_result) -> bool:
+    """Whether the owner is this user or root and nobody else may write."""
+    return status.st_uid in (0, os.geteuid()) and not status.st_mode & FOREIGN
+
+
+@contextmanager
+def open_folder(folder: Path, root: Path | None = None) -> Iterator[int | None]:
+    """Open a folder and give its descriptor, or None if the folder is missing or not trusted.
+
+    root: check the parents of `folder` up to this one, too.
+    """
+    handle = None
+    try:
+        handle = _open_trusted(folder, root)
+    except OSError:  # Missing, no folder, or no right to look: nothing can be read from it or written to it.
+        handle = None
+    try:
+        yield handle
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _open_trusted(folder: Path, root: Path | None) -> int | None:
+    parents = [] if root is None else [one for one in folder.parents if one == root or root in one.parents]
+    if not all(is_ours(os.stat(one)) for one in parents):
+        return None
+    link = os.lstat(folder)
+    if stat.S_ISLNK(link.st_mode) and link.st_uid not in (0, os.geteuid()):
+        return None
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    if is_ours(os.fstat(handle)):
+        return handle
+    os.close(handle)
+    return None
+
+
+def is_trusted(folder: Path, root: Path | None = None) -> bool:
+    """Whether a folder exists and is trusted."""
+    with open_folder(folder, root) as handle:
+        return handle is not None
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and its missing parents, private to this user whatever the umask. Raise OSError if that fails."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for one in reversed(missing):
+        try:
+            one.mkdir(mode=0o700)
+        except FileExistsError:  # Another process created it meanwhile; whether it is trusted is checked when used.
+            continue
+
+
+def read_file(folder: int, name: str, most: int) -> bytes | None:
+    """Read a trusted file of an open folder, or return None.
+
+    most: files with more bytes are not read.
+
+    The file is copied rather than mapped: a process that truncates a mapped file kills those that read it (SIGBUS).
+    """
+    try:
+        handle = os.open(name, FLAGS, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or not is_ours(status) or status.st_size > most:
+            return None
+        return _read_all(handle, status.st_size)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+
+
+def _read_all(handle: int, size: int) -> bytes | None:
+    """Read `size` bytes; None if there are fewer by now."""
+    data = os.read(handle, size)
+    while len(data) < size:
+        more = os.read(handle, size - len(data))
+        if not more:
+            return None
+        data += more
+    return data
