@@ -7,9 +7,10 @@ each Matcher finds its place again by taking its tokens anew.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 from functools import lru_cache
-from mmap import mmap
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from . import guards
 from .errors import LimitError
+from .fork import fork_handlers
 from .kernels import layout as at
 from .kernels.growth import rehash
 from .kernels.sets import start_set
@@ -52,6 +54,7 @@ FILLED = {
     at.SETS: (at.N_SETS, at.SET_W), at.CONFIGS: (at.N_CONFIGS, 5), at.WIDE: (at.N_WIDE, 256), at.NODES: (at.N_NODES, 4),
     at.EDGES: (at.N_EDGES, 3), at.POINTS: (at.N_POINTS, 5), at.OBJECTS: (at.N_OBJECTS, 1), at.NAMES: (at.N_NAMES, 3),
     at.GUARDS: (at.N_GUARDS, at.GUARD_W), at.PAIRS: (at.N_PAIRS, at.PAIR_W), at.LISTS: (at.N_LISTS, 1),
+    at.MASKS: (at.N_MASKS, 1), at.MAY_SHIFT: (at.N_MAY_SHIFT, 1), at.JOINTS: (at.N_JOINTS, at.JOINT_W),
 }  # fmt: skip
 """Slots that fill from the front: the field of HEAD that counts, and int32s of each."""
 MASK_SLOTS = 128
@@ -70,12 +73,19 @@ class Block:
     def __init__(self, words: int) -> None:
         self.places, offsets, room = _layout(words, tuple(FIRST.items()))
         # Not by numpy: it asks for huge pages, each of which is 2 MB to clear at the first touch.
-        self.memory: NDArray[np.int32] = np.frombuffer(mmap(-1, 4 * room), np.int32)  # All 0.
+        self.memory: NDArray[np.int32] = np.frombuffer(_private_pages(4 * room), np.int32)  # All 0.
         self.context = offsets.copy()
         self.context[::2] += address_of(self.memory)
         self.memory[self.places[at.SETS]][at.SET_MASK] = -1
         self.memory[self.places[at.NODES]][:4] = 0, 0, 1, -1
         self.memory[self.places[at.NAMES]][: 3 * at.ROOTS] = -1
+
+
+def _private_pages(size: int) -> mmap.mmap:
+    """Return zeroed memory that a forked child does not share (as mmap's default would): each has its own copy."""
+    if hasattr(mmap, "MAP_PRIVATE") and hasattr(mmap, "MAP_ANONYMOUS"):
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return mmap.mmap(-1, size)  # Windows, where nothing forks.
 
 
 @lru_cache(4)
@@ -116,13 +126,15 @@ class Arena:
     """Sets of configurations of one Program over one MaskTable, for one thread at a time.
 
     context, address: as of MaskTable, all slots filled. epoch: raised whenever set ids lose their meaning.
-    start: the set before any text.
+    start: the set before any text. thread: the thread that it belongs to. is_lost: whether that is a thread of the
+    process that this one was forked from, so that nobody may use it any more.
     """
 
     def __init__(self, program: Program, vocabulary: Vocabulary, most_bytes: int) -> None:
         self.program = program
         self.vocabulary = vocabulary
         self.most_bytes = most_bytes
+        self.thread, self.is_lost = get_ident(), False
         self.epoch = -1
         self.alive: dict[int, bool] = {}  # of tokens.spelling: sets from which tokens reach the end
         self.guarded = guards.Memory()
@@ -135,7 +147,17 @@ class Arena:
         self.context = self.table.context.copy()
         self.address = address_of(self.context)  # type: ignore[arg-type]
         self.reset()
-        finalize(self, _give_back, self.block, self.table.spare).atexit = False
+        self._finalizer = finalize(self, _give_back, self.block, self.table.spare)
+        self._finalizer.atexit = False
+        fork_handlers.add(self)
+
+    def after_fork(self) -> None:
+        """Keep what belongs to the thread that forked; a kernel may have been writing to all else at that moment."""
+        if self.thread != get_ident() or self.table.is_broken:
+            self.is_lost = True
+            self.epoch += 1  # No position means anything here any more.
+            self.arrays[at.HEAD][at.EPOCH] = self.epoch
+            self._finalizer.detach()  # The next arena should not get this memory.
 
     def reset(self) -> None:
         """Forgets everything; begins with the vocabulary's present table."""
@@ -308,14 +330,18 @@ class Arena:
             self._see_program()
         return self._completion
 
-    def bytes_filled(self) -> int:
-        """Bytes that hold something by now: memory that was reserved and never written costs nothing."""
+    def filled(self) -> list[int]:
+        """Return how many int32s of each slot hold something by now; hash tables and scratch count in whole."""
         head: list[int] = self.arrays[at.HEAD].tolist()
         lengths: list[int] = self.context[1 : 2 * at.TABLE : 2].tolist()
-        lengths[at.CODE], lengths[at.MASKS] = 0, head[at.N_MASKS] * head[at.WORDS]
+        lengths[at.CODE] = 0
         for slot, (count, width) in FILLED.items():
             lengths[slot] = head[count] * width
-        return 4 * sum(lengths)
+        return lengths
+
+    def bytes_filled(self) -> int:
+        """Return the bytes that hold something by now: memory that was reserved and never written costs nothing."""
+        return 4 * sum(self.filled())
 
     def bytes_used(self) -> int:
         """Bytes reserved, the table's not counted."""

@@ -92,7 +92,7 @@ class Constraint:
 
         mine = threading.get_ident(), lane
         found = self._arenas.get(mine)
-        if found is None:
+        if found is None or found.is_lost:
             if len(self._arenas) >= MOST_ARENAS:
                 alive = {t.ident for t in threading.enumerate()}
                 for gone in [key for key in list(self._arenas) if key[0] not in alive]:

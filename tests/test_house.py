@@ -17,14 +17,16 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 HOUSE = ROOT / "constrain"
 
-BASE = {"errors", "style", "work"}
+BASE = {"errors", "style", "work", "fork", "cache"}
 ENGINE = BASE | {"kernels", "grammar", "automata", "tokens", "frontends"}
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     # room: (rooms of ours it may import, third parties it may import)
     "errors": (set(), set()),
     "style": (set(), set()),
     "work": ({"errors"}, set()),
-    "kernels": (set(), {"numpy", "numba", "llvmlite"}),
+    "fork": (set(), set()),
+    "cache": ({"errors", "style", "work"}, {"numpy"}),
+    "kernels": ({"cache"}, {"numpy", "numba", "llvmlite"}),
     "grammar": (BASE, set()),
     "grammars": ({"errors"}, set()),
     "automata": (BASE | {"grammar", "kernels"}, {"numpy"}),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from constrain import Constraint, Limits, Style, Vocabulary, compile, gbnf, json_schema, literal
-from constrain.store import asked, copied, recent
+from constrain.store import cache_key, copy_source, recent
 
 VOCABULARY = Vocabulary.bytes()
 NAMED = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -85,12 +85,12 @@ def test_what_has_no_spelling_is_compiled_each_time() -> None:
     class Odd(dict[str, Any]):
         pass
 
-    assert asked(("schema", Odd(NAMED)), Style(), Limits()) is None
+    assert cache_key(("schema", Odd(NAMED)), Style(), Limits()) is None
     assert compile(VOCABULARY, schema=Odd(NAMED)) is not compile(VOCABULARY, schema=Odd(NAMED))
-    spelled = asked(("schema", NAMED, None), Style(), Limits())
+    spelled = cache_key(("schema", NAMED, None), Style(), Limits())
     assert spelled is not None
-    assert copied(spelled) == ("schema", NAMED, None)
-    assert copied(spelled)[1] is not NAMED
+    assert copy_source(spelled) == ("schema", NAMED, None)
+    assert copy_source(spelled)[1] is not NAMED
 
 
 def test_so_many_are_kept_and_the_latest_used() -> None:

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain import Vocabulary
+from constrain.cache import VARIABLE
 from constrain.integrations import token_files
-from constrain.store import files, vocabularies
+from constrain.store import vocabularies
 from constrain.tokens.order import in_order
 
 PLAIN = [*(bytes([b]) for b in range(256)), *(f" word{k}".encode() for k in range(9_000)), b"\xff\xfe", b"\x00"]
@@ -20,7 +21,7 @@ PLAIN = [*(bytes([b]) for b in range(256)), *(f" word{k}".encode() for k in rang
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(files.VARIABLE, str(tmp_path / "store"))
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "store"))
     return tmp_path / "store"
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LimitError, UnsupportedError
+from ..fork import fork_handlers
 from ..grammar.nodes import (
     Chars,
     Choice,
@@ -93,11 +94,17 @@ class Program:
         self._costs: Costs | None = None
         self.entry = self.cell(grammar.start)
         self._publish()
+        fork_handlers.add(self)
+
+    def after_fork(self) -> None:
+        """Replace the lock, which a thread of the parent may hold. Its half-linked rule is linked anew (see `link`)."""
+        self.lock = threading.RLock()
 
     def cell(self, node: Node, within: bool = False) -> int:
-        """The rule cell of a node: that of the rule it names, or one of its own.
+        """Return the rule cell of a node: that of the rule it names, or one of its own.
 
-        within: it goes on with the members of a Unique.
+        within: it goes on with the members of a Unique. What names the cell is written last, so that an interrupt
+        leaves nothing that names less than a whole cell.
         """
         if isinstance(node, Rule):
             key: object = ("rule", node.name, within)
@@ -105,10 +112,11 @@ class Program:
             key = ("token", node) if isinstance(node, (Token, Mark, Free)) else ("node", id(node))
         found = self._cells.get(key)
         if found is None:
-            found = self._cells[key] = self.append([0, len(self._cells)])
+            found = self.append([0, len(self._cells)])
             self._targets[found] = node
             if within:
                 self._within.add(found)
+            self._cells[key] = found
         return found
 
     def cells(self) -> list[int]:
@@ -129,7 +137,8 @@ class Program:
                 self.leaf_room = max(self.leaf_room, 2 * len(self.leaves))
                 self.parser_room = max(self.parser_room, 2 * len(self.parsers))
                 self.code = self.code.copy()
-            self.words[cell] = self.code[cell] = entry
+            self.code[cell] = entry  # first: what `words` calls linked is not linked again
+            self.words[cell] = entry
             self.links.append(cell)
         if self.on_link is not None:
             self.on_link()
@@ -190,8 +199,9 @@ class Program:
         key = (dfa.key, mode)
         number = self._leaf_numbers.get(key)
         if number is None:
-            number = self._leaf_numbers[key] = len(self.leaves)
+            number = len(self.leaves)
             self.leaves.append((dfa, mode))
+            self._leaf_numbers[key] = number
         return number
 
     def parser(self, parser: Parser) -> int:

@@ -16,6 +16,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ..fork import fork_handlers
 from ..grammar.nodes import Grammar
 from .dfa import Dfa
 from .program import Bind, Leaf, Program
@@ -104,6 +105,7 @@ class Restored(Program):
         self.parsers, self.generation, self.on_link = {}, 0, None
         self.leaf_room, self.parser_room = max(64, 2 * len(kept.records)), 16
         self._kept, self._remake, self._bind = kept, remake, bind
+        fork_handlers.add(self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -114,7 +116,8 @@ class Restored(Program):
     def whole(self) -> None:
         """Makes the Grammar, and links again what was linked. Errors as of the front end and of linking."""
         with self.lock:
-            if type(self) is not Restored:  # Another thread was first.
+            if "_remake" not in self.__dict__:  # Another thread was first; or was interrupted before the last line.
+                self.__class__ = Program  # type: ignore[assignment]
                 return
             grammar = self._remake()
             made = self._again(Program(grammar, self._bind))

@@ -37,6 +37,9 @@ HEAD = 4096
 def table_of(vocabulary: Vocabulary) -> MaskTable:
     """The one MaskTable of a vocabulary in this process: from the store, or made and stored."""
     table = vocabulary.__dict__.get("mask_table")
+    if table is not None and table.is_broken:
+        vocabulary.__dict__.pop("mask_table", None)
+        table = None
     if table is None:
         table = vocabulary.__dict__.setdefault("mask_table", _load(vocabulary) or _make(vocabulary))
     return table  # type: ignore[no-any-return]

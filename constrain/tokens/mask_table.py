@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..automata.dfa import Dfa
+from ..fork import fork_handlers
 from ..kernels import layout as at
 from .order import in_order
 
@@ -69,7 +70,8 @@ class MaskTable:
     """The token side of every Constraint of one Vocabulary.
 
     context: int64[2 * SLOTS], (address, length) a slot, filled from TABLE on (see `kernels.layout`).
-    words: int32 words of a mask, ceil(V / 32).
+    words: int32 words of a mask, ceil(V / 32). is_broken: whether a thread of the parent process was growing it when
+    this process was forked: then it is made anew.
     """
 
     def __init__(
@@ -79,6 +81,8 @@ class MaskTable:
         starts: Mapping[tuple[bytes, int], int] | None = None,
     ) -> None:
         self.lock = threading.Lock()
+        self.is_broken = False
+        fork_handlers.add(self)
         self.words = (vocabulary.size + 31) // 32
         self.fingerprint = vocabulary.fingerprint
         self.spare: list[Any] = []  # blocks of arenas that are gone
@@ -120,6 +124,11 @@ class MaskTable:
         else:
             for slot, array in stored.items():
                 self.arrays[slot][: len(array)] = array
+
+    def after_fork(self) -> None:
+        """Replace the lock; if it was held, the arrays are half grown."""
+        if self.lock.locked():
+            self.lock, self.is_broken = threading.Lock(), True
 
     def snapshot(self) -> dict[int, NDArray[np.int32]]:
         """What a table like this one is made from by `MaskTable(vocabulary, snapshot, starts)`."""
