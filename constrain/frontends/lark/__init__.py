@@ -22,6 +22,7 @@ from ...automata.parser import Layout, Parser
 from ...errors import GrammarError, UnsatisfiableError, UnsupportedError
 from ...grammar.nodes import Grammar, Parsed
 from ...style import Limits
+from .imports import Module
 
 if TYPE_CHECKING:
     from .load import Loaded
@@ -59,13 +60,14 @@ def to_grammar(
     indentation: Indentation | None = None,
     source: str = "<grammar>",
     import_paths: tuple[str, ...] = (),
+    modules: tuple[Module, ...] = (),
     folder: Path | None = None,
     limits: Limits = Limits(),
 ) -> Grammar:
     """The Grammar of a Lark grammar. Arguments as of `to_parser`; errors too, and UnsatisfiableError without a text."""
     parser = to_parser(
         text, start=start, lexer=lexer, indentation=indentation, source=source, import_paths=import_paths,
-        folder=folder, limits=limits,
+        modules=modules, folder=folder, limits=limits,
     )  # fmt: skip
     if parser.productions.start not in parser.productions.productive():
         raise UnsatisfiableError(
@@ -83,6 +85,7 @@ def to_parser(
     indentation: Indentation | None = None,
     source: str = "<grammar>",
     import_paths: tuple[str, ...] = (),
+    modules: tuple[Module, ...] = (),
     folder: Path | None = None,
     limits: Limits = Limits(),
 ) -> Parser:
@@ -90,20 +93,21 @@ def to_parser(
 
     start: the rule that a whole text is. lexer: as Lark's option of that name. indentation: None for that of Python if
     the grammar declares `_INDENT` and `_DEDENT`, else there is none. source: the file that the text is from.
-    import_paths: folders for `%import`. folder: where finished parsers are kept, None: nowhere.
+    import_paths: folders for `%import`. modules: see `imports.Reader`. folder: where finished parsers are
+    kept, None: nowhere.
     Raises GrammarError for what Lark refuses, UnsupportedError for what cannot be enforced; both say where.
     """
     if lexer not in ("contextual", "basic"):
         raise UnsupportedError(f"there is no lexer {lexer!r}", hint="It is contextual or basic.")
     how = _How(start, lexer, indentation, source, limits)
     if folder is None:
-        return _made(text, how, import_paths)[0]
+        return _made(text, how, import_paths, modules)[0]
     from .kept import Kept
 
-    kept = Kept(folder, (text, repr(how)), import_paths)
+    kept = Kept(folder, (text, repr(how), repr(modules)), import_paths, modules)
     found = kept.fetch()
     if found is None:
-        found, imports = _made(text, how, import_paths)
+        found, imports = _made(text, how, import_paths, modules)
         kept.keep(found, imports)
     return found
 
@@ -118,14 +122,14 @@ class _How(NamedTuple):
     limits: Limits
 
 
-def _made(text: str, how: _How, import_paths: tuple[str, ...]) -> tuple[Parser, Imports]:
+def _made(text: str, how: _How, import_paths: tuple[str, ...], modules: tuple[Module, ...]) -> tuple[Parser, Imports]:
     """The parser, and the texts that were imported."""
     from .load import load
     from .terminals import lexers
 
     indentation = how.indentation
     keep = () if indentation is None else (indentation.newline,)
-    loaded = load(text, start=how.start, source=how.source, import_paths=import_paths, keep=keep)
+    loaded = load(text, start=how.start, source=how.source, import_paths=import_paths, modules=modules, keep=keep)
     names = {terminal.name: number for number, terminal in enumerate(loaded.terminals)}
     if indentation is None and {"_INDENT", "_DEDENT"} <= {loaded.terminals[t].name for t in loaded.declared}:
         indentation = Indentation()
