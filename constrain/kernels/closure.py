@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "211d6122"
+STAMP = "dc4c0d04"
 
 
 @kernel("int64(int64)")

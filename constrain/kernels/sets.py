@@ -25,7 +25,7 @@ from .parse import parse_step
 from .stacks import settle
 from .views import lowest, ones, size, view
 
-STAMP = "ed07fc39"
+STAMP = "21b7b769"
 
 
 UNKNOWN, UNKNOWN_TO_LEAVES, ALIKE = -1, -2, -3

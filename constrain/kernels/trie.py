@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "abad1792"
+STAMP = "13c8e530"
 
 NO_ROOM = -1
 LONG = 4

@@ -22,7 +22,7 @@ from .sets import continuation, intern, leave_text_open, step, twin
 from .trie import byte_of
 from .views import at, size, view
 
-STAMP = "ab26c461"
+STAMP = "6ec5fae0"
 
 NO_LIMIT = 1 << 30
 
