@@ -141,6 +141,7 @@ def compile(
     type: Any = None,
     style: Style = Style(),
     registry: Mapping[str, Any] | None = None,
+    import_paths: Iterable[str | PathLike[str]] = (),
     limits: Limits = Limits(),
 ) -> Constraint:
     """The Constraint that exactly one of form, schema, regex, grammar, choices, type stands for.
@@ -152,6 +153,7 @@ def compile(
     syntax, the whole text must match. grammar: Lark text (contextual lexer, LALR) or GBNF text, the name of a ready
     grammar (`constrain.grammars`), or a Grammar of nodes. choices: the whole text is one of them. type: any Python type
     that has a JSON Schema. registry: URI -> document for references that leave the schema; nothing is ever fetched.
+    import_paths: folders that `%import` in a Lark text reads from, besides the modules that ship with lark.
 
     Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError (see `errors`).
     """
@@ -162,7 +164,7 @@ def compile(
             raise TypeError("give a form or a grammar, not both")
         grammar = form
     if isinstance(grammar, str):
-        grammar = form_of(grammar)
+        grammar = form_of(grammar, import_paths=import_paths)
     given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
     source = {name: value for name, value in given.items() if value is not None}
     if set(source) in ({"schema"}, {"type"}):

@@ -16,6 +16,7 @@ import numpy as np
 
 from .decoding.loop import FinishReason, Outcome, Piece, Stats, run
 from .errors import ConstrainError, LimitError, UnsupportedError, ValueRefused
+from .forms import grammar as form_of
 from .integrations.transformers import LoadedModel, Prompt, as_loaded, load
 from .integrations.values import is_type, parse_json, to_value
 from .sampling import SAMPLERS, Checker, LanguageModel, draw, guarded
@@ -112,7 +113,8 @@ class Ask:
 def generate(
     model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
     choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
-    registry: Mapping[str, Any] | None = ..., limits: Limits = ..., sampler: str = ..., particles: int | None = ...,
+    registry: Mapping[str, Any] | None = ..., import_paths: Sequence[str | PathLike[str]] = ...,
+    limits: Limits = ..., sampler: str = ..., particles: int | None = ...,
     check: Check | None = ..., n: None = ..., max_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
     top_p: float | None = ..., seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
 ) -> Generation: ...  # fmt: skip
@@ -120,7 +122,8 @@ def generate(
 def generate(
     model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
     choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
-    registry: Mapping[str, Any] | None = ..., limits: Limits = ..., sampler: str = ..., particles: int | None = ...,
+    registry: Mapping[str, Any] | None = ..., import_paths: Sequence[str | PathLike[str]] = ...,
+    limits: Limits = ..., sampler: str = ..., particles: int | None = ...,
     check: Check | None = ..., n: int, max_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
     top_p: float | None = ..., seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
 ) -> list[Generation]: ...  # fmt: skip
@@ -136,6 +139,7 @@ def generate(
     tokenizer: Any = None,
     style: Style = Style(),
     registry: Mapping[str, Any] | None = None,
+    import_paths: Sequence[str | PathLike[str]] = (),
     limits: Limits = Limits(),
     sampler: str = "masked",
     particles: int | None = None,
@@ -153,6 +157,7 @@ def generate(
     model: "demo", a folder, a hub id, a loaded transformers model (with tokenizer=), a `LoadedModel`, or any
         `LanguageModel` (with a Vocabulary as tokenizer=; the prompt is then the model's own affair).
     grammar: Lark or GBNF text, the name of a ready grammar (`constrain.grammars`), a Form, or a Grammar of nodes.
+    import_paths: folders that `%import` in a Lark text reads from.
     prompt: a text, chat messages, token ids, or None. A text is given as it is; only the embedded model, which was
         trained on one form of prompt, is shown the constraint beside it.
     n: None for one Generation; a number for a list of that many independent ones, also if it is 1.
@@ -173,6 +178,8 @@ def generate(
     Raises: what `compile` raises; ConstrainError for a model that cannot be loaded; LimitError as said; ValueRefused if
         a validator of the type takes no such value (it has the text).
     """
+    if isinstance(grammar, str) and import_paths:
+        grammar = form_of(grammar, import_paths=import_paths)
     ask = Ask(schema, regex, grammar, choices if choices is None or isinstance(choices, str) else list(choices), type)
     if sampler not in SAMPLERS and sampler != "auto":
         known = ", ".join([*SAMPLERS, "auto"])

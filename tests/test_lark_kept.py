@@ -40,13 +40,14 @@ def place(tmp_path: Path) -> Path:
 
 
 def kept(place: Path, text: str = GRAMMAR) -> Kept:
-    return Kept(place / "kept", [text, str(place), "start"], [])
+    return Kept(place / "kept", [text, str(place), "start"], [str(place)])
 
 
 def write(place: Path) -> Parser:
-    source = str(place / "main.lark")
-    parser = to_parser(GRAMMAR, source=source, indentation=Indentation(opening=("LPAR",), closing=("RPAR",)))
-    kept(place).keep(parser, load(GRAMMAR, source=source).imports)
+    parser = to_parser(
+        GRAMMAR, import_paths=(str(place),), indentation=Indentation(opening=("LPAR",), closing=("RPAR",))
+    )
+    kept(place).keep(parser, load(GRAMMAR, import_paths=[str(place)]).imports)
     return parser
 
 

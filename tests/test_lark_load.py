@@ -112,7 +112,7 @@ def test_imports(tmp_path: Path) -> None:
     (tmp_path / "deeper.lark").write_text('LETTER: "a".."z" | DIGIT\n%import common.DIGIT\n', "utf-8")
     text = "%import .words (pair, WORD)\nstart: pair | WORD\n"
     source = str(tmp_path / "main.lark")
-    loaded = load(text, source=source)
+    loaded = load(text, source=source, import_paths=[str(tmp_path)])
     assert_as_lark(loaded, lark.Lark(text, source_path=source, parser="lalr"))
     assert [asked for _, asked, _ in loaded.imports] == ["words.lark", "deeper.lark", "common.lark"]
     text = "%import words.pair\nstart: pair\n"
@@ -138,7 +138,7 @@ def test_an_error_in_an_imported_grammar_names_it(tmp_path: Path, imported: str,
     file = tmp_path / "words.lark"
     file.write_text(imported, "utf-8")
     with pytest.raises(GrammarError) as caught:
-        load("%import .words.WORD\nstart: WORD\n", source=str(tmp_path / "main.lark"))
+        load("%import .words.WORD\nstart: WORD\n", import_paths=[str(tmp_path)])
     assert str(caught.value).startswith(message.format(file=file))
 
 

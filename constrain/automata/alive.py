@@ -13,15 +13,20 @@ be read next so that acceptance stays reachable.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..work import spend
+from .boundaries import Letters
 from .lalr import Lalr
 from .productions import spread
 
-__all__ = ["Alive", "Tables"]
+__all__ = ["Alive", "Tables", "lexer_forbids"]
+
+WORK = "the stacks from which a text can be finished"
 
 Pieces = list[tuple[int, "tuple[int, int] | None", int]]
 """What each terminal leads to when it is read ahead: (terminals, kind, returns). With a kind (i, A) the return of that
@@ -50,20 +55,26 @@ class Tables:
 class Alive:
     """The automaton of the stacks that can accept, made state by state as it is asked.
 
+    letters: None where the lexer allows any terminal after any other; else terminals are letters throughout.
+
     A stack is read from the bottom: `start` is the automaton's state after the table's start state alone,
     `step(state, q)` that after q is pushed. accepts(state): the terminals, as bits, that can be read next so that a
     text that is accepted remains; 0: the stack is dead.
     """
 
-    def __init__(self, table: Lalr) -> None:
-        self.width = len(table.terminals)
+    def __init__(self, table: Lalr, letters: Letters | None = None) -> None:
+        self.letters = letters
+        self.width = len(table.terminals) if letters is None else len(letters.terminal)
+        self.eof = len(table.terminals) - 1
         self.root = len(table.nonterminals)  # stands for: the text is accepted
-        self.action = table.action.tolist()
+        action = table.action if letters is None else table.action[:, list(letters.terminal)]
+        spend(action.size // 4, WORK)
+        self.action = action.tolist()
         self.left, self.length = table.left.tolist(), table.length.tolist()
         self.gotos = [{a: s for a, s in enumerate(row) if s >= 0} for row in table.goto.tolist()]
         self.shifts = [{t: act - 1 for t, act in enumerate(row) if act > 0} for row in self.action]
-        self.shifts[table.end].pop(self.width - 1)
-        self.action[table.end][self.width - 1] = 0
+        self.shifts[table.end].pop(self.eof)
+        self.action[table.end][self.eof] = 0
         self.end, self.first = table.end, table.start
         self.into: list[list[int]] = [[] for _ in self.gotos]
         for q, moves in enumerate(zip(self.gotos, self.shifts)):
@@ -75,20 +86,27 @@ class Alive:
                 if act < 0:
                     rule = self.length[-1 - act], self.left[-1 - act]
                     self.ends[q][rule] = self.ends[q].get(rule, 0) | 1 << t
-        self.ends[self.end][1, self.root] = 1 << (self.width - 1)
+        self.ends[self.end][1, self.root] = 1 << self.eof
         self.places = self._places()
         self.after: list[Pieces] = [[] for _ in self.gotos]  # returns of a state with a terminal read ahead
-        self.any = [0] * len(self.gotos)  # returns of a state with nothing read
+        self.any: list[dict[int, int]] = [{} for _ in self.gotos]  # returns of a state, by what may be read there
         self.made: list[dict[int, Pieces]] = [{} for _ in self.gotos]  # of a state on which A is made
         self._saturate()
         self.states: list[tuple[int, int]] = []
+        self.steps: dict[tuple[int, int], int] = {}
         self.numbers: dict[tuple[int, int], int] = {}
-        self.start = self._number(self.first, self._bit(self.first, 0, self.root, self.width - 1))
+        self.start = self._number(self.first, self._bit(self.first, 0, self.root, self.eof))
 
     # ---- the automaton ------------------------------------------------------------------------------------------
 
     def step(self, state: int, pushed: int) -> int:
         """The state behind a stack on which `pushed` comes to lie."""
+        known_step = self.steps.get((state, pushed))
+        if known_step is None:
+            known_step = self.steps[state, pushed] = self._step(state, pushed)
+        return known_step
+
+    def _step(self, state: int, pushed: int) -> int:
         q, good = self.states[state]
         block = (1 << self.width) - 1
         known = 0
@@ -122,6 +140,7 @@ class Alive:
         for state, (q, _) in enumerate(self.states):  # grows while it is read
             if len(self.states) > most:
                 return None
+            spend(10 * len(successors[q]) + len(self.gotos) // 16, WORK)
             rows.append({pushed: self.step(state, pushed) for pushed in successors[q]})
         following = np.full((len(rows), len(self.gotos)), -1, dtype=np.int32)
         for state, row in enumerate(rows):
@@ -156,9 +175,9 @@ class Alive:
         return 1 << (self.places[q][i, made] + terminal)
 
     def _saturate(self) -> None:
-        todo, waiting = list(range(len(self.gotos))), set(range(len(self.gotos)))
-        while todo:
-            q = todo.pop()
+        todo, waiting = deque(reversed(range(len(self.gotos)))), set(range(len(self.gotos)))
+        while todo:  # first in, first out: a stack would work out some states ten times as often
+            q = todo.popleft()
             waiting.discard(q)
             if self._improve(q):
                 for p in self.into[q]:
@@ -168,12 +187,13 @@ class Alive:
 
     def _improve(self, q: int) -> bool:
         """Works out the returns of q from those of the states that follow it; whether there are more now."""
+        spend(20 + 4 * len(self.gotos[q]) + 4 * len(self.shifts[q]) + len(self.places[q]) * self.width // 64, WORK)
         sums: dict[tuple[int, int], int] = {}  # returns of a state that lies on q: their number as a node
         edges: list[list[int]] = []
         sets: list[int] = []
         made: dict[int, Pieces] = {}
         if q == self.first:
-            made[self.root] = [(1 << (self.width - 1), (0, self.root), 0)]
+            made[self.root] = [(1 << self.eof, (0, self.root), 0)]
 
         def node(s: int, returns: int) -> int:
             if (s, returns) not in sums:
@@ -182,33 +202,43 @@ class Alive:
                 edges.append([])
             return sums[s, returns]
 
-        def making(a: int, within: int, met: tuple[int, ...]) -> Pieces:
+        def making(a: int, within: int) -> Pieces:
             """As `made`, for these terminals only; a piece that is no single return has a node in place of the set."""
-            if a in made:
-                return [(t & within, kind, n) for t, kind, n in made[a] if t & within]
             found: Pieces = []
-            for terminals, kind, returns in [] if a in met else self.after[self.gotos[q][a]]:
-                if not (terminals := terminals & within):
+            done: dict[int, int] = {}  # rules of one symbol in a circle end nothing
+            todo = [(a, within)]
+            while todo:
+                a, within = todo.pop()
+                within &= ~done.get(a, 0)
+                if not within:
                     continue
-                if kind is None:
-                    found.append((terminals, None, node(self.gotos[q][a], returns)))
-                elif kind[0] > 1:
-                    found.append((terminals, (kind[0] - 1, kind[1]), 0))
-                else:  # rules of one symbol in a circle end nothing
-                    found += making(kind[1], terminals, (*met, a))
+                done[a] = done.get(a, 0) | within
+                if a in made:
+                    found += [(t & within, kind, n) for t, kind, n in made[a] if t & within]
+                    continue
+                spend(1, WORK)
+                for terminals, kind, returns in self.after[self.gotos[q][a]]:
+                    if not (terminals := terminals & within):
+                        continue
+                    if kind is None:
+                        found.append((terminals, None, node(self.gotos[q][a], returns)))
+                    elif kind[0] > 1:
+                        found.append((terminals, (kind[0] - 1, kind[1]), 0))
+                    else:
+                        todo.append((kind[1], terminals))
             return found
 
         everything = (1 << self.width) - 1
         for a in self.gotos[q]:
-            made[a] = making(a, everything, ())
-        shifted = {t: node(s, self.any[s]) for t, s in self.shifts[q].items() if self.any[s]}
+            made[a] = making(a, everything)
+        shifted = {t: node(s, bits) for t, s in self.shifts[q].items() if (bits := self._entered(s, t))}
         for (s, returns), number in sums.items():
             for (i, a), place in self.places[s].items():
                 block = returns >> place & everything
                 if block and i > 1:
                     sets[number] |= block << self.places[q][i - 1, a]
                 elif block:
-                    for terminals, kind, other in making(a, block, ()):
+                    for terminals, kind, other in making(a, block):
                         if kind is None:
                             edges[number].append(other)
                         else:
@@ -232,7 +262,57 @@ class Alive:
         if sorted(after, key=repr) == self.after[q]:
             return False
         self.after[q] = sorted(after, key=repr)
-        self.any[q] = 0
-        for terminals, kind, returns in after:
-            self.any[q] |= returns if kind is None else terminals << self.places[q][kind]
+        self.any[q] = {}
         return True
+
+    def _entered(self, q: int, letter: int) -> int:
+        """The returns of a state that was entered by a letter, with nothing read: of those that may follow the letter."""
+        within = -1 if self.letters is None else self.letters.following.get((q, letter), 0)
+        found = self.any[q].get(within)
+        if found is None:
+            found = 0
+            for terminals, kind, returns in self.after[q]:
+                if terminals & within:
+                    found |= returns if kind is None else (terminals & within) << self.places[q][kind]
+            self.any[q][within] = found
+        return found
+
+
+def lexer_forbids(table: Lalr, letters: Letters, most: int) -> bool:
+    """Return whether some stack accepts a terminal after which, lexer included, no text can be finished.
+
+    Both automata are walked side by side, so stacks that never come up count as well: False is certain, True is not.
+    Also True if there are more than `most` pairs of states.
+    """
+    plain, exact = Alive(table), Alive(table, letters)
+    by_terminal = [0] * len(table.terminals)
+    for letter, terminal in enumerate(letters.terminal):
+        by_terminal[terminal] |= 1 << letter
+    readable = {table.start: letters.start}  # letters that can be read in a state, ignored ones passed over
+    skipped: dict[int, list[int]] = {}
+    for (state, letter), bits in letters.following.items():
+        readable[state] = readable.get(state, 0) | bits
+        if letters.terminal[letter] in letters.ignored:
+            skipped.setdefault(state, []).append(bits)
+    if not letters.start & exact.accepts(exact.start):
+        return True
+    pairs = [(plain.start, exact.start)]
+    seen = set(pairs)
+    for one, other in pairs:  # grows while it is read
+        q = plain.states[one][0]
+        spend(20, WORK)
+        if q in readable:
+            bits, good, due = plain.accepts(one), exact.accepts(other), 0
+            for terminal, found in enumerate(by_terminal):
+                if bits >> terminal & 1:
+                    due |= found
+            if due & readable[q] & ~good or (bits and not all(after & good for after in skipped.get(q, ()))):
+                return True
+        for pushed in {*plain.gotos[q].values(), *plain.shifts[q].values()}:
+            pair = plain.step(one, pushed), exact.step(other, pushed)
+            if pair not in seen:
+                seen.add(pair)
+                pairs.append(pair)
+                if len(pairs) > most:
+                    return True
+    return False

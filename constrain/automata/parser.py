@@ -6,16 +6,18 @@ The kernels in `kernels.parse` run it. What they ask for rarely is worked out he
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import layout as at
 from .alive import Alive
+from .boundaries import Boundaries
 from .lalr import Lalr
 from .productions import Productions
 from .scanner import Scanner
@@ -23,6 +25,7 @@ from .scanner import Scanner
 __all__ = ["Layout", "Parser"]
 
 Ints = NDArray[np.int32]
+DeadEnds = Literal["", "table", "lexer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,8 @@ class Parser:
     """Texts that `scanner` cuts into lexemes and `table`, which is that of `productions`, accepts.
 
     scan: int32 [LALR states] where the scanner starts, a state of its; -1: no lexeme is found there. ignored: terminals
-    that the parser never sees. dead_ends: whether the table may come to stacks from which no text leads to an end:
-    conflicts were resolved, or a rule has no text.
+    that the parser never sees. dead_ends: what may lead to stacks from which no text leads to an end: "table", conflicts
+    were resolved or a rule has no text; "lexer", besides, lexemes that cannot follow each other; "": nothing does.
     """
 
     scanner: Scanner
@@ -56,7 +59,7 @@ class Parser:
     scan: Ints
     ignored: frozenset[int] = frozenset()
     layout: Layout | None = None
-    dead_ends: bool = False
+    dead_ends: DeadEnds = ""
 
     @property
     def terminals(self) -> int:
@@ -64,20 +67,44 @@ class Parser:
 
     @property
     def words(self) -> int:
-        """int32 words of a set of terminals."""
-        return (self.terminals + 31) // 32
+        """int32 words of a set of letters."""
+        return (len(self.letter_of) + 31) // 32
+
+    @cached_property
+    def boundaries(self) -> Boundaries:
+        """What may follow what: asked only where the lexer leads into dead ends."""
+        return Boundaries(self.scanner, self.table, self.scan, self.ignored, most=None)
+
+    @cached_property
+    def letter_of(self) -> tuple[int, ...]:
+        """The terminal of each letter: of each terminal, unless the lexer leads into dead ends (see `boundaries`)."""
+        if self.dead_ends == "lexer":
+            return self.boundaries.merged[1].terminal
+        return tuple(range(self.terminals))
 
     @cached_property
     def alive(self) -> Alive:
         """From which stacks acceptance is reachable: asked only where there are dead ends."""
-        return Alive(self.table)
+        return Alive(self.table, self.boundaries.merged[1] if self.dead_ends == "lexer" else None)
+
+    @cached_property
+    def is_empty(self) -> bool:
+        """Whether no text at all is accepted."""
+        if self.dead_ends == "lexer":
+            return not self.alive.accepts(self.alive.start) & self.boundaries.merged[1].start
+        return bool(self.dead_ends) and not self.alive.accepts(self.alive.start)
 
     def leads_on(self, stack: Sequence[int]) -> Ints:
-        """int32 [words]: the terminals by which a stack (the first at the bottom) comes to an end at last."""
+        """int32 [words]: the letters by which a stack (the first at the bottom) comes to an end at last."""
         state = self.alive.start
         for pushed in stack[1:]:
             state = self.alive.step(state, pushed)
         bits = self.alive.accepts(state)
+        if self.dead_ends == "lexer":
+            letters, good = self.boundaries.merged[1], bits
+            for letter in letters.skipped:
+                if letters.following.get((stack[-1], letter), 0) & good:
+                    bits |= 1 << letter
         return np.frombuffer(bits.to_bytes(4 * self.words, "little"), np.int32)
 
     @cached_property
@@ -105,16 +132,22 @@ class Parser:
 
     @cached_property
     def possible(self) -> Ints:
-        """int32 [scanner states, words]: the terminals that a state can still come to accept."""
+        """int32 [scanner states, words]: the letters that a state can still come to accept."""
+        if self.dead_ends == "lexer":
+            found = self.boundaries.possible(len(self.scanner.delta))
+            bits_ = b"".join(bits.to_bytes(4 * self.words, "little") for bits in found)
+            return np.frombuffer(bits_, np.int32).reshape(len(found), self.words)
         wide = np.ascontiguousarray(self.scanner.possible).view(np.uint32)
         out = np.zeros((len(wide), self.words), np.uint32)
         out[:, : min(self.words, wide.shape[1])] = wide[:, : self.words]
         return out.view(np.int32)
 
-    def set_of(self, terminals: Sequence[int] | frozenset[int]) -> Ints:
-        """int32 [words]: a set of terminals as bits."""
+    def set_of(self, terminals: Collection[int]) -> Ints:
+        """int32 [words]: the letters of a set of terminals, as bits."""
+        chosen = np.zeros(self.terminals, np.uint8)
+        chosen[list(terminals)] = 1
         bits = np.zeros(32 * self.words, np.uint8)
-        bits[list(terminals)] = 1
+        bits[: len(self.letter_of)] = chosen[list(self.letter_of)]
         return np.packbits(bits, bitorder="little").view(np.int32)
 
     def block(self, base: int, index: int) -> Ints:
@@ -140,7 +173,7 @@ class Parser:
             at.P_LEFT: table.left,
             at.P_LENGTH: table.length,
             at.P_SHIFTS: self._bits(table.action > 0),
-            at.P_ROWS: self._bits(table.action != 0),
+            at.P_ROWS: self._bits(table.action != 0) | (self.set_of(self.ignored) if self.dead_ends == "lexer" else 0),
             at.P_REDUCES: reduces,
             at.P_RULES: rules,
             at.P_SCAN: scan,
@@ -151,7 +184,7 @@ class Parser:
             at.P_BYTES: live,
             at.P_FIRST: first,
             at.P_KINDS: kinds,
-            at.P_IGNORED: self.set_of(self.ignored),
+            at.P_IGNORED: self.set_of(() if self.dead_ends == "lexer" else self.ignored),
             at.P_CLASS: class_of.ravel(),
             at.P_KINDS_OF_CLASS: kinds_of_class,
         }
@@ -163,7 +196,7 @@ class Parser:
             place += part.size
         head[[at.P_STATES, at.P_TERMINALS, at.P_NONTERMINALS]] = states, terminals, len(table.nonterminals)
         head[[at.P_WORDS, at.P_START, at.P_INDEX, at.P_CLASSES]] = self.words, table.start, index, len(kinds_of_class)
-        head[at.P_DEAD_ENDS] = self.dead_ends
+        head[at.P_DEAD_ENDS] = ("", "table", "lexer").index(self.dead_ends)
         layout = self.layout
         head[[at.P_NEWLINE, at.P_INDENT, at.P_DEDENT, at.P_TAB]] = (
             (layout.newline, layout.indent, layout.dedent, layout.tab) if layout else (-1, -1, -1, 0)
@@ -171,9 +204,9 @@ class Parser:
         return np.concatenate([head.astype(np.int32), *pieces])
 
     def _bits(self, chosen: NDArray[np.bool_]) -> Ints:
-        """int32 [states, words]: terminals of each state, as bits."""
+        """int32 [states, words]: the letters of terminals of each state, as bits."""
         bits = np.zeros((len(chosen), 32 * self.words), np.uint8)
-        bits[:, : self.terminals] = chosen
+        bits[:, : len(self.letter_of)] = chosen[:, list(self.letter_of)]
         return np.packbits(bits, axis=1, bitorder="little").view(np.int32)
 
     def _reductions(self) -> tuple[Ints, Ints]:
@@ -187,28 +220,29 @@ class Parser:
         return np.array(offsets, np.int32), np.array(entries, np.int32).reshape(-1, width)
 
     def joint(self, states: Sequence[int]) -> Ints:
-        """int32 [words]: what the last of several lexemes in the making can become while the others come to nothing.
+        """int32 [words]: the letters that the last of several lexemes in the making can end in, as the others come to none.
 
-        states: of the scanner, each not negative; the others must not be complete after any byte before the last is.
+        states: of the scanner, each not negative; the others must not be complete at any place up to where the last is.
         By search over all of them together: the last entry's verdict after w counts if none of the others accepts on a
-        non-empty start of w, w included (`lexing`: finishable).
+        start of w, w included.
         """
+        if self.dead_ends == "lexer":
+            mapped, _ = self.boundaries.merged
+            bits = self.boundaries.ends_of(tuple(sorted(set(states[:-1]))), states[-1], mapped)
+            return np.frombuffer(bits.to_bytes(4 * self.words, "little"), np.int32)
         delta, verdicts, accept = self.scanner.delta, self.scanner.verdicts, self.scanner.accept
         others, last = frozenset(states[:-1]), states[-1]
         found, most = np.zeros(self.words, np.int32), self.possible[last]
-        todo = deque([(others, last, True)])
+        todo = deque([(others, last)])
         seen = {(others, last)}
         while todo and (found != most).any():
-            others, last, first = todo.popleft()
+            others, last = todo.popleft()
             if not others:  # nothing stands in its way any more
                 found = found | self.possible[last]
                 continue
             rows = [*sorted(others), last]
             after, accepted = delta[rows], verdicts[accept[rows]]
-            # Before byte b none of the others may be complete, but at the very start, where none is.
-            open_: NDArray[np.bool_] = np.ones(257, np.bool_)
-            if not first:
-                open_ = np.asarray((accepted[:-1] < 0).all(axis=0))
+            open_ = np.asarray((accepted[:-1] < 0).all(axis=0))  # Before byte b none of the others may be complete.
             ends = accepted[-1][open_]
             found = found | self.set_of(np.unique(ends[ends >= 0]).tolist())
             ways = after[:, open_[:256] & (after[-1] >= 0)]
@@ -216,7 +250,7 @@ class Parser:
                 there = frozenset(state for state in way[:-1] if state >= 0), way[-1]
                 if there not in seen:
                     seen.add(there)
-                    todo.append((*there, False))
+                    todo.append(there)
         return found
 
 

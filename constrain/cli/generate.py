@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..compile import to_grammar
+from ..forms import grammar as form_of
 from ..style import Style
 from . import show
 from .asked import Asked, takes_style
-from .grammar_source import grammar_text, ready_name
+from .grammar_source import ImportOption, grammar_text, ready_name
 from .kernels import ready
 from .options import JsonFlag, Seed, about, quiet, read_schema
 
@@ -51,6 +52,7 @@ def generate(
         str, typer.Option(help="masked (streams); faithful to the model: exact, without_replacement, smc; or auto.")
     ] = "masked",
     particles: Annotated[int | None, typer.Option(min=1, help="Texts side by side, for smc and pimh.")] = None,
+    folders: ImportOption = None,
     asked: Asked = Asked(),
     as_json: JsonFlag = False,
 ) -> None:
@@ -66,7 +68,7 @@ def generate(
         what: dict[str, Any] = {"schema": text}
     elif grammar is not None:
         name, text = grammar_text(grammar)
-        what = {"grammar": grammar if ready_name(grammar) else text}
+        what = {"grammar": form_of(grammar if ready_name(grammar) else text, import_paths=folders or ())}
     else:
         name, what = ("the regex", {"regex": regex}) if regex is not None else ("the choices", {"choices": choice})
     with about(name):

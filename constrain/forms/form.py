@@ -248,6 +248,11 @@ def from_plain(body: Mapping[str, Any]) -> Form:
     kind = Form.kinds.get(body.get("kind", ""))
     if kind is None:
         raise SourceError(f"there is no form {body.get('kind')!r}", hint="It was written by another version.")
+    if body.get("import_paths"):
+        raise SourceError(
+            "a saved Lark grammar names folders to import from, and a file cannot say what is read",
+            hint="Compile the grammar again with import_paths=, and save it: its modules are then part of the file.",
+        )
     return kind(**{name: _read(value) for name, value in body.items() if name != "kind"})
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Hashable, Mapping
 
 from ..errors import UnsupportedError
+from ..frontends.lark.imports import Module
 from ..grammar.nodes import Grammar, Node
 from ..style import Limits
 from .first import first_characters
@@ -22,7 +23,13 @@ DECLARED = re.compile(r"^([ \t]*%declare\b)([^\n/]*)", re.M)
 
 
 def without_lexer(
-    text: str, start: str, lexer: str, grammars: Mapping[str, Grammar], import_paths: tuple[str, ...], limits: Limits
+    text: str,
+    start: str,
+    lexer: str,
+    grammars: Mapping[str, Grammar],
+    import_paths: tuple[str, ...],
+    modules: tuple[Module, ...],
+    limits: Limits,
 ) -> Grammar:
     """lexer: "dynamic" or "dynamic_complete"."""
     from ..frontends.lark.load import load
@@ -30,7 +37,9 @@ def without_lexer(
 
     inner = Merged(list(grammars.values()))
     declared = {name: (inner.start(k), first_characters(grammar)) for k, (name, grammar) in enumerate(grammars.items())}
-    made = scannerless(load(text, start=start, import_paths=import_paths), lexer, declared, limits=limits)  # type: ignore[arg-type]
+    made = scannerless(
+        load(text, start=start, import_paths=import_paths, modules=modules), lexer, declared, limits=limits
+    )  # type: ignore[arg-type]
     return Grammar(made.start, Both(made.rules, inner))
 
 
@@ -52,7 +61,13 @@ class Both(Mapping[Hashable, Node]):
 
 
 def with_lexer(
-    text: str, start: str, lexer: str, grammars: Mapping[str, Grammar], import_paths: tuple[str, ...], limits: Limits
+    text: str,
+    start: str,
+    lexer: str,
+    grammars: Mapping[str, Grammar],
+    import_paths: tuple[str, ...],
+    modules: tuple[Module, ...],
+    limits: Limits,
 ) -> Grammar:
     """lexer: "contextual" or "basic"."""
     from ..frontends import lark as front
@@ -60,7 +75,15 @@ def with_lexer(
 
     for name, grammar in grammars.items():
         text = defined(text, name, grammar, limits)
-    return front.to_grammar(text, start=start, lexer=lexer, import_paths=import_paths, folder=folder(), limits=limits)  # type: ignore[arg-type]
+    return front.to_grammar(
+        text,
+        start=start,
+        lexer=lexer,  # type: ignore[arg-type]
+        import_paths=import_paths,
+        modules=modules,
+        folder=folder(),
+        limits=limits,
+    )
 
 
 def defined(text: str, name: str, grammar: Grammar, limits: Limits) -> str:

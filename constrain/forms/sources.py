@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from os import PathLike, fspath
+from os.path import abspath
 from typing import Any, Literal as OneOf
 
 from .. import grammars as ready
 from ..automata.dfa import Dfa
 from ..errors import SourceError, UnsatisfiableError
+from ..frontends.lark.imports import Module
 from ..grammar.nodes import Chars, Grammar, Literal, Token
 from ..style import Limits, Style
 from .form import Form, as_form
@@ -95,21 +98,36 @@ class Gbnf(Form):
 
 @dataclass(frozen=True, slots=True)
 class Lark(Form):
-    """The texts of a Lark grammar. grammars: forms that its declared terminals stand for."""
+    """The texts of a Lark grammar. grammars: forms that its declared terminals stand for.
+
+    import_paths: folders for `%import`, given by the caller. modules: texts that were found there, which go before
+    them: a form that was written down has these instead of folders, see `plain`.
+    """
 
     text: str
     start: str
     lexer: str
     grammars: tuple[tuple[str, Form], ...]
-    import_paths: tuple[str, ...]
+    import_paths: tuple[str, ...] = ()
+    modules: tuple[Module, ...] = ()
 
     def read(self, limits: Limits) -> Grammar:
         from .larks import with_lexer, without_lexer
 
         grammars = {name: form.grammar(limits) for name, form in self.grammars}
+        given = self.text, self.start, self.lexer, grammars, self.import_paths, self.modules, limits
         if self.lexer in ("dynamic", "dynamic_complete"):
-            return without_lexer(self.text, self.start, self.lexer, grammars, self.import_paths, limits)
-        return with_lexer(self.text, self.start, self.lexer, grammars, self.import_paths, limits)
+            return without_lexer(*given)
+        return with_lexer(*given)
+
+    def plain(self) -> dict[str, Any]:
+        """As `Form.plain`; what is imported from folders is written out, so that reading it back opens no file."""
+        if not self.import_paths:
+            return Form.plain(self)
+        from ..frontends.lark.load import imported
+
+        modules = imported(self.text, self.import_paths, self.modules)
+        return Form.plain(replace(self, import_paths=(), modules=modules))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,28 +211,37 @@ def lark(
     start: str = "start",
     lexer: OneOf["contextual", "basic", "dynamic", "dynamic_complete"] = "contextual",
     grammars: Mapping[str, Form | str] = {},
-    import_paths: Iterable[str] = (),
+    import_paths: Iterable[str | PathLike[str]] = (),
 ) -> Form:
     """The texts of a Lark grammar, exactly those that lark accepts.
 
     lexer: "contextual" and "basic" as with lark's LALR parser, "dynamic" and "dynamic_complete" as with its Earley
     parser, which has no lexer. grammars: what terminals that the text declares (`%declare NAME`) stand for. With a
     lexer these are regular, and terminals like any others; without one they may be any forms, such as
-    `constrain.json_schema(S)`, in which nothing is ignored.
+    `constrain.json_schema(S)`, in which nothing is ignored. import_paths: folders that `%import` reads from, besides
+    the modules that ship with lark and constrain; nothing else is ever read.
     """
     return Lark(
-        text, start, lexer, tuple((name, as_form(form)) for name, form in grammars.items()), tuple(import_paths)
+        text, start, lexer, tuple((name, as_form(form)) for name, form in grammars.items()), folders(import_paths)
     )
+
+
+def folders(import_paths: Iterable[str | PathLike[str]]) -> tuple[str, ...]:
+    """Return import paths as a tuple of absolute paths: what they mean must not change with the current folder."""
+    if isinstance(import_paths, (str, PathLike)):
+        raise TypeError(f"import_paths is a sequence of folders: import_paths=[{import_paths!r}]")
+    return tuple(abspath(fspath(path)) for path in import_paths)
 
 
 GBNF_RULE = re.compile(r"^\s*[A-Za-z][\w-]*\s*::=", re.M)
 READY = re.compile(r"\w+")
 
 
-def grammar(text: str) -> Form:
+def grammar(text: str, *, import_paths: Iterable[str | PathLike[str]] = ()) -> Form:
     """The form of a grammar's text, or of the ready grammar (`constrain.grammars`) that is called so.
 
-    GBNF if it has a rule with `::=`, else Lark, with the contextual lexer. Errors when it is read.
+    GBNF if it has a rule with `::=`, else Lark, with the contextual lexer. Errors when it is read. import_paths: as of
+    `lark`; other grammars import nothing.
     """
     if not isinstance(text, str):
         raise SourceError(
@@ -223,7 +250,7 @@ def grammar(text: str) -> Form:
     if READY.fullmatch(text):
         found = ready.read(text)
         return lark(found.text, lexer=found.lexer)
-    return gbnf(text) if GBNF_RULE.search(text) else lark(text)
+    return gbnf(text) if GBNF_RULE.search(text) else lark(text, import_paths=import_paths)
 
 
 def free_text(least: int = 0, most: int | None = None, *, without: str | Iterable[str] = (), until: str = "") -> Form:

@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "1b10a42b"
+STAMP = "86bfb8f4"
 
 
 @inlined("int64(int64, int64, int64, int64)")
@@ -361,7 +361,8 @@ def visit(
             return -1
     for e in range(readers[r + READER_EXITS], readers[r + READER_EXITS] + readers[r + READER_N_EXITS]):
         t = exits[EXIT_W * e + EXIT_TERMINAL] + 0
-        accepted = (code[perhaps + (t >> 5)] if there < 0 else shifts[there + (t >> 5)]) | code[ignored + (t >> 5)]
+        by_row = there < 0 or code[block + P_DEAD_ENDS] == BY_LETTERS  # no bit there says it of all letters of t
+        accepted = (code[perhaps + (t >> 5)] if by_row else shifts[there + (t >> 5)]) | code[ignored + (t >> 5)]
         if accepted >> (t & 31) & 1 == 0 and t != inside:
             continue
         written = exits[EXIT_W * e + EXIT_COLUMN]

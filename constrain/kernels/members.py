@@ -19,7 +19,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, chain, mix
 from .views import size, view
 
-STAMP = "1247b527"
+STAMP = "f3fe3ab0"
 
 
 @inlined("int64(int64, int64, int64)")

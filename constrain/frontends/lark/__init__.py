@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from ...automata import lalr
-from ...automata.alive import Alive
-from ...automata.circles import circle, has_circle
+from ...automata.circles import circle
 from ...automata.parser import Layout, Parser
 from ...errors import GrammarError, UnsatisfiableError, UnsupportedError
 from ...grammar.nodes import Grammar, Parsed
 from ...style import Limits
+from ...work import work_budget
+from .dead_ends import find_dead_ends, table_dead_ends
+from .imports import Module
 
 if TYPE_CHECKING:
     from .load import Loaded
@@ -30,9 +32,6 @@ __all__ = ["Indentation", "Lexer", "to_grammar", "to_parser"]
 
 Lexer = Literal["contextual", "basic"]
 Imports = Iterable[tuple[str | None, str, str]]
-
-MOST_ALIVE = 20_000
-"""States of the automaton that tells dead ends up to which it is made in whole; Python's 6,000 take three seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +50,16 @@ class Indentation:
     tab: int = 8
 
 
+class _How(NamedTuple):
+    """How a text is read, see `to_grammar`."""
+
+    start: str
+    lexer: str
+    indentation: Indentation | None
+    source: str
+    limits: Limits
+
+
 def to_grammar(
     text: str,
     *,
@@ -59,18 +68,24 @@ def to_grammar(
     indentation: Indentation | None = None,
     source: str = "<grammar>",
     import_paths: tuple[str, ...] = (),
+    modules: tuple[Module, ...] = (),
     folder: Path | None = None,
     limits: Limits = Limits(),
 ) -> Grammar:
     """The Grammar of a Lark grammar. Arguments as of `to_parser`; errors too, and UnsatisfiableError without a text."""
     parser = to_parser(
         text, start=start, lexer=lexer, indentation=indentation, source=source, import_paths=import_paths,
-        folder=folder, limits=limits,
+        modules=modules, folder=folder, limits=limits,
     )  # fmt: skip
     if parser.productions.start not in parser.productions.productive():
         raise UnsatisfiableError(
             f"no text can be made by {start}: each of its ways leads back to itself",
             hint="Give a rule on the way an option that ends.",
+        )
+    if parser.is_empty:
+        raise UnsatisfiableError(
+            f"no text is a {start} once the lexer has cut it: the lexemes that the rules ask for cannot stand together",
+            hint="A lexeme is the longest one that fits: separate names by something, or loosen what looks ahead.",
         )
     return Grammar(Parsed(parser), {})
 
@@ -83,6 +98,7 @@ def to_parser(
     indentation: Indentation | None = None,
     source: str = "<grammar>",
     import_paths: tuple[str, ...] = (),
+    modules: tuple[Module, ...] = (),
     folder: Path | None = None,
     limits: Limits = Limits(),
 ) -> Parser:
@@ -90,42 +106,41 @@ def to_parser(
 
     start: the rule that a whole text is. lexer: as Lark's option of that name. indentation: None for that of Python if
     the grammar declares `_INDENT` and `_DEDENT`, else there is none. source: the file that the text is from.
-    import_paths: folders for `%import`. folder: where finished parsers are kept, None: nowhere.
+    import_paths: folders for `%import`. modules: see `imports.Reader`. folder: where finished parsers are
+    kept, None: nowhere.
     Raises GrammarError for what Lark refuses, UnsupportedError for what cannot be enforced; both say where.
     """
     if lexer not in ("contextual", "basic"):
         raise UnsupportedError(f"there is no lexer {lexer!r}", hint="It is contextual or basic.")
     how = _How(start, lexer, indentation, source, limits)
+    with work_budget(limits.work):
+        return _fetched(text, how, import_paths, modules, folder)
+
+
+def _fetched(
+    text: str, how: _How, import_paths: tuple[str, ...], modules: tuple[Module, ...], folder: Path | None
+) -> Parser:
+    """The parser: from disk, or made, and kept for the next process."""
     if folder is None:
-        return _made(text, how, import_paths)[0]
+        return _made(text, how, import_paths, modules)[0]
     from .kept import Kept
 
-    kept = Kept(folder, (text, repr(how)), import_paths)
+    kept = Kept(folder, (text, repr(how), repr(modules)), import_paths, modules)
     found = kept.fetch()
     if found is None:
-        found, imports = _made(text, how, import_paths)
+        found, imports = _made(text, how, import_paths, modules)
         kept.keep(found, imports)
     return found
 
 
-class _How(NamedTuple):
-    """How a text is read, see `to_grammar`."""
-
-    start: str
-    lexer: Lexer
-    indentation: Indentation | None
-    source: str
-    limits: Limits
-
-
-def _made(text: str, how: _How, import_paths: tuple[str, ...]) -> tuple[Parser, Imports]:
+def _made(text: str, how: _How, import_paths: tuple[str, ...], modules: tuple[Module, ...]) -> tuple[Parser, Imports]:
     """The parser, and the texts that were imported."""
     from .load import load
     from .terminals import lexers
 
     indentation = how.indentation
     keep = () if indentation is None else (indentation.newline,)
-    loaded = load(text, start=how.start, source=how.source, import_paths=import_paths, keep=keep)
+    loaded = load(text, start=how.start, source=how.source, import_paths=import_paths, modules=modules, keep=keep)
     names = {terminal.name: number for number, terminal in enumerate(loaded.terminals)}
     if indentation is None and {"_INDENT", "_DEDENT"} <= {loaded.terminals[t].name for t in loaded.declared}:
         indentation = Indentation()
@@ -151,7 +166,10 @@ def _made(text: str, how: _How, import_paths: tuple[str, ...]) -> tuple[Parser, 
             terminals=(*table.terminals[:count], *fed, *table.terminals[count:]),
         )
     ignored = frozenset(loaded.ignored)
-    dead_ends = _has_dead_ends(loaded, table)
+    if layout is None:
+        dead_ends = find_dead_ends(made.scanner, table, loaded.productions, starts, ignored)
+    else:  # The Indenter inserts and drops lexemes: what may follow is asked of the table alone.
+        dead_ends = table_dead_ends(table, loaded.productions)
     return Parser(made.scanner, table, loaded.productions, starts, ignored, layout, dead_ends), loaded.imports
 
 
@@ -168,21 +186,6 @@ def _refuse_circles(table: lalr.Lalr, loaded: Loaded) -> None:
         position=loaded.position(named[0]) or 0,
         hint="What is repeated must have a text: leave out the empty alternative, or the repetition around it.",
     )
-
-
-def _has_dead_ends(loaded: Loaded, table: lalr.Lalr) -> bool:
-    """Whether there may be stacks from which no text leads to an end. Costly to say, and mostly plain: then no.
-
-    Where reductions can go round, what a stack accepts cannot be told by trying reductions: that counts as well.
-    """
-    if has_circle(table, loaded.productions):
-        return True
-    productive = loaded.productions.productive()
-    barren = any(~symbol not in productive for symbol in loaded.productions.reachable() if symbol < 0)
-    if not table.conflicts and not barren:
-        return False
-    tables = Alive(table).tables(MOST_ALIVE)
-    return tables is None or tables.has_dead_ends
 
 
 def _layout(indentation: Indentation, names: dict[str, int], loaded: Loaded) -> Layout:

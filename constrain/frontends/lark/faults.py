@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...errors import EXCERPT, ConstrainError, GrammarError, LimitError
-from .imports import Reader
+from .imports import ModuleNotFound, Reader
 from .literals import wrong_literal
 from .places import Places
 from .sentences import ROWS
@@ -58,8 +58,8 @@ class Faults:
         if hasattr(error, "pos_in_stream"):
             return self._wrong_syntax(error)
         original = getattr(error, "orig_exc", error)
-        if isinstance(original, OSError):
-            return self.no_grammar(str(getattr(original, "filename", None) or original))
+        if isinstance(original, ModuleNotFound):
+            return self.no_grammar(str(original))
         if isinstance(original, RecursionError):
             return GrammarError(
                 "the grammar is nested too deeply for lark", hint="Name inner parts as rules of their own."
@@ -142,12 +142,12 @@ class Faults:
         place = self.places.imported(name)
         where = (self.places, self.source, place) if place is not None else None
         if place is not None and self.text.startswith(".", place):
-            folder = os.path.dirname(self.source) or os.curdir
-            cure = f"The dot looks in {folder!r}, where this grammar is from (source=)."
+            folders = ", ".join(map(repr, self.reader.folders)) or "no folder"
+            cure = f"It is looked for in import_paths=, which names {shortened(folders)}."
             return self.at(where, f"%import finds no file {file}", cure)
         known = self.reader.available()
         near = difflib.get_close_matches(name.rpartition(".")[2], known, 1)
-        cure = f"Known: {', '.join(known)}. Others are looked for in import_paths, or with `.{name}` beside this file."
+        cure = f"Known: {', '.join(known)}. Others are looked for in the folders of import_paths= alone."
         return self.at(
             where, f"%import finds no grammar `{name}`", (f"Did you mean {near[0]}? " if near else "") + cure
         )
@@ -315,7 +315,7 @@ class Faults:
         found = [text for (_, asked), text in self.reader.read.items() if asked == path]
         try:
             return list(Places(found[0] if found else self.reader(None, path)[1]).definitions)
-        except OSError:
+        except ModuleNotFound:
             return []
 
 

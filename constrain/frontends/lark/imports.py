@@ -1,57 +1,145 @@
-"""Where `%import` finds its grammars, and what was read: so that a kept result can be asked whether it still holds.
+"""Resolve `%import`: from the grammars that ship with lark or constrain, and from folders that the caller names.
 
-The order is lark's: the folders that were given, the folder of the importing grammar if the import is relative
-(`%import .names`), then the grammars that come with lark. It is done without importing lark, whose own way would not
-tell what it read.
+The text of a grammar may come from a stranger, so it never decides which files are read. A module is looked for in
+`import_paths`, in order; then, for a relative import (`%import .names`) inside an imported module, in that module's own
+folder; then in lark's grammars and in constrain's. The current folder and the folder of the grammar text do not count.
+A file is read only if it is a regular file of bounded size that lies in its folder once symbolic links are resolved.
+
+`Reader` also records what was read: a finished parser that is kept on disk is compared with it, and a saved form
+carries the texts instead of the folders (`modules`), so that loading it opens nothing.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Sequence
+import re
+import stat
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["Reader"]
+from ...errors import GrammarError
+from ...work import spend
+
+__all__ = ["Module", "ModuleNotFound", "Reader"]
+
+MOST_BYTES = 1 << 20
+"""Size of the largest file that is read. Lark's own Python grammar has 10 KB."""
+MOST_READS = 32
+"""How often one grammar may import the same module by way of others: a module that imports itself does for ever."""
+
+Module = tuple["str | None", str, str, str]
+"""The folder asked from, the path asked for, the name that the module got, and its text."""
+
+VIRTUAL = re.compile(r"(import_paths\[\d+\]|lark|constrain)(?:/(.*))?", re.S)
+"""Name of a folder as modules are told it: no name of a real folder leaves the Reader but in messages."""
+
+
+class ModuleNotFound(Exception):
+    """No importable module has this path. It is no OSError: lark would go on looking in folders of its own choice."""
 
 
 class Reader:
-    """Finds and reads grammars. Called as lark calls a loader: with the folder of a relative import, and a path.
+    """Find and read imported grammars. Called as lark calls a loader.
 
-    read: each path that was asked for, with the folder asked from (None: not a relative import), and the text found.
-    texts: the texts by the file that they were found in, the latest last.
+    folders: where modules are looked for first. modules: what another Reader has read, and goes before any folder.
+    read: the text found for each pair of the folder asked from (None: not a relative import) and the path asked for.
+    texts: the texts by the file that they are from, the latest last.
     """
 
-    def __init__(self, folders: Sequence[str]) -> None:
+    def __init__(self, folders: Sequence[str], modules: Iterable[Module] = ()) -> None:
         self.folders = tuple(folders)
+        self.saved = {(base, path): (name, text) for base, path, name, text in modules}
         self.read: dict[tuple[str | None, str], str] = {}
         self.texts: dict[str, str] = {}
+        self.names: dict[tuple[str | None, str], str] = {}
+        self.times: dict[str, int] = {}
+
+    @property
+    def modules(self) -> tuple[Module, ...]:
+        """What was read and does not ship with lark or constrain, for another Reader."""
+        found = ((base, path, self.names[base, path], text) for (base, path), text in self.read.items())
+        return tuple(module for module in found if module[2].startswith("import_paths"))
 
     def __call__(self, base: str | None, path: str) -> tuple[str, str]:
-        """The file and its text. OSError if there is none."""
-        for folder in (*self.folders, *([] if base is None else [base]), library()):
-            file = os.path.join(folder, path)
-            try:
-                text = Path(file).read_text("utf-8")
-            except OSError:
-                continue
-            self.read[base, path] = text
-            self.texts.pop(file, None)
-            self.texts[file] = text
-            return file, text
-        raise FileNotFoundError(path)
+        """Return the name of a module and its text; ModuleNotFound if there is none."""
+        base = base if base is not None and VIRTUAL.fullmatch(base) else "" if base is not None else None
+        if (base, path) in self.saved:
+            name, text = self.saved[base, path]
+            return self._found(base, path, name, path, text)
+        for folder in self._virtual(base):
+            file = self._real(folder, path)
+            found = None if file is None else read_regular(file, self._root(folder))
+            if file is not None and found is not None:
+                return self._found(base, path, f"{folder}/{path}", file, found)
+        raise ModuleNotFound(path)
+
+    def _found(self, base: str | None, path: str, name: str, file: str, text: str) -> tuple[str, str]:
+        spend(
+            200 + 10 * len(text), "the imports of a grammar"
+        )
+        self.times[name] = self.times.get(name, 0) + 1
+        if self.times[name] > MOST_READS:
+            raise GrammarError(
+                f"%import: the module {path} imports itself, or is imported more than {MOST_READS} times",
+                hint="Import what is needed from it in one place.",
+            )
+        self.read[base, path], self.names[base, path] = text, name
+        self.texts.pop(file, None)
+        self.texts[file] = text
+        return name, text
+
+    def _virtual(self, base: str | None) -> list[str]:
+        """Return the names of the folders in which a module is looked for."""
+        given = [f"import_paths[{k}]" for k in range(len(self.folders))]
+        return [*given, *([base] if base else []), "lark", "constrain"]
+
+    def _root(self, folder: str) -> str:
+        """Return the folder that a module may not leave."""
+        name = folder.partition("/")[0]
+        if name in ("lark", "constrain"):
+            return library() if name == "lark" else ready()
+        return self.folders[int(name[len("import_paths[") : -1])]
+
+    def _real(self, folder: str, path: str) -> str | None:
+        """Return the file of a module, or None if there is no such folder."""
+        name, _, inner = folder.partition("/")
+        if name.startswith("import_paths") and int(name[len("import_paths[") : -1]) >= len(self.folders):
+            return None
+        return os.path.join(self._root(folder), inner, path)
 
     def available(self) -> list[str]:
-        """Names of the grammars that can be imported from anywhere, sorted."""
+        """Return the names of the grammars that can be imported from anywhere, sorted."""
         found: set[str] = set()
-        for folder in (*self.folders, library()):
+        for folder in (*self.folders, library(), ready()):
             if os.path.isdir(folder):
                 found.update(name[: -len(".lark")] for name in os.listdir(folder) if name.endswith(".lark"))
         return sorted(found)
 
 
+def read_regular(file: str, root: str) -> str | None:
+    """Read a UTF-8 file that lies in the folder `root`. None: not there, not regular, too large, or outside."""
+    real, inside = os.path.realpath(file), os.path.realpath(root)
+    if os.path.commonpath([real, inside]) != inside:
+        return None
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        with os.fdopen(os.open(real, flags), "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                return None
+            data = stream.read(MOST_BYTES + 1)
+        return None if len(data) > MOST_BYTES else data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
 def library() -> str:
-    """The folder of the grammars that come with lark."""
+    """Return the folder of the grammars that ship with lark."""
     spec = importlib.util.find_spec("lark")
     places = spec.submodule_search_locations if spec else None
     return os.path.join(next(iter(places)), "grammars") if places else "grammars"
+
+
+def ready() -> str:
+    """Return the folder of the grammars that ship with constrain."""
+    return str(Path(__file__).parents[2] / "grammars")

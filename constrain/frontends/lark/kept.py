@@ -25,7 +25,7 @@ from ...automata.parser import Layout, Parser
 from ...automata.productions import Productions
 from ...automata.scanner import Scanner
 from ...cache import made_by, prune, read_sealed, write_sealed
-from .imports import Reader
+from .imports import Module, ModuleNotFound, Reader
 
 __all__ = ["Kept"]
 
@@ -46,9 +46,11 @@ class Kept:
     it has relative imports. import_paths: folders for `%import`.
     """
 
-    def __init__(self, folder: Path, asked: Sequence[str], import_paths: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Path, asked: Sequence[str], import_paths: Sequence[str], modules: Sequence[Module] = ()
+    ) -> None:
         self.folder = folder
-        self.import_paths = import_paths
+        self.import_paths, self.modules = import_paths, modules
         self.asked = digest(made_by().hex(), lark_version(), *asked, *import_paths)
 
     @property
@@ -66,7 +68,7 @@ class Kept:
             head = json.loads(line)
             if head["asked"] != self.asked:
                 return None
-            reader = Reader(self.import_paths)
+            reader = Reader(self.import_paths, self.modules)
             if any(digest(reader(base, path)[1]) != found for base, path, found in head["imports"]):
                 return None
             arrays, first = {}, 0
@@ -76,7 +78,7 @@ class Kept:
                 arrays[name] = np.frombuffer(body, dtype, count, first).reshape(shape)
                 first += count * dtype.itemsize
             return _parser(head["facts"], arrays)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, ModuleNotFound):
             return None  # not there, or not ours: it is made anew
 
     def keep(self, parser: Parser, imports: Imports) -> None:

@@ -17,11 +17,11 @@ from typing import Any, Literal
 from ...automata.productions import Productions
 from ...errors import GrammarError
 from .faults import Faults
-from .imports import Reader
+from .imports import Module, Reader
 from .options import options
 from .places import Places
 
-__all__ = ["Loaded", "Terminal", "load"]
+__all__ = ["Loaded", "Terminal", "imported", "load"]
 
 FLAGS = {"a": re.A, "i": re.I, "l": re.L, "m": re.M, "s": re.S, "u": re.U, "x": re.X}
 
@@ -102,15 +102,16 @@ def load(
     start: str = "start",
     source: str = "<grammar>",
     import_paths: Sequence[str] = (),
+    modules: Sequence[Module] = (),
     keep: Iterable[str] = (),
     flags: str = "",
     priority: Priority = "normal",
 ) -> Loaded:
     """Reads a grammar. GrammarError says where it is wrong and what to do.
 
-    start: the rule that a whole text is. source: the file that the text is from: relative imports start in its folder.
-    import_paths: folders for `%import`, before lark's own grammars. keep: terminals that a post-lexer needs though no
-    rule uses them (an Indenter's line ends). flags: letters of `re` for all patterns. priority: what `.2` means;
+    start: the rule that a whole text is. source: the file that the text is from, for messages. import_paths: folders
+    for `%import`, before lark's own grammars. modules: see `imports.Reader`.
+    keep: terminals that a post-lexer needs though no rule uses them (an Indenter's line ends). flags: letters of `re` for all patterns. priority: what `.2` means;
     "invert" negates it, "ignore" takes it for 0.
     """
     from lark import load_grammar as lark
@@ -118,7 +119,7 @@ def load(
     for flag in flags:
         if flag not in FLAGS:
             raise GrammarError(f"flag {flag!r} is none of {', '.join(FLAGS)}", hint="These are the flags of `re`.")
-    reader = Reader(import_paths)
+    reader = Reader(import_paths, modules)
     faults = Faults(text, source, reader)
     with faults.explained():
         lend_reader_of_grammars()
@@ -150,6 +151,18 @@ def load(
         imports=tuple((base, path, found) for (base, path), found in reader.read.items()),
         places=faults.places,
     )
+
+
+def imported(text: str, import_paths: Sequence[str], modules: Sequence[Module] = ()) -> tuple[Module, ...]:
+    """Return the modules that a grammar imports from folders, for `imports.Reader`."""
+    from lark import load_grammar as lark
+
+    reader = Reader(import_paths, modules)
+    faults = Faults(text, "<grammar>", reader)
+    with faults.explained():
+        lend_reader_of_grammars()
+        lark.load_grammar(text, "<grammar>", [reader], False)
+    return reader.modules
 
 
 def _terminal(definition: Any, own: set[str], sign: int, flags: str, faults: Faults) -> Terminal:
