@@ -22,6 +22,7 @@ from .kernels import layout as at
 from .kernels.growth import rehash
 from .kernels.sets import start_set
 from .store import table_of
+from .style import Limits
 from .tokens.mask_table import TableFull, address_of
 
 if TYPE_CHECKING:
@@ -119,10 +120,11 @@ class Arena:
     start: the set before any text.
     """
 
-    def __init__(self, program: Program, vocabulary: Vocabulary, most_bytes: int) -> None:
+    def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits) -> None:
         self.program = program
         self.vocabulary = vocabulary
-        self.most_bytes = most_bytes
+        self.most_bytes = limits.arena_bytes
+        self.work = limits.work
         self.epoch = -1
         self.alive: dict[int, bool] = {}  # of tokens.spelling: sets from which tokens reach the end
         self.guarded = guards.Memory()
