@@ -24,6 +24,7 @@ from .kernels import layout as at
 from .kernels.growth import rehash
 from .kernels.sets import start_set
 from .store import table_of
+from .style import Limits
 from .tokens.mask_table import TableFull, address_of
 
 if TYPE_CHECKING:
@@ -130,10 +131,10 @@ class Arena:
     process that this one was forked from, so that nobody may use it any more.
     """
 
-    def __init__(self, program: Program, vocabulary: Vocabulary, most_bytes: int) -> None:
+    def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits) -> None:
         self.program = program
         self.vocabulary = vocabulary
-        self.most_bytes = most_bytes
+        self.most_bytes, self.work = limits.arena_bytes, limits.work
         self.thread, self.is_lost = get_ident(), False
         self.epoch = -1
         self.alive: dict[int, bool] = {}  # of tokens.spelling: sets from which tokens reach the end

@@ -1,28 +1,34 @@
-"""The shortest way to finish a text: from any position, greedily, by the least cost of what each byte leads to.
+"""The shortest way to finish a text, from any position: a best-first search by the least cost of what is left.
 
 The cost of a set is that of its cheapest configuration: what is left of its leaf or key, of its rule
-(`automata.costs`) and of all its callers. Where that is exact, each byte of the completion lowers it by one. It is a
-lower bound where undeclared keys must make up a least number of members, or where a leaf counts characters that take
-several bytes; the way found may then be a little longer than the shortest.
+(`automata.costs`) and of all its callers. Where that is exact, each byte of the completion lowers it by one, and the
+search is a single descent whose result is a shortest completion. It is a lower bound where undeclared keys must make up
+a least number of members, where a leaf counts characters that take several bytes, and where members must differ; the
+completion found may then be longer than the shortest, since the search prefers places near the end to short texts.
 """
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .automata.costs import NEVER, Costs
-from .kernels import layout as at, masks, sets as kernels
+from .kernels import layout as at, sets as kernels
+from .work import WorkBudget
 
 if TYPE_CHECKING:
     from .arena import Arena
 
 __all__ = ["Completion"]
 
-DETOURS = 4_096
-"""Bytes beyond the first estimate after which a completion is given up: its costs were not what they seemed."""
-BLANKS = b" \t\n\r"
+GREED = 16
+"""Bytes that the search writes more for each byte that it is nearer to the end."""
+STEP = 8
+"""Units of work for one byte that is tried."""
+LAST = b"\\ \t\r\n"
+"""Bytes that are tried last: escapes and white space, which are hardly ever the shortest way."""
 
 
 class Completion:
@@ -33,56 +39,111 @@ class Completion:
         self.costs = costs
         self.epoch = arena.epoch
         self._sets: dict[int, int] = {}
+        self._literal: dict[int, int] = {}  # the byte by which a set's cheapest configuration goes on, where it is one
         self._nodes: dict[int, int] = {0: 0}
         self._states: dict[int, tuple[int, set[int], int, bool]] = {}
         self._rests: dict[int, tuple[set[int], int]] = {}
         self._by_rank: dict[int, list[int]] = {}
 
     def complete(self, start: int, limit: int | None = None) -> bytes | None:
-        """Bytes that lead from a set to the end, about as few as possible; None if more than `limit`, or none known."""
-        most = self.cost(start) + DETOURS if limit is None else limit
-        if self.cost(start) > most:
+        """The bytes of a completion from a set: the shortest, where costs are exact.
+
+        None if it takes more than `limit` bytes, or if there is none at all (see `guards`). Raises LimitError when
+        `work` is spent: the search is a best-first one, so it goes straight on as long as each byte lowers the cost.
+        """
+        if self._accepts(start):
+            return b""
+        budget = WorkBudget(self.arena.work)
+        least = self.cost(start)
+        if least > (NEVER if limit is None else limit):
             return None
-        text, current, visits = bytearray(), start, {start: 1}
-        way: list[int] = []
-        flags = np.empty(256, np.uint8)
-        while not self._accepts(current):
-            if len(text) >= most or self.cost(start) >= NEVER:
-                return None
-            self.arena.run(masks.next_bytes, current, flags)
-            best, choice, then = 2 * NEVER, -1, -1
-            for byte in np.flatnonzero(flags).tolist():
-                after = self.arena.run(kernels.step, current, byte)
-                cost = 0 if self._accepts(after) else self.cost(after)
-                # Where the bound is too low, counted white space would not let it go on: it is no way of its own.
-                idle = byte in BLANKS and cost >= self.cost(current)
-                cost += DETOURS * (visits.get(after, 0) + idle)
-                if (cost, byte) < (best, choice) or choice < 0:
-                    best, choice, then = cost, byte, after
-            if choice < 0 or best >= NEVER:  # stuck (see `guards`): back, and not here again
-                self._sets[current] = NEVER
-                if not way:
-                    return None
-                current = way.pop()
-                text.pop()
-                continue
-            text.append(choice)
-            way.append(current)
-            current = then
-            visits[current] = visits.get(current, 0) + 1
-        return bytes(text) if limit is None or len(text) <= limit else None
+        if least < NEVER:
+            budget.spend(max(0, least - 1) * STEP, "the shortest completion")
+            budget.spent = 0
+        came: dict[int, tuple[int, int]] = {start: (-1, 0)}  # set -> set before it, byte between them
+        # What is left to try: (priority, -length, set, place in the order of its bytes), the best first.
+        heap: list[tuple[int, int, int, int]] = [(GREED * least, 0, start, 0)]
+        while heap:
+            _, length, current, place = heappop(heap)
+            found = self._follow(current, -length, place, came, heap, limit, budget)
+            if found >= 0:
+                return self._spelled(found, came)
+        return None
+
+    def _follow(
+        self,
+        current: int,
+        length: int,
+        place: int,
+        came: dict[int, tuple[int, int]],
+        heap: list[tuple[int, int, int, int]],
+        limit: int | None,
+        budget: WorkBudget,
+    ) -> int:
+        """Goes on from a set as long as some byte lowers the cost: the set where the text may end, or -1."""
+        while True:
+            here, order = self.cost(current), self._in_order(current)
+            for k in range(place, len(order)):
+                budget.spend(STEP, "the shortest completion")
+                after = self.arena.run(kernels.step, current, order[k])
+                if after == at.DEAD or after in came or length == limit:
+                    continue
+                came[after] = current, order[k]
+                if self._accepts(after):
+                    return after
+                cost = self.cost(after)
+                budget.spend(self._size(after), "the shortest completion")
+                if limit is not None and length + 1 + cost > limit:
+                    continue
+                if cost < here:
+                    if k + 1 < len(order):
+                        heappush(heap, (GREED * (here - 1) + length + 1, -length, current, k + 1))
+                    current, length, place = after, length + 1, 0
+                    break
+                heappush(heap, (GREED * cost + length + 1, -length - 1, after, 0))
+            else:
+                return -1
+
+    def _in_order(self, number: int) -> list[int]:
+        """The bytes that a set names as allowed: that by which a least cost is reached first, if it is known."""
+        record = self.arena.arrays[at.SETS][number * at.SET_W : (number + 1) * at.SET_W]
+        count = int(record[at.SET_ALLOWED])
+        if count > at.NARROW:
+            bits = np.unpackbits(record[at.SET_NEXT : at.SET_NEXT + 8].view(np.uint8), bitorder="little")
+            found: list[int] = np.flatnonzero(bits).tolist()
+        else:
+            found = list(record[at.SET_BYTES : at.SET_BYTES + 2].tobytes()[:count])
+        first = self._literal.get(number, -1)
+        return sorted(found, key=lambda byte: (byte != first, byte in LAST, byte))
+
+    def _spelled(self, number: int, came: dict[int, tuple[int, int]]) -> bytes:
+        """The bytes on the way to a set."""
+        text = bytearray()
+        while came[number][0] >= 0:
+            number, byte = came[number]
+            text.append(byte)
+        return bytes(reversed(text))
+
+    def _size(self, number: int) -> int:
+        """Configurations of a set."""
+        return int(self.arena.arrays[at.SETS][number * at.SET_W + at.SET_COUNT])
 
     def cost(self, number: int) -> int:
         """Least bytes from a set to the end of the text."""
         found: int | None = self._sets.get(number)
         if found is None:
             record = self.arena.arrays[at.SETS][number * at.SET_W : number * at.SET_W + 4].tolist()
+            self.costs.refresh()
             if record[at.SET_FLAGS] & at.IS_ACCEPTING:
                 found = 0
             else:
                 first = record[at.SET_FIRST]
                 configs = self.arena.arrays[at.CONFIGS][5 * first : 5 * (first + record[at.SET_COUNT])].reshape(-1, 5)
-                found = min((self._config(*config) for config in configs.tolist()), default=NEVER)
+                found = NEVER
+                for config in configs.tolist():
+                    cost, op = self._config(*config), self.costs.code[config[0]]
+                    if cost < found or (cost == found and op < 256):
+                        found, self._literal[number] = cost, op
             self._sets[number] = found
         return found
 
@@ -90,13 +151,15 @@ class Completion:
         return bool(self.arena.arrays[at.SETS][number * at.SET_W + at.SET_FLAGS] & at.IS_ACCEPTING)
 
     def _config(self, pc: int, q: int, node: int, register: int, extra: int) -> int:
-        self.costs.refresh()
         code = self.costs.code
-        below = self._node(node)
+        below = self._nodes.get(node, -1)
+        if below < 0:
+            below = self._node(node)
         if below >= NEVER:
             return NEVER
         op = code[pc]
-        self.costs.owner_of(pc)  # reads the rule, if nothing needed it before
+        if op < 256:
+            return below + self._from(pc, register)
         if op == at.LEAF:
             inside = self._leaf(q)
             due = max(0, code[pc + 2] - extra)
@@ -144,8 +207,8 @@ class Completion:
 
     def _leaf(self, q: int) -> int:
         """Least bytes from a leaf state to where its leaf may be left, if a byte is enough for a character."""
-        leaves = self.arena.table.arrays[at.LEAVES]
-        decoder, flags, need = leaves[q * at.LEAF_W + np.array([at.LEAF_DECODER, at.LEAF_FLAGS, at.LEAF_NEED])].tolist()
+        leaf = q * at.LEAF_W
+        _, decoder, _, flags, need = self.arena.table.arrays[at.LEAVES][leaf : leaf + at.LEAF_NEED + 1].tolist()
         kind, left = decoder >> at.KIND, (decoder >> at.LEFT) & 7
         if kind == at.DONE:
             return 0

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import deque
 
+import pytest
 from hypothesis import assume, given, strategies as st
 
-from constrain import Matcher, Vocabulary, compile, compile_grammar
-from constrain.grammar.nodes import Grammar
+from constrain import LimitError, Matcher, Style, TokenRefused, Vocabulary, compile, compile_grammar
+from constrain.automata.costs import NEVER
+from constrain.grammar.nodes import Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings
 from tests import grammars_made as make
 
 VOCABULARY = Vocabulary.bytes()
@@ -118,3 +120,87 @@ def test_it_is_the_shortest_where_rules_are_made_of_bytes(grammar: Grammar, data
         assert len(text) == least
         assert matcher.shortest_completion(limit=least) == text
         assert least == 0 or matcher.shortest_completion(limit=least - 1) is None
+
+
+counted = st.recursive(
+    st.sampled_from([Literal(b"a"), Literal(b"b"), Literal(b""), Strings((b"", b"ab")), Strings((b"a", b"bb"))]),
+    lambda inner: st.one_of(
+        make.repeats(inner),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: Sequence(tuple(parts))),
+        st.lists(inner, min_size=1, max_size=2).map(lambda parts: Choice(tuple(parts))),
+    ),
+    max_leaves=5,
+)
+
+
+@given(counted, st.integers(0, 2), st.data())
+def test_it_is_the_shortest_inside_nested_counts(node: Node, low: int, data: st.DataObject) -> None:
+    """Counts inside counts, inside loops, of nothing, and of what may be nothing: from wherever a text may stand."""
+    for outer in (node, Repeat(node, low), Repeat(node, 0, 0), Sequence((node, Repeat(node, 1, low + 1), Literal(b";")))):
+        matcher = walked(Grammar(outer, {}), data)
+        text = matcher.shortest_completion()
+        assert text is not None
+        least = shortest(matcher, 8)
+        assert least is None or len(text) == least
+        matcher.advance_bytes(text)
+        assert matcher.is_complete
+
+
+@pytest.mark.parametrize("style", [Style(), Style.any()])
+@pytest.mark.parametrize("items", [{}, {"type": "integer"}, {"type": "boolean"}, {"enum": [1, 1.0, "1", [1]]}])
+@pytest.mark.parametrize("begun", [b"", b"[", b"[ ", b"[1", b"[1,", b"[1,1", b"[true", b'["1"', b"[[1"])
+def test_members_that_differ_are_short(style: Style, items: dict[str, object], begun: bytes) -> None:
+    """What must differ from members before it costs a few bytes more than what need not."""
+    schema = {"type": "array", "uniqueItems": True, "minItems": 2, "items": items}
+    matcher = compile(VOCABULARY, schema=schema, style=style).matcher()
+    free = compile(VOCABULARY, schema={**schema, "uniqueItems": False}, style=style).matcher()
+    try:
+        matcher.advance_bytes(begun)
+    except TokenRefused:
+        return
+    free.advance_bytes(begun)
+    text, least = matcher.shortest_completion(), free.shortest_completion()
+    assert text is not None
+    assert least is not None
+    assert len(text) <= len(least) + 2 + 5 * (items == {"type": "boolean"})
+    values = json.loads(begun + text)
+    assert len({(type(value) is bool, json.dumps(value)) for value in values}) == len(values)
+
+
+def test_a_completion_beyond_the_budget_is_refused() -> None:
+    matcher = compile(VOCABULARY, schema={"type": "string", "minLength": 10**9}).matcher()
+    with pytest.raises(LimitError, match=r"Limits\.work"):
+        matcher.shortest_completion()
+    assert matcher.shortest_completion(100) is None
+
+
+@given(make.rules, st.data())
+def test_costs_are_the_shortest_texts_of_rules(grammar: Grammar, data: st.DataObject) -> None:
+    """Against Bellman and Ford over the nodes."""
+    assume(make.sound(grammar))
+    least = dict.fromkeys(grammar.rules, NEVER)
+
+    def cost(node: Node) -> int:
+        match node:
+            case Literal(text):
+                return len(text)
+            case Strings(options):
+                return min(map(len, options))
+            case Sequence(parts):
+                return min(NEVER, sum(map(cost, parts)))
+            case Choice(options):
+                return min(map(cost, options))
+            case Repeat(inner, low, _):
+                return min(NEVER, low * cost(inner)) if low else 0
+            case Rule(name):
+                return least[name]
+        raise AssertionError(node)
+
+    while (better := {name: cost(body) for name, body in grammar.rules.items()}) != least:
+        least = better
+    program = compile_grammar(grammar, VOCABULARY).program
+    costs = program.costs()
+    for name in data.draw(st.permutations(list(grammar.rules))):
+        cell = program.cell(Rule(name))
+        costs.ensure(cell)
+        assert costs.least[cell] == least[name]

@@ -1,10 +1,15 @@
 """Costs: how many bytes a rule, or what is left of one, needs at least.
 
-The least length of a rule is a least fixpoint over the rules it calls (Knuth, A generalization of Dijkstra's
-algorithm, 1977). Inside a rule the code is a small graph; `_Rule.ahead` holds, for each instruction, the least bytes
-up to the first *stop*: the end of the rule, a test or the end of a round of a counted repetition, or a question to an
-object's state. What the register adds (rounds still due, keys still required) is added when one is asked about.
-`completion` uses this for configurations, whose callers it adds.
+The least lengths are the least solution of one equation an instruction: a byte costs 1 more than what follows it, a
+call the cost of its rule and what follows, a choice its cheapest option. They are solved by Knuth's generalisation of
+Dijkstra's algorithm (Inf. Proc. Letters 6, 1977): whenever the cost of an instruction falls, those that depend on it
+are evaluated again, the cheapest first, so each is evaluated about once for each of its operands. More rules may be
+read later, which can only lower costs.
+
+`Costs.ahead` holds, for each instruction, the least bytes up to its *stop*: the end of the rule, the end of the round
+of a counted repetition, or a question to an object's state. A counted repetition met from outside costs as many of its
+cheapest rounds as it needs at least. What the register adds (rounds still due, keys still required) is added when one
+is asked about. `completion` uses this for configurations, whose callers it adds.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..kernels import layout as at
@@ -24,8 +30,9 @@ __all__ = ["NEVER", "Costs"]
 
 NEVER = 1 << 40
 """More than any text needs: no way out is known."""
+UNKNOWN = (NEVER, -1)
 
-STOPS = (at.END, at.COUNT, at.TEST, at.KEYS, at.OTHER, at.CLOSE, at.MORE)
+STOPS = (at.END, at.COUNT, at.KEYS, at.OTHER, at.CLOSE, at.MORE)
 
 FIRST_RULES = 64
 MOST_RULES = 20_000
@@ -34,12 +41,11 @@ MOST_RULES = 20_000
 
 @dataclass(slots=True)
 class _Rule:
-    """One linked rule: its code as instructions by pc, and what each needs up to the first stop."""
+    """One linked rule: its instructions in descending order, the rules that it calls, its object block or 0."""
 
     order: list[int] = field(default_factory=list)
-    ahead: dict[int, tuple[int, int]] = field(default_factory=dict)  # pc -> bytes, pc of the stop
     calls: set[int] = field(default_factory=set)
-    block: int = 0  # object block, if it is an object's rule
+    block: int = 0
 
 
 class _Layout(NamedTuple):
@@ -52,21 +58,27 @@ class _Layout(NamedTuple):
 
 
 class Costs:
-    """Least lengths of a Program's rules, leaves and configurations."""
+    """Least lengths of a Program's rules, leaves and configurations.
+
+    ahead: by pc, (least bytes up to the stop, pc of the stop). least: by rule cell.
+    """
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.code: list[int] = []
         self.rules: dict[int, _Rule] = {}
+        self.ahead: dict[int, tuple[int, int]] = {}
         self.least: dict[int, int] = {}
+        self.owner: dict[int, int] = {}
+        self.object_rules: dict[int, _Rule] = {}
+        self._users: dict[int, list[int]] = {}  # by pc: instructions whose cost depends on it
+        self._calls: dict[int, list[int]] = {}  # by rule cell: instructions that call it
+        self._unsolved: list[int] = []
+        self._exhausted: set[int] = set()  # cells of which all is read that may be
+        self._entries: list[tuple[int, int]] = []
         self._members: dict[tuple[int, int], int] = {}
         self._layouts: dict[int, _Layout] = {}
         self._solved = False
-        self._unsolved: list[int] = []
-        self._hopeless: set[int] = set()
-        self.callers: dict[int, set[int]] = {}
-        self.object_rules: dict[int, _Rule] = {}
-        self.owner: dict[int, int] = {}
         self._leaf: dict[tuple[int, int], int] = {}
         self.ensure(program.entry)
 
@@ -77,19 +89,20 @@ class Costs:
 
         Twice as many each time: a grammar with a rule for every depth of indentation has no end of rules.
         """
-        todo, seen, most = [cell], {cell}, FIRST_RULES
         with self.program.lock:
-            while not self._read_some(todo, seen, most):
-                known = self.rules[cell].ahead.get(pc, (NEVER, 0))[0] if pc else self.least[cell]
-                if known < NEVER:
+            if cell in self._exhausted:
+                return
+            todo, seen, most = deque([cell]), {cell}, FIRST_RULES
+            while self._read_some(todo, seen, most):
+                if (self.ahead.get(pc, UNKNOWN)[0] if pc else self.least[cell]) < NEVER:
                     return
                 most *= 2
+            self._exhausted.update({cell} if todo else seen)
 
-    def _read_some(self, todo: list[int], seen: set[int], most: int) -> bool:
-        """Reads up to `most` rules from the list and solves: whether no more can be read."""
+    def _read_some(self, todo: deque[int], seen: set[int], most: int) -> bool:
+        """Reads up to `most` rules from the list and solves: whether more can be read."""
         while todo and len(seen) - len(todo) < most:
-            batch = todo[:FIRST_RULES]
-            del todo[:FIRST_RULES]
+            batch = [todo.popleft() for _ in range(min(len(todo), FIRST_RULES))]
             for one in batch:
                 self.program.link(one)
             self.refresh()
@@ -101,25 +114,26 @@ class Costs:
                 seen.update(fresh)
                 todo.extend(fresh)
         self._solve()
-        return not todo or len(seen) > MOST_RULES
+        return bool(todo) and len(seen) <= MOST_RULES
 
     def refresh(self) -> None:
         """Takes over the code that was linked since."""
-        with self.program.lock:
-            if len(self.code) < self.program.used:
+        if len(self.code) < self.program.used:
+            with self.program.lock:
                 self.code += self.program.code[len(self.code) : self.program.used].tolist()
 
     def owner_of(self, pc: int) -> int:
         """The rule cell whose code holds pc; its rule is read if it was not yet."""
         if pc not in self.owner:
-            entries = sorted(
-                (int(self.program.code[cell]), cell) for cell in self.program.cells() if self.program.code[cell]
-            )
-            self.ensure(entries[bisect_right(entries, (pc, 1 << 40)) - 1][1])
+            with self.program.lock:
+                if len(self._entries) < len(self.program.links):
+                    self._entries = sorted((int(self.program.code[cell]), cell) for cell in self.program.links)
+                cell = self._entries[bisect_right(self._entries, (pc, 1 << 40)) - 1][1]
+            self.ensure(cell)
         return self.owner.get(pc, -1)
 
     def _read(self, cell: int) -> _Rule:
-        """The instructions of one rule, in the order of their addresses."""
+        """The instructions of one rule."""
         code, rule = self.code, _Rule()
         self.rules[cell] = rule
         self._unsolved.append(cell)
@@ -134,11 +148,15 @@ class Costs:
             op = code[pc]
             if op in (at.CALL, at.PASS):
                 rule.calls.add(code[pc + 1])
-                self.callers.setdefault(code[pc + 1], set()).add(cell)
+                self._calls.setdefault(code[pc + 1], []).append(pc)
             elif op == at.INIT:
                 rule.block = code[pc + 1]
                 self.object_rules[code[pc + 1]] = rule
-            todo.extend(self._next(pc))
+            following = self._next(pc)
+            if op not in STOPS:
+                for target in following:
+                    self._users.setdefault(target, []).append(pc)
+            todo.extend(following)
         rule.order = sorted(seen, reverse=True)
         return rule
 
@@ -166,53 +184,63 @@ class Costs:
     # ---- least lengths of rules ------------------------------------------------------------------------------
 
     def _solve(self) -> None:
-        """Lowers only: rules that were read since are looked at, then callers, until none gets shorter."""
+        """Evaluates the rules that were read since, and whatever depends on them, until no cost falls.
+
+        What an object costs depends on most of its rule, so it is evaluated when nothing else is left to do.
+        """
         self._solved = False
         self._members.clear()
         self._layouts.clear()
-        todo = deque(reversed(self._unsolved))
+        heap: list[tuple[int, int]] = []
+        objects = set[int]()
+        for cell in reversed(self._unsolved):
+            for pc in self.rules[cell].order:
+                self._lower(pc, heap)
+            if self.rules[cell].block:
+                objects.add(cell)
         self._unsolved.clear()
-        waiting = set(todo)
-        while todo:
-            cell = todo.popleft()
-            waiting.discard(cell)
-            self._look_ahead(self.rules[cell])
-            cost = self._rule_cost(cell)
-            if cost < self.least[cell]:
-                self.least[cell] = cost
-                for caller in self.callers.get(cell, ()):
-                    if caller not in waiting:
-                        waiting.add(caller)
-                        todo.append(caller)
+        while heap or objects:
+            while heap:
+                cost, pc = heappop(heap)
+                if cost > self.ahead[pc][0]:
+                    continue
+                for user in self._users.get(pc, ()):
+                    self._lower(user, heap, pc)
+                cell = self.owner[pc]
+                if self.rules[cell].block:
+                    objects.add(cell)
+                elif pc == self.code[cell]:
+                    self._lower_rule(cell, cost, heap)
+            changed, objects = objects, set()
+            for cell in sorted(changed):
+                self._lower_rule(cell, 1 + self.members(self.rules[cell].block, set(), 0, fresh=1), heap)
         self._solved = True
 
-    def _rule_cost(self, cell: int) -> int:
-        rule, entry = self.rules[cell], self.code[cell]
-        if rule.block:
-            return 1 + self.members(rule.block, set(), 0, fresh=1)
-        return self.from_pc(entry, 0)
+    def _lower(self, pc: int, heap: list[tuple[int, int]], fallen: int = -1) -> None:
+        """Evaluates one instruction again, one of those that it depends on having fallen: of a SPLIT it is enough."""
+        found = self.ahead[fallen] if fallen >= 0 and self.code[pc] == at.SPLIT else self._evaluate(pc)
+        if found[0] < self.ahead.get(pc, UNKNOWN)[0]:
+            self.ahead[pc] = found
+            heappush(heap, (found[0], pc))
 
-    def _look_ahead(self, rule: _Rule) -> None:
-        """Relaxes until nothing changes; code runs forward but for loops, so two or three rounds do."""
-        ahead = rule.ahead
-        changed = True
-        while changed:
-            changed = False
-            for pc in rule.order:
-                best = self._ahead_of(pc, ahead)
-                if best[0] < ahead.get(pc, (NEVER, 0))[0]:
-                    ahead[pc] = best
-                    changed = True
+    def _lower_rule(self, cell: int, cost: int, heap: list[tuple[int, int]]) -> None:
+        """Notes the least length of a rule, and evaluates its callers."""
+        if cost < self.least[cell]:
+            self.least[cell] = cost
+            for call in self._calls.get(cell, ()):
+                self._lower(call, heap)
 
-    def _ahead_of(self, pc: int, ahead: dict[int, tuple[int, int]]) -> tuple[int, int]:
-        code = self.code
+    def _evaluate(self, pc: int) -> tuple[int, int]:
+        """The least bytes from an instruction to its stop, and the pc of that, as far as costs are known."""
+        code, ahead = self.code, self.ahead
         op = code[pc]
-        far = (NEVER, pc)
         if op in STOPS:
             return 0, pc
         if op == at.SPLIT:
-            return min((ahead.get(target, far) for target in self._next(pc)), default=far)
-        cost, stop = ahead.get(self._next(pc)[0], far)
+            return min((ahead.get(target, UNKNOWN) for target in self._next(pc)), default=UNKNOWN)
+        if op == at.TEST:  # met from outside, where nothing is counted yet
+            return self._rounds(pc, 0)
+        cost, stop = ahead.get(self._next(pc)[0], UNKNOWN)
         if op < 256:
             cost += 1
         elif op in (at.CALL, at.PASS):
@@ -225,41 +253,38 @@ class Costs:
             cost += self.program.endings(code[pc + 1]).least
         return min(cost, NEVER), stop
 
+    def _rounds(self, test: int, done: int) -> tuple[int, int]:
+        """As `_evaluate`, of the TEST of a counted repetition after so many rounds."""
+        due = max(0, self.code[test + 1] - done)
+        cost, stop = self.ahead.get(self.code[test + 3], UNKNOWN)
+        if due:
+            cost += due * self.ahead.get(test + 4, UNKNOWN)[0]
+        return min(cost, NEVER), stop
+
     def from_pc(self, pc: int, register: int, rest: Callable[[int, int], int] | None = None) -> int:
         """Least bytes from an instruction to the end of its rule, the register being that.
 
         rest: what an object still needs, from the pc of a stop and the register (the object's state).
         """
-        code, total = self.code, 0
-        while True:
-            rule = self.rules.get(self.owner_of(pc))
-            if rule is None:
-                return NEVER
-            cost, stop = self._known_ahead(rule, pc)
-            total += cost
-            if total >= NEVER:
-                return NEVER
-            op = code[stop]
-            if op == at.END:
-                return total
-            if op == at.COUNT:  # the jump behind it leads back to the test
-                register, stop = min(register + 1, code[stop + 1]), code[stop + 3]
-            elif op == at.TEST:  # met from outside: ENTER stands before it
-                register = 0
-            else:
-                return total + (rest(stop, register) if rest else 0)
-            due = max(0, code[stop + 1] - register)
-            if due:
-                total += due * rule.ahead.get(stop + 4, (NEVER, stop))[0]
-            pc, register = code[stop + 3], 0
+        cost, stop = self.known(pc)
+        if cost >= NEVER:
+            return NEVER
+        op = self.code[stop]
+        if op == at.END:
+            return cost
+        if op == at.COUNT:  # the jump behind it leads back to the test
+            return min(NEVER, cost + self._rounds(self.code[stop + 3], min(register + 1, self.code[stop + 1]))[0])
+        return cost + (rest(stop, register) if rest else 0)
 
-    def _known_ahead(self, rule: _Rule, pc: int) -> tuple[int, int]:
-        """What `ahead` says of pc; rules that it calls are read first if they were not needed before."""
-        if rule.ahead.get(pc, (NEVER, pc))[0] >= NEVER and self._solved and pc not in self._hopeless:
-            self.ensure(self.owner[pc], pc)
-            if rule.ahead.get(pc, (NEVER, pc))[0] >= NEVER:
-                self._hopeless.add(pc)
-        return rule.ahead.get(pc, (NEVER, pc))
+    def known(self, pc: int) -> tuple[int, int]:
+        """What `ahead` says of pc; rules that it depends on are read first if they were not needed before."""
+        found = self.ahead.get(pc, UNKNOWN)
+        if found[0] >= NEVER and self._solved:
+            owner = self.owner_of(pc)
+            if owner >= 0:
+                self.ensure(owner, pc)
+            found = self.ahead.get(pc, UNKNOWN)
+        return found
 
     # ---- objects ---------------------------------------------------------------------------------------------
 
@@ -281,8 +306,7 @@ class Costs:
 
     def value(self, target: int) -> int:
         """Least bytes from behind a key to behind its value."""
-        rule = self.rules.get(self.owner.get(target, -1))
-        return self._known_ahead(rule, target)[0] if rule else NEVER
+        return self.known(target)[0]
 
     def members(self, block: int, seen: set[int], members: int, fresh: int) -> int:
         """Least bytes to write what an object still needs and to close it; `fresh`: 1 if no comma comes first."""
@@ -323,7 +347,7 @@ class Costs:
         mores = sorted(pc for pc in rule.order if self.code[pc] == at.MORE)
         closes = sorted(pc for pc in rule.order if self.code[pc] == at.CLOSE)
         # In the order of the code: before the first member, between two; of an empty object, behind the last member.
-        ahead = [rule.ahead.get(pc + 2, (NEVER, pc))[0] for pc in (*mores, *closes)]
+        ahead = [self.ahead.get(pc + 2, UNKNOWN)[0] for pc in (*mores, *closes)]
         if len(mores) == 1:  # no member can come
             found = _Layout(NEVER, NEVER, NEVER, ahead[1])
         else:
