@@ -48,13 +48,13 @@ def describe(
 ) -> list[Row]:
     """Every keyword at every schema position of the document, in its order. Errors as of `to_grammar`, except that
     what is not enforced yet is not raised: the first such keyword has a row that says "refused" and why."""
-    document = load(schema)
+    document = load(schema, limits)
     refused: UnsupportedError | None = None
     try:
         to_grammar(document, style=style, registry=registry, limits=limits)
     except UnsupportedError as error:
         refused = error
-    library = Library(document, registry)
+    library = Library(document, registry, limits)
     rows: list[Row] = []
     todo: list[tuple[Any, Scope, str]] = [(document, library.main, "")]
     while todo:
