@@ -227,7 +227,7 @@ class Library:
             index = self._undeclared[dialect] = Index({}, {}, {})
             for uri, schema in self.registry.items():
                 if not _declares_dialect(schema):  # What is made of two readings is told apart by pointer.
-                    pointer = f"{uri} (draft {dialect.draft})#" if again else f"{uri}#"
+                    pointer = f"{uri} (draft {dialect.draft}, reading {len(self._undeclared)})#" if again else f"{uri}#"
                     self._add(uri, schema, index, dialect, pointer)
         return self._declared, index
 
