@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...documents import load
 from ...errors import LimitError
 from ...grammar.nodes import Grammar
 from ...style import Limits, Style
 from .algebra.algebra import Algebra, Circular
 from .emit import Writer
 from .reading.clash import unsatisfiable
-from .reading.documents import load
 from .reading.read import Reader
 from .reading.survey import survey
 from .spacing import around

@@ -20,31 +20,17 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin
 
+from ....documents import check_registry, echo, load, token
 from ....errors import SchemaError, UnsupportedError, shorten
 from ....style import Limits
 from ....work import spend
-from .constants import echo, token
-from .documents import check_registry, load
 from .keywords import children
 from .vocabularies import NEWEST, Dialect, dialect
 
-__all__ = ["Found", "Library", "References", "Scope", "token"]
+__all__ = ["Found", "Library", "Scope", "token"]
 
 INDEX = re.compile("0|[1-9][0-9]{0,8}")
 """An index of an array in a JSON pointer (RFC 6901, section 4); a longer one is beyond any array."""
-
-
-class References(dict[str, Any]):
-    """A registry, with the URI that relative references of the main document are relative to.
-
-    base_uri: "" if there is none; then a relative reference names a key of the registry as it stands.
-    """
-
-    def __init__(self, registry: Mapping[str, Any] | None = None, base_uri: str = "") -> None:
-        if not isinstance(base_uri, str):
-            raise TypeError(f"base_uri is a URI, as str, not {echo(base_uri)}")
-        super().__init__(check_registry(registry))
-        self.base_uri = base_uri
 
 
 class Scope(NamedTuple):
