@@ -16,9 +16,10 @@ from functools import partial
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from .automata.program import Program
+from .documents import References, plain_document
 from .errors import SourceError, UnsatisfiableError, UnsupportedError
 from .forms import Form, from_plain, grammar as form_of
 from .grammar.nodes import Grammar, Strings
@@ -37,13 +38,14 @@ __all__ = ["Constraint", "compile", "compile_grammar", "to_grammar"]
 
 FORMAT = "constrain 1"
 MOST_ARENAS = 64
+WARNED = b" warned"
 STYLE = tuple(one.name for one in fields(Style))
 
 
 class Constraint:
     """A Grammar for a Vocabulary: immutable to its users, shared between threads.
 
-    source: what it was compiled from, or None if from a Grammar.
+    source: what it was compiled from, or None if from a Grammar. schema_warnings: what `compile` warned of.
     """
 
     def __init__(
@@ -52,10 +54,12 @@ class Constraint:
         vocabulary: Vocabulary,
         limits: Limits,
         source: dict[str, Any] | None,
+        schema_warnings: tuple[str, ...] = (),
     ) -> None:
         self.vocabulary = vocabulary
         self.limits = limits
         self.source = source
+        self.schema_warnings = schema_warnings
         self.program = grammar if isinstance(grammar, Program) else Program(grammar, Symbols(vocabulary))
         self.spellable = Spellable.of(vocabulary)
         self._arenas: dict[tuple[int, int], Arena] = {}  # by thread and lane
@@ -141,6 +145,7 @@ def compile(
     type: Any = None,
     style: Style = Style(),
     registry: Mapping[str, Any] | None = None,
+    base_uri: str = "",
     import_paths: Iterable[str | PathLike[str]] = (),
     limits: Limits = Limits(),
 ) -> Constraint:
@@ -153,9 +158,10 @@ def compile(
     syntax, the whole text must match. grammar: Lark text (contextual lexer, LALR) or GBNF text, the name of a ready
     grammar (`constrain.grammars`), or a Grammar of nodes. choices: the whole text is one of them. type: any Python type
     that has a JSON Schema. registry: URI -> document for references that leave the schema; nothing is ever fetched.
+    base_uri: what relative references of the schema, and relative URIs of the registry, are relative to.
     import_paths: folders that `%import` in a Lark text reads from, besides the modules that ship with lark.
 
-    Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError (see `errors`).
+    Warns with SchemaWarning, every time, of what in a schema asserts nothing and was most likely meant to. Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError (see `errors`).
     """
     if choices is not None:
         choices = list(choices)
@@ -169,55 +175,87 @@ def compile(
     source = {name: value for name, value in given.items() if value is not None}
     if set(source) in ({"schema"}, {"type"}):
         source = {"schema": _plain(schema if type is None else type)}
+    references = References(registry, base_uri)
     key = None
     proper = isinstance(style, Style) and isinstance(limits, Limits) and len(source) == 1
     if proper and not isinstance(grammar, Grammar):
-        key, source, registry = _key(source, style, registry, limits)
+        key, source, references = _key(source, style, references, limits)
     found = None if key is None else recent.get(vocabulary, key)
     if found is not None:
+        _warn(found.schema_warnings)
         return found
     with work_budget(limits.work):
-        program = _program(vocabulary, key, source, style, registry, limits)
-    written = None if isinstance(grammar, Grammar) else _written(source, style, registry)
-    made = Constraint(program, vocabulary, limits, written)
+        program, slips = _program(vocabulary, key, source, style, references, limits)
+    _warn(slips)
+    written = None if isinstance(grammar, Grammar) else _written(source, style, references)
+    made = Constraint(program, vocabulary, limits, written, slips)
     return made if key is None else recent.put(key, made)
 
 
 Source = dict[str, Any]
-Registry = Union[Mapping[str, Any], None]
 
 
-def _key(source: Source, style: Style, registry: Registry, limits: Limits) -> tuple[Hashable, Source, Registry]:
+def _key(source: Source, style: Style, references: References, limits: Limits) -> tuple[Hashable, Source, References]:
     """What tells a source from all others, None if nothing does; the source and the registry, which nobody can change
     any more."""
     ((name, value),) = source.items()
     if isinstance(value, Form):
-        return (value, style, limits), source, registry
-    key = cache_key((name, value, registry or None), style, limits)
-    if key is None or (isinstance(value, str) and not registry):
-        return key, source, registry
-    name, value, registry = copy_source(key)
-    return key, {name: value}, registry
+        return (value, style, limits), source, references
+    if name == "schema":
+        source = {name: value if isinstance(value, str) else plain_document(value, limits)}
+        documents = {uri: plain_document(document, limits) for uri, document in references.items()}
+        references = References(documents, references.base_uri)
+    beside = (dict(references), references.base_uri) if references or references.base_uri else None
+    key = cache_key((name, source[name], beside), style, limits)
+    if key is None or (isinstance(value, str) and not references):
+        return key, source, references
+    name, value, beside = copy_source(key)
+    return key, {name: value}, References(*beside or ())
 
 
 def _program(
-    vocabulary: Vocabulary, key: Hashable, source: Source, style: Style, registry: Registry, limits: Limits
-) -> Program:
-    """The Program of a source: from disk, or made, and kept for the next process."""
-    remake = partial(to_grammar, **source, style=style, registry=registry, limits=limits)
+    vocabulary: Vocabulary, key: Hashable, source: Source, style: Style, references: References, limits: Limits
+) -> tuple[Program, tuple[str, ...]]:
+    """The Program of a source, from disk or made and kept for the next process; and what there is to warn of.
+
+    A source with warnings has a file of another name, so that one whose Program is found under the first has none.
+    """
+    remake = partial(_to_grammar, **source, style=style, registry=references, limits=limits)
     form, symbols = source.get("grammar"), Symbols(vocabulary)
     spelled = _spelled(form, vocabulary, style, limits) if isinstance(form, Form) else key
     path = programs.name(spelled) if isinstance(spelled, bytes) else None
     kept = None if path is None else programs.fetch(path, remake, symbols)
     if kept is not None:
-        return kept
+        return kept, ()
+    slips = _slips(source, style, references, limits)
+    if slips and isinstance(spelled, bytes):
+        path = programs.name(spelled + WARNED)
+        kept = None if path is None else programs.fetch(path, remake, symbols)
+        if kept is not None:
+            return kept, slips
     program = Program(remake(), symbols)
     if isinstance(form, Form):
         for node in form.named(limits):  # What the vocabulary lacks is said now, not in the midst of a text.
             symbols(node)
     if path is not None:
         programs.keep(path, program)
-    return program
+    return program, slips
+
+
+def _slips(source: Source, style: Style, references: References, limits: Limits) -> tuple[str, ...]:
+    """What there is to warn of in a source. A form warned when it was made."""
+    if set(source) != {"schema"} or not isinstance(limits, Limits) or not isinstance(style, Style):
+        return ()
+    from .frontends.json_schema.warn import schema_warnings
+
+    return schema_warnings(source["schema"], references, style, limits)
+
+
+def _warn(messages: tuple[str, ...]) -> None:
+    if messages:
+        from .frontends.json_schema.warn import warn_of_schema
+
+        warn_of_schema(messages)
 
 
 def _spelled(form: Form, vocabulary: Vocabulary, style: Style, limits: Limits) -> bytes | None:
@@ -235,13 +273,15 @@ def _spelled(form: Form, vocabulary: Vocabulary, style: Style, limits: Limits) -
     return cache_key((plain, vocabulary.fingerprint), style, limits)
 
 
-def _written(source: Source, style: Style, registry: Registry) -> Source:
+def _written(source: Source, style: Style, references: References) -> Source:
     """What a Constraint says that it was compiled from."""
     written = dict(source)
     if "grammar" in written:
         written["form"] = written.pop("grammar").plain()
-    if registry:
-        written["registry"] = dict(registry)
+    if references:
+        written["registry"] = dict(references)
+    if references.base_uri:
+        written["base_uri"] = references.base_uri
     return {**written, "style": {name: getattr(style, name) for name in STYLE}}
 
 
@@ -259,9 +299,29 @@ def to_grammar(
     type: Any = None,
     style: Style = Style(),
     registry: Mapping[str, Any] | None = None,
+    base_uri: str = "",
     limits: Limits = Limits(),
 ) -> Grammar:
-    """The Grammar of exactly one source; arguments as of `compile`."""
+    """The Grammar of exactly one source; arguments and warnings as of `compile`."""
+    references = References(registry, base_uri)
+    made = _to_grammar(schema, regex, grammar, choices, type, style=style, registry=references, limits=limits)
+    if schema is not None or type is not None:
+        _warn(_slips({"schema": _plain(schema if schema is not None else type)}, style, references, limits))
+    return made
+
+
+def _to_grammar(
+    schema: Any = None,
+    regex: str | None = None,
+    grammar: str | Grammar | Form | None = None,
+    choices: Iterable[str] | None = None,
+    type: Any = None,
+    *,
+    style: Style,
+    registry: References,
+    limits: Limits,
+) -> Grammar:
+    """The Grammar of exactly one source, without warnings: rules are also made while a text is written."""
     sources = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
     given = [name for name, value in sources.items() if value is not None]
     if not isinstance(style, Style) or not isinstance(limits, Limits):

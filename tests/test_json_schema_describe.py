@@ -31,10 +31,11 @@ def test_every_keyword_has_a_row() -> None:
         "/dependencies": ("annotation", "not a keyword of 2020-12; write dependentRequired or dependentSchemas"),
         "/$defs": ("structure", "schemas that others refer to"),
         "/properties/a~1b/minLength": ("counter", ""),
-        "/properties/a~1b/format": ("annotation", "no known format: int32"),
+        "/properties/a~1b/format": ("annotation", "a format that JSON Schema does not define"),
         "/properties/a~1b/nullable": (
             "annotation",
-            'not a keyword of JSON Schema; write a list of types with "null" in it',
+            'a keyword of OpenAPI, not of JSON Schema; write a list of types with "null" in it, or anyOf with '
+            '{"type": "null"}',
         ),
         "/$defs/x/maxItems": ("counter", ""),
     }

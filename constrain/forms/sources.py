@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any, Literal as OneOf
 
 from .. import grammars as ready
 from ..automata.dfa import Dfa
+from ..documents import References, load, parse_json, write_json
 from ..errors import SourceError, UnsatisfiableError
 from ..frontends.lark.imports import Module
 from ..grammar.nodes import Chars, Grammar, Literal, Token
@@ -59,17 +59,18 @@ class Regex(Form):
 
 @dataclass(frozen=True, slots=True)
 class Schema(Form):
-    """The documents of a JSON Schema. schema, registry: as JSON text."""
+    """The documents of a JSON Schema. schema, registry: as JSON text. base_uri: what references are relative to."""
 
     schema: str
     style: Style
     registry: str
+    base_uri: str = ""
 
     def read(self, limits: Limits) -> Grammar:
         from ..frontends import json_schema as front
 
-        registry = json.loads(self.registry)
-        return front.to_grammar(json.loads(self.schema), style=self.style, registry=registry or None, limits=limits)
+        references = References(parse_json(self.registry, limits), self.base_uri)
+        return front.to_grammar(self.schema, style=self.style, registry=references, limits=limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,18 +187,22 @@ def regex(pattern: str) -> Form:
     return Regex(pattern)
 
 
-def json_schema(schema: Any, *, style: Style = Style(), registry: Mapping[str, Any] | None = None) -> Form:
-    """The JSON documents of a schema: a dict, bool or JSON text, or a Python type that has one."""
+def json_schema(
+    schema: Any, *, style: Style = Style(), registry: Mapping[str, Any] | None = None, base_uri: str = ""
+) -> Form:
+    """The JSON documents of a schema: a dict, bool or JSON text, or a Python type that has one.
+
+    registry, base_uri, and what is warned of: as with `constrain.compile`. Raise SchemaError for what is no schema
+    document; what else is wrong with it is said when the form is read.
+    """
+    from ..frontends.json_schema.warn import schema_warnings, warn_of_schema
     from ..frontends.types import to_schema
 
-    if isinstance(schema, str):
-        try:
-            schema = json.loads(schema)
-        except ValueError as error:
-            raise SourceError(f"the schema is not JSON: {error}") from None
-    elif not isinstance(schema, (dict, bool)):
-        schema = to_schema(schema)
-    return Schema(json.dumps(schema), style, json.dumps(dict(registry or {})))
+    references = References(registry, base_uri)
+    document = load(schema if isinstance(schema, (str, dict, bool, list)) else to_schema(schema))
+    documents = {uri: load(one) for uri, one in references.items()}
+    warn_of_schema(schema_warnings(document, references, style, Limits()))
+    return Schema(write_json(document), style, write_json(documents), base_uri)
 
 
 def gbnf(text: str, *, start: str = "root") -> Form:

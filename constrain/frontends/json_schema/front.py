@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import LimitError, SchemaError
+from ...documents import load
+from ...errors import LimitError
 from ...grammar.nodes import Grammar
 from ...style import Limits, Style
 from .algebra.algebra import Algebra, Circular
 from .emit import Writer
 from .reading.clash import unsatisfiable
-from .reading.constants import kind_of, parse_json
 from .reading.read import Reader
 from .reading.survey import survey
 from .spacing import around
 
-__all__ = ["to_grammar"]
+__all__ = ["load", "to_grammar"]
 
 
 def to_grammar(
@@ -35,7 +35,7 @@ def to_grammar(
     SchemaError: not a schema. UnsupportedError: a keyword that is not enforced yet, by JSON pointer.
     UnsatisfiableError: no value is an instance. LimitError: a budget of `limits` was spent.
     """
-    document = load(schema)
+    document = load(schema, limits)
     try:
         reader = Reader(document, registry, style, limits)
         algebra = Algebra(reader, style, limits)
@@ -49,11 +49,3 @@ def to_grammar(
         return Grammar(around(writer.start(reader.root), style), writer.rules)
     except RecursionError:
         raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
-
-
-def load(schema: Any) -> Any:
-    """The document: JSON text is parsed. SchemaError if it is neither an object nor a boolean."""
-    document = parse_json(schema) if isinstance(schema, str) else schema
-    if not isinstance(document, (dict, bool)):
-        raise SchemaError(f"A schema must be an object or a boolean, not {kind_of(document)}.", pointer="")
-    return document

@@ -116,9 +116,25 @@ class Algebra:
             return self._one_of(said) if sign else self._not_one_of(said)
         if isinstance(said, (All, Some)):
             if isinstance(said, All) == sign:
-                return meet(*(self._evaluate(part, sign) for part in said.parts), algebra=self)
+                return self._meet_parts(said.parts, sign)
             return join([self._evaluate(part, sign) for part in said.parts] or [NOTHING])
         return self.unfold(said if sign else self.opposite(said))
+
+    def _meet_parts(self, parts: tuple[Formula, ...], sign: bool) -> Shape:
+        """The Shape of a conjunction. A part that is being computed already does no harm beside an empty one."""
+        shapes: list[Shape] = []
+        circular: Circular | None = None
+        for part in parts:
+            try:
+                shapes.append(self._evaluate(part, sign))
+            except Circular as signal:  # A branch that is never taken, such as `then` of `"if": false`, may loop.
+                circular = signal
+        shape = meet(*shapes, algebra=self)
+        if circular is None:
+            return shape
+        if self._any_case(shape):
+            raise circular
+        return NOTHING
 
     def _one_of(self, said: One) -> Shape:
         """Exactly one: each branch without those that it really overlaps."""

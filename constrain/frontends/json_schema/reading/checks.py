@@ -15,7 +15,7 @@ from ..algebra.literals import ANY, Lits
 from ..strings.formats import FORMATS
 from ..strings.patterns import check_pattern
 from . import constants
-from .constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, constant, kind_of, rational, token
+from .constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, constant, echo, kind_of, rational, token
 from .static import INTEGER
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def types(place: Place, name: str, value: Any) -> int:
         bit = TYPE_BITS.get(item) if isinstance(item, str) else None
         if bit is None:
             known = ", ".join(TYPE_BITS)
-            raise place.error(f"`type` does not know {item!r}.", name, hint=f"The types are {known}.")
+            raise place.error(f"`type` does not know {echo(item)}.", name, hint=f"The types are {known}.")
         mask |= bit
     return mask & ~INTEGER if mask & NUMBER else mask
 
@@ -96,12 +96,12 @@ def value_of(place: Place, name: str, value: Any) -> tuple[constants.Constant, .
 
 def natural(place: Place, name: str, value: Any) -> int:
     """A count: an integer from 0 on, also written as 2.0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not value >= 0:
-        raise place.error(f"`{name}` must be a non-negative integer, not {value!r}.", name)
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or value != value or not value >= 0:
+        raise place.error(f"`{name}` must be a non-negative integer, not {echo(value)}.", name)
     if value > MOST_COUNT:
         return MOST_COUNT + 1
-    if value != int(value):
-        raise place.error(f"`{name}` must be a non-negative integer, not {value!r}.", name)
+    if value != int(value) or (isinstance(value, Decimal) and value.adjusted() < -MOST_DIGITS):
+        raise place.error(f"`{name}` must be a non-negative integer, not {echo(value)}.", name)
     return int(value)
 
 
@@ -139,7 +139,7 @@ def positive(place: Place, name: str, value: Any) -> Fraction:
     """`multipleOf`: a number above 0."""
     step = rational(value, place.pointer(name))
     if step <= 0:
-        raise place.error(f"`{name}` must be greater than 0, not {value}.", name)
+        raise place.error(f"`{name}` must be greater than 0, not {echo(value)}.", name)
     return step
 
 

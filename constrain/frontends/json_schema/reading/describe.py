@@ -8,7 +8,6 @@ apply because of the `type` beside them, and which names look like slips.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from ....errors import ConstrainError, UnsupportedError
@@ -17,10 +16,10 @@ from ....style import Limits, Style
 from ..algebra.algebra import Algebra, Circular
 from ..emit import Writer
 from ..front import load, to_grammar
-from ..strings.formats import FORMATS
-from .keywords import KEYWORDS, LIST, MAP, NUMERIC, STRUCTURE, TEXT, Keyword, children, inert
+from .keywords import LIST, MAP, NUMERIC, STRUCTURE, TEXT, Keyword, children, inert
 from .read import ExactReader
 from .refs import Library, Scope, token
+from .slips import format_note, keyword_note
 
 __all__ = ["Row", "describe"]
 
@@ -48,13 +47,13 @@ def describe(
 ) -> list[Row]:
     """Every keyword at every schema position of the document, in its order. Errors as of `to_grammar`, except that
     what is not enforced yet is not raised: the first such keyword has a row that says "refused" and why."""
-    document = load(schema)
+    document = load(schema, limits)
     refused: UnsupportedError | None = None
     try:
         to_grammar(document, style=style, registry=registry, limits=limits)
     except UnsupportedError as error:
         refused = error
-    library = Library(document, registry)
+    library = Library(document, registry, limits)
     rows: list[Row] = []
     todo: list[tuple[Any, Scope, str]] = [(document, library.main, "")]
     while todo:
@@ -84,14 +83,14 @@ def _how(raw: dict[str, Any], name: str, scope: Scope, style: Style) -> tuple[st
     """How and why for one keyword, by the keywords beside it."""
     row = scope.dialect.keywords.get(name)
     if row is None:
-        return _unread(name, scope)
+        return _unread(name, raw, scope)
     if "$ref" in raw and scope.draft <= 7 and name != "$ref":
         return "annotation", "ignored beside $ref, as the dialect has it"
     idle = _idle(raw, row)
     if idle:
         return "annotation", idle
-    if name == "format" and (style.formats == "annotate" or raw[name] not in FORMATS):
-        return "annotation", "not asserted" if raw[name] in FORMATS else _no_format(raw[name])
+    if name == "format" and (style.formats == "annotate" or format_note(raw[name]) is not None):
+        return "annotation", _unasserted(raw[name])
     if name == "uniqueItems" and raw[name] is False:
         return "annotation", "false asserts nothing"
     if row.how == "refused":
@@ -119,61 +118,26 @@ def _idle(raw: dict[str, Any], row: Keyword) -> str:
     return f"never applies: the type is {' or '.join(types)}"
 
 
-RENAMED = {
-    "dependencies": "dependentRequired or dependentSchemas",
-    "additionalItems": "items, beside prefixItems",
-    "id": "$id",
-    "divisibleBy": "multipleOf",
-    "$recursiveRef": "$dynamicRef",
-    "$recursiveAnchor": "$dynamicAnchor",
-    "nullable": 'a list of types with "null" in it',
-    "prefixItems": "a list in `items`",
-    "dependentRequired": "dependencies",
-    "dependentSchemas": "dependencies",
-    "const": "an enum of one value",
-}
-"""What a keyword of another dialect is called in this one, or a keyword of OpenAPI in JSON Schema."""
-
-CONTENT = frozenset(("contentEncoding", "contentMediaType", "contentSchema"))
-
-
-def _unread(name: str, scope: Scope) -> tuple[str, str]:
+def _unread(name: str, raw: dict[str, Any], scope: Scope) -> tuple[str, str]:
     """How and why for a name that the dialect does not read."""
-    dialect = f"draft {scope.draft}" if scope.draft < 2019 else "2019-09" if scope.draft == 2019 else "2020-12"
-    hint = f"; write {RENAMED[name]}" if name in RENAMED else ""
     if name in STRUCTURE:
         return "structure", "schemas that others refer to"
-    if name in CONTENT:
-        return "annotation", "the text inside is not looked at, as the specification has it"
-    if name == "id" and scope.draft > 4:
-        return "annotation", f"not a keyword of {dialect}{hint}"
-    if name in inert():
-        return "annotation", ""
-    if any(row.name == name for row in KEYWORDS):
-        if any(row.name == name and row.since <= scope.draft <= row.until for row in KEYWORDS):
-            return "annotation", "of a vocabulary that its $schema leaves out"
-        return "annotation", f"not a keyword of {dialect}{hint}"
-    if name in RENAMED:
-        return "annotation", f"not a keyword of JSON Schema{hint}"
-    close = _slip(name)
-    return "annotation", f"unknown keyword: did you mean {close}?" if close else "unknown keyword"
+    note = keyword_note(name, raw[name], raw, scope)
+    if note is None:
+        return "annotation", "" if name in inert() else "unknown keyword"
+    if note.cause == "unknown keyword":
+        return "annotation", f"unknown keyword: did you mean {note.hint}?"
+    return "annotation", note.cause + (f"; write {note.hint}" if note.hint else "")
 
 
-def _no_format(name: str) -> str:
-    """A format that the specification does not know, and what was most likely meant."""
-    near = [OTHERWISE[name]] if name in OTHERWISE else get_close_matches(name.lower(), FORMATS, n=1, cutoff=0.85)
-    return f"no known format: {name}" + (f"; did you mean {near[0]}?" if near else "")
-
-
-OTHERWISE = {"url": "uri", "guid": "uuid", "ip": "ipv4", "timestamp": "date-time"}
-"""What formats are called in other places."""
-
-
-def _slip(name: str) -> str:
-    """The keyword that a name was most likely meant to be; "" if none is near."""
-    known = {row.name.lower(): row.name for row in KEYWORDS}
-    near = get_close_matches(name.lower(), known, n=1, cutoff=0.82)
-    return known[near[0]] if near else ""
+def _unasserted(name: str) -> str:
+    """A format that is not asserted, and what was most likely meant."""
+    note = format_note(name)
+    if note is None:
+        return "not asserted"
+    if not note.slip:
+        return note.cause
+    return f"no known format: {name}" + (f"; did you mean {note.hint}?" if note.hint else "")
 
 
 # ---- uniqueItems: the one keyword of which the schema decides how it is enforced ---------------------------------

@@ -41,7 +41,7 @@ def faults(
     SchemaError if the document itself is none, as JSON or as a schema. What only shows when keywords are combined
     (that nothing satisfies them, that a budget is spent) is no fault of a keyword, and `to_grammar` says it.
     """
-    document = load(schema)
+    document = load(schema, limits)
     try:
         reader = PatientReader(document, registry, style, limits)
     except ConstrainError as error:  # of the document itself, such as a dialect that is not read

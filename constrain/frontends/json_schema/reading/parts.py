@@ -30,7 +30,7 @@ def impossible(
     Only those that can be reached and that say something; `false` says it itself. Errors as of `to_grammar`, but not
     UnsatisfiableError.
     """
-    reader = ExactReader(load(schema), registry, style, limits)
+    reader = ExactReader(load(schema, limits), registry, style, limits)
     algebra = Algebra(reader, style, limits)
     empty: list[str] = []
     for node in reader.nodes:

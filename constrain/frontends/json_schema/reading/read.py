@@ -14,6 +14,7 @@ from typing import Any
 
 from ....errors import SchemaError
 from ....style import Limits, Style
+from ....work import spend
 from ..algebra.literals import ANY, NEVER, Lits
 from .checks import SKIP
 from .constants import Constant, kind_of
@@ -101,7 +102,7 @@ class Reader:
     def __init__(self, document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits) -> None:
         self.style = style
         self.limits = limits
-        self.library = Library(document, registry)
+        self.library = Library(document, registry, limits)
         self._ways = False
         try:
             self._start(document)
@@ -142,6 +143,7 @@ class Reader:
             key = (pointer, scope.entered)
         known = self._at.get(key)
         if known is None:
+            spend(6 + (len(pointer) >> 6), "the reading of a schema")
             known = self._at[key] = self._lits(raw, scope, pointer)
         return known
 
@@ -180,8 +182,6 @@ class Reader:
         return (self._new(pointer, live, scope).number,)
 
     def _new(self, pointer: str, live: list[tuple[Keyword, Any]], scope: Scope) -> Node:
-        if pointer.count("/") > 4 * self.limits.nesting:
-            raise SchemaError(f"Nested more than {self.limits.nesting} deep.", pointer=pointer, hint="Use $ref.")
         node = Node(len(self.nodes), pointer, scope.draft)
         node.waiting = (live, scope)
         self.nodes.append(node)
