@@ -42,6 +42,8 @@ REFUSED = {">": "an atomic group", "(": "a conditional group"}
 
 MOST_CHARACTERS = 250_000
 """Longest pattern that is read: ten times as long as the largest automaton has states, and read in half a second."""
+MOST_DIGITS = 18
+"""Most digits of a bound of a quantifier, leading zeros aside: more than any automaton can count to."""
 SPECIAL = frozenset("|()*+?{^$.[\\")
 ECMA_TERMINATORS = union(map(one, (0x0A, 0x0D, 0x2028, 0x2029)))
 
@@ -374,7 +376,17 @@ class _Parser:
         high = self.digits() if comma else low
         if not self.take("}") or not (low or (comma and self.dialect == "python")):
             return None
-        return int(low or 0), int(high) if high else None
+        return self.bound(low or "0"), self.bound(high) if high else None
+
+    def bound(self, digits: str) -> int:
+        """A bound of a quantifier. LimitError beyond MOST_DIGITS digits: no automaton counts so far."""
+        digits = digits.lstrip("0") or "0"
+        if len(digits) > MOST_DIGITS:
+            raise LimitError(
+                f"a quantifier has a bound of {len(digits)} digits, more than {MOST_DIGITS}",
+                source=self.source, position=self.position - 1, hint="Repeat less often, or without a bound.",
+            )  # fmt: skip
+        return int(digits)
 
 
 def outside(word: OneOf) -> Term:
