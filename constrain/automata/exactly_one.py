@@ -65,7 +65,7 @@ def exactly_one(tables: Sequence[Table], max_states: int) -> Exactly:
     if number([(index, 0) for index in range(len(tables))], 0) < 0:
         return Exactly(Table([0], [0], (), ()), overlapping)
     for ones, parts in order:
-        spend((len(parts) + 1) * (len(columns) + 1), WHAT)
+        spend(2 + len(parts) * len(columns) // 4, WHAT)
         row = []
         held = [(index, tables[index].rows[state]) for index, state in parts]
         for is_text, column in columns:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from ...errors import LimitError, RegexError, UnsupportedError
+from ...work import spend
 from .charset import ALL, CharSet, complement, one, union
 from .classes import Escapes
 from .properties import Dialect, Folding, class_escape, close_over_case
@@ -62,6 +64,7 @@ def parse(pattern: str, *, dialect: Dialect, flags: str, nesting: int, ordered: 
             f"the pattern has {len(pattern)} characters, more than {MOST_CHARACTERS}",
             source=pattern, position=0, hint="Choices between many texts are an enum, which has no such limit.",
         )  # fmt: skip
+    spend(len(pattern), "a pattern")
     return _Parser(pattern, dialect, frozenset(flags) - {"u"}, nesting, ordered).run()
 
 
@@ -90,11 +93,11 @@ class _Group:
         if len(self.options) == 1:
             return self.options[0]
         merged: list[Term] = []
-        for option in self.options:
-            if isinstance(option, OneOf) and merged and isinstance(merged[-1], OneOf):
-                merged[-1] = OneOf(union((merged[-1].charset, option.charset)))
+        for alike, options in groupby(self.options, key=lambda option: isinstance(option, OneOf)):
+            if alike:
+                merged.append(OneOf(union(option.charset for option in options if isinstance(option, OneOf))))
             else:
-                merged.append(option)
+                merged.extend(options)
         return merged[0] if len(merged) == 1 else Alternation(tuple(merged))
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ....automata.dfa import Dfa
 from ....errors import LimitError, SchemaError, UnsupportedError
 from ....style import Limits, Style
+from ....work import spend
 from ..arrays import items
 from ..arrays.arrays import ArrayCase
 from ..arrays.counts import Plan
@@ -95,6 +96,7 @@ class Algebra:
         """What a literal set allows. Circular if it is being computed already."""
         shape = self._shapes.get(lits)
         if shape is None:
+            spend(30 + len(lits), "a combination of subschemas")
             if len(lits) == 1:
                 shape = self._unfold_one(lits[0])
             else:
@@ -190,6 +192,7 @@ class Algebra:
         context, branches = said
         branches = tuple(self.both(context, branch) for branch in branches)
         out: list[list[int]] = [[] for _ in branches]
+        spend(len(branches) ** 2, "a comparison of the branches of oneOf")
         facts = [self.static(branch) for branch in branches]
         tags = self._tags(facts)
         for one in range(len(branches)):

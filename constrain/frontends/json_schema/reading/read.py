@@ -14,6 +14,7 @@ from typing import Any
 
 from ....errors import SchemaError
 from ....style import Limits, Style
+from ....work import spend
 from ..algebra.literals import ANY, NEVER, Lits
 from .checks import SKIP
 from .constants import Constant, kind_of
@@ -21,6 +22,10 @@ from .keywords import Keyword
 from .refs import Found, Library, Scope, token
 
 __all__ = ["ExactReader", "Node", "Place", "Reader"]
+
+
+NODE = 16
+"""Work that a subschema is counted as."""
 
 
 class Node:
@@ -182,6 +187,7 @@ class Reader:
     def _new(self, pointer: str, live: list[tuple[Keyword, Any]], scope: Scope) -> Node:
         if pointer.count("/") > 4 * self.limits.nesting:
             raise SchemaError(f"Nested more than {self.limits.nesting} deep.", pointer=pointer, hint="Use $ref.")
+        spend(NODE + len(scope.entered), "reading the schema")
         node = Node(len(self.nodes), pointer, scope.draft)
         node.waiting = (live, scope)
         self.nodes.append(node)
