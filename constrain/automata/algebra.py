@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import or_
 
 from ..errors import LimitError
+from ..work import spend
 from .table import EMPTY, LAST, SURROGATES, Table
 
 __all__ = [
@@ -18,6 +19,15 @@ __all__ = [
 
 WORK = 64
 """States that may be united for each state of the limit: what bounds constructions with few but large subsets."""
+
+
+PRODUCT, CHAIN = "a product of patterns", "a concatenation or repetition of patterns"
+"""What work is spent on."""
+
+
+def _spend_edges(states: int, width: int) -> None:
+    """Charge the moves of so many states over so many classes, and the sets of states that each of them enters."""
+    spend(states * (2 + width // 4 + (states >> 10)), CHAIN)
 
 
 def exceeded(what: str, max_states: int) -> LimitError:
@@ -58,6 +68,7 @@ def from_ranges(ranges: Iterable[tuple[int, int]]) -> Table:
 
 def merge_ranges(first: Table, second: Table) -> tuple[list[int], list[int], list[tuple[int, int]]]:
     """Common ranges of both, with a class for each pair of their classes that occurs: bounds, classes, pairs."""
+    spend((len(first.bounds) + len(second.bounds)) // 2, PRODUCT)
     bounds: list[int] = []
     classes: list[int] = []
     pairs: dict[tuple[int, int], int] = {}
@@ -85,6 +96,7 @@ def product(first: Table, second: Table, accept: Callable[[bool, bool], bool], m
     """Both run side by side; `accept` of their two answers is the answer. accept(False, False) must be False."""
     keep_first, keep_second = accept(True, False), accept(False, True)
     bounds, classes, pairs = merge_ranges(first, second)
+    units = 2 + len(pairs) // 4
     left, right = [a for a, _ in pairs], [b for _, b in pairs]
     dead_a, dead_b = (-1,) * (max(left) + 1), (-1,) * (max(right) + 1)
     a_start, b_start = 0 if first.rows else -1, 0 if second.rows else -1
@@ -95,6 +107,7 @@ def product(first: Table, second: Table, accept: Callable[[bool, bool], bool], m
     rows: list[list[int]] = []
     accepting: list[bool] = []
     for a, b in order:
+        spend(units, PRODUCT)
         a_row = first.rows[a] if a >= 0 else dead_a
         b_row = second.rows[b] if b >= 0 else dead_b
         row: list[int] = []
@@ -120,9 +133,11 @@ def meets(first: Table, second: Table) -> bool:
         return False
     pairs = merge_ranges(first, second)[2]
     left, right = [a for a, _ in pairs], [b for _, b in pairs]
+    units = 1 + len(pairs) // 5
     seen = {(0, 0)}
     todo = [(0, 0)]
     while todo:
+        spend(units, PRODUCT)
         a, b = todo.pop()
         if first.accepting[a] and second.accepting[b]:
             return True
@@ -139,6 +154,7 @@ def complement(table: Table) -> Table:
         return any_text()
     bounds, classes, pairs = merge_ranges(table, any_text())
     sink = len(table.rows)
+    spend(sink * (1 + len(pairs) // 8), "the complement of a pattern")
     columns = [(index, other == 0) for index, other in pairs]
     full = [tuple(target if target >= 0 else sink for target in row) for row in [*table.rows, [-1] * len(pairs)]]
     rows = [[row[index] if text else -1 for index, text in columns] for row in full]
@@ -151,6 +167,7 @@ def chain(first: Table, second: Table, max_states: int) -> Table:
         return EMPTY
     bounds, classes, pairs = merge_ranges(first, second)
     split = len(first.rows)
+    _spend_edges(split + len(second.rows), len(pairs))
     edges: list[list[int]] = [[row[a] for a, _ in pairs] for row in first.rows]
     edges += [[row[b] + split if row[b] >= 0 else -1 for _, b in pairs] for row in second.rows]
     closure = [1 << state | (1 << split if accepts else 0) for state, accepts in enumerate(first.accepting)]
@@ -171,6 +188,7 @@ def repeat(table: Table, low: int, high: int | None, max_states: int) -> Table:
     size = len(table.rows)
     if copies > max_states:
         raise exceeded(f"Repetition {copies} times", max_states)
+    _spend_edges(copies * size, max(table.classes) + 1)
     edges = [[t + copy * size if t >= 0 else -1 for t in row] for copy in range(copies) for row in table.rows]
     closure = [0] * (copies * size)
     final = 0
@@ -210,7 +228,9 @@ def _subsets(
     order = [start]
     rows: list[list[int]] = []
     work = WORK * max_states
+    each = 1 + len(nowhere) * (8 + (len(closure) >> 10)) // 64
     for states in order:
+        spend(len(nowhere) // 4 + 2 + each * states.bit_count(), CHAIN)
         targets = nowhere
         rest = states
         while rest:
@@ -243,7 +263,9 @@ def counted(table: Table, low: int, high: int | None, shortest: Sequence[int], m
     order = [start]
     rows: list[list[int]] = []
     accepting: list[bool] = []
+    units = 2 + (max(table.classes) + 1) // 4
     for state, length in order:
+        spend(units, "a count of characters")
         row = []
         longer = length + 1 if high is not None else min(length + 1, low)
         for target in table.rows[state]:

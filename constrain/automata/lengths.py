@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
+from ..work import spend
 from .table import LAST, Table
 
 __all__ = ["count", "enumerate_texts", "extensible", "leads_beyond", "longest", "shortest"]
@@ -75,7 +76,9 @@ def enumerate_texts(table: Table) -> Iterator[str]:
     spans = list(zip(table.bounds, [*table.bounds[1:], LAST], table.classes))
     # exactly[d]: the states from which some text of exactly d characters is accepted.
     exactly: list[set[int]] = [{state for state, accepts in enumerate(table.accepting) if accepts}]
+    units = 1 + sum(map(len, successors)) // 8
     while exactly[-1]:
+        spend(units, "the texts of a pattern")
         if 0 in exactly[-1]:
             yield from _texts(table.rows, spans, exactly)
         exactly.append({state for state, targets in enumerate(successors) if not exactly[-1].isdisjoint(targets)})

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..work import spend
+
 __all__ = ["EMPTY", "LAST", "SURROGATES", "Table", "canonical", "distances"]
 
 LAST = 0x110000
@@ -38,6 +40,7 @@ EMPTY = Table([0], [0], (), ())
 def canonical(table: Table) -> Table:
     """The trimmed, minimal Table of the same language, states numbered breadth-first, classes by first code point."""
     rows, accepting = table.rows, table.accepting
+    spend(len(rows) * (4 + (max(table.classes) + 1) // 4), "a minimal automaton")
     predecessors = _predecessors(rows)
     distance = _nearest(predecessors, accepting)
     if not rows or distance[0] < 0:

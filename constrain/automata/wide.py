@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .algebra import exceeded
+from ..work import spend
+from .algebra import PRODUCT, exceeded
 
 Ints: TypeAlias = NDArray[np.integer[Any]]
 
@@ -26,6 +27,9 @@ WIDE = 300
 
 LAYERS = 300
 """Most characters to acceptance, and most rounds: beyond them lists are faster."""
+
+MINIMAL = "a minimal automaton"
+"""What work is spent on."""
 
 SEEDS = 8
 """Attempts. Each fails with a probability of states^2 / 2^64."""
@@ -45,6 +49,7 @@ def canonical(bounds: list[int], classes: list[int], delta: Ints, accepting: NDA
 
     delta: int32[n, C], -1 is dead, the start is 0. States need not be reachable.
     """
+    spend(delta.size // 16, MINIMAL)
     distance = distances(delta, accepting)
     if distance is None:
         return None
@@ -105,6 +110,7 @@ def product(
         places = np.minimum(np.searchsorted(known, codes), len(known) - 1)
         layer = codes[(codes >= 0) & (known[places] != codes)]
         known = np.sort(np.concatenate([known, layer]))
+        spend(len(known) // 64 + len(layer) * (4 + len(columns)) // 32, PRODUCT)
         if len(known) > max_states:
             raise exceeded("A combination of automata", max_states)
     order = np.concatenate([[start], known[known != start]])
@@ -155,6 +161,7 @@ def _refined(delta: Ints, distance: Ints, random: np.random.Generator) -> Ints |
     fresh = random.integers(1 << 63, size=len(delta) + 1, dtype=np.uint64)
     names, block = np.unique(distance, return_inverse=True)
     for _ in range(LAYERS):
+        spend(len(delta) * (32 + len(columns)) // 256, MINIMAL)
         numbers = fresh[np.append(block, -1)]  # The last is that of the dead state.
         sums = numbers[:-1] * weights[-1]
         for column, weight in zip(columns, weights):

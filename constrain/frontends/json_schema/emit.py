@@ -8,10 +8,10 @@ Only what is non-empty is written, so a Grammar has no dead end.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from functools import lru_cache
 
 from ...grammar.nodes import Choice, JsonString, Literal, Node, Rule, Strings
 from ...style import Limits, Style
+from ...work import memoize
 from .algebra.algebra import Algebra, Live
 from .algebra.literals import Lits
 from .algebra.shapes import FALSE_BIT, NULL_BIT, TRUE_BIT
@@ -105,7 +105,7 @@ class Writer:
 WORDS = ((NULL_BIT, b"null"), (FALSE_BIT, b"false"), (TRUE_BIT, b"true"))
 
 
-@lru_cache(maxsize=256)
+@memoize(maxsize=256)
 def _typed(types: int, draft: int, style: Style, limits: Limits) -> Node:
     """All values of types without brackets: most subschemas say no more, and those of all schemas are alike."""
     options = _constants({word for bit, word in WORDS if types & (NULL if bit == NULL_BIT else BOOLEAN)})

@@ -9,9 +9,10 @@ from typing import Literal
 from ...automata.dfa import MAX_STATES, Dfa, Table
 from ...errors import LimitError
 from ...style import Limits
+from ...work import spend
 from .charset import CharSet, one
 from .parse import ECMA_TERMINATORS, parse
-from .positions import ACCEPT, Items
+from .positions import ACCEPT, PATTERN, Items
 from .program import Search, compile_program
 from .properties import Dialect
 from .syntax import Term
@@ -108,13 +109,17 @@ def _determinise(items: Items, max_states: int) -> Table:
     reached: dict[int, int] = {0: -1}  # From the items that read a character to the next state.
     rows: list[list[int]] = []
     work = WORK * max_states
+    words = 1 + len(items.places) * items.width // 2_000
+    units = 2 + len(readers) * words // 3
     for states in order:
+        spend(units, PATTERN)
         row = []
         for reader in readers:
             reading = states & reader
             number = reached.get(reading)
             if number is None:
                 target, rest = items.after_plain(reading)
+                spend((1 + rest.bit_count()) * words, PATTERN)
                 while rest:
                     bit = rest & -rest
                     rest ^= bit

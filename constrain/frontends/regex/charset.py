@@ -10,11 +10,16 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from ...automata.dfa import LAST, SURROGATES
+from ...work import spend
 
 __all__ = ["ALL", "CharSet", "complement", "contains", "intersection", "one", "partition", "span", "spans", "union"]
 
 CharSet = tuple[int, ...]
 ALL: CharSet = (0, LAST)
+
+
+CLASSES = "the characters of a pattern"
+"""What work is spent on."""
 
 
 def one(point: int) -> CharSet:
@@ -40,6 +45,7 @@ def contains(charset: CharSet, point: int) -> bool:
 def union(sets: Iterable[CharSet]) -> CharSet:
     """What is in at least one of them."""
     parts = [(part[i], part[i + 1]) for part in sets for i in range(0, len(part), 2)]
+    spend(len(parts) // 2, CLASSES)
     parts.sort()
     result: list[int] = []
     for start, end in parts:
@@ -72,6 +78,7 @@ def partition(sets: list[CharSet]) -> tuple[list[int], list[int], list[int]]:
         bit = 1 << index
         for point in charset:
             toggles[point] = toggles.get(point, 0) ^ bit
+    spend(len(toggles) * (2 + len(sets) // 2_000), CLASSES)
     if any(toggles):
         toggles.setdefault(SURROGATES[0], 0)
         toggles.setdefault(SURROGATES[1], 0)

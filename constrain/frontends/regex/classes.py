@@ -44,7 +44,8 @@ class Escapes:
             if len(text) > end + 1 and OCTAL.issuperset(text[position : end + 2]):
                 return 0, position  # Three octal digits are a character.
             end += 1
-        return int(text[position:end]), end
+        # Ten digits are more than any pattern has groups; Python converts no more than 4,300 of them.
+        return int(text[position : min(end, position + 10)]), end
 
     def escape(self, position: int, ascii_only: bool, folding: Folding) -> tuple[CharSet, int, bool]:
         """What stands after a backslash: its set, the position after it, and whether it is a literal character."""

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from ...errors import LimitError, RegexError, UnsupportedError
+from ...work import spend
 from .charset import ALL, CharSet, complement, one, union
 from .classes import Escapes
 from .properties import Dialect, Folding, class_escape, close_over_case
@@ -42,6 +44,8 @@ REFUSED = {">": "an atomic group", "(": "a conditional group"}
 
 MOST_CHARACTERS = 250_000
 """Longest pattern that is read: ten times as long as the largest automaton has states, and read in half a second."""
+MOST_DIGITS = 18
+"""Most digits of a bound of a quantifier, leading zeros aside: more than any automaton can count to."""
 SPECIAL = frozenset("|()*+?{^$.[\\")
 ECMA_TERMINATORS = union(map(one, (0x0A, 0x0D, 0x2028, 0x2029)))
 
@@ -60,6 +64,7 @@ def parse(pattern: str, *, dialect: Dialect, flags: str, nesting: int, ordered: 
             f"the pattern has {len(pattern)} characters, more than {MOST_CHARACTERS}",
             source=pattern, position=0, hint="Choices between many texts are an enum, which has no such limit.",
         )  # fmt: skip
+    spend(len(pattern), "a pattern")
     return _Parser(pattern, dialect, frozenset(flags) - {"u"}, nesting, ordered).run()
 
 
@@ -88,11 +93,11 @@ class _Group:
         if len(self.options) == 1:
             return self.options[0]
         merged: list[Term] = []
-        for option in self.options:
-            if isinstance(option, OneOf) and merged and isinstance(merged[-1], OneOf):
-                merged[-1] = OneOf(union((merged[-1].charset, option.charset)))
+        for alike, options in groupby(self.options, key=lambda option: isinstance(option, OneOf)):
+            if alike:
+                merged.append(OneOf(union(option.charset for option in options if isinstance(option, OneOf))))
             else:
-                merged.append(option)
+                merged.extend(options)
         return merged[0] if len(merged) == 1 else Alternation(tuple(merged))
 
 
@@ -374,7 +379,17 @@ class _Parser:
         high = self.digits() if comma else low
         if not self.take("}") or not (low or (comma and self.dialect == "python")):
             return None
-        return int(low or 0), int(high) if high else None
+        return self.bound(low or "0"), self.bound(high) if high else None
+
+    def bound(self, digits: str) -> int:
+        """A bound of a quantifier. LimitError beyond MOST_DIGITS digits: no automaton counts so far."""
+        digits = digits.lstrip("0") or "0"
+        if len(digits) > MOST_DIGITS:
+            raise LimitError(
+                f"a quantifier has a bound of {len(digits)} digits, more than {MOST_DIGITS}",
+                source=self.source, position=self.position - 1, hint="Repeat less often, or without a bound.",
+            )  # fmt: skip
+        return int(digits)
 
 
 def outside(word: OneOf) -> Term:

@@ -15,6 +15,7 @@ Patterns that look around are for `threads`, where anything may be demanded of w
 
 from __future__ import annotations
 
+from ...work import spend
 from .charset import CharSet, partition
 from .program import MATCH, Program
 
@@ -22,6 +23,9 @@ __all__ = ["ACCEPT", "Items"]
 
 ACCEPT = 1
 """The bit of a set that says: the text may end here."""
+
+PATTERN = "a pattern"
+"""What work is spent on."""
 
 FREE, TAIL, DONE = 0, 1, 2
 """Modes: what is left of the text is anything; exactly one newline; nothing."""
@@ -54,6 +58,7 @@ class Items:
         self._after: dict[int, int] = {}
         self.work = 0
         self.bounds, self.classes, members = partition(program.sets + ([newline] if self.kinds == 2 else []))
+        spend(1 + len(members) * len(program.sets) // 16, PATTERN)
         self.readers = self._readers(members, len(program.sets))
         self.start = self._reach(0, BEGIN, FREE)
         # Most items are followed by the next one, plainly: these are stepped all at once. One bit for their kinds.
@@ -124,6 +129,7 @@ class Items:
                 if ahead:
                     work.append((place + 1, mode, ahead))
         self.work += len(seen)
+        spend(1 + len(seen), PATTERN)
         return result
 
     def _pass(

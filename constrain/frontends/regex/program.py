@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Union
 
 from ...errors import LimitError
+from ...work import spend
 from .charset import ALL, CharSet
 from .syntax import Alternation, Anchor, AnchorKind, Concatenation, Look, OneOf, Repetition, Term, subterms
 
@@ -75,6 +76,7 @@ def compile_program(term: Term, *, search: Search, max_positions: int) -> Progra
             work.extend(reversed(_copies(task, places, ladders)))
         if len(code) > max_positions:
             raise _too_long(max_positions)
+    spend(2 * len(code), "a pattern")
     code = [tuple([places[label] for label in step]) if isinstance(step, tuple) else step for step in code]
     # A copy is as long as from its beginning to that of the next one, but for the split in between.
     steps = [([places[label] for label in labels], places[labels[-1]] - places[labels[-2]] - 1) for labels in ladders]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from functools import cache
 from typing import Literal
 
+from ...work import memoize
 from .charset import ALL, CharSet, complement, contains, intersection, one, span, spans, union
 from .scripts import PROPERTIES, SCRIPT_NAMES, SCRIPTS
 
@@ -89,7 +89,7 @@ def class_escape(letter: str, dialect: Dialect, ascii_only: str) -> CharSet:
     return result if letter == lower else complement(result)
 
 
-@cache
+@memoize(1024)
 def _python_set(letter: str) -> CharSet:
     """\\d \\s \\w of `re` on str, by asking it."""
     wanted = re.compile(rf"\{letter}+")
@@ -100,7 +100,7 @@ def _python_set(letter: str) -> CharSet:
     return union(result)
 
 
-@cache
+@memoize(1024)
 def property_set(name: str) -> CharSet | None:
     """The set of \\p{name}, None if it is unknown.
 
@@ -128,7 +128,7 @@ def property_set(name: str) -> CharSet | None:
     return _category(name) or _script(name)
 
 
-@cache
+@memoize(1024)
 def _identifiers(name: str) -> CharSet:
     """What identifiers begin with, or go on with."""
     prefix = "a" if name.endswith("Continue") else ""
@@ -163,7 +163,7 @@ def _category(name: str) -> CharSet | None:
     return union(charset for key, charset in runs.items() if key.startswith(short))
 
 
-@cache
+@memoize(1024)
 def _categories() -> dict[str, CharSet]:
     """The code points of each two-letter general category."""
     points = [*PLANES[0], *PLANES[0xE0000], 0xF0000]
@@ -209,7 +209,7 @@ def close_over_case(charset: CharSet, folding: Folding) -> CharSet:
     return union((charset, *(one(point) for group in touched for point in group)))
 
 
-@cache
+@memoize(1024)
 def _case_partners(folding: Literal["python", "ecma"]) -> dict[int, tuple[int, ...]]:
     """For each character that is equal to others under the flag i: all of them, itself too."""
     groups: defaultdict[str, list[int]] = defaultdict(list)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from ...automata.dfa import SURROGATES, Dfa, Table
 from ...errors import LimitError
+from ...work import spend
 from .charset import ALL, CharSet, complement, one, partition
 from .duties import Duties, Ledger
 from .program import MATCH, Search, compile_program
@@ -304,6 +305,7 @@ class _Looking:
         return Table(self.bounds, self.classes, rows, accepting)
 
     def _spend(self, work: int) -> None:
+        spend(work, "a pattern that looks around")
         self.work -= work
         if self.work < 0:
             raise too_large(self.max_states)

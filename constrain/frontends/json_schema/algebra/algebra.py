@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ....automata.dfa import Dfa
 from ....errors import LimitError, SchemaError, UnsupportedError
 from ....style import Limits, Style
+from ....work import spend
 from ..arrays import items
 from ..arrays.arrays import ArrayCase
 from ..arrays.counts import Plan
@@ -22,11 +23,11 @@ from ..numbers import quantities
 from ..numbers.quantities import NumberCase
 from ..objects import members, objects
 from ..objects.tries import Listed
-from ..reading.constants import OBJECT, Constant
+from ..reading.constants import OBJECT, STRING, Constant
 from ..reading.plain import inside, surely
 from ..reading.projection import Projection
 from ..reading.read import Node, Reader
-from ..reading.static import Static, disjoint, static
+from ..reading.static import TYPES, Static, disjoint, static
 from ..strings import strings
 from ..strings.languages import Languages, any_text
 from ..strings.patterns import located
@@ -62,6 +63,10 @@ PLAIN = ((), ALL_NUMBERS, ALL_STRINGS)
 """Parts about which there is nothing to ask."""
 
 
+MANY_BRANCHES = 8
+"""Branches of `oneOf` with texts by the rule beyond which one automaton counts how many of them hold."""
+
+
 class Algebra:
     """The memo of one schema: shapes of literal sets, and which of them are empty."""
 
@@ -82,6 +87,7 @@ class Algebra:
         self._both: dict[tuple[Lits, Lits], Lits] = {}
         self._any_of: dict[tuple[Constant, ...], Lits] = {}
         self._settling: list[Lits] = []
+        self._no_strings: Lits | None = None
         self._projection = Projection(reader)
 
     # ---- shapes ------------------------------------------------------------------------------------------------
@@ -90,6 +96,7 @@ class Algebra:
         """What a literal set allows. Circular if it is being computed already."""
         shape = self._shapes.get(lits)
         if shape is None:
+            spend(30 + len(lits), "a combination of subschemas")
             if len(lits) == 1:
                 shape = self._unfold_one(lits[0])
             else:
@@ -139,6 +146,10 @@ class Algebra:
     def _one_of(self, said: One) -> Shape:
         """Exactly one: each branch without those that it really overlaps."""
         ways: list[Shape] = []
+        texts = self._one_text(said)
+        if texts is not None:
+            ways.append(NOTHING._replace(strings=texts))
+            said = One(self.both(said.context, self._other_than_strings()), said.parts)
         context, branches = said
         overlaps = self._overlaps(said)
         for position, branch in enumerate(branches):
@@ -149,6 +160,11 @@ class Algebra:
 
     def _not_one_of(self, said: One) -> Shape:
         """Not of the context; or in no branch, or in two at least."""
+        texts = self._one_text(said)
+        if texts is not None:
+            others = self._not_one_of(One(self.both(said.context, self._other_than_strings()), said.parts))
+            left = negate(NOTHING._replace(strings=texts), self)
+            return others._replace(strings=left.strings)
         context, branches = said
         others = sorted((self.unfold(self.opposite(branch)) for branch in branches), key=breadth)
         shape = meet(*others, algebra=self)
@@ -158,11 +174,41 @@ class Algebra:
         shared = (self.unfold(both(branches[one], branches[other])) for one, other in pairs)
         return join_overlapping([shape, *outside, *shared], self)
 
+    def _one_text(self, said: One) -> tuple[StringCase, ...] | None:
+        """The texts of the context that exactly one of many branches holds; None if these are better told pairwise."""
+        context, branches = said
+        if len(branches) <= MANY_BRANCHES:
+            return None
+        held = [self.both(context, branch) for branch in branches]
+        held = [lits for lits in held if self.static(lits).types & STRING]
+        if sum(self.static(lits).values is None for lits in held) <= MANY_BRANCHES:
+            return None
+        unions = [self.unfold(lits).strings for lits in held]
+        if sum(any(case.values is None for case in union) for union in unions) <= MANY_BRANCHES:
+            return None
+        most = self.limits.dfa_states
+        parts = [
+            Dfa.union_of([strings.whole_dfa(case, self.languages) for case in union], max_states=most)
+            for union in unions
+        ]
+        texts, overlapping = Dfa.exactly_one_of(parts, max_states=most)
+        if not overlapping:  # Then their lengths can be counted instead of multiplied in.
+            return tuple(dict.fromkeys(case for union in unions for case in union))
+        return () if texts.is_empty else (StringCase(lang=frozenset(((True, "dfa", texts),))),)
+
+    def _other_than_strings(self) -> Lits:
+        """The literal set of everything but strings."""
+        if self._no_strings is None:
+            root = next(node for node in self.nodes if node is not None)
+            self._no_strings = (self.reader.derived(root, {"type": TYPES & ~STRING}).number,)
+        return self._no_strings
+
     def _overlaps(self, said: One) -> list[list[int]]:
         """For each branch those others that may share a value with it; cheap proofs that they do not come first."""
         context, branches = said
-        branches = tuple(both(context, branch) for branch in branches)
+        branches = tuple(self.both(context, branch) for branch in branches)
         out: list[list[int]] = [[] for _ in branches]
+        spend(len(branches) ** 2, "a comparison of the branches of oneOf")
         facts = [self.static(branch) for branch in branches]
         tags = self._tags(facts)
         for one in range(len(branches)):

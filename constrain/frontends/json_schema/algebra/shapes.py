@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ....errors import LimitError, UnsupportedError
 from ....style import Limits
+from ....work import spend
 from ..arrays import arrays
 from ..arrays.arrays import ANY_ARRAY, ArrayCase
 from ..numbers import quantities
@@ -207,6 +208,7 @@ def _meet(
     most = max(algebra.limits.cases, len(one), len(other))
     enough = min(len(one), len(other)) + MANY
     for mine in one:
+        spend(20 * len(other), "a product of alternatives")
         for yours in other:
             case = both(mine, yours)
             if case is not None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ import numpy as np
 from ....automata.dfa import Dfa
 from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
 from ....style import Style
+from ....work import memoize
 from ..strings.words import Follow
 from .number_exponents import REACH
 from .number_parts import as_decimal
@@ -166,7 +166,7 @@ def decimals(values: list[Fraction], numbers: list[int], follow: Follow, style: 
     return _choice(options)
 
 
-@lru_cache(maxsize=1024)
+@memoize(maxsize=1024)
 def exponent(value: int) -> Dfa:
     """The spellings of an exponent, the e included."""
     zeros = Dfa.from_strings(["0"]).star()

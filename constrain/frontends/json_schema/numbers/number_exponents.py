@@ -25,11 +25,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
 from math import inf, lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....automata.dfa import Table
+from ....work import memoize
 from .number_parts import Bound, as_decimal
 from .number_table import explore, row_of
 
@@ -236,7 +236,7 @@ class Side:
         return first, last
 
 
-@lru_cache(maxsize=4096)
+@memoize(maxsize=4096)
 def shift_to_multiple(residue: int, a: int) -> float:
     """The least t >= 0 with residue * 10^t a multiple of a; infinite if there is none."""
     for shift in range(a.bit_length() + 1):  # No more than the twos or fives in a.
@@ -352,7 +352,7 @@ def _exponent_digits(first: float, last: float, at: tuple[Any, ...] | None) -> l
     return row
 
 
-@lru_cache(maxsize=4096)
+@memoize(maxsize=4096)
 def _bounds(first: float, last: float) -> tuple[Bound, ...]:
     """What watches an exponent's magnitude, which may be any int >= 0 when both are open."""
     low = (Bound(Fraction(int(first)), (0, 1)),) if first > 0 else ()

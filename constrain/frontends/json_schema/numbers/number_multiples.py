@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 
 from ....automata.dfa import Dfa
+from ....work import memoize, spend
 from .number_parts import as_decimal, lcm_of, too_many_states
 from .number_table import BOUNDS, CLASSES, DIGIT, MINUS, POINT
 
@@ -50,7 +50,7 @@ def apart(number: int) -> int:
     return number
 
 
-@lru_cache(maxsize=128)
+@memoize(maxsize=128)
 def factor_dfa(factor: Fraction, wanted: bool, fraction: bool, max_states: int) -> Dfa:
     """The multiples of a decimal, or (not wanted) all that are none. fraction: whether there may be a point.
 
@@ -66,6 +66,7 @@ def factor_dfa(factor: Fraction, wanted: bool, fraction: bool, max_states: int) 
     off = last + tails  # no multiple, whatever follows
     if off > ROOM * max_states:
         raise too_many_states(max_states)
+    spend(1 + off * max(CLASSES) // 32, "multiples of a number")
     delta = np.full((off + 1, max(CLASSES) + 1), -1, dtype=np.int32)
     accepting = np.zeros(off + 1, dtype=np.bool_)
     digits, residue, behind = np.arange(10), np.arange(b)[:, None], np.arange(tails)[:, None]

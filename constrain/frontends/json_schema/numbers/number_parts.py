@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import lru_cache
 from json import dumps
 from math import gcd, lcm
 from typing import Any, Protocol
 
 from ....errors import LimitError
+from ....work import memoize
 
 __all__ = [
     "Bound", "Cap", "Members", "Part", "as_decimal", "decimal_text", "lcm_of", "plain_texts", "split_digits",
@@ -67,7 +67,7 @@ def as_decimal(value: Fraction) -> tuple[int, int]:
     return value.numerator * factor, scale
 
 
-@lru_cache(maxsize=4096)
+@memoize(maxsize=4096)
 def _one_over(denominator: int) -> tuple[int, int]:
     """1 / denominator as a / 10^s: (a, s); a is 0 if it is no decimal."""
     rest, twos, fives = denominator, 0, 0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....automata.dfa import Table
+from ....work import spend
 from .number_parts import too_many_states
 
 __all__ = ["BOUNDS", "CLASSES", "DIGIT", "MINUS", "POINT", "explore", "row_of"]
@@ -14,6 +15,9 @@ BOUNDS = [0, 0x2B, 0x2C, 0x2D, 0x2E, 0x2F, *range(0x30, 0x3A), 0x3A, 0x45, 0x46,
 CLASSES = [0, 1, 0, 2, 3, 0, *range(4, 14), 0, 14, 0, 14, 0]
 """Classes: 0 all else, 1 `+`, 2 `-`, 3 `.`, 4 to 13 the digits, 14 `e` and `E`."""
 MINUS, POINT, DIGIT = 2, 3, 4
+
+STATE = 20
+"""Work that a state is counted as, whose successors are told by a function."""
 
 
 def row_of(
@@ -28,6 +32,7 @@ def explore(start: Any, successors: Callable[[Any], tuple[Sequence[Any], bool]],
     names: dict[Any, int] = {None: -1, start: 0}
     order, rows, accepting = [start], [], []
     for state in order:
+        spend(STATE, "an automaton of numbers")
         row, accepts = successors(state)
         numbers = []
         for target in row:

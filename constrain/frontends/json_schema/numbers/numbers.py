@@ -24,12 +24,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from math import ceil, floor, inf, lcm
 from typing import Any
 
 from ....automata.dfa import MAX_STATES, Dfa, Table
 from ....style import Style
+from ....work import memoize
 from .number_exponents import exponent_table
 from .number_multiples import ROOM, apart, factor_dfa, reduced, residues
 from .number_parts import Bound, Cap, Members, Part, lcm_of, plain_texts, split_digits, too_many_states
@@ -142,7 +142,7 @@ def constant_dfa(value: Fraction | int, style: Style) -> Dfa:
     return _constant_dfa(value)
 
 
-@lru_cache(maxsize=1)
+@memoize(maxsize=1)
 def plain_integers() -> Dfa:
     """Numbers without fraction and exponent."""
     digit, zero = Dfa.from_ranges([(48, 57)]), Dfa.from_ranges([(48, 48)])
@@ -251,12 +251,12 @@ def _multiples(numbers: Numbers, step: Fraction) -> Iterator[Fraction]:
 # ---- the automaton ---------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=512)
+@memoize(maxsize=512)
 def _constant_dfa(value: Fraction) -> Dfa:
     return Dfa.from_strings(plain_texts(value))
 
 
-@lru_cache(maxsize=512)
+@memoize(maxsize=512)
 def _number_dfa(
     low: Fraction | None,
     high: Fraction | None,

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 
 from ....automata.dfa import Dfa
 from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
 from ....style import Style
+from ....work import memoize
 from .digits import Decimals, exponent
 from .number_parts import as_decimal
 from .numbers import number_dfa
@@ -89,7 +89,7 @@ class Others(NamedTuple):
         return Chars(rest(cap - self.read - 1, cap))
 
 
-@lru_cache(maxsize=1024)
+@memoize(maxsize=1024)
 def exponents(apart: frozenset[int]) -> Dfa:
     """All exponents but those, the e included."""
     digits = Dfa.from_ranges([(48, 57)]).repeat(1, None)
@@ -99,7 +99,7 @@ def exponents(apart: frozenset[int]) -> Dfa:
     return dfa
 
 
-@lru_cache(maxsize=256)
+@memoize(maxsize=256)
 def rest(whole: float | None, tail: float) -> Dfa:
     """At most so many digits, a point and at most so many digits, an exponent. whole: None behind the point."""
     digit, none = Dfa.from_ranges([(48, 57)]), Dfa.from_strings([""])

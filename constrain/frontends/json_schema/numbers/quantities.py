@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import lru_cache
 from math import gcd
 from typing import Any, Literal, NamedTuple
 
 from ....automata.dfa import Dfa
 from ....grammar.nodes import EMPTY, Chars, Node
 from ....style import Limits, Style
+from ....work import memoize
 from ..strings.words import FEW
 from . import numbers
 from .digits import decimals
@@ -199,7 +199,7 @@ def large(cases: tuple[NumberCase, ...], style: Style) -> bool:
     )
 
 
-@lru_cache(maxsize=2048)
+@memoize(maxsize=2048)
 def case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
     """The spellings of the numbers of a case."""
     if case.values is not None:

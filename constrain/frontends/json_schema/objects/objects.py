@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ....errors import LimitError, UnsupportedError
 from ....style import Limits
+from ....work import spend
 from ..algebra.literals import ANY, NEVER, Lits, narrower
 from ..strings.languages import ALL, Lang, Languages
 
@@ -153,6 +154,7 @@ def meet(one: ObjectCase, other: ObjectCase, algebra: Algebra) -> ObjectCase | N
     if high is not None and (low > high or len(required) > high):
         return None
     languages = algebra.languages
+    spend(len(one.names) + len(other.names), "a product of objects")
     left, right = dict(one.names), dict(other.names)
     mentioned = frozenset(
         name for name in one.mentioned | other.mentioned

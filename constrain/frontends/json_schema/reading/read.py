@@ -24,6 +24,10 @@ from .refs import Found, Library, Scope, token
 __all__ = ["ExactReader", "Node", "Place", "Reader"]
 
 
+NODE = 16
+"""Work that a subschema is counted as."""
+
+
 class Node:
     """One subschema: `facts` maps the Shape fields that its keywords fill to what they said, in document order.
 
@@ -182,6 +186,7 @@ class Reader:
         return (self._new(pointer, live, scope).number,)
 
     def _new(self, pointer: str, live: list[tuple[Keyword, Any]], scope: Scope) -> Node:
+        spend(NODE + len(scope.entered), "reading the schema")
         node = Node(len(self.nodes), pointer, scope.draft)
         node.waiting = (live, scope)
         self.nodes.append(node)

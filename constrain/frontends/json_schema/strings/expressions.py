@@ -13,10 +13,9 @@ may have, what properties of characters there are, the other ranges.
 
 from __future__ import annotations
 
-from functools import cache
-
 from ....automata.dfa import Dfa
 from ....grammar.nodes import Chars, Choice, Node, Repeat, Rule, Sequence
+from ....work import memoize
 from ...regex import to_dfa
 from .flat_expressions import flat
 
@@ -85,7 +84,7 @@ def _longest(dfa: Dfa, text: str, place: int) -> int:
     return found
 
 
-@cache
+@memoize(64)
 def _brackets() -> tuple[tuple[Dfa, Dfa], ...]:
     """What opens and what closes a group behind which a quantifier may stand, and one of the others."""
     group = to_dfa(rf"\((?:\?(?::|<{NAME}>|{_flags()}:))?")

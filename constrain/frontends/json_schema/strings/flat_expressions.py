@@ -7,10 +7,10 @@ written as states it is built in a fraction of the time.)
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Union
 
 from ....automata.dfa import SURROGATES, Dfa, Table
+from ....work import memoize
 
 __all__ = ["flat"]
 
@@ -55,7 +55,7 @@ VARYING = {
 """Columns in which states of one kind differ; the others are the same for all of them."""
 
 
-@cache
+@memoize(64)
 def flat() -> Dfa:
     """All flat text; see `expressions` for what is judged."""
     return Dfa.from_table(_Machine().table())

@@ -20,13 +20,13 @@ A name that the specification does not know asserts nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from ....automata.dfa import Dfa
 from ....errors import UnsupportedError
 from ....grammar.nodes import Node, Rule
+from ....work import memoize
 from ...regex import to_dfa
 from ..reading.addresses import ipv6_dfa, splice
 from .expressions import is_regex, regex_node, regex_within
@@ -229,7 +229,7 @@ def times_within(name: str, other: Dfa, max_states: int) -> Dfa:
     return _format_dfa(name, "plain").intersect(other, max_states=max_states + LEAP_STATES)
 
 
-@cache
+@memoize(64)
 def _times(name: str) -> tuple[Dfa, Dfa]:
     """The texts without leap seconds but those that end in Z; texts that hold all those with another offset."""
     if name == "time":
@@ -251,7 +251,7 @@ def build(pattern: str) -> Dfa:
     return address if pattern == IPV6 else splice(to_dfa(pattern.replace(IPV6, MARK)), MARK, address)
 
 
-@cache
+@memoize(64)
 def _format_dfa(name: str, spelling: Spelling) -> Dfa:
     pattern = FORMATS[name]
     if pattern is None:

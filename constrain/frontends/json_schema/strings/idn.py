@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....automata.dfa import Dfa
 from ....grammar.nodes import Chars, Choice, Node, Repeat, Sequence
+from ....work import memoize
 from ...regex import to_dfa
 
 __all__ = ["idn_node", "is_idn"]
@@ -86,14 +86,14 @@ def to_parts(text: str) -> list[str]:
     return text.split(".")
 
 
-@cache
+@memoize(64)
 def ascii_name() -> Dfa:
     """Names whose labels are ASCII, whatever their dots."""
     label = to_dfa(LDH).with_length(1, MOST_LABEL)
     return label.concatenate(to_dfa(DOTS).concatenate(label).star())
 
 
-@cache
+@memoize(64)
 def labels() -> Labels:
     """All kinds of labels."""
     plain, wide = to_dfa(LDH), _contextual()
@@ -198,14 +198,14 @@ def _ranged(coded: Iterable[int]) -> Iterator[int]:
         yield from range(pair >> 32, pair & 0xFFFFFFFF)
 
 
-@cache
+@memoize(64)
 def _permitted() -> tuple[int, ...]:
     """PVALID, CONTEXTJ and CONTEXTO."""
     classes = _table("codepoint_classes")
     return tuple(sorted(point for name in ("PVALID", "CONTEXTJ", "CONTEXTO") for point in _ranged(classes[name])))
 
 
-@cache
+@memoize(64)
 def _directions() -> dict[str, list[int]]:
     """The permitted characters by bidirectional class; what this Python does not know yet is written as most is."""
     out: dict[str, list[int]] = {}

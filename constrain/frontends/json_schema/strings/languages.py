@@ -8,12 +8,12 @@ Dfa when somebody must know, and remembers it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Literal
 
 from ....automata.dfa import Dfa
 from ....errors import ConstrainError, UnsupportedError
 from ....style import Limits
+from ....work import memoize
 from ..algebra.literals import Lits
 from .formats import BY_RULES, LEAP_STATES, LEAPING, format_dfa, times_within
 from .patterns import letters_dfa, pattern_dfa, read_pattern
@@ -30,7 +30,7 @@ ALL: Lang = frozenset()
 """All texts."""
 
 
-@cache
+@memoize(64)
 def any_text() -> Dfa:
     """All texts."""
     return Dfa.any_text()

@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from ....automata.dfa import SURROGATES, Dfa
 from ....errors import ConstrainError, LimitError, RegexError, SchemaError, UnsupportedError
 from ....style import Limits
+from ....work import memoize
 from ...regex.build import build, build_whole
 from ...regex.charset import spans
 from ...regex.parse import parse
@@ -40,7 +40,7 @@ class Pattern(NamedTuple):
     small: bool
 
 
-@lru_cache(maxsize=4096)
+@memoize(4096)
 def read_pattern(pattern: str) -> Pattern:
     """Parse it. RegexError, UnsupportedError and LimitError say where in the pattern."""
     term = parse(pattern, dialect="ecma", flags="", nesting=Limits().nesting)
@@ -65,13 +65,13 @@ def _some(term: Term) -> bool:
     return isinstance(term, Repetition) and (term.low == 0 or _some(term.term))
 
 
-@lru_cache(maxsize=4096)
+@memoize(4096)
 def pattern_dfa(pattern: str, max_states: int) -> Dfa:
     """The texts that match somewhere."""
     return build(read_pattern(pattern).term, dialect="ecma", match="search", max_states=max_states)
 
 
-@lru_cache(maxsize=1024)
+@memoize(1024)
 def letters_dfa(pattern: str, max_states: int) -> Dfa:
     """Of a counted pattern, the texts that match but for their length."""
     return build_whole(read_pattern(pattern).whole, dialect="ecma", max_states=max_states)

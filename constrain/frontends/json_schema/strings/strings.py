@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ....automata.dfa import Dfa
 from ....grammar.nodes import JsonString, Literal, Node, Rule, Sequence
 from ....style import Style
+from ....work import memoize
 from .formats import BY_RULES, format_lengths
 from .languages import ALL, Atom, Lang, Languages
 from .patterns import read_pattern
@@ -139,7 +139,7 @@ def string_dfa(case: StringCase, languages: Languages) -> tuple[Dfa, int, int | 
     return _lengths(dfa, case.low, case.high, languages.limits.dfa_states)
 
 
-@lru_cache(maxsize=1024)
+@memoize(1024)
 def _lengths(dfa: Dfa, low: int, high: int | None, most_states: int) -> tuple[Dfa, int, int | None]:
     """The same texts, with an interval that can be counted beside the Dfa without a dead end.
 

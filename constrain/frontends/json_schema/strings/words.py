@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
 from ....automata.dfa import Dfa
 from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
+from ....work import memoize
 
 __all__ = ["FEW", "Follow", "Prefix", "spelled"]
 
@@ -90,7 +90,7 @@ class Prefix(NamedTuple):
         return _choice(options)
 
 
-@lru_cache(maxsize=1024)
+@memoize(1024)
 def _letters(text: str) -> Dfa:
     """Exactly these letters."""
     return Dfa.from_strings([text])
