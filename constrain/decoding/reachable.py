@@ -5,8 +5,8 @@ the allowed tokens by the state that they lead to, which are few, and asks for t
 
     a token may be taken if  tokens of a completion after it + 1 for the end token <= tokens that remain after it
 
-The shortest completion is found by a heuristic, so the rest of the completion at hand counts, too: what it begins with
-can then always be taken, and the budget holds by induction.
+The completion at hand is tried first: it, or the rest of it, mostly still holds. What it begins with can so always be
+taken, and the budget holds by induction.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import LimitError, VocabularyError
 from ..sampling.masked import allowed_tokens
+from .budget import completes
 
 if TYPE_CHECKING:
     from ..matcher import Matcher
@@ -67,35 +68,28 @@ class Budget:
         if remaining > 1:
             states = matcher.states_after(tokens)
             _, firsts, groups = np.unique(states, return_index=True, return_inverse=True)
-            fitting = [self.reaches(matcher, int(tokens[first]), remaining - 1) for first in firsts]
+            fitting = [self.reaches(matcher, int(tokens[first]), known, remaining - 1) for first in firsts]
             keep = np.array(fitting, np.bool_)[groups.reshape(-1)]
-            rest = [self.rest(known, int(token)) is not None for token in tokens[~keep]]
-            keep[~keep] = [
-                fits and self.fits(self.rest(known, int(token)) or b"", remaining - 1)
-                for fits, token in zip(rest, tokens[~keep])
-            ]
         words = mask.view(np.uint32)
         for token in tokens[~keep].tolist():
             words[token // 32] &= np.uint32(~(1 << (token % 32)) & 0xFFFFFFFF)
 
-    def after(self, matcher: Matcher, token: int, known: bytes | None) -> bytes | None:
-        """Return a completion after `matcher` took `token`: the shorter one of a new one and the rest of `known`."""
-        data, rest = self.completion(matcher), None if known is None else self.rest(known, token)
-        if rest is None or (data is not None and (self.length(data) or 0) <= (self.length(rest) or 0)):
-            return data
-        return rest
-
-    def reaches(self, matcher: Matcher, token: int, remaining: int) -> bool:
+    def reaches(self, matcher: Matcher, token: int, known: bytes, remaining: int) -> bool:
         """Whether a completion after the token fits in `remaining` tokens."""
         trial = matcher.fork()
         trial.advance(token)
-        data = self.completion(trial)
-        return data is not None and self.fits(data, remaining)
+        return self.after(trial, token, known, remaining) is not None
 
-    def rest(self, known: bytes, token: int) -> bytes | None:
-        """What remains of a completion that begins with the token; None if it does not."""
-        spelled = self.vocabulary.spelled(token)
-        return known[len(spelled) :] if spelled and known.startswith(spelled) else None
+    def after(self, matcher: Matcher, token: int, known: bytes | None, remaining: int) -> bytes | None:
+        """Return a completion after `matcher` took `token` that fits in `remaining` tokens; None if there is none.
+
+        The known completion without as many bytes, or all of it again, mostly still holds (see `budget.Closing`).
+        """
+        for data in () if known is None else (known[len(self.vocabulary.spelled(token)) :], known):
+            if self.fits(data, remaining) and completes(matcher, data):
+                return data
+        found = self.completion(matcher)
+        return found if found is not None and self.fits(found, remaining) else None
 
     def completion(self, matcher: Matcher) -> bytes | None:
         """Return about the shortest completion; None if no tokens spell it."""

@@ -96,9 +96,13 @@ class Position:
             return self.moved(self.matcher, None, self.ended + 1, False)
         if token in vocabulary.eos_ids and self.matcher.is_complete:
             return self.moved(self.matcher, None, 1, False)
-        matcher = self.matcher.fork()
+        matcher, closing = self.matcher.fork(), None
         try:
             matcher.advance(token)
+            if self.closing is not None and self.budget is not None:
+                closing = self.budget.after(matcher, token, self.closing, self.budget.max_tokens - self.taken - 1)
+                if closing is None:
+                    raise TokenRefused(f"After token {token} the text cannot be completed in max_new_tokens.")
         except TokenRefused as error:
             if on_refused == "end":
                 return self.moved(self.matcher, None, 0, True)
@@ -109,7 +113,7 @@ class Position:
                 "ConstraintLogitsProcessor or give prompt_length=. If they are a draft that was made without this "
                 'processor, give on_refused="end".',
             ) from error
-        return self.moved(matcher, self.budget and self.budget.after(matcher, token, self.closing), 0, False)
+        return self.moved(matcher, closing, 0, False)
 
     @property
     def is_open(self) -> bool:
