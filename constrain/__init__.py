@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         ValueRefused,
         VocabularyError,
+        VocabularyWarning,
     )
     from .forms import (  # type: ignore[no-redef]
         Form,
@@ -80,6 +81,7 @@ __all__ = [
     "ValueRefused",
     "Vocabulary",
     "VocabularyError",
+    "VocabularyWarning",
     "__version__",
     "apply_mask",
     "compile",
@@ -106,7 +108,7 @@ _ROOMS = {
     "compile": "Constraint compile compile_grammar",
     "dialogue": "ToolCall tool_calls tools",
     "errors": "ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning SourceError TokenRefused "
-    "UnsatisfiableError UnsupportedError ValueRefused VocabularyError",
+    "UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generate": "Generation generate",
     "grammar.nodes": "Grammar",

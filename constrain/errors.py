@@ -13,7 +13,8 @@
     └── TokenRefused           a Matcher was asked to take a token that it does not allow
 
     UserWarning
-    └── SchemaWarning          a schema that is right as it stands, yet probably not what was meant
+    ├── SchemaWarning          a schema that is right as it stands, yet probably not what was meant
+    └── VocabularyWarning      a tokenizer that can be used as it stands, yet probably lacks an end token
 
 An error says where (a JSON pointer, or line and column with a caret), what, and what to do.
 """
@@ -33,6 +34,7 @@ __all__ = [
     "UnsupportedError",
     "ValueRefused",
     "VocabularyError",
+    "VocabularyWarning",
     "shorten",
 ]
 
@@ -95,6 +97,10 @@ class ConstrainError(Exception):
 
 class SchemaWarning(UserWarning):
     """A schema that is right as it stands, yet probably not what was meant: a misspelt keyword, an unknown format."""
+
+
+class VocabularyWarning(UserWarning):
+    """A tokenizer that can be used as it stands, yet probably lacks an end token."""
 
 
 class SourceError(ConstrainError):

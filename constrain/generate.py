@@ -17,7 +17,8 @@ import numpy as np
 from .decoding.loop import FinishReason, Outcome, Piece, Stats, run
 from .errors import ConstrainError, LimitError, UnsupportedError, ValueRefused
 from .forms import grammar as form_of
-from .integrations.transformers import LoadedModel, Prompt, as_loaded, load
+from .integrations.match import check_tokenizer
+from .integrations.transformers import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load
 from .integrations.values import is_type, parse_json, to_value
 from .sampling import SAMPLERS, Checker, LanguageModel, draw, guarded
 from .sampling.auto import choose
@@ -338,10 +339,10 @@ def prepare(model: Any, tokenizer: Any, prompt: Prompt, ask: Ask) -> tuple[Vocab
         if prompt is not None:
             raise ConstrainError("the prompt of a LanguageModel is its own affair", hint="Leave prompt= out.")
         return tokenizer, lambda: model
-    if isinstance(model, LoadedModel):
-        loaded = model if tokenizer is None else as_loaded(model.model, tokenizer, name=model.name)
-    elif isinstance(model, (str, PathLike)):
-        loaded = load(model)
+    if isinstance(model, (LoadedModel, str, PathLike)):
+        loaded = model if isinstance(model, LoadedModel) else load(model)
+        if isinstance(tokenizer, Vocabulary) and not isinstance(loaded.tokenizer, VocabularyTokenizer):
+            check_tokenizer(tokenizer, loaded.tokenizer)
         if tokenizer is not None:
             loaded = as_loaded(loaded.model, tokenizer, name=loaded.name)
     elif hasattr(model, "generate") and hasattr(model, "config"):

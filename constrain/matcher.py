@@ -46,6 +46,7 @@ _T = TypeVar("_T")
 
 _mask_at, _advance_at, _address_of = door(positions.mask_at), door(positions.advance_at), door(address_of)
 _mask_again, _look_at_array = door(positions.mask_again), door(positions.look_at_array)
+_walk = door(walk.advance)
 
 
 @cache
@@ -206,6 +207,21 @@ class Matcher:
         if token in vocabulary.eos_ids:
             return self.is_complete
         return self._try(lambda arena: self._finished_by_tokens(arena, int(token))) > 0
+
+    def states_after(self, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return int64 [n]: the second part of `state` after each of these tokens, 0 or less for a refused one.
+
+        Tokens with equal numbers have the same future. End tokens are not asked about.
+        """
+
+        def states(arena: Arena) -> list[int]:
+            begin, spellable, found = self._set, self.constraint.spellable, []
+            for token in tokens.tolist():
+                after = _walk(arena.address, begin, token) if spellable is None else -1
+                found.append(self._finished_by_tokens(arena, token) if after < 0 else after)
+            return found
+
+        return np.array(self._try(states), np.int64)
 
     def next_bytes(self) -> set[int]:
         """The bytes that may come next, whatever the tokens."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -51,8 +52,10 @@ def test_finished_rows_take_padding() -> None:
     processor = ConstraintLogitsProcessor(CONSTRAINT)
     allowed(processor, [9], [9])
     for tail in ([END], [END, PAD], [END, END, OTHER]):
-        rows = [[9, AB, *tail], [9, A, B, *([END] * (len(tail) - 1))]]
+        rows = [[9, AB, *tail], [9, A, B, C, *([END] * (len(tail) - 2))][: 2 + len(tail)]]
         assert allowed(processor, *rows)[0] == {END}
+    with pytest.raises(ConstrainError, match="goes on after the end token"):
+        allowed(processor, [9, AB, END, END], [9, B, END, END])
     with pytest.raises(ConstrainError, match="after its end token"):
         allowed(processor, [9, B, END, A], [9, A, B, C])
 
@@ -114,7 +117,7 @@ def test_what_is_forgotten_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
         processor.known.clear()
         assert allowed(processor, [9, A, B]) == [{C, END}]
     for length in range(30):
-        allowed(processor, [9, B, END, *([PAD] * length)])
+        processor.masks(np.array([[9, B, END, *([PAD] * length)]]), (1, 9))
     assert len(processor.known) <= 8
 
 

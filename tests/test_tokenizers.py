@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain.errors import VocabularyError
+from constrain.errors import VocabularyError, VocabularyWarning
+from constrain.integrations.end_tokens import NAMES
 from constrain.tokens.vocabulary import Vocabulary
 from tests import tokenizers_made as make
 
@@ -131,10 +133,28 @@ def test_byte_level_without_a_declared_decoder_is_still_read() -> None:
 # ---- end tokens and the width of the logits
 
 
-def test_end_tokens_come_from_the_tokenizer_and_by_name() -> None:
+def test_end_tokens_are_declared_and_a_name_only_warns() -> None:
     assert vocabulary_of("byte_level_bpe").eos_ids == (0,)
-    turn = vocabulary_of("sentencepiece_unigram")
-    assert set(turn.eos_ids) == {turn.special["<eos>"], turn.special["<end_of_turn>"]}
+    tokenizer = make.wrapped(make.MADE["sentencepiece_unigram"][0](), "<eos>")
+    with pytest.warns(VocabularyWarning, match="<end_of_turn>"):
+        turn = Vocabulary.from_tokenizer(tokenizer)
+    assert turn.eos_ids == (turn.special["<eos>"],)
+
+
+@pytest.mark.parametrize("declared", NAMES)
+def test_each_name_warns_and_ends_nothing(declared: str) -> None:
+    """Whichever of the usual names a tokenizer declares: it ends there and nowhere else."""
+    tokenizer = make.byte_level_bpe()
+    tokenizer.add_special_tokens(list(NAMES))
+    with pytest.warns(VocabularyWarning):
+        vocabulary = Vocabulary.from_tokenizer(make.wrapped(tokenizer, declared))
+    assert vocabulary.eos_ids == (vocabulary.special[declared],)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ends = [vocabulary.special[name] for name in NAMES[:3]]
+        assert Vocabulary.from_tokenizer(make.wrapped(tokenizer, declared), eos_ids=ends).eos_ids == tuple(sorted(ends))
+    with pytest.raises(VocabularyError, match="declares no end token"):
+        Vocabulary.from_tokenizer(tokenizer)
 
 
 def test_a_missing_end_token_is_an_error_that_says_what_to_do() -> None:

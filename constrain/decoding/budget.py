@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..matcher import Matcher
     from ..tokens.vocabulary import Vocabulary
 
-__all__ = ["Closing"]
+__all__ = ["Closing", "completes"]
 
 
 class Closing:

@@ -17,15 +17,18 @@ position of a draft and goes back to before it; continuous batching hands over o
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..batches import apply_mask, fill_masks
-from ..errors import ConstrainError, TokenRefused, UnsupportedError, VocabularyError
+from ..decoding.reachable import Budget
+from ..errors import ConstrainError, LimitError, UnsupportedError, VocabularyError, shorten
 from ..matcher import Matcher
+from .match import check_logits, check_tokenizer
+from .row_position import Endings, OnRefused, Position
 
 if TYPE_CHECKING:
     import torch
@@ -45,6 +48,12 @@ class ConstraintLogitsProcessor:
 
     constraint: a Constraint for all rows, or a list with one for each prompt of the batch, in its order (with beams or
         num_return_sequences the rows of one prompt are neighbours, as transformers has them).
+    model: the model whose `generate` is called. Its generation config says which tokens end a text: others, which its
+        `generate` would go on after, are never allowed. Without it the end tokens of the Vocabulary are taken for them.
+    generation_config: the one given to `generate`, if it is not the model's own.
+    tokenizer: the model's tokenizer. Some of the Vocabulary's tokens are compared with it.
+    max_new_tokens: as given to `generate`. Every text is then complete in so many tokens, its end token included: a
+        token is allowed only if a completion fits after it. LimitError if not even the shortest text fits.
     prompt_length: number of ids of the prompt in every row, left padding included; of an encoder-decoder, number of
         ids that its decoder starts from. By default learnt from the first call. Give it where a new prompt may begin
         with an old one and its answer (a conversation), or where a text is to be continued by a new processor.
@@ -52,32 +61,46 @@ class ConstraintLogitsProcessor:
         since somebody changed the text. "end": allow end tokens only; for drafts that nobody constrained (assisted
         decoding with another tokenizer), which are thrown away afterwards.
 
-    Use one in one `generate` at a time; any number after each other.
+    Use one in one `generate` at a time; any number after each other. Raises VocabularyError where the Vocabulary is not
+    the model's: see `integrations.match`.
     """
 
     def __init__(
         self,
-        constraint: Constraint | Sequence[Constraint],
+        constraint: Constraint | Iterable[Constraint],
         *,
+        model: Any = None,
+        generation_config: Any = None,
+        tokenizer: Any = None,
+        max_new_tokens: int | None = None,
         prompt_length: int | None = None,
-        on_refused: Literal["raise", "end"] = "raise",
+        on_refused: OnRefused = "raise",
     ) -> None:
-        self.constraints = list(constraint) if isinstance(constraint, Sequence) else [constraint]
-        if not self.constraints:
-            raise ConstrainError("the list of constraints is empty", hint="Give one for each prompt of the batch.")
-        for one in self.constraints:
-            if not hasattr(one, "matcher"):
-                raise ConstrainError(
-                    f"{one!r} is no Constraint",
-                    hint="Give constrain.compile(vocabulary, schema=...), or a list of those.",
-                )
-        if prompt_length is not None and prompt_length < 0:
-            raise ConstrainError(f"prompt_length is {prompt_length}; it counts ids")
+        self.constraints = checked_constraints(constraint)
+        check_count("prompt_length", prompt_length, 0)
+        check_count("max_new_tokens", max_new_tokens, 1)
         if on_refused not in ("raise", "end"):
-            raise ConstrainError(f'on_refused is "raise" or "end", not {on_refused!r}')
+            raise ConstrainError(f'on_refused is "raise" or "end", not {shorten(repr(on_refused))}')
         self.prompt_length, self.on_refused = prompt_length, on_refused
+        vocabulary = self.constraints[0].vocabulary
+        if model is not None:
+            from .transformers import logit_width
+
+            check_logits(vocabulary, logit_width(model), type(model).__name__)
+            if generation_config is None:
+                generation_config = getattr(model, "generation_config", None) or model.config
+        if tokenizer is not None:
+            check_tokenizer(vocabulary, tokenizer)
+        self.endings = Endings(vocabulary, generation_config)
+        self.budgets = [
+            None if max_new_tokens is None else Budget(vocabulary, max_new_tokens) for _ in self.constraints
+        ]
+        for one, budget in zip(self.constraints, self.budgets):
+            Position(one.matcher(), self.endings, budget)  # a budget that is too small is refused now
         self.prompts: Ids | None = None
         self.known: OrderedDict[tuple[int, bytes], Position] = OrderedDict()
+        self.width: int | None = None
+        self.all_ended = False
         self.ahead: Ahead | None = None  # set by `cuda.Ahead`: who makes the masks while the model runs
 
     @property
@@ -97,29 +120,57 @@ class ConstraintLogitsProcessor:
         """
         import torch
 
+        if not isinstance(input_ids, torch.Tensor) or not isinstance(scores, torch.Tensor):
+            raise TypeError("input_ids and scores are torch tensors, as model.generate hands them over")
+        if scores.ndim != 2 or not scores.is_floating_point() or input_ids.is_floating_point():
+            raise TypeError(f"scores are floating-point [rows, V], not {scores.dtype}{list(scores.shape)}")
         if self.ahead is not None:
             out = self.ahead.masked(input_ids, scores)
         else:
             words = torch.from_numpy(self.masks(input_ids.detach().cpu().numpy(), scores.shape))
             out = masked(scores, words.to(scores.device))
-        self.check_left(out)
+        self.check_left(out, scores)
+        if self.all_ended and (len(scores) == 1 or not are_logprobs(scores)):
+            raise self.goes_on(int(input_ids[0, -1]))
         return out
 
     def masks(self, ids: Ids, shape: tuple[int, ...]) -> NDArray[np.int32]:
         """int32 [rows, words]: what may follow rows of ids (int64 [rows, length]). shape: of the scores."""
         if ids.ndim != 2 or len(ids) != shape[0]:
             raise ConstrainError(f"input_ids {ids.shape} and scores {tuple(shape)} do not match")
+        vocabulary = self.constraints[0].vocabulary
+        if shape[-1] != self.width:
+            check_logits(vocabulary, shape[-1])
+            self.width = shape[-1]
         owners = self.owners(len(ids))
         start: int = self.starts(ids, owners)
-        widest = max(self.check_width(constraint, shape[-1]) for constraint in self.constraints)
-        out = np.zeros((len(ids), widest), np.int32)
+        out = np.zeros((len(ids), (vocabulary.size + 31) // 32), np.int32)
         positions = [self.position(row, start, owner, len(ids)) for row, owner in zip(ids, owners)]
-        going = [row for row, one in enumerate(positions) if isinstance(one.matcher, Matcher) and not one.ended]
+        self.all_ended = self.on_refused == "raise" and all(one.ended > 1 for one in positions)
+        going = [row for row, one in enumerate(positions) if isinstance(one.matcher, Matcher) and one.is_open]
         fill_masks([positions[row].matcher for row in going], out, rows=going)
-        for row in set(range(len(positions))) - set(going):
-            mask = positions[row].mask()
-            out[row, : len(mask)] = mask
+        for row, position in enumerate(positions):
+            if row in going:
+                position.narrow(out[row])
+            else:
+                out[row] = position.mask()
+            if not out[row].any():
+                raise ConstrainError(
+                    f"row {row}: its constraint allows no token after {shorten(repr(position.matcher), 80)}",
+                    hint="A guard of the constraint gave up its search (Matcher.is_stuck): simplify the constraint.",
+                )
         return out
+
+    def goes_on(self, token: int) -> ConstrainError:
+        """The error for texts that `generate` goes on with after their end tokens: it does not stop at them.
+
+        Only beam search, which hands over log-probabilities of several rows, does so rightly.
+        """
+        return ConstrainError(
+            f"generate goes on after the end token, with token {token}: it does not stop where the text ends",
+            hint=f"Give generate eos_token_id={list(self.endings.stops)}, or give model= to the "
+            "ConstraintLogitsProcessor, which then ends the text with a token that the model stops at.",
+        )
 
     def owners(self, rows: int) -> list[int]:
         """Which constraint each row belongs to."""
@@ -168,7 +219,7 @@ class ConstraintLogitsProcessor:
         if found is None:
             before = self.known.get((owner, row[:-1].tobytes())) if len(row) > start else None
             if before is None:
-                before = Position(self.constraints[owner].matcher())
+                before = Position(self.constraints[owner].matcher(), self.endings, self.budgets[owner])
                 fresh = row[start:]
             else:
                 fresh = row[-1:]
@@ -181,25 +232,17 @@ class ConstraintLogitsProcessor:
         self.known.move_to_end(key)
         return found
 
-    def check_width(self, constraint: Constraint, width: int) -> int:
-        """The words of a Mask; VocabularyError if the model cannot write some of the vocabulary's tokens."""
-        tokens = constraint.vocabulary.tokens
-        if width < len(tokens) and (
-            any(token is not None for token in tokens[width:]) or constraint.vocabulary.eos_ids[-1] >= width
-        ):
-            raise VocabularyError(
-                f"the model gives {width} logits, the vocabulary has {len(tokens)} tokens",
-                hint="Make the Vocabulary from the tokenizer of this model.",
-            )
-        return (len(tokens) + 31) // 32
-
-    def check_left(self, scores: torch.Tensor) -> None:
+    def check_left(self, out: torch.Tensor, scores: torch.Tensor) -> None:
         """Every row has a token that can be chosen; a row of -inf would quietly become token 0."""
-        best = scores.amax(dim=-1)
-        if bool((best > -float("inf")).all()):  # false for NaN too
+        best = out.amax(dim=-1)
+        good = best.isfinite()
+        if bool(good.all()):
             return
-        row = int((~(best > -float("inf"))).nonzero()[0])
-        if bool(best[row].isnan()):
+        row = int((~good).nonzero()[0])
+        if bool(best[row].isnan()) or float(best[row]) > 0:
+            what = "not numbers (NaN)" if bool(best[row].isnan()) else "infinite"
+            raise ConstrainError(f"the scores of row {row} are {what}")
+        if bool(scores[row].isnan().any()):
             raise ConstrainError(f"the scores of row {row} are not numbers (NaN)")
         raise ConstrainError(
             f"row {row}: the model or another processor forbids every token that the constraint allows",
@@ -207,50 +250,47 @@ class ConstraintLogitsProcessor:
         )
 
 
-class Position:
-    """A Matcher at one place, never moved once it is here. ended: an end token has been taken, or all is refused."""
+def checked_constraints(constraint: Any) -> list[Any]:
+    """The constraints of a processor, as a list; TypeError or ConstrainError for everything else."""
+    if hasattr(constraint, "matcher"):
+        listed = [constraint]
+    elif isinstance(constraint, Iterable) and not isinstance(constraint, (str, bytes, dict)):
+        listed = list(constraint)
+    else:
+        raise TypeError(
+            f"constraint is {shorten(repr(constraint), 80)}: give constrain.compile(vocabulary, schema=...), "
+            "or a list with one for each prompt"
+        )
+    if not listed:
+        raise ConstrainError("the list of constraints is empty", hint="Give one for each prompt of the batch.")
+    for place, one in enumerate(listed):
+        if isinstance(one, type) or not (hasattr(one, "matcher") and hasattr(one, "vocabulary")):
+            raise TypeError(
+                f"constraint {place} is {shorten(repr(one), 80)}, which is no Constraint: "
+                "give constrain.compile(vocabulary, schema=...), or a list of those"
+            )
+        if one.vocabulary != listed[0].vocabulary:
+            raise VocabularyError(
+                f"constraint {place} is for {one.vocabulary}, the first one for {listed[0].vocabulary}",
+                hint="Compile all of them for the Vocabulary of the model.",
+            )
+    return listed
 
-    __slots__ = ("ended", "matcher")
 
-    def __init__(self, matcher: Matcher, ended: bool = False) -> None:
-        self.matcher, self.ended = matcher, ended
+def are_logprobs(scores: torch.Tensor) -> bool:
+    """Whether rows of scores are log-probabilities, as beam search has them, and not logits."""
+    return bool((scores.float().logsumexp(-1).abs() < 1e-2).all())
 
-    def after(self, token: int, on_refused: Literal["raise", "end"]) -> Position:
-        """The position one token further. After an end token only end tokens and padding follow."""
-        vocabulary = self.matcher.constraint.vocabulary
-        if self.ended:
-            if on_refused == "raise" and token < vocabulary.size and vocabulary.tokens[token] is not None:
-                raise ConstrainError(
-                    f"the text of a row goes on, with token {token}, after its end token: this is no padding",
-                    hint="If these ids are a new prompt, use a new ConstraintLogitsProcessor or give prompt_length=.",
-                )
-            return self
-        if token in vocabulary.eos_ids and self.matcher.is_complete:
-            return Position(self.matcher, ended=True)
-        matcher = self.matcher.fork()
-        try:
-            matcher.advance(token)
-        except TokenRefused as error:
-            if on_refused == "end":
-                return Position(self.matcher, ended=True)
-            text = vocabulary.decode(self.matcher.tokens)
-            raise ConstrainError(
-                f"a row holds token {token} after {text[-40:]!r}, which its constraint refuses",
-                hint="If somebody changed the text on purpose, or these ids are a new prompt, use a new "
-                "ConstraintLogitsProcessor or give prompt_length=. If they are a draft that was made without this "
-                'processor, give on_refused="end".',
-            ) from error
-        return Position(matcher)
 
-    def mask(self) -> NDArray[np.int32]:
-        """int32 [words]: what may come next; after the end only end tokens, which decoding loops turn into padding."""
-        if not self.ended:
-            return self.matcher.mask(None)
-        vocabulary = self.matcher.constraint.vocabulary
-        words = np.zeros((vocabulary.size + 31) // 32, np.uint32)
-        for end in vocabulary.eos_ids:
-            words[end // 32] |= np.uint32(1 << (end % 32))
-        return words.view(np.int32)
+def check_count(name: str, value: Any, least: int) -> None:
+    """Raise TypeError or ConstrainError unless a value is None or a whole number from `least` on."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} is {shorten(repr(value), 80)}: it is a whole number, or None")
+    if value < least:
+        kind = LimitError if name == "max_new_tokens" else ConstrainError
+        raise kind(f"{name} is {value}: it is a whole number from {least} on")
 
 
 def masked(scores: torch.Tensor, words: torch.Tensor) -> Any:

@@ -7,7 +7,6 @@ SentencePiece pieces as text with U+2581 for a space, `<0xNN>` for a byte, and a
 
 from __future__ import annotations
 
-import json
 from binascii import Error as Base64Error, a2b_base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,10 +16,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..errors import VocabularyError
+from ..errors import VocabularyError, shorten
 from ..store.vocabularies import LEAST_BYTES, Kept
 from ..tokens.probes import Conduct, self_test
 from ..tokens.vocabulary import Encode, Vocabulary
+from .documents import MOST_TOKENS, existing, parse_document, read_bytes
+from .end_tokens import tiktoken_ends
 
 __all__ = ["from_mistral", "from_sentencepiece", "from_tiktoken", "piece_bytes"]
 
@@ -44,7 +45,6 @@ TEKKEN_NAMES = (
     "[SUFFIX]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]",
 )  # fmt: skip
 """The special tokens of Tekken files that do not list their own (mistral-common, up to version 7)."""
-TIKTOKEN_ENDS = ("<|endoftext|>", "<|return|>", "<|call|>", "<|im_end|>", "<|eot_id|>", "<|end_of_text|>")
 
 
 def from_tiktoken(
@@ -76,7 +76,7 @@ def from_ranks(
     size: int | None,
 ) -> Vocabulary:
     """Of a rank file: from the store, if it was read before."""
-    data = existing(path).read_bytes()
+    data = read_bytes(path)
     eos_ids = None if eos_ids is None else [int(index) for index in eos_ids]
     asked = [path.name, None if special is None else list(special.items()), eos_ids, pattern, size]
     kept = Kept(data, asked) if len(data) >= LEAST_BYTES else None
@@ -113,7 +113,7 @@ def from_parts(
     ranks = len(tokens)
     tokens += [None] * (max(special.values(), default=-1) + 1 - ranks)
     if eos_ids is None:
-        eos_ids = named_ends(special)
+        eos_ids = tiktoken_ends(special, name)
     encode, prompt = encoders(tokens[:ranks], pattern, begin)
     made = Vocabulary.from_tokens(
         tokens, eos_ids, special=special, size=size, encode=encode, encode_prompt=prompt, name=name
@@ -143,7 +143,7 @@ def from_encoding(
             tokens.append(encoding.decode_single_token_bytes(index))
         except KeyError:
             tokens.append(None)
-    ends = named_ends(known) if eos_ids is None else eos_ids
+    ends = tiktoken_ends(known, f"tiktoken {encoding.name}") if eos_ids is None else eos_ids
     out = Vocabulary.from_tokens(
         tokens, ends, special=known, size=size, encode=encoding.encode_ordinary, name=f"tiktoken {encoding.name}"
     )
@@ -172,16 +172,22 @@ def from_mistral(
 def from_tekken(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
     """Of a Tekken file: `config`, `vocab` and, in newer ones, `special_tokens`."""
     try:
-        document = json.loads(path.read_bytes())
+        document = parse_document(read_bytes(path), path)
         config = document["config"]
-        count, width = int(config["default_num_special_tokens"]), int(config["default_vocab_size"])
-        entries = document["vocab"][: width - count]
+        count, width = config["default_num_special_tokens"], config["default_vocab_size"]
+        if not all(type(number) is int and 0 <= number <= MOST_TOKENS for number in (count, width)):
+            raise ValueError(f"{count!r} special tokens of {width!r}")
+        entries = document["vocab"][: max(width - count, 0)]
         texts = by_rank(((a2b_base64(entry["token_bytes"]), entry["rank"]) for entry in entries), str(path))
         listed = document.get("special_tokens")
         special = {e["token_str"]: e["rank"] for e in listed} if listed else {n: i for i, n in enumerate(TEKKEN_NAMES)}
+        if not all(isinstance(key, str) and type(rank) is int for key, rank in special.items()):
+            raise ValueError("a special token is not a text with a rank")
         pattern = config["pattern"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise VocabularyError(f"{path} is no Tekken file: {error!r}") from error
+        if not isinstance(pattern, str):
+            raise ValueError("the pattern is not a text")
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise VocabularyError(f"{shorten(path)} is no Tekken file: {shorten(repr(error))}") from error
     taken = set(special.values())
     special.update({f"<SPECIAL_{i}>": i for i in range(count) if i not in taken})
     ends = [special["</s>"]] if eos_ids is None and "</s>" in special else eos_ids or ()
@@ -253,7 +259,7 @@ def load_sentencepiece(path: Path) -> Any:
     try:
         return SentencePieceProcessor(model_file=str(path))
     except (RuntimeError, OSError) as error:
-        raise VocabularyError(f"{path} is no SentencePiece model: {error}") from error
+        raise VocabularyError(f"{shorten(path)} is no SentencePiece model: {shorten(error)}") from error
 
 
 def read_ranks(data: bytes, path: str) -> list[bytes | None]:
@@ -266,28 +272,33 @@ def read_ranks(data: bytes, path: str) -> list[bytes | None]:
         return by_rank(zip(tokens, ranks), path)
     except (Base64Error, ValueError) as error:
         raise VocabularyError(
-            f"{path} is no rank file: {error}", hint="Each line is the base64 of a token, a space, its rank."
+            f"{shorten(path)} is no rank file: {shorten(error)}",
+            hint="Each line is the base64 of a token, a space, its rank.",
         ) from error
 
 
 def by_rank(items: Iterable[tuple[bytes, int]], what: str) -> list[bytes | None]:
-    """Tokens in order of rank; ranks left out are None."""
-    tokens = {rank: token for token, rank in items}
+    """Return tokens in order of rank; ranks left out are None.
+
+    Raise VocabularyError for what is no token or no rank, and for a rank that two tokens have.
+    """
+    tokens: dict[int, bytes] = {}
+    for token, rank in items:
+        if type(token) is not bytes or type(rank) is not int or not 0 <= rank < MOST_TOKENS:
+            raise VocabularyError(
+                f"{shorten(what)} gives {shorten(repr(token), 60)} the rank {shorten(repr(rank), 60)}",
+                hint="A token is bytes, a rank a whole number from 0 on, below 16,777,216.",
+            )
+        if tokens.setdefault(rank, token) != token:
+            raise VocabularyError(f"{shorten(what)} gives the rank {rank} to two tokens")
     if not tokens:
-        raise VocabularyError(f"{what} holds no tokens")
-    if min(tokens) < 0 or max(tokens) > 1 << 24:
-        raise VocabularyError(f"{what} has a rank that can be no token id")
+        raise VocabularyError(f"{shorten(what)} holds no tokens")
     return list(map(tokens.get, range(max(tokens) + 1)))
 
 
 def is_llama3(tokens: list[bytes | None]) -> bool:
     """Whether these are the ranks of Llama 3: their special tokens are then known."""
     return blake2b(b"".join(t or b"" for t in tokens), digest_size=16).hexdigest() == LLAMA3_DIGEST
-
-
-def named_ends(special: Mapping[str, int]) -> list[int]:
-    """Special tokens that end a text, by their usual names."""
-    return [special[name] for name in TIKTOKEN_ENDS if name in special]
 
 
 def lazy_bpe(tokens: Sequence[bytes | None], pattern: str, first: int) -> Encode:
@@ -317,10 +328,3 @@ def preceded(encode: Encode, begin: list[int]) -> Encode:
         return [*begin, *encode(text)]
 
     return prompt
-
-
-def existing(path: Path) -> Path:
-    """The path, if there is a file."""
-    if not path.is_file():
-        raise VocabularyError(f"there is no file {path}")
-    return path

@@ -20,15 +20,12 @@ from typing import Any, Literal
 from ..errors import VocabularyError
 from ..tokens.probes import Conduct, self_test
 from ..tokens.vocabulary import Encode, Vocabulary
+from .documents import MOST_TOKENS
+from .end_tokens import check_names, ids_of
 from .token_files import SPACE, from_mistral, from_sentencepiece, from_tiktoken, piece_bytes
 
-__all__ = ["from_tokenizer", "ids_of"]
+__all__ = ["from_tokenizer", "label", "token_bytes"]
 
-END_NAMES = (
-    "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<end_of_turn>", "<|end|>", "<|endoftext|>", "<|end_of_text|>",
-    "<|END_OF_TURN_TOKEN|>", "<|return|>", "<|eot|>",
-)  # fmt: skip
-"""Special tokens that end a turn, by the names that chat models give them; used when no generation config says."""
 REPLACE = {"type": "Replace", "pattern": {"String": SPACE}, "content": " "}
 LIST_HINT = "Vocabulary.from_tokens takes the bytes of every token as you know them."
 
@@ -67,7 +64,10 @@ def from_fast(tokenizer: Any, fast: Any, *, size: int | None, eos_ids: Iterable[
     spelling = read_spelling(fast, name)
     spell = speller(spelling)
     base = fast.get_vocab(with_added_tokens=False)
-    tokens: list[bytes | None] = [None] * (max((*fast.get_vocab().values(), -1)) + 1)
+    count = max((*fast.get_vocab().values(), -1)) + 1
+    if count > MOST_TOKENS:
+        raise VocabularyError(f"{name} assigns the id {count - 1}; at most {MOST_TOKENS:,} tokens are read")
+    tokens: list[bytes | None] = [None] * count
     for piece, index in base.items():
         tokens[index] = spell(piece)
     unknown = unknown_ids(fast, base)
@@ -79,7 +79,7 @@ def from_fast(tokenizer: Any, fast: Any, *, size: int | None, eos_ids: Iterable[
             tokens[index] = added.content.encode()
     if fast is not tokenizer:
         special.update({str(fast.id_to_token(i)): i for i in tokenizer.all_special_ids if i < len(tokens)})
-    ends = own_ends(tokenizer, special) if eos_ids is None else eos_ids
+    ends = declared_ends(tokenizer, special) if eos_ids is None else eos_ids
     encode, prompt = encoders(tokenizer, fast)
     out = Vocabulary.from_tokens(
         tokens,
@@ -93,6 +93,32 @@ def from_fast(tokenizer: Any, fast: Any, *, size: int | None, eos_ids: Iterable[
     )
     self_test(out, encode, read_conduct(fast, spelling, unknown), tokens)
     return out
+
+
+def token_bytes(tokenizer: Any, ids: list[int]) -> list[bytes | None]:
+    """Return the bytes of some tokens, None for those that are special or unknown to the tokenizer.
+
+    Only these are derived for a Hugging Face tokenizer, and the whole Vocabulary for others.
+    """
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    if fast is None and type(tokenizer).__module__.split(".")[0] == "tokenizers":
+        fast = getattr(tokenizer, "_tokenizer", tokenizer)
+    if fast is None:
+        tokens = from_tokenizer(tokenizer, eos_ids=[0]).tokens
+        return [tokens[index] if index < len(tokens) else None for index in ids]
+    spell = speller(read_spelling(fast, label(tokenizer)))
+    added = {
+        index: None if one.special else one.content.encode() for index, one in fast.get_added_tokens_decoder().items()
+    }
+    base = fast.get_vocab(with_added_tokens=False)
+    found: list[bytes | None] = []
+    for index in ids:
+        piece = fast.id_to_token(index)
+        if piece is None:
+            found.append(None)
+        else:
+            found.append(spell(piece) if base.get(piece) == index else added.get(index))
+    return found
 
 
 def from_slow(tokenizer: Any, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
@@ -121,7 +147,7 @@ def from_slow(tokenizer: Any, *, size: int | None, eos_ids: Iterable[int] | None
         for index, piece in enumerate(model.id_to_piece(list(range(model.vocab_size())))):
             if model.is_control(index) or model.is_unused(index) or model.is_unknown(index):
                 special[piece] = tokenizer.convert_tokens_to_ids(piece)  # not `index`: some classes shift their ids
-    ends = own_ends(tokenizer, special) if eos_ids is None else eos_ids
+    ends = declared_ends(tokenizer, special) if eos_ids is None else eos_ids
     encode, prompt = encoders(tokenizer, None)
     out = Vocabulary.from_tokens(
         tokens,
@@ -251,19 +277,12 @@ def unknown_ids(fast: Any, base: Mapping[str, int]) -> frozenset[int]:
     return frozenset()
 
 
-def own_ends(tokenizer: Any, special: Mapping[str, int]) -> list[int]:
-    """The tokenizer's end tokens, and the special tokens that are known by name to end a turn."""
-    named = [special[name] for name in END_NAMES if name in special]
-    if hasattr(tokenizer, "eos_token_id"):
-        return [*ids_of(tokenizer.eos_token_id), *named]
-    return [*named, *(special[name] for name in ("</s>", "<eos>") if name in special)]
+def declared_ends(tokenizer: Any, special: Mapping[str, int]) -> list[int]:
+    """Return the end tokens that a tokenizer declares (`eos_token_id`).
 
-
-def ids_of(value: Any) -> list[int]:
-    """None, an id or a list of them, as a list."""
-    if value is None:
-        return []
-    return [int(value)] if isinstance(value, int) else [int(index) for index in value]
+    A bare `tokenizers.Tokenizer` declares none: VocabularyError.
+    """
+    return check_names(ids_of(getattr(tokenizer, "eos_token_id", None)), special, label(tokenizer))
 
 
 def part(component: Any) -> dict[str, Any] | None:

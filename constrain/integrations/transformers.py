@@ -17,13 +17,17 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, cast
 
-from ..errors import ConstrainError, VocabularyError
+from ..errors import ConstrainError, VocabularyError, shorten
 from ..tokens.vocabulary import Vocabulary
+from .end_tokens import ids_of
+from .hub import foreign_errors, is_hub_id, locally_first
+from .match import check_logits, check_padding
+from .tokenizers import label
 
 if TYPE_CHECKING:
     from .model_cache import PromptedModel
 
-__all__ = ["LoadedModel", "Prompt", "as_loaded", "load"]
+__all__ = ["LoadedModel", "Prompt", "VocabularyTokenizer", "as_loaded", "load"]
 
 Prompt = Union[str, Sequence[int], Sequence[Mapping[str, Any]], None]
 """A text, token ids, or chat messages (which the tokenizer's own chat template spells)."""
@@ -80,7 +84,8 @@ def load(source: str | PathLike[str], *, dtype: Any = None, device: Any = None) 
     dtype: torch dtype or its name, by default float32 on a CPU and the model's own elsewhere; device: where it runs,
     by default a GPU if there is one. Raises ConstrainError, without a traceback of others, for what cannot be loaded.
     """
-    return _load(fspath(source), str(dtype).removeprefix("torch.") if dtype is not None else None, device)
+    kind = None if dtype is None else str(dtype).removeprefix("torch.")
+    return _load(str(fspath(source)), kind, None if device is None else str(device))
 
 
 @lru_cache(maxsize=2)
@@ -95,25 +100,41 @@ def _load(source: str, dtype: str | None, device: Any) -> LoadedModel:
             raise ConstrainError(
                 "the embedded model is not in this installation", hint=f"{folder} should hold config.json and weights."
             )
-    elif not Path(source).is_dir() and (source.startswith((".", "/", "~")) or source.count("/") > 1):
-        raise ConstrainError(
-            f"there is no model folder {source!r}",
-            hint='A model is "demo", a folder with config.json and weights, or a hub id such as owner/name.',
-        )
-    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    kind = getattr(torch, dtype) if dtype else (torch.float32 if place.type == "cpu" else "auto")
-    try:
-        config = transformers.AutoConfig.from_pretrained(folder)
-        family = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModelForCausalLM
-        with quiet(transformers) if source == "demo" else nullcontext():
-            model = family.from_pretrained(folder, dtype=kind).to(place).eval()
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    except (OSError, ValueError, KeyError) as error:
-        raise ConstrainError(
-            f"no model could be loaded from {source!r}: {first_line(error)}",
-            hint='A model is "demo", a folder with config.json and weights, or a hub id such as owner/name.',
-        ) from error
+    elif not Path(source).is_dir() and not is_hub_id(source):
+        raise ConstrainError(f"there is no model folder {shorten(repr(source))}", hint=MODELS)
+    place = device_of(torch, device)
+    kind = kind_of(torch, dtype) if dtype else (torch.float32 if place.type == "cpu" else "auto")
+
+    def read(local: bool) -> tuple[Any, Any]:
+        where = {"local_files_only": local, "trust_remote_code": False}
+        with foreign_errors(f"no model could be loaded from {shorten(repr(source))}", MODELS, ConstrainError):
+            config = transformers.AutoConfig.from_pretrained(folder, **where)
+            family = transformers.AutoModelForCausalLM
+            if config.is_encoder_decoder:
+                family = transformers.AutoModelForSeq2SeqLM
+            with quiet(transformers) if source == "demo" else nullcontext():
+                model = family.from_pretrained(folder, dtype=kind, use_safetensors=True, **where)
+            return model.to(place).eval(), transformers.AutoTokenizer.from_pretrained(folder, **where)
+
+    model, tokenizer = read(local=True) if Path(folder).is_dir() else locally_first(source, read)
     return as_loaded(model, tokenizer, name=source, compose=compose)
+
+
+MODELS = 'A model is "demo", a folder with config.json and weights (*.safetensors), or a hub id such as owner/name.'
+
+
+def device_of(torch: Any, device: Any) -> Any:
+    """The torch device of that name, or a GPU if there is one."""
+    with foreign_errors(f"device={shorten(repr(device))} is no device of torch", kind=ConstrainError):
+        return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def kind_of(torch: Any, dtype: str) -> Any:
+    """The torch dtype of that name."""
+    found = getattr(torch, dtype, None)
+    if not isinstance(found, torch.dtype):
+        raise ConstrainError(f"dtype={shorten(repr(dtype))} is no dtype of torch", hint='Give "bfloat16", for example.')
+    return found
 
 
 @contextmanager
@@ -142,14 +163,19 @@ def as_loaded(
             )
         tokenizer = load_tokenizer(model.config.name_or_path)
     if isinstance(tokenizer, Vocabulary):
+        check_logits(tokenizer, logit_width(model), title)
         return LoadedModel(model, VocabularyTokenizer(tokenizer), tokenizer, title, compose)
     return LoadedModel(model, tokenizer, vocabulary_of(model, tokenizer), title, compose)
 
 
 def vocabulary_of(model: Any, tokenizer: Any) -> Vocabulary:
     """The Vocabulary of a model and its tokenizer; kept on the tokenizer, since deriving it takes a while."""
+    width = logit_width(model)
+    if width < len(tokenizer):
+        check_missing(tokenizer, width)
+    check_padding(len(tokenizer), width, f"the tokenizer {label(tokenizer)}", type(model).__name__)
     ends = end_tokens(model, tokenizer)
-    key = (logit_width(model), tuple(sorted(ends)), len(tokenizer))
+    key = (width, tuple(sorted(ends)), len(tokenizer))
     kept = getattr(tokenizer, "_constrain_vocabulary", None)
     if kept is None or kept[0] != key:
         kept = (key, Vocabulary.from_tokenizer(tokenizer, size=key[0], eos_ids=ends or None))
@@ -161,13 +187,23 @@ def vocabulary_of(model: Any, tokenizer: Any) -> Vocabulary:
     return made
 
 
+def check_missing(tokenizer: Any, width: int) -> None:
+    """Raise VocabularyError if a model of `width` logits lacks tokens of the tokenizer that were not added to it."""
+    added = set(tokenizer.get_added_vocab().values())
+    missing = [index for index in range(width, len(tokenizer)) if index not in added]
+    if missing:
+        raise VocabularyError(
+            f"the model gives {width:,} logits, and the tokenizer {label(tokenizer)} has {len(tokenizer):,} tokens",
+            hint="Give the tokenizer of this model.",
+        )
+
+
 def end_tokens(model: Any, tokenizer: Any) -> set[int]:
     """The tokens that end a text, for the tokenizer or for the model's own `generate`."""
-    ends: set[int] = set()
-    for source in (tokenizer, getattr(model, "generation_config", None), model.config):
-        found = getattr(source, "eos_token_id", None)
-        ends.update([found] if isinstance(found, int) else found or [])
-        if ends and source is not tokenizer:
+    ends = set(ids_of(getattr(tokenizer, "eos_token_id", None)))
+    for source in (getattr(model, "generation_config", None), model.config):
+        if found := ids_of(getattr(source, "eos_token_id", None)):
+            ends.update(found)
             break  # the model's config only speaks where its generation config does not
     return {end for end in ends if 0 <= end < logit_width(model)}
 
@@ -201,12 +237,13 @@ class VocabularyTokenizer:
 
 def load_tokenizer(source: str) -> Any:
     """The tokenizer of a folder or hub id."""
-    try:
-        return require("transformers").AutoTokenizer.from_pretrained(source)
-    except (OSError, ValueError, KeyError) as error:
-        raise VocabularyError(
-            f"no tokenizer could be loaded from {source!r}: {first_line(error)}", hint="Give it with tokenizer=."
-        ) from error
+    auto = require("transformers").AutoTokenizer
+
+    def read(local: bool) -> Any:
+        with foreign_errors(f"no tokenizer could be loaded from {shorten(repr(source))}", "Give it with tokenizer=."):
+            return auto.from_pretrained(source, local_files_only=local, trust_remote_code=False)
+
+    return read(local=True) if Path(source).is_dir() else locally_first(source, read)
 
 
 def require(name: str) -> Any:
@@ -220,9 +257,3 @@ def require(name: str) -> Any:
             f"running a model needs the package {name}, which is not installed",
             hint="pip install 'constrain[transformers]'",
         ) from error
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an error of someone else's, shortened."""
-    text = str(error).strip().split("\n")[0]
-    return text if len(text) <= 200 else text[:199] + "…"
