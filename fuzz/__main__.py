@@ -74,7 +74,10 @@ def run(name: str, engine: str, seconds: float, seed: int, folder: Path) -> Outc
     for finding in outcome.findings.values():
         keep(folder, finding)
         shown = finding.shown if len(finding.shown) <= SHOWN else f"{finding.shown[:SHOWN]}… ({len(finding.shown):,} characters)"
-        print(f"    {finding.kind}: {finding.signature}\n      {shown.encode(errors='backslashreplace').decode()}", flush=True)
+        about = finding.detail.strip().splitlines()[:3] if finding.kind == "disagreement" else finding.detail.strip().splitlines()[-1:]
+        print(f"    {finding.kind}: {finding.signature}")
+        print("\n".join(f"      {line[:SHOWN]}" for line in about).encode(errors="backslashreplace").decode())
+        print(f"      input: {shown.encode(errors='backslashreplace').decode()}", flush=True)
     return outcome
 
 

@@ -16,12 +16,13 @@ __all__ = ["EXPLAINED", "RULES", "Case", "Rule", "explanation"]
 
 @dataclass(frozen=True)
 class Case:
-    """One verdict of ours and of another judge."""
+    """One verdict of ours and of another judge. exact: whether that judge computes exactly."""
 
     schema: str
     instance: str
     ours: bool
     theirs: bool
+    exact: bool = True
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Rule:
 
 
 EXPONENT = re.compile(r"[0-9][eE]")
+BEYOND_DOUBLES = re.compile(r"[eE][-+]?[0-9]{3,}|[0-9]{300,}")
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 RULES: dict[str, Rule] = {
@@ -40,6 +42,11 @@ RULES: dict[str, Rule] = {
         "Numbers written with an exponent are narrowed under multipleOf: the number automata of 0.1 do not hold all of "
         "them (faults.md 1.6, the speed issue). Only texts that we refuse.",
         lambda case: not case.ours and case.theirs and '"multipleOf"' in case.schema and bool(EXPONENT.search(case.instance)),
+    ),
+    "beyond doubles": Rule(
+        "jsonschema-rs reads numbers as doubles; the reference does not write numbers of more than 20,000 digits, so "
+        "nobody contradicts it.",
+        lambda case: not case.exact and bool(BEYOND_DOUBLES.search(case.instance)),
     ),
     "lone surrogate": Rule(
         "A JSON text may escape half of a surrogate pair; such a string is no Unicode text, and masks never write it.",

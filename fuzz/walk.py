@@ -52,6 +52,8 @@ def walk(constraint: Constraint, seed: int, steps: int = STEPS) -> bytes | None:
     text = b""
     for _ in range(rng.randint(0, steps)):
         allowed = members(matcher.mask(), vocabulary.size)
+        if not len(allowed) and vocabulary.missing_bytes:
+            return None  # A text that this vocabulary cannot spell to its end.
         if not len(allowed):
             raise Disagreement("empty mask", f"after {text!r}")
         ends = np.isin(allowed, vocabulary.eos_ids)

@@ -10,6 +10,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -65,9 +66,9 @@ def replace_place(draw: st.DrawFn, value: Any) -> None:
     if how == "delete":
         del here[key]
     elif how == "add" and isinstance(here, dict):
-        here[draw(st.sampled_from(["import_paths", "limits", "dfa_states", "start", "kind", "x"]))] = draw(ODD)
+        here[draw(st.sampled_from(["import_paths", "limits", "dfa_states", "start", "kind", "x"]))] = deepcopy(draw(ODD))
     else:
-        here[key] = draw(ODD)
+        here[key] = deepcopy(draw(ODD))
 
 
 MADE: dict[int, bytes] = {}

@@ -108,7 +108,7 @@ def compare(schema: str, instance: str, ours: bool) -> None:
             continue
         if judge_name != "reference" and verdicts["reference"] == ours:
             continue  # The exact judge is on our side; jsonschema-rs computes with floats.
-        if explanation(Case(schema, instance, ours, theirs)) is None:
+        if explanation(Case(schema, instance, ours, theirs, judge_name == "reference")) is None:
             word = "accepts" if ours else "refuses"
             raise Disagreement(f"constrain {word} against the {judge_name}", f"{schema}\n{instance}")
 
