@@ -25,6 +25,8 @@ CPU_SECONDS = 10
 MEMORY = 1 << 30
 COLLECT = 50
 """Inputs between two rounds of garbage collection."""
+TELL = 20
+"""Inputs between two lines of the log."""
 
 
 class Reporter:
@@ -45,6 +47,8 @@ class Reporter:
         """Notes the input, and gives it its time and memory."""
         self.current.write_text(shown[:200_000], "utf-8", errors="surrogatepass")
         self.inputs += 1
+        if self.inputs % TELL == 0:
+            self.tell()
         if self.inputs % COLLECT == 0:
             gc.collect()
         used = time.process_time()
@@ -65,6 +69,10 @@ class Reporter:
         """Writes a finding."""
         self.after()
         self.say({"finding": asdict(finding)})
+
+    def tell(self, **more: int) -> None:
+        """Writes how far the run is."""
+        self.say({"executions": self.inputs, "slowest": round(self.slowest, 2), **more})
 
     def say(self, line: dict[str, Any]) -> None:
         """Writes a line of the log."""
@@ -107,7 +115,7 @@ def main() -> int:
     run = engine.Run(targets.TARGETS[asked.target], reporter.before, reporter.after, reporter.found)
     run.target.prepare()
     if asked.engine == "atheris":
-        return by_atheris(run, reporter, asked)
+        return by_atheris(run, asked)
     for index in range(asked.skip, len(run.target.corpus)):
         reporter.say({"replays": index})
         run.check(run.target.corpus[index])
@@ -116,24 +124,19 @@ def main() -> int:
         lines = engine.guide(run, asked.seconds, asked.seed)
     else:
         engine.generate(run, asked.seconds, asked.seed)
-    reporter.say({"executions": run.executions, "lines": lines, "slowest": round(reporter.slowest, 2)})
+    reporter.tell(lines=lines)
     return 0
 
 
-def by_atheris(run: Any, reporter: Reporter, asked: argparse.Namespace) -> int:
-    """libFuzzer's loop over the bytes that a strategy draws from. It ends the process itself, so counts are told ahead."""
+def by_atheris(run: Any, asked: argparse.Namespace) -> int:
+    """libFuzzer's loop over the bytes that a strategy draws from."""
     import atheris
 
     one_input = run.test(1, asked.seed).hypothesis.fuzz_one_input
-    told = time.monotonic()
 
     def once(data: bytes) -> None:
-        nonlocal told
         run.choices = data
         one_input(data)
-        if time.monotonic() - told > 2:
-            told = time.monotonic()
-            reporter.say({"executions": run.executions, "slowest": round(reporter.slowest, 2)})
 
     arguments = [sys.argv[0], f"-max_total_time={max(1, int(asked.seconds))}", f"-seed={asked.seed % (1 << 31) or 1}",
                  "-max_len=4096", "-len_control=20", "-timeout=600", "-rss_limit_mb=0", "-verbosity=1"]  # fmt: skip

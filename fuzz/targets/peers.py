@@ -3,19 +3,21 @@
 peers-schema  schemas that all read, and instances: where ours differs from the exact reference as well, it is a finding
 peers-gbnf    grammars that XGrammar reads, and all short texts
 
-A peer that dies takes the process along; the supervisor tells that by `in_peer` and does not call it ours.
+A peer runs in a process forked for the input: that it dies or runs on is not ours.
 """
 
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
 from hypothesis import strategies as st
 
 import constrain
+from bench.workers import Failure, Guard, guarded
 from tests import schema_strategies as strategies
 
 from ..findings import Disagreement
@@ -27,6 +29,24 @@ from .schema import ANY, by_reference, compare
 __all__ = ["TARGETS"]
 
 WORDS = ["".join(word) for length in range(4) for word in product("ab", repeat=length)]
+
+
+LIMITS = Guard(5, 1 << 30, "cpu")
+
+
+def isolated(ask: Callable[[], Any]) -> Any:
+    """What a peer answers in a process of its own; None if that process does not."""
+    answer = next(guarded(lambda _: ask(), [None], limits=LIMITS, fresh=True))[1]
+    return None if isinstance(answer, Failure) else answer
+
+
+def prepare() -> None:
+    """Imports what is needed, if it is installed."""
+    for ready in (llguidance_tokenizer, xgrammar_compiler):
+        try:
+            ready()
+        except ImportError:
+            continue
 
 
 @lru_cache(maxsize=1)
@@ -92,7 +112,7 @@ def check_schema(drawn: tuple[Any, list[Any]]) -> None:
         instance = json.dumps(value)
         with ours_only():
             ours = constraint is not None and accepts(constraint, instance.encode())
-            theirs = by_llguidance(text, instance)
+            theirs = isolated(partial(by_llguidance, text, instance))
             if theirs is not None and theirs != ours and by_reference(text, instance) is None:
                 raise Disagreement("constrain against llguidance, the reference undecided", f"{text}\n{instance}")
             compare(text, instance, ours)
@@ -104,7 +124,7 @@ def check_gbnf(drawn: tuple[tuple[str, object], ...]) -> None:
 
     text = grammar_of(drawn)
     listed = language({name: meaning for name, (_, meaning) in zip(NAMES, drawn)})  # type: ignore[misc]
-    theirs = by_xgrammar(text, WORDS)
+    theirs = isolated(partial(by_xgrammar, text, WORDS))
     try:
         constraint = constrain.compile(BYTES, constrain.gbnf(text))
     except constrain.UnsatisfiableError:
@@ -117,6 +137,6 @@ def check_gbnf(drawn: tuple[tuple[str, object], ...]) -> None:
 
 
 TARGETS = (
-    Target("peers-schema", "schemas through llguidance", st.tuples(strategies.schemas, st.lists(strategies.values, max_size=4)), check_schema),
-    Target("peers-gbnf", "grammars through XGrammar", sound, check_gbnf),
+    Target("peers-schema", "schemas through llguidance", st.tuples(strategies.schemas, st.lists(strategies.values, max_size=2)), check_schema, prepare),
+    Target("peers-gbnf", "grammars through XGrammar", sound, check_gbnf, prepare),
 )  # fmt: skip
