@@ -1,0 +1,203 @@
+"""Does anything that a stranger sends end the process, run on, outgrow its budget, or give a wrong answer?
+
+    python -m bench.hostile [--only WORD] [--engines constrain,llguidance,xgrammar]
+
+Each cell is a process of its own, forked where the engine is ready, with 10 s of CPU time and 1 GiB above what it holds.
+Verdicts: answered; refused, by a typed error; error, an exception of another type; hang; memory; crash, by a signal;
+wrong, an answer that is not right (ours alone are looked at); - where the engine has no such input. Rows that start
+processes of their own have the time that their line in `scenarios.py` says. Exit code 1 if a row of ours is neither
+answered nor refused. Kept as JSON in bench/results/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import resource
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..report import keep
+from ..workers import Failure, Guard, guarded
+from .answers import BYTES, Wrong
+from .peers import ENGINES, REFUSALS
+from .rows import ROWS, Row
+
+OURS = "constrain"
+GOOD = ("answered", "refused", "-")
+MEMORY = 1 << 30
+LINE = "{:<42} {:<15} {:<16}" + " {:<9}" * len(ENGINES)
+TOLD = "    {}"
+KINDS = {"timeout": "hang", "memory": "memory", "crash": "crash"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one engine made of one row. detail: an error's type, or what is wrong. seconds: CPU. mebibytes: at the peak,
+    above what the process held."""
+
+    verdict: str
+    detail: str = ""
+    seconds: float = 0.0
+    mebibytes: float = 0.0
+
+
+def main() -> int:
+    """Run the table; 1 if a row of ours fails."""
+    asked = arguments()
+    rows = [row for row in ROWS if asked.only.lower() in f"{row.name} {row.origin}".lower()]
+    prepared = prepare(asked.engines)
+    print(LINE.format("input", "from", OURS, *ENGINES))
+    table = {}
+    for row in rows:
+        cells = {name: cell(row, name, use) for name, use in prepared.items()}
+        table[row.name] = {name: asdict(one) for name, one in cells.items()}
+        print(told(row, cells), flush=True)
+    failed = [name for name, cells in table.items() if cells.get(OURS, {"verdict": "-"})["verdict"] not in GOOD]
+    print(summary(table, failed))
+    if not asked.only:
+        path = keep(asked.results, "hostile", "what do hostile inputs do to each engine?", {"rows": table, "failed": failed})
+        print(path)
+    return 1 if failed else 0
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench.hostile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="WORD", help="rows with this in their name or origin")
+    parser.add_argument("--engines", default=",".join([OURS, *ENGINES]), metavar="A,B", help="default: all that are installed")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent.parent / "results", help="for the JSON")
+    return parser.parse_args()
+
+
+def prepare(names: str) -> dict[str, Mapping[str, Callable[[str], Any]]]:
+    """The engines that were asked for and are installed, ready."""
+    ready: dict[str, Mapping[str, Callable[[str], Any]]] = {}
+    for name in names.split(","):
+        if name == OURS:
+            warm()
+            ready[name] = {}
+        elif importlib.util.find_spec(name.replace("-", "_").replace("lm_format_enforcer", "lmformatenforcer")):
+            ready[name] = ENGINES[name]()
+    return ready
+
+
+def warm() -> None:
+    """Imports, kernels and the front ends are no row's cost."""
+    import constrain
+    from constrain.store import programs, recent
+
+    recent.most = programs.most = 0
+    for source in ({"schema": {"type": "object", "properties": {"a": {"type": "number"}}}}, {"regex": "a+(?=b)b"}, {"grammar": 'start: "a"'}, {"grammar": 'root ::= "a"'}):
+        matcher = constrain.compile(BYTES, **source).matcher()  # type: ignore[arg-type]
+        matcher.mask()
+        matcher.shortest_completion()
+    import constrain.cli.app
+    import constrain.integrations.processor  # noqa: F401
+
+
+def cell(row: Row, name: str, use: Mapping[str, Callable[[str], Any]]) -> Cell:
+    """One row through one engine."""
+    if name != OURS and row.kind not in use:
+        return Cell("-")
+    work = partial(ours, row) if name == OURS else partial(theirs, use[row.kind], row.text)
+    outcome = next(guarded(lambda _: measured(work), [row], limits=Guard(row.seconds, MEMORY, "cpu"), fresh=True))[1]
+    if isinstance(outcome, Failure):
+        return Cell(KINDS[outcome.kind], outcome.detail)
+    return Cell(*outcome)
+
+
+def measured(work: Callable[[], tuple[str, str]]) -> tuple[str, str, float, float]:
+    """In the worker: verdict, detail, CPU seconds and MiB."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    held, begin = resident("VmRSS"), time.process_time()
+    verdict, detail = work()
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return verdict, detail[:300], time.process_time() - begin + children.ru_utime, resident("VmHWM") - held
+
+
+def ours(row: Row) -> tuple[str, str]:
+    """A row through constrain: anything but a ConstrainError is an error of the wrong type."""
+    import constrain
+
+    warnings.simplefilter("ignore")
+    try:
+        if row.kind == "ours":
+            row.check()
+        else:
+            row.check(compiled(row))
+    except Wrong as wrong:
+        return "wrong", str(wrong)
+    except constrain.ConstrainError as error:
+        if len(str(error)) > 5_000:
+            return "wrong", f"a message of {len(str(error)):,} characters"
+        return "refused", type(error).__name__
+    except MemoryError:
+        raise
+    except Exception as error:
+        return "error", f"{type(error).__name__}: {error}"
+    return "answered", ""
+
+
+def compiled(row: Row) -> Any:
+    """The Constraint of a row."""
+    import constrain
+
+    if row.kind == "schema":
+        return constrain.compile(BYTES, schema=row.text, style=row.style)
+    if row.kind == "regex":
+        return constrain.compile(BYTES, regex=row.text)
+    return constrain.compile(BYTES, constrain.gbnf(row.text) if row.kind == "gbnf" else constrain.lark(row.text))
+
+
+def theirs(use: Callable[[str], Any], text: str) -> tuple[str, str]:
+    """A row through a peer."""
+    try:
+        use(text)
+    except MemoryError:
+        raise
+    except RecursionError as error:
+        return "error", f"RecursionError: {error}"
+    except REFUSALS as error:
+        return "refused", f"{type(error).__name__}: {error}"
+    except BaseException as error:  # a panic in Rust is no Exception
+        return "error", f"{type(error).__name__}: {error}"
+    return "answered", ""
+
+
+def resident(field: str) -> float:
+    """MiB that this process holds, from proc(5)."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) / 1024 for line in file if line.startswith(field))
+
+
+def told(row: Row, cells: Mapping[str, Cell]) -> str:
+    """A line of the table; below it, what is wrong with ours."""
+    mine = cells.get(OURS, Cell("-"))
+    first = f"{mine.verdict} {mine.seconds:.1f} s" if mine.verdict in GOOD[:2] else mine.verdict
+    line = LINE.format(row.name[:42], row.origin[:15], first, *(cells[name].verdict if name in cells else "" for name in ENGINES))
+    return line if mine.verdict in GOOD else f"{line}\n{TOLD.format(mine.detail[:110])}"
+
+
+def summary(table: Mapping[str, Mapping[str, Any]], failed: Sequence[str]) -> str:
+    """Counts for each engine, and the verdict."""
+    lines = []
+    for name in (OURS, *ENGINES):
+        counts = Counter(cells[name]["verdict"] for cells in table.values() if name in cells)
+        if counts:
+            lines.append(f"{name}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common() if verdict != "-"))
+    worst = max((cells[OURS]["seconds"] for cells in table.values() if OURS in cells), default=0.0)
+    lines.append(f"{len(table)} rows, {len(failed)} of ours failed; the slowest took {worst:.1f} s of CPU time")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

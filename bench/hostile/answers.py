@@ -1,0 +1,151 @@
+"""What a right answer is: each takes the compiled Constraint and raises `Wrong` if something is not as it must be."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import constrain
+from constrain import Constraint, Vocabulary
+
+__all__ = [
+    "BYTES", "STEP_SECONDS", "Wrong", "accepts_all", "backtracking_validation", "closes", "command", "never_stuck", "repeated_repeat",
+    "steps", "used", "warned",
+]  # fmt: skip
+
+STEP_SECONDS = 1.0
+"""CPU time that no single step may take."""
+LETTERS = b'ab1,;c "{[0'
+DEPTH = 4
+
+BYTES = Vocabulary.bytes()
+
+
+class Wrong(Exception):
+    """An answer that is not right."""
+
+
+def used(constraint: Constraint) -> None:
+    """A mask, a step and the shortest way to the end."""
+    matcher = constraint.matcher()
+    mask = matcher.mask()
+    if not np.any(mask):
+        raise Wrong("an empty mask at the start")
+    timed(matcher.shortest_completion)
+    allowed = matcher.next_bytes()
+    if allowed:
+        matcher.advance_bytes(bytes([min(allowed)]))
+        matcher.mask()
+
+
+def timed(step: Callable[[], Any]) -> Any:
+    """The result of a step; a step that takes too long is wrong."""
+    begin = time.process_time()
+    result = step()
+    taken = time.process_time() - begin
+    if taken > STEP_SECONDS:
+        raise Wrong(f"one step takes {taken:.1f} s")
+    return result
+
+
+def steps(text: bytes) -> Callable[[Constraint], None]:
+    """The text is taken in one step, and a mask is made after it."""
+
+    def check(constraint: Constraint) -> None:
+        matcher = constraint.matcher()
+        timed(lambda: matcher.advance_bytes(text))
+        timed(matcher.mask)
+
+    return check
+
+
+def closes(prefix: bytes) -> Callable[[Constraint], None]:
+    """After the prefix there is a completion, and it is one."""
+
+    def check(constraint: Constraint) -> None:
+        matcher = constraint.matcher()
+        timed(lambda: matcher.advance_bytes(prefix))
+        rest = timed(matcher.shortest_completion)
+        if rest is None:
+            raise Wrong("no completion")
+        timed(lambda: matcher.advance_bytes(rest))
+        if not matcher.is_complete:
+            raise Wrong("the completion is none")
+
+    return check
+
+
+def never_stuck(constraint: Constraint) -> None:
+    """Whatever short text the masks lead to can be ended."""
+    todo = [constraint.matcher()]
+    for _ in range(DEPTH):
+        following = []
+        for matcher in todo:
+            if not np.any(matcher.mask()) or matcher.shortest_completion(limit=1_000) is None:
+                raise Wrong(f"no way to the end: {matcher!r}")
+            for byte in sorted(matcher.next_bytes() & set(LETTERS)):
+                there = matcher.fork()
+                there.advance_bytes(bytes([byte]))
+                following.append(there)
+        todo = following
+
+
+def accepts_all(*texts: str) -> Callable[[Constraint], None]:
+    """Each text is accepted."""
+
+    def check(constraint: Constraint) -> None:
+        for text in texts:
+            matcher = constraint.matcher()
+            try:
+                matcher.advance_bytes(text.encode())
+            except constrain.TokenRefused:
+                raise Wrong(f"refuses {text!r}") from None
+            if not matcher.is_complete:
+                raise Wrong(f"does not end after {text!r}")
+
+    return check
+
+
+def warned(constraint: Constraint) -> None:
+    """Compiling the same schema warns."""
+    source = constraint.source or {}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        constrain.compile(BYTES, schema=source["schema"])
+    if not any(issubclass(one.category, constrain.SchemaWarning) for one in caught):
+        raise Wrong("no SchemaWarning")
+
+
+def repeated_repeat() -> None:
+    """A repetition of a repetition."""
+    used(constrain.compile(BYTES, constrain.literal("a").repeat(2).repeat(0)))
+
+
+def backtracking_validation() -> None:
+    """`constrain validate` with a pattern that backtracks."""
+    with tempfile.TemporaryDirectory() as folder:
+        schema, text = Path(folder) / "schema.json", Path(folder) / "text.json"
+        schema.write_text(json.dumps({"type": "string", "pattern": "^(a+)+b"}), "utf-8")
+        text.write_text(json.dumps("a" * 40), "utf-8")
+        code, said = command("validate", str(schema), str(text))
+        if code not in (0, 1) or "Traceback" in said:
+            raise Wrong(f"exit {code}: {said[-200:]}")
+
+
+def command(*arguments: str) -> tuple[int, str]:
+    """The command line in this process: its exit code, and what it said."""
+    from constrain.cli.app import run
+
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        code = run(arguments)
+    return code, said.getvalue()

@@ -1,0 +1,106 @@
+"""The peers: each compiles a source over single bytes and makes a first mask.
+
+`ENGINES[name]()` prepares an engine and returns {kind: function of a text}; kinds that it does not have are left out. What
+a function raises of REFUSALS is a typed refusal.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["ENGINES", "REFUSALS"]
+
+Use = Callable[[str], Any]
+END = 256
+TOKENS = [bytes([byte]) for byte in range(256)]
+REFUSALS = (ValueError, RuntimeError, NotImplementedError)
+"""What the peers raise for input that they do not take; RecursionError is none of it, though it is a RuntimeError."""
+
+
+def llguidance() -> Mapping[str, Use]:
+    """llguidance: JSON Schema, regex, its dialect of Lark."""
+    from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
+    from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
+
+    class Bytes:
+        """What the wrapper asks a tokenizer for."""
+
+        def __init__(self) -> None:
+            self.eos_token_id, self.bos_token_id, self.special_token_ids = END, None, [END]
+            self.tokens = [*TOKENS, b"<|end|>"]
+
+        def __call__(self, text: str | bytes) -> list[int]:
+            return list(text if isinstance(text, bytes) else text.encode())
+
+    tokenizer = LLTokenizer(TokenizerWrapper(Bytes()))
+
+    def use(read: Callable[[str], Any]) -> Use:
+        def run(text: str) -> None:
+            matcher = LLMatcher(tokenizer, read(text), log_level=0)
+            bits = allocate_token_bitmask(1, END + 1)
+            fill_next_token_bitmask(matcher, bits, 0)
+            if matcher.is_error():
+                raise ValueError(matcher.get_error())
+
+        return run
+
+    return {
+        "schema": use(LLMatcher.grammar_from_json_schema),
+        "regex": use(LLMatcher.grammar_from_regex),
+        "lark": use(LLMatcher.grammar_from_lark),
+    }
+
+
+def xgrammar() -> Mapping[str, Use]:
+    """XGrammar: JSON Schema, regex, GBNF."""
+    import xgrammar as xgr
+
+    info = xgr.TokenizerInfo([*TOKENS, b"<|end|>"], xgr.VocabType.RAW, vocab_size=END + 1, stop_token_ids=[END])
+    compiler = xgr.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+
+    def use(read: Callable[[str], Any]) -> Use:
+        def run(text: str) -> None:
+            matcher = xgr.GrammarMatcher(read(text))
+            matcher.fill_next_token_bitmask(xgr.allocate_token_bitmask(1, END + 1))
+
+        return run
+
+    return {
+        "schema": use(lambda text: compiler.compile_json_schema(text, any_whitespace=True, strict_mode=False)),
+        "regex": use(compiler.compile_regex),
+        "gbnf": use(compiler.compile_grammar),
+    }
+
+
+def outlines_core() -> Mapping[str, Use]:
+    """outlines-core: JSON Schema by way of a regex, regex."""
+    from outlines_core import Index, Vocabulary
+    from outlines_core.json_schema import build_regex_from_schema
+
+    vocabulary = Vocabulary(END, {token: [token[0]] for token in TOKENS})
+
+    def regex(text: str) -> None:
+        index = Index(text, vocabulary)
+        index.get_allowed_tokens(index.get_initial_state())
+
+    return {"schema": lambda text: regex(build_regex_from_schema(text)), "regex": regex}
+
+
+def lm_format_enforcer() -> Mapping[str, Use]:
+    """lm-format-enforcer: JSON Schema, regex."""
+    from lmformatenforcer import JsonSchemaParser, RegexParser
+
+    return {
+        "schema": lambda text: JsonSchemaParser(json.loads(text)).get_allowed_characters(),
+        "regex": lambda text: RegexParser(text).get_allowed_characters(),
+    }
+
+
+ENGINES: dict[str, Callable[[], Mapping[str, Use]]] = {
+    "llguidance": llguidance,
+    "xgrammar": xgrammar,
+    "outlines-core": outlines_core,
+    "lm-format-enforcer": lm_format_enforcer,
+}

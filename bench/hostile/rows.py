@@ -1,0 +1,178 @@
+"""The rows: inputs that have broken constrain 0.1 or another engine of this field, made by code.
+
+`../shared/faults.md` is where the sections are numbered; the other rows name the advisory or issue that reported their
+class (see `../shared/peers.md`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from constrain import Style
+
+from . import answers, scenarios
+
+__all__ = ["ROWS", "Row"]
+
+Kind = Literal["schema", "regex", "gbnf", "lark", "ours"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """name, origin: what it is and where it is from. kind: what `text` is; "ours" for a scenario that peers have not.
+
+    check: for ours, called with a Constraint of the text (or with nothing, for a scenario), raises `answers.Wrong` if
+    what is answered is wrong; by default a walk, see `answers.used`. seconds: CPU time, where it is not the default.
+    """
+
+    name: str
+    origin: str
+    kind: Kind
+    text: str = ""
+    check: Callable[..., Any] = answers.used
+    style: Style = Style()
+    seconds: float = 10.0
+
+
+def schema(name: str, origin: str, source: Any, **more: Any) -> Row:
+    return Row(name, origin, "schema", source if isinstance(source, str) else json.dumps(source), **more)
+
+
+def wrong_results() -> Iterator[Row]:
+    """Section 1 of faults.md but 1.6."""
+    for name, origin, scenario, seconds in scenarios.SCENARIOS:
+        yield Row(name, origin, "ours", check=scenario, seconds=seconds)
+    dead = {
+        "two names without a space": 'start: NAME NAME ";" | "1"\nNAME: /[a-z]+/',
+        "look-ahead that cannot come": 'start: /a(?=b)/ | "c"',
+        "two equal terminals in a row": "start: A A\nA: /[ab]+/",
+        "a declared terminal as the start": "%declare X\nstart: X",
+        "a surrogate as a terminal": 'start: "\\uD800"',
+    }
+    for name, text in dead.items():
+        yield Row(f"Lark dead end: {name}", "faults 1.7", "lark", text, check=answers.never_stuck)
+    yield Row("Lark conflict that loses texts", "faults 1.8", "lark", 'start: "a" start "b" | "b" "a" |',
+              check=answers.accepts_all("", "ab", "ba", "abab", "aabb"))  # fmt: skip
+    for keyword in ('{"maxlenght": 5}', '{"propertys": {}}', '{"format": "phone"}', '{"type": "string", "nullable": true}'):
+        yield schema(f"slip {keyword[:22]}", "faults 1.9", keyword, check=answers.warned)
+    yield schema("a loop that no instance takes", "faults 1.11", {"if": False, "then": {"$ref": "#"}}, check=answers.accepts_all("1"))
+
+
+def spent() -> Iterator[Row]:
+    """Section 2 of faults.md."""
+    any_style = Style.any()
+    yield Row("(x{2,} ';')* in GBNF", "faults 2", "gbnf", 'root ::= (x{2,} ";")*\nx ::= "a"')
+    yield Row("(x{2,3})* in GBNF", "faults 2", "gbnf", 'root ::= (x{2,3})*\nx ::= "a"')
+    yield Row("literal.repeat(2).repeat(0)", "faults 2", "ours", check=answers.repeated_repeat)
+    three = {"type": "array", "uniqueItems": True, "minItems": 3}
+    yield schema("three unique items, after [1", "faults 2", three, style=any_style, check=answers.closes(b"[1"))
+    yield schema("three unique items, after [nu", "faults 2", three, style=any_style, check=answers.closes(b"[nu"))
+    yield Row("Lark '1' ',' with an ignored comma", "faults 2", "lark", 'start: "1" ","\n%ignore /[ ,]/')
+    yield Row("60 GBNF rules that double", "faults 2", "gbnf", doubling(60, "::=", "root ::= r0"))
+    yield Row("Lark template t{x}: t{t{x}}", "faults 2", "lark", 'start: t{A}\nt{x}: t{t{x}}\nA: "a"')
+    yield Row("16 Lark terminals that double", "faults 2", "lark",
+              "start: A0\n" + "\n".join(f"A{i}: A{i + 1} A{i + 1}" for i in range(16)) + '\nA16: "a"')  # fmt: skip
+    yield schema("oneOf of 200 patterns a{i}b", "faults 2", {"oneOf": [{"pattern": f"a{{{i}}}b"} for i in range(200)]})
+    yield schema("subsets of 12 dynamic anchors", "faults 2", dynamic_anchors(12))
+    yield schema("minimum of 100,000 digits", "faults 2", '{"minimum": 1' + "0" * 100_000 + "}")
+    for count in (400, 3_000):
+        chain = "start: A0\n" + "\n".join(f'A{i}: "a" A{i + 1}' for i in range(count)) + f'\nA{count}: "a"'
+        yield Row(f"a chain of {count:,} Lark terminals", "faults 2", "lark", chain)
+    chain = "root ::= r0\n" + "\n".join(f'r{i} ::= "a" r{i + 1}' for i in range(20_000)) + '\nr20000 ::= "a"'
+    yield Row("a chain of 20,000 GBNF rules", "faults 2", "gbnf", chain)
+    yield Row("validate with ^(a+)+b and forty a", "faults 2", "ours", check=answers.backtracking_validation)
+    yield schema("definitions that refer to themselves", "faults 2", self_references(200))
+    yield Row("1,000 bytes of an ambiguous GBNF", "faults 2", "gbnf", 'root ::= "a" root | "a" root "a" | "a"',
+              check=answers.steps(b"a" * 1_000))  # fmt: skip
+    yield schema("20,000 open brackets, completed", "faults 2", {}, check=answers.closes(b"[" * 20_000))
+
+
+def foreign_errors() -> Iterator[Row]:
+    """Section 3 of faults.md."""
+    yield schema("$id of an open bracket", "faults 3", {"$id": "http://["})
+    yield schema("$ref with an odd host", "faults 3", {"$ref": "//[::x]/#"})
+    yield schema("a repetition of 5,000 digits", "faults 3", {"pattern": "a{" + "9" * 5_000 + "}"})
+    yield Row("a regex repetition of 5,000 digits", "faults 3", "regex", "a{" + "9" * 5_000 + "}")
+    yield schema("a pointer of 5,000 digits", "faults 3", {"$ref": "#/allOf/" + "1" * 5_000, "allOf": [{}]})
+    yield schema("1e9999999999999999999999", "faults 3", '{"minimum": 1e9999999999999999999999}')
+    yield schema("a name of 1,000,000 characters in a message", "faults 3", {"$ref": "#/" + "a" * 1_000_000})
+    for depth in (900, 100_000):
+        yield schema(f"items, {depth:,} deep", "faults 3", '{"items":' * depth + "{}" + "}" * depth)
+        yield schema(f"const, {depth:,} deep", "faults 3", '{"const":' + "[" * depth + "]" * depth + "}")
+    for name, origin, scenario, seconds in scenarios.ERRORS:
+        yield Row(name, origin, "ours", check=scenario, seconds=seconds)
+
+
+def published() -> Iterator[Row]:
+    """Classes of the advisories and issues of this field."""
+    yield schema("not, 100,000 deep", "CVE-2026-25048", '{"not":' * 100_000 + "{}" + "}" * 100_000)
+    for depth in (255, 10_000, 100_000):
+        yield Row(f"regex groups, {depth:,} deep", "CVE-2026-25048", "regex", "(" * depth + "a" + ")" * depth)
+    yield Row("GBNF groups, 100,000 deep", "CVE-2026-25048", "gbnf", "root ::= " + "(" * 100_000 + '"a"' + ")" * 100_000)
+    yield Row("Lark groups, 100,000 deep", "CVE-2026-25048", "lark", "start: " + "(" * 100_000 + '"a"' + ")" * 100_000)
+    yield Row("infinite left recursion", "CVE-2025-57809", "gbnf", 'root ::= root root | root "a" | "a" | ""')
+    yield Row("a rule that is only itself", "CVE-2025-57809", "gbnf", "root ::= root")
+    yield Row("rules of no text in a circle", "CVE-2025-57809", "gbnf", 'root ::= (a | "x")* "y"\na ::= b*\nb ::= a?')
+    yield Row("(a+)+b", "CVE-2026-55574", "regex", "(a+)+b", check=answers.steps(b"a" * 2_000))
+    yield Row("(a|a)*b", "CVE-2026-55574", "regex", "(a|a)*b", check=answers.steps(b"a" * 2_000))
+    yield Row("a state explosion, .*a.{40}", "CVE-2026-55574", "regex", ".*a.{40}", check=answers.steps(b"ab" * 500))
+    yield Row("nested counts, ((a{100}){100}){100}", "CVE-2026-55574", "regex", "((a{100}){100}){100}")
+    yield Row("a count of a billion", "CVE-2026-55574", "regex", "a{1000000000}")
+    yield Row("two million optional letters", "CVE-2026-55574", "regex", "a?" * 200_000)
+    yield Row("an unclosed class", "CVE-2025-48943", "regex", "[a")
+    yield Row("a NUL in a pattern", "NUL in XGrammar", "regex", "a\0b")
+    yield schema("a type that does not exist", "CVE-2025-48944", {"type": "something"})
+    yield schema("a pattern that is none", "CVE-2025-48944", {"type": "string", "pattern": "(?"})
+    yield schema("a schema that is a number", "CVE-2025-48942", "7")
+    yield schema("a remote $ref", "SSRF", {"$ref": "https://example.com/schema.json"})
+    yield schema("50,000 optional keys", "xgrammar#702", {"properties": {f"key{i}": {"type": "string"} for i in range(50_000)}})
+    yield schema("an enum of 200,000", "outlines#658", {"enum": [f"value {i}" for i in range(200_000)]})
+    yield schema("maxLength of a billion", "xgrammar#852", {"type": "string", "maxLength": 10**9})
+    yield schema("a pattern and maxLength", "xgrammar#852", {"type": "string", "pattern": "^(ab|a)*$", "maxLength": 100_000})
+    yield schema("minItems of a billion", "xgrammar#852", {"type": "array", "minItems": 10**9})
+    yield schema("oneOf of oneOf, 3^9 cases", "vllm#54003", nested_one_of(9, 3))
+    yield schema("allOf of anyOf, 3^12 cases", "vllm#54003", {"allOf": [{"anyOf": [{"required": [f"{i}{k}"]} for k in range(3)]} for i in range(12)]})
+    yield schema("1,000 definitions in a circle", "cyclic $ref", {"$defs": {f"d{i}": {"$ref": f"#/$defs/d{(i + 1) % 1000}"} for i in range(1_000)}, "$ref": "#/$defs/d0"})
+    yield schema("references that double, 2^60", "cyclic $ref", {"$defs": {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(60)} | {"d60": {}}, "$ref": "#/$defs/d0"})
+    yield schema("1e400 and lone surrogates", "odd JSON", '{"enum": [1e400, "\\ud800"]}')
+    yield schema("a key twice", "odd JSON", '{"type": "string", "type": "integer"}')
+    yield schema("a document of 2,000,000 empty lists", "odd JSON", '{"x": [' + "[]," * 2_000_000 + "[]]}")
+    for name, origin, scenario, seconds in scenarios.PUBLISHED:
+        yield Row(name, origin, "ours", check=scenario, seconds=seconds)
+
+
+def doubling(count: int, mark: str, head: str) -> str:
+    """Rules of which each is twice the next."""
+    lines = [f"r{i} {mark} r{i + 1} r{i + 1}" for i in range(count)]
+    return "\n".join([head, *lines, f'r{count} {mark} "a"'])
+
+
+def dynamic_anchors(count: int) -> dict[str, Any]:
+    """Resources that each may or may not declare a dynamic anchor: 2^count dynamic scopes."""
+    documents: dict[str, Any] = {}
+    for i in range(count):
+        after = {"$ref": f"d{i + 1}"} if i + 1 < count else {"$dynamicRef": "#x0"}
+        documents[f"d{i}"] = {"$id": f"d{i}", "anyOf": [{"$ref": f"e{i}"}, after], "$defs": {"x": {"$dynamicAnchor": f"x{i}"}}}
+        documents[f"e{i}"] = {"$id": f"e{i}", "$defs": {"x": {"$dynamicAnchor": f"x{i}", "type": "string"}}, **after}
+    return {"$id": "http://a.example/", "$ref": "d0", "$defs": documents}
+
+
+def self_references(count: int) -> dict[str, Any]:
+    """Definitions that mean only themselves."""
+    return {"$defs": {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i}"}]} for i in range(count)}, "$ref": "#/$defs/d0"}
+
+
+def nested_one_of(depth: int, width: int) -> dict[str, Any]:
+    """oneOf within oneOf."""
+    schema: dict[str, Any] = {"type": "string"}
+    for level in range(depth):
+        schema = {"oneOf": [{"properties": {f"k{level}": {"const": way}, "next": schema}, "required": [f"k{level}"]} for way in range(width)]}
+        if len(json.dumps(schema)) > 3_000_000:
+            break
+    return schema
+
+
+ROWS: tuple[Row, ...] = (*wrong_results(), *spent(), *foreign_errors(), *published())

@@ -1,0 +1,149 @@
+"""One target in a process of its own, with a budget of CPU time and memory for each input.
+
+    python -m fuzz.child TARGET --engine generate --seconds 60 --seed 1 --state FILE
+
+It is started by `supervise`, and may die: the state file then says of what input. RLIMIT_CPU is set anew before each
+input, so that one that does not return ends the process by SIGXCPU; RLIMIT_AS likewise, so that one that grows gets
+MemoryError.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import resource
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+__all__ = ["CPU_SECONDS", "MEMORY", "Reporter", "main"]
+
+CPU_SECONDS = 10
+MEMORY = 1 << 30
+COLLECT = 50
+"""Inputs between two rounds of garbage collection."""
+TELL = 20
+"""Inputs between two lines of the log."""
+
+
+class Reporter:
+    """Tells the supervisor, through files, what is being done and what was found.
+
+    A line of the log is JSON: {"finding": …} or {"executions": …}.
+    """
+
+    def __init__(self, state: Path) -> None:
+        self.current = state.with_suffix(".current")
+        self.log = state.open("a", encoding="utf-8")
+        self.inputs = 0
+        self.hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        self.begun = 0.0
+        self.slowest = 0.0
+
+    def before(self, shown: str) -> None:
+        """Notes the input, and gives it its time and memory."""
+        self.current.write_text(shown[:200_000], "utf-8", errors="surrogatepass")
+        self.inputs += 1
+        if self.inputs % TELL == 0:
+            self.tell()
+        if self.inputs % COLLECT == 0:
+            gc.collect()
+        used = time.process_time()
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used) + 1 + CPU_SECONDS, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        resource.setrlimit(resource.RLIMIT_AS, (self.most(address_space() + MEMORY), self.hard))
+        self.begun = time.process_time()
+
+    def most(self, size: int) -> int:
+        """The size, or what this process may have at all."""
+        return size if self.hard == resource.RLIM_INFINITY else min(size, self.hard)
+
+    def after(self) -> None:
+        """Lifts the memory limit: what the harness itself needs is not the input's."""
+        self.slowest = max(self.slowest, time.process_time() - self.begun)
+        resource.setrlimit(resource.RLIMIT_AS, (self.hard, self.hard))
+
+    def found(self, finding: Any) -> None:
+        """Writes a finding."""
+        self.after()
+        self.say({"finding": asdict(finding)})
+
+    def tell(self, **more: int) -> None:
+        """Writes how far the run is."""
+        self.say({"executions": self.inputs, "slowest": round(self.slowest, 2), **more})
+
+    def say(self, line: dict[str, Any]) -> None:
+        """Writes a line of the log."""
+        self.log.write(json.dumps(line) + "\n")
+        self.log.flush()
+
+
+def address_space() -> int:
+    """Bytes of address space that this process holds."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+def main() -> int:
+    """Runs one target."""
+    options = argparse.ArgumentParser(prog="python -m fuzz.child")
+    options.add_argument("target")
+    options.add_argument("--engine", choices=["generate", "python", "atheris"], default="generate")
+    options.add_argument("--seconds", type=float, default=10)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--skip", type=int, default=0, help="inputs of the corpus that an earlier process replayed")
+    options.add_argument("--state", type=Path, required=True)
+    asked = options.parse_args()
+    if asked.engine == "atheris":
+        import atheris
+
+        # Before anything of ours is imported: atheris rewrites what it imports. Kernels are numba's.
+        with atheris.instrument_imports(include=["constrain"], exclude=["constrain.kernels"]):
+            import constrain  # noqa: F401
+            import constrain.integrations.tokenizers
+            import constrain.workshop  # noqa: F401
+            from constrain.frontends import gbnf, json_schema, lark, regex  # noqa: F401
+
+            from . import targets
+    else:
+        from . import targets
+    from . import engine
+
+    reporter = Reporter(asked.state)
+    run = engine.Run(targets.TARGETS[asked.target], reporter.before, reporter.after, reporter.found)
+    run.target.prepare()
+    if asked.engine == "atheris":
+        return by_atheris(run, asked)
+    for index in range(asked.skip, len(run.target.corpus)):
+        reporter.say({"replays": index})
+        run.check(run.target.corpus[index])
+    lines = 0
+    if asked.engine == "python":
+        lines = engine.guide(run, asked.seconds, asked.seed)
+    else:
+        engine.generate(run, asked.seconds, asked.seed)
+    reporter.tell(lines=lines)
+    return 0
+
+
+def by_atheris(run: Any, asked: argparse.Namespace) -> int:
+    """libFuzzer's loop over the bytes that a strategy draws from."""
+    import atheris
+
+    one_input = run.test(1, asked.seed).hypothesis.fuzz_one_input
+
+    def once(data: bytes) -> None:
+        run.choices = data
+        one_input(data)
+
+    arguments = [sys.argv[0], f"-max_total_time={max(1, int(asked.seconds))}", f"-seed={asked.seed % (1 << 31) or 1}",
+                 "-max_len=4096", "-len_control=20", "-timeout=600", "-rss_limit_mb=0", "-verbosity=1"]  # fmt: skip
+    atheris.Setup(arguments, once)
+    atheris.Fuzz()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

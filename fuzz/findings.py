@@ -1,0 +1,69 @@
+"""What a fuzz target finds: a violated promise, with a signature by which repetitions are recognised."""
+
+from __future__ import annotations
+
+import json
+import re
+import traceback
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+
+__all__ = ["Disagreement", "Finding", "finding_of", "keep", "signature"]
+
+OURS = "constrain"
+
+
+class Disagreement(AssertionError):
+    """Two judges differ. rule: which two, and in which direction; it is the finding's signature."""
+
+    def __init__(self, rule: str, detail: str) -> None:
+        super().__init__(f"{rule}: {detail}")
+        self.rule = rule
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One kind: "disagreement", "error" (an exception that is not ours), "hang", "memory" or "crash".
+
+    signature: equal for findings with the same cause, as far as one can tell. shown: the input. choices: the bytes
+    from which the target's strategy draws that input again, in hex.
+    """
+
+    target: str
+    kind: str
+    signature: str
+    detail: str
+    shown: str
+    choices: str = ""
+
+
+def signature(error: BaseException) -> str:
+    """The exception's type and the innermost place in our code, without line numbers."""
+    if isinstance(error, Disagreement):
+        return error.rule
+    frames = [f"{Path(name).stem}.{function}" for name, function in places(error.__traceback__)]
+    return f"{type(error).__name__} in {frames[-1] if frames else 'the target'}"
+
+
+def places(trace: TracebackType | None) -> list[tuple[str, str]]:
+    """(file, function) of the frames of the library, outermost first."""
+    return [(one.filename, one.name) for one in traceback.extract_tb(trace) if f"/{OURS}/" in one.filename]
+
+
+def finding_of(target: str, error: BaseException, shown: str, choices: bytes = b"") -> Finding:
+    """The finding that an exception is."""
+    kind = "disagreement" if isinstance(error, Disagreement) else "memory" if isinstance(error, MemoryError) else "error"
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__)[-6:])
+    return Finding(target, kind, signature(error), f"{error}\n\n{text}"[:6_000], shown[:20_000], choices.hex())
+
+
+def keep(folder: Path, finding: Finding) -> Path | None:
+    """Write a finding, unless there is one with its signature whose input is no longer. Its path, or None."""
+    name = re.sub(r"[^a-z0-9]+", "-", f"{finding.target}-{finding.kind}-{finding.signature}".lower())[:120].strip("-")
+    path = folder / f"{name}.json"
+    if path.exists() and len(json.loads(path.read_text("utf-8"))["shown"]) <= len(finding.shown):
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(finding), indent=1, ensure_ascii=True) + "\n", "utf-8")
+    return path

@@ -1,0 +1,126 @@
+"""Runs a target in child processes until its time is up, and says what was found.
+
+A child that dies is a finding (hang, memory or crash) with the input that it was working on; the next one goes on with
+another seed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .findings import Finding
+
+__all__ = ["Outcome", "guided_engine", "supervise"]
+
+STARTS = 40
+"""Seconds that a child may take to start and to stop, beside its own."""
+COVERED = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)")
+WORDS = ("MemoryError", "bad_alloc", "memory allocation of", "Cannot allocate memory", "mmap")
+
+
+@dataclass
+class Outcome:
+    """What came of one target. coverage: edges (atheris) or lines (Python) of the library that were reached."""
+
+    target: str
+    engine: str
+    seconds: float = 0.0
+    executions: int = 0
+    coverage: int = 0
+    corpus: int = 0
+    replayed: int = 0
+    deaths: int = 0
+    slowest: float = 0.0
+    findings: dict[str, Finding] = field(default_factory=dict)
+
+    def add(self, finding: Finding) -> None:
+        """Keeps the shortest input of each signature."""
+        name = f"{finding.kind}: {finding.signature}"
+        known = self.findings.get(name)
+        if known is None or len(finding.shown) < len(known.shown):
+            self.findings[name] = finding
+
+
+def guided_engine() -> str:
+    """The coverage-guided engine of this machine."""
+    return "atheris" if importlib.util.find_spec("atheris") else "python"
+
+
+def supervise(target: str, engine: str, seconds: float, seed: int) -> Outcome:
+    """Runs a target for some seconds, in as many processes as it takes."""
+    outcome = Outcome(target, engine)
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        for attempt in range(1_000):
+            left = seconds - (time.monotonic() - begin)
+            if left < 1 and attempt:
+                break
+            one_child(outcome, Path(folder) / f"{attempt}.log", left, seed + 7_919 * attempt)
+    outcome.seconds = time.monotonic() - begin
+    return outcome
+
+
+def one_child(outcome: Outcome, state: Path, seconds: float, seed: int) -> None:
+    """One process, to its end, however that comes."""
+    command = [sys.executable, "-m", "fuzz.child", outcome.target, "--engine", outcome.engine, "--seconds", f"{seconds:.1f}",
+               "--seed", str(seed), "--skip", str(outcome.replayed), "--state", str(state)]  # fmt: skip
+    with state.with_suffix(".err").open("w+b") as errors:
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True)
+        try:
+            status = child.wait(seconds + STARTS + 60)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            status = child.wait() and -signal.SIGALRM
+        except BaseException:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
+        errors.seek(0)
+        said = errors.read().decode(errors="replace")
+    read_log(outcome, state)
+    for match in COVERED.finditer(said):
+        outcome.coverage, outcome.corpus = max(outcome.coverage, int(match[1])), max(outcome.corpus, int(match[3]))
+    if status:
+        outcome.deaths += 1
+        outcome.add(death(outcome.target, status, said, state.with_suffix(".current")))
+
+
+def read_log(outcome: Outcome, state: Path) -> None:
+    """What a child told."""
+    executions = 0
+    for line in state.read_text("utf-8").splitlines() if state.exists() else ():
+        told = json.loads(line)
+        if "finding" in told:
+            outcome.add(Finding(**told["finding"]))
+        elif "replays" in told:
+            outcome.replayed = told["replays"] + 1
+        else:
+            executions = max(executions, told["executions"])
+            outcome.slowest = max(outcome.slowest, told.get("slowest", 0.0))
+            outcome.coverage = max(outcome.coverage, told.get("lines", 0))
+    outcome.executions += executions
+
+
+def death(target: str, status: int, said: str, current: Path) -> Finding:
+    """The finding that a dead child is."""
+    shown = current.read_text("utf-8", errors="surrogatepass") if current.exists() else "(before the first input)"
+    name = signal.Signals(-status).name if status < 0 else f"exit {status}"
+    if status in (-signal.SIGXCPU, -signal.SIGALRM):
+        return Finding(target, "hang", f"{name}, {size_class(shown)}", f"more than the CPU time of one input\n{said[-2000:]}", shown)
+    if any(word in said[-4_000:] for word in WORDS):
+        return Finding(target, "memory", f"{name}, {size_class(shown)}", said[-3_000:], shown)
+    return Finding(target, "crash", f"{name}", said[-3_000:], shown)
+
+
+def size_class(shown: str) -> str:
+    """Hangs have no traceback: they are told apart by the first characters of their input."""
+    return re.sub(r"\s+", " ", shown[:30])

@@ -1,0 +1,47 @@
+"""A fuzz target: a strategy that draws inputs, and a check that raises if a promise is broken.
+
+Any input is drawn by Hypothesis, so one target serves three engines: Hypothesis' own generation (`engine.generate`),
+coverage-guided mutation of the choices that a strategy draws from (`engine.guide`, by atheris or in Python), and the
+minimisation of what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import strategies as st
+
+from constrain.errors import ConstrainError
+
+__all__ = ["Target", "ours_only", "show"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """name: as on the command line. inputs: a strategy. check: raises `Disagreement`, or whatever must not leave the
+    library. corpus: inputs that are tried first, as values of the strategy. prepare: called once per process."""
+
+    name: str
+    about: str
+    inputs: st.SearchStrategy[Any]
+    check: Callable[[Any], None]
+    prepare: Callable[[], None] = lambda: None
+    corpus: tuple[Any, ...] = field(default=())
+
+
+@contextmanager
+def ours_only() -> Iterator[None]:
+    """A block that may fail, but only by a ConstrainError: bad input has no other way out of the public API."""
+    try:
+        yield
+    except ConstrainError:
+        pass
+
+
+def show(value: Any) -> str:
+    """An input as it can be pasted into Python."""
+    return value if isinstance(value, str) else repr(value)

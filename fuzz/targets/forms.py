@@ -1,0 +1,139 @@
+"""Forms: the algebra of languages, against sets of words.
+
+forms  random expressions of literals, patterns and GBNF with + | & ~ and repeat; the words up to a length are listed
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from hypothesis import strategies as st
+
+import constrain
+from constrain import Form
+
+from ..findings import Disagreement
+from ..target import Target, ours_only
+from ..walk import BYTES, accepts, walk
+
+__all__ = ["TARGETS"]
+
+LONGEST = 4
+WORDS = frozenset("".join(word) for length in range(LONGEST + 1) for word in product("ab", repeat=length))
+PATTERNS = ["a*", "(ab|b)*", "a?b", "[ab]{2}", "(?!a).*", "a(?=b).*", ".*a", "b+"]
+GRAMMARS = {
+    'root ::= "a" root "b" | ""': lambda word: word == "a" * (len(word) // 2) + "b" * (len(word) // 2),
+    'root ::= "a" root | "b"': lambda word: word.endswith("b") and set(word[:-1]) <= {"a"},
+    'root ::= root root | "ab"': lambda word: bool(word) and word == "ab" * (len(word) // 2),
+    'root ::= "a" root': lambda word: False,
+}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A form as a tree: ("literal", "ab"), ("+", x, y), ("repeat", x, 1, None)…"""
+
+    tree: tuple[Any, ...]
+
+    def form(self) -> Form:
+        """Through constrain."""
+        match self.tree:
+            case ("literal", text):
+                return constrain.literal(text)
+            case ("regex", pattern):
+                return constrain.regex(pattern)
+            case ("gbnf", text):
+                return constrain.gbnf(text)
+            case ("+", left, right):
+                return left.form() + right.form()
+            case ("|", left, right):
+                return left.form() | right.form()
+            case ("&", left, right):
+                return left.form() & right.form()
+            case ("~", inner):
+                return ~inner.form()
+            case ("repeat", inner, low, high):
+                return inner.form().repeat(low, high)
+        raise TypeError(self.tree)
+
+    def words(self) -> frozenset[str]:
+        """The words of up to LONGEST letters, by sets."""
+        import re
+
+        match self.tree:
+            case ("literal", text):
+                return frozenset({text} & WORDS)
+            case ("regex", pattern):
+                return frozenset(word for word in WORDS if re.fullmatch(pattern, word))
+            case ("gbnf", text):
+                return frozenset(word for word in WORDS if GRAMMARS[text](word))
+            case ("+", left, right):
+                return joined(left.words(), right.words())
+            case ("|", left, right):
+                return left.words() | right.words()
+            case ("&", left, right):
+                return left.words() & right.words()
+            case ("~", inner):
+                return WORDS - inner.words()
+            case ("repeat", inner, low, high):
+                return rounds(inner.words(), low, high)
+        raise TypeError(self.tree)
+
+
+def joined(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
+    return frozenset(a + b for a in left for b in right if len(a) + len(b) <= LONGEST)
+
+
+def rounds(words: frozenset[str], low: int, high: int | None) -> frozenset[str]:
+    """`low` to `high` words in a row."""
+    out, some = frozenset[str](), frozenset({""})
+    for count in range((low + LONGEST + 1 if high is None else high) + 1):
+        out |= some if count >= low else out
+        some = joined(some, words)
+    return out
+
+
+leaves = st.one_of(
+    st.sampled_from(["", "a", "b", "ab", "ba"]).map(lambda text: Expression(("literal", text))),
+    st.sampled_from(PATTERNS).map(lambda pattern: Expression(("regex", pattern))),
+    st.sampled_from(list(GRAMMARS)).map(lambda text: Expression(("gbnf", text))),
+)
+expressions = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.builds(lambda op, x, y: Expression((op, x, y)), st.sampled_from("+|&"), inner, inner),
+        st.builds(lambda x: Expression(("~", x)), inner),
+        st.builds(lambda x, low, more: Expression(("repeat", x, low, None if more is None else low + more)), inner,
+                  st.integers(0, 3), st.one_of(st.none(), st.integers(0, 2))),
+    ),
+    max_leaves=5,
+)  # fmt: skip
+
+
+def check(expression: Expression) -> None:
+    """The same short words; what cannot be decided is refused by name."""
+    wanted = expression.words()
+    try:
+        constraint = constrain.compile(BYTES, expression.form())
+    except constrain.UnsatisfiableError as error:
+        if wanted:
+            raise Disagreement("constrain calls a form empty that is not", f"{expression} has {sorted(wanted)[:5]}: {error}") from None
+        return
+    except constrain.ConstrainError:
+        return
+    with ours_only():
+        for word in sorted(WORDS):
+            if accepts(constraint, word.encode()) != (word in wanted):
+                side = "refuses" if word in wanted else "accepts"
+                raise Disagreement(f"constrain {side} against the sets of words", f"{expression}\n{word!r}")
+        walk(constraint, 1, 5)
+
+
+TARGETS = (
+    Target("forms", "the algebra of forms, against sets of words", expressions, check, corpus=(
+        Expression(("repeat", Expression(("repeat", Expression(("literal", "a")), 2, None)), 0, None)),
+        Expression(("~", Expression(("gbnf", 'root ::= "a" root')))),
+        Expression(("|", Expression(("gbnf", 'root ::= "a" root')), Expression(("literal", "a")))))),
+)  # fmt: skip

@@ -1,0 +1,100 @@
+"""Lark grammars.
+
+lark-text     any text: compiles and can be walked, or ends in a ConstrainError; no file is read
+lark-verdict  grammars without conflicts (Lark's `strict=True`): Lark's contextual parser accepts the same texts
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
+from typing import Any
+
+from hypothesis import strategies as st
+
+import constrain
+from tests.test_lark_random import ALPHABET, grammars
+
+from ..edits import edited, nested
+from ..findings import Disagreement
+from ..target import Target, ours_only
+from ..walk import BYTES, MIXED, accepts, walk
+
+__all__ = ["TARGETS"]
+
+PIECES = ["%import common.NUMBER\n", "%import common (WORD, WS)\n", "%ignore WS\n", "%declare X\n", "%import .secret.A\n",
+          "%import python (NAME)\n", "%override A: \"b\"\n", "%extend A: \"b\"\n", "t{x}: x x\n", "t{t{A}}", "~2..9", "~1000",
+          "?start: A\n", "!x: A\n", "A.2: /a+/i\n", "/a(?=b)/", "/(?<!a)b/", '"a"i', '"a".."z"', '"\\uD800"', "[A]", "->alias",
+          "start: start start |\n", ": ", "|", "*", "+", "?", "(", ")", "\n", "start", "A", "/.*/s", "/(a+)+b/", "// note\n"]  # fmt: skip
+WORDS = ["".join(letters) for n in range(4) for letters in product(ALPHABET, repeat=n)]
+texts = st.one_of(
+    grammars(),
+    nested("(", ")", "A").map(lambda body: f'start: {body}\nA: "a"'),
+    nested("(", ")", '"a"').map(lambda body: f"start: A\nA: {body}"),
+    nested("[", "]", "A").map(lambda body: f'start: {body}\nA: "a"'),
+    st.integers(1, 20).map(lambda n: "start: A0\n" + "\n".join(f"A{i}: A{i + 1} A{i + 1}" for i in range(n)) + f'\nA{n}: "a"'),
+    st.integers(1, 2_000).map(lambda n: "start: A0\n" + "\n".join(f'A{i}: "a" A{i + 1}' for i in range(n)) + f'\nA{n}: "a"'),
+    st.integers(1, 20).map(lambda n: "start: r0\n" + "\n".join(f"r{i}: r{i + 1} r{i + 1}" for i in range(n)) + f'\nr{n}: "a"'),
+)
+
+
+@contextmanager
+def no_files_of_others() -> Iterator[None]:
+    """A block in which opening a file ending in `secret.lark` is a broken promise."""
+    before = builtins.open
+
+    def opening(file: Any, *arguments: Any, **options: Any) -> Any:
+        if str(file).endswith(("secret.lark", "secret")):
+            raise Disagreement("grammar text opens a file", str(file))
+        return before(file, *arguments, **options)
+
+    builtins.open, io.open = opening, opening  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        builtins.open, io.open = before, before
+
+
+def check_text(drawn: tuple[str, int]) -> None:
+    """Compile the text and walk along its masks."""
+    text, seed = drawn
+    with ours_only(), no_files_of_others():
+        walk(constrain.compile(MIXED, constrain.lark(text)), seed, 12)
+
+
+def check_verdict(drawn: str) -> None:
+    """Every short text over the alphabet, by Lark's own parser."""
+    import lark
+
+    try:
+        theirs = lark.Lark(drawn, parser="lalr", lexer="contextual", strict=True)
+    except Exception:  # whatever Lark has against it
+        return
+    try:
+        constraint = constrain.compile(BYTES, constrain.lark(drawn))
+    except constrain.UnsatisfiableError:
+        constraint = None
+    except (constrain.LimitError, constrain.GrammarError, constrain.UnsupportedError) as error:
+        raise Disagreement(f"constrain refuses a grammar that Lark loads strictly, {type(error).__name__}", f"{drawn}\n{error}") from None
+    for word in WORDS:
+        try:
+            theirs.parse(word)
+            wanted = True
+        except lark.exceptions.LarkError:
+            wanted = False
+        with ours_only():
+            if (constraint is not None and accepts(constraint, word.encode())) != wanted:
+                raise Disagreement(f"constrain {'refuses' if wanted else 'accepts'} against Lark", f"{drawn}\n{word!r}")
+
+
+TARGETS = (
+    Target("lark-text", "damaged grammars", st.tuples(edited(texts, PIECES), st.integers(0, 2**16)), check_text,
+           corpus=tuple((text, 3) for text in (
+               "%import .secret.A\nstart: A\n", "start: t{A}\nt{x}: t{t{x}}\nA: \"a\"", 'start: "1" ","\n%ignore /[ ,]/', "%declare X\nstart: X",
+               'start: "\\uD800"', 'start: NAME NAME ";" | "1"\nNAME: /[a-z]+/', 'start: /a(?=b)/ | "c"', "start: A A\nA: /[ab]+/",
+               'start: "a" start "b" | "b" "a" |'))),
+    Target("lark-verdict", "grammars without conflicts and their short texts, judged by Lark", grammars(), check_verdict),
+)  # fmt: skip

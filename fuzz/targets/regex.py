@@ -1,0 +1,121 @@
+"""Regular expressions.
+
+regex-text     any text as a pattern: compiles and can be walked, or ends in a ConstrainError
+regex-verdict  patterns that `re` reads too: the same texts match
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from hypothesis import strategies as st
+
+import constrain
+from tests.strategies import compile_re, flag_sets, regexes, texts
+
+from ..edits import edited, nested
+from ..findings import Disagreement
+from ..target import Target, ours_only
+from ..walk import BYTES, MIXED, accepts, walk
+
+__all__ = ["TARGETS", "Backtracks", "impatient"]
+
+PIECES = ["(?=", "(?!", "(?<=", "(?<!", "(?:", "(?i)", "(?P<a>", "(?P=a)", "\\1", "\\b", "\\B", "\\p{L}", "\\P{Greek}", "[^",
+          "[a-", "]", "{2,3}", "{0}", "{,5}", "{999}", "{99999}", "{1,1000}", "*?", "+", "|", "^", "$", "\\Z", "\\A", "(?>",
+          "(?s:.", "\\x41", "\\u00e9", "\\N{DIGIT ONE}", "a{1000}{1000}", "(a+)+", "(a|a)*b", ".*a.{9}", "(?(1)a|b)", "\\0"]  # fmt: skip
+deep = st.one_of(nested("(", ")", "a"), nested("(?:", ")*", "a"), nested("(?=", ")", "a"), nested("[", "]", "a"), nested("(a|", ")", "b"))
+SECONDS = 1.0
+
+
+class Backtracks(Exception):
+    """`re` does not come to an end."""
+
+
+@contextmanager
+def impatient(seconds: float = SECONDS) -> Iterator[None]:
+    """A block that may take that many seconds of CPU time, then Backtracks. For code that checks signals, as `re` does."""
+
+    def stop(*_: Any) -> None:
+        raise Backtracks
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def check_text(drawn: tuple[str, int]) -> None:
+    """Compile the pattern, and match what a walk wrote by `re`."""
+    pattern, seed = drawn
+    with ours_only():
+        constraint = constrain.compile(MIXED, regex=pattern)
+        made = walk(constraint, seed)
+        if made is not None:
+            must_match(pattern, made.decode())
+
+
+def must_match(pattern: str, text: str) -> None:
+    """What is written matches, as far as `re` reads the pattern in the time it is given."""
+    try:
+        with warnings.catch_warnings(), impatient():
+            warnings.simplefilter("ignore")
+            theirs = re.compile(pattern).fullmatch(text) is not None
+    except (re.error, Backtracks, RecursionError, OverflowError):
+        return
+    if not theirs:
+        raise Disagreement("a walk wrote what re refuses", f"{pattern!r} {text!r}")
+
+
+def check_verdict(drawn: tuple[str, str, list[str]]) -> None:
+    """The same texts match."""
+    pattern, flags, words = drawn
+    source = f"(?{flags}){pattern}" if flags else pattern
+    theirs = compile_re(pattern, flags)
+    try:
+        constraint = constrain.compile(BYTES, regex=source)
+    except constrain.UnsatisfiableError:
+        constraint = None
+    except constrain.LimitError:
+        return
+    for word in words:
+        try:
+            with impatient():
+                wanted = theirs.fullmatch(word) is not None
+        except Backtracks:
+            continue
+        with ours_only():
+            if (constraint is not None and accepts(constraint, word.encode())) != wanted:
+                raise Disagreement(f"constrain {'refuses' if wanted else 'accepts'} against re", f"{source!r} {word!r}")
+
+
+with_looks = edited(regexes(), ["(?=", "(?!", "(?<=a", ")", "\\b", "\\B", "a", "b", "|", "(", "[ab]", "{1,2}"], 3).filter(
+    lambda pattern: readable(pattern)
+)
+
+
+def readable(pattern: str) -> bool:
+    """Whether `re` takes it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(pattern)
+    except (re.error, RecursionError, OverflowError):
+        return False
+    return True
+
+
+TARGETS = (
+    Target("regex-text", "damaged patterns", st.tuples(edited(st.one_of(regexes(), deep), PIECES), st.integers(0, 2**16)), check_text,
+           corpus=tuple((pattern, 1) for pattern in ("(a+)+b", "(a|a)*b", "a{" + "9" * 5_000 + "}", "(?:" * 300 + "a" + ")" * 300, "\0", "(.*)*x",
+                                                     ".{5000}", "(a?){500}a{500}", "((a{100}){100}){100}", ".*a.{200}"))),
+    Target("regex-verdict", "patterns and texts, judged by re",
+           st.tuples(st.one_of(regexes(), regexes(), with_looks), flag_sets(), st.lists(texts(), min_size=1, max_size=10)), check_verdict),
+)  # fmt: skip

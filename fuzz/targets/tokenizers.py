@@ -1,0 +1,103 @@
+"""Tokenizer files: tokenizer.json, tiktoken ranks and SentencePiece models from a stranger.
+
+tokenizer-json, tiktoken, sentencepiece  damaged files: a Vocabulary with which masks can be made, or a ConstrainError
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+import constrain
+from constrain import Vocabulary
+
+from ..edits import damaged, edited
+from ..target import Target, ours_only
+from ..walk import walk
+from .saved import a_file, replace_place
+
+__all__ = ["TARGETS"]
+
+
+@lru_cache(maxsize=4)
+def tokenizer_json(kind: str) -> str:
+    """A small tokenizer.json."""
+    from tests import tokenizers_made
+
+    return tokenizers_made.MADE[kind][0]().to_str()
+
+
+@lru_cache(maxsize=1)
+def ranks() -> bytes:
+    """A small ranks file: all bytes, and some pairs."""
+    tokens = [bytes((value,)) for value in range(256)] + [b"ab", b"aba", b'":', b"\xc3\xa9"]
+    return b"".join(base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens))
+
+
+@lru_cache(maxsize=2)
+def model(kind: str) -> bytes:
+    """A small SentencePiece model."""
+    from tests import tokenizers_made
+
+    return tokenizers_made.sentencepiece_model(kind)
+
+
+@st.composite
+def changed_json(draw: st.DrawFn) -> bytes:
+    """A tokenizer.json with places of its structure changed, or its text damaged."""
+    text = tokenizer_json(draw(st.sampled_from(["byte_level_bpe", "sentencepiece_bpe", "sentencepiece_unigram"])))
+    if draw(st.booleans()):
+        return draw(edited(st.just(text), ["{}", "null", '"type":', "[]", "1e400", '"BPE"'])).encode(errors="surrogatepass")
+    value = json.loads(text)
+    for _ in range(draw(st.integers(1, 3))):
+        part = draw(st.sampled_from(sorted(value)))
+        replace_place(draw, value[part] if isinstance(value[part], (dict, list)) and value[part] else value)
+    return json.dumps(value).encode()
+
+
+def prepare() -> None:
+    """Trains the tokenizers once."""
+    for kind in ("byte_level_bpe", "sentencepiece_bpe", "sentencepiece_unigram"):
+        tokenizer_json(kind)
+
+
+def check_json(data: bytes) -> None:
+    with a_file(data, "tokenizer.json") as path:
+        use(path)
+
+
+def check_ranks(data: bytes) -> None:
+    with a_file(data, "ranks.tiktoken") as path:
+        use(path, eos_ids=[0])
+
+
+def check_model(data: bytes) -> None:
+    with a_file(data, "tokenizer.model") as path:
+        use(path)
+
+
+def use(path: Path, **options: Any) -> None:
+    """Read the vocabulary and walk along masks with it."""
+    with ours_only():
+        vocabulary = Vocabulary.from_pretrained(path, **options)
+        walk(constrain.compile(vocabulary, schema={"type": "array", "items": {"enum": [1, "a"]}}), 1, 6)
+
+
+line = st.builds(lambda token, rank: base64.b64encode(token) + b" " + rank + b"\n", st.binary(max_size=3),
+                 st.sampled_from([b"0", b"1", b"-1", b"9" * 30, b"x", b"", b"1.5", b"260"]))  # fmt: skip
+rank_files = st.one_of(
+    damaged(st.deferred(lambda: st.just(ranks()))), st.lists(line, max_size=4).map(b"".join), st.binary(max_size=40),
+    st.tuples(st.deferred(lambda: st.just(ranks())), st.lists(line, max_size=3)).map(lambda t: t[0] + b"".join(t[1])),
+)  # fmt: skip
+models = st.sampled_from(["bpe", "unigram"]).flatmap(lambda kind: damaged(st.just(model(kind))))
+
+TARGETS = (
+    Target("tokenizer-json", "damaged tokenizer.json files", changed_json(), check_json, prepare),
+    Target("tiktoken", "damaged ranks files", rank_files, check_ranks),
+    Target("sentencepiece", "damaged SentencePiece models", models, check_model),
+)

@@ -1,0 +1,63 @@
+"""Masks over odd vocabularies.
+
+masks  small grammars over vocabularies that split characters, escapes and brackets: each mask is compared, token by
+       token, with the derivatives of `tests/reference.py`
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from hypothesis import strategies as st
+
+from constrain.compile import compile_grammar
+from constrain.errors import LimitError
+from tests import grammars_made as make
+from tests.reference import Reference
+
+from ..findings import Disagreement
+from ..target import Target
+from ..walk import members
+
+__all__ = ["TARGETS"]
+
+STEPS = 5
+KINDS = {"rules": make.rules, "characters": make.characters, "objects": make.objects}
+drawn_cases = st.sampled_from(sorted(KINDS)).flatmap(
+    lambda kind: st.tuples(KINDS[kind], st.one_of(make.vocabularies(kind), make.poor_vocabularies(kind)), st.integers(0, 2**16))
+)
+
+
+def check(drawn: tuple[Any, Any, int]) -> None:
+    """Along a random road of allowed tokens."""
+    grammar, vocabulary, seed = drawn
+    if not make.sound(grammar):
+        return
+    oracle, rng, text = Reference(grammar), random.Random(seed), b""
+    try:
+        matcher = compile_grammar(grammar, vocabulary).matcher()
+        for _ in range(STEPS):
+            allowed = set(members(matcher.mask(), vocabulary.size).tolist())
+            wanted = oracle.mask(text, vocabulary.tokens) if reachable(matcher) else set()
+            complete = oracle.accepts(text)
+            if matcher.is_complete != complete:
+                raise Disagreement("is_complete against the derivatives", f"{text!r}")
+            if reachable(matcher) and allowed - set(vocabulary.eos_ids) != wanted:
+                raise Disagreement("mask against the derivatives", f"after {text!r}: {sorted(allowed ^ wanted)[:10]}")
+            plain = sorted(allowed - set(vocabulary.eos_ids))
+            if not plain:
+                return
+            token = rng.choice(plain)
+            matcher.advance(token)
+            text += vocabulary.tokens[token] or b""
+    except LimitError:
+        return
+
+
+def reachable(matcher: Any) -> bool:
+    """Whether every byte has a token, so that a mask depends on bytes alone."""
+    return matcher.constraint.spellable is None
+
+
+TARGETS = (Target("masks", "small grammars over odd vocabularies, against derivatives", drawn_cases, check),)

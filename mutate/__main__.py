@@ -1,0 +1,119 @@
+"""How many mutants of the kernels, the shape algebra and the samplers do the tests notice?
+
+    python -m mutate --sample 500 --seed 1 [--only sampling] [--log mutants.txt]
+    python -m mutate --map                 which test files run which Python files (minutes); written to mutate/tests.json
+    python -m mutate --list                how many mutants there are
+
+A mutant is one small change (`operators.py`). It is killed if a test about its file (`selection.py`) fails. Survivors that
+no test can tell from the original are named in `mutate/equivalent.txt`, each with its reason, and are not counted.
+Exit code 1 if less than 90 % are killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from .operators import Mutant, mutants
+from .runner import Scratch, Verdict
+from .selection import MAP, ROOT, files, tests_for
+
+GOAL = 0.9
+EQUIVALENT = Path(__file__).parent / "equivalent.txt"
+
+
+def main() -> int:
+    """Run what was asked for; the exit code."""
+    asked = arguments()
+    if asked.map:
+        from .tracing import measure
+
+        MAP.write_text(json.dumps(measure(), indent=1) + "\n", "utf-8")
+        return 0
+    everything = [one for file in files() if asked.only in file for one in mutants(file, (ROOT / file).read_text("utf-8"))]
+    if asked.list:
+        print("\n".join(f"{count:6,}  {file}" for file, count in Counter(one.file for one in everything).most_common()))
+        print(f"{len(everything):6,}  mutants")
+        return 0
+    rng = random.Random(asked.seed)
+    chosen = rng.sample(everything, min(asked.sample, len(everything)))[asked.start :]
+    # Files together: compiled code and imports of one are still warm for the next.
+    return report(judge(sorted(chosen, key=lambda one: (one.file, one.span)), asked.log))
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m mutate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, default=500, help="mutants that are drawn (500)")
+    parser.add_argument("--start", type=int, default=0, help="leave out the first of them")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", metavar="WORD", help="files with this in their path")
+    parser.add_argument("--log", type=Path, help="also write each verdict to this file")
+    parser.add_argument("--map", action="store_const", const="map", help="measure which tests run which files")
+    parser.add_argument("--list", action="store_const", const="list", help="count the mutants")
+    return parser.parse_args()
+
+
+def judge(chosen: list[Mutant], log: Path | None) -> list[Verdict]:
+    """The verdicts, told as they come."""
+    verdicts = []
+    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
+        scratch = Scratch(Path(folder))
+        for mutant in chosen:
+            if mutant_is_no_python(mutant):
+                continue
+            verdict = scratch.judge(mutant, tests_for(mutant.file))
+            verdicts.append(verdict)
+            line = f"{'killed' if verdict.killed else 'SURVIVED':<8} {verdict.seconds:6.1f} s  {mutant}  {verdict.killed}"
+            print(line, flush=True)
+            if log:
+                with log.open("a", encoding="utf-8") as out:
+                    out.write(line + "\n")
+    return verdicts
+
+
+def mutant_is_no_python(mutant: Mutant) -> bool:
+    """Whether the change is not even syntax."""
+    try:
+        compile(mutant.applied((ROOT / mutant.file).read_text("utf-8")), mutant.file, "exec")
+    except SyntaxError:
+        return True
+    return False
+
+
+def equivalents() -> set[str]:
+    """The mutants that are explained: a line is the mutant as it is printed without its line number, two spaces, the reason."""
+    lines = EQUIVALENT.read_text("utf-8").splitlines() if EQUIVALENT.exists() else []
+    return {line.partition("  # ")[0] for line in lines if line and not line.startswith("#")}
+
+
+def name(mutant: Mutant) -> str:
+    """A mutant without its line number."""
+    return f"{mutant.file} {mutant.function}: {mutant.old.strip()[:60]!r} -> {mutant.new.strip()[:60]!r}"
+
+
+def report(verdicts: list[Verdict]) -> int:
+    """The closing lines; 1 if too few are killed."""
+    explained = equivalents()
+    counted = [one for one in verdicts if one.killed or name(one.mutant) not in explained]
+    killed = sum(bool(one.killed) for one in counted)
+    share = killed / max(1, len(counted))
+    by_file: dict[str, list[bool]] = {}
+    for one in counted:
+        by_file.setdefault(str(Path(one.mutant.file).parent), []).append(bool(one.killed))
+    for folder, outcomes in sorted(by_file.items()):
+        print(f"{folder:<50} {sum(outcomes):4} of {len(outcomes):4} killed")
+    print(f"{killed} of {len(counted)} mutants killed ({share:.1%}), {len(verdicts) - len(counted)} explained as equivalent")
+    commit = subprocess.run(["git", "describe", "--always", "--dirty=+"], capture_output=True, text=True, check=False).stdout.strip()
+    print(f"at {commit}, goal {GOAL:.0%}")
+    return 0 if share >= GOAL else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+"""Mutants of a Python file: one small change each, spliced into the text so that lines and columns stay.
+
+Operators: a comparison turned or moved to its boundary, + for -, `and` for `or`, a condition negated, a number one more
+or less, a statement left out, a return value replaced.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["Mutant", "mutants"]
+
+COMPARISONS: dict[type[ast.cmpop], tuple[str, ...]] = {
+    ast.Lt: ("<=", ">="), ast.LtE: ("<", ">"), ast.Gt: (">=", "<="), ast.GtE: (">", "<"), ast.Eq: ("!=",), ast.NotEq: ("==",),
+    ast.Is: ("is not",), ast.IsNot: ("is",), ast.In: ("not in",), ast.NotIn: ("in",),
+}  # fmt: skip
+ARITHMETIC: dict[type[ast.operator], str] = {
+    ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*", ast.Mod: "+", ast.BitAnd: "|", ast.BitOr: "&", ast.BitXor: "&",
+    ast.LShift: ">>", ast.RShift: "<<", ast.Div: "*", ast.Pow: "*",
+}  # fmt: skip
+WRITTEN: dict[type[ast.AST], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not",
+    ast.In: "in", ast.NotIn: "not in", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&",
+    ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Div: "/", ast.Pow: "**",
+}  # fmt: skip
+UNTOUCHED = ("__all__", "STAMP", "__repr__", "__slots__")
+"""What a mutant of it would not change, or only a message."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """file: path below the checkout. span: offsets of what is replaced. old, new: its text. function: where it is."""
+
+    file: str
+    line: int
+    operator: str
+    span: tuple[int, int]
+    old: str
+    new: str
+    function: str
+
+    def applied(self, text: str) -> str:
+        """The text of the file, mutated."""
+        return text[: self.span[0]] + self.new + text[self.span[1] :]
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} {self.function}: {self.old.strip()[:60]!r} -> {self.new.strip()[:60]!r}"
+
+
+def mutants(file: str, text: str) -> list[Mutant]:
+    """Every mutant of a file."""
+    return list(Walk(file, text).all(ast.parse(text)))
+
+
+class Walk:
+    """One pass over a syntax tree."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file, self.text = file, text
+        data = text.encode()
+        self.starts = [0]
+        for line in data.splitlines(keepends=True):
+            self.starts.append(self.starts[-1] + len(line))
+        self.data = data
+
+    def all(self, tree: ast.AST) -> Iterator[Mutant]:
+        """Of functions only: what stands at the top of a file runs at import."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name not in UNTOUCHED:
+                yield from self.body(node)
+
+    def body(self, function: ast.FunctionDef) -> Iterator[Mutant]:
+        """Of one function, without those within it, which come by themselves; without its docstring."""
+        todo: list[ast.AST] = list(function.body)
+        if isinstance(todo[0], ast.Expr) and isinstance(todo[0].value, ast.Constant):
+            del todo[0]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Raise, ast.Assert)):
+                continue  # what only makes a message is no behaviour
+            for operator, changed, new in self.changes(node):
+                yield self.mutant(function.name, operator, changed, new)
+            todo += [child for child in ast.iter_child_nodes(node) if not isinstance(child, (ast.JoinedStr, ast.expr_context))]
+            if isinstance(node, ast.AnnAssign):
+                todo.remove(node.annotation)
+
+    def changes(self, node: ast.AST) -> Iterator[tuple[str, ast.AST, str]]:
+        """(operator, node that is replaced, its new text)."""
+        match node:
+            case ast.Compare(ops=[op], left=left, comparators=[right]):
+                for new in COMPARISONS[type(op)]:
+                    yield "comparison", node, f"{self.source(left)} {new} {self.source(right)}"
+            case ast.BoolOp(op=op, values=values):
+                word = " or " if isinstance(op, ast.And) else " and "
+                yield "boolean", node, "(" + word.join(f"({self.source(value)})" for value in values) + ")"
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC and not is_text(left) and not is_text(right):
+                yield "arithmetic", node, f"({self.source(left)}) {ARITHMETIC[type(op)]} ({self.source(right)})"
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                yield "boolean", node, f"bool({self.source(operand)})"
+            case ast.Constant(value=bool(value)):
+                yield "constant", node, str(not value)
+            case ast.Constant(value=int(value)):
+                yield "constant", node, str(value + 1)
+                if value:
+                    yield "constant", node, str(value - 1)
+            case ast.If(test=test) | ast.While(test=test) if not isinstance(test, (ast.Compare, ast.BoolOp, ast.Constant)):
+                yield "condition", test, f"(not ({self.source(test)}))"
+            case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
+                yield "return", value, "None" if not self.file.startswith("constrain/kernels/") else "0"
+            case ast.AugAssign() | ast.Continue() | ast.Break():
+                yield "statement", node, "pass"
+            case ast.Expr(value=ast.Call()):
+                yield "statement", node, "pass"
+            case ast.Assign(targets=[ast.Subscript() | ast.Attribute()]):
+                yield "statement", node, "pass"
+
+    def source(self, node: ast.AST) -> str:
+        """The text of a node, in brackets where it needs them."""
+        start, end = self.span(node)
+        text = self.data[start:end].decode()
+        needs = isinstance(node, (ast.BoolOp, ast.IfExp, ast.Compare, ast.Lambda, ast.NamedExpr, ast.UnaryOp))
+        return f"({text})" if needs else text
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Its offsets in bytes."""
+        line, column, last, end = node.lineno, node.col_offset, node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+        return self.starts[line - 1] + column, self.starts[last - 1] + end
+
+    def mutant(self, function: str, operator: str, node: ast.AST, new: str) -> Mutant:
+        """With its line breaks kept, so that the lines below stay where they are."""
+        start, end = self.span(node)
+        old = self.data[start:end].decode()
+        missing = old.count("\n") - new.count("\n")
+        if missing > 0:  # A pair of brackets may be broken anywhere.
+            new = "pass" + ";pass" * 0 if new == "pass" else f"({new}" + "\n" * missing + ")"
+        at, stop = len(self.data[:start].decode()), len(self.data[:end].decode())
+        return Mutant(self.file, node.lineno, operator, (at, stop), old, new, function)  # type: ignore[attr-defined]
+
+
+def is_text(node: ast.expr) -> bool:
+    """Whether an operand is a text or a list, where + does not count."""
+    return isinstance(node, (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp)) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
+    )

@@ -1,0 +1,106 @@
+"""Runs the tests about a mutant in a scratch copy of the checkout.
+
+A mutant is killed if a test fails, the run dies or is out of time, and survives if all pass. Kernels are compiled anew
+where they changed: a file keeps its compiled code by its own text, so a kernel costs its file, and one that is inlined
+into others costs those too (their stamps are written anew).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from .operators import Mutant
+from .selection import ROOT
+
+__all__ = ["Scratch", "Verdict"]
+
+FOLDERS = ("constrain", "tests", "bench", "fuzz", "schemas", "grammars", "docs")
+SLOWEST = 240.0
+"""CPU seconds of one test file; more is taken for a loop."""
+MEMORY = 12 << 30
+INLINED = re.compile(r"@(inlined|recursive)\([^\n]*\)\ndef (\w+)")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """killed: by what ("" if it survived). seconds: wall."""
+
+    mutant: Mutant
+    killed: str
+    seconds: float
+
+
+class Scratch:
+    """A copy of the checkout, one mutant at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in FOLDERS:
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("results", "*.pyc"))
+        for name in ("pyproject.toml", "README.md", "Makefile", "constraints.txt"):
+            shutil.copy2(ROOT / name, folder / name)
+        self.store = folder / "store"
+        self.store.mkdir(mode=0o700)
+
+    def judge(self, mutant: Mutant, tests: list[str]) -> Verdict:
+        """Asks the tests, one file after the other, until one notices."""
+        path, begin = self.folder / mutant.file, time.monotonic()
+        text = path.read_text("utf-8")
+        inlined = mutant.function in {name for _, name in INLINED.findall(text)}
+        stat = path.stat()
+        changed = {path: (text, stat)}
+        path.write_text(mutant.applied(text), "utf-8")
+        try:
+            if inlined:
+                changed |= self.restamp()
+            for test in tests:
+                why = self.ask(test)
+                if why:
+                    return Verdict(mutant, f"{test}: {why}", time.monotonic() - begin)
+        finally:
+            for one, (before, times) in changed.items():
+                one.write_text(before, "utf-8")
+                os.utime(one, ns=(times.st_atime_ns, times.st_mtime_ns))
+        return Verdict(mutant, "", time.monotonic() - begin)
+
+    def restamp(self) -> dict[Path, tuple[str, os.stat_result]]:
+        """Write the stamps of kernels that import what was changed; what was there before."""
+        room = self.folder / "constrain" / "kernels"
+        before = {path: (path.read_text("utf-8"), path.stat()) for path in room.glob("*.py")}
+        self.python("-m", "constrain.kernels", seconds=60)
+        return {path: (text, stat) for path, (text, stat) in before.items() if path.read_text("utf-8") != text}
+
+    def ask(self, test: str) -> str:
+        """Why a test file fails, or ""."""
+        code, said = self.python(
+            "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", "-W", "ignore", "--deselect",
+            "tests/test_kernels.py::test_stamps", test, seconds=SLOWEST,
+        )  # fmt: skip
+        if code in (0, 5):
+            return ""
+        failed = re.search(r"^FAILED (\S+)", said, re.M)
+        return failed[1].rpartition("::")[2] if failed else signal.Signals(-code).name if code < 0 else f"exit {code}"
+
+    def python(self, *arguments: str, seconds: float) -> tuple[int, str]:
+        """A run of Python in the copy: exit code, and what it said."""
+
+        def limits() -> None:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+        environment = {**os.environ, "CONSTRAIN_STORE": str(self.store), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(self.folder)}
+        try:
+            done = subprocess.run([sys.executable, *arguments], cwd=self.folder, env=environment, capture_output=True, text=True,
+                                  timeout=seconds * 6, preexec_fn=limits, check=False)  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return -signal.SIGALRM, ""
+        return done.returncode, done.stdout + done.stderr
