@@ -8,20 +8,17 @@ choices, Grammar ------------------------+      Vocabulary ---------+
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from functools import partial
-from hashlib import blake2b
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .automata.program import Program
 from .documents import References, plain_document
-from .errors import SourceError, UnsatisfiableError, UnsupportedError
-from .forms import Form, from_plain, grammar as form_of
+from .errors import SourceError, UnsatisfiableError
+from .forms import Form, grammar as form_of
 from .grammar.nodes import Grammar, Strings
 from .store import cache_key, copy_source, programs, recent
 from .style import Limits, Style
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Constraint", "compile", "compile_grammar", "to_grammar"]
 
-FORMAT = "constrain 1"
 MOST_ARENAS = 64
 WARNED = b" warned"
 STYLE = tuple(one.name for one in fields(Style))
@@ -105,33 +101,38 @@ class Constraint:
         return found
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes what the constraint is made from, as JSON with a checksum; compiling is lazy, so that is all."""
-        if self.source is None:
-            raise UnsupportedError("A constraint made from Grammar nodes cannot be saved.", hint="Save its source.")
-        body = {"source": self.source, "limits": asdict(self.limits), "vocabulary": self.vocabulary.fingerprint}
-        text = json.dumps(body, sort_keys=True)
-        head = {"format": FORMAT, "digest": blake2b(text.encode(), digest_size=16).hexdigest()}
-        Path(path).write_text(json.dumps(head) + "\n" + text + "\n", encoding="utf-8")
+        """Write what the constraint was compiled from, as JSON with a digest.
+
+        The file appears whole or not at all, and only this user may read it. Raises UnsupportedError for a constraint
+        made from Grammar nodes, OSError if the file cannot be written. Pickling uses the same form.
+        """
+        from .saved import save
+
+        save(self, path)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], vocabulary: Vocabulary) -> Constraint:
-        """Reads what `save` wrote. Raises SourceError if the file is damaged or was made for another vocabulary."""
-        try:
-            head_text, text = Path(path).read_text(encoding="utf-8").split("\n", 1)
-            head, text = json.loads(head_text), text.rstrip("\n")
-            intact = head["format"] == FORMAT and head["digest"] == blake2b(text.encode(), digest_size=16).hexdigest()
-        except (ValueError, KeyError, TypeError) as error:
-            raise SourceError(f"{path} is not a saved constraint: {error}.") from None
-        if not intact:
-            raise SourceError(f"{path} is damaged or of another version.", hint="Save the constraint again.")
-        body = json.loads(text)
-        if body["vocabulary"] != vocabulary.fingerprint:
-            raise SourceError(f"{path} was saved for another vocabulary.", hint="Compile its source for this one.")
-        source = dict(body["source"])
-        style = Style(**source.pop("style"))
-        if "form" in source:
-            source["form"] = from_plain(source["form"])
-        return compile(vocabulary, style=style, limits=Limits(**body["limits"]), **source)
+    def load(cls, path: str | PathLike[str], vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:
+        """Read what `save` wrote, and compile it.
+
+        A file can only lower `limits`, never raise them: one that was saved with higher limits than the defaults, and
+        needs them, has to be loaded with them. It never reads other files. Raises SourceError if the file is damaged,
+        no regular file, or made for another vocabulary; LimitError and UnsatisfiableError as `compile`; OSError if it
+        cannot be read at all.
+        """
+        from .saved import load
+
+        return load(path, vocabulary, limits)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .saved import restore, to_text
+
+        return restore, (to_text(self), self.vocabulary)
+
+    def __copy__(self) -> Constraint:
+        return self  # It is immutable.
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Constraint:
+        return self
 
 
 def compile(

@@ -366,6 +366,15 @@ class Matcher:
         other._out = None
         return other
 
+    def __copy__(self) -> Matcher:
+        return self.fork()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Matcher:
+        return self.fork()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (self.constraint, list(self._taken))
+
     def _refusal(self, token: int) -> str:
         vocabulary = self.constraint.vocabulary
         if self._ended:
@@ -380,3 +389,14 @@ class Matcher:
                 f"Token {token} is refused: it is {'special' if token in vocabulary.names else 'empty'}, and no text."
             )
         return f"Token {token}, {text[:40]!r}, is refused here."
+
+
+def _restore(constraint: Constraint, taken: list[int | bytes]) -> Matcher:
+    """Return a matcher of a constraint after the tokens and bytes of a pickled one. Raise TokenRefused if one is refused."""
+    matcher = Matcher(constraint)
+    for item in taken:
+        if isinstance(item, bytes):
+            matcher.advance_bytes(item)
+        else:
+            matcher.advance(item)
+    return matcher

@@ -14,13 +14,13 @@ Grammar is first asked for, which is when errors in it come.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..automata.dfa import Dfa
-from ..errors import SourceError, UnsatisfiableError, UnsupportedError
+from ..errors import UnsatisfiableError, UnsupportedError
 from ..grammar.nodes import Chars, Choice, Free, Grammar, Literal, Mark, Node, Repeat, Sequence, Token
 from ..style import Limits, Style
 from .meet import meet
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..compile import Constraint
     from ..tokens.vocabulary import Vocabulary
 
-__all__ = ["Form", "as_form", "from_plain"]
+__all__ = ["Form", "as_form"]
 
 REMEMBERED = 64
 """Grammars of forms that are kept: a form is mostly compiled for one vocabulary, or a few."""
@@ -97,7 +97,7 @@ class Form(ABC):
             yield from _named(getattr(self, one.name), limits)
 
     def plain(self) -> dict[str, Any]:
-        """As JSON: what `from_plain` reads."""
+        """As JSON: what `plain.from_plain` reads."""
         body = {one.name: _written(getattr(self, one.name)) for one in fields(self)}  # type: ignore[arg-type]
         return {"kind": type(self).__name__, **body}
 
@@ -241,22 +241,3 @@ def _written(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_written(one) for one in value]
     return asdict(value) if isinstance(value, Style) else value
-
-
-def from_plain(body: Mapping[str, Any]) -> Form:
-    """The form that `Form.plain` wrote. SourceError if it is of another version."""
-    kind = Form.kinds.get(body.get("kind", ""))
-    if kind is None:
-        raise SourceError(f"there is no form {body.get('kind')!r}", hint="It was written by another version.")
-    if body.get("import_paths"):
-        raise SourceError(
-            "a saved Lark grammar names folders to import from, and a file cannot say what is read",
-            hint="Compile the grammar again with import_paths=, and save it: its modules are then part of the file.",
-        )
-    return kind(**{name: _read(value) for name, value in body.items() if name != "kind"})
-
-
-def _read(value: Any) -> Any:
-    if isinstance(value, dict):
-        return from_plain(value) if "kind" in value else Style(**value)
-    return tuple(map(_read, value)) if isinstance(value, list) else value

@@ -18,12 +18,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import blake2b
 from importlib import import_module
 from os import PathLike
 from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -134,12 +135,8 @@ class Vocabulary:
     @classmethod
     def bytes(cls) -> Vocabulary:
         """The 256 one-byte tokens, then one end token, 256."""
-
-        def encode(text: str) -> list[int]:
-            return list(text.encode())
-
         tokens = [bytes((value,)) for value in range(256)]
-        return cls.from_tokens([*tokens, None], (256,), special={"<end>": 256}, encode=encode, name="bytes")
+        return cls.from_tokens([*tokens, None], (256,), special={"<end>": 256}, encode=encode_bytes, name="bytes")
 
     @classmethod
     def from_pretrained(
@@ -306,10 +303,66 @@ class Vocabulary:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
+    def __copy__(self) -> Vocabulary:
+        return self  # It is immutable.
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Vocabulary:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the tokens and what they mean, not what was computed from them.
+
+        `encode` and `encode_prompt` are pickled too, unless they are lambdas or local functions, as those of most
+        tokenizers are: then the copy has None, and `tokenize` gives the fewest tokens.
+        """
+        encoders = tuple(None if is_local(one) else one for one in (self.encode, self.encode_prompt))
+        how = (tuple(self.special.items()), self.leading_space, self.name, *encoders)
+        return restore, (self.fingerprint, self.tokens, self.eos_ids, *how)
+
     def __repr__(self) -> str:
         names = {index: key for key, index in self.special.items()}
         ends = ", ".join(f"{index} {names.get(index, '')}".rstrip() for index in self.eos_ids)
         return f"Vocabulary({self.name}: {self.size} tokens, ends at {ends}, fingerprint {self.fingerprint[:12]})"
+
+
+def encode_bytes(text: str) -> list[int]:
+    """Return the tokens of `Vocabulary.bytes` that spell a text."""
+    return list(text.encode())
+
+
+def is_local(function: object) -> bool:
+    """Whether a function has no name by which another process could find it."""
+    return "<" in getattr(function, "__qualname__", "")
+
+
+@cache
+def restored() -> WeakValueDictionary[tuple[Any, ...], Vocabulary]:
+    """Return the vocabularies that were unpickled in this process: equal ones are one, and so are their mask tables."""
+    return WeakValueDictionary()
+
+
+def restore(
+    fingerprint: str,
+    tokens: tuple[bytes | None, ...],
+    eos_ids: tuple[int, ...],
+    special: tuple[tuple[str, int], ...],
+    leading_space: Literal["kept", "stripped"],
+    name: str,
+    encode: Encode | None,
+    encode_prompt: Encode | None,
+) -> Vocabulary:
+    """Return the vocabulary of a pickled one. Raise VocabularyError if it was damaged."""
+    key = fingerprint, leading_space, name, encode is None, encode_prompt is None
+    found = restored().get(key)
+    if found is not None:
+        return found
+    made = Vocabulary.from_tokens(
+        tokens, eos_ids, special=dict(special), encode=encode, encode_prompt=encode_prompt,
+        leading_space=leading_space, name=name,
+    )  # fmt: skip
+    if made.fingerprint != fingerprint:
+        raise VocabularyError("what was pickled is not the vocabulary that it says it is")
+    return restored().setdefault(key, made)
 
 
 def integration(name: str) -> Any:
