@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..work import spend
 from .lalr import Lalr
 from .productions import Productions
 
@@ -63,6 +64,7 @@ def _circle(table: Lalr, rules: list[list[int]]) -> list[int] | None:
                 reached((state, above))
     while todo:
         pair = below, above = todo.pop()
+        spend(10, "the search for reductions without an end")
         found, off = set(ways[pair]), set(pops[pair])
         for rule in rules[above]:
             length = int(table.length[rule])

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import GrammarError
+from ..work import spend
 from .productions import Productions, spread
 
 __all__ = ["END", "Lalr", "build", "overruled"]
@@ -30,6 +31,7 @@ END = "$END"
 """Name of the terminal that stands for the end of the text."""
 
 Ints = NDArray[np.int32]
+WORK = "the LALR table of the grammar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,7 @@ class _States:
         numbers: dict[tuple[int, ...], int] = {(self.first[-1],): 0}
         kernels.append((self.first[-1],))
         rows: list[dict[int, int]] = []
+        width = self.terminals + nonterminals
         for kernel in kernels:  # grows while it is read
             begun = 0
             advanced: dict[int, list[int]] = {}
@@ -165,6 +168,8 @@ class _States:
                     kernels.append(target)
                 row[symbol] = number
             rows.append(row)
+            spend(10 + 3 * len(row) + 2 * len(kernel), WORK)
+            spend(width // 16, WORK)  # of the tables, before they are made
         move = np.full((len(rows), self.terminals + nonterminals), -1, dtype=np.int32)
         sizes = [len(row) for row in rows]
         at = np.repeat(np.arange(len(rows)), sizes)
@@ -198,6 +203,7 @@ def _lookaheads(productions: Productions, states: _States) -> tuple[Ints, Ints, 
 
     inside, outside, rules, finals, sources = _walks(productions, states, places, made, node)
     pairs = np.unique(inside * len(sets) + outside)
+    spend(len(sets) * (1 + terminals // 512) + len(pairs) * (2 + terminals // 512), WORK)
     edges = [[] for _ in sets]
     for pair in pairs.tolist():
         edges[pair // len(sets)].append(pair % len(sets))
@@ -244,6 +250,7 @@ def _walks(
 
     for rule, left in enumerate(productions.left):
         nodes = begins[left]
+        spend(20 + (10 + len(nodes) // 16) * len(productions.right[rule]), WORK)
         if len(nodes):
             finals.append(walk(rule, 0, places[nodes], nodes))
             rules.append(np.full(len(nodes), rule))
@@ -253,6 +260,7 @@ def _walks(
         for item in kernel:
             rule = states.rule[item]
             if states.after[item] >= 0 and (own := node[state, productions.left[rule]]) >= 0:
+                spend(10 * (1 + len(productions.right[rule])), WORK)
                 walk(rule, item - states.first[rule], np.array([state]), np.array([own]))
     none = np.zeros(0, dtype=np.int64)
     return tuple(

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LimitError, UnsupportedError
+from ..work import spend
 from .overtaken import is_overtaken
 from .steps import Done, Programs
 from .threads import EVERY, NOTHING, BehindStart, Threads
@@ -199,6 +200,7 @@ class _Builder:
             return known
         state = self.without_idle(self.cut(seq))
         self.work -= len(state)
+        spend(150 + 4 * len(state), "the scanner of the terminals")
         number = self.numbers.setdefault(state, len(self.states)) if state else -1
         if number == len(self.states):
             self.states.append(state)

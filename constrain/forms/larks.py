@@ -37,9 +37,8 @@ def without_lexer(
 
     inner = Merged(list(grammars.values()))
     declared = {name: (inner.start(k), first_characters(grammar)) for k, (name, grammar) in enumerate(grammars.items())}
-    made = scannerless(
-        load(text, start=start, import_paths=import_paths, modules=modules), lexer, declared, limits=limits
-    )  # type: ignore[arg-type]
+    loaded = load(text, start=start, import_paths=import_paths, modules=modules, nesting=limits.nesting)
+    made = scannerless(loaded, lexer, declared, limits=limits)  # type: ignore[arg-type]
     return Grammar(made.start, Both(made.rules, inner))
 
 

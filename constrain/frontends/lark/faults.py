@@ -50,7 +50,7 @@ class Faults:
         except Exception as error:  # lark raises assertions and look-up errors too where a grammar is wrong
             raise self.explain(error) from error
 
-    def explain(self, error: BaseException) -> GrammarError:
+    def explain(self, error: BaseException) -> ConstrainError:
         """What a sentence, or a failure without one, of lark's means."""
         cause = error.__context__
         if cause is not None and hasattr(cause, "pos_in_stream"):
@@ -61,8 +61,9 @@ class Faults:
         if isinstance(original, ModuleNotFound):
             return self.no_grammar(str(original))
         if isinstance(original, RecursionError):
-            return GrammarError(
-                "the grammar is nested too deeply for lark", hint="Name inner parts as rules of their own."
+            return LimitError(
+                "the grammar is nested more deeply than lark can read it: fewer levels than Limits.nesting",
+                hint="Name inner parts as rules of their own.",
             )
         sentence = str(original)
         for pattern, text, where, cure in ROWS:

@@ -16,6 +16,9 @@ from typing import Any, Literal
 
 from ...automata.productions import Productions
 from ...errors import GrammarError
+from ...style import Limits
+from ...work import spend
+from .budget import charge_options, charge_templates, charge_terminals, check_nesting
 from .faults import Faults
 from .imports import Module, Reader
 from .options import options
@@ -106,13 +109,14 @@ def load(
     keep: Iterable[str] = (),
     flags: str = "",
     priority: Priority = "normal",
+    nesting: int = Limits().nesting,
 ) -> Loaded:
     """Reads a grammar. GrammarError says where it is wrong and what to do.
 
     start: the rule that a whole text is. source: the file that the text is from, for messages. import_paths: folders
     for `%import`, before lark's own grammars. modules: see `imports.Reader`.
     keep: terminals that a post-lexer needs though no rule uses them (an Indenter's line ends). flags: letters of `re` for all patterns. priority: what `.2` means;
-    "invert" negates it, "ignore" takes it for 0.
+    "invert" negates it, "ignore" takes it for 0. nesting: most levels of brackets.
     """
     from lark import load_grammar as lark
 
@@ -121,12 +125,18 @@ def load(
             raise GrammarError(f"flag {flag!r} is none of {', '.join(FLAGS)}", hint="These are the flags of `re`.")
     reader = Reader(import_paths, modules)
     faults = Faults(text, source, reader)
+    spend(20 * len(text) + 100, "the text of a grammar")
+    check_nesting(faults.places, nesting)
+    charge_terminals(faults.places)
     with faults.explained():
         lend_reader_of_grammars()
         grammar, _ = lark.load_grammar(text, source, [reader], False)
         for name, _, tree, _ in grammar.rule_defs:
-            if tree is not None and (count := options(tree)) > MOST_OPTIONS:
-                raise faults.too_many(str(name), count, MOST_OPTIONS)
+            if tree is not None:
+                if (count := options(tree)) > MOST_OPTIONS:
+                    raise faults.too_many(str(name), count, MOST_OPTIONS)
+                charge_options(count)
+        charge_templates(grammar.rule_defs)
         definitions, rules, ignored = grammar.compile([start], set(keep))
     own = {name for name, _ in grammar.term_defs}
     terminals = [_terminal(definition, own, SIGNS[priority], flags, faults) for definition in definitions]

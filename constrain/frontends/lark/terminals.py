@@ -9,22 +9,25 @@ state has a use for, so there a keyword is reserved only where both it and the n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...automata.scanner import Scanner, TerminalList, build
+from ...automata.scanner import END_OF_TEXT, Scanner, TerminalList, build
 from ...automata.steps import Programs
 from ...errors import ConstrainError, GrammarError
 from ...style import Limits
 from ..regex import parse
 from ..regex.ordered import write_ordered
+from ...work import spend
 from .load import FLAGS, Loaded, Terminal
 
 __all__ = ["Lexers", "lexers"]
 
+MOST_BACKTRACKED = 16
+"""Characters of a keyword up to which `re` is asked whether a pattern takes it."""
 GLOBAL_FLAGS = re.compile(r"\(\?[aiLmsux]+\)")
 
 
@@ -56,7 +59,7 @@ def lexers(
     always: what a post-lexer wants to see in every lexer. Ignored terminals are in all of them.
     GrammarError, UnsupportedError and LimitError name the terminal.
     """
-    makers = _Lists(loaded)
+    makers = _Lists(loaded, limits)
     everything = range(len(loaded.terminals))
     common = {*loaded.ignored, *always}
     asked = [frozenset(everything)] if accepts is None else [frozenset(common.union(accept)) for accept in accepts]
@@ -68,8 +71,9 @@ def lexers(
 
 
 class _Lists:
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, limits: Limits) -> None:
         self.loaded = loaded
+        self.limits = limits
         self.terminals = loaded.terminals
         self.order = sorted(
             (t for t, terminal in enumerate(self.terminals) if terminal.kind != "declared"),
@@ -79,6 +83,7 @@ class _Lists:
         self.silent: set[tuple[int, int]] = set()  # String and pattern, where the string is tried all the same.
         self.renames: list[dict[int, int]] = [{} for _ in self.terminals]
         self.fed: list[int] = []
+        self._alone: dict[int, tuple[Scanner, int]] = {}
         self._embed()
 
     def _embed(self) -> None:
@@ -87,13 +92,13 @@ class _Lists:
         flags = sum(FLAGS[flag] for flag in self.loaded.flags)
         strings = [t for t in self.order if terminals[t].kind == "text"]
         tags: dict[int, int] = {}
+        spend(len(strings) * (len(self.order) - len(strings)), "the keywords among the terminals")
         for pattern in (t for t in self.order if terminals[t].kind == "pattern"):
             match = re.compile(terminals[pattern].regexp(), flags).match
             for string in strings:
                 if terminals[string].priority != terminals[pattern].priority:
                     continue
-                found = match(terminals[string].text)
-                if not found or found[0] != terminals[string].text:
+                if not self._takes(pattern, match, terminals[string].text):
                     continue
                 self.embedding[string].append(pattern)
                 if not set(terminals[string].flags) <= set(terminals[pattern].flags):
@@ -103,6 +108,21 @@ class _Lists:
                         tags[string] = len(terminals) + len(self.fed)
                         self.fed.append(string)
                     self.renames[pattern][string] = tags.get(string, string)
+
+    def _takes(self, t: int, match: Callable[[str], re.Match[str] | None], text: str) -> bool:
+        """Whether a pattern's preferred match on a text is all of it.
+
+        `re` tells for short texts; it may take exponential time for longer ones, which are run through the scanner.
+        """
+        if len(text) <= MOST_BACKTRACKED:
+            found = match(text)
+            return found is not None and found[0] == text
+        if t not in self._alone:
+            self._alone[t] = _alone(self.loaded, t, self.limits)
+        scanner, state = self._alone[t]
+        for byte in text.encode(errors="surrogatepass"):
+            state = int(scanner.delta[state, byte]) if state >= 0 else -1
+        return state >= 0 and bool(scanner.verdicts[scanner.accept[state], END_OF_TEXT] >= 0)
 
     def of(self, accepted: frozenset[int]) -> TerminalList:
         """The list of a lexer with these terminals."""
@@ -158,6 +178,14 @@ class _Lists:
         """A text, and where in it the terminal stands."""
         terminal = self.terminals[t]
         return (terminal.text, 0) if terminal.position is None else (self.loaded.text, terminal.position)
+
+
+def _alone(loaded: Loaded, t: int, limits: Limits) -> tuple[Scanner, int]:
+    """The scanner of one terminal, and where it starts."""
+    only = replace(loaded, terminals=(loaded.terminals[t],), ignored=())
+    programs = _Lists(only, limits).programs(limits)
+    scanner = build(programs, [TerminalList((0,))], max_states=limits.dfa_states)
+    return scanner, int(scanner.starts[0])
 
 
 GLOBALLY = "Write /pattern/i, or (?i:...) around a part."
