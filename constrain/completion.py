@@ -25,7 +25,7 @@ __all__ = ["Completion"]
 
 GREED = 16
 """Bytes that the search writes more for each byte that it is nearer to the end."""
-STEP = 8
+STEP = 10
 """Units of work for one byte that is tried."""
 LAST = b"\\ \t\r\n"
 """Bytes that are tried last: escapes and white space, which are hardly ever the shortest way."""

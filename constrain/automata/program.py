@@ -77,7 +77,7 @@ class Program:
         self.leaf_room, self.parser_room = 64, 16
         self.code: NDArray[np.int32] = np.empty(FIRST_CAPACITY, np.int32)
         self.used = 0
-        self.words = array("i", (0,))
+        self.words = array("i", (at.END,))  # at `layout.RETURN`
         self.leaves: list[Leaf] = []
         self.links: list[int] = []
         self.on_link: Callable[[], None] | None = None

@@ -79,7 +79,7 @@ class Gbnf(Form):
     def read(self, limits: Limits) -> Grammar:
         from ..frontends import gbnf as front
 
-        return front.to_grammar(self.text, start=self.start)
+        return front.to_grammar(self.text, start=self.start, limits=limits)
 
     def named(self, limits: Limits) -> Iterator[Token]:
         from ..frontends.rules.walk import inner

@@ -17,7 +17,7 @@ from .objects import any_allowed, object_after
 from .points import bound, code_point, point
 from .views import view
 
-STAMP = "aa4e4e65"
+STAMP = "a41f751c"
 
 
 @inlined("int64(int64, int64, int64)")

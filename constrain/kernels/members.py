@@ -19,7 +19,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, chain, mix
 from .views import size, view
 
-STAMP = "7c96309b"
+STAMP = "d93b46ae"
 
 
 @inlined("int64(int64, int64, int64)")

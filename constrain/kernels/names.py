@@ -13,7 +13,7 @@ from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import size, view
 
-STAMP = "2521acd2"
+STAMP = "ae1c1404"
 
 
 @inlined("int64(int64, int64, int64)")

@@ -16,7 +16,7 @@ from .masks import fill
 from .views import at, view
 from .walk import advance
 
-STAMP = "8db52c43"
+STAMP = "1675af4a"
 
 AT_CONTEXT: Final = 0  # of its arena
 AT_SET: Final = 1

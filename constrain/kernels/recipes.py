@@ -13,7 +13,7 @@ from .compiled import kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import at, lowest, size, view
 
-STAMP = "2521acd2"
+STAMP = "ae1c1404"
 
 NO_ROW = -1
 WHOLE = -2

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "abad1792"
+STAMP = "ce96fa6c"
 
 NO_ROOM = -1
 LONG = 4

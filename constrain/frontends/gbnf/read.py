@@ -4,7 +4,7 @@
     step   "text"  [a-z]  [^a-z]  .  name  ( options )  <token>  <[id]>  !<token>    then * + ? {m} {m,} {m,n} {,n}
 
 A repetition takes the whole step before it, a literal of several characters too. Groups are kept on a stack, and those
-nested deep become rules of their own, so no grammar is too deep for Python.
+nested deep become rules of their own, so that nothing recurses as deep as `Limits.nesting` allows.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ...automata.dfa import LAST, SURROGATES, Dfa
-from ...errors import GrammarError
+from ...errors import GrammarError, LimitError
 from ...grammar.nodes import EMPTY, Chars, Literal, Node, Repeat, Rule, Token
+from ...work import spend
 from ..rules.walk import choice, sequence
 
 __all__ = ["Reader"]
@@ -43,8 +44,9 @@ class Group:
 class Reader:
     """rules: the node of each rule by name. places: where each begins. uses: where a name is first used."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, nesting: int) -> None:
         self.text = text
+        self.nesting = nesting
         self.at = 0
         self.rules: dict[Hashable, Node] = {}
         self.places: dict[str, int] = {}
@@ -70,6 +72,7 @@ class Reader:
 
     def read(self) -> None:
         """All rules."""
+        spend(len(self.text), "the text of a grammar")
         self.space(lines=True)
         while self.char:
             self.rule()
@@ -117,6 +120,13 @@ class Reader:
             group, inside = stack[-1], len(stack) > 1
             place = self.at
             if self.char == "(":
+                if len(stack) > self.nesting:
+                    raise LimitError(
+                        f"Parentheses are nested deeper than Limits.nesting = {self.nesting}.",
+                        source=self.text,
+                        position=self.at,
+                        hint="Give the inner ones rules of their own, or raise Limits(nesting=...).",
+                    )
                 self.at += 1
                 self.space(lines=True)
                 stack.append(Group(place))
@@ -138,7 +148,7 @@ class Reader:
                         hint=f'For the character itself write "{self.char}".',
                     )
                 low, high = self.count()
-                group.steps[-1] = Repeat(group.steps[-1], low, high)
+                group.steps[-1] = Repeat(self.repeated(group.steps[-1]), low, high)
             elif (step := self.step()) is not None:
                 group.steps.append(step)
             elif inside and self.char:
@@ -155,6 +165,13 @@ class Reader:
         name = ("group", len(self.rules), self.at)
         self.rules[name] = node
         return Rule(name)
+
+    def repeated(self, node: Node) -> Node:
+        """A node for one more repetition around it: a rule of its own if there are many already."""
+        inside, depth = node, 0
+        while isinstance(inside, Repeat) and depth < DEEP:
+            inside, depth = inside.node, depth + 1
+        return self.grouped(node, depth)
 
     def step(self) -> Node | None:
         """A literal, a class, a token or a name; None for anything else."""
