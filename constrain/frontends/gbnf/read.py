@@ -25,6 +25,8 @@ __all__ = ["Reader"]
 WORD = frozenset(string.ascii_letters + string.digits + "-_")
 HEX = {"x": 2, "u": 4, "U": 8}
 PLAIN = {"n": "\n", "r": "\r", "t": "\t"} | {char: char for char in '\\"[]-'}
+DIGITS = 10
+"""Digits of a count: the machine counts up to 2^31 - 1."""
 DEEP = 12
 """Groups inside each other from which on a group is a rule: what works on nodes recurses into them."""
 
@@ -287,6 +289,8 @@ class Reader:
         numbers = [number for number in (low, high) if number]
         if not numbers or not all(number.isascii() and number.isdigit() for number in numbers):
             self.fail("this is no count", place, 'Write {m}, {m,}, {m,n} or {,n}; "{" for the character.')
+        if max(map(len, numbers)) > DIGITS:
+            raise LimitError(f"A count has more than {DIGITS} digits.", source=self.text, position=place)
         self.at = end + 1
         least = int(low) if low else 0
         most = (int(high) if high else None) if comma else least

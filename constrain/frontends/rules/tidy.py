@@ -34,7 +34,7 @@ def tidy(start: Node, rules: Mapping[Hashable, Node]) -> Grammar | None:
     return Grammar(body, {name: written[name] for name in reached(body, written)})
 
 
-INLINED = 1 << 12
+INLINED = 1 << 10
 """Bytes of strings up to which a rule is written where it is named: where rules name each other, more would double."""
 
 
@@ -59,7 +59,7 @@ class _Writer:
     def add(self, name: Hashable, body: Node) -> None:
         self.regular.add(name, body)
         self.written[name] = made = self.node(body)
-        spend(_size(made), "the strings of a grammar")
+        spend(1 + _size(made) // 16, "the strings of a grammar")
 
     def node(self, node: Node) -> Node:
         if isinstance(node, Rule):
