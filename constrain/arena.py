@@ -58,6 +58,9 @@ FILLED = {
     at.MASKS: (at.N_MASKS, 1), at.MAY_SHIFT: (at.N_MAY_SHIFT, 1), at.JOINTS: (at.N_JOINTS, at.JOINT_W),
 }  # fmt: skip
 """Slots that fill from the front: the field of HEAD that counts, and int32s of each."""
+MOST_ITEMS = 1 << 17
+"""Places of a program that one closure may reach: it takes some 10 ms for them."""
+MOST_STEPS = 1 << 30
 MASK_SLOTS = 128
 SPARES = 4
 LINE = 16
@@ -173,6 +176,7 @@ class Arena:
             head[field] = 1
         head[at.N_NAMES], head[at.WORDS], head[at.ENTRY] = at.ROOTS, self.table.words, self.program.entry
         head[at.CLOSURES], head[at.WORKER] = closures, worker  # who may be at work with it just now
+        head[at.MOST_STEPS], head[at.MAY_LACK] = min(self.work, MOST_STEPS), bool(self.vocabulary.missing_bytes)
         self.arrays[at.STARTS].fill(-1)
         self.arrays[at.SCANNERS].fill(-1)
         self.arrays[at.LIST_HASH].fill(0)  # what it names has no fixed places, so that it cannot point back
@@ -235,6 +239,16 @@ class Arena:
                 self._keep_alive(argument)
             elif status == at.TABLE_FULL:
                 raise TableFull
+            elif status == at.SPENT:
+                raise LimitError(
+                    f"A mask would take more than {int(head[at.MOST_STEPS]):,} steps: too many readings of the text.",
+                    hint="Write the grammar so that a text has fewer readings, or raise Limits(work=...).",
+                )
+            elif status == at.STUCK:
+                raise LimitError(
+                    "No token is allowed here, though the text is not complete: the search for what may follow gave up.",
+                    hint="Roll back, or relax the constraint: members that must differ are searched for up to a limit.",
+                )
             elif status == at.NEED_JOINT:
                 self._join(argument)
             elif status == at.NEED_NAME:
@@ -306,6 +320,11 @@ class Arena:
             raise LimitError(
                 f"More than {at.MOST_LEXEMES - 2} lexemes of the grammar are in the making at one place.",
                 hint="Some terminal can be far longer than where it is first complete: write it so that it is not.",
+            )
+        if slot == at.ITEMS and self.arrays[slot].size >= 5 * MOST_ITEMS:
+            raise LimitError(
+                f"More than {MOST_ITEMS:,} places of the grammar are reached at one place of the text.",
+                hint="Write the grammar so that a text has fewer readings.",
             )
         if self.bytes_used() > self.most_bytes:
             self.reset()

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arena import Arena, Forgotten
-from .errors import LimitError, TokenRefused
+from .errors import LimitError, TokenRefused, VocabularyError
 from .kernels import layout as at, masks, positions, walk
 from .kernels.doors import address_of, door
 from .kernels.positions import (
@@ -163,7 +163,9 @@ class Matcher:
     def mask(self, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
         """The tokens allowed next: bit i % 32 of word i // 32 is token i. int32[ceil(V / 32)], into `out` if given.
 
-        An end token is allowed exactly when `is_complete`; after one nothing is.
+        An end token is allowed exactly when `is_complete`; after one nothing is. A mask without any token is otherwise
+        an error: LimitError where a search gave up (`is_stuck`) or the mask takes too many steps, VocabularyError where
+        no tokens spell what may follow. The matcher stays as it is.
         """
         if out is not None:
             if out is self._out and _mask_again(self._address, get_ident()) >= 0:
@@ -184,6 +186,11 @@ class Matcher:
         self._try(lambda arena: arena.run(masks.fill, self._set, place))
         if self.constraint.spellable is not None:
             self.constraint.spellable.narrow(self, out)
+            if not out.any() and not self.is_complete:
+                raise VocabularyError(
+                    "No tokens of the vocabulary spell a text of this constraint.",
+                    hint="Use a vocabulary with a token for every byte.",
+                )
 
     def _see(self, out: NDArray[np.int32]) -> int:
         """Check an array for masks and return where it begins. While it stays as it is, it is not checked again."""

@@ -19,7 +19,7 @@ from hypothesis import given, note, settings, strategies as st
 from constrain.automata.dfa import Dfa
 from constrain.compile import Constraint, compile_grammar
 from constrain.decoding.loop import run
-from constrain.errors import TokenRefused
+from constrain.errors import LimitError, TokenRefused
 from constrain.grammar.nodes import (
     EMPTY,
     Choice,
@@ -225,7 +225,10 @@ def test_a_search_that_gives_up_leaves_a_matcher_that_says_so(monkeypatch: pytes
     matcher.advance_bytes(b'["ab","a')
     assert not matcher.is_stuck and not matcher.is_complete
     matcher.advance_bytes(b"b")
-    assert matcher.is_stuck and not matcher.mask().any()
+    assert matcher.is_stuck
+    for _ in range(2):
+        with pytest.raises(LimitError, match="gave up"):
+            matcher.mask()
 
     class Insists:
         """A model that would write ["ab","ab"]."""

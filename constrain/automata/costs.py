@@ -6,7 +6,7 @@ Dijkstra's algorithm (Inf. Proc. Letters 6, 1977): whenever the cost of an instr
 are evaluated again, the cheapest first, so each is evaluated about once for each of its operands. More rules may be
 read later, which can only lower costs.
 
-`Costs.ahead` holds, for each instruction, the least bytes up to its *stop*: the end of the rule, the end of the round
+`Costs.ahead` holds, for each instruction but single bytes, the least bytes up to its *stop*: the end of the rule, the end of the round
 of a counted repetition, or a question to an object's state. A counted repetition met from outside costs as many of its
 cheapest rounds as it needs at least. What the register adds (rounds still due, keys still required) is added when one
 is asked about. `completion` uses this for configurations, whose callers it adds.
@@ -14,7 +14,7 @@ is asked about. `completion` uses this for configurations, whose callers it adds
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ MOST_RULES = 20_000
 
 @dataclass(slots=True)
 class _Rule:
-    """One linked rule: its instructions in descending order, the rules that it calls, its object block or 0."""
+    """One linked rule: its instructions but single bytes in ascending order, the rules it calls, its object block or 0."""
 
     order: list[int] = field(default_factory=list)
     calls: set[int] = field(default_factory=set)
@@ -71,7 +71,8 @@ class Costs:
         self.least: dict[int, int] = {}
         self.owner: dict[int, int] = {}
         self.object_rules: dict[int, _Rule] = {}
-        self._users: dict[int, list[int]] = {}  # by pc: instructions whose cost depends on it
+        self._following: dict[int, list[tuple[int, int]]] = {}  # by pc: bytes before each instruction that may follow
+        self._users: dict[int, list[tuple[int, int]]] = {}  # by pc: instructions before it, and the bytes between
         self._calls: dict[int, list[int]] = {}  # by rule cell: instructions that call it
         self._unsolved: list[int] = []
         self._exhausted: set[int] = set()  # cells of which all is read that may be
@@ -124,13 +125,15 @@ class Costs:
 
     def owner_of(self, pc: int) -> int:
         """The rule cell whose code holds pc; its rule is read if it was not yet."""
-        if pc not in self.owner:
+        cell = self.owner.get(pc, -1)
+        if cell < 0:
             with self.program.lock:
                 if len(self._entries) < len(self.program.links):
                     self._entries = sorted((int(self.program.code[cell]), cell) for cell in self.program.links)
                 cell = self._entries[bisect_right(self._entries, (pc, 1 << 40)) - 1][1]
-            self.ensure(cell)
-        return self.owner.get(pc, -1)
+            if cell not in self.rules:
+                self.ensure(cell)
+        return cell
 
     def _read(self, cell: int) -> _Rule:
         """The instructions of one rule."""
@@ -138,7 +141,7 @@ class Costs:
         self.rules[cell] = rule
         self._unsolved.append(cell)
         self.least[cell] = NEVER
-        todo, seen = [code[cell]], set()
+        todo, seen = [self._skip(code[cell])[1]], set[int]()
         while todo:
             pc = todo.pop()
             if pc in seen:
@@ -152,20 +155,25 @@ class Costs:
             elif op == at.INIT:
                 rule.block = code[pc + 1]
                 self.object_rules[code[pc + 1]] = rule
-            following = self._next(pc)
-            if op not in STOPS:
-                for target in following:
-                    self._users.setdefault(target, []).append(pc)
-            todo.extend(following)
-        rule.order = sorted(seen, reverse=True)
+            following = self._following[pc] = [self._skip(target) for target in self._next(pc)]
+            for between, target in following:
+                if op not in STOPS:
+                    self._users.setdefault(target, []).append((pc, between))
+                todo.append(target)
+        rule.order = sorted(seen)
         return rule
+
+    def _skip(self, pc: int) -> tuple[int, int]:
+        """The bytes from pc on, and the first instruction behind them."""
+        end = pc
+        while self.code[end] < 256:
+            end += 1
+        return end - pc, end
 
     def _next(self, pc: int) -> list[int]:
         """The instructions that may come after the one at pc inside its rule."""
         code = self.code
         op = code[pc]
-        if op < 256:
-            return [pc + 1]
         if op == at.JUMP:
             return [code[pc + 1]]
         if op == at.SPLIT:
@@ -194,7 +202,7 @@ class Costs:
         heap: list[tuple[int, int]] = []
         objects = set[int]()
         for cell in reversed(self._unsolved):
-            for pc in self.rules[cell].order:
+            for pc in reversed(self.rules[cell].order):
                 self._lower(pc, heap)
             if self.rules[cell].block:
                 objects.add(cell)
@@ -204,21 +212,25 @@ class Costs:
                 cost, pc = heappop(heap)
                 if cost > self.ahead[pc][0]:
                     continue
-                for user in self._users.get(pc, ()):
-                    self._lower(user, heap, pc)
+                for user, between in self._users.get(pc, ()):
+                    self._lower(user, heap, pc, between)
                 cell = self.owner[pc]
                 if self.rules[cell].block:
                     objects.add(cell)
-                elif pc == self.code[cell]:
-                    self._lower_rule(cell, cost, heap)
+                elif pc == self.rules[cell].order[0]:
+                    self._lower_rule(cell, cost + pc - self.code[cell], heap)
             changed, objects = objects, set()
             for cell in sorted(changed):
                 self._lower_rule(cell, 1 + self.members(self.rules[cell].block, set(), 0, fresh=1), heap)
         self._solved = True
 
-    def _lower(self, pc: int, heap: list[tuple[int, int]], fallen: int = -1) -> None:
-        """Evaluates one instruction again, one of those that it depends on having fallen: of a SPLIT it is enough."""
-        found = self.ahead[fallen] if fallen >= 0 and self.code[pc] == at.SPLIT else self._evaluate(pc)
+    def _lower(self, pc: int, heap: list[tuple[int, int]], fallen: int = -1, between: int = 0) -> None:
+        """Evaluates an instruction again, as the cost of one behind it has fallen: a SPLIT need not look at others."""
+        if fallen >= 0 and self.code[pc] == at.SPLIT:
+            cost, stop = self.ahead[fallen]
+            found = cost + between, stop
+        else:
+            found = self._evaluate(pc)
         if found[0] < self.ahead.get(pc, UNKNOWN)[0]:
             self.ahead[pc] = found
             heappush(heap, (found[0], pc))
@@ -232,18 +244,16 @@ class Costs:
 
     def _evaluate(self, pc: int) -> tuple[int, int]:
         """The least bytes from an instruction to its stop, and the pc of that, as far as costs are known."""
-        code, ahead = self.code, self.ahead
+        code = self.code
         op = code[pc]
         if op in STOPS:
             return 0, pc
         if op == at.SPLIT:
-            return min((ahead.get(target, UNKNOWN) for target in self._next(pc)), default=UNKNOWN)
+            return min(map(self._behind, self._following[pc]), default=UNKNOWN)
         if op == at.TEST:  # met from outside, where nothing is counted yet
             return self._rounds(pc, 0)
-        cost, stop = ahead.get(self._next(pc)[0], UNKNOWN)
-        if op < 256:
-            cost += 1
-        elif op in (at.CALL, at.PASS):
+        cost, stop = self._behind(self._following[pc][0])
+        if op in (at.CALL, at.PASS):
             cost += self.least.get(code[pc + 1], NEVER)
         elif op == at.LEAF:
             cost += self.leaf(code[pc + 1], code[pc + 2])
@@ -253,12 +263,18 @@ class Costs:
             cost += self.program.endings(code[pc + 1]).least
         return min(cost, NEVER), stop
 
+    def _behind(self, place: tuple[int, int]) -> tuple[int, int]:
+        """What `ahead` says of some bytes and the instruction behind them."""
+        cost, stop = self.ahead.get(place[1], UNKNOWN)
+        return min(NEVER, cost + place[0]), stop
+
     def _rounds(self, test: int, done: int) -> tuple[int, int]:
         """As `_evaluate`, of the TEST of a counted repetition after so many rounds."""
         due = max(0, self.code[test + 1] - done)
-        cost, stop = self.ahead.get(self.code[test + 3], UNKNOWN)
+        body, behind = self._following[test]
+        cost, stop = self._behind(behind)
         if due:
-            cost += due * self.ahead.get(test + 4, UNKNOWN)[0]
+            cost += due * self._behind(body)[0]
         return min(cost, NEVER), stop
 
     def from_pc(self, pc: int, register: int, rest: Callable[[int, int], int] | None = None) -> int:
@@ -278,13 +294,15 @@ class Costs:
 
     def known(self, pc: int) -> tuple[int, int]:
         """What `ahead` says of pc; rules that it depends on are read first if they were not needed before."""
-        found = self.ahead.get(pc, UNKNOWN)
-        if found[0] >= NEVER and self._solved:
-            owner = self.owner_of(pc)
-            if owner >= 0:
-                self.ensure(owner, pc)
-            found = self.ahead.get(pc, UNKNOWN)
-        return found
+        found = self.ahead.get(pc)
+        if found is not None and found[0] < NEVER:
+            return found
+        cell = self.owner_of(pc)
+        order = self.rules[cell].order
+        after = order[bisect_left(order, pc)]
+        if self._solved and self.ahead.get(after, UNKNOWN)[0] >= NEVER:
+            self.ensure(cell, after)
+        return self._behind((after - pc, after))
 
     # ---- objects ---------------------------------------------------------------------------------------------
 
@@ -347,7 +365,7 @@ class Costs:
         mores = sorted(pc for pc in rule.order if self.code[pc] == at.MORE)
         closes = sorted(pc for pc in rule.order if self.code[pc] == at.CLOSE)
         # In the order of the code: before the first member, between two; of an empty object, behind the last member.
-        ahead = [self.ahead.get(pc + 2, UNKNOWN)[0] for pc in (*mores, *closes)]
+        ahead = [self._behind(self._following[pc][0])[0] for pc in (*mores, *closes)]
         if len(mores) == 1:  # no member can come
             found = _Layout(NEVER, NEVER, NEVER, ahead[1])
         else:

@@ -78,7 +78,7 @@ class Program:
         self.leaf_room, self.parser_room = 64, 16
         self.code: NDArray[np.int32] = np.empty(FIRST_CAPACITY, np.int32)
         self.used = 0
-        self.words = array("i", (0,))
+        self.words = array("i", (at.END,))  # at `layout.RETURN`
         self.leaves: list[Leaf] = []
         self.links: list[int] = []
         self.on_link: Callable[[], None] | None = None
@@ -278,19 +278,22 @@ def _nullable(node: Node, known: Callable[[Hashable], bool | None]) -> bool | No
 def _solve_nullable(node: Node, grammar: Grammar, known: dict[Hashable, bool]) -> None:
     """Extends `known` by the rules that `node` reaches: none nullable at first, then raised until nothing changes."""
     reached: dict[Hashable, Node] = {}
+    users: dict[Hashable, list[Hashable]] = {}
     todo = list(_rules_at_left(node))
     while todo:
         name = todo.pop()
         if name not in reached and name not in known:
             reached[name] = grammar.rules[name]
-            todo.extend(_rules_at_left(reached[name]))
+            for other in _rules_at_left(reached[name]):
+                users.setdefault(other, []).append(name)
+                todo.append(other)
     values = dict.fromkeys(reached, False)
-    changed = True
-    while changed:
-        changed = False
-        for name, target in reached.items():
-            if not values[name] and _nullable(target, lambda n: known.get(n, values.get(n, False))):
-                values[name] = changed = True
+    todo = list(reached)  # rules to look at, then those that name one that was found to be nullable
+    while todo:
+        name = todo.pop()
+        if not values[name] and _nullable(reached[name], lambda n: known.get(n, values.get(n, False))):
+            values[name] = True
+            todo.extend(users.get(name, ()))
     known.update(values)
 
 

@@ -8,21 +8,23 @@
     a.repeat(1)  one or more in a row              a.quoted() as a JSON string
 
 A Form is immutable, equal to another by what it is made of, and can be written down as JSON. It is read when its
-Grammar is first asked for, which is when errors in it come.
+Grammar is first asked for, which is when errors in it come. Forms inside each other are nested at most as deep as
+`Limits.nesting` is by default; what is read, written or searched of them goes from the innermost outwards.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..automata.dfa import Dfa
-from ..errors import UnsatisfiableError, UnsupportedError
+from ..errors import ConstrainError, LimitError, UnsatisfiableError, UnsupportedError
 from ..grammar.nodes import Chars, Choice, Free, Grammar, Literal, Mark, Node, Repeat, Sequence, Token
 from ..style import Limits, Style
+from ..work import memoize, spend
 from .meet import meet
 from .merge import Merged
 from .quoted import quoted
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Form", "as_form"]
 
+MOST_DEPTH = Limits().nesting
 REMEMBERED = 64
 """Grammars of forms that are kept: a form is mostly compiled for one vocabulary, or a few."""
 
@@ -42,9 +45,23 @@ class Form(ABC):
     """What a text has to be. See the module for what can be done with one."""
 
     kinds: ClassVar[dict[str, type[Form]]] = {}
+    depth: int
 
     def __init_subclass__(cls) -> None:
         Form.kinds[cls.__name__] = cls
+
+    def __post_init__(self) -> None:
+        depth = 1 + max((one.depth for one in _inner(self)), default=0)
+        if depth > MOST_DEPTH:
+            raise LimitError(
+                f"Forms are nested deeper than Limits.nesting = {MOST_DEPTH}.",
+                hint="Combine them side by side, or write the recursion as a grammar.",
+            )
+        object.__setattr__(self, "depth", depth)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By the constructor, which checks the depth."""
+        return type(self), tuple(getattr(self, one.name) for one in fields(self))  # type: ignore[arg-type]
 
     @abstractmethod
     def read(self, limits: Limits) -> Grammar:
@@ -52,7 +69,26 @@ class Form(ABC):
 
     def grammar(self, limits: Limits = Limits()) -> Grammar:
         """The Grammar of its texts. Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError."""
-        return _grammar(self, limits)
+        made = _made.get()
+        if made is not None and id(self) in made:
+            found = made[id(self)]
+            if isinstance(found, ConstrainError):
+                raise found
+            return found
+        made = dict[int, "Grammar | ConstrainError"]()
+        token = _made.set(made)
+        try:
+            for form in _innermost_first(self):
+                try:
+                    made[id(form)] = _grammar(form, limits)
+                except ConstrainError as error:  # What asks for it decides what an empty language means there.
+                    made[id(form)] = error
+        finally:
+            _made.reset(token)
+        found = made[id(self)]
+        if isinstance(found, ConstrainError):
+            raise found
+        return found
 
     def compile(self, vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:
         """The Constraint of this form for a vocabulary."""
@@ -93,16 +129,54 @@ class Form(ABC):
 
     def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
         """The nodes in its Grammar that name tokens, so that what a vocabulary lacks is known when it is compiled."""
-        for one in fields(self):  # type: ignore[arg-type]
-            yield from _named(getattr(self, one.name), limits)
+        for form in _innermost_first(self):
+            yield from form.names(limits)
+
+    def names(self, limits: Limits) -> Iterator[Token | Mark | Free]:
+        """Those that it names itself, not through other forms."""
+        return iter(())
 
     def plain(self) -> dict[str, Any]:
         """As JSON: what `plain.from_plain` reads."""
-        body = {one.name: _written(getattr(self, one.name)) for one in fields(self)}  # type: ignore[arg-type]
-        return {"kind": type(self).__name__, **body}
+        written = dict[int, dict[str, Any]]()
+        for form in _innermost_first(self):
+            body = {one.name: _written(getattr(form, one.name), written) for one in fields(form)}  # type: ignore[arg-type]
+            written[id(form)] = {"kind": type(form).__name__, **body}
+        return written[id(self)]
 
 
-@lru_cache(REMEMBERED)
+_made: ContextVar[dict[int, Grammar | ConstrainError] | None] = ContextVar("constrain_forms_made", default=None)
+"""By id, what became of the forms inside the one that is read."""
+
+
+def _inner(form: Form) -> list[Form]:
+    """The forms that a form is made of."""
+    found: list[Form] = []
+    todo = [getattr(form, one.name) for one in fields(form)]  # type: ignore[arg-type]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, Form):
+            found.append(value)
+        elif isinstance(value, tuple):
+            todo.extend(value)
+    return found
+
+
+def _innermost_first(form: Form) -> list[Form]:
+    """A form and all that it is made of, each once, after what it is made of itself."""
+    order, known, todo = list[Form](), set[int](), [(form, False)]
+    while todo:
+        one, opened = todo.pop()
+        if opened:
+            order.append(one)
+        elif id(one) not in known:
+            known.add(id(one))
+            todo.append((one, True))
+            todo.extend((part, False) for part in _inner(one))
+    return order
+
+
+@memoize(REMEMBERED)
 def _grammar(form: Form, limits: Limits) -> Grammar:
     return form.read(limits)
 
@@ -132,6 +206,7 @@ class Joined(Form):
     parts: tuple[Form, ...]
 
     def read(self, limits: Limits) -> Grammar:
+        spend(len(self.parts), "the parts of a form")
         rules = Merged([part.grammar(limits) for part in self.parts])
         return Grammar(Sequence(tuple(rules.start(k) for k in range(len(self.parts)))), rules)
 
@@ -143,6 +218,7 @@ class Either(Form):
     parts: tuple[Form, ...]
 
     def read(self, limits: Limits) -> Grammar:
+        spend(len(self.parts), "the parts of a form")
         grammars: list[Grammar] = []
         reason: UnsatisfiableError | None = None
         for part in self.parts:
@@ -224,20 +300,13 @@ class Quoted(Form):
         return quoted(self.form.grammar(limits), self.style, limits)
 
 
-def _named(value: Any, limits: Limits) -> Iterator[Token | Mark | Free]:
-    if isinstance(value, Form):
-        yield from value.named(limits)
-    elif isinstance(value, tuple):
-        for one in value:
-            yield from _named(one, limits)
-
-
 # ---- writing them down
 
 
-def _written(value: Any) -> Any:
+def _written(value: Any, written: Mapping[int, dict[str, Any]]) -> Any:
+    """The value of a field, the forms in it having been written."""
     if isinstance(value, Form):
-        return value.plain()
+        return written[id(value)]
     if isinstance(value, tuple):
-        return [_written(one) for one in value]
+        return [_written(one, written) for one in value]
     return asdict(value) if isinstance(value, Style) else value

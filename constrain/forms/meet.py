@@ -19,6 +19,7 @@ from ..frontends.rules import tidy
 from ..frontends.rules.walk import choice, sequence
 from ..grammar.nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings, Token
 from ..style import Limits
+from ..work import spend
 from .expand import expanded
 
 __all__ = ["meet"]
@@ -113,6 +114,7 @@ class _Product:
         return states
 
     def all(self, node: Node, states: States) -> States:
+        spend(1 + len(states), WHAT)
         return NONE.union(*(self.leads(node, p) for p in states))
 
     def repeated(self, node: Node, low: int, high: int | None, p: int) -> States:
@@ -178,6 +180,7 @@ class _Product:
                     order.append(target)
                 row.append(numbers[target])
             rows.append(row)
+            spend(1 + len(pairs), WHAT)
             if len(order) > self.most:
                 raise self.exceeded()
         out: dict[int, Node] = {}

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence as Many
 from dataclasses import replace
 
+from ..frontends.rules.walk import inner
 from ..grammar.nodes import Choice, Grammar, Member, Node, Object, Repeat, Rule, Sequence, Unique
 
 __all__ = ["Merged", "renamed"]
 
 
+DEEP = 12
+"""Nodes inside each other from which on the start of a grammar is a rule: what works on nodes recurses into them."""
+
+
 class Merged(Mapping[Hashable, Node]):
-    """The rules of several Grammars: rule `name` of grammar k is `(k, name)`."""
+    """The rules of several Grammars: rule `name` of grammar k is `(k, name)`, and `(k,)` its start where that is deep."""
 
     def __init__(self, grammars: Many[Grammar]) -> None:
         self.grammars = tuple(grammars)
@@ -19,22 +24,32 @@ class Merged(Mapping[Hashable, Node]):
 
     def start(self, k: int) -> Node:
         """The start of grammar k, in terms of these rules."""
-        return renamed(self.grammars[k].start, k)
+        return Rule((k,)) if self._is_deep(k) else renamed(self.grammars[k].start, k)
+
+    def _is_deep(self, k: int) -> bool:
+        level: list[Node] = [self.grammars[k].start]
+        for _ in range(DEEP):
+            level = [part for node in level for part in inner(node)]
+        return bool(level)
 
     def __getitem__(self, key: Hashable) -> Node:
         found = self._made.get(key)
         if found is None:
-            if not (isinstance(key, tuple) and len(key) == 2 and key[0] in range(len(self.grammars))):
+            if not (isinstance(key, tuple) and len(key) in (1, 2) and key[0] in range(len(self.grammars))):
                 raise KeyError(key)
-            k, name = key
-            found = self._made[key] = renamed(self.grammars[k].rules[name], k)
+            grammar = self.grammars[key[0]]
+            node = grammar.start if len(key) == 1 else grammar.rules[key[1]]
+            found = self._made[key] = renamed(node, key[0])
         return found
 
     def __iter__(self) -> Iterator[Hashable]:
-        return ((k, name) for k, grammar in enumerate(self.grammars) for name in grammar.rules)
+        for k, grammar in enumerate(self.grammars):
+            if self._is_deep(k):
+                yield (k,)
+            yield from ((k, name) for name in grammar.rules)
 
     def __len__(self) -> int:
-        return sum(len(grammar.rules) for grammar in self.grammars)
+        return sum(len(grammar.rules) + self._is_deep(k) for k, grammar in enumerate(self.grammars))
 
 
 def renamed(node: Node, k: int) -> Node:

@@ -83,12 +83,15 @@ class Gbnf(Form):
     def read(self, limits: Limits) -> Grammar:
         from ..frontends import gbnf as front
 
-        return front.to_grammar(self.text, start=self.start)
+        return front.to_grammar(self.text, start=self.start, limits=limits)
 
-    def named(self, limits: Limits) -> Iterator[Token]:
+    def names(self, limits: Limits) -> Iterator[Token]:
         from ..frontends.rules.walk import inner
 
-        made = self.grammar(limits)
+        try:
+            made = self.grammar(limits)
+        except UnsatisfiableError:  # Whether that matters is for the form that it is a part of.
+            return
         todo = [made.start, *made.rules.values()]
         while todo:
             node = todo.pop()

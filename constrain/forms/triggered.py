@@ -36,7 +36,7 @@ class MarkOf(Form):
     def read(self, limits: Limits) -> Grammar:
         return Grammar(Mark(self.text), {})
 
-    def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
+    def names(self, limits: Limits) -> Iterator[Token | Mark | Free]:
         yield Mark(self.text)
 
 
@@ -50,7 +50,7 @@ class Unconstrained(Form):
     def read(self, limits: Limits) -> Grammar:
         return Grammar(Free(self.without, self.until), {})
 
-    def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
+    def names(self, limits: Limits) -> Iterator[Token | Mark | Free]:
         yield Free(self.without, self.until)
 
 
@@ -87,10 +87,8 @@ class Triggered(Form):
         some = Repeat(one, max(self.least, 1), self.most)
         return Grammar(some if self.least else Choice((some, text)), rules)
 
-    def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
+    def names(self, limits: Limits) -> Iterator[Token | Mark | Free]:
         yield from (Mark(text) for text, _ in self.forms)
-        for _, form in self.forms:
-            yield from form.named(limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +109,8 @@ class Thinking(Form):
             thoughts = Repeat(thoughts, 0, 1)
         return Grammar(Sequence((thoughts, rules.start(0))), rules)
 
-    def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
+    def names(self, limits: Limits) -> Iterator[Token | Mark | Free]:
         yield from (Mark(text) for text in (self.open, self.close) if text)
-        yield from self.form.named(limits)
 
 
 def mark(text: str) -> Form:

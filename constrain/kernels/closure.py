@@ -69,6 +69,46 @@ def emit(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
     return push(c, -pc - 1, q, node, reg, ext)
 
 
+@kernel("int64(int64, int64)")
+def find_call(c: Any, cell: Any) -> Any:
+    """The index in LOCALS of the call of rule `cell`, -1 if there is none: the first few are looked through."""
+    head, calls, items, seen = view(c, HEAD), view(c, LOCALS), view(c, ITEMS), view(c, SEEN)
+    n = head[N_LOCALS]
+    for k in range(min(n, FEW_EDGES)):
+        if calls[4 * k] == cell:
+            return k
+    if n <= FEW_EDGES:
+        return -1
+    last = size(c, SEEN) // 2 - 1
+    h = mix_config(0, -CALLED - cell, 0, 0, 0, 0) & last
+    while seen[2 * h] == head[CLOSURES]:
+        k = 5 * seen[2 * h + 1]
+        if items[k] == -CALLED - cell:
+            return items[k + 1]
+        h = (h + 1) & last
+    return -1
+
+
+@kernel("int64(int64, int64, int64)")
+def add_call(c: Any, cell: Any, which: Any) -> Any:
+    """Makes call `which` known to `find_call`, as an item that is no configuration: 0 or -1."""
+    head, items, seen = view(c, HEAD), view(c, ITEMS), view(c, SEEN)
+    last, n = size(c, SEEN) // 2 - 1, head[N_ITEMS] + 0
+    if 5 * (n + 1) > size(c, ITEMS) or 2 * n > last:
+        return ask(c, FULL, ITEMS)
+    h = mix_config(0, -CALLED - cell, 0, 0, 0, 0) & last
+    while seen[2 * h] == head[CLOSURES]:
+        h = (h + 1) & last
+    seen[2 * h] = head[CLOSURES]
+    seen[2 * h + 1] = n
+    items[5 * n] = -CALLED - cell
+    items[5 * n + 1] = which
+    for k in range(2, 5):
+        items[5 * n + k] = 0
+    head[N_ITEMS] = n + 1
+    return 0
+
+
 @kernel("int64(int64, int64, int64, int64, int64)")
 def call(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
     """A call of rule `cell` that returns to `pc`: all such calls of one closure share a stack node. 0 or -1.
@@ -77,14 +117,13 @@ def call(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
     """
     head, code, calls, edges = view(c, HEAD), view(c, CODE), view(c, LOCALS), view(c, LEDGES)
     reg, ext = packed >> 1, -(packed & 1)
-    which = -1
-    for k in range(head[N_LOCALS]):
-        if calls[4 * k] == cell:
-            which = k
+    which = find_call(c, cell)
     if which < 0:
         which = head[N_LOCALS]
         if 4 * (which + 1) > size(c, LOCALS):
             return ask(c, FULL, LOCALS)
+        if which >= FEW_EDGES and add_call(c, cell, which) < 0:
+            return -1
         calls[4 * which] = cell
         calls[4 * which + 1] = -1
         calls[4 * which + 2] = 0
@@ -92,12 +131,13 @@ def call(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
         head[N_LOCALS] = which + 1
         if push(c, code[cell], -1, -which - 2, 0, 0) < 0:
             return -1
-    e = calls[4 * which + 1]
-    while e >= 0:
+    e, looked = calls[4 * which + 1] + 0, 0
+    while e >= 0 and looked < FEW_EDGES:  # beyond, `write_node` leaves out repeats
         k = 5 * e
         if edges[k] == pc and edges[k + 1] == reg and edges[k + 2] == ext and edges[k + 3] == node:
             return 0
-        e = edges[k + 4]
+        e = edges[k + 4] + 0
+        looked += 1
     e = head[N_LEDGES]
     if 5 * (e + 1) > size(c, LEDGES):
         return ask(c, FULL, LEDGES)

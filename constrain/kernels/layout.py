@@ -120,6 +120,9 @@ ASKED_AT: Final = 33     # for NEED_JOINT: where the list begins in LISTING
 BUILDING: Final = 34     # whether readers may be made: the caller holds the lock of the table
 NAMED: Final = 35        # the closure at work ended a name that is not known, and that may be taken
 VISITED: Final = 36      # trie nodes that walks have visited, for whoever counts the work
+STEPS: Final = 37        # configurations, of large sets only, that the mask at work has taken by a byte
+MOST_STEPS: Final = 38   # how many it may take
+MAY_LACK: Final = 39     # whether a set may have no token, as the vocabulary does not spell every byte
 EPOCH: Final = 46        # as of Arena
 WORKER: Final = 47       # which worker fills masks from this arena, where several do
 HEAD_W: Final = 48
@@ -160,6 +163,8 @@ NEED_SCANNER: Final = 13 # the number of the scanner of parser block ARGUMENT
 NEED_READERS: Final = 14 # the same call, while readers may be made
 TABLE_FULL: Final = 15
 NEED_ALIVE: Final = 16   # by which terminals stack ARGUMENT comes to an end at last
+SPENT: Final = 17        # nothing: the mask takes more than MOST_STEPS
+STUCK: Final = 18        # nothing: no token is allowed, though the text may not end here
 
 # ---- SETS ----------------------------------------------------------------------------------------------------
 SET_W: Final = 16        # one cache line
@@ -189,6 +194,10 @@ KNOWN_LATER: Final = HAS_WAY | NO_WAY
 DEAD: Final = 0          # the empty set
 
 IN_MEMBER: Final = 1 << 24 # NODES: what returns here is inside a member
+RETURN: Final = 0        # EDGES: the pc of an END. An edge to it has all edges of the node below
+FEW_EDGES: Final = 16    # of a node, and calls of a closure, up to which a linear search is as quick
+CALLED: Final = 1 << 28  # ITEMS: -CALLED - cell, index in LOCALS: a call, where there are many. More than any pc
+LARGE_SET: Final = 16    # configurations of a set from which on walks count them
 
 # ---- LEAVES --------------------------------------------------------------------------------------------------
 LEAF_W: Final = 24

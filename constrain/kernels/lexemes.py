@@ -301,13 +301,29 @@ def further(c: Any, block: Any, scanner: Any, exit_: Any, state: Any) -> Any:
     return made
 
 
-@recursive("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64)")
+MOST_DEPTH = 48
+"""Lexemes of one token that are followed by calls of `visit` inside each other. What remains is taken byte by byte."""
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def try_exit(c: Any, s: Any, exit_: Any, out: Any) -> Any:
+    """Sets the bits of the tokens of an exit that set s takes, byte by byte: 0 or -1."""
+    exits, words_, mask = view(c, LEX_EXITS), view(c, LEX_WORDS), at(out)
+    first = exits[EXIT_W * exit_ + EXIT_FIRST] + 0
+    for k in range(first, first + exits[EXIT_W * exit_ + EXIT_COUNT]):
+        token = words_[k] >> 8
+        if mask[token >> 5] >> (token & 31) & 1 == 0 and try_token(c, s, token, out) < 0:
+            return -1
+    return 0
+
+
+@recursive("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)")
 def visit(
-    c: Any, s: Any, block: Any, reader: Any, stack: Any, columns: Any, brackets: Any, column: Any, out: Any
+    c: Any, s: Any, block: Any, reader: Any, stack: Any, columns: Any, brackets: Any, column: Any, depth: Any, out: Any
 ) -> Any:
     """Sets the bits of the tokens that the parser takes as a reader reads them: 0 or -1. s: the set the mask is for.
 
-    column: of the lexeme in the making, -1 if no line has ended in it.
+    column: of the lexeme in the making, -1 if no line has ended in it. depth: calls of this kernel around this one.
     """
     code, pairs, shifts = view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT)
     readers, classes, exits, words_ = view(c, LEX_READERS), view(c, LEX_CLASSES), view(c, LEX_EXITS), view(c, LEX_WORDS)
@@ -372,8 +388,12 @@ def visit(
             return -1
         if stack_2 == 0:
             continue
+        if depth >= MOST_DEPTH:
+            if try_exit(c, s, e, out) < 0:
+                return -1
+            continue
         child = further(c, block, scanner, e, code[code[block + P_SCAN] + pairs[PAIR_W * stack_2]])
-        if child < 0 or visit(c, s, block, child, stack_2, columns_2, brackets_2, unbroken, out) < 0:
+        if child < 0 or visit(c, s, block, child, stack_2, columns_2, brackets_2, unbroken, depth + 1, out) < 0:
             return -1
     return 0
 
@@ -403,7 +423,7 @@ def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
     )  # fmt: skip
     before = head[N_PAIRS] + 0, head[N_MAY_SHIFT] + 0, head[N_LISTS] + 0, head[N_JOINTS] + 0
     reader = root(c, block, scanner, state)
-    if reader < 0 or visit(c, s, block, reader, stack, columns, brackets, column, out) < 0:
+    if reader < 0 or visit(c, s, block, reader, stack, columns, brackets, column, column - column, out) < 0:
         return -1
     bounds = readers[READER_W * reader + READER_BOUNDS] + 0
     words = view(c, TABLE)[T_WORDS] + 0
@@ -419,7 +439,7 @@ def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
             return -1
         for w in range(words):
             spare[w] = 0
-        if visit(c, s, block, start, stack_2, columns_2, brackets_2, -1, address(c, SPARE)) < 0:
+        if visit(c, s, block, start, stack_2, columns_2, brackets_2, -1, column - column, address(c, SPARE)) < 0:
             return -1
         for w in range(words):
             mask[w] |= spare[w] & words_[place + 1 + w]

@@ -346,7 +346,7 @@ def fill(c: Any, s: Any, out: Any) -> Any:
             rows += 1
             parsed = True
     flags = sets[r + SET_FLAGS] + 0
-    head[N_LATER] = 0
+    head[N_LATER], head[STEPS] = 0, 0
     if flags & IS_WATCHED and keep_for_later(c, 0, s, 0, NO_LIMIT, 1) < 0:
         return -1
     if rows < last - first:
@@ -370,6 +370,11 @@ def fill(c: Any, s: Any, out: Any) -> Any:
                 return -1
     if look_closely(c, s, out) < 0:
         return -1
+    allowed = 0
+    for w in range(words):
+        allowed |= mask[w]
+    if allowed == 0 and flags & IS_ACCEPTING == 0 and head[MAY_LACK] == 0:
+        return ask(c, STUCK, 0)
     if flags & IS_MEMBER:  # what is written makes each such set unlike all others: it is not met again
         return 0
     recipe = keep(c, base, out, parsed)
@@ -403,10 +408,18 @@ def only_byte(c: Any, s: Any) -> Any:
     return found
 
 
+FORCED_STEPS = 1 << 16
+"""Configurations that `forced` takes further, at most."""
+
+
 @entry("int64(int64, int64, uint8[::1])")
 def forced(c: Any, s: Any, out: Any) -> Any:
     """Writes the bytes that must follow set s, as far as `out` holds them: how many, or -1."""
+    steps = 0
     for i in range(len(out)):
+        steps += view(c, SETS)[s * SET_W + SET_COUNT]
+        if steps > FORCED_STEPS:
+            return i
         b = only_byte(c, s)
         if b == -1:
             return -1

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .compiled import inlined, kernel, recursive
+from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
 from .views import size, view
@@ -79,14 +79,38 @@ def feed(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
     return 0
 
 
-@recursive("int64(int64, int64, int64)")
+@kernel("int64(int64, int64, int64, int64)")
+def begin_shifts(c: Any, block: Any, stack: Any, top: Any) -> Any:
+    """Puts a stack on the list of `may_shift`, with the terminals that it shifts: the length of the list, or -1."""
+    head, code, pairs, shifts, path = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT), view(c, PATH)
+    words = code[block + P_WORDS] + 0
+    here, state = head[N_MAY_SHIFT] + 2, pairs[PAIR_W * stack] + 0
+    if here + words > size(c, MAY_SHIFT):
+        return ask(c, FULL, MAY_SHIFT)
+    if 4 * (top + 1) > size(c, PATH):
+        return ask(c, FULL, PATH)
+    head[N_MAY_SHIFT] = here + words
+    shifts[here - 2], shifts[here - 1] = stack, words
+    for w in range(words):
+        shifts[here + w] = code[code[block + P_SHIFTS] + state * words + w]
+    if top > head[N_PAIRS]:  # some stack waits for itself: a symbol can become itself, as `feed` says
+        pairs[PAIR_W * stack + PAIR_SHIFTS] = here
+        return top
+    path[4 * top], path[4 * top + 1] = stack, here
+    path[4 * top + 2], path[4 * top + 3] = code[code[block + P_REDUCES] + state], -1
+    return top + 1
+
+
+@kernel("int64(int64, int64, int64)")
 def may_shift(c: Any, block: Any, stack: Any) -> Any:
     """The terminals that the parser accepts with this stack, all reductions tried: offset in MAY_SHIFT, or -1.
 
     By reductions, not by terminals: what is shifted now, and for each rule that may be reduced, those before which it
     may that the stack after it accepts. Where the table has dead ends: those that lead into none, as the caller says.
+    A text may end in as many reductions as it is long, so the stacks that wait for others are kept in PATH:
+    [entry, 4] stack, its offset, the rule to try next, the stack after the rule before that or -1.
     """
-    head, code, pairs, shifts = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT)
+    head, code, pairs, shifts, path = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT), view(c, PATH)
     known = pairs[PAIR_W * stack + PAIR_SHIFTS]
     if known >= 0:
         return known
@@ -94,24 +118,30 @@ def may_shift(c: Any, block: Any, stack: Any) -> Any:
         head[ASKED] = block
         return ask(c, NEED_ALIVE, stack)
     words = code[block + P_WORDS] + 0
-    here, state = head[N_MAY_SHIFT] + 2, pairs[PAIR_W * stack] + 0
-    if here + words > size(c, MAY_SHIFT):
-        return ask(c, FULL, MAY_SHIFT)
-    head[N_MAY_SHIFT] = here + words
-    shifts[here - 2], shifts[here - 1] = stack, words
-    for w in range(words):
-        shifts[here + w] = code[code[block + P_SHIFTS] + state * words + w]
-    first = code[block + P_REDUCES] + state
-    for k in range(code[first], code[first + 1]):
-        rule = code[block + P_RULES] + k * (1 + words)
-        after = reduced(c, block, stack, code[rule])
-        there = may_shift(c, block, after) if after > 0 else -1
-        if there < 0:
+    top = begin_shifts(c, block, stack, 0)
+    while top > 0:
+        e = 4 * (top - 1)
+        one, here, k, after = path[e] + 0, path[e + 1] + 0, path[e + 2] + 0, path[e + 3] + 0
+        if after >= 0:
+            rule, there = code[block + P_RULES] + (k - 1) * (1 + words), pairs[PAIR_W * after + PAIR_SHIFTS] + 0
+            for w in range(words):
+                shifts[here + w] |= code[rule + 1 + w] & shifts[there + w]
+            path[e + 3] = -1
+        first = code[block + P_REDUCES] + pairs[PAIR_W * one]
+        if k == code[first + 1]:
+            pairs[PAIR_W * one + PAIR_SHIFTS] = here
+            top -= 1
+            if top == 0:
+                return here
+            continue
+        after = reduced(c, block, one, code[code[block + P_RULES] + k * (1 + words)])
+        if after <= 0:
             return -1
-        for w in range(words):
-            shifts[here + w] |= code[rule + 1 + w] & shifts[there + w]
-    pairs[PAIR_W * stack + PAIR_SHIFTS] = here
-    return here
+        pairs = view(c, PAIRS)
+        path[e + 2], path[e + 3] = k + 1, after
+        if pairs[PAIR_W * after + PAIR_SHIFTS] < 0:
+            top = begin_shifts(c, block, after, top)
+    return -1
 
 
 @kernel("int64(int64, int64, int64)")

@@ -133,7 +133,7 @@ def intern(c: Any) -> Any:
     n, naming, inside = 0, 0, 0
     h = mix(0, head[ACCEPTS])
     for i in range(head[N_ITEMS]):
-        if items[5 * i] >= 0:
+        if items[5 * i] >= 0 or items[5 * i] <= -CALLED:
             continue
         node = items[5 * i + 2] + 0
         if node < 0:

@@ -2,13 +2,18 @@
 
 A node is its edges: (return pc, register, node below). Nodes are interned from below; those on a cycle (left
 recursion) refer to each other and are interned as one block.
+
+In an ambiguous grammar a node can have as many edges as the text has bytes, most of them those of the node one byte
+before. A node of many edges therefore has the older ones through other nodes, each of which holds some of them and
+refers to the next: an edge to `RETURN`, where there is an END, by which a rule that ends here goes on as one that ends
+there. Nodes share these, and a closure comes to each once, so that n bytes take O(n^2) time instead of O(n^3).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .compiled import kernel
+from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .names import ask, mix
 from .views import size, view
@@ -16,44 +21,50 @@ from .views import size, view
 STAMP = "f3fe3ab0"
 
 
-@kernel("int64(int64, int64, int64)")
-def write_node(c: Any, which: Any, at: Any) -> Any:
-    """The edges of call `which` into BUFFER at `at`: how many, then (pc, register, node) each. The place behind, or -1.
-
-    Nodes below that have their final id are written as that, others as -index - 2 of LOCALS' visit order.
-    """
-    calls, ledges, buffer = view(c, LOCALS), view(c, LEDGES), view(c, BUFFER)
-    n, first = 0, at + 1
-    e = calls[4 * which + 1]
-    while e >= 0:
-        if first + 3 * n + 3 > size(c, BUFFER):
-            return ask(c, FULL, BUFFER)
-        pc, reg, below = ledges[5 * e], ledges[5 * e + 1], ledges[5 * e + 3] + 0
-        if below < 0:
-            below = calls[4 * (-below - 2) + 3]
-        e = ledges[5 * e + 4]
-        known = False
-        for k in range(n):
-            j = first + 3 * k
-            known = known or (buffer[j] == pc and buffer[j + 1] == reg and buffer[j + 2] == below)
-        if not known:
-            j = first + 3 * n
-            buffer[j] = pc
-            buffer[j + 1] = reg
-            buffer[j + 2] = below
-            n += 1
-    buffer[at] = n
-    return first + 3 * n
+@inlined("int64(int64, int64, int64)")
+def is_before(c: Any, one: Any, other: Any) -> Any:
+    """Whether the edge at `one` in BUFFER comes before that at `other`: by the node below, then pc, then register."""
+    buffer = view(c, BUFFER)
+    if buffer[one + 2] != buffer[other + 2]:
+        return buffer[one + 2] < buffer[other + 2]
+    if buffer[one] != buffer[other]:
+        return buffer[one] < buffer[other]
+    return buffer[one + 1] < buffer[other + 1]
 
 
 @kernel("int64(int64, int64, int64)")
-def intern_nodes(c: Any, count: Any, end: Any) -> Any:
-    """The `count` stack nodes written in BUFFER[0 .. end), as one block: the id of the first, or -1."""
+def sort_edges(c: Any, first: Any, n: Any) -> Any:
+    """Sorts the n edges in BUFFER from `first` on (Shell 1959) and leaves out repeats: how many remain."""
+    buffer = view(c, BUFFER)
+    gap = n // 2
+    while gap > 0:
+        for k in range(gap, n):
+            j = k
+            while j >= gap and is_before(c, first + 3 * j, first + 3 * (j - gap)):
+                for field in range(3):
+                    one, other = first + 3 * j + field, first + 3 * (j - gap) + field
+                    kept = buffer[one] + 0
+                    buffer[one] = buffer[other]
+                    buffer[other] = kept
+                j -= gap
+        gap = 1 if gap == 2 else gap * 5 // 11
+    kept = 1
+    for k in range(1, n):
+        if is_before(c, first + 3 * (kept - 1), first + 3 * k):
+            for field in range(3):
+                buffer[first + 3 * kept + field] = buffer[first + 3 * k + field]
+            kept += 1
+    return kept
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def intern_nodes(c: Any, start: Any, count: Any, end: Any) -> Any:
+    """The `count` stack nodes written in BUFFER[start .. end), as one block: the id of the first, or -1."""
     head, nodes, edges, table = view(c, HEAD), view(c, NODES), view(c, EDGES), view(c, NODE_HASH)
     buffer, code = view(c, BUFFER), view(c, CODE)
     last = size(c, NODE_HASH) - 1
     h = mix(0, count)
-    for k in range(end):
+    for k in range(start, end):
         h = mix(h, buffer[k])
     h &= last
     while True:
@@ -61,7 +72,7 @@ def intern_nodes(c: Any, count: Any, end: Any) -> Any:
         if base <= 0 or base >= head[N_NODES] or nodes[4 * base + 3] != h:
             break
         same = nodes[4 * base + 2] & ~IN_MEMBER == count
-        at = 0
+        at = start
         for k in range(count if same else 0):
             n = buffer[at]
             at += 1
@@ -80,9 +91,9 @@ def intern_nodes(c: Any, count: Any, end: Any) -> Any:
     base = head[N_NODES] + 0
     if 4 * (base + count) > size(c, NODES) or 2 * base > last:
         return ask(c, FULL, NODES)
-    if 3 * (head[N_EDGES] + end) > size(c, EDGES):
+    if 3 * (head[N_EDGES] + end - start) > size(c, EDGES):
         return ask(c, FULL, EDGES)
-    at, inside = 0, 0
+    at, inside = start + 0, 0
     for _ in range(count):
         n = buffer[at]
         at += 1
@@ -91,7 +102,7 @@ def intern_nodes(c: Any, count: Any, end: Any) -> Any:
             if code[buffer[at + 3 * j]] == MEMBER_END or (below >= 0 and nodes[4 * below + 2] & IN_MEMBER):
                 inside = IN_MEMBER
         at += 3 * n
-    at = 0
+    at = start + 0
     for k in range(count):
         n = buffer[at]
         at += 1
@@ -111,6 +122,74 @@ def intern_nodes(c: Any, count: Any, end: Any) -> Any:
     table[h] = base
     head[N_NODES] = base + count
     return base
+
+
+@kernel("int64(int64, int64, int64)")
+def share_edges(c: Any, at: Any, n: Any) -> Any:
+    """Puts all but the last of n edges, sorted, behind BUFFER[at] into nodes of their own. The place behind, or -1.
+
+    Edges to nodes that have no final id yet come first, and stay.
+    """
+    buffer, first = view(c, BUFFER), at + 1
+    if first + 6 * n + 3 * FEW_EDGES + 8 > size(c, BUFFER):
+        return ask(c, FULL, BUFFER)
+    own = 0
+    while own < n and buffer[first + 3 * own + 2] < 0:
+        own += 1
+    done, shared, scratch = own + 0, own - own - 1, first + 3 * n
+    while n - done > FEW_EDGES:
+        end = scratch + 1
+        if shared >= 0:
+            buffer[end], buffer[end + 1], buffer[end + 2] = RETURN, 0, shared
+            end += 3
+        for k in range(3 * FEW_EDGES):
+            buffer[end + k] = buffer[first + 3 * done + k]
+        end += 3 * FEW_EDGES
+        buffer[scratch] = (end - scratch) // 3
+        shared = intern_nodes(c, scratch, 1, end)
+        if shared < 0:
+            return -1
+        done += FEW_EDGES
+    if shared >= 0:
+        buffer[first + 3 * own], buffer[first + 3 * own + 1], buffer[first + 3 * own + 2] = RETURN, 0, shared
+        own += 1
+        for k in range(3 * (n - done)):
+            buffer[first + 3 * own + k] = buffer[first + 3 * done + k]
+        n = own + n - done
+    buffer[at] = n
+    return first + 3 * n
+
+
+@kernel("int64(int64, int64, int64)")
+def write_node(c: Any, which: Any, at: Any) -> Any:
+    """The edges of call `which` into BUFFER at `at`: how many, then (pc, register, node) each. The place behind, or -1.
+
+    Nodes below that have their final id are written as that, others as -index - 2 of LOCALS' visit order.
+    """
+    calls, ledges, buffer = view(c, LOCALS), view(c, LEDGES), view(c, BUFFER)
+    n, first = 0, at + 1
+    e = calls[4 * which + 1]
+    while e >= 0:
+        if first + 3 * n + 3 > size(c, BUFFER):
+            return ask(c, FULL, BUFFER)
+        pc, reg, below = ledges[5 * e], ledges[5 * e + 1], ledges[5 * e + 3] + 0
+        if below < 0:
+            below = calls[4 * (-below - 2) + 3]
+        e = ledges[5 * e + 4]
+        known = False
+        for k in range(min(n, FEW_EDGES)):
+            j = first + 3 * k
+            known = known or (buffer[j] == pc and buffer[j + 1] == reg and buffer[j + 2] == below)
+        if not known:
+            j = first + 3 * n
+            buffer[j] = pc
+            buffer[j + 1] = reg
+            buffer[j + 2] = below
+            n += 1
+    if n > FEW_EDGES:
+        return share_edges(c, at, sort_edges(c, first, n))
+    buffer[at] = n
+    return first + 3 * n
 
 
 @kernel("int64(int64, int64)")
@@ -139,7 +218,7 @@ def settle_cycle(c: Any, which: Any) -> Any:
         end = write_node(c, stack[k], end)
         if end < 0:
             return -1
-    base = intern_nodes(c, n, end)
+    base = intern_nodes(c, 0, n, end)
     if base < 0:
         return -1
     for k in range(n):
@@ -183,7 +262,7 @@ def settle(c: Any, which: Any) -> Any:
         end = write_node(c, k, 0)
         if end < 0:
             return -1
-        final = intern_nodes(c, 1, end)
+        final = intern_nodes(c, 0, 1, end)
         if final < 0:
             return -1
         calls[4 * k + 3] = final

@@ -189,6 +189,10 @@ def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least
         n = sets[r + SET_ALLOWED]
         first, last = trie[2 * node] + 0, trie[2 * node + 2] + 0
         many = n > NARROW
+        if sets[r + SET_COUNT] > LARGE_SET:
+            head[STEPS] += sets[r + SET_COUNT]
+            if head[STEPS] > head[MOST_STEPS]:
+                return ask(c, SPENT, 0)
         if 3 * top > room:
             return ask(c, FULL, STACK)
         if depth > size(c, ROUTE):

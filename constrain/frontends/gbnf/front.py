@@ -6,24 +6,25 @@ from difflib import get_close_matches
 
 from ...errors import GrammarError, UnsatisfiableError
 from ...grammar.nodes import Grammar, Rule
+from ...style import Limits
 from ..rules import tidy
 from .read import Reader
 
 __all__ = ["to_grammar"]
 
 
-def to_grammar(text: str, *, start: str = "root") -> Grammar:
+def to_grammar(text: str, *, start: str = "root", limits: Limits = Limits()) -> Grammar:
     """The Grammar of the texts that the rule `start` makes.
 
     As llama.cpp reads it, with these differences: left recursion is allowed; counts are exact up to any size (llama.cpp
     takes {m,n} beyond 2,000 for {m,}); `{,n}` and names with `_` are read; what llama.cpp lets pass though it means
     nothing (a rule given twice, `[]`, `[z-a]`, `{3,2}`) is an error. Options without any text are left out.
 
-    Raises GrammarError with line and column, UnsatisfiableError if there is no text at all.
+    Raises GrammarError with line and column, UnsatisfiableError if there is no text at all, LimitError beyond `limits`.
     """
     if not isinstance(text, str):
         raise GrammarError(f"a grammar is {text!r}: it is the text of its rules")
-    reader = Reader(text)
+    reader = Reader(text, limits.nesting)
     reader.read()
     rules = reader.rules
     for name, place in reader.uses.items():

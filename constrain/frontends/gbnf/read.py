@@ -4,7 +4,7 @@
     step   "text"  [a-z]  [^a-z]  .  name  ( options )  <token>  <[id]>  !<token>    then * + ? {m} {m,} {m,n} {,n}
 
 A repetition takes the whole step before it, a literal of several characters too. Groups are kept on a stack, and those
-nested deep become rules of their own, so no grammar is too deep for Python.
+nested deep become rules of their own, so that nothing recurses as deep as `Limits.nesting` allows.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ...automata.dfa import LAST, SURROGATES, Dfa
-from ...errors import GrammarError
+from ...errors import GrammarError, LimitError
 from ...grammar.nodes import EMPTY, Chars, Literal, Node, Repeat, Rule, Token
+from ...work import spend
 from ..rules.walk import choice, sequence
 
 __all__ = ["Reader"]
@@ -24,6 +25,8 @@ __all__ = ["Reader"]
 WORD = frozenset(string.ascii_letters + string.digits + "-_")
 HEX = {"x": 2, "u": 4, "U": 8}
 PLAIN = {"n": "\n", "r": "\r", "t": "\t"} | {char: char for char in '\\"[]-'}
+DIGITS = 10
+"""Digits of a count: the machine counts up to 2^31 - 1."""
 DEEP = 12
 """Groups inside each other from which on a group is a rule: what works on nodes recurses into them."""
 
@@ -43,8 +46,9 @@ class Group:
 class Reader:
     """rules: the node of each rule by name. places: where each begins. uses: where a name is first used."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, nesting: int) -> None:
         self.text = text
+        self.nesting = nesting
         self.at = 0
         self.rules: dict[Hashable, Node] = {}
         self.places: dict[str, int] = {}
@@ -70,6 +74,7 @@ class Reader:
 
     def read(self) -> None:
         """All rules."""
+        spend(len(self.text), "the text of a grammar")
         self.space(lines=True)
         while self.char:
             self.rule()
@@ -117,6 +122,13 @@ class Reader:
             group, inside = stack[-1], len(stack) > 1
             place = self.at
             if self.char == "(":
+                if len(stack) > self.nesting:
+                    raise LimitError(
+                        f"Parentheses are nested deeper than Limits.nesting = {self.nesting}.",
+                        source=self.text,
+                        position=self.at,
+                        hint="Give the inner ones rules of their own, or raise Limits(nesting=...).",
+                    )
                 self.at += 1
                 self.space(lines=True)
                 stack.append(Group(place))
@@ -138,7 +150,7 @@ class Reader:
                         hint=f'For the character itself write "{self.char}".',
                     )
                 low, high = self.count()
-                group.steps[-1] = Repeat(group.steps[-1], low, high)
+                group.steps[-1] = Repeat(self.repeated(group.steps[-1]), low, high)
             elif (step := self.step()) is not None:
                 group.steps.append(step)
             elif inside and self.char:
@@ -155,6 +167,13 @@ class Reader:
         name = ("group", len(self.rules), self.at)
         self.rules[name] = node
         return Rule(name)
+
+    def repeated(self, node: Node) -> Node:
+        """A node for one more repetition around it: a rule of its own if there are many already."""
+        inside, depth = node, 0
+        while isinstance(inside, Repeat) and depth < DEEP:
+            inside, depth = inside.node, depth + 1
+        return self.grouped(node, depth)
 
     def step(self) -> Node | None:
         """A literal, a class, a token or a name; None for anything else."""
@@ -270,6 +289,8 @@ class Reader:
         numbers = [number for number in (low, high) if number]
         if not numbers or not all(number.isascii() and number.isdigit() for number in numbers):
             self.fail("this is no count", place, 'Write {m}, {m,}, {m,n} or {,n}; "{" for the character.')
+        if max(map(len, numbers)) > DIGITS:
+            raise LimitError(f"A count has more than {DIGITS} digits.", source=self.text, position=place)
         self.at = end + 1
         least = int(low) if low else 0
         most = (int(high) if high else None) if comma else least

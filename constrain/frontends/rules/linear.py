@@ -22,13 +22,13 @@ def unrolled(name: Hashable, body: Node) -> Node:
     options = [option for option in options if option != (myself,)]
     first = [option for option in options if option and option[0] == myself]
     if first:
-        begins = choice(sequence(option) for option in options if option not in first)
+        begins = choice(sequence(option) for option in options if not option or option[0] != myself)
         again = choice(sequence(_ended(option[1:], myself, begins)) for option in first)
         return Repeat(begins, 1) if begins == again else sequence((begins, Repeat(again)))
     last = [option for option in options if option and option[-1] == myself]
     if last:
         again = choice(sequence(option[:-1]) for option in last)
-        ends = choice(sequence(option) for option in options if option not in last)
+        ends = choice(sequence(option) for option in options if not option or option[-1] != myself)
         return Repeat(again, 1) if ends == again else sequence((Repeat(again), ends))
     return choice(sequence(option) for option in options) if options else EMPTY
 

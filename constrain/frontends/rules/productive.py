@@ -1,6 +1,6 @@
 """Which nodes have a text at all, and rules without those that have none: a mask may lead nowhere else.
 
-A rule has a text if its body has one, given those that are known to: the least fixpoint, raised round by round.
+A rule has a text if its body has one, given those that are known to: the least fixpoint.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 
 from ...grammar.nodes import EMPTY, Chars, Choice, JsonString, Node, Repeat, Rule, Sequence, Strings
+from ...work import spend
 from .walk import choice, inner, reached, rebuilt, sequence
 
 __all__ = ["texts_begin", "without_dead_ends"]
@@ -16,16 +17,57 @@ Rules = Mapping[Hashable, Node]
 
 
 def texts_begin(rules: Rules) -> set[Hashable]:
-    """The rules that have a text. Rules that are named but not among these belong to others and have one."""
+    """The rules that have a text. Rules that are named but not among these belong to others and have one.
+
+    Linear in the size of the rules (Dowling and Gallier 1984): a node has a text once as many of its parts have one as
+    it needs, all of a sequence, one of a choice; whatever becomes known to have one tells the nodes that it is part of.
+    """
     found: set[Hashable] = set()
-    left = dict(rules)
-    while True:
-        new = [name for name, body in left.items() if _has_text(body, found, rules)]
-        if not new:
-            return found
-        found.update(new)
-        for name in new:
-            del left[name]
+    users: dict[Hashable, list[int]] = {}  # by rule: the parts that name it
+    parents: list[int] = []  # of each part: the part that it belongs to, or -1 - the number of its rule
+    missing: list[int] = []  # how many of its own parts must still be known to have a text
+    names = list(rules)
+    known: list[int] = []
+    for number, name in enumerate(names):
+        todo: list[tuple[Node, int]] = [(rules[name], -1 - number)]
+        while todo:
+            node, parent = todo.pop()
+            part = len(parents)
+            parents.append(parent)
+            parts = _parts(node)
+            missing.append(min(1, len(parts)) if isinstance(node, Choice) else len(parts))
+            todo.extend((one, part) for one in parts)
+            if isinstance(node, Rule) and node.name in rules:
+                users.setdefault(node.name, []).append(part)
+            elif not parts and _is_leaf_with_text(node):
+                known.append(part)
+    spend(len(parents), "the rules of a grammar")
+    while known:
+        parent = parents[known.pop()]
+        if parent >= 0:
+            missing[parent] -= 1
+            if missing[parent] == 0:
+                known.append(parent)
+        elif names[-1 - parent] not in found:
+            found.add(names[-1 - parent])
+            known.extend(users.get(names[-1 - parent], ()))
+    return found
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    """The parts of a node on which it depends whether it has a text."""
+    return () if isinstance(node, Repeat) and (node.low == 0 or node.high == 0) else inner(node)
+
+
+def _is_leaf_with_text(node: Node) -> bool:
+    """Whether a node that depends on no other has a text."""
+    if isinstance(node, Strings):
+        return bool(node.options)
+    if isinstance(node, (Chars, JsonString)):
+        least, most = node.dfa.lengths()
+        below = node.high is None or max(least, node.low) <= node.high
+        return not node.dfa.is_empty and below and (most is None or node.low <= most)
+    return not isinstance(node, Choice)
 
 
 def without_dead_ends(start: Node, rules: Rules) -> tuple[Node, dict[Hashable, Node]] | None:
@@ -41,16 +83,12 @@ def without_dead_ends(start: Node, rules: Rules) -> tuple[Node, dict[Hashable, N
 def _has_text(node: Node, productive: set[Hashable], rules: Rules) -> bool:
     if isinstance(node, Rule):
         return node.name in productive or node.name not in rules
-    if isinstance(node, Strings):
-        return bool(node.options)
-    if isinstance(node, (Chars, JsonString)):
-        least, most = node.dfa.lengths()
-        below = node.high is None or max(least, node.low) <= node.high
-        return not node.dfa.is_empty and below and (most is None or node.low <= most)
     if isinstance(node, Repeat):
         return node.low == 0 or node.high == 0 or _has_text(node.node, productive, rules)
     if isinstance(node, Choice):
         return any(_has_text(option, productive, rules) for option in node.options)
+    if not inner(node):
+        return _is_leaf_with_text(node)
     return all(_has_text(part, productive, rules) for part in inner(node))
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Hashable
 from ...automata.dfa import Dfa
 from ...errors import LimitError
 from ...grammar.nodes import Chars, Choice, Literal, Node, Repeat, Rule, Sequence, Strings
+from ...work import spend
+from .walk import names
 
 __all__ = ["MOST_STATES", "Regular"]
 
@@ -18,18 +20,33 @@ MOST_STATES = 512
 """States up to which pieces are made one Dfa: the rows of a vocabulary cost memory and time for each of them."""
 
 
+STATE = 4
+"""Units of work for a state that is made."""
+MOST_WORK = 1 << 15
+"""States of all automata that are made of one grammar, beyond which what is not made yet stays in pieces."""
+
+
 class Regular:
-    """The Dfas of nodes, None where there is none; `rules` holds those of rules, filled in by the caller."""
+    """The Dfas of nodes, None where there is none; `rules` holds those of rules, filled in by the caller.
+
+    Each is made when it is asked for, those of the rules that it depends on before it; all together have about
+    `MOST_WORK` states, or 16 times as many as one may have: a chain of n regular rules would have n^2.
+    """
 
     def __init__(self, most: int = MOST_STATES) -> None:
         self.most = most
+        self.left = max(MOST_WORK, 16 * most)
         self.rules: dict[Hashable, Dfa | None] = {}
+        self._bodies: dict[Hashable, Node] = {}  # of rules without a Dfa yet, each after those that it names
         self.classes: set[Hashable] = set()
         self._known: dict[int, tuple[Node, Dfa | None]] = {}
 
     def add(self, name: Hashable, body: Node) -> None:
-        """Notes what is known of a rule whose own rules were added before; those that were not are recursive."""
-        self.rules[name] = self.dfa(body)
+        """Notes a rule whose own rules were added before; those that were not are recursive, and it is not regular."""
+        if all(other in self._bodies or other in self.rules for other in names(body)):
+            self._bodies[name] = body
+        else:
+            self.rules[name] = None
         if self.has_classes(body):
             self.classes.add(name)
 
@@ -39,6 +56,18 @@ class Regular:
         if known is None:  # Keeps the node, and so its id.
             known = self._known[id(node)] = (node, self._made(node))
         return known[1]
+
+    def _rule(self, name: Hashable) -> Dfa | None:
+        """The Dfa of a rule, after those of the rules that it depends on. No recursion: chains are as long as texts."""
+        needed, todo = set[Hashable](), [name]
+        while todo:
+            one = todo.pop()
+            if one in self._bodies and one not in needed and one not in self.rules:
+                needed.add(one)
+                todo.extend(names(self._bodies[one]))
+        for one in needed if len(needed) == 1 else [other for other in self._bodies if other in needed]:
+            self.rules[one] = self.dfa(self._bodies.pop(one))
+        return self.rules.get(name)
 
     def has_classes(self, node: Node) -> bool:
         """Whether there is more in it than a few strings: only then a leaf is worth it."""
@@ -52,7 +81,7 @@ class Regular:
 
     def _made(self, node: Node) -> Dfa | None:
         if isinstance(node, Rule):
-            return self.rules.get(node.name)
+            return self._rule(node.name)
         if isinstance(node, Literal):
             return self.strings((node.data,))
         if isinstance(node, Strings):
@@ -105,10 +134,15 @@ class Regular:
 
     def tried(self, make: Callable[[], Dfa]) -> Dfa | None:
         """What is made, if it has few states."""
+        if self.left <= 0:
+            return None
         try:
             dfa = make()
         except LimitError:
+            self.left -= self.most
             return None
+        self.left -= len(dfa.delta)
+        spend(STATE * len(dfa.delta), "the automata of a grammar's regular rules")
         return dfa if len(dfa.delta) <= self.most else None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping
 
 from ...automata.dfa import Dfa
 from ...grammar.nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings
+from ...work import spend
 from .linear import unrolled
 from .productive import without_dead_ends
 from .regular import Regular
@@ -29,8 +30,19 @@ def tidy(start: Node, rules: Mapping[Hashable, Node]) -> Grammar | None:
     for name in reached(start, bodies):
         writer.add(name, bodies[name])
     body = writer.node(start)
-    written = {name: node for name, node in writer.written.items() if not _is_leaf(node)}
+    written = writer.written
     return Grammar(body, {name: written[name] for name in reached(body, written)})
+
+
+INLINED = 1 << 10
+"""Bytes of strings up to which a rule is written where it is named: where rules name each other, more would double."""
+
+
+def _size(node: Node) -> int:
+    """Bytes of the strings of a leaf."""
+    if isinstance(node, Literal):
+        return len(node.data)
+    return sum(map(len, node.options)) if isinstance(node, Strings) else 0
 
 
 def _is_leaf(node: Node) -> bool:
@@ -46,12 +58,13 @@ class _Writer:
 
     def add(self, name: Hashable, body: Node) -> None:
         self.regular.add(name, body)
-        self.written[name] = self.node(body)
+        self.written[name] = made = self.node(body)
+        spend(1 + _size(made) // 16, "the strings of a grammar")
 
     def node(self, node: Node) -> Node:
         if isinstance(node, Rule):
             body = self.written.get(node.name)
-            return body if body is not None and _is_leaf(body) else node
+            return body if body is not None and _is_leaf(body) and _size(body) <= INLINED else node
         if isinstance(node, Sequence):
             return self.sequence(steps(node))
         if isinstance(node, Choice):
@@ -67,6 +80,8 @@ class _Writer:
 
     def sequence(self, parts: tuple[Node, ...]) -> Node:
         """Neighbours that are regular become one leaf, from the first class of characters to the last."""
+        if not any(map(self.regular.has_classes, parts)):
+            return sequence(map(self.node, parts))
         out: list[Node] = []
         run: list[Node] = []
         for part in parts:
@@ -99,10 +114,8 @@ class _Writer:
         return choice(others)
 
     def repeat(self, node: Repeat) -> Node:
-        dfa = self.regular.dfa(node.node)
-        if (
-            dfa is not None and self.regular.has_classes(node) and dfa.lengths() == (1, 1)
-        ):  # Characters are counted beside their leaf.
+        dfa = self.regular.dfa(node.node) if self.regular.has_classes(node) else None
+        if dfa is not None and dfa.lengths() == (1, 1):  # Characters are counted beside their leaf.
             return Chars(dfa.star(), "utf8", node.low, node.high)
         body = self.node(node.node)
         return EMPTY if body == EMPTY else Repeat(body, node.low, node.high)
