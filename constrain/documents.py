@@ -17,7 +17,7 @@ from .errors import LimitError, SchemaError, shorten
 from .style import Limits
 
 __all__ = [
-    "LONG", "MOST_DIGITS", "References", "check_registry", "echo", "kind_of", "load", "parse_json", "plain_document",
+    "LONG", "MOST_DIGITS", "References", "check_registry", "echo", "kind_of", "load", "nests_deeper", "parse_json", "plain_document",
     "token", "too_long", "write_json",
 ]  # fmt: skip
 
@@ -110,6 +110,21 @@ def plain_document(document: Any, limits: Limits = Limits()) -> Any:
             return _plain_copy(document, limits)
         level = below
     raise _too_deep(limits)
+
+
+def nests_deeper(document: Any, levels: int) -> bool:
+    """Whether a plain document has more than so many levels of lists and objects."""
+    level = [document]
+    for _ in range(levels + 1):
+        below: list[Any] = []
+        for container in level:
+            kind = type(container)
+            values = container.values() if kind is dict else container if kind is list else ()
+            below += [value for value in values if type(value) is dict or type(value) is list]
+        if not below:
+            return False
+        level = below
+    return True
 
 
 def _too_deep(limits: Limits) -> LimitError:
