@@ -159,7 +159,8 @@ def compile(
     that has a JSON Schema. registry: URI -> document for references that leave the schema; nothing is ever fetched.
     base_uri: what relative references of the schema, and relative URIs of the registry, are relative to.
 
-    Warns with SchemaWarning, every time, of what in a schema asserts nothing and was most likely meant to. Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError (see `errors`).
+    Warns with SchemaWarning, every time, of what in a schema asserts nothing and was most likely meant to.
+    Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError (see `errors`).
     """
     if choices is not None:
         choices = list(choices)

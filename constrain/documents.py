@@ -17,8 +17,8 @@ from .errors import LimitError, SchemaError, shorten
 from .style import Limits
 
 __all__ = [
-    "LONG", "MOST_DIGITS", "References", "check_registry", "echo", "kind_of", "load", "nests_deeper", "parse_json", "plain_document",
-    "token", "too_long", "write_json",
+    "LONG", "MOST_DIGITS", "References", "check_registry", "echo", "kind_of", "load", "nests_deeper", "parse_json",
+    "plain_document", "token", "too_long", "write_json",
 ]  # fmt: skip
 
 MOST_DIGITS = 4096
@@ -169,9 +169,12 @@ def _plain_copy(document: Any, limits: Limits) -> Any:
 def _plain_scalar(value: Any, pointer: str) -> Any:
     if value is None or isinstance(value, (bool, Decimal)):
         return value
-    for kind, convert in ((str, str.__str__), (int, int.__int__), (float, float.__float__)):
-        if isinstance(value, kind):
-            return convert(value)  # type: ignore[operator]
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
     raise SchemaError(f"A JSON value is expected here, not {kind_of(value)}.", pointer=pointer)
 
 

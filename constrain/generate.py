@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Union, overload
 import numpy as np
 
 from .decoding.loop import FinishReason, Outcome, Piece, Stats, run
+from .documents import References
 from .errors import ConstrainError, LimitError, UnsupportedError, ValueRefused
 from .integrations.transformers import LoadedModel, Prompt, as_loaded, load
-from .documents import References
 from .integrations.values import is_type, parse_json, to_value
 from .sampling import SAMPLERS, Checker, LanguageModel, draw, guarded
 from .sampling.auto import choose
@@ -114,16 +114,16 @@ def generate(
     model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
     choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
     registry: Mapping[str, Any] | None = ..., base_uri: str = ..., limits: Limits = ..., sampler: str = ...,
-    particles: int | None = ..., check: Check | None = ..., n: None = ..., max_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
-    top_p: float | None = ..., seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
+    particles: int | None = ..., check: Check | None = ..., n: None = ..., max_tokens: int = ...,
+    temperature: float = ..., top_k: int | None = ..., top_p: float | None = ..., seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
 ) -> Generation: ...  # fmt: skip
 @overload
 def generate(
     model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
     choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
     registry: Mapping[str, Any] | None = ..., base_uri: str = ..., limits: Limits = ..., sampler: str = ...,
-    particles: int | None = ..., check: Check | None = ..., n: int, max_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
-    top_p: float | None = ..., seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
+    particles: int | None = ..., check: Check | None = ..., n: int, max_tokens: int = ...,
+    temperature: float = ..., top_k: int | None = ..., top_p: float | None = ..., seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
 ) -> list[Generation]: ...  # fmt: skip
 def generate(
     model: Any,
@@ -352,9 +352,7 @@ def prepare(model: Any, tokenizer: Any, prompt: Prompt, ask: Ask) -> tuple[Vocab
     return loaded.vocabulary, lambda: loaded.on(prompt)
 
 
-def compiled(
-    vocabulary: Vocabulary, ask: Ask, style: Style, references: References, limits: Limits
-) -> Constraint:
+def compiled(vocabulary: Vocabulary, ask: Ask, style: Style, references: References, limits: Limits) -> Constraint:
     """The Constraint of what is asked for."""
     from .compile import compile
 

@@ -61,18 +61,31 @@ def test_flexible_takes_spaces_inside_brackets() -> None:
 
 @pytest.mark.parametrize("space", [" ", "\t"])
 def test_flexible_has_a_bounded_indentation(space: str) -> None:
-    assert judge('{\n' + space * INDENTATION + '"a":[]}')
-    assert not judge('{\n' + space * (INDENTATION + 1) + '"a":[]}')
+    assert judge("{\n" + space * INDENTATION + '"a":[]}')
+    assert not judge("{\n" + space * (INDENTATION + 1) + '"a":[]}')
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        '{"a" :[]}', '{"a":  []}', '{"a":\n[]}', '{"a":\t[]}', '{  "a":[]}', '{\t"a":[]}', '{\n\n"a":[]}', '{\r\n"a":[]}',
-        '{\n \t"a":[]}', '{\n\t "a":[]}', '{"a":[] ,"z":1}', '{"a":[],  "z":1}', '{"a":[]  }', '{ \n"a":[]}', '{"a":[]}\n',
+        '{"a" :[]}',
+        '{"a":  []}',
+        '{"a":\n[]}',
+        '{"a":\t[]}',
+        '{  "a":[]}',
+        '{\t"a":[]}',
+        '{\n\n"a":[]}',
+        '{\r\n"a":[]}',
+        '{\n \t"a":[]}',
+        '{\n\t "a":[]}',
+        '{"a":[] ,"z":1}',
+        '{"a":[],  "z":1}',
+        '{"a":[]  }',
+        '{ \n"a":[]}',
+        '{"a":[]}\n',
         ' {"a":[]}',
     ],
-)  # fmt: skip
+)
 def test_flexible_refuses_what_no_json_writer_produces(text: str) -> None:
     assert json.loads(text)["a"] == [] and judge(text, whitespace="any") and not judge(text)
 

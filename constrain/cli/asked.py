@@ -83,7 +83,8 @@ def asked(
         typer.Option(
             "--registry",
             metavar="[URI=]FILE|FOLDER",
-            help="A document that $ref may name, by its $id or by URI, or a folder of such, by $id or place; repeat it. "
+            help="A document that $ref may name, by its $id or by URI, or a folder of such, by $id or place; repeat "
+            "it. "
             "Nothing is ever fetched.",
         ),
     ] = None,
@@ -151,7 +152,7 @@ def in_folder(folder: Path) -> Iterator[tuple[str, Source]]:
             files, bytes_read = files + 1, bytes_read + path.stat().st_size
             if files > MOST_FILES or bytes_read > MOST_BYTES:
                 raise LimitError(
-                    f"The folder {folder} has more than {MOST_FILES:,} files ending in .json, or {MOST_BYTES >> 20} MiB.",
+                    f"The folder {folder} has more than {MOST_FILES:,} JSON files, or {MOST_BYTES >> 20} MiB of them.",
                     hint="Name the files that are needed: --registry FILE.",
                 )
             source = read_schema(str(path))

@@ -120,7 +120,7 @@ MOST_OPTIONS = 10
 
 
 def matches(expression: str, text: str) -> bool:
-    """Whether a pattern is found in a text: by Python's `re` where nothing repeats, else by our automaton, in one pass."""
+    """Whether a pattern is found in a text: by Python's `re` where nothing repeats, else by our automaton."""
     from ..frontends.json_schema.strings.patterns import pattern_dfa
 
     if not any(char in expression for char in "*+{") and expression.count("?") <= MOST_OPTIONS:

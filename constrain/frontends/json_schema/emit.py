@@ -16,8 +16,8 @@ from .algebra.algebra import Algebra, Live
 from .algebra.literals import Lits
 from .algebra.shapes import FALSE_BIT, NULL_BIT, TRUE_BIT
 from .arrays import counts, items
-from .fresh_stack import on_fresh_stack, with_room
 from .arrays.arrays import ArrayCase
+from .fresh_stack import on_fresh_stack, with_room
 from .numbers import quantities
 from .objects import members, tries
 from .reading.constants import BOOLEAN, NULL, NUMBER, STRING, Constant

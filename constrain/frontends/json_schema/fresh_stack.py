@@ -51,7 +51,7 @@ def with_room(function: Callable[..., T], *arguments: Any) -> T:
 
 
 def on_fresh_stack(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function on another thread, in the same context, and wait for it. An interrupt is raised when it is done."""
+    """Call a function on another thread, in the same context, and wait for it, also if an interrupt comes."""
     context = copy_context()
     results: list[T] = []
     errors: list[BaseException] = []

@@ -20,7 +20,7 @@ from .spacing import around
 __all__ = ["load", "to_grammar"]
 
 DEEP = 48
-"""Levels of a document from which it is read on a stack of its own: to compare a constant takes CPython's stack, too."""
+"""Levels of a document beyond which it is read on a stack of its own: comparing constants takes stack, too."""
 
 
 def to_grammar(
@@ -47,9 +47,7 @@ def to_grammar(
         raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
 
 
-def _make(
-    document: Any, style: Style, registry: Mapping[str, Any] | None, limits: Limits, deep: bool
-) -> Grammar:
+def _make(document: Any, style: Style, registry: Mapping[str, Any] | None, limits: Limits, deep: bool) -> Grammar:
     reader = Reader(document, registry, style, limits)
     algebra = Algebra(reader, style, limits)
     try:
