@@ -162,7 +162,8 @@ def compile(
     base_uri: what relative references of the schema, and relative URIs of the registry, are relative to.
     import_paths: folders that `%import` in a Lark text reads from, besides the modules that ship with lark.
 
-    Warns with SchemaWarning, every time, of what in a schema asserts nothing and was most likely meant to. Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError (see `errors`).
+    Warns with SchemaWarning, every time, of what in a schema asserts nothing and was most likely meant to.
+    Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError (see `errors`).
     """
     if choices is not None:
         choices = list(choices)

@@ -17,8 +17,8 @@ from .errors import LimitError, SchemaError, shorten
 from .style import Limits
 
 __all__ = [
-    "LONG", "MOST_DIGITS", "References", "check_registry", "echo", "kind_of", "load", "parse_json", "plain_document",
-    "token", "too_long", "write_json",
+    "LONG", "MOST_DIGITS", "References", "check_registry", "echo", "kind_of", "load", "nests_deeper", "parse_json",
+    "plain_document", "token", "too_long", "write_json",
 ]  # fmt: skip
 
 MOST_DIGITS = 4096
@@ -49,6 +49,7 @@ class References(dict[str, Any]):
     """
 
     def __init__(self, registry: Mapping[str, Any] | None = None, base_uri: str = "") -> None:
+        base_uri = base_uri or getattr(registry, "base_uri", "")
         if not isinstance(base_uri, str):
             raise TypeError(f"base_uri is a URI, as str, not {echo(base_uri)}")
         super().__init__(check_registry(registry))
@@ -111,6 +112,21 @@ def plain_document(document: Any, limits: Limits = Limits()) -> Any:
     raise _too_deep(limits)
 
 
+def nests_deeper(document: Any, levels: int) -> bool:
+    """Whether a plain document has more than so many levels of lists and objects."""
+    level = [document]
+    for _ in range(levels + 1):
+        below: list[Any] = []
+        for container in level:
+            kind = type(container)
+            values = container.values() if kind is dict else container if kind is list else ()
+            below += [value for value in values if type(value) is dict or type(value) is list]
+        if not below:
+            return False
+        level = below
+    return True
+
+
 def _too_deep(limits: Limits) -> LimitError:
     return LimitError(
         f"This document has more than Limits.nesting = {limits.nesting:,} levels of lists and objects.", pointer="",
@@ -153,9 +169,12 @@ def _plain_copy(document: Any, limits: Limits) -> Any:
 def _plain_scalar(value: Any, pointer: str) -> Any:
     if value is None or isinstance(value, (bool, Decimal)):
         return value
-    for kind, convert in ((str, str.__str__), (int, int.__int__), (float, float.__float__)):
-        if isinstance(value, kind):
-            return convert(value)  # type: ignore[operator]
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
     raise SchemaError(f"A JSON value is expected here, not {kind_of(value)}.", pointer=pointer)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Union, overload
 import numpy as np
 
 from .decoding.loop import FinishReason, Outcome, Piece, Stats, run
+from .documents import References
 from .errors import ConstrainError, LimitError, UnsupportedError, ValueRefused
 from .forms import grammar as form_of
 from .integrations.match import check_tokenizer
@@ -114,19 +115,21 @@ class Ask:
 def generate(
     model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
     choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
-    registry: Mapping[str, Any] | None = ..., import_paths: Sequence[str | PathLike[str]] = ...,
-    limits: Limits = ..., sampler: str = ..., particles: int | None = ...,
-    check: Check | None = ..., n: None = ..., max_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
-    top_p: float | None = ..., seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
+    registry: Mapping[str, Any] | None = ..., base_uri: str = ...,
+    import_paths: Sequence[str | PathLike[str]] = ..., limits: Limits = ..., sampler: str = ...,
+    particles: int | None = ..., check: Check | None = ..., n: None = ..., max_tokens: int = ...,
+    temperature: float = ..., top_k: int | None = ..., top_p: float | None = ..., seed: int | None = ...,
+    stream: Callable[[Piece], None] | None = ...,
 ) -> Generation: ...  # fmt: skip
 @overload
 def generate(
     model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
     choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
-    registry: Mapping[str, Any] | None = ..., import_paths: Sequence[str | PathLike[str]] = ...,
-    limits: Limits = ..., sampler: str = ..., particles: int | None = ...,
-    check: Check | None = ..., n: int, max_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
-    top_p: float | None = ..., seed: int | None = ..., stream: Callable[[Piece], None] | None = ...,
+    registry: Mapping[str, Any] | None = ..., base_uri: str = ...,
+    import_paths: Sequence[str | PathLike[str]] = ..., limits: Limits = ..., sampler: str = ...,
+    particles: int | None = ..., check: Check | None = ..., n: int, max_tokens: int = ...,
+    temperature: float = ..., top_k: int | None = ..., top_p: float | None = ..., seed: int | None = ...,
+    stream: Callable[[Piece], None] | None = ...,
 ) -> list[Generation]: ...  # fmt: skip
 def generate(
     model: Any,
@@ -140,6 +143,7 @@ def generate(
     tokenizer: Any = None,
     style: Style = Style(),
     registry: Mapping[str, Any] | None = None,
+    base_uri: str = "",
     import_paths: Sequence[str | PathLike[str]] = (),
     limits: Limits = Limits(),
     sampler: str = "masked",
@@ -158,6 +162,7 @@ def generate(
     model: "demo", a folder, a hub id, a loaded transformers model (with tokenizer=), a `LoadedModel`, or any
         `LanguageModel` (with a Vocabulary as tokenizer=; the prompt is then the model's own affair).
     grammar: Lark or GBNF text, the name of a ready grammar (`constrain.grammars`), a Form, or a Grammar of nodes.
+    registry, base_uri: documents by URI that references of the schema may name, and what they are relative to.
     import_paths: folders that `%import` in a Lark text reads from.
     prompt: a text, chat messages, token ids, or None. A text is given as it is; only the embedded model, which was
         trained on one form of prompt, is shown the constraint beside it.
@@ -194,7 +199,7 @@ def generate(
         raise ConstrainError(f"max_tokens is {max_tokens}: not even an end token fits", hint="Give 1 or more.")
     vocabulary, prompted = prepare(model, tokenizer, prompt, ask)
     start = perf_counter_ns()
-    constraint = compiled(vocabulary, ask, style, registry, limits)
+    constraint = compiled(vocabulary, ask, style, References(registry, base_uri), limits)
     compile_us = (perf_counter_ns() - start) / 1e3
     lm = prompted()
     room: int | None = getattr(lm, "room", None)
@@ -357,13 +362,13 @@ def prepare(model: Any, tokenizer: Any, prompt: Prompt, ask: Ask) -> tuple[Vocab
     return loaded.vocabulary, lambda: loaded.on(prompt)
 
 
-def compiled(
-    vocabulary: Vocabulary, ask: Ask, style: Style, registry: Mapping[str, Any] | None, limits: Limits
-) -> Constraint:
+def compiled(vocabulary: Vocabulary, ask: Ask, style: Style, references: References, limits: Limits) -> Constraint:
     """The Constraint of what is asked for."""
     from .compile import compile
 
-    return compile(vocabulary, style=style, registry=registry, limits=limits, **ask.given)
+    return compile(
+        vocabulary, style=style, registry=references, base_uri=references.base_uri, limits=limits, **ask.given
+    )
 
 
 def checked_proposal(temperature: float, top_k: int | None, top_p: float | None) -> Proposal:

@@ -12,9 +12,11 @@ __all__ = ["Limits", "Style"]
 class Style:
     """How a value is spelled, where JSON leaves it open. The defaults suit language models.
 
-    whitespace: "flexible": up to 200 white space characters wherever JSON allows them, except around the
-        root, so that it cannot run away; "compact": none; "any": all that RFC 8259 allows, without a bound;
-        an int: a new line for each member, indented by that many spaces a level, `": "` after a key.
+    whitespace: "flexible": what JSON writers produce, compact or readable, so that it cannot run away: after a
+        colon nothing or one space; after a comma and inside brackets nothing, one space, or one line break and
+        up to 64 spaces or 64 tabs; before a comma or colon and around the root nothing. "compact": none; "any":
+        all that RFC 8259 allows, without a bound; an int: a new line for each member, indented by that many
+        spaces a level, `": "` after a key.
     key_order: "schema": the order of `properties`, optional ones may be left out, undeclared ones come last;
         "any": every order. Duplicate keys are refused in both.
     escapes: how keys and constants are spelled. "canonical": as `json.dumps(ensure_ascii=False)` does;

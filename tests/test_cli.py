@@ -116,7 +116,7 @@ def test_the_script_is_what_pyproject_says() -> None:
         (b"\xff\xfe\x00", 2, "UTF-8"),
         ('{"type": "string", "pattern": "a("}', 2, "at /pattern"),
         (UNSUPPORTED, 3, "at /items/const"),
-        ('{"not":' * 3000 + "{}" + "}" * 3000, 3, "nested too deeply"),
+        ('{"not":' * 3000 + "{}" + "}" * 3000, 3, "Limits.nesting"),
     ],
 )
 @pytest.mark.parametrize("command", ["check", "sample", "validate", "generate"])

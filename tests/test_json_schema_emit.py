@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from constrain.frontends.json_schema import to_grammar
+from constrain.frontends.json_schema.spacing import INDENTATION
 from constrain.grammar.nodes import Choice, Literal, Object, Rule, Strings
 from constrain.style import Style
 from tests.recogniser import accepts
@@ -41,12 +42,52 @@ def test_compact() -> None:
     assert not judge(COMPACT.replace(":", ": "), whitespace="compact")
 
 
-def test_flexible_is_bounded_and_not_around_the_root() -> None:
-    assert judge(COMPACT)
-    assert judge(json.dumps(VALUE, indent=3, ensure_ascii=False))
-    assert judge('{ "a" :\t[ ]\r\n}') and judge('{"a":' + " " * 200 + "[]}")
-    assert not judge('{"a":' + " " * 201 + "[]}")
-    assert not judge(" " + COMPACT) and not judge(COMPACT + "\n")
+WRITERS: list[dict[str, Any]] = [
+    {}, {"separators": (",", ":")}, {"separators": (", ", ":")}, {"separators": (",", ": ")},
+    *({"indent": indent} for indent in (0, 1, 2, 3, 4, 8, 16, "\t", "\t\t")),
+]  # fmt: skip
+"""What `json.dumps` is given: so JSON.stringify, prettier, Go's encoding/json and jq write, too."""
+
+
+@pytest.mark.parametrize("writer", WRITERS, ids=str)
+@pytest.mark.parametrize("key_order", ["schema", "any"])
+def test_flexible_takes_what_json_writers_produce(writer: dict[str, Any], key_order: Any) -> None:
+    assert judge(json.dumps(VALUE, ensure_ascii=False, **writer), key_order=key_order)
+
+
+def test_flexible_takes_spaces_inside_brackets() -> None:
+    assert judge('{ "a": [ ] }') and judge('{ "a":[] }') and judge('{"a": []\n}')
+
+
+@pytest.mark.parametrize("space", [" ", "\t"])
+def test_flexible_has_a_bounded_indentation(space: str) -> None:
+    assert judge("{\n" + space * INDENTATION + '"a":[]}')
+    assert not judge("{\n" + space * (INDENTATION + 1) + '"a":[]}')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a" :[]}',
+        '{"a":  []}',
+        '{"a":\n[]}',
+        '{"a":\t[]}',
+        '{  "a":[]}',
+        '{\t"a":[]}',
+        '{\n\n"a":[]}',
+        '{\r\n"a":[]}',
+        '{\n \t"a":[]}',
+        '{\n\t "a":[]}',
+        '{"a":[] ,"z":1}',
+        '{"a":[],  "z":1}',
+        '{"a":[]  }',
+        '{ \n"a":[]}',
+        '{"a":[]}\n',
+        ' {"a":[]}',
+    ],
+)
+def test_flexible_refuses_what_no_json_writer_produces(text: str) -> None:
+    assert json.loads(text)["a"] == [] and judge(text, whitespace="any") and not judge(text)
 
 
 def test_any() -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
 
-from ..errors import ConstrainError
+from ..errors import ConstrainError, SchemaWarning
 from . import check, demo, doctor, explain, generate, infer, sample, show, test, validate, view, warmup
 from .options import About
 
@@ -60,7 +61,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line: its exit code. No exception that a user can cause gets out of here."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        app(args=arguments, prog_name="constrain")
+        with warnings.catch_warnings():
+            warnings.showwarning = tell_warning(warnings.showwarning)
+            app(args=arguments, prog_name="constrain")
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     except (ConstrainError, OSError) as error:
@@ -68,12 +71,27 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if "--json" in arguments:
             show.as_json({"error": show.error_json(error, where)})
         return show.fail(error, where)
+    except SchemaWarning as warning:  # made an error by a filter
+        show.note(("error: ", "bold red"), str(warning))
+        return show.WRONG
     except KeyboardInterrupt:
         return 130
     except (RecursionError, MemoryError):
         show.note(("error: ", "bold red"), "this is nested too deeply, or too large, to be handled")
         return show.TOO_MUCH
     return 0
+
+
+def tell_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """What shows a warning: one about a schema in a line of ours, any other as before."""
+
+    def tell(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        if issubclass(category, SchemaWarning):
+            show.note(("warning: ", "yellow"), str(message))
+        else:
+            otherwise(message, category, *place)
+
+    return tell
 
 
 def main() -> None:

@@ -7,37 +7,45 @@ of type Asked, and hands it what they say.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_type_hints
-from urllib.parse import urldefrag
 
 import typer
 
-from ..errors import SourceError
-from ..frontends.json_schema.front import load
+from ..documents import References, load, parse_json
+from ..errors import LimitError, SourceError
 from ..style import Style
 from .options import Source, about, read_schema
 
 __all__ = ["Asked", "asked", "registered", "takes_style"]
 
+MOST_FILES, MOST_BYTES = 1_000, 16 << 20
+"""Most files of a folder given as registry, and their bytes."""
 MOST_INDENT = 16
 """Most spaces of an indent: beyond it a number is more likely a slip."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the options say. documents: (URI, text) of each document of the registry."""
+    """What the options say. documents: (URI, text) of each document of the registry. base_uri: what relative
+    references of the schema are relative to."""
 
     style: Style = Style()
     documents: tuple[tuple[str, str], ...] = ()
+    base_uri: str = ""
 
     @cached_property
-    def registry(self) -> dict[str, Any]:
-        """The documents by URI, numbers exact."""
-        return {uri: load(text) for uri, text in self.documents}
+    def registry(self) -> References:
+        """The documents by URI, numbers exact, and the base of relative references."""
+        return References({uri: load(text) for uri, text in self.documents}, self.base_uri)
+
+    def relative_to(self, source: Source) -> Asked:
+        """The same, for a schema whose references are relative to its own file."""
+        return replace(self, base_uri=source.uri)
 
 
 def spelling(name: str, help: str, **how: Any) -> Any:
@@ -74,8 +82,10 @@ def asked(
         list[str] | None,
         typer.Option(
             "--registry",
-            metavar="[URI=]FILE",
-            help="A document that $ref may name, by its $id or by URI; repeat it. Nothing is ever fetched.",
+            metavar="[URI=]FILE|FOLDER",
+            help="A document that $ref may name, by its $id or by URI, or a folder of such, by $id or place; repeat "
+            "it. "
+            "Nothing is ever fetched.",
         ),
     ] = None,
 ) -> Asked:
@@ -106,6 +116,13 @@ def registered(given: list[str]) -> tuple[tuple[str, str], ...]:
     out = []
     for one in given:
         uri, equals, file = ("", "", one) if Path(one).exists() else one.rpartition("=")
+        if not equals and Path(file).is_dir():
+            for uri, source in in_folder(Path(file)):
+                if names.setdefault(uri, source.name) != source.name:
+                    with about(source.name):
+                        raise SourceError(f"{names[uri]} is named {uri} too.", hint="Leave one of them out.")
+                out.append((uri, source.text))
+            continue
         source = read_schema(file)
         with about(source.name):
             uri = uri if equals else own_name(source)
@@ -119,11 +136,42 @@ def registered(given: list[str]) -> tuple[tuple[str, str], ...]:
     return tuple(out)
 
 
+def in_folder(folder: Path) -> Iterator[tuple[str, Source]]:
+    """(URI, source) of the schemas in a folder and those below: by `$id`, by place, and relative to the folder.
+
+    Read are regular files that end in .json and hold an object or a boolean; links are not followed. Raise LimitError
+    for more than `MOST_FILES` files or `MOST_BYTES` bytes, SourceError for a file that is not JSON.
+    """
+    files = bytes_read = 0
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(place, name)
+            if not name.endswith(".json") or path.is_symlink() or not path.is_file():
+                continue
+            files, bytes_read = files + 1, bytes_read + path.stat().st_size
+            if files > MOST_FILES or bytes_read > MOST_BYTES:
+                raise LimitError(
+                    f"The folder {folder} has more than {MOST_FILES:,} JSON files, or {MOST_BYTES >> 20} MiB of them.",
+                    hint="Name the files that are needed: --registry FILE.",
+                )
+            source = read_schema(str(path))
+            with about(source.name):
+                document = parse_json(source.text)
+                if isinstance(document, (dict, bool)):
+                    own = id_of(document)
+                    yield from ((uri, source) for uri in (own, source.uri, path.relative_to(folder).as_posix()) if uri)
+
+
+def id_of(document: Any) -> str:
+    """The URI that a document gives itself, or ""."""
+    names = (document.get("$id"), document.get("id")) if isinstance(document, dict) else ()
+    return next((name.partition("#")[0] for name in names if isinstance(name, str)), "")
+
+
 def own_name(source: Source) -> str:
     """The URI that a document gives itself."""
-    document = load(source.text)
-    names = (document.get("$id"), document.get("id")) if isinstance(document, dict) else ()
-    uri = next((urldefrag(name)[0] for name in names if isinstance(name, str)), "")
+    uri = id_of(load(source.text))
     if not uri:
         raise SourceError(
             "It has no $id, so no $ref can name it.",

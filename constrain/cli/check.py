@@ -6,12 +6,21 @@ With --target it tells instead what other products would make of the schema (`ch
 
 from __future__ import annotations
 
+import warnings
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConstrainError, LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
+from ..errors import (
+    ConstrainError,
+    LimitError,
+    SchemaError,
+    SchemaWarning,
+    UnsatisfiableError,
+    UnsupportedError,
+    VocabularyError,
+)
 from ..style import Style
 from . import show
 from .asked import Asked, takes_style
@@ -76,6 +85,7 @@ def check(
 
         raise typer.Exit(check_grammar(schema, start, lexer, folders, as_json=as_json, strict=strict))
     source = read_schema(schema)
+    asked = asked.relative_to(source)
     with about(source.name):
         faults = right(source, asked, as_json)
         where = places(source.text)
@@ -196,8 +206,10 @@ def compiled(text: str, asked: Asked, vocabulary: Vocabulary) -> tuple[Constrain
 
     warm = compile(vocabulary, schema=True)  # the vocabulary's own tables are no cost of this schema
     warm.matcher().mask()
-    start = perf_counter_ns()
-    constraint = compile(vocabulary, schema=text, style=asked.style, registry=asked.registry)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SchemaWarning)  # `notable` has the same
+        start = perf_counter_ns()
+        constraint = compile(vocabulary, schema=text, style=asked.style, registry=asked.registry)
     done = perf_counter_ns()
     matcher = constraint.matcher()
     mask = matcher.mask()

@@ -60,7 +60,8 @@ def explain(
     what: dict[str, Any] = {"regex": regex}
     name = "the regex"
     if schema is not None:
-        name, text = read_schema(schema)
+        source = read_schema(schema)
+        name, text, asked = source.name, source.text, asked.relative_to(source)
         what = {"schema": text}
     ready()
     from ..compile import compile

@@ -64,7 +64,8 @@ def generate(
     if sum(value is not None for value in given.values()) != 1:
         raise typer.BadParameter(f"give one of {', '.join(given)}.")
     if schema is not None:
-        name, text = read_schema(schema)
+        source = read_schema(schema)
+        name, text, asked = source.name, source.text, asked.relative_to(source)
         what: dict[str, Any] = {"schema": text}
     elif grammar is not None:
         name, text = grammar_text(grammar)

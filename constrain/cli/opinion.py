@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -11,7 +12,7 @@ from typing import Any, Literal
 
 from ..errors import ConstrainError
 from ..explain import first_refusal
-from ..style import Style
+from ..style import Limits, Style
 from .asked import Asked
 
 __all__ = ["Opinion", "second_opinion", "why_different"]
@@ -62,13 +63,69 @@ def validator_of(schema: str, asked: Asked, parse: Callable[[str], Any]) -> Any:
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
     document = parse(schema)
+    if asked.base_uri and isinstance(document, dict) and not {"$id", "id", "$ref"} & document.keys():
+        document = {"$id": asked.base_uri, "id": asked.base_uri, **document}
     dialect = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)
     dialect.check_schema(document)
     spoken = referencing.jsonschema.specification_with(dialect.ID_OF(dialect.META_SCHEMA))
     beside = ((uri, spoken.detect(content), content) for uri, text in asked.documents for content in [parse(text)])
     known = REGISTRY.with_resources((uri, spec.create_resource(content)) for uri, spec, content in beside)
     checker = dialect.FORMAT_CHECKER if asked.style.formats == "assert" else None
-    return dialect(document, format_checker=checker, registry=known)
+    return linear(dialect)(document, format_checker=checker, registry=known)
+
+
+@lru_cache(maxsize=16)
+def linear(dialect: Any) -> Any:
+    """The same dialect, with keywords that match patterns by `matches`, so that none can take exponential time."""
+    import jsonschema
+    from jsonschema.exceptions import ValidationError
+
+    def pattern(validator: Any, expression: str, value: Any, schema: Any) -> Iterator[Any]:
+        if validator.is_type(value, "string") and not matches(expression, value):
+            yield ValidationError(f"{value!r} does not match {expression!r}")
+
+    def pattern_properties(validator: Any, patterns: Any, value: Any, schema: Any) -> Iterator[Any]:
+        if validator.is_type(value, "object"):
+            for expression, inner in patterns.items():
+                for name in value:
+                    if matches(expression, name):
+                        yield from validator.descend(value[name], inner, path=name, schema_path=expression)
+
+    def additional_properties(validator: Any, inner: Any, value: Any, schema: Any) -> Iterator[Any]:
+        if not validator.is_type(value, "object"):
+            return
+        patterns, named = schema.get("patternProperties", {}), schema.get("properties", {})
+        extra = [name for name in value if name not in named and not any(matches(one, name) for one in patterns)]
+        if validator.is_type(inner, "object"):
+            for name in extra:
+                yield from validator.descend(value[name], inner, path=name)
+        elif not inner and extra:
+            yield ValidationError(f"Additional properties are not allowed ({', '.join(map(repr, extra[:3]))})")
+
+    def unevaluated_properties(validator: Any, inner: Any, value: Any, schema: Any) -> Iterator[Any]:
+        if '"patternProperties"' in json.dumps(validator.schema, default=str):
+            raise NotImplementedError("unevaluatedProperties beside patterns, which may take it for ever")
+        yield from dialect.VALIDATORS["unevaluatedProperties"](validator, inner, value, schema)
+
+    ours = {
+        "pattern": pattern, "patternProperties": pattern_properties, "additionalProperties": additional_properties,
+        "unevaluatedProperties": unevaluated_properties,
+    }  # fmt: skip
+    known = {name: keyword for name, keyword in ours.items() if name in dialect.VALIDATORS}
+    return jsonschema.validators.extend(dialect, known)
+
+
+MOST_OPTIONS = 10
+"""Optional parts of a pattern that Python's `re` is given: it may try each of their subsets."""
+
+
+def matches(expression: str, text: str) -> bool:
+    """Whether a pattern is found in a text: by Python's `re` where nothing repeats, else by our automaton."""
+    from ..frontends.json_schema.strings.patterns import pattern_dfa
+
+    if not any(char in expression for char in "*+{") and expression.count("?") <= MOST_OPTIONS:
+        return re.search(expression, text) is not None
+    return pattern_dfa(expression, Limits().dfa_states).accepts(text)
 
 
 def why_different(schema: str, instance: bytes, asked: Asked, ours: bool, theirs: Opinion) -> str:

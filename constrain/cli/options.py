@@ -32,10 +32,11 @@ Seed = Annotated[int | None, typer.Option("--seed", help="The same seed gives th
 
 
 class Source(NamedTuple):
-    """A schema as it was given: what to call it in messages, and its text."""
+    """A schema as it was given: what to call it in messages, its text, and the URI of its file, or ""."""
 
     name: str
     text: str
+    uri: str = ""
 
 
 class About:
@@ -77,7 +78,7 @@ def read_schema(given: str) -> Source:
             ) from None
         if not text.strip():
             raise SourceError("The file is empty.", hint="A schema is a JSON object, or true or false.")
-    return Source(name, text)
+    return Source(name, text, "" if given == "-" else Path(given).resolve().as_uri())
 
 
 def vocabulary_of(given: str | None) -> Vocabulary:

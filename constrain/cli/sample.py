@@ -59,6 +59,7 @@ def sample(
     from ..tokens.vocabulary import Vocabulary
 
     source = read_schema(schema)
+    asked = asked.relative_to(source)
     ready()
     with about(source.name):
         constraint = compile(Vocabulary.bytes(), schema=source.text, style=asked.style, registry=asked.registry)

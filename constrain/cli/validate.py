@@ -57,6 +57,7 @@ def validate(
     from ..tokens.vocabulary import Vocabulary
 
     source = read_schema(schema)
+    asked = asked.relative_to(source)
     ready()
     with about(source.name):
         constraint = compile(Vocabulary.bytes(), schema=source.text, style=asked.style, registry=asked.registry)

@@ -258,12 +258,13 @@ def quoted(text: str) -> bytes:
 def is_blank(node: Chars) -> bool:
     """Whether only white space may stand there, or nothing: what JSON allows between its tokens."""
     dfa = node.dfa
-    return node.low == 0 and len(dfa.delta) == 1 and bool(dfa.accepting[0]) and _only_white(node)
+    return node.low == 0 and bool(dfa.accepting.all()) and _only_white(node)
 
 
 def _only_white(node: Chars) -> bool:
-    """Whether no character but white space keeps the one state of its Dfa alive."""
+    """Whether no character but white space keeps a state of its Dfa alive."""
     table = node.dfa.table
     ends = [*table.bounds[1:], 0x110000]
-    alive = [(a, b) for a, b, kind in zip(table.bounds, ends, table.classes) if table.rows[0][kind] >= 0]
+    kinds = {kind for kind in set(table.classes) if any(row[kind] >= 0 for row in table.rows)}
+    alive = [(a, b) for a, b, kind in zip(table.bounds, ends, table.classes) if kind in kinds]
     return all(b - a <= len(WHITE) and all(chr(code) in WHITE for code in range(a, b)) for a, b in alive)

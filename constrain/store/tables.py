@@ -54,12 +54,13 @@ def prepare(table: MaskTable) -> None:
 def _common() -> list[tuple[Dfa, int]]:
     from ..automata.dfa import Dfa
     from ..frontends.json_schema.numbers.numbers import number_dfa
-    from ..frontends.json_schema.spacing import blank
+    from ..frontends.json_schema.spacing import gap, one_space
 
     style = Style()
     return [
         (Dfa.any_text(), at.JSON_STRING),
-        (blank(style).dfa, at.UTF8),
+        (gap().dfa, at.UTF8),
+        (one_space().dfa, at.UTF8),
         (number_dfa(integer=True, style=style), at.UTF8),
         (number_dfa(integer=False, style=style), at.UTF8),
     ]

@@ -42,7 +42,7 @@ BUDGET = 500
 """Choices that a document may cost: Hypothesis gives up on inputs beyond 8 KiB, and small ones tell more."""
 DEEP = 12
 """Levels after which no option is taken that is not needed."""
-SPACES = ("", " ", "\n", "\t", "\r\n  ")
+SPACES = ("", " ", "\n", "\n  ", "\t", "\r\n  ")
 
 
 class Recipe:

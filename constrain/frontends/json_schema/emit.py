@@ -17,6 +17,7 @@ from .algebra.literals import Lits
 from .algebra.shapes import FALSE_BIT, NULL_BIT, TRUE_BIT
 from .arrays import counts, items
 from .arrays.arrays import ArrayCase
+from .fresh_stack import on_fresh_stack, with_room
 from .numbers import quantities
 from .objects import members, tries
 from .reading.constants import BOOLEAN, NULL, NUMBER, STRING, Constant
@@ -129,26 +130,33 @@ def _choice(options: list[Node]) -> Node:
 
 
 class Rules(Mapping[Hashable, Node]):
-    """The rules of a schema's Grammar: made when asked for, and kept. Iterating shows those that have been made."""
+    """The rules of a schema's Grammar: made when asked for, and kept. Iterating shows those that have been made.
+
+    deep: each is made on a stack of its own.
+    """
 
     def __init__(self, writer: Writer) -> None:
+        self.deep = False
         self._writer = writer
         self._made: dict[Hashable, Node] = {}
 
     def __getitem__(self, name: Hashable) -> Node:
         node = self._made.get(name)
         if node is None:
-            assert isinstance(name, tuple)
-            if isinstance(name, counts.Items):
-                node = counts.more(name, self._writer)
-            elif isinstance(name, tries.Made):
-                node = tries.write(name, self._writer)
-            elif isinstance(name, strings.ByRules):
-                node = name.node()
-            else:
-                lits, depth = name
-                node = self._writer.body(lits, depth)
-            self._made[name] = node
+            node = self._made[name] = (on_fresh_stack if self.deep else with_room)(self._make, name)
+        return node
+
+    def _make(self, name: Hashable) -> Node:
+        assert isinstance(name, tuple)
+        if isinstance(name, counts.Items):
+            node = counts.more(name, self._writer)
+        elif isinstance(name, tries.Made):
+            node = tries.write(name, self._writer)
+        elif isinstance(name, strings.ByRules):
+            node = name.node()
+        else:
+            lits, depth = name
+            node = self._writer.body(lits, depth)
         return node
 
     __eq__ = object.__eq__

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...documents import load
+from ...documents import load, nests_deeper
 from ...errors import LimitError
 from ...grammar.nodes import Grammar
 from ...style import Limits, Style
 from .algebra.algebra import Algebra, Circular
 from .emit import Writer
+from .fresh_stack import on_fresh_stack, with_room
 from .reading.clash import unsatisfiable
 from .reading.read import Reader
 from .reading.survey import survey
 from .spacing import around
 
 __all__ = ["load", "to_grammar"]
+
+DEEP = 48
+"""Levels of a document beyond which it is read on a stack of its own: comparing constants takes stack, too."""
 
 
 def to_grammar(
@@ -36,16 +40,22 @@ def to_grammar(
     UnsatisfiableError: no value is an instance. LimitError: a budget of `limits` was spent.
     """
     document = load(schema, limits)
+    deep = nests_deeper(document, DEEP)
     try:
-        reader = Reader(document, registry, style, limits)
-        algebra = Algebra(reader, style, limits)
-        try:
-            if not algebra.nonempty(reader.root):
-                raise unsatisfiable(document, registry, style, limits)
-            survey(algebra, reader.root)
-        except Circular as signal:
-            raise algebra.circular(signal) from None
-        writer = Writer(algebra, style)
-        return Grammar(around(writer.start(reader.root), style), writer.rules)
-    except RecursionError:
+        return (on_fresh_stack if deep else with_room)(_make, document, style, registry, limits, deep)
+    except RecursionError:  # A recursion that is bounded neither by `DEEP` nor by `continue_deeper`.
         raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
+
+
+def _make(document: Any, style: Style, registry: Mapping[str, Any] | None, limits: Limits, deep: bool) -> Grammar:
+    reader = Reader(document, registry, style, limits)
+    algebra = Algebra(reader, style, limits)
+    try:
+        if not algebra.nonempty(reader.root):
+            raise unsatisfiable(document, registry, style, limits)
+        survey(algebra, reader.root)
+    except Circular as signal:
+        raise algebra.circular(signal) from None
+    writer = Writer(algebra, style)
+    writer.rules.deep = deep
+    return Grammar(around(writer.start(reader.root), style), writer.rules)

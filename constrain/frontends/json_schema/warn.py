@@ -18,9 +18,7 @@ __all__ = ["schema_warnings", "warn_of_schema"]
 PACKAGE = __name__.partition(".")[0]
 
 
-def schema_warnings(
-    schema: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits
-) -> tuple[str, ...]:
+def schema_warnings(schema: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits) -> tuple[str, ...]:
     """Return what there is to warn of in a schema. Raise SchemaError or LimitError for what is no document."""
     with work_budget(limits.work):
         return warnings_of(find_slips(load(schema, limits), registry, style, limits))

@@ -10,7 +10,8 @@ counts as empty there, and an "empty" that leaned on such an assumption is not r
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 from ....automata.dfa import Dfa
 from ....errors import LimitError, SchemaError, UnsupportedError
@@ -19,6 +20,7 @@ from ....work import spend
 from ..arrays import items
 from ..arrays.arrays import ArrayCase
 from ..arrays.counts import Plan
+from ..fresh_stack import continue_deeper
 from ..numbers import quantities
 from ..numbers.quantities import NumberCase
 from ..objects import members, objects
@@ -37,6 +39,9 @@ from .literals import ANY, NEVER, Lits, both
 from .shapes import ALL_NUMBERS, ALL_STRINGS, EVERYTHING, NOTHING, Shape, breadth, join, join_overlapping, meet, negate
 
 __all__ = ["Algebra", "Circular", "Live"]
+
+A = TypeVar("A")
+T = TypeVar("T")
 
 
 class Circular(Exception):
@@ -89,6 +94,7 @@ class Algebra:
         self._settling: list[Lits] = []
         self._no_strings: Lits | None = None
         self._projection = Projection(reader)
+        self._level = 0
 
     # ---- shapes ------------------------------------------------------------------------------------------------
 
@@ -97,12 +103,21 @@ class Algebra:
         shape = self._shapes.get(lits)
         if shape is None:
             spend(30 + len(lits), "a combination of subschemas")
-            if len(lits) == 1:
-                shape = self._unfold_one(lits[0])
-            else:
-                shape = meet(*(self.unfold((literal,)) for literal in lits), algebra=self)
-            self._shapes[lits] = shape
+            shape = self._shapes[lits] = self._deeper(self._unfold, lits)
         return shape
+
+    def _unfold(self, lits: Lits) -> Shape:
+        if len(lits) == 1:
+            return self._unfold_one(lits[0])
+        return meet(*(self.unfold((literal,)) for literal in lits), algebra=self)
+
+    def _deeper(self, function: Callable[[A], T], argument: A) -> T:
+        """Call a function one level further into the recursion of shapes."""
+        self._level += 1
+        try:
+            return continue_deeper(self._level, function, argument)
+        finally:
+            self._level -= 1
 
     def _unfold_one(self, literal: int) -> Shape:
         node = self.nodes[abs(literal)]
@@ -255,7 +270,7 @@ class Algebra:
             whole = self.unfold(lits)
             self._settling.append(lits)
             try:
-                live = self._live[lits] = self._settle(whole)
+                live = self._live[lits] = self._deeper(self._settle_shape, whole)
             except LimitError as error:
                 raise error if error.pointer is not None else located(error, self._pointer()) from None
             finally:
@@ -272,7 +287,7 @@ class Algebra:
         settled = tuple(map(members.as_it_stands, shape.objects))
         return Live(shape.scalars, shape.numbers, shape.strings, shape.arrays, settled)
 
-    def _settle(self, whole: Shape) -> Live:
+    def _settle_shape(self, whole: Shape) -> Live:
         numbers, texts = whole.numbers, whole.strings
         if numbers not in PLAIN:
             for case in numbers:
@@ -359,7 +374,7 @@ class Algebra:
         before, self._leaned = self._leaned, depth + 1
         self._asked[lits] = depth
         try:
-            answer = self._any_case(self.unfold(lits))
+            answer = self._deeper(self._some_case, lits)
             # An "empty" that leans on an earlier question still open is provisional.
             if answer or self._leaned >= depth:
                 self._nonempty[lits] = answer
@@ -367,6 +382,10 @@ class Algebra:
         finally:
             del self._asked[lits]
             self._leaned = min(before, self._leaned) if self._leaned < depth else before
+
+    def _some_case(self, lits: Lits) -> bool:
+        """Whether some case of what a set unfolds to holds a value."""
+        return self._any_case(self.unfold(lits))
 
     def _any_case(self, shape: Shape) -> bool:
         """Whether some case of the shape holds a value."""

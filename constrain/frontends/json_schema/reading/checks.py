@@ -10,12 +10,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from ....documents import MOST_DIGITS, echo, kind_of, token
 from ....errors import LimitError, UnsupportedError
 from ..algebra.literals import ANY, Lits
 from ..strings.formats import FORMATS
 from ..strings.patterns import check_pattern
 from . import constants
-from .constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, constant, echo, kind_of, rational, token
+from .constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, constant, rational
 from .static import INTEGER
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ NULL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32
 Constant = tuple[Any, ...]
 
 MOST_LEVELS = 1_000
-"""Most levels of lists and objects in one constant, whatever `Limits.nesting` says: CPython hashes tuples recursively."""
+"""Most levels of lists and objects in one constant, whatever `Limits.nesting` says: tuples are hashed recursively."""
 
 
 def rational(value: Any, pointer: str) -> Fraction:

@@ -16,6 +16,7 @@ from ....errors import SchemaError
 from ....style import Limits, Style
 from ....work import spend
 from ..algebra.literals import ANY, NEVER, Lits
+from ..fresh_stack import continue_deeper
 from .checks import SKIP
 from .constants import Constant, kind_of
 from .keywords import Keyword
@@ -121,7 +122,7 @@ class Reader:
         self._at: dict[Hashable, Lits] = {}
         self._shared: dict[Any, Lits] = {}
         self._queue: deque[Node] = deque()
-        self._following: list[Hashable] = []
+        self._following: dict[Hashable, None] = {}
         self.root = self.lits(document, self.library.main, "")
         self.read()
 
@@ -216,11 +217,12 @@ class Reader:
         place = (found.pointer, scope.entered)
         if place in self._following:
             raise SchemaError("This $ref leads back to itself, with no schema in between.", pointer=pointer)
-        self._following.append(place)
+        self._following[place] = None
         try:
-            return self.lits(found.raw, found.scope._replace(entered=scope.entered), found.pointer)
+            target = found.scope._replace(entered=scope.entered)
+            return continue_deeper(len(self._following), self.lits, found.raw, target, found.pointer)
         finally:
-            self._following.pop()
+            del self._following[place]
 
     def derived(self, node: Node, facts: dict[str, Any]) -> Node:
         """A new node that stands where another does, and says something else."""

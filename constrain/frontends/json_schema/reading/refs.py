@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from ....documents import check_registry, echo, load, token
 from ....errors import SchemaError, UnsupportedError, shorten
@@ -173,7 +173,9 @@ class Library:
             return self.main
         indexes = self._indexes(dialect)
         spellings = (uri, uri.rstrip("#"))
-        found = next((index.resources[name] for index in indexes for name in spellings if name in index.resources), None)
+        found = next(
+            (index.resources[name] for index in indexes for name in spellings if name in index.resources), None
+        )
         if found is None:
             found = self._meta_schema(uri.rstrip("#"), indexes[0])
         if found is None:
@@ -275,6 +277,7 @@ HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 def split(uri: str, pointer: str) -> tuple[str, str]:
     """Return a URI without its fragment, and the fragment. Raise SchemaError if it is no URI."""
     try:
+        urlsplit(uri)
         whole, fragment = urldefrag(uri)
     except ValueError as error:
         raise SchemaError(f"{echo(uri)} is no URI: {error}.", pointer=pointer) from None

@@ -1,9 +1,9 @@
 """Find keywords and formats that assert nothing, yet were most likely meant to: slips in a schema.
 
-A name that a dialect does not know asserts nothing (core specification, section 4.3.1), so `maxlenght` is a right schema
-that lets everything through. Reported are: names one or two edits from a keyword, with a value that this keyword could
-have; keywords of other drafts, of draft 3 and of OpenAPI; keywords beside `$ref` up to draft 7; and unknown formats.
-Annotations of any vendor are not, nor is anything inside `enum`, `const`, `default` or `examples`, or a property's name.
+A name that a dialect does not know asserts nothing (core specification, section 4.3.1), so a schema with `maxlenght`
+is right, and lets everything through. Reported are: names one or two edits from a keyword, with a value that this
+keyword could have; keywords of other drafts, of draft 3, and OpenAPI's `nullable`; and unknown formats. Annotations of
+any vendor are not, nor is anything inside `enum`, `const`, `default` or `examples`, or a property's name.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ HARMLESS = frozenset(("id", "$recursiveAnchor"))
 
 OTHER_FORMATS = frozenset((
     "base64", "base64url", "binary", "byte", "char", "commonmark", "decimal", "decimal128", "directory-path", "double",
-    "double-int", "file-path", "float", "html", "http-date", "int16", "int32", "int64", "int8", "json-string", "markdown",
+    "double-int", "file-path", "float", "html", "http-date", "int16", "int32", "int64", "int8", "json-string",
+    "markdown",
     "media-range", "multi-host-uri", "password", "path", "sf-binary", "sf-boolean", "sf-decimal", "sf-integer",
     "sf-string", "sf-token", "uint16", "uint32", "uint64", "uint8",
 ))  # fmt: skip
@@ -115,10 +116,13 @@ TYPES = frozenset(("null", "boolean", "number", "integer", "string", "array", "o
 VALUES: dict[str, Callable[[Any], bool]] = {
     "type": _is_types, "enum": lambda value: isinstance(value, list), "const": lambda value: True,
     "pattern": lambda value: isinstance(value, str), "format": lambda value: isinstance(value, str),
-    "uniqueItems": lambda value: isinstance(value, bool), "required": _is_names, "dependencies": lambda value: isinstance(value, dict),
-    "dependentRequired": lambda value: isinstance(value, dict), "items": lambda value: isinstance(value, (dict, bool, list)),
+    "uniqueItems": lambda value: isinstance(value, bool), "required": _is_names,
+    "items": lambda value: isinstance(value, (dict, bool, list)),
+    **dict.fromkeys(("dependencies", "dependentRequired"), lambda value: isinstance(value, dict)),
     **dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef"), lambda value: isinstance(value, str)),
-    **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), lambda value: isinstance(value, bool) or _is_number(value)),
+    **dict.fromkeys(
+        ("exclusiveMinimum", "exclusiveMaximum"), lambda value: isinstance(value, bool) or _is_number(value)
+    ),
     **{row.name: {"schema": _is_schema, "map": _is_map, "list": _is_schemas}[row.holds]
        for row in KEYWORDS if row.holds in ("schema", "map", "list") and row.name != "dependencies"},
 }  # fmt: skip
@@ -173,7 +177,9 @@ def near_keyword(name: str) -> str:
     ranked = sorted((_distance(bare, _bare(keyword)), keyword) for keyword in candidates)
     for distance, keyword in ranked:
         other = _bare(keyword)
-        if distance == 0 or distance == 1 and (len(other) > SHORT or len(bare) != len(other) or sorted(bare) == sorted(other)):
+        if distance == 0 or (
+            distance == 1 and (len(other) > SHORT or len(bare) != len(other) or sorted(bare) == sorted(other))
+        ):
             return keyword
         if distance == 2 and len(other) >= LONG:
             return keyword
@@ -221,7 +227,9 @@ def keyword_note(name: str, value: Any, beside: Mapping[str, Any], scope: Scope)
     if name in inert():
         return None
     if name in OPENAPI:
-        return KeywordNote("a keyword of OpenAPI, not of JSON Schema", hint, name == "nullable" and _excludes_null(value, beside))
+        return KeywordNote(
+            "a keyword of OpenAPI, not of JSON Schema", hint, name == "nullable" and _excludes_null(value, beside)
+        )
     if name in DRAFT_3:
         return KeywordNote("a keyword of draft 3", hint, True)
     if name.startswith(COMMENTED):
@@ -237,7 +245,12 @@ def _excludes_null(value: Any, beside: Mapping[str, Any]) -> bool:
     """Whether `nullable` asks for null where the schema does not take it anyway, as far as one can see here."""
     types = beside.get("type")
     if value is not True or types is None or types == "null" or (isinstance(types, list) and "null" in types):
-        return value is True and types is None and not {"anyOf", "oneOf", "enum"}.isdisjoint(beside) and not _names_null(beside)
+        return (
+            value is True
+            and types is None
+            and not {"anyOf", "oneOf", "enum"}.isdisjoint(beside)
+            and not _names_null(beside)
+        )
     return True
 
 
@@ -246,7 +259,9 @@ def _names_null(beside: Mapping[str, Any]) -> bool:
     listed = beside.get("enum")
     if isinstance(listed, list):
         return None in listed
-    branches = [branch for name in ("anyOf", "oneOf") for branch in _listed(beside.get(name)) if isinstance(branch, dict)]
+    branches = [
+        branch for name in ("anyOf", "oneOf") for branch in _listed(beside.get(name)) if isinstance(branch, dict)
+    ]
     return any(branch.get("type") == "null" for branch in branches)
 
 
@@ -264,7 +279,11 @@ def format_note(name: str) -> KeywordNote | None:
     near = SYNONYMS.get(bare)
     if near is None:
         joined = bare.replace("-", "")
-        ranked = sorted((_distance(joined, known.replace("-", "")), known) for known in FORMATS) if len(bare) < LONGEST else []
+        ranked = (
+            sorted((_distance(joined, known.replace("-", "")), known) for known in FORMATS)
+            if len(bare) < LONGEST
+            else []
+        )
         near = next((known for distance, known in ranked if distance <= (1 if len(known) > SHORT else 0)), "")
     return KeywordNote("unknown format", near, True)
 
@@ -342,7 +361,9 @@ def _in_schema(raw: dict[str, Any], scope: Scope, pointer: str, style: Style) ->
     for name, value in raw.items():
         if name not in table:
             said = keyword_note(name, value, raw, scope)
-        elif name == "format" and isinstance(value, str) and (style.formats == "assert" or scope.dialect.asserts_formats):
+        elif (
+            name == "format" and isinstance(value, str) and (style.formats == "assert" or scope.dialect.asserts_formats)
+        ):
             said = format_note(value)
         else:
             continue
@@ -354,16 +375,22 @@ def _in_schema(raw: dict[str, Any], scope: Scope, pointer: str, style: Style) ->
             yield Slip(f"{pointer}/{token(name)}", subject, cause, hint)
 
 
+MOST_WARNINGS = 20
+"""Names that are warned of one by one."""
+
+
 def warnings_of(slips: list[Slip]) -> tuple[str, ...]:
     """One message for each kind of slip: the first place, and how many more there are."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for slip in slips:
         alike.setdefault((slip.subject, slip.cause, slip.hint), []).append(slip.pointer)
     messages = []
-    for (subject, cause, hint), pointers in alike.items():
+    for (subject, cause, hint), pointers in list(alike.items())[:MOST_WARNINGS]:
         guess = cause in ("unknown keyword", "not known")
         cure = "." if not hint else f": did you mean {hint}?" if guess else f"; write {hint}."
         more = f" and at {len(pointers) - 1:,} more" if len(pointers) > 1 else ""
         article = "an " if cause == "unknown keyword" else ""
         messages.append(f"{subject} {article}{cause}, so it asserts nothing{cure}\n  at {shorten(pointers[0])}{more}")
+    if len(alike) > MOST_WARNINGS:
+        messages.append(f"{len(alike) - MOST_WARNINGS:,} more names assert nothing: `constrain check` lists all.")
     return tuple(messages)

@@ -1,0 +1,73 @@
+"""Continue a recursion on a thread of its own, so that its depth is bounded by a count and not by CPython's stack.
+
+CPython counts frames (and nested calls in C) for each thread, 1,000 unless told otherwise, and a caller may have used
+many of them. The algebra of schemas is recursive by nature: whether an array has a value depends on its items. So it
+counts its levels, and after every `LEVELS` of them goes on with a fresh stack.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextvars import copy_context
+from threading import Thread
+from typing import Any, TypeVar
+
+from ...errors import LimitError
+
+__all__ = ["LEVELS", "continue_deeper", "on_fresh_stack", "with_room"]
+
+T = TypeVar("T")
+
+LEVELS = 24
+"""Levels of a recursion on one stack: they need some 20 frames each at most."""
+MOST_STACKS = 128
+USED = 150
+"""Frames that a caller may have used, for `with_room` to stay on its stack."""
+
+
+def continue_deeper(level: int, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function at a level of a recursion, on a fresh stack if `level` is a multiple of `LEVELS`.
+
+    Raise LimitError beyond `LEVELS * MOST_STACKS` levels.
+    """
+    if level % LEVELS or not level:
+        return function(*arguments)
+    if level >= LEVELS * MOST_STACKS:
+        raise LimitError(
+            f"This schema has a chain of more than {LEVELS * MOST_STACKS:,} subschemas or references.", pointer="",
+            hint="Use fewer levels.",
+        )  # fmt: skip
+    return on_fresh_stack(function, *arguments)
+
+
+def with_room(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function, on a fresh stack if the caller has used more than `USED` frames of its own."""
+    try:
+        sys._getframe(USED)
+    except ValueError:
+        return function(*arguments)
+    return on_fresh_stack(function, *arguments)
+
+
+def on_fresh_stack(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function on another thread, in the same context, and wait for it, also if an interrupt comes."""
+    context = copy_context()
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(context.run(function, *arguments))
+        except BaseException as error:  # handed to the caller, below
+            errors.append(error)
+
+    thread = Thread(target=run, name="constrain-fresh-stack", daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    finally:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
