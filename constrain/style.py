@@ -69,7 +69,7 @@ class Limits:
 
     dfa_states: int = 20_000
     nesting: int = 256
-    cases: int = 256
+    cases: int = 2_048
     arena_bytes: int = 256 << 20
     work: int = 4_000_000
 

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import algebra, lengths, wide
-from .exactly_one import exactly_one
 from .table import EMPTY, LAST, SURROGATES, Table, canonical, distances
 from .words import from_words
 
@@ -155,7 +154,7 @@ class Dfa:
     @classmethod
     def exactly_one_of(cls, languages: Iterable[Dfa], *, max_states: int = MAX_STATES) -> tuple[Dfa, bool]:
         """What exactly one of them accepts; and whether any two of them have a text in common."""
-        found = exactly_one([language.table for language in languages], max_states)
+        found = algebra.exactly_one([language.table for language in languages], max_states)
         return cls.from_table(found.table), found.overlapping
 
     # ---- new ones from old ------------------------------------------------------------------------------------

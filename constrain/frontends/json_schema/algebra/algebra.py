@@ -68,6 +68,19 @@ PLAIN = ((), ALL_NUMBERS, ALL_STRINGS)
 """Parts about which there is nothing to ask."""
 
 
+UNEVALUATED = frozenset(("unevaluatedProperties", "unevaluatedItems"))
+REF, DYNAMIC_REF = {"ref"}, {"dynamicRef"}
+"""Fields of a node that only refers to another one."""
+
+
+class _Choice(NamedTuple):
+    """A literal whose node has `oneOf`, that node, and the literal that stands for it."""
+
+    literal: int
+    node: Node
+    given: int
+
+
 MANY_BRANCHES = 8
 """Branches of `oneOf` with texts by the rule beyond which one automaton counts how many of them hold."""
 
@@ -107,9 +120,7 @@ class Algebra:
         return shape
 
     def _unfold(self, lits: Lits) -> Shape:
-        if len(lits) == 1:
-            return self._unfold_one(lits[0])
-        return meet(*(self.unfold((literal,)) for literal in lits), algebra=self)
+        return self._unfold_one(lits[0]) if len(lits) == 1 else self._unfold_set(lits)
 
     def _deeper(self, function: Callable[[A], T], argument: A) -> T:
         """Call a function one level further into the recursion of shapes."""
@@ -118,6 +129,43 @@ class Algebra:
             return continue_deeper(self._level, function, argument)
         finally:
             self._level -= 1
+
+    def _unfold_set(self, lits: Lits) -> Shape:
+        """What several literals allow together: `oneOf` beside the others, which often tell its branches apart."""
+        for literal in lits:
+            known = self._as_one_of(literal)
+            if known is not None:
+                literal, node, given = known
+                if literal in self._busy:
+                    raise Circular(node)
+                self._busy.append(literal)
+                try:
+                    said = formula(node, self)
+                    assert isinstance(said, One)
+                    context = tuple(other for other in lits if other != given)
+                    if literal < 0:
+                        return self._not_one_of(said, context)
+                    return self._one_of(One(self.both(context, said.context), said.parts))
+                finally:
+                    self._busy.pop()
+        return meet(*(self.unfold((literal,)) for literal in lits), algebra=self)
+
+    def _as_one_of(self, literal: int) -> _Choice | None:
+        """The node with `oneOf` that a literal stands for, through references, or its complement."""
+        given, seen = literal, set()
+        while literal not in seen:
+            seen.add(literal)
+            node = self.nodes[abs(literal)]
+            if node is None:  # NEVER
+                break
+            facts = node.facts
+            if "oneOf" in facts and UNEVALUATED.isdisjoint(facts):
+                return _Choice(literal, node, given)
+            [lits] = facts.values() if facts.keys() in (REF, DYNAMIC_REF) else [ANY]
+            if len(lits) != 1 or lits == NEVER:
+                break
+            literal = lits[0] if literal > 0 else -lits[0]
+        return None
 
     def _unfold_one(self, literal: int) -> Shape:
         node = self.nodes[abs(literal)]
@@ -168,25 +216,33 @@ class Algebra:
         context, branches = said
         overlaps = self._overlaps(said)
         for position, branch in enumerate(branches):
-            others = [self.unfold(self.opposite(branches[other])) for other in overlaps[position]]
-            others.sort(key=breadth)  # The small ones first, which may leave little for the large.
-            ways.append(meet(self.unfold(context), self.unfold(branch), *others, algebra=self))
+            held = self.both(context, branch)
+            opposites = [self.opposite(branches[other]) for other in overlaps[position]]
+            ways.append(self._all_of(held, opposites))
         return join_overlapping(ways, self) if any(overlaps) else join(ways or [NOTHING])
 
-    def _not_one_of(self, said: One) -> Shape:
-        """Not of the context; or in no branch, or in two at least."""
+    def _all_of(self, held: Lits, others: list[Lits]) -> Shape:
+        """What a set allows without some branches, which are the complements of `others`."""
+        if any(self._as_one_of(literal) for lits in others for literal in lits):
+            for lits in others:
+                held = self.both(held, lits)
+            return self.unfold(held)
+        shapes = sorted(map(self.unfold, others), key=breadth)  # The small ones first, which may leave little.
+        return meet(self.unfold(held), *shapes, algebra=self)
+
+    def _not_one_of(self, said: One, within: Lits = ANY) -> Shape:
+        """Of a set, what is not in the context of `oneOf`; or in no branch, or in two at least."""
         texts = self._one_text(said)
         if texts is not None:
-            others = self._not_one_of(One(self.both(said.context, self._other_than_strings()), said.parts))
-            left = negate(NOTHING._replace(strings=texts), self)
-            return others._replace(strings=left.strings)
+            others = self._not_one_of(One(self.both(said.context, self._other_than_strings()), said.parts), within)
+            left = negate(NOTHING._replace(strings=texts), self)._replace(scalars=0, numbers=(), arrays=(), objects=())
+            return others._replace(strings=meet(left, self.unfold(within), algebra=self).strings)
         context, branches = said
-        others = sorted((self.unfold(self.opposite(branch)) for branch in branches), key=breadth)
-        shape = meet(*others, algebra=self)
-        overlaps = self._overlaps(said)
+        shape = self._all_of(within, [self.opposite(branch) for branch in branches])
+        overlaps = self._overlaps(One(self.both(within, context), branches))
         pairs = [(one, other) for one in range(len(branches)) for other in overlaps[one] if one < other]
-        outside = [self.unfold(self.opposite(context))] if context else []
-        shared = (self.unfold(both(branches[one], branches[other])) for one, other in pairs)
+        outside = [self.unfold(self.both(within, self.opposite(context)))] if context else []
+        shared = (self.unfold(self.both(within, both(branches[one], branches[other]))) for one, other in pairs)
         return join_overlapping([shape, *outside, *shared], self)
 
     def _one_text(self, said: One) -> tuple[StringCase, ...] | None:

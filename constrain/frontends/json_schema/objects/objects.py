@@ -198,17 +198,32 @@ def _meet_cells(one: tuple[Cell, ...], other: tuple[Cell, ...], algebra: Algebra
 
 def distinct(cases: Iterable[ObjectCase]) -> list[ObjectCase]:
     """The cases that are not plainly within another, so that their union is the same."""
-    kept: list[tuple[ObjectCase, dict[str, Lits]]] = []
+    kept: list[tuple[ObjectCase, dict[str, Lits], int, int]] = []
+    bits: dict[object, int] = {}
+    forbidden: dict[str, int] = {}
+    cases = list(cases)
     for case in cases:
-        names, required = dict(case.names), case.required
-        if any(other.required <= required and _within_other(case, names, other) for other, _ in kept):
+        for name, lits in case.names:
+            for literal in lits:
+                bit = bits.setdefault((name, literal), 1 << len(bits))
+                forbidden[name] = forbidden.get(name, 0) | bit
+        for name in case.required:
+            bits.setdefault(name, 1 << len(bits))
+    for case in cases:
+        spend(1 + len(kept) * (1 + len(bits) // 500) // 8, "a comparison of alternatives")
+        names = dict(case.names)
+        # What it asks, and what it grants: a key that is forbidden has no value that breaks another set.
+        asks = sum(bits[name] for name in case.required)
+        asks |= sum(bits[name, literal] for name, lits in case.names for literal in lits)
+        grants = asks
+        for name, lits in case.names:
+            if lits == NEVER:
+                grants |= forbidden[name]
+        if any(not their & ~grants and _within_other(case, names, other) for other, _, their, _ in kept):
             continue
-        kept = [
-            (other, theirs) for other, theirs in kept
-            if not (required <= other.required and _within_other(other, theirs, case))
-        ]  # fmt: skip
-        kept.append((case, names))
-    return [case for case, _ in kept]
+        kept = [entry for entry in kept if asks & ~entry[3] or not _within_other(entry[0], entry[1], case)]
+        kept.append((case, names, asks, grants))
+    return [entry[0] for entry in kept]
 
 
 def _within_other(case: ObjectCase, names: dict[str, Lits], other: ObjectCase) -> bool:
