@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
-from .errors import SourceError, UnsupportedError
+from .errors import ArgumentError, SourceError, UnsupportedError
 from .style import Style
 
 __all__ = ["infer"]
@@ -65,7 +65,7 @@ def infer(
         ("formats", formats, ("detect", "ignore")),
     ):
         if given not in known:
-            raise ValueError(f"infer({name}={given!r}): one of {', '.join(map(repr, known))}")
+            raise ArgumentError(f"infer({name}={given!r}): one of {', '.join(map(repr, known))}")
     examples = list(documents)
     if not examples:
         raise SourceError("There is no example to infer from.", hint="Give at least one document.")

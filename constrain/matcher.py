@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arena import Arena, Forgotten
-from .errors import LimitError, TokenRefused
+from .errors import ArgumentError, LimitError, TokenRefused
 from .kernels import layout as at, masks, positions, walk
 from .kernels.doors import address_of, door
 from .kernels.positions import AT_CONTEXT, AT_EPOCH, AT_PLAIN, AT_SET, AT_THREAD, POSITION_W
@@ -163,7 +163,7 @@ class Matcher:
         """Where an array for masks begins; it is looked at once, as it is mostly the same again."""
         words = self._arena.table.words
         if out.shape != (words,) or out.dtype != np.int32 or not (out.flags.c_contiguous and out.flags.writeable):
-            raise ValueError(
+            raise ArgumentError(
                 f"out must be a contiguous, writeable int32[{words}], not {out.dtype}{list(out.shape)}"
                 f"{'' if out.flags.writeable else ', read-only'}"
             )
@@ -313,7 +313,7 @@ class Matcher:
     def rollback(self, n: int = 1) -> None:
         """Undoes the last n advances (a call of `advance_bytes` counts as one)."""
         if not 0 <= n <= len(self._taken):
-            raise ValueError(f"cannot roll back {n} of {len(self._taken)} advances")
+            raise ArgumentError(f"cannot roll back {n} of {len(self._taken)} advances")
         self._here()
         if n:
             self._set = self._sets[-n]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from .errors import ArgumentError
+
 __all__ = ["Limits", "Style"]
 
 
@@ -44,9 +46,9 @@ class Style:
             options["whitespace"] = ("flexible", "compact", "any")
         for name, values in options.items():
             if getattr(self, name) not in values:
-                raise ValueError(f"Style({name}={getattr(self, name)!r}): one of {', '.join(map(repr, values))}")
+                raise ArgumentError(f"Style({name}={getattr(self, name)!r}): one of {', '.join(map(repr, values))}")
         if self.digits is not None and self.digits < 1:
-            raise ValueError(f"Style(digits={self.digits}): at least 1, or None for no cap")
+            raise ArgumentError(f"Style(digits={self.digits}): at least 1, or None for no cap")
 
     @classmethod
     def any(cls) -> Style:
@@ -75,4 +77,4 @@ class Limits:
         for one in fields(self):
             value = getattr(self, one.name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"Limits({one.name}={value!r}): a whole number from 1 on")
+                raise ArgumentError(f"Limits({one.name}={value!r}): a whole number from 1 on")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from ..errors import SourceError, UnsupportedError
+from ..errors import ArgumentError, SourceError, UnsupportedError
 from ..forms import Form
 from ..style import Style
 from .definitions import read_tools
@@ -29,7 +29,7 @@ def tools(
     """
     listed = read_tools(definitions)
     if most is not None and most < 1:
-        raise ValueError(f"tools(most={most}): at least one call")
+        raise ArgumentError(f"tools(most={most}): at least one call")
     if choice not in ("auto", "required"):
         names = [tool.name for tool in listed]
         if choice not in names:

@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..automata.dfa import Dfa
-from ..errors import SourceError, UnsatisfiableError, UnsupportedError
+from ..errors import ArgumentError, SourceError, UnsatisfiableError, UnsupportedError
 from ..grammar.nodes import Chars, Choice, Free, Grammar, Literal, Mark, Node, Repeat, Sequence, Token
 from ..style import Limits, Style
 from .meet import meet
@@ -84,7 +84,7 @@ class Form(ABC):
     def repeat(self, low: int = 0, high: int | None = None) -> Form:
         """`low` to `high` of it in a row (None: no bound)."""
         if low < 0 or (high is not None and high < low):
-            raise ValueError(f"repeat({low}, {high}): counts ascend from 0")
+            raise ArgumentError(f"repeat({low}, {high}): counts ascend from 0")
         return Repeated(self, low, high)
 
     def quoted(self, style: Style = Style()) -> Form:

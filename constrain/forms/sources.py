@@ -10,7 +10,7 @@ from typing import Any, Literal as OneOf
 
 from .. import grammars as ready
 from ..automata.dfa import Dfa
-from ..errors import SourceError, UnsatisfiableError
+from ..errors import ArgumentError, SourceError, UnsatisfiableError
 from ..grammar.nodes import Chars, Grammar, Literal, Token
 from ..style import Limits, Style
 from .form import Form, as_form
@@ -233,5 +233,5 @@ def free_text(least: int = 0, most: int | None = None, *, without: str | Iterabl
     """
     texts = (without,) if isinstance(without, str) else tuple(without)
     if "" in texts or least < 0 or (most is not None and most < least):
-        raise ValueError(f"free_text({least}, {most}, without={texts!r}): counts ascend from 0, texts are not empty")
+        raise ArgumentError(f"free_text({least}, {most}, without={texts!r}): counts ascend from 0, texts are not empty")
     return Free(least, most, texts, until)

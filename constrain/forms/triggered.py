@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from ..errors import SourceError, UnsatisfiableError
+from ..errors import ArgumentError, SourceError, UnsatisfiableError
 from ..grammar.nodes import EMPTY, Choice, Free, Grammar, Mark, Node, Repeat, Sequence, Token
 from ..style import Limits
 from .form import Form, as_form
@@ -161,9 +161,9 @@ def triggered(
                 hint=f"Put the rest of {text!r} into the form of {shorter!r}.",
             )
     if least < 0 or (most is not None and most < least):
-        raise ValueError(f"triggered(least={least}, most={most}): counts ascend from 0")
+        raise ArgumentError(f"triggered(least={least}, most={most}): counts ascend from 0")
     if after not in ("text", "end"):
-        raise ValueError(f"triggered(after={after!r}): one of 'text', 'end'")
+        raise ArgumentError(f"triggered(after={after!r}): one of 'text', 'end'")
     return Triggered(made, least, most, after)
 
 
@@ -184,9 +184,9 @@ def thinking(
     if open == "" and thought == "maybe":
         raise SourceError("thoughts that nothing opens cannot be left out", hint="Name the mark that opens them.")
     if most is not None and most < 0:
-        raise ValueError(f"thinking(most={most}): a number of bytes from 0 on")
+        raise ArgumentError(f"thinking(most={most}): a number of bytes from 0 on")
     if thought not in ("always", "maybe"):
-        raise ValueError(f"thinking(thought={thought!r}): one of 'always', 'maybe'")
+        raise ArgumentError(f"thinking(thought={thought!r}): one of 'always', 'maybe'")
     return Thinking(as_form(form), open and checked(open, "a mark"), checked(close, "a mark"), most, thought)
 
 

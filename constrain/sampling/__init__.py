@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import UnsupportedError
+from ..errors import ArgumentError, UnsupportedError
 from . import asap, auto, awrs, exact, markov, masked, pimh, smc, without_replacement
 from .arguments import check, check_options
 from .base import Draw, Draws
@@ -78,7 +78,7 @@ def draw(
     """
     check(lm, constraint, n, rng, max_tokens)
     if spellings not in ("all", "canonical"):
-        raise ValueError(f'spellings is "all" or "canonical", not {spellings!r}')
+        raise ArgumentError(f'spellings is "all" or "canonical", not {spellings!r}')
     if sampler == "auto":
         if set(options) - {"repeats"}:
             raise TypeError(f'sampler="auto" takes no options but repeats=, not {", ".join(options)}')

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LimitError, UnsupportedError
+from ..errors import ArgumentError, LimitError, UnsupportedError
 from .lm import LanguageModel
 
 __all__ = ["check", "check_counts", "check_masks", "check_judges", "check_options", "check_seconds", "options_of"]
@@ -53,7 +53,7 @@ def check_counts(least: int, **numbers: object) -> None:
         if not is_count(value):
             raise TypeError(f"{name} is {value!r}: it is a whole number from {least} on")
         if value < least:  # type: ignore[operator]
-            raise ValueError(f"{name} must be {least} or more, not {value}")
+            raise ArgumentError(f"{name} must be {least} or more, not {value}")
 
 
 def check_seconds(seconds: object) -> None:
@@ -63,7 +63,7 @@ def check_seconds(seconds: object) -> None:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.number)):
         raise TypeError(f"seconds is {seconds!r}: it is a number, or None for no bound")
     if np.isnan(float(seconds)):
-        raise ValueError("seconds is not a number (NaN)")
+        raise ArgumentError("seconds is not a number (NaN)")
 
 
 def check_judges(**judges: object) -> None:
