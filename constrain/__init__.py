@@ -109,8 +109,8 @@ _ROOMS = {
     "batches": "apply_mask fill_masks",
     "compile": "Constraint compile compile_grammar",
     "dialogue": "ToolCall tool_calls tools",
-    "errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning SourceError TokenRefused "
-    "UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
+    "errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning SourceError "
+    "TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generate": "Generation generate",
     "grammar.nodes": "Grammar",

@@ -190,7 +190,7 @@ def check_type(name: str, value: object, kinds: type | tuple[type, ...], wanted:
 
 
 def check_count(name: str, value: Any, least: int = 0) -> int:
-    """Return a whole number, of Python, numpy or torch, as an int. TypeError for others, ArgumentError below `least`."""
+    """Return a whole number, also of numpy or torch, as an int; TypeError for others, ArgumentError below `least`."""
     try:
         if isinstance(value, bool) or type(value).__name__ == "bool_":
             raise TypeError

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from operator import index
 from threading import get_ident
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arena import Arena, Forgotten
-from .errors import ArgumentError, LimitError, TokenRefused
+from .errors import ArgumentError, LimitError, TokenRefused, check_count, check_type, describe
 from .kernels import layout as at, masks, positions, walk
 from .kernels.doors import address_of, door
 from .kernels.positions import AT_CONTEXT, AT_EPOCH, AT_PLAIN, AT_SET, AT_THREAD, POSITION_W
@@ -173,6 +174,8 @@ class Matcher:
     def allows(self, token: int) -> bool:
         """Whether the token may come next; no mask is made."""
         vocabulary = self.constraint.vocabulary
+        if type(token) is not int:
+            token = as_token(token)
         if self._ended or not 0 <= token < vocabulary.size:
             return False
         if token in vocabulary.eos_ids:
@@ -226,6 +229,7 @@ class Matcher:
 
     def shortest_completion(self, limit: int | None = None) -> bytes | None:
         """About the fewest bytes that finish the text from here; None if that takes more than `limit` bytes."""
+        limit = None if limit is None else check_count("limit", limit)
         if self._ended:
             return b""
         return self._try(lambda arena: arena.completion().complete(self._set, limit))
@@ -267,7 +271,7 @@ class Matcher:
     def advance(self, token: int) -> None:
         """Takes one token. Raises TokenRefused, the matcher unchanged, if it is not allowed."""
         if type(token) is not int:
-            token = int(token)
+            token = as_token(token)
         try:
             before = _advance_at(self._address, get_ident(), token)
         except OverflowError:
@@ -298,6 +302,7 @@ class Matcher:
 
     def advance_bytes(self, text: bytes) -> None:
         """Takes bytes, whatever the tokens. Raises TokenRefused (`position`: the first refused byte), unchanged."""
+        check_type("text", text, (bytes, bytearray, memoryview), "give bytes, such as text.encode()")
         if self._ended and text:
             raise TokenRefused("The text has ended: nothing may follow the end token.")
         if not text:
@@ -312,7 +317,8 @@ class Matcher:
 
     def rollback(self, n: int = 1) -> None:
         """Undoes the last n advances (a call of `advance_bytes` counts as one)."""
-        if not 0 <= n <= len(self._taken):
+        n = check_count("n", n)
+        if n > len(self._taken):
             raise ArgumentError(f"cannot roll back {n} of {len(self._taken)} advances")
         self._here()
         if n:
@@ -351,3 +357,13 @@ class Matcher:
                 f"Token {token} is refused: it is {'special' if token in vocabulary.names else 'empty'}, and no text."
             )
         return f"Token {token}, {text[:40]!r}, is refused here."
+
+
+def as_token(token: object) -> int:
+    """Return a token id of numpy or torch as an int. Raise TypeError for a bool, a float and everything else."""
+    try:
+        if isinstance(token, (bool, np.bool_)):
+            raise TypeError
+        return index(token)  # type: ignore[call-overload, no-any-return]
+    except Exception:  # also of foreign __index__
+        raise TypeError(f"the token is {describe(token)}: give its id, a whole number") from None

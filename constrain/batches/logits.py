@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_count
 from ..kernels.doors import door
 from ..kernels.logits import apply_many
 from .memory import Memory, as_numpy, memory_of, places
@@ -46,6 +46,7 @@ def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, th
         from ..integrations.cuda import apply_mask as on_card
 
         return on_card(logits, masks, rows=rows)
+    threads = None if threads is None else check_count("threads", threads, 1)
     scores, bits = memory_of(logits, "logits"), memory_of(masks, "masks", written=False)
     if scores.dtype not in INFINITY or not scores.has_whole_rows():
         raise ArgumentError(
@@ -64,8 +65,6 @@ def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, th
     if threads is None:
         amount = count * scores.shape[-1] * scores.size
         threads = min(cores(), amount // LEAST_SHARE) if amount >= 2 * LEAST_SHARE else 1
-    elif threads < 1:
-        raise ArgumentError(f"threads is {threads}: at least one applies masks")
     what = (scores.address, scores.stride, scores.shape[-1], bits.address, bits.stride, bits.shape[-1],
             numbers.buffer_info()[0] if numbers else 0)  # fmt: skip
     if threads == 1 or count < 2:

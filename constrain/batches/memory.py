@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_count, describe
 
 __all__ = ["Memory", "as_numpy", "memory_of", "places"]
 
@@ -83,7 +83,9 @@ def places(rows: Iterable[int] | None, count: int, most: int, what: str) -> list
         if count > most:
             raise ArgumentError(f"there is room for {most} rows, and there are {count} {what}: give a row to each")
         return None
-    listed = [int(row) for row in rows]
+    if not isinstance(rows, Iterable) or isinstance(rows, (str, bytes)):
+        raise TypeError(f"rows is {describe(rows)}: give a list of whole numbers")
+    listed = [check_count("a row", row) for row in rows]
     if len(listed) != count:
         raise ArgumentError(f"there are {len(listed)} rows for {count} {what}: give one row for each")
     if listed and (min(listed) < 0 or max(listed) >= most or len(set(listed)) < count):
