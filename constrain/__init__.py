@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .compile import Constraint, compile, compile_grammar
     from .dialogue import ToolCall, tool_calls, tools  # type: ignore[no-redef]  # there are files of these names, too
     from .errors import (
+        ArgumentError,
         ConstrainError,
         GrammarError,
         LimitError,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArgumentError",
     "ConstrainError",
     "Constraint",
     "ConstraintLogitsProcessor",
@@ -107,8 +109,8 @@ _ROOMS = {
     "batches": "apply_mask fill_masks",
     "compile": "Constraint compile compile_grammar",
     "dialogue": "ToolCall tool_calls tools",
-    "errors": "ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning SourceError TokenRefused "
-    "UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
+    "errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning SourceError "
+    "TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generate": "Generation generate",
     "grammar.nodes": "Grammar",

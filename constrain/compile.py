@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 from .automata.program import Program
 from .documents import References, plain_document
-from .errors import SourceError, UnsatisfiableError
+from .errors import SourceError, UnsatisfiableError, check_type, describe, shorten
 from .forms import Form, grammar as form_of
 from .grammar.nodes import Grammar, Strings
 from .store import cache_key, copy_source, programs, recent
 from .style import Limits, Style
 from .tokens.spelling import Spellable
 from .tokens.symbols import Symbols
+from .tokens.vocabulary import Vocabulary
 from .work import work_budget
 
 if TYPE_CHECKING:
     from .arena import Arena
     from .matcher import Matcher
-    from .tokens.vocabulary import Vocabulary
 
-__all__ = ["Constraint", "compile", "compile_grammar", "to_grammar"]
+__all__ = ["Constraint", "check_options", "compile", "compile_grammar", "to_grammar"]
 
 MOST_ARENAS = 64
 WARNED = b" warned"
@@ -165,8 +165,14 @@ def compile(
     Warns with SchemaWarning, every time, of what in a schema asserts nothing and was most likely meant to.
     Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError (see `errors`).
     """
+    check_options(vocabulary, style, registry, limits)
     if choices is not None:
+        if isinstance(choices, (str, bytes, Mapping)) or not isinstance(choices, Iterable):
+            raise TypeError(f"choices is {describe(choices)}: give a list of texts, such as choices=['yes', 'no']")
         choices = list(choices)
+    check_type("form", form, (Form, type_of_none), "give what constrain.json_schema, regex, gbnf or literal make")
+    kinds = (str, Grammar, Form, type_of_none)
+    check_type("grammar", grammar, kinds, "give Lark or GBNF text, the name of a ready grammar, or a Form")
     if form is not None:
         if grammar is not None:
             raise TypeError("give a form or a grammar, not both")
@@ -192,6 +198,25 @@ def compile(
     written = None if isinstance(grammar, Grammar) else _written(source, style, references)
     made = Constraint(program, vocabulary, limits, written, slips)
     return made if key is None else recent.put(key, made)
+
+
+type_of_none = type(None)
+
+
+def check_options(vocabulary: object, style: object, registry: object, limits: object) -> None:
+    """Raise TypeError for arguments of the wrong type, with what to give instead."""
+    if not isinstance(vocabulary, Vocabulary):
+        if isinstance(vocabulary, (str, PathLike)):
+            name = shorten(repr(str(vocabulary)), 80)
+            wanted = f"give constrain.Vocabulary.from_pretrained({name})"
+        elif hasattr(vocabulary, "encode") or hasattr(vocabulary, "backend_tokenizer"):
+            wanted = "give constrain.Vocabulary.from_tokenizer(tokenizer)"
+        else:
+            wanted = "make a constrain.Vocabulary from the tokenizer of the model"
+        raise TypeError(f"vocabulary is {describe(vocabulary)}: {wanted}")
+    check_type("style", style, Style, 'give a constrain.Style, such as Style(whitespace="compact")')
+    check_type("limits", limits, Limits, "give a constrain.Limits, such as Limits(work=10_000_000)")
+    check_type("registry", registry, (Mapping, type_of_none), "give a dict of URI -> document")
 
 
 Source = dict[str, Any]
@@ -289,6 +314,8 @@ def _written(source: Source, style: Style, references: References) -> Source:
 
 def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits = Limits()) -> Constraint:
     """The Constraint of a Grammar made by hand."""
+    check_options(vocabulary, Style(), None, limits)
+    check_type("grammar", grammar, Grammar, "give a constrain.Grammar; for text use compile(vocabulary, grammar=...)")
     return Constraint(grammar, vocabulary, limits, None)
 
 

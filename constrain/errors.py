@@ -9,6 +9,7 @@
     ├── UnsatisfiableError     right, but no text at all satisfies it
     ├── LimitError             right, but a stated budget was spent
     ├── VocabularyError        a tokenizer whose tokens cannot be told apart as bytes
+    ├── ArgumentError          an argument of the right type with a value that makes no sense (a ValueError, too)
     ├── ValueRefused           a text has the form of a schema, yet the Python type takes no such value
     └── TokenRefused           a Matcher was asked to take a token that it does not allow
 
@@ -21,7 +22,11 @@ An error says where (a JSON pointer, or line and column with a caret), what, and
 
 from __future__ import annotations
 
+from operator import index
+from typing import Any
+
 __all__ = [
+    "ArgumentError",
     "ConstrainError",
     "GrammarError",
     "LimitError",
@@ -35,6 +40,10 @@ __all__ = [
     "ValueRefused",
     "VocabularyError",
     "VocabularyWarning",
+    "check_choice",
+    "check_count",
+    "check_type",
+    "describe",
     "shorten",
 ]
 
@@ -135,6 +144,10 @@ class VocabularyError(ConstrainError):
     """A tokenizer whose tokens cannot be told apart as bytes, or that lacks what is needed."""
 
 
+class ArgumentError(ConstrainError, ValueError):
+    """An argument has the right type, and a value that makes no sense."""
+
+
 class ValueRefused(ConstrainError):
     """A text has the form of the schema, yet the Python type that it was for takes no such value.
 
@@ -158,3 +171,40 @@ def locate(source: str, position: int) -> tuple[int, int, str, int]:
     left = max(0, min(position - start - EXCERPT // 2, len(text) - EXCERPT))
     excerpt = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[left : left + EXCERPT])
     return line, column, excerpt, position - start - left
+
+
+def describe(value: object) -> str:
+    """Return a value for a message: its type, and its repr where that is short and can be made."""
+    kind = type(value).__name__
+    try:
+        text = repr(value)
+    except Exception:  # a foreign __repr__
+        return f"a {kind}"
+    return f"the {kind} {text}" if len(text) <= 80 else f"a {kind}"
+
+
+def check_type(name: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:
+    """Raise TypeError, saying what is `wanted`, unless the argument is an instance of `kinds`."""
+    if not isinstance(value, kinds):
+        raise TypeError(f"{name} is {describe(value)}: {wanted}")
+
+
+def check_count(name: str, value: Any, least: int = 0) -> int:
+    """Return a whole number, also of numpy or torch, as an int; TypeError for others, ArgumentError below `least`."""
+    try:
+        if isinstance(value, bool) or type(value).__name__ == "bool_":
+            raise TypeError
+        number = index(value)
+    except Exception:  # also of foreign __index__
+        raise TypeError(f"{name} is {describe(value)}: it is a whole number from {least} on") from None
+    if number < least:
+        raise ArgumentError(f"{name} is {number}: it is a whole number from {least} on")
+    return number
+
+
+def check_choice(name: str, value: object, options: tuple[str, ...]) -> None:
+    """Raise TypeError unless the argument is a text, ArgumentError unless it is one of the options."""
+    wanted = f"one of {', '.join(map(repr, options))}"
+    check_type(name, value, str, wanted)
+    if value not in options:
+        raise ArgumentError(f"{name} is {shorten(repr(value))}: {wanted}")

@@ -6,7 +6,7 @@ schema | regex | grammar | choices | type  ->  compile  ->  Constraint  ------+-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from time import perf_counter_ns
@@ -16,12 +16,13 @@ import numpy as np
 
 from .decoding.loop import FinishReason, Outcome, Piece, Stats, run
 from .documents import References
-from .errors import ConstrainError, LimitError, UnsupportedError, ValueRefused
+from .errors import ArgumentError, ConstrainError, LimitError, UnsupportedError, ValueRefused, check_type, describe
 from .forms import grammar as form_of
 from .integrations.match import check_tokenizer
 from .integrations.transformers import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load
 from .integrations.values import is_type, parse_json, to_value
 from .sampling import SAMPLERS, Checker, LanguageModel, draw, guarded
+from .sampling.arguments import MOST_DRAWS
 from .sampling.auto import choose
 from .sampling.masked import PLAIN, Proposal
 from .sampling.stats import weight_stats
@@ -186,15 +187,19 @@ def generate(
     """
     if isinstance(grammar, str) and import_paths:
         grammar = form_of(grammar, import_paths=import_paths)
-    ask = Ask(schema, regex, grammar, choices if choices is None or isinstance(choices, str) else list(choices), type)
+    if choices is not None and not isinstance(choices, str):
+        check_type("choices", choices, Iterable, "give a list of texts")
+        choices = list(choices)
+    ask = Ask(schema, regex, grammar, choices, type)
+    check_type("sampler", sampler, str, f"give one of {', '.join(SAMPLERS)} or 'auto'")
     if sampler not in SAMPLERS and sampler != "auto":
         known = ", ".join([*SAMPLERS, "auto"])
         raise UnsupportedError(f"there is no sampler {sampler!r}", hint=f"The samplers are {known}.")
     check_kinds(style, limits, n, max_tokens, seed, stream, prompt)
     proposal = checked_proposal(temperature, top_k, top_p)
     check_sampler(sampler, particles, proposal, stream, check)
-    if n is not None and n < 0:
-        raise ConstrainError(f"n is {n}: it is how many texts are wanted")
+    if n is not None and not 0 <= n <= MOST_DRAWS:
+        raise ArgumentError(f"n is {n}: it is how many texts are wanted, at most {MOST_DRAWS:,}")
     if max_tokens < 1:
         raise ConstrainError(f"max_tokens is {max_tokens}: not even an end token fits", hint="Give 1 or more.")
     vocabulary, prompted = prepare(model, tokenizer, prompt, ask)
@@ -328,7 +333,7 @@ def check_kinds(
     ]
     for name, value, fits, wanted in kinds:
         if not fits:
-            raise ConstrainError(f"{name} is {value!r}", hint=f"{name}= is {wanted}.")
+            raise TypeError(f"{name} is {describe(value)}: {name}= is {wanted}")
 
 
 def is_count(value: object) -> bool:

@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
-from .errors import SourceError, UnsupportedError
+from .errors import SourceError, UnsupportedError, check_choice, check_type
 from .style import Style
 
 __all__ = ["infer"]
@@ -64,8 +64,10 @@ def infer(
         ("keys", keys, ("closed", "open")),
         ("formats", formats, ("detect", "ignore")),
     ):
-        if given not in known:
-            raise ValueError(f"infer({name}={given!r}): one of {', '.join(map(repr, known))}")
+        check_choice(name, given, known)
+    if isinstance(documents, (str, bytes, dict)):
+        raise TypeError(f"documents is a {type(documents).__name__}: give a list of documents, such as [document]")
+    check_type("documents", documents, Iterable, "give a list of JSON values")
     examples = list(documents)
     if not examples:
         raise SourceError("There is no example to infer from.", hint="Give at least one document.")
@@ -83,7 +85,7 @@ def spelled(example: Any, number: int) -> bytes:
     """The JSON text of an example; SourceError if it has none."""
     try:
         return json.dumps(example, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, TypeError) as error:  # UnicodeEncodeError is a ValueError
+    except (ValueError, TypeError, RecursionError) as error:  # UnicodeEncodeError is a ValueError
         raise SourceError(f"Example {number} is no JSON value: {error}.") from None
 
 

@@ -10,6 +10,7 @@ import sys
 from array import array
 from collections.abc import Callable
 from functools import cache
+from operator import index
 from threading import get_ident
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,7 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arena import Arena, Forgotten
-from .errors import LimitError, TokenRefused, VocabularyError
+from .errors import (
+    ArgumentError,
+    LimitError,
+    TokenRefused,
+    VocabularyError,
+    check_count,
+    check_type,
+    describe,
+)
 from .kernels import layout as at, masks, positions, walk
 from .kernels.doors import address_of, door
 from .kernels.positions import (
@@ -197,7 +206,7 @@ class Matcher:
         self._out = None
         words = self._arena.table.words
         if out.shape != (words,) or out.dtype != np.int32 or not (out.flags.c_contiguous and out.flags.writeable):
-            raise ValueError(
+            raise ArgumentError(
                 f"out must be a contiguous, writeable int32[{words}], not {out.dtype}{list(out.shape)}"
                 f"{'' if out.flags.writeable else ', read-only'}"
             )
@@ -209,6 +218,8 @@ class Matcher:
     def allows(self, token: int) -> bool:
         """Whether the token may come next; no mask is made."""
         vocabulary = self.constraint.vocabulary
+        if type(token) is not int:
+            token = as_token(token)
         if self._ended or not 0 <= token < vocabulary.size:
             return False
         if token in vocabulary.eos_ids:
@@ -262,6 +273,7 @@ class Matcher:
 
     def shortest_completion(self, limit: int | None = None) -> bytes | None:
         """About the fewest bytes that finish the text from here; None if that takes more than `limit` bytes."""
+        limit = None if limit is None else check_count("limit", limit)
         if self._ended:
             return b""
         return self._try(lambda arena: arena.completion().complete(self._set, limit))
@@ -303,7 +315,7 @@ class Matcher:
     def advance(self, token: int) -> None:
         """Takes one token. Raises TokenRefused, the matcher unchanged, if it is not allowed."""
         if type(token) is not int:
-            token = int(token)
+            token = as_token(token)
         try:
             before = _advance_at(self._address, get_ident(), token)
         except OverflowError:
@@ -334,6 +346,7 @@ class Matcher:
 
     def advance_bytes(self, text: bytes) -> None:
         """Takes bytes, whatever the tokens. Raises TokenRefused (`position`: the first refused byte), unchanged."""
+        check_type("text", text, (bytes, bytearray, memoryview), "give bytes, such as text.encode()")
         if self._ended and text:
             raise TokenRefused("The text has ended: nothing may follow the end token.")
         if not text:
@@ -348,8 +361,9 @@ class Matcher:
 
     def rollback(self, n: int = 1) -> None:
         """Undoes the last n advances (a call of `advance_bytes` counts as one)."""
-        if not 0 <= n <= len(self._taken):
-            raise ValueError(f"cannot roll back {n} of {len(self._taken)} advances")
+        n = check_count("n", n)
+        if n > len(self._taken):
+            raise ArgumentError(f"cannot roll back {n} of {len(self._taken)} advances")
         self._here()
         if n:
             self._set = self._sets[-n]
@@ -407,3 +421,13 @@ def _restore(constraint: Constraint, taken: list[int | bytes]) -> Matcher:
         else:
             matcher.advance(item)
     return matcher
+
+
+def as_token(token: object) -> int:
+    """Return a token id of numpy or torch as an int. Raise TypeError for a bool, a float and everything else."""
+    try:
+        if isinstance(token, (bool, np.bool_)):
+            raise TypeError
+        return index(token)  # type: ignore[call-overload, no-any-return]
+    except Exception:  # also of foreign __index__
+        raise TypeError(f"the token is {describe(token)}: give its id, a whole number") from None

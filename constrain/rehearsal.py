@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from .compile import compile, compile_grammar, to_grammar
-from .style import Style
+from .compile import check_options, compile, compile_grammar, to_grammar
+from .style import Limits, Style
 
 if TYPE_CHECKING:
     from .tokens.vocabulary import Vocabulary
@@ -73,6 +73,7 @@ def rehearse(vocabulary: Vocabulary) -> None:
 
     Once in a process, from any thread; the kernels are compiled first where they are not yet.
     """
+    check_options(vocabulary, Style(), None, Limits())
     for style in (Style(), Style.any()):
         for dialect in DIALECTS:
             for properties in PIECES.values():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from .errors import check_choice, check_count
+
 __all__ = ["Limits", "Style"]
 
 
@@ -36,19 +38,18 @@ class Style:
     formats: Literal["assert", "annotate"] = "assert"
 
     def __post_init__(self) -> None:
-        options: dict[str, tuple[object, ...]] = {
+        options = {
             "key_order": ("schema", "any"),
             "escapes": ("canonical", "any"),
             "numbers": ("plain", "any"),
             "formats": ("assert", "annotate"),
         }
-        if isinstance(self.whitespace, bool) or not (isinstance(self.whitespace, int) and 0 <= self.whitespace <= 64):
+        if isinstance(self.whitespace, bool) or not (type(self.whitespace) is int and 0 <= self.whitespace <= 64):
             options["whitespace"] = ("flexible", "compact", "any")
         for name, values in options.items():
-            if getattr(self, name) not in values:
-                raise ValueError(f"Style({name}={getattr(self, name)!r}): one of {', '.join(map(repr, values))}")
-        if self.digits is not None and self.digits < 1:
-            raise ValueError(f"Style(digits={self.digits}): at least 1, or None for no cap")
+            check_choice(f"Style({name}=...)", getattr(self, name), values)
+        if self.digits is not None:
+            object.__setattr__(self, "digits", check_count("Style(digits=...)", self.digits, 1))
 
     @classmethod
     def any(cls) -> Style:
@@ -75,6 +76,4 @@ class Limits:
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            value = getattr(self, one.name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"Limits({one.name}={value!r}): a whole number from 1 on")
+            object.__setattr__(self, one.name, check_count(f"Limits({one.name}=...)", getattr(self, one.name), 1))

@@ -15,6 +15,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from ..arena import Forgotten
+from ..errors import ArgumentError, check_count, describe
 from ..kernels import layout as at, masks, positions
 from ..kernels.doors import door
 from .memory import Memory, as_numpy, memory_of, places
@@ -46,14 +47,15 @@ def fill_masks(
 
     Raises ValueError or TypeError for an `out` or rows that do not fit, LimitError as `Matcher.mask`.
     """
+    if not isinstance(matchers, Sequence) or not all(hasattr(matcher, "_address") for matcher in matchers):
+        raise TypeError(f"matchers is {describe(matchers)}: give a list of constrain.Matcher")
+    threads = None if threads is None else check_count("threads", threads, 1)
     memory = memory_of(out, "out")
     if len(memory.shape) != 2 or memory.dtype != "int32" or not memory.has_whole_rows():
-        raise ValueError(f"out is {memory}, strides {memory.strides}: give int32 [rows, words], each row contiguous")
+        raise ArgumentError(f"out is {memory}, strides {memory.strides}: give int32 [rows, words], each row contiguous")
     listed = places(rows, len(matchers), memory.shape[0], "matchers")
     if threads is None:
         threads = min(cores(), len(matchers) // LEAST_SHARE) if len(matchers) >= 2 * LEAST_SHARE else 1
-    elif threads < 1:
-        raise ValueError(f"threads is {threads}: at least one fills masks")
     threads = max(1, min(threads, len(matchers)))
     found = array("q", [matcher._address for matcher in matchers])
     if threads > 1:
@@ -70,7 +72,9 @@ def fill_masks(
     for index in left:
         mask, row = matchers[index].mask(), index if listed is None else listed[index]
         if len(mask) > memory.shape[1]:
-            raise ValueError(f"out has {memory.shape[1]} words a row, a mask has {len(mask)}: give int32 [rows, words]")
+            raise ArgumentError(
+                f"out has {memory.shape[1]} words a row, a mask has {len(mask)}: give int32 [rows, words]"
+            )
         as_numpy(out)[row, : len(mask)], as_numpy(out)[row, len(mask) :] = mask, 0
     return out
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError, check_count
 from ..kernels.doors import door
 from ..kernels.logits import apply_many
 from .memory import Memory, as_numpy, memory_of, places
@@ -45,14 +46,17 @@ def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, th
         from ..integrations.cuda import apply_mask as on_card
 
         return on_card(logits, masks, rows=rows)
+    threads = None if threads is None else check_count("threads", threads, 1)
     scores, bits = memory_of(logits, "logits"), memory_of(masks, "masks", written=False)
     if scores.dtype not in INFINITY or not scores.has_whole_rows():
-        raise ValueError(
+        raise ArgumentError(
             f"logits are {scores}, strides {scores.strides}: give {', '.join(INFINITY)}, [V] or [B, V], "
             f"the elements of a row side by side, such as logits.contiguous()"
         )
     if bits.dtype != "int32" or not bits.has_whole_rows():
-        raise ValueError(f"masks are {bits}, strides {bits.strides}: give int32 [words] or [N, words], rows contiguous")
+        raise ArgumentError(
+            f"masks are {bits}, strides {bits.strides}: give int32 [words] or [N, words], rows contiguous"
+        )
     _check_width(masks, scores, bits)
     height, count = (memory.shape[0] if len(memory.shape) == 2 else 1 for memory in (scores, bits))
     listed = places(rows, count, height, "masks")
@@ -61,8 +65,6 @@ def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, th
     if threads is None:
         amount = count * scores.shape[-1] * scores.size
         threads = min(cores(), amount // LEAST_SHARE) if amount >= 2 * LEAST_SHARE else 1
-    elif threads < 1:
-        raise ValueError(f"threads is {threads}: at least one applies masks")
     what = (scores.address, scores.stride, scores.shape[-1], bits.address, bits.stride, bits.shape[-1],
             numbers.buffer_info()[0] if numbers else 0)  # fmt: skip
     if threads == 1 or count < 2:
@@ -80,7 +82,7 @@ def _check_width(masks: Any, scores: Memory, bits: Memory) -> None:
         return
     last = as_numpy(masks)[..., -1].view(np.uint32) if columns > 32 * (words - 1) else None
     if last is None or (last >> np.uint32(columns % 32)).any():
-        raise ValueError(
+        raise ArgumentError(
             f"logits have {columns} columns, and masks of {words} words speak of more tokens: "
             f"give all columns, or make the Vocabulary with size={columns}"
         )

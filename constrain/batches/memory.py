@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import ArgumentError, check_count, describe
+
 __all__ = ["Memory", "as_numpy", "memory_of", "places"]
 
 NAMES = {np.dtype(name): name for name in ("int32", "float16", "float32", "float64")}
@@ -45,15 +47,17 @@ def memory_of(array: Any, name: str, *, written: bool = True) -> Memory:
     """Where an array or tensor lies, which is to be written or else read. TypeError or ValueError if that cannot be."""
     if isinstance(array, np.ndarray):
         if written and not array.flags.writeable:
-            raise ValueError(f"{name} is read-only, and is written in place: give a copy")
+            raise ArgumentError(f"{name} is read-only, and is written in place: give a copy")
         kind = NAMES.get(array.dtype) or array.dtype.name
         return Memory(_begin(array), array.shape, array.strides, array.itemsize, kind)
     if not hasattr(array, "data_ptr"):
         raise TypeError(f"{name} is a {type(array).__name__}: give a numpy array or a torch tensor")
     if not array.is_cpu:
-        raise ValueError(f"{name} is on {array.device}: give a tensor on the CPU, or see constrain.integrations.cuda")
+        raise ArgumentError(
+            f"{name} is on {array.device}: give a tensor on the CPU, or see constrain.integrations.cuda"
+        )
     if written and array.requires_grad:
-        raise ValueError(f"{name} keeps gradients, which writing in place would make wrong: give {name}.detach()")
+        raise ArgumentError(f"{name} keeps gradients, which writing in place would make wrong: give {name}.detach()")
     size = array.element_size()
     strides = tuple(size * stride for stride in array.stride())
     return Memory(array.data_ptr(), tuple(array.shape), strides, size, str(array.dtype).removeprefix("torch."))
@@ -77,11 +81,13 @@ def places(rows: Iterable[int] | None, count: int, most: int, what: str) -> list
     same."""
     if rows is None:
         if count > most:
-            raise ValueError(f"there is room for {most} rows, and there are {count} {what}: give a row to each")
+            raise ArgumentError(f"there is room for {most} rows, and there are {count} {what}: give a row to each")
         return None
-    listed = [int(row) for row in rows]
+    if not isinstance(rows, Iterable) or isinstance(rows, (str, bytes)):
+        raise TypeError(f"rows is {describe(rows)}: give a list of whole numbers")
+    listed = [check_count("a row", row) for row in rows]
     if len(listed) != count:
-        raise ValueError(f"there are {len(listed)} rows for {count} {what}: give one row for each")
+        raise ArgumentError(f"there are {len(listed)} rows for {count} {what}: give one row for each")
     if listed and (min(listed) < 0 or max(listed) >= most or len(set(listed)) < count):
-        raise ValueError(f"the rows of {count} {what} must be different ones of 0 .. {most - 1}, not {listed[:20]}")
+        raise ArgumentError(f"the rows of {count} {what} must be different ones of 0 .. {most - 1}, not {listed[:20]}")
     return listed

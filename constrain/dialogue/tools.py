@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from ..errors import SourceError, UnsupportedError
+from ..errors import SourceError, UnsupportedError, check_count, check_type
 from ..forms import Form
 from ..style import Style
 from .definitions import read_tools
@@ -28,8 +28,9 @@ def tools(
     Arguments are exactly what the tool's schema allows. Raises what `dialogue.read_tools` and `json_schema` raise.
     """
     listed = read_tools(definitions)
-    if most is not None and most < 1:
-        raise ValueError(f"tools(most={most}): at least one call")
+    most = None if most is None else check_count("most", most, 1)
+    check_type("choice", choice, str, "give 'auto', 'required' or the name of a tool")
+    check_type("style", style, Style, "give a constrain.Style")
     if choice not in ("auto", "required"):
         names = [tool.name for tool in listed]
         if choice not in names:
@@ -46,11 +47,13 @@ def tools(
 
 def tool_calls(text: str, envelope: str = "hermes") -> list[ToolCall]:
     """The calls in an answer, in order; none, if it is text. SourceError with its place for a call that is damaged."""
+    check_type("text", text, str, "give the text that the model wrote")
     return known(envelope).calls(text)
 
 
 def known(envelope: str) -> Envelope:
     """The envelope of that name."""
+    check_type("envelope", envelope, str, f"give one of {', '.join(map(repr, ENVELOPES))}")
     found = ENVELOPES.get(envelope)
     if found is None:
         raise UnsupportedError(

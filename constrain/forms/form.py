@@ -21,7 +21,16 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..automata.dfa import Dfa
-from ..errors import ConstrainError, LimitError, UnsatisfiableError, UnsupportedError
+from ..errors import (
+    ArgumentError,
+    ConstrainError,
+    LimitError,
+    UnsatisfiableError,
+    UnsupportedError,
+    check_count,
+    check_type,
+    describe,
+)
 from ..grammar.nodes import Chars, Choice, Free, Grammar, Literal, Mark, Node, Repeat, Sequence, Token
 from ..style import Limits, Style
 from ..work import memoize, spend
@@ -119,12 +128,15 @@ class Form(ABC):
 
     def repeat(self, low: int = 0, high: int | None = None) -> Form:
         """`low` to `high` of it in a row (None: no bound)."""
-        if low < 0 or (high is not None and high < low):
-            raise ValueError(f"repeat({low}, {high}): counts ascend from 0")
+        low = check_count("low", low)
+        high = None if high is None else check_count("high", high)
+        if high is not None and high < low:
+            raise ArgumentError(f"repeat({low}, {high}): counts ascend from 0")
         return Repeated(self, low, high)
 
     def quoted(self, style: Style = Style()) -> Form:
         """Its texts spelled as JSON strings, with both quotes."""
+        check_type("style", style, Style, "give a constrain.Style")
         return Quoted(self, style)
 
     def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
@@ -193,7 +205,7 @@ def as_form(value: Form | str) -> Form:
         from .sources import literal
 
         return literal(value)
-    raise TypeError(f"a form or a text, not {value!r}")
+    raise TypeError(f"{describe(value)} is no Form: give a text, or what constrain.json_schema, regex or gbnf make")
 
 
 # ---- what is made of others

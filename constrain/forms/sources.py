@@ -12,7 +12,7 @@ from typing import Any, Literal as OneOf
 from .. import grammars as ready
 from ..automata.dfa import Dfa
 from ..documents import References, load, parse_json, write_json
-from ..errors import SourceError, UnsatisfiableError
+from ..errors import ArgumentError, SourceError, UnsatisfiableError, check_choice, check_count, check_type, describe
 from ..frontends.lark.imports import Module
 from ..grammar.nodes import Chars, Grammar, Literal, Token
 from ..style import Limits, Style
@@ -171,7 +171,7 @@ def holding(text: str) -> Dfa:
 def literal(text: str) -> Form:
     """Exactly this text."""
     if not isinstance(text, str):
-        raise SourceError(f"a literal is {text!r}: it is a text")
+        raise TypeError(f"a literal is {describe(text)}: give a text")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -186,7 +186,7 @@ def literal(text: str) -> Form:
 def regex(pattern: str) -> Form:
     """The texts that match a pattern of Python's `re`, whole."""
     if not isinstance(pattern, str):
-        raise SourceError(f"a pattern is {pattern!r}: it is a text", hint="Give pattern.pattern, with (?i) and such.")
+        raise TypeError(f"a pattern is {describe(pattern)}: give its text, such as pattern.pattern, with (?i) in front")
     return Regex(pattern)
 
 
@@ -201,6 +201,7 @@ def json_schema(
     from ..frontends.json_schema.warn import schema_warnings, warn_of_schema
     from ..frontends.types import to_schema
 
+    check_type("style", style, Style, "give a constrain.Style")
     references = References(registry, base_uri)
     document = load(schema if isinstance(schema, (str, dict, bool, list)) else to_schema(schema))
     documents = {uri: load(one) for uri, one in references.items()}
@@ -210,6 +211,8 @@ def json_schema(
 
 def gbnf(text: str, *, start: str = "root") -> Form:
     """The texts of a grammar of llama.cpp's."""
+    check_type("text", text, str, "give the text of a GBNF grammar")
+    check_type("start", start, str, "give the name of a rule")
     return Gbnf(text, start)
 
 
@@ -229,6 +232,10 @@ def lark(
     `constrain.json_schema(S)`, in which nothing is ignored. import_paths: folders that `%import` reads from, besides
     the modules that ship with lark and constrain; nothing else is ever read.
     """
+    check_type("text", text, str, "give the text of a Lark grammar")
+    check_type("start", start, str, "give the name of a rule")
+    check_choice("lexer", lexer, ("contextual", "basic", "dynamic", "dynamic_complete"))
+    check_type("grammars", grammars, Mapping, "give a dict of terminal -> Form")
     return Lark(
         text, start, lexer, tuple((name, as_form(form)) for name, form in grammars.items()), folders(import_paths)
     )
@@ -251,10 +258,7 @@ def grammar(text: str, *, import_paths: Iterable[str | PathLike[str]] = ()) -> F
     GBNF if it has a rule with `::=`, else Lark, with the contextual lexer. Errors when it is read. import_paths: as of
     `lark`; other grammars import nothing.
     """
-    if not isinstance(text, str):
-        raise SourceError(
-            f"a grammar is {text!r}: it is the text of one", hint="Give Lark or GBNF text, or the name of a ready one."
-        )
+    check_type("grammar", text, str, "give Lark or GBNF text, or the name of a ready grammar")
     if READY.fullmatch(text):
         found = ready.read(text)
         return lark(found.text, lexer=found.lexer)
@@ -267,6 +271,10 @@ def free_text(least: int = 0, most: int | None = None, *, without: str | Iterabl
     without: texts that do not occur in it. until: it ends with the first time that this occurs, which belongs to it.
     """
     texts = (without,) if isinstance(without, str) else tuple(without)
+    for one in (*texts, until):
+        check_type("without and until", one, str, "give texts")
+    least = check_count("least", least)
+    most = None if most is None else check_count("most", most)
     if "" in texts or least < 0 or (most is not None and most < least):
-        raise ValueError(f"free_text({least}, {most}, without={texts!r}): counts ascend from 0, texts are not empty")
+        raise ArgumentError(f"free_text({least}, {most}, without={texts!r}): counts ascend from 0, texts are not empty")
     return Free(least, most, texts, until)

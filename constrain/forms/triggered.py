@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from ..errors import SourceError, UnsatisfiableError
+from ..errors import ArgumentError, SourceError, UnsatisfiableError, check_choice, check_count, check_type, describe
 from ..grammar.nodes import EMPTY, Choice, Free, Grammar, Mark, Node, Repeat, Sequence, Token
 from ..style import Limits
 from .form import Form, as_form
@@ -142,7 +142,10 @@ def triggered(
 
     Where marks overlap, the one that is whole first begins its form. Raises SourceError for marks that never can.
     """
-    pairs = tuple(forms.items() if isinstance(forms, Mapping) else forms)
+    try:
+        pairs = tuple((text, form) for text, form in (forms.items() if isinstance(forms, Mapping) else forms))
+    except (TypeError, ValueError):
+        raise TypeError(f"forms is {describe(forms)}: give a dict of trigger -> Form") from None
     made = tuple((checked(text, "a trigger"), as_form(form)) for text, form in pairs)
     texts = [text for text, _ in made]
     if not made:
@@ -157,10 +160,10 @@ def triggered(
                 f"the trigger {text!r} never comes: {shorter!r} is in it and is whole before",
                 hint=f"Put the rest of {text!r} into the form of {shorter!r}.",
             )
-    if least < 0 or (most is not None and most < least):
-        raise ValueError(f"triggered(least={least}, most={most}): counts ascend from 0")
-    if after not in ("text", "end"):
-        raise ValueError(f"triggered(after={after!r}): one of 'text', 'end'")
+    least = check_count("least", least)
+    if most is not None and check_count("most", most) < least:
+        raise ArgumentError(f"triggered(least={least}, most={most}): counts ascend from 0")
+    check_choice("after", after, ("text", "end"))
     return Triggered(made, least, most, after)
 
 
@@ -178,19 +181,19 @@ def thinking(
     `close` is all that may come (a token of English text has some four bytes; a special token counts for five).
     thought: "maybe": the text may also begin with the form at once; not with open="".
     """
+    check_choice("thought", thought, ("always", "maybe"))
+    for name, mark in (("open", open), ("close", close)):
+        check_type(name, mark, str, "give the text of a mark, such as '<think>'")
     if open == "" and thought == "maybe":
         raise SourceError("thoughts that nothing opens cannot be left out", hint="Name the mark that opens them.")
-    if most is not None and most < 0:
-        raise ValueError(f"thinking(most={most}): a number of bytes from 0 on")
-    if thought not in ("always", "maybe"):
-        raise ValueError(f"thinking(thought={thought!r}): one of 'always', 'maybe'")
+    most = None if most is None else check_count("most", most)
     return Thinking(as_form(form), open and checked(open, "a mark"), checked(close, "a mark"), most, thought)
 
 
 def checked(text: str, what: str) -> str:
     """A mark, if it is one."""
     if not isinstance(text, str) or not text:
-        raise SourceError(f"{what} is {text!r}: it is a text", hint="Such as '<tool_call>'.")
+        raise SourceError(f"{what} is {describe(text)}: it is a text", hint="Such as '<tool_call>'.")
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -20,10 +20,11 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
+from os import PathLike
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from ..errors import UnsupportedError
+from ..errors import UnsupportedError, describe, shorten
 
 __all__ = ["to_schema"]
 
@@ -68,6 +69,7 @@ MARKS = ("Required", "NotRequired", "ReadOnly", "Final")
 
 def to_schema(tp: Any) -> Schema:
     """The JSON Schema (2020-12) of a Python type. UnsupportedError if neither this module nor Pydantic knows it."""
+    check_is_type(tp)
     reader = _Reader()
     schema = reader.of(tp)
     if not reader.defs:
@@ -75,6 +77,22 @@ def to_schema(tp: Any) -> Schema:
     if schema.keys() == {"$ref"} and reader.uses == 1:  # Only used here: no definition needed.
         return next(iter(reader.defs.values()))
     return {**schema, "$defs": reader.defs}
+
+
+def check_is_type(tp: Any) -> None:
+    """Raise TypeError unless `tp` is a class or what `typing` makes of classes."""
+    if tp is None or isinstance(tp, (type, str, ForwardRef)):
+        return
+    if type(tp).__module__ in ("typing", "typing_extensions", "types") and not isinstance(tp, types.FunctionType):
+        if not isinstance(tp, (types.BuiltinFunctionType, types.ModuleType, types.SimpleNamespace)):
+            return
+    if isinstance(tp, PathLike):
+        wanted = "read the file, and give json.loads(text)"
+    elif hasattr(type(tp), "__pydantic_validator__") or is_dataclass(tp):
+        wanted = f"give the class {type(tp).__name__}, not an instance of it"
+    else:
+        wanted = "give a JSON Schema as dict, bool or JSON text, or a class such as a Pydantic model"
+    raise TypeError(f"the schema is {describe(tp)}: {wanted}")
 
 
 class _Reader:
@@ -202,7 +220,12 @@ class _Reader:
                 ref_template="#/$defs/{model}", schema_generator=_generator(), mode="validation"
             )
         except PydanticUserError as error:
-            raise UnsupportedError(f"Pydantic has no JSON Schema for {_name(tp)}: {error.message}") from None
+            raise UnsupportedError(
+                f"There is no JSON Schema for the type {shorten(_name(tp))}.",
+                hint="Give a class with fields (Pydantic, dataclass, TypedDict), or the JSON Schema itself.",
+            ) from error
+        except (TypeError, ValueError, AttributeError, NameError, RecursionError) as error:
+            raise UnsupportedError(f"Pydantic has no JSON Schema for {shorten(_name(tp))}: {shorten(error)}") from error
         for name, definition in schema.pop("$defs", {}).items():
             if self.defs.setdefault(name, definition) != definition:
                 raise UnsupportedError(f"Two different classes are called {name}.", hint="Rename one of them.")

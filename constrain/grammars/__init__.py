@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from ..errors import ConstrainError
+from ..errors import ConstrainError, check_type, shorten
 
 __all__ = ["Ready", "examples", "names", "read", "text"]
 
@@ -43,11 +43,17 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".lark") for name in here if name.endswith(".lark")))
 
 
-@cache
 def read(name: str) -> Ready:
     """The grammar of this name with all that its files say. ConstrainError if there is none."""
+    check_type("name", name, str, "give the name of a ready grammar")
+    return read_files(name)
+
+
+@cache
+def read_files(name: str) -> Ready:
+    """The grammar of this name with all that its files say. ConstrainError if there is none."""
     if name not in names():
-        raise ConstrainError(f"no ready grammar is called {name!r}; there are {', '.join(names())}")
+        raise ConstrainError(f"no ready grammar is called {shorten(repr(name))}; there are {', '.join(names())}")
     source = files(__name__).joinpath(f"{name}.lark").read_text("utf-8")
     how = READ_WITH.search(source)
     if how is None:

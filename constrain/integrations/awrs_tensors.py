@@ -20,6 +20,7 @@ from typing import Protocol
 
 import torch
 
+from ..errors import ArgumentError
 from ..sampling.awrs import Step
 
 __all__ = ["Race", "TorchRace", "step_batch"]
@@ -68,7 +69,7 @@ class TorchRace:
     ) -> None:
         self.logs = torch.log_softmax(logits.double(), dim=-1)
         if torch.isnan(self.logs).any():
-            raise ValueError("the logits hold NaN, or a row without any mass")
+            raise ArgumentError("the logits hold NaN, or a row without any mass")
         if allowed is not None:
             self.logs = self.logs.masked_fill(~allowed, -math.inf)
         self.generator, self.few = generator, min(few, logits.shape[1])
@@ -104,9 +105,9 @@ def step_batch(
     Raises ValueError for NaN, for rows without any mass, and for numbers that make no sense.
     """
     if logits.ndim != 2 or not logits.is_floating_point():
-        raise ValueError(f"logits are {logits.dtype}{list(logits.shape)}: floats [rows, tokens] were asked for")
+        raise ArgumentError(f"logits are {logits.dtype}{list(logits.shape)}: floats [rows, tokens] were asked for")
     if terms < 1 or few < 1 or (budget is not None and budget < 1):
-        raise ValueError(f"terms, few and budget are 1 or more, not {terms!r}, {few!r} and {budget!r}")
+        raise ArgumentError(f"terms, few and budget are 1 or more, not {terms!r}, {few!r} and {budget!r}")
     if race is None:
         race = race_of(logits, generator, allowed, few)
     most = math.inf if budget is None else budget

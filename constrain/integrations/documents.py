@@ -12,14 +12,12 @@ from typing import Any
 
 from ..errors import VocabularyError, shorten
 
-__all__ = ["MOST_TOKENS", "existing", "parse_document", "read_bytes", "read_object"]
+__all__ = ["existing", "parse_document", "read_bytes", "read_object"]
 
 MOST_BYTES = 256 << 20
 """Largest file that is read. The largest tokenizer files known have 35 MB."""
 MOST_NESTING = 256
 """Deepest nesting of a JSON document, as `Limits.nesting`."""
-MOST_TOKENS = 1 << 24
-"""Most ids that a tokenizer may assign. The largest vocabularies known have 262,144."""
 STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 

@@ -19,8 +19,8 @@ from typing import Any
 from ..errors import VocabularyError, shorten
 from ..store.vocabularies import LEAST_BYTES, Kept
 from ..tokens.probes import Conduct, self_test
-from ..tokens.vocabulary import Encode, Vocabulary
-from .documents import MOST_TOKENS, existing, parse_document, read_bytes
+from ..tokens.vocabulary import MOST_TOKENS, Encode, Vocabulary
+from .documents import existing, parse_document, read_bytes
 from .end_tokens import tiktoken_ends
 
 __all__ = ["from_mistral", "from_sentencepiece", "from_tiktoken", "piece_bytes"]

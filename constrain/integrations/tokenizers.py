@@ -19,8 +19,7 @@ from typing import Any, Literal
 
 from ..errors import VocabularyError
 from ..tokens.probes import Conduct, self_test
-from ..tokens.vocabulary import Encode, Vocabulary
-from .documents import MOST_TOKENS
+from ..tokens.vocabulary import MOST_TOKENS, Encode, Vocabulary
 from .end_tokens import check_names, ids_of
 from .token_files import SPACE, from_mistral, from_sentencepiece, from_tiktoken, piece_bytes
 

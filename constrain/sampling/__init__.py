@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import UnsupportedError
+from ..errors import UnsupportedError, check_choice, check_type
 from . import asap, auto, awrs, exact, markov, masked, pimh, smc, without_replacement
 from .arguments import check, check_options
 from .base import Draw, Draws
@@ -77,8 +77,8 @@ def draw(
     `canonical`. Raises UnsupportedError, TypeError and ValueError for what is not offered, and what the sampler raises.
     """
     check(lm, constraint, n, rng, max_tokens)
-    if spellings not in ("all", "canonical"):
-        raise ValueError(f'spellings is "all" or "canonical", not {spellings!r}')
+    check_choice("spellings", spellings, ("all", "canonical"))
+    check_type("sampler", sampler, str, f"give one of {', '.join(SAMPLERS)} or 'auto'")
     if sampler == "auto":
         if set(options) - {"repeats"}:
             raise TypeError(f'sampler="auto" takes no options but repeats=, not {", ".join(options)}')

@@ -12,11 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LimitError, UnsupportedError
+from ..errors import ArgumentError, LimitError, UnsupportedError, describe
 from .lm import LanguageModel
 
-__all__ = ["check", "check_counts", "check_masks", "check_judges", "check_options", "check_seconds", "options_of"]
+__all__ = [
+    "MOST_DRAWS",
+    "check",
+    "check_counts",
+    "check_masks",
+    "check_judges",
+    "check_options",
+    "check_seconds",
+    "options_of",
+]
 
+MOST_DRAWS = 10_000_000
+"""Most draws of one call, which are all in memory."""
 COMMON = ("lm", "constraint", "n", "rng", "max_tokens")
 
 
@@ -32,8 +43,10 @@ def check(lm: object, constraint: Any, n: object, rng: object, max_tokens: objec
     if isinstance(rng, type) or not (hasattr(rng, "random") and hasattr(rng, "integers")):
         raise TypeError(f"rng is a {name_of(rng)}: give numpy.random.default_rng(seed)")
     check_counts(0, n=n)
+    if n > MOST_DRAWS:  # type: ignore[operator]
+        raise LimitError(f"n is {n}: at most {MOST_DRAWS:,} texts are drawn in one call")
     if not is_count(max_tokens):
-        raise TypeError(f"max_tokens is {max_tokens!r}: it is a whole number, the end token included")
+        raise TypeError(f"max_tokens is {describe(max_tokens)}: it is a whole number, the end token included")
     if max_tokens < 1:  # type: ignore[operator]
         raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits", hint="Give 1 or more.")
 
@@ -51,9 +64,9 @@ def check_counts(least: int, **numbers: object) -> None:
     """Whole numbers, by name, of at least `least`; None for none is left to the caller. TypeError, ValueError."""
     for name, value in numbers.items():
         if not is_count(value):
-            raise TypeError(f"{name} is {value!r}: it is a whole number from {least} on")
+            raise TypeError(f"{name} is {describe(value)}: it is a whole number from {least} on")
         if value < least:  # type: ignore[operator]
-            raise ValueError(f"{name} must be {least} or more, not {value}")
+            raise ArgumentError(f"{name} must be {least} or more, not {value}")
 
 
 def check_seconds(seconds: object) -> None:
@@ -63,7 +76,7 @@ def check_seconds(seconds: object) -> None:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.number)):
         raise TypeError(f"seconds is {seconds!r}: it is a number, or None for no bound")
     if np.isnan(float(seconds)):
-        raise ValueError("seconds is not a number (NaN)")
+        raise ArgumentError("seconds is not a number (NaN)")
 
 
 def check_judges(**judges: object) -> None:

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError
+from ..errors import ArgumentError, LimitError
 from .arguments import check, check_counts, check_judges, check_seconds
 from .base import Draw, Draws, log_sum
 from .checkers import Both, Checker, Judged, Position
@@ -68,7 +68,7 @@ def step(
     Raises ValueError for log-probabilities that are none.
     """
     if budget is not None and budget < 1:
-        raise ValueError(f"budget must be 1 or more, not {budget!r}: without any check there is no weight")
+        raise ArgumentError(f"budget must be 1 or more, not {budget!r}: without any check there is no weight")
     most = math.inf if budget is None else budget
     patience = PATIENCE if mask is not None and most > PATIENCE else math.inf
     if len(ends) > 1:
@@ -78,7 +78,7 @@ def step(
     while True:
         if tokens is not None:
             if np.isnan(top := float(logs.max(initial=-np.inf))):
-                raise ValueError("the model's log-probabilities are not numbers (NaN)")
+                raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
             if top == -np.inf:
                 return Step(None, -np.inf, ask.spent)
             shift += top
@@ -191,7 +191,7 @@ def draw(
     if budget is not None:
         check_counts(1, budget=budget)
     if masks not in ("late", "first", "never"):
-        raise ValueError(f"masks is {masks!r}: it is 'late', 'first' or 'never'")
+        raise ArgumentError(f"masks is {masks!r}: it is 'late', 'first' or 'never'")
     until = math.inf if seconds is None else time.monotonic() + seconds
     vocabulary = constraint.vocabulary
     checker = constraint if accepts is viable is None else Both(constraint, Judged(vocabulary, accepts, viable))

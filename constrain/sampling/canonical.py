@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..errors import TokenRefused
+from ..errors import ArgumentError, TokenRefused
 from ..tokens.vocabulary import Vocabulary
 
 __all__ = ["Canonical"]
@@ -31,7 +31,7 @@ class Canonical:
 
     def __init__(self, vocabulary: Vocabulary, *, respell: Respell | None = None, judged: str = "end") -> None:
         if judged not in ("end", "pairs"):
-            raise ValueError(f'judged is "end" or "pairs", not {judged!r}')
+            raise ArgumentError(f'judged is "end" or "pairs", not {judged!r}')
         self.vocabulary, self.respell, self.judged = vocabulary, respell or vocabulary.tokenize, judged
         self.asked = 0
         self._pairs: dict[tuple[int, int], bool] = {}

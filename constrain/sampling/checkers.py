@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from ..errors import ConstrainError, TokenRefused
+from ..errors import ArgumentError, ConstrainError, TokenRefused
 from ..tokens.vocabulary import Vocabulary
 
 __all__ = ["Both", "Checker", "Judged", "Position", "Stepwise"]
@@ -151,7 +151,7 @@ class Both:
 
     def __init__(self, first: Checker, second: Checker) -> None:
         if first.vocabulary is not second.vocabulary:
-            raise ValueError("both checkers must be of one vocabulary")
+            raise ArgumentError("both checkers must be of one vocabulary")
         self.first, self.second, self.vocabulary = first, second, first.vocabulary
 
     def matcher(self) -> _AtBoth:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ArgumentError
 from .base import Draws, log_sum
 from .lm import LanguageModel
 from .stats import LARGEST
@@ -91,7 +92,7 @@ def estimate(
     from . import draw
 
     if batches < 2 or n < batches:
-        raise ValueError(f"batches must be 2 or more and n at least as many, not {batches!r} and {n!r}")
+        raise ArgumentError(f"batches must be 2 or more and n at least as many, not {batches!r} and {n!r}")
     given: dict[str, Any] = {"rng": rng, "max_tokens": max_tokens, **options}
     if sampler == "auto":
         from .auto import choose
@@ -121,7 +122,7 @@ def estimate_from(draws: Draws, f: Function | None = None, *, level: float = 0.9
 def _of(parts: list[Draws], f: Function | None, kind: str, level: float) -> Estimate:
     """kind: what a unit is, "draws", "calls" or "laws"."""
     if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, not {level!r}")
+        raise ArgumentError(f"level must be between 0 and 1, not {level!r}")
     logs = np.concatenate([part.logweights for part in parts])
     values = np.concatenate([_values(part, f) for part in parts])
     top = float(logs.max(initial=-np.inf))
@@ -165,7 +166,7 @@ def _values(draws: Draws, f: Function | None) -> Floats:
         if draw.logweight > -np.inf and draw.text not in known:
             known[draw.text] = float(f(draw.text))
     if not all(math.isfinite(value) for value in known.values()):
-        raise ValueError("f gave a value that is not finite")
+        raise ArgumentError("f gave a value that is not finite")
     return np.array([known.get(draw.text, 0.0) if draw.logweight > -np.inf else 0.0 for draw in draws])
 
 

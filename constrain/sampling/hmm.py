@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError
+from ..errors import ArgumentError, LimitError
 
 __all__ = ["Hmm"]
 
@@ -45,7 +45,7 @@ class Hmm:
         states = len(self.start)
         if self.start.ndim != 1 or self.move.shape != (states, states) or self.emit.shape[:-1] != (states,):
             shapes = [list(rows.shape) for rows in (self.start, self.move, self.emit)]
-            raise ValueError(f"start, move and emit are {shapes}: they must be [K], [K, K] and [K, V]")
+            raise ArgumentError(f"start, move and emit are {shapes}: they must be [K], [K, K] and [K, V]")
         if self.emit.size > MOST_CELLS:
             raise LimitError(f"{states} states of {self.emit.shape[1]} tokens are more than {MOST_CELLS:,} numbers.")
         self._beliefs: OrderedDict[tuple[int, ...], Floats] = OrderedDict()
@@ -114,7 +114,7 @@ class Hmm:
         SMALLEST share). texts: without their end token, which is `end`; size: of the vocabulary."""
         listed = [[*text, end] for text in texts]
         if not listed:
-            raise ValueError("there is no text to learn from")
+            raise ArgumentError("there is no text to learn from")
         made = cls.random(states, size, rng=rng, peaked=1.0)
         for _ in range(rounds):
             made = made.better(listed)
@@ -149,7 +149,7 @@ def law(rows: NDArray[np.floating[Any]], name: str) -> Floats:
     made = np.asarray(rows, np.float64)
     sums = made.sum(axis=-1, keepdims=True)
     if made.ndim == 0 or not np.isfinite(made).all() or (made < 0).any() or not np.allclose(sums, 1.0, atol=1e-6):
-        raise ValueError(f"the rows of {name} must be probabilities that sum to 1")
+        raise ArgumentError(f"the rows of {name} must be probabilities that sum to 1")
     divided: Floats = made / sums
     return divided
 

@@ -7,6 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ArgumentError
+
 __all__ = ["TOLERANCE", "LanguageModel", "check_law", "check_mass", "rows_after"]
 
 TOLERANCE = 1e-2
@@ -39,13 +41,13 @@ def rows_after(lm: LanguageModel, prefixes: list[list[int]], size: int) -> NDArr
     except ValueError:  # rows of different lengths
         rows = np.empty(0, object)
     if rows.ndim != 2 or len(rows) != len(prefixes) or rows.shape[1] < size or rows.dtype.kind != "f":
-        raise ValueError(
+        raise ArgumentError(
             f"the model gave {rows.dtype}{list(rows.shape)} for {len(prefixes)} prefixes: "
             f"rows of at least {size} log-probabilities were asked for"
         )
     for row, top in enumerate(rows.max(axis=1).tolist()):
         if not -np.inf < top <= TOLERANCE:
-            raise ValueError(f"{fault(top)} (after {len(prefixes[row])} tokens)")
+            raise ArgumentError(f"{fault(top)} (after {len(prefixes[row])} tokens)")
     if prefixes and not prefixes[0]:
         check_law(rows[0])
     return rows
@@ -55,16 +57,20 @@ def check_law(row: NDArray[np.floating[Any]]) -> None:
     """Whether natural logs, float [V], are those of a law. Raises ValueError."""
     top = float(row.max())
     if not -np.inf < top <= TOLERANCE:
-        raise ValueError(fault(top))
+        raise ArgumentError(fault(top))
     total = float(np.exp(row, dtype=np.float64).sum())
     if abs(total - 1) > TOLERANCE:
-        raise ValueError(f"the model's probabilities do not sum to 1 but to {total:.4g}: a row is the log of a softmax")
+        raise ArgumentError(
+            f"the model's probabilities do not sum to 1 but to {total:.4g}: a row is the log of a softmax"
+        )
 
 
 def check_mass(logmass: float) -> None:
     """Whether some of a row's tokens, of this mass together (log), may be part of a law. Raises ValueError."""
     if logmass > TOLERANCE:
-        raise ValueError(f"the model's row is no law: the allowed tokens alone sum to {np.exp(min(logmass, 700)):.4g}")
+        raise ArgumentError(
+            f"the model's row is no law: the allowed tokens alone sum to {np.exp(min(logmass, 700)):.4g}"
+        )
 
 
 def fault(top: float) -> str:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError, UnsupportedError
+from ..errors import ArgumentError, LimitError, UnsupportedError
 from .arguments import check, check_counts, check_masks
 from .base import Draw, Draws, log_sum
 from .hidden import HiddenProduct
@@ -92,7 +92,7 @@ class Product:
             raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
         size, logs = constraint.vocabulary.size, np.asarray(lm.logs)
         if logs.ndim != 2 or logs.shape[1] < size or logs.dtype.kind != "f":
-            raise ValueError(
+            raise ArgumentError(
                 f"the model's logs are {logs.dtype}{list(logs.shape)}: rows of at least {size} log-probabilities were "
                 "asked for, one for each of its states"
             )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ArgumentError
 from .arguments import check, check_masks
 from .base import Draw, Draws, log_sum
 from .lm import LanguageModel, check_mass, rows_after
@@ -44,11 +45,11 @@ class Proposal:
 
     def __post_init__(self) -> None:
         if not (self.temperature >= 0 and np.isfinite(self.temperature)):
-            raise ValueError(f"temperature must be a number of 0 or more, not {self.temperature!r}")
+            raise ArgumentError(f"temperature must be a number of 0 or more, not {self.temperature!r}")
         if self.top_k is not None and self.top_k < 1:
-            raise ValueError(f"top_k must be 1 or more, not {self.top_k!r}")
+            raise ArgumentError(f"top_k must be 1 or more, not {self.top_k!r}")
         if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p must be above 0 and at most 1, not {self.top_p!r}")
+            raise ArgumentError(f"top_p must be above 0 and at most 1, not {self.top_p!r}")
 
     @property
     def is_uncut(self) -> bool:
@@ -90,14 +91,14 @@ def pick(
     """
     logs = logprobs[allowed].astype(np.float64)
     if np.isnan(logs).any():
-        raise ValueError("the model's log-probabilities are not numbers (NaN)")
+        raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
     logmass = log_sum(logs)
     check_mass(logmass)
     law = shape(logs if logmass > -np.inf else np.zeros_like(logs), proposal)
     index = -1
     if 0 < len(logprobs) - len(allowed) <= len(logprobs) // FEW and proposal.is_uncut and logmass > -np.inf:
         if np.isnan(logprobs).any():
-            raise ValueError("the model's log-probabilities are not numbers (NaN)")
+            raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
         anything = choose(shape(logprobs.astype(np.float64), proposal), rng)
         place = int(np.searchsorted(allowed, anything))
         if place < len(allowed) and allowed[place] == anything:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ArgumentError
 from ..kernels import draws
 from .base import log_sum
 
@@ -43,7 +44,7 @@ class Masses:
         self._sums = np.empty(words + -(-words // draws.GROUP))
         total, shift = draws.masses(self._row, mask, self._sums), 0.0
         if math.isnan(total):
-            raise ValueError("the model's log-probabilities are not numbers (NaN)")
+            raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
         if total < FAINT:
             shift = float(row[allowed_tokens(mask)].max(initial=-np.inf))
             if shift > -np.inf:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError
+from ..errors import ArgumentError, LimitError
 from .lm import LanguageModel
 from .masked import Proposal, draw as draw_masked
 
@@ -43,7 +43,7 @@ class NGram:
         self.logs = np.asarray(logs, dtype=np.float64)
         self.order = max(len(context) for context in self.contexts)
         if self.logs.ndim != 2 or len(self.logs) != len(self.contexts):
-            raise ValueError(f"logs are {list(self.logs.shape)}: one row for each of {len(self.contexts)} contexts")
+            raise ArgumentError(f"logs are {list(self.logs.shape)}: one row for each of {len(self.contexts)} contexts")
         if self.logs.size > MOST_CELLS:
             raise LimitError(
                 f"{len(self.logs)} contexts of {self.logs.shape[1]} tokens are more than {MOST_CELLS:,} numbers.",
@@ -51,10 +51,10 @@ class NGram:
             )
         lost = [context for context in self.contexts if context and context[1:] not in self.contexts]
         if () not in self.contexts or lost:
-            raise ValueError(f"what {lost[:1] or '[()]'} backs off to is no context")
+            raise ArgumentError(f"what {lost[:1] or '[()]'} backs off to is no context")
         sums = np.exp(self.logs).sum(axis=1)
         if not np.allclose(sums, 1.0, atol=1e-6):
-            raise ValueError("the rows of an n-gram model must be log-probabilities that sum to 1")
+            raise ArgumentError("the rows of an n-gram model must be log-probabilities that sum to 1")
         self._by_last: dict[int, list[Context]] = defaultdict(list)
         for context in sorted(self.contexts, key=len, reverse=True):
             if context:
@@ -109,7 +109,7 @@ class NGram:
                 elif len(sums) * len(law) <= 2 * MOST_CELLS:
                     sums[context] = np.array(law, dtype=np.float64)
         if not seen:
-            raise ValueError("there is no row to learn from")
+            raise ArgumentError("there is no row to learn from")
         often = sorted((c for c in sums if c), key=lambda c: (-seen[c], len(c), c))
         kept: dict[Context, None] = {(): None}
         for context in often:

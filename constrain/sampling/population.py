@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError, UnsupportedError
+from ..errors import ArgumentError, LimitError, UnsupportedError
 from .base import log_sum
 from .particles import Masked, Mover, Node, Prefixes
 from .resampling import RESAMPLERS, Resampler
@@ -54,7 +54,7 @@ class Settings:
         if max_tokens < 1:
             raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
         if not 0 <= threshold <= 1:
-            raise ValueError(f"threshold must be between 0 and 1, not {threshold!r}")
+            raise ArgumentError(f"threshold must be between 0 and 1, not {threshold!r}")
         known: dict[str, Resampler | None] = {**RESAMPLERS, "without_replacement": None}
         if isinstance(resample, str) and resample not in known:
             raise UnsupportedError(f"there is no resampling {resample!r}", hint=f"There is {', '.join(known)}.")
@@ -103,5 +103,5 @@ def value_of(prefixes: Prefixes, node: Node, left: int, settings: Settings) -> f
         elif not node.ended and settings.twist is not None:
             node.value = float(settings.twist(node.matcher, node.tokens, left))
         if np.isnan(node.value) or node.value == np.inf:
-            raise ValueError(f"twists and critics give log-weights below infinity, not {node.value}")
+            raise ArgumentError(f"twists and critics give log-weights below infinity, not {node.value}")
     return node.value

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ArgumentError
 from ..kernels import draws
 from .masses import plain
 
@@ -142,7 +143,7 @@ class Race:
         """At the largest log. ValueError for one that no law has."""
         if not -np.inf < top <= np.log(self.total) + TOLERANCE:
             what = "are not numbers (NaN)" if np.isnan(top) else "are all -inf" if top < 0 else f"go up to {top:.4g}"
-            raise ValueError(f"the model's log-probabilities {what}")
+            raise ArgumentError(f"the model's log-probabilities {what}")
 
     def _begin(self) -> None:
         """Clocks for the likely tokens, found in one look at the vocabulary, and one for all others."""
@@ -152,7 +153,7 @@ class Race:
         chosen = logs[tokens].astype(np.float64)
         self._look(float((chosen if count else logs).max()))
         if count > len(room):
-            raise ValueError(f"the model's probabilities do not sum to 1 but to more than {ROOM}")
+            raise ArgumentError(f"the model's probabilities do not sum to 1 but to more than {ROOM}")
         masses = np.exp(chosen)
         clocks = self.rng.standard_exponential(count) / masses
         self._pool = max(self.total - float(masses.sum()), 0.0)
@@ -213,7 +214,7 @@ class Race:
     def _compare(self, expected: float) -> None:
         if abs(self.left - expected) > TOLERANCE * self.total:
             total = 1 + (self.left - expected) / self.total
-            raise ValueError(f"the model's probabilities do not sum to 1 but to {total:.4g}")
+            raise ArgumentError(f"the model's probabilities do not sum to 1 but to {total:.4g}")
 
     def _settle(self) -> None:
         """All tokens that are left get new clocks."""

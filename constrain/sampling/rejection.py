@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ..errors import ArgumentError
 from .race import Race
 
 __all__ = [
@@ -130,7 +131,7 @@ class DesRaj:
 
     def __post_init__(self) -> None:
         if self.terms < 1 or not 0 <= self.slack < np.inf:
-            raise ValueError(f"terms must be 1 or more and slack 0 or more, not {self.terms!r} and {self.slack!r}")
+            raise ArgumentError(f"terms must be 1 or more and slack 0 or more, not {self.terms!r} and {self.slack!r}")
 
     def __call__(self, race: Race, ask: Ask) -> Choice:
         token, weight = first(race, ask)
@@ -161,7 +162,7 @@ class ExploreFlip:
 
     def __post_init__(self) -> None:
         if not 0 <= self.slack < np.inf or self.most < 0:
-            raise ValueError(f"slack and most must be 0 or more, not {self.slack!r} and {self.most!r}")
+            raise ArgumentError(f"slack and most must be 0 or more, not {self.slack!r} and {self.most!r}")
 
     def __call__(self, race: Race, ask: Ask) -> Choice:
         token, weight = first(race, ask)
@@ -184,7 +185,7 @@ class Chunks:
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            raise ValueError(f"size must be 1 or more, not {self.size!r}")
+            raise ArgumentError(f"size must be 1 or more, not {self.size!r}")
 
     def __call__(self, race: Race, ask: Ask) -> Choice:
         token: int | None = None
@@ -220,7 +221,7 @@ class Geometric:
 
     def __post_init__(self) -> None:
         if self.accepts < 2:
-            raise ValueError(f"accepts must be 2 or more, not {self.accepts!r}")
+            raise ArgumentError(f"accepts must be 2 or more, not {self.accepts!r}")
 
     def __call__(self, race: Race, ask: Ask) -> Choice:
         if ask.left < 2:
@@ -267,7 +268,7 @@ class HorvitzThompson:
 
     def __post_init__(self) -> None:
         if self.checks < 1:
-            raise ValueError(f"checks must be 1 or more, not {self.checks!r}")
+            raise ArgumentError(f"checks must be 1 or more, not {self.checks!r}")
 
     def __call__(self, race: Race, ask: Ask) -> Choice:
         tokens, masses = race.masses()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..errors import ArgumentError
 from .arguments import check, check_counts, check_masks
 from .base import Draw, Draws, log_sum
 from .distinct_particles import populate_distinct
@@ -34,7 +35,7 @@ __all__ = ["draw", "draw_of", "populate"]
 def populate(prefixes: Prefixes, particles: int, settings: Settings, rng: np.random.Generator) -> Population:
     """One population, grown to its end. At most max_tokens calls of the model."""
     if particles < 1:
-        raise ValueError(f"particles must be 1 or more, not {particles!r}")
+        raise ArgumentError(f"particles must be 1 or more, not {particles!r}")
     if settings.resample is None:
         return populate_distinct(prefixes, particles, settings, rng)
     nodes = [prefixes.begin()] * particles

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SourceError, UnsupportedError
+from ..errors import ArgumentError, SourceError, UnsupportedError
 
 if TYPE_CHECKING:
     from ..compile import Constraint
@@ -104,7 +104,7 @@ class SuccessTrie:
 
     def __init__(self, max_tokens: int, *, key: str = "", max_bytes: int = 256 << 20) -> None:
         if max_tokens < 1 or max_bytes < 1 << 16:
-            raise ValueError(f"max_tokens is 1 or more, max_bytes 65536 or more, not {max_tokens} and {max_bytes}")
+            raise ArgumentError(f"max_tokens is 1 or more, max_bytes 65536 or more, not {max_tokens} and {max_bytes}")
         self.max_tokens, self.key, self.max_bytes = max_tokens, key, max_bytes
         self._of: tuple[object, str, bool] | None = None
         self.root = Node(None, END, 1.0)
@@ -138,12 +138,12 @@ class SuccessTrie:
             self._of = of
         known = self._of
         if known[0] is not of[0] and not (source and known[0] == source):
-            raise ValueError("the trie was learnt under another constraint: give each one a trie of its own")
+            raise ArgumentError("the trie was learnt under another constraint: give each one a trie of its own")
         if known[1] != of[1]:
-            raise ValueError("the trie was learnt for another vocabulary: give each one a trie of its own")
+            raise ArgumentError("the trie was learnt for another vocabulary: give each one a trie of its own")
         if known[2] != of[2]:
             behind = "with" if known[2] else "without"
-            raise ValueError(f"the trie was learnt {behind} a validator: give each one a trie of its own")
+            raise ArgumentError(f"the trie was learnt {behind} a validator: give each one a trie of its own")
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 

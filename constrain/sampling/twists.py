@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ArgumentError
 from .lm import LanguageModel
 from .markov import MOST_STATES, Markov, Product
 from .particles import Masked, Prefixes
@@ -41,7 +42,7 @@ class Shortest:
 
     def __init__(self, price: float = 0.5) -> None:
         if not (price >= 0 and np.isfinite(price)):
-            raise ValueError(f"price must be a number of 0 or more, not {price!r}")
+            raise ArgumentError(f"price must be a number of 0 or more, not {price!r}")
         self.price = price
         self._known: dict[tuple[int, int], float] = {}
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConstrainError, LimitError
+from ..errors import ArgumentError, ConstrainError, LimitError
 from .base import Draw
 from .lm import LanguageModel, check_mass, rows_after
 from .masked import allowed_tokens
@@ -54,7 +54,7 @@ class Laws:
         if trie is not None and not isinstance(trie, SuccessTrie):
             raise TypeError(f"trie is {trie!r}: it is a SuccessTrie, or None for a new one")
         if trie is not None and trie.max_tokens != max_tokens:
-            raise ValueError(
+            raise ArgumentError(
                 f"the trie was learnt for max_tokens {trie.max_tokens}, not {max_tokens}: theta depends on it"
             )
         self.lm, self.constraint, self.vocabulary = lm, constraint, constraint.vocabulary
@@ -202,7 +202,7 @@ def prefix_law(row: NDArray[np.floating[Any]], allowed: NDArray[np.int64], ends:
     """
     logs = row[allowed].astype(np.float64)
     if np.isnan(logs).any():
-        raise ValueError("the model's log-probabilities are not numbers (NaN)")
+        raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
     probs = np.exp(logs)
     total = float(probs.sum())
     check_mass(float(np.log(total)) if total > 0 else -np.inf)

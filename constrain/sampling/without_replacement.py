@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError
+from ..errors import ArgumentError, LimitError
 from .arguments import check, check_counts, check_judges, check_masks
 from .base import Draw, Draws, log_sum
 from .lm import LanguageModel
@@ -71,7 +71,7 @@ def draw(
     check_judges(accepts=accepts, viable=viable)
     check_counts(1, prefixes=prefixes, together=1 if together is None else together)
     if law not in ("exact", "masked"):
-        raise ValueError(f"law is {law!r}: it is 'exact' or 'masked'")
+        raise ArgumentError(f"law is {law!r}: it is 'exact' or 'masked'")
     laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)
     if laws.trie.full:
         laws.trie.forget()

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from hypothesis import reject, strategies as st
 
 from ..compile import Constraint, to_grammar
+from ..errors import ArgumentError
 from ..grammar.nodes import Grammar
 from ..style import Limits, Style
 from .choosing import NoMember
@@ -59,7 +60,7 @@ class Spelling(NamedTuple):
 def spelling_of(style: Style, form: Form) -> Spelling:
     """Of a value spaces and escapes are not seen, so none are drawn."""
     if form not in ("value", "text"):
-        raise ValueError(f"form={form!r}: one of 'value', 'text'")
+        raise ArgumentError(f"form={form!r}: one of 'value', 'text'")
     if form == "text":
         return Spelling(style, False, bytes.decode)
     return Spelling(replace(style, whitespace="compact", escapes="canonical"), True, json.loads)

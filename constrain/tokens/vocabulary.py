@@ -28,18 +28,20 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..errors import VocabularyError
+from ..errors import VocabularyError, check_choice, check_count, check_type, describe, shorten
 from .symbols import FIRST, NAME, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Encode", "Vocabulary", "named"]
+__all__ = ["MOST_TOKENS", "Encode", "Vocabulary", "named"]
 
 Encode = Callable[[str], "list[int]"]
 Octets: TypeAlias = bytes
 """`bytes`, where `Vocabulary.bytes` hides the name."""
 NAMED = re.compile(rb"(\xff[\xc0\xc1\xf5-\xfe]{%d})" % (NAME - 1))
+MOST_TOKENS = 1 << 24
+"""Most tokens of a vocabulary. The largest ones known have 262,144."""
 SENTINELS = ("\n", "a", "0", ".")
 """Texts put before another to see how that one is spelled in the middle; one of them splits off in any tokenizer."""
 
@@ -91,17 +93,25 @@ class Vocabulary:
         model cannot write the tokens beyond, and they are left out. End tokens and special tokens become None.
         Raises VocabularyError if there is no end token, or one is not an id below `size`.
         """
+        if isinstance(tokens, (str, Octets)) or not isinstance(tokens, Iterable):
+            raise TypeError(f"tokens is {describe(tokens)}: give the bytes of each token, None for special ones")
+        check_arguments(special, encode, encode_prompt, name)
+        check_choice("leading_space", leading_space, ("kept", "stripped"))
+        size = None if size is None else check_count("size", size)
         listed = list(tokens)
         if not set(map(type, listed)) <= {bytes, NoneType}:
             odd = next(i for i, token in enumerate(listed) if token is not None and type(token) is not bytes)
             raise VocabularyError(f"token {odd} is {type(listed[odd]).__name__}, not bytes or None")
         width = len(listed) if size is None else size
-        if width <= 0:
-            raise VocabularyError("a vocabulary needs at least one token", hint="size= is the width of the logits.")
+        if not 0 < width <= MOST_TOKENS:
+            raise VocabularyError(
+                f"a vocabulary has 1 to {MOST_TOKENS:,} tokens, not {shorten(width, 40)}",
+                hint="size= is the width of the logits.",
+            )
         del listed[width:]
         listed += [None] * (width - len(listed))
         ends = checked_ends(eos_ids, width)
-        known = {key: index for key, index in (special or {}).items() if 0 <= index < width}
+        known = {key: int(index) for key, index in (special or {}).items() if 0 <= index < width}
         for index in (*ends, *known.values()):
             listed[index] = None
         names = named(known, ends)
@@ -205,6 +215,8 @@ class Vocabulary:
 
     def spelled(self, index: int) -> Octets:
         """A token as it stands in `blob`: special tokens by their names in bytes."""
+        if not -1 < index < len(self.tokens):
+            raise VocabularyError(f"there is no token {shorten(index, 40)}: the vocabulary has {self.size}")
         return self.blob[self.offsets[index] : self.offsets[index + 1]]
 
     @cached_property
@@ -214,13 +226,13 @@ class Vocabulary:
 
     def transcript(self, ids: Iterable[int]) -> Octets:
         """`text`, with the special tokens in it as the tokenizer calls them; end tokens add nothing."""
-        shown = self.shown
+        shown, ids = self.shown, checked_ids(ids)
         return b"".join(shown[index] if index in shown else self.text((index,)) for index in ids)
 
     def text(self, ids: Iterable[int]) -> Octets:
         """The bytes of these tokens, joined; special and end tokens add nothing."""
         pieces = []
-        for index in ids:
+        for index in checked_ids(ids):
             if not 0 <= index < len(self.tokens):
                 raise VocabularyError(f"there is no token {index}: the vocabulary has {self.size}")
             pieces.append(self.tokens[index] or b"")
@@ -235,6 +247,7 @@ class Vocabulary:
 
         Names of special tokens (`names`) are these tokens. Raises VocabularyError if no tokens spell it.
         """
+        check_type("data", data, Octets, "give bytes, such as text.encode()")
         if FIRST in data and self.names:
             return [index for part in NAMED.split(data) if part for index in self._part(part)]
         return self._part(data)
@@ -266,6 +279,7 @@ class Vocabulary:
 
     def fewest(self, data: Octets) -> list[int]:
         """The least number of tokens that spell `data`, the longest first among equals; by dynamic programming."""
+        check_type("data", data, Octets, "give bytes, such as text.encode()")
         ids, lengths = self.by_bytes
         best: list[tuple[int, int, int]] = [(0, 0, 0)]  # from the end: tokens needed, minus length of the first, its id
         unreachable = (len(data) + 1, 0, -1)
@@ -371,9 +385,39 @@ def integration(name: str) -> Any:
     return import_module(f"..integrations.{name}", __package__)
 
 
+def as_id(name: str, value: Any) -> int:
+    """Return a token id as an int; TypeError for what is no whole number."""
+    try:
+        return check_count(name, value)
+    except ValueError:
+        return int(value)  # a negative one: whoever asked says what is wrong with it
+
+
+def checked_ids(ids: Iterable[int]) -> list[int]:
+    """Return token ids as ints; TypeError for what is none."""
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise TypeError(f"ids is {describe(ids)}: give a list of token ids")
+    return [index if type(index) is int else as_id("a token id", index) for index in ids]
+
+
+def check_arguments(special: object, encode: object, encode_prompt: object, name: object) -> None:
+    """Raise TypeError for arguments of `from_tokens` of the wrong type."""
+    check_type("special", special, (Mapping, NoneType), "give a dict of name -> token id")
+    if isinstance(special, Mapping):
+        for key, index in special.items():
+            check_type("a name in special", key, str, "give a dict of name -> token id")
+            as_id("an id in special", index)
+    for what, function in (("encode", encode), ("encode_prompt", encode_prompt)):
+        if function is not None and not callable(function):
+            raise TypeError(f"{what} is {describe(function)}: give a function from text to token ids")
+    check_type("name", name, str, "give a text")
+
+
 def checked_ends(eos_ids: Iterable[int], width: int) -> tuple[int, ...]:
     """The end tokens, ascending, without repeats; VocabularyError if there is none or one is no id."""
-    ends = sorted({int(index) for index in eos_ids})
+    if isinstance(eos_ids, (str, bytes)) or not isinstance(eos_ids, Iterable):
+        raise TypeError(f"eos_ids is {describe(eos_ids)}: give a list of token ids")
+    ends = sorted({as_id("an id of eos_ids", index) for index in eos_ids})
     if not ends:
         raise VocabularyError(
             "there is no end token: a constrained text could never end",
