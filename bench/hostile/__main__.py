@@ -139,7 +139,7 @@ def ours(row: Row) -> tuple[str, str]:
     except constrain.ConstrainError as error:
         if len(str(error)) > 5_000:
             return "wrong", f"a message of {len(str(error)):,} characters"
-        return "refused", type(error).__name__
+        return ("refused", type(error).__name__) if row.refusal == "right" else ("wrong", f"refused: {type(error).__name__}: {error}")
     except MemoryError:
         raise
     except Exception as error:

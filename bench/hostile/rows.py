@@ -26,6 +26,7 @@ class Row:
 
     check: for ours, called with a Constraint of the text (or with nothing, for a scenario), raises `answers.Wrong` if
     what is answered is wrong; by default a walk, see `answers.used`. seconds: CPU time, where it is not the default.
+    refusal: whether a typed error is a right answer.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Row:
     check: Callable[..., Any] = answers.used
     style: Style = Style()
     seconds: float = 10.0
+    refusal: Literal["right", "wrong"] = "right"
 
 
 def schema(name: str, origin: str, source: Any, **more: Any) -> Row:
@@ -44,7 +46,7 @@ def schema(name: str, origin: str, source: Any, **more: Any) -> Row:
 def wrong_results() -> Iterator[Row]:
     """Section 1 of faults.md but 1.6."""
     for name, origin, scenario, seconds in scenarios.SCENARIOS:
-        yield Row(name, origin, "ours", check=scenario, seconds=seconds)
+        yield Row(name, origin, "ours", check=scenario, seconds=seconds, refusal="wrong")
     dead = {
         "two names without a space": 'start: NAME NAME ";" | "1"\nNAME: /[a-z]+/',
         "look-ahead that cannot come": 'start: /a(?=b)/ | "c"',
@@ -57,8 +59,8 @@ def wrong_results() -> Iterator[Row]:
     yield Row("Lark conflict that loses texts", "faults 1.8", "lark", 'start: "a" start "b" | "b" "a" |',
               check=answers.accepts_all("", "ab", "ba", "abab", "aabb"))  # fmt: skip
     for keyword in ('{"maxlenght": 5}', '{"propertys": {}}', '{"format": "phone"}', '{"type": "string", "nullable": true}'):
-        yield schema(f"slip {keyword[:22]}", "faults 1.9", keyword, check=answers.warned)
-    yield schema("a loop that no instance takes", "faults 1.11", {"if": False, "then": {"$ref": "#"}}, check=answers.accepts_all("1"))
+        yield schema(f"slip {keyword[:22]}", "faults 1.9", keyword, check=answers.warned, refusal="wrong")
+    yield schema("a loop that no instance takes", "faults 1.11", {"if": False, "then": {"$ref": "#"}}, check=answers.accepts_all("1"), refusal="wrong")
 
 
 def spent() -> Iterator[Row]:
@@ -66,10 +68,10 @@ def spent() -> Iterator[Row]:
     any_style = Style.any()
     yield Row("(x{2,} ';')* in GBNF", "faults 2", "gbnf", 'root ::= (x{2,} ";")*\nx ::= "a"')
     yield Row("(x{2,3})* in GBNF", "faults 2", "gbnf", 'root ::= (x{2,3})*\nx ::= "a"')
-    yield Row("literal.repeat(2).repeat(0)", "faults 2", "ours", check=answers.repeated_repeat)
+    yield Row("literal.repeat(2).repeat(0)", "faults 2", "ours", check=answers.repeated_repeat, refusal="wrong")
     three = {"type": "array", "uniqueItems": True, "minItems": 3}
-    yield schema("three unique items, after [1", "faults 2", three, style=any_style, check=answers.closes(b"[1"))
-    yield schema("three unique items, after [nu", "faults 2", three, style=any_style, check=answers.closes(b"[nu"))
+    yield schema("three unique items, after [1", "faults 2", three, style=any_style, check=answers.closes(b"[1"), refusal="wrong")
+    yield schema("three unique items, after [nu", "faults 2", three, style=any_style, check=answers.closes(b"[nu"), refusal="wrong")
     yield Row("Lark '1' ',' with an ignored comma", "faults 2", "lark", 'start: "1" ","\n%ignore /[ ,]/')
     yield Row("60 GBNF rules that double", "faults 2", "gbnf", doubling(60, "::=", "root ::= r0"))
     yield Row("Lark template t{x}: t{t{x}}", "faults 2", "lark", 'start: t{A}\nt{x}: t{t{x}}\nA: "a"')
