@@ -16,23 +16,49 @@ __all__ = ["MAP", "ROOT", "files", "tests_for"]
 ROOT = Path(__file__).resolve().parent.parent
 MAP = Path(__file__).parent / "tests.json"
 MUTATED = (
-    "constrain/kernels/*.py", "constrain/frontends/json_schema/algebra/*.py", "constrain/frontends/json_schema/arrays/*.py",
-    "constrain/frontends/json_schema/objects/*.py", "constrain/frontends/json_schema/numbers/*.py", "constrain/sampling/*.py",
-)  # fmt: skip
+    "constrain/kernels/*.py",
+    "constrain/frontends/json_schema/algebra/*.py",
+    "constrain/frontends/json_schema/arrays/*.py",
+    "constrain/frontends/json_schema/objects/*.py",
+    "constrain/frontends/json_schema/numbers/*.py",
+    "constrain/sampling/*.py",
+)
 LEFT_OUT = ("__init__.py", "__main__.py", "layout.py", "compiled.py", "ahead.py", "pack.py")
 """Constants, and how kernels are compiled and kept: a mutant there is no mutant of a kernel."""
-ENGINE = ("test_kernels", "test_mask_oracle", "test_matcher_laws", "test_random_walk", "test_completion", "test_reference_grammar")
+ENGINE = (
+    "test_kernels",
+    "test_mask_oracle",
+    "test_matcher_laws",
+    "test_random_walk",
+    "test_completion",
+    "test_reference_grammar",
+)
 KERNELS: dict[str, tuple[str, ...]] = {
     "parse": ("test_lark", "test_lark_random", "test_scanner", "test_lalr"),
     "lexemes": ("test_lark", "test_lark_random", "test_scanner"),
-    "objects": ("test_reference_objects", "test_mask_oracle"), "keys": ("test_reference_objects", "test_mask_oracle"),
-    "names": ("test_reference_objects", "test_names_taken"), "members": ("test_members", "test_json_schema_unique", "test_distinct"),
-    "logits": ("test_apply_mask", "test_sampling_masked"), "draws": ("test_draws", "test_sampling_laws", "test_awrs"),
-    "recipes": ("test_rows", "test_fill_masks"), "leaves": ("test_reference_text", "test_values", "test_mask_oracle"),
-    "trie": ("test_vocabulary", "test_kernels", "test_rows"), "positions": ("test_matcher_laws", "test_arena"),
-    "growth": ("test_arena", "test_kernels"), "points": ("test_completion", "test_kernels"),
-}  # fmt: skip
-NEVER = ("test_fuzz", "test_house", "test_readme", "test_cli", "test_bench", "test_how_to", "test_demo", "test_model_cache")
+    "objects": ("test_reference_objects", "test_mask_oracle"),
+    "keys": ("test_reference_objects", "test_mask_oracle"),
+    "names": ("test_reference_objects", "test_names_taken"),
+    "members": ("test_members", "test_json_schema_unique", "test_distinct"),
+    "logits": ("test_apply_mask", "test_sampling_masked"),
+    "draws": ("test_draws", "test_sampling_laws", "test_awrs"),
+    "recipes": ("test_rows", "test_fill_masks"),
+    "leaves": ("test_reference_text", "test_values", "test_mask_oracle"),
+    "trie": ("test_vocabulary", "test_kernels", "test_rows"),
+    "positions": ("test_matcher_laws", "test_arena"),
+    "growth": ("test_arena", "test_kernels"),
+    "points": ("test_completion", "test_kernels"),
+}
+NEVER = (
+    "test_fuzz",
+    "test_house",
+    "test_readme",
+    "test_cli",
+    "test_bench",
+    "test_how_to",
+    "test_demo",
+    "test_model_cache",
+)
 MOST = 8
 """Most test files that are asked about one mutant."""
 
@@ -53,7 +79,9 @@ def tests_for(file: str, known: dict[str, list[str]] | None = None) -> list[str]
     ran = set(measured.get(file, ()))
     ranked = sorted(((closeness(path, file), path.name) for path in (ROOT / "tests").glob("test_*.py")), reverse=True)
     near = [name for score, name in ranked if not name.startswith(NEVER) and (score > 0 or f"tests/{name}" in ran)]
-    return [f"tests/{name}" for name in near if not ran or f"tests/{name}" in ran][:MOST] or [f"tests/{name}" for name in near][:MOST]
+    return [f"tests/{name}" for name in near if not ran or f"tests/{name}" in ran][:MOST] or [
+        f"tests/{name}" for name in near
+    ][:MOST]
 
 
 def closeness(test: Path, file: str) -> float:
@@ -62,7 +90,9 @@ def closeness(test: Path, file: str) -> float:
     text = test.read_text("utf-8")
     score = 20.0 * (stem in test.stem) + 8.0 * (stem.rstrip("s") in test.stem) + 4.0 * (folder in test.stem)
     dotted = file.removesuffix(".py").replace("/", ".")
-    score += 10.0 * (dotted in text) + 5.0 * bool(re.search(rf"from {re.escape(dotted.rpartition('.')[0])} import [^\n]*\b{stem}\b", text))
+    score += 10.0 * (dotted in text) + 5.0 * bool(
+        re.search(rf"from {re.escape(dotted.rpartition('.')[0])} import [^\n]*\b{stem}\b", text)
+    )
     for name in re.findall(r"^(?:def|class) ([A-Za-z]\w+)", (ROOT / file).read_text("utf-8"), re.M):
         score += 1.0 * bool(re.search(rf"\b{name}\b", text)) * (len(name) > 4)
     return score

@@ -1,8 +1,8 @@
 """Ask a vulnerability service about every package of the lock: `make audit`, or `python requirements/audit.py`.
 
-Runs pip-audit on requirements/ci.txt and requirements/torch.txt. Exit code 0 if every package was looked up and none has
-an advisory, 1 if one has, 2 if some could not be looked up (no network, or a mirror without advisories): what was not
-looked up has not passed.
+Runs pip-audit on requirements/ci.txt and requirements/torch.txt. Exit code 0 if every package was looked up and none
+has an advisory, 1 if one has, 2 if some could not be looked up (no network, or a mirror without advisories): what was
+not looked up has not passed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,19 @@ SHOWN = 10
 
 def audit(service: str, locks: Sequence[Path]) -> tuple[dict[str, Any] | None, str]:
     """pip-audit's report, or None and what it said."""
-    command = [sys.executable, "-m", "pip_audit", "--vulnerability-service", service, "--require-hashes", "--disable-pip",
-               "--progress-spinner", "off", "--format", "json"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "pip_audit",
+        "--vulnerability-service",
+        service,
+        "--require-hashes",
+        "--disable-pip",
+        "--progress-spinner",
+        "off",
+        "--format",
+        "json",
+    ]
     for lock in locks:
         command += ["--requirement", str(lock)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -38,14 +49,19 @@ def audit(service: str, locks: Sequence[Path]) -> tuple[dict[str, Any] | None, s
 def verdict(report: dict[str, Any]) -> tuple[int, list[str]]:
     """The exit code of a report, and the lines that explain it."""
     packages = report["dependencies"]
-    bad = [f"{one['name']} {one['version']}: {known['id']}, fixed in {', '.join(known['fix_versions']) or 'no release'}"
-           for one in packages for known in one.get("vulns", ())]  # fmt: skip
+    bad = [
+        f"{one['name']} {one['version']}: {known['id']}, fixed in {', '.join(known['fix_versions']) or 'no release'}"
+        for one in packages
+        for known in one.get("vulns", ())
+    ]
     unknown = [one["name"] for one in packages if "skip_reason" in one]
     if bad:
         return VULNERABLE, bad
     if unknown or not packages:
         more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
-        return UNKNOWN, [f"{len(unknown)} of {len(packages)} packages could not be looked up: {', '.join(unknown[:SHOWN])}{more}"]
+        return UNKNOWN, [
+            f"{len(unknown)} of {len(packages)} packages could not be looked up: {', '.join(unknown[:SHOWN])}{more}"
+        ]
     return CLEAN, [f"{len(packages)} packages, no known vulnerability"]
 
 

@@ -1,7 +1,8 @@
 """Write a software bill of materials, CycloneDX 1.6: `make sbom`, or `python requirements/sbom.py OUT.json`.
 
-It names what `pip install constrain` brings along (and the extras that are asked for) in the versions that are installed
-here, each with its licence, its dependencies, and the hashes of its files from the lock, if the lock has that version.
+It names what `pip install constrain` brings along (and the extras that are asked for) in the versions that are
+installed here, each with its licence, its dependencies, and the hashes of its files from the lock, if the lock has that
+version.
 The same environment gives the same text, but for its time, which SOURCE_DATE_EPOCH fixes.
 """
 
@@ -33,7 +34,7 @@ def canonical(name: str) -> str:
 
 def needs(found: Distribution, extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
     """What a package requires here: (name, extras)."""
-    environment = {**default_environment()}
+    environment: dict[str, Any] = {**default_environment()}
     for text in found.requires or ():
         requirement = Requirement(text)
         wanted = [{**environment, "extra": extra} for extra in (*extras, "")]
@@ -77,14 +78,20 @@ def component(found: Distribution, hashes: list[str]) -> dict[str, Any]:
     """One package."""
     name, version = canonical(found.metadata["Name"]), found.version
     purl = f"pkg:pypi/{name}@{version}"
-    licence = found.metadata.get("License-Expression") or (found.metadata.get("License") or "").strip().partition("\n")[0][:100]
+    about: Any = found.metadata
+    licence = about.get("License-Expression") or (about.get("License") or "").strip().partition("\n")[0][:100]
     out: dict[str, Any] = {"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl}
     if licence:
-        expression = "License-Expression" in found.metadata
+        expression = "License-Expression" in about
         out["licenses"] = [{"expression": licence}] if expression else [{"license": {"name": licence}}]
     if hashes:
-        out["externalReferences"] = [{"type": "distribution", "url": f"https://pypi.org/project/{name}/{version}/#files",
-                                      "hashes": [{"alg": "SHA-256", "content": one} for one in sorted(hashes)]}]  # fmt: skip
+        out["externalReferences"] = [
+            {
+                "type": "distribution",
+                "url": f"https://pypi.org/project/{name}/{version}/#files",
+                "hashes": [{"alg": "SHA-256", "content": one} for one in sorted(hashes)],
+            }
+        ]
     return out
 
 
@@ -92,14 +99,19 @@ def bill(extras: frozenset[str]) -> dict[str, Any]:
     """The document."""
     packages, edges = closure(extras)
     hashes = locked()
-    parts = {name: component(found, hashes.get((name, found.version.partition("+")[0]), [])) for name, found in packages.items()}
+    parts = {
+        name: component(found, hashes.get((name, found.version.partition("+")[0]), []))
+        for name, found in packages.items()
+    }
     refs = {name: part["bom-ref"] for name, part in parts.items()}
     own = parts.pop(PROJECT)
     body = {
         "components": [parts[name] for name in sorted(parts)],
-        "dependencies": [{"ref": refs[name], "dependsOn": sorted(refs[one] for one in edges.get(name, ()) if one in refs)}
-                         for name in sorted(refs)],
-    }  # fmt: skip
+        "dependencies": [
+            {"ref": refs[name], "dependsOn": sorted(refs[one] for one in edges.get(name, ()) if one in refs)}
+            for name in sorted(refs)
+        ],
+    }
     seconds = int(os.environ.get("SOURCE_DATE_EPOCH", "0")) or int(datetime.datetime.now().timestamp())
     moment = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
     return {
@@ -110,11 +122,13 @@ def bill(extras: frozenset[str]) -> dict[str, Any]:
         "metadata": {
             "timestamp": moment.isoformat(timespec="seconds").replace("+00:00", "Z"),
             "component": {**own, "type": "library"},
-            "properties": [{"name": "constrain:python", "value": sys.version.split()[0]},
-                           {"name": "constrain:extras", "value": ",".join(sorted(extras))}],
+            "properties": [
+                {"name": "constrain:python", "value": sys.version.split()[0]},
+                {"name": "constrain:extras", "value": ",".join(sorted(extras))},
+            ],
         },
         **body,
-    }  # fmt: skip
+    }
 
 
 def main() -> int:

@@ -18,9 +18,20 @@ import constrain
 from constrain import Constraint, Vocabulary
 
 __all__ = [
-    "BYTES", "STEP_SECONDS", "Wrong", "accepts_all", "backtracking_validation", "closes", "command", "never_stuck", "repeated_repeat",
-    "steps", "timed", "used", "warned",
-]  # fmt: skip
+    "BYTES",
+    "STEP_SECONDS",
+    "Wrong",
+    "accepts_all",
+    "backtracking_validation",
+    "closes",
+    "command",
+    "never_stuck",
+    "repeated_repeat",
+    "steps",
+    "timed",
+    "used",
+    "warned",
+]
 
 STEP_SECONDS = 1.0
 """CPU time that no single step, an advance or a mask, may take."""
