@@ -23,7 +23,7 @@ from bench.report import commit
 
 from .operators import Mutant, mutants
 from .runner import Scratch, Verdict
-from .selection import MAP, ROOT, files, tests_for
+from .selection import MAP, ROOT, files, asked_about
 
 GOAL = 0.9
 EQUIVALENT = Path(__file__).parent / "equivalent.txt"
@@ -73,7 +73,7 @@ def judge(chosen: list[Mutant], log: Path | None) -> list[Verdict]:
         for mutant in chosen:
             if mutant_is_no_python(mutant):
                 continue
-            verdict = scratch.judge(mutant, tests_for(mutant.file))
+            verdict = scratch.judge(mutant, asked_about(mutant.file))
             verdicts.append(verdict)
             line = (
                 f"{'killed' if verdict.killed else 'SURVIVED':<8} {verdict.seconds:6.1f} s  {mutant}  {verdict.killed}"

@@ -55,7 +55,7 @@ class Scratch:
         self.baselines: dict[str, float] = {}
 
     def judge(self, mutant: Mutant, tests: list[str]) -> Verdict:
-        """Asks the tests, one file after the other, until one notices; files that fail without a mutant are not asked."""
+        """Ask the tests, one file after the other, until one notices; those that fail without a mutant are left out."""
         begin = time.monotonic()
         for test in tests:
             if self.baseline(test) < 0:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["MAP", "ROOT", "files", "tests_for"]
+__all__ = ["MAP", "ROOT", "files", "asked_about"]
 
 ROOT = Path(__file__).resolve().parent.parent
 MAP = Path(__file__).parent / "tests.json"
@@ -69,7 +70,7 @@ def files() -> list[str]:
     return [str(path.relative_to(ROOT)) for path in found]
 
 
-def tests_for(file: str, known: dict[str, list[str]] | None = None) -> list[str]:
+def asked_about(file: str, known: dict[str, list[str]] | None = None) -> list[str]:
     """Test files, the likeliest to notice first."""
     stem = Path(file).stem
     if file.startswith("constrain/kernels/"):
@@ -87,12 +88,23 @@ def tests_for(file: str, known: dict[str, list[str]] | None = None) -> list[str]
 def closeness(test: Path, file: str) -> float:
     """How much a test file seems to be about a file: by its name, and by what it imports and calls."""
     stem, folder = Path(file).stem, Path(file).parent.name
-    text = test.read_text("utf-8")
+    text = read(test)
     score = 20.0 * (stem in test.stem) + 8.0 * (stem.rstrip("s") in test.stem) + 4.0 * (folder in test.stem)
     dotted = file.removesuffix(".py").replace("/", ".")
     score += 10.0 * (dotted in text) + 5.0 * bool(
         re.search(rf"from {re.escape(dotted.rpartition('.')[0])} import [^\n]*\b{stem}\b", text)
     )
-    for name in re.findall(r"^(?:def|class) ([A-Za-z]\w+)", (ROOT / file).read_text("utf-8"), re.M):
-        score += 1.0 * bool(re.search(rf"\b{name}\b", text)) * (len(name) > 4)
-    return score
+    defined = re.findall(r"^(?:def|class) ([A-Za-z]\w{4,})", read(ROOT / file), re.M)
+    return score + len(words(test).intersection(defined))
+
+
+@lru_cache(maxsize=1_000)
+def read(path: Path) -> str:
+    """The text of a file."""
+    return path.read_text("utf-8")
+
+
+@lru_cache(maxsize=1_000)
+def words(path: Path) -> frozenset[str]:
+    """The names in a file."""
+    return frozenset(re.findall(r"\w+", read(path)))
