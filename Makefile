@@ -9,9 +9,14 @@ PYTEST ?=
 JOBS   ?= auto
 # Where the public data of the benchmark lies, if it is there
 DATA   ?= ../shared/data
+# Hours of `make fuzz`, mutants of `make mutate`
+HOURS  ?= 1
+SAMPLE ?= 500
+# LOCKED=1 installs what requirements/ci.txt and torch.txt name, each file checked against its hash, and nothing else
+LOCKED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench gpu suite warmup clean
+.PHONY: help setup demo test lint format bench gpu suite fuzz hostile mutate sbom audit lock warmup clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -63,6 +68,24 @@ gpu: $(VENV)/.gpu $(VENV)/.warm  ## what runs on an NVIDIA card: its tests on th
 suite: $(VENV)/.dev $(VENV)/.warm  ## the official JSON Schema test suite, all drafts (DATA=folder of the data)
 	@$(BIN)/python -m bench.schema_suite $(DATA)/json-schema-test-suite.tar.gz --list
 
+fuzz: $(VENV)/.fuzz $(VENV)/.warm  ## fuzz all targets, an hour in all (HOURS=0.1); findings in fuzz/findings, exit code 1 if there are any
+	@$(BIN)/python -m fuzz --all --hours $(HOURS) --seed $(or $(SEED),0)
+
+hostile: $(VENV)/.bench $(VENV)/.warm  ## hostile inputs through constrain and the peers, with verdicts
+	@$(BIN)/python -m bench.hostile
+
+mutate: $(VENV)/.dev $(VENV)/.warm  ## mutation testing: do the tests notice changes in kernels, shape algebra and samplers? (hours; SAMPLE=60)
+	@$(BIN)/python -m mutate --sample $(SAMPLE) --seed $(or $(SEED),1) --log mutate/last.log
+
+sbom: $(VENV)/.dev  ## a software bill of materials, CycloneDX: dist/constrain.cdx.json
+	@$(BIN)/python requirements/sbom.py dist/constrain.cdx.json
+
+audit: $(VENV)/.tools  ## ask a vulnerability service about every package of the lock (needs the network)
+	@$(VENV)/tools/bin/python requirements/audit.py
+
+lock: $(VENV)/.tools  ## write requirements/ci.txt anew, with hashes
+	@UV=$(VENV)/tools/bin/uv requirements/lock.sh
+
 warmup: $(VENV)/.warm  ## compile the kernels ahead (seconds; kept on disk)
 
 clean:  ## forget everything that was made, the .venv included
@@ -79,7 +102,13 @@ $(BIN)/python:
 
 $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "make: 2/3 packages (the first time this fetches torch and takes minutes)"
+ifeq ($(LOCKED),)
 	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[transformers,types,validate,infer]"
+else
+	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --no-deps -r requirements/ci.txt
+	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --no-deps -r requirements/torch.txt
+	@$(BIN)/python -m pip install --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
+endif
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
@@ -90,6 +119,18 @@ $(VENV)/.dev: $(VENV)/.run
 $(VENV)/.bench: $(VENV)/.run
 	@echo "make: packages of the peers that the benchmark runs beside us"
 	@$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[bench]"
+	@touch $@
+
+$(VENV)/.fuzz: $(VENV)/.dev $(VENV)/.bench
+	@echo "make: packages of the fuzz targets' judges (atheris where it installs; there is an engine in Python as well)"
+	@$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[fuzz]"
+	@$(BIN)/python -m pip install --disable-pip-version-check -q atheris || true
+	@touch $@
+
+$(VENV)/.tools: | $(BIN)/python
+	@echo "make: pip-audit and uv, in an environment of their own"
+	@$(PYTHON) -m venv $(VENV)/tools
+	@$(VENV)/tools/bin/python -m pip install --disable-pip-version-check -q "pip-audit>=2.7" "uv>=0.5"
 	@touch $@
 
 $(VENV)/.gpu: $(VENV)/.dev $(VENV)/.bench

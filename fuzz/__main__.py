@@ -26,7 +26,9 @@ SHOWN = 300
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("target", nargs="*", help="names, as --list shows them")
     parser.add_argument("--all", action="store_const", const="all", help="all targets")
     parser.add_argument("--list", action="store_const", const="list", help="the targets")
@@ -69,12 +71,31 @@ def run(name: str, engine: str, seconds: float, seed: int, folder: Path) -> Outc
     """One target by one engine, with its line of the log."""
     outcome = supervise(name, engine, seconds, seed)
     rate = outcome.executions / max(outcome.seconds, 0.1)
-    print(LINE.format(name, engine, f"{outcome.seconds:.0f}", f"{outcome.executions:,}", f"{rate:,.0f}", f"{outcome.coverage:,}",
-                      f"{outcome.slowest:.1f} s", len(outcome.findings)), flush=True)  # fmt: skip
+    print(
+        LINE.format(
+            name,
+            engine,
+            f"{outcome.seconds:.0f}",
+            f"{outcome.executions:,}",
+            f"{rate:,.0f}",
+            f"{outcome.coverage:,}",
+            f"{outcome.slowest:.1f} s",
+            len(outcome.findings),
+        ),
+        flush=True,
+    )
     for finding in outcome.findings.values():
         keep(folder, finding)
-        shown = finding.shown if len(finding.shown) <= SHOWN else f"{finding.shown[:SHOWN]}… ({len(finding.shown):,} characters)"
-        about = finding.detail.strip().splitlines()[:3] if finding.kind == "disagreement" else finding.detail.strip().splitlines()[-1:]
+        shown = (
+            finding.shown
+            if len(finding.shown) <= SHOWN
+            else f"{finding.shown[:SHOWN]}… ({len(finding.shown):,} characters)"
+        )
+        about = (
+            finding.detail.strip().splitlines()[:3]
+            if finding.kind == "disagreement"
+            else finding.detail.strip().splitlines()[-1:]
+        )
         print(f"    {finding.kind}: {finding.signature}")
         print("\n".join(f"      {line[:SHOWN]}" for line in about).encode(errors="backslashreplace").decode())
         print(f"      input: {shown.encode(errors='backslashreplace').decode()}", flush=True)

@@ -52,7 +52,9 @@ class Reporter:
         if self.inputs % COLLECT == 0:
             gc.collect()
         used = time.process_time()
-        resource.setrlimit(resource.RLIMIT_CPU, (int(used) + 1 + CPU_SECONDS, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (int(used) + 1 + CPU_SECONDS, resource.getrlimit(resource.RLIMIT_CPU)[1])
+        )
         resource.setrlimit(resource.RLIMIT_AS, (self.most(address_space() + MEMORY), self.hard))
         self.begun = time.process_time()
 
@@ -101,7 +103,7 @@ def main() -> int:
 
         # Before anything of ours is imported: atheris rewrites what it imports. Kernels are numba's.
         with atheris.instrument_imports(include=["constrain"], exclude=["constrain.kernels"]):
-            import constrain  # noqa: F401
+            import constrain
             import constrain.integrations.tokenizers
             import constrain.workshop  # noqa: F401
             from constrain.frontends import gbnf, json_schema, lark, regex  # noqa: F401

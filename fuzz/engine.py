@@ -8,13 +8,13 @@ from __future__ import annotations
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, seed as seeded, settings, strategies as st
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed as seeded, settings
 
 from .findings import Finding, finding_of
 from .target import Target, show

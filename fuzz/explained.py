@@ -41,7 +41,9 @@ RULES: dict[str, Rule] = {
     "exponent under multipleOf": Rule(
         "Numbers written with an exponent are narrowed under multipleOf: the number automata of 0.1 do not hold all of "
         "them (faults.md 1.6, the speed issue). Only texts that we refuse.",
-        lambda case: not case.ours and case.theirs and '"multipleOf"' in case.schema and bool(EXPONENT.search(case.instance)),
+        lambda case: (
+            not case.ours and case.theirs and '"multipleOf"' in case.schema and bool(EXPONENT.search(case.instance))
+        ),
     ),
     "beyond doubles": Rule(
         "jsonschema-rs reads numbers as doubles; the reference does not write numbers of more than 20,000 digits, so "

@@ -53,7 +53,9 @@ def places(trace: TracebackType | None) -> list[tuple[str, str]]:
 
 def finding_of(target: str, error: BaseException, shown: str, choices: bytes = b"") -> Finding:
     """The finding that an exception is."""
-    kind = "disagreement" if isinstance(error, Disagreement) else "memory" if isinstance(error, MemoryError) else "error"
+    kind = (
+        "disagreement" if isinstance(error, Disagreement) else "memory" if isinstance(error, MemoryError) else "error"
+    )
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__)[-6:])
     return Finding(target, kind, signature(error), f"{error}\n\n{text}"[:6_000], shown[:20_000], choices.hex())
 

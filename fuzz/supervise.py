@@ -72,8 +72,22 @@ def supervise(target: str, engine: str, seconds: float, seed: int) -> Outcome:
 
 def one_child(outcome: Outcome, state: Path, seconds: float, seed: int) -> None:
     """One process, to its end, however that comes."""
-    command = [sys.executable, "-m", "fuzz.child", outcome.target, "--engine", outcome.engine, "--seconds", f"{seconds:.1f}",
-               "--seed", str(seed), "--skip", str(outcome.replayed), "--state", str(state)]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "fuzz.child",
+        outcome.target,
+        "--engine",
+        outcome.engine,
+        "--seconds",
+        f"{seconds:.1f}",
+        "--seed",
+        str(seed),
+        "--skip",
+        str(outcome.replayed),
+        "--state",
+        str(state),
+    ]
     with state.with_suffix(".err").open("w+b") as errors:
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True)
         try:
@@ -115,7 +129,13 @@ def death(target: str, status: int, said: str, current: Path) -> Finding:
     shown = current.read_text("utf-8", errors="surrogatepass") if current.exists() else "(before the first input)"
     name = signal.Signals(-status).name if status < 0 else f"exit {status}"
     if status in (-signal.SIGXCPU, -signal.SIGALRM):
-        return Finding(target, "hang", f"{name}, {size_class(shown)}", f"more than the CPU time of one input\n{said[-2000:]}", shown)
+        return Finding(
+            target,
+            "hang",
+            f"{name}, {size_class(shown)}",
+            f"more than the CPU time of one input\n{said[-2000:]}",
+            shown,
+        )
     if any(word in said[-4_000:] for word in WORDS):
         return Finding(target, "memory", f"{name}, {size_class(shown)}", said[-3_000:], shown)
     return Finding(target, "crash", f"{name}", said[-3_000:], shown)

@@ -7,10 +7,9 @@ minimisation of what was found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import strategies as st

@@ -1,11 +1,11 @@
 """How many mutants of the kernels, the shape algebra and the samplers do the tests notice?
 
     python -m mutate --sample 500 --seed 1 [--only sampling] [--log mutants.txt]
-    python -m mutate --map                 which test files run which Python files (minutes); written to mutate/tests.json
+    python -m mutate --map                 which test files run which files (minutes); written to mutate/tests.json
     python -m mutate --list                how many mutants there are
 
-A mutant is one small change (`operators.py`). It is killed if a test about its file (`selection.py`) fails. Survivors that
-no test can tell from the original are named in `mutate/equivalent.txt`, each with its reason, and are not counted.
+A mutant is one small change (`operators.py`). It is killed if a test about its file (`selection.py`) fails. Survivors
+that no test can tell from the original are named in `mutate/equivalent.txt`, each with its reason, and not counted.
 Exit code 1 if less than 90 % are killed.
 """
 
@@ -14,15 +14,16 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import subprocess
 import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 
+from bench.report import commit
+
 from .operators import Mutant, mutants
 from .runner import Scratch, Verdict
-from .selection import MAP, ROOT, files, tests_for
+from .selection import MAP, ROOT, files, asked_about
 
 GOAL = 0.9
 EQUIVALENT = Path(__file__).parent / "equivalent.txt"
@@ -36,7 +37,9 @@ def main() -> int:
 
         MAP.write_text(json.dumps(measure(), indent=1) + "\n", "utf-8")
         return 0
-    everything = [one for file in files() if asked.only in file for one in mutants(file, (ROOT / file).read_text("utf-8"))]
+    everything = [
+        one for file in files() if asked.only in file for one in mutants(file, (ROOT / file).read_text("utf-8"))
+    ]
     if asked.list:
         print("\n".join(f"{count:6,}  {file}" for file, count in Counter(one.file for one in everything).most_common()))
         print(f"{len(everything):6,}  mutants")
@@ -49,7 +52,9 @@ def main() -> int:
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m mutate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m mutate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sample", type=int, default=500, help="mutants that are drawn (500)")
     parser.add_argument("--start", type=int, default=0, help="leave out the first of them")
     parser.add_argument("--seed", type=int, default=1)
@@ -68,9 +73,11 @@ def judge(chosen: list[Mutant], log: Path | None) -> list[Verdict]:
         for mutant in chosen:
             if mutant_is_no_python(mutant):
                 continue
-            verdict = scratch.judge(mutant, tests_for(mutant.file))
+            verdict = scratch.judge(mutant, asked_about(mutant.file))
             verdicts.append(verdict)
-            line = f"{'killed' if verdict.killed else 'SURVIVED':<8} {verdict.seconds:6.1f} s  {mutant}  {verdict.killed}"
+            line = (
+                f"{'killed' if verdict.killed else 'SURVIVED':<8} {verdict.seconds:6.1f} s  {mutant}  {verdict.killed}"
+            )
             print(line, flush=True)
             if log:
                 with log.open("a", encoding="utf-8") as out:
@@ -88,7 +95,7 @@ def mutant_is_no_python(mutant: Mutant) -> bool:
 
 
 def equivalents() -> set[str]:
-    """The mutants that are explained: a line is the mutant as it is printed without its line number, two spaces, the reason."""
+    """The mutants that are explained: a line is a mutant as `name` writes it, two spaces, `# ` and the reason."""
     lines = EQUIVALENT.read_text("utf-8").splitlines() if EQUIVALENT.exists() else []
     return {line.partition("  # ")[0] for line in lines if line and not line.startswith("#")}
 
@@ -109,9 +116,9 @@ def report(verdicts: list[Verdict]) -> int:
         by_file.setdefault(str(Path(one.mutant.file).parent), []).append(bool(one.killed))
     for folder, outcomes in sorted(by_file.items()):
         print(f"{folder:<50} {sum(outcomes):4} of {len(outcomes):4} killed")
-    print(f"{killed} of {len(counted)} mutants killed ({share:.1%}), {len(verdicts) - len(counted)} explained as equivalent")
-    commit = subprocess.run(["git", "describe", "--always", "--dirty=+"], capture_output=True, text=True, check=False).stdout.strip()
-    print(f"at {commit}, goal {GOAL:.0%}")
+    explained_away = len(verdicts) - len(counted)
+    print(f"{killed} of {len(counted)} mutants killed ({share:.1%}), {explained_away} explained as equivalent")
+    print(f"at {commit()}, goal {GOAL:.0%}")
     return 0 if share >= GOAL else 1
 
 

@@ -13,18 +13,55 @@ from dataclasses import dataclass
 __all__ = ["Mutant", "mutants"]
 
 COMPARISONS: dict[type[ast.cmpop], tuple[str, ...]] = {
-    ast.Lt: ("<=", ">="), ast.LtE: ("<", ">"), ast.Gt: (">=", "<="), ast.GtE: (">", "<"), ast.Eq: ("!=",), ast.NotEq: ("==",),
-    ast.Is: ("is not",), ast.IsNot: ("is",), ast.In: ("not in",), ast.NotIn: ("in",),
-}  # fmt: skip
+    ast.Lt: ("<=", ">="),
+    ast.LtE: ("<", ">"),
+    ast.Gt: (">=", "<="),
+    ast.GtE: (">", "<"),
+    ast.Eq: ("!=",),
+    ast.NotEq: ("==",),
+    ast.Is: ("is not",),
+    ast.IsNot: ("is",),
+    ast.In: ("not in",),
+    ast.NotIn: ("in",),
+}
 ARITHMETIC: dict[type[ast.operator], str] = {
-    ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*", ast.Mod: "+", ast.BitAnd: "|", ast.BitOr: "&", ast.BitXor: "&",
-    ast.LShift: ">>", ast.RShift: "<<", ast.Div: "*", ast.Pow: "*",
-}  # fmt: skip
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "+",
+    ast.FloorDiv: "*",
+    ast.Mod: "+",
+    ast.BitAnd: "|",
+    ast.BitOr: "&",
+    ast.BitXor: "&",
+    ast.LShift: ">>",
+    ast.RShift: "<<",
+    ast.Div: "*",
+    ast.Pow: "*",
+}
 WRITTEN: dict[type[ast.AST], str] = {
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not",
-    ast.In: "in", ast.NotIn: "not in", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&",
-    ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Div: "/", ast.Pow: "**",
-}  # fmt: skip
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.Div: "/",
+    ast.Pow: "**",
+}
 UNTOUCHED = ("__all__", "STAMP", "__repr__", "__slots__")
 """What a mutant of it would not change, or only a message."""
 
@@ -82,7 +119,11 @@ class Walk:
                 continue  # what only makes a message is no behaviour
             for operator, changed, new in self.changes(node):
                 yield self.mutant(function.name, operator, changed, new)
-            todo += [child for child in ast.iter_child_nodes(node) if not isinstance(child, (ast.JoinedStr, ast.expr_context))]
+            todo += [
+                child
+                for child in ast.iter_child_nodes(node)
+                if not isinstance(child, (ast.JoinedStr, ast.expr_context))
+            ]
             if isinstance(node, ast.AnnAssign):
                 todo.remove(node.annotation)
 
@@ -95,7 +136,9 @@ class Walk:
             case ast.BoolOp(op=op, values=values):
                 word = " or " if isinstance(op, ast.And) else " and "
                 yield "boolean", node, "(" + word.join(f"({self.source(value)})" for value in values) + ")"
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC and not is_text(left) and not is_text(right):
+            case ast.BinOp(left=left, op=op, right=right) if (
+                type(op) in ARITHMETIC and not is_text(left) and not is_text(right)
+            ):
                 yield "arithmetic", node, f"({self.source(left)}) {ARITHMETIC[type(op)]} ({self.source(right)})"
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 yield "boolean", node, f"bool({self.source(operand)})"
@@ -105,7 +148,9 @@ class Walk:
                 yield "constant", node, str(value + 1)
                 if value:
                     yield "constant", node, str(value - 1)
-            case ast.If(test=test) | ast.While(test=test) if not isinstance(test, (ast.Compare, ast.BoolOp, ast.Constant)):
+            case ast.If(test=test) | ast.While(test=test) if not isinstance(
+                test, (ast.Compare, ast.BoolOp, ast.Constant)
+            ):
                 yield "condition", test, f"(not ({self.source(test)}))"
             case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
                 yield "return", value, "None" if not self.file.startswith("constrain/kernels/") else "0"

@@ -24,8 +24,10 @@ from .selection import ROOT
 __all__ = ["Scratch", "Verdict"]
 
 FOLDERS = ("constrain", "tests", "bench", "fuzz", "schemas", "grammars", "docs")
-SLOWEST = 240.0
-"""CPU seconds of one test file; more is taken for a loop."""
+SLOWEST = 300.0
+"""CPU seconds of one test file without a mutant; a slower one is not asked."""
+START, TIMES = 15.0, 4.0
+"""With a mutant: so many seconds, and so many times as many as without, are taken for a loop."""
 MEMORY = 12 << 30
 INLINED = re.compile(r"@(inlined|recursive)\([^\n]*\)\ndef (\w+)")
 
@@ -50,27 +52,33 @@ class Scratch:
             shutil.copy2(ROOT / name, folder / name)
         self.store = folder / "store"
         self.store.mkdir(mode=0o700)
+        self.baselines: dict[str, float] = {}
 
     def judge(self, mutant: Mutant, tests: list[str]) -> Verdict:
-        """Asks the tests, one file after the other, until one notices."""
-        path, begin = self.folder / mutant.file, time.monotonic()
-        text = path.read_text("utf-8")
-        inlined = mutant.function in {name for _, name in INLINED.findall(text)}
-        stat = path.stat()
+        """Ask the tests, one file after the other, until one notices; those that fail without a mutant are left out."""
+        begin = time.monotonic()
+        for test in tests:
+            if self.baseline(test) < 0:
+                continue
+            why = self.with_mutant(mutant, test)
+            if why:
+                return Verdict(mutant, f"{test}: {why}", time.monotonic() - begin)
+        return Verdict(mutant, "", time.monotonic() - begin)
+
+    def with_mutant(self, mutant: Mutant, test: str) -> str:
+        """Why a test file fails with the mutant in place, or ""."""
+        path = self.folder / mutant.file
+        text, stat = path.read_text("utf-8"), path.stat()
         changed = {path: (text, stat)}
         path.write_text(mutant.applied(text), "utf-8")
         try:
-            if inlined:
-                changed |= self.restamp()
-            for test in tests:
-                why = self.ask(test)
-                if why:
-                    return Verdict(mutant, f"{test}: {why}", time.monotonic() - begin)
+            if mutant.function in {name for _, name in INLINED.findall(text)}:
+                changed = {**self.restamp(), **changed}
+            return self.ask(test, START + TIMES * self.baselines[test])
         finally:
             for one, (before, times) in changed.items():
                 one.write_text(before, "utf-8")
                 os.utime(one, ns=(times.st_atime_ns, times.st_mtime_ns))
-        return Verdict(mutant, "", time.monotonic() - begin)
 
     def restamp(self) -> dict[Path, tuple[str, os.stat_result]]:
         """Write the stamps of kernels that import what was changed; what was there before."""
@@ -79,12 +87,32 @@ class Scratch:
         self.python("-m", "constrain.kernels", seconds=60)
         return {path: (text, stat) for path, (text, stat) in before.items() if path.read_text("utf-8") != text}
 
-    def ask(self, test: str) -> str:
-        """Why a test file fails, or ""."""
+    def baseline(self, test: str) -> float:
+        """CPU seconds that a test file takes without a mutant; -1 if it fails."""
+        if test not in self.baselines:
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            failed = self.ask(test, SLOWEST)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.baselines[test] = -1.0 if failed else after.ru_utime - before.ru_utime
+        return self.baselines[test]
+
+    def ask(self, test: str, seconds: float) -> str:
+        """Why a test file fails within some CPU seconds, or ""."""
         code, said = self.python(
-            "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", "-W", "ignore", "--deselect",
-            "tests/test_kernels.py::test_stamps", test, seconds=SLOWEST,
-        )  # fmt: skip
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--no-header",
+            "-W",
+            "ignore",
+            "--deselect",
+            "tests/test_kernels.py::test_stamps_are_true",
+            test,
+            seconds=seconds,
+        )
         if code in (0, 5):
             return ""
         failed = re.search(r"^FAILED (\S+)", said, re.M)
@@ -97,10 +125,23 @@ class Scratch:
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
-        environment = {**os.environ, "CONSTRAIN_STORE": str(self.store), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(self.folder)}
+        environment = {
+            **os.environ,
+            "CONSTRAIN_STORE": str(self.store),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": str(self.folder),
+        }
         try:
-            done = subprocess.run([sys.executable, *arguments], cwd=self.folder, env=environment, capture_output=True, text=True,
-                                  timeout=seconds * 6, preexec_fn=limits, check=False)  # fmt: skip
+            done = subprocess.run(
+                [sys.executable, *arguments],
+                cwd=self.folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=seconds * 6,
+                preexec_fn=limits,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             return -signal.SIGALRM, ""
         return done.returncode, done.stdout + done.stderr

@@ -9,30 +9,57 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["MAP", "ROOT", "files", "tests_for"]
+__all__ = ["MAP", "ROOT", "files", "asked_about"]
 
 ROOT = Path(__file__).resolve().parent.parent
 MAP = Path(__file__).parent / "tests.json"
 MUTATED = (
-    "constrain/kernels/*.py", "constrain/frontends/json_schema/algebra/*.py", "constrain/frontends/json_schema/arrays/*.py",
-    "constrain/frontends/json_schema/objects/*.py", "constrain/frontends/json_schema/numbers/*.py", "constrain/sampling/*.py",
-)  # fmt: skip
+    "constrain/kernels/*.py",
+    "constrain/frontends/json_schema/algebra/*.py",
+    "constrain/frontends/json_schema/arrays/*.py",
+    "constrain/frontends/json_schema/objects/*.py",
+    "constrain/frontends/json_schema/numbers/*.py",
+    "constrain/sampling/*.py",
+)
 LEFT_OUT = ("__init__.py", "__main__.py", "layout.py", "compiled.py", "ahead.py", "pack.py")
 """Constants, and how kernels are compiled and kept: a mutant there is no mutant of a kernel."""
-ENGINE = ("test_kernels", "test_mask_oracle", "test_matcher_laws", "test_random_walk", "test_completion", "test_reference_grammar")
+ENGINE = (
+    "test_kernels",
+    "test_mask_oracle",
+    "test_matcher_laws",
+    "test_random_walk",
+    "test_completion",
+    "test_reference_grammar",
+)
 KERNELS: dict[str, tuple[str, ...]] = {
     "parse": ("test_lark", "test_lark_random", "test_scanner", "test_lalr"),
     "lexemes": ("test_lark", "test_lark_random", "test_scanner"),
-    "objects": ("test_reference_objects", "test_mask_oracle"), "keys": ("test_reference_objects", "test_mask_oracle"),
-    "names": ("test_reference_objects", "test_names_taken"), "members": ("test_members", "test_json_schema_unique", "test_distinct"),
-    "logits": ("test_apply_mask", "test_sampling_masked"), "draws": ("test_draws", "test_sampling_laws", "test_awrs"),
-    "recipes": ("test_rows", "test_fill_masks"), "leaves": ("test_reference_text", "test_values", "test_mask_oracle"),
-    "trie": ("test_vocabulary", "test_kernels", "test_rows"), "positions": ("test_matcher_laws", "test_arena"),
-    "growth": ("test_arena", "test_kernels"), "points": ("test_completion", "test_kernels"),
-}  # fmt: skip
-NEVER = ("test_fuzz", "test_house", "test_readme", "test_cli", "test_bench", "test_how_to", "test_demo", "test_model_cache")
+    "objects": ("test_reference_objects", "test_mask_oracle"),
+    "keys": ("test_reference_objects", "test_mask_oracle"),
+    "names": ("test_reference_objects", "test_names_taken"),
+    "members": ("test_members", "test_json_schema_unique", "test_distinct"),
+    "logits": ("test_apply_mask", "test_sampling_masked"),
+    "draws": ("test_draws", "test_sampling_laws", "test_awrs"),
+    "recipes": ("test_rows", "test_fill_masks"),
+    "leaves": ("test_reference_text", "test_values", "test_mask_oracle"),
+    "trie": ("test_vocabulary", "test_kernels", "test_rows"),
+    "positions": ("test_matcher_laws", "test_arena"),
+    "growth": ("test_arena", "test_kernels"),
+    "points": ("test_completion", "test_kernels"),
+}
+NEVER = (
+    "test_fuzz",
+    "test_house",
+    "test_readme",
+    "test_cli",
+    "test_bench",
+    "test_how_to",
+    "test_demo",
+    "test_model_cache",
+)
 MOST = 8
 """Most test files that are asked about one mutant."""
 
@@ -43,7 +70,7 @@ def files() -> list[str]:
     return [str(path.relative_to(ROOT)) for path in found]
 
 
-def tests_for(file: str, known: dict[str, list[str]] | None = None) -> list[str]:
+def asked_about(file: str, known: dict[str, list[str]] | None = None) -> list[str]:
     """Test files, the likeliest to notice first."""
     stem = Path(file).stem
     if file.startswith("constrain/kernels/"):
@@ -53,16 +80,31 @@ def tests_for(file: str, known: dict[str, list[str]] | None = None) -> list[str]
     ran = set(measured.get(file, ()))
     ranked = sorted(((closeness(path, file), path.name) for path in (ROOT / "tests").glob("test_*.py")), reverse=True)
     near = [name for score, name in ranked if not name.startswith(NEVER) and (score > 0 or f"tests/{name}" in ran)]
-    return [f"tests/{name}" for name in near if not ran or f"tests/{name}" in ran][:MOST] or [f"tests/{name}" for name in near][:MOST]
+    return [f"tests/{name}" for name in near if not ran or f"tests/{name}" in ran][:MOST] or [
+        f"tests/{name}" for name in near
+    ][:MOST]
 
 
 def closeness(test: Path, file: str) -> float:
     """How much a test file seems to be about a file: by its name, and by what it imports and calls."""
     stem, folder = Path(file).stem, Path(file).parent.name
-    text = test.read_text("utf-8")
+    text = read(test)
     score = 20.0 * (stem in test.stem) + 8.0 * (stem.rstrip("s") in test.stem) + 4.0 * (folder in test.stem)
     dotted = file.removesuffix(".py").replace("/", ".")
-    score += 10.0 * (dotted in text) + 5.0 * bool(re.search(rf"from {re.escape(dotted.rpartition('.')[0])} import [^\n]*\b{stem}\b", text))
-    for name in re.findall(r"^(?:def|class) ([A-Za-z]\w+)", (ROOT / file).read_text("utf-8"), re.M):
-        score += 1.0 * bool(re.search(rf"\b{name}\b", text)) * (len(name) > 4)
-    return score
+    score += 10.0 * (dotted in text) + 5.0 * bool(
+        re.search(rf"from {re.escape(dotted.rpartition('.')[0])} import [^\n]*\b{stem}\b", text)
+    )
+    defined = re.findall(r"^(?:def|class) ([A-Za-z]\w{4,})", read(ROOT / file), re.M)
+    return score + len(words(test).intersection(defined))
+
+
+@lru_cache(maxsize=1_000)
+def read(path: Path) -> str:
+    """The text of a file."""
+    return path.read_text("utf-8")
+
+
+@lru_cache(maxsize=1_000)
+def words(path: Path) -> frozenset[str]:
+    """The names in a file."""
+    return frozenset(re.findall(r"\w+", read(path)))

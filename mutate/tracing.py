@@ -39,8 +39,15 @@ def measure() -> dict[str, list[str]]:
             if test.name.startswith(NEVER):
                 continue
             names = {"MUTATE_ROOT": str(ROOT), "MUTATE_FILES": json.dumps(wanted), "MUTATE_OUT": str(out)}
-            subprocess.run([sys.executable, "-c", TRACER, str(test)], cwd=ROOT, env={**os.environ, **names}, timeout=SECONDS,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)  # fmt: skip
+            subprocess.run(
+                [sys.executable, "-c", TRACER, str(test)],
+                cwd=ROOT,
+                env={**os.environ, **names},
+                timeout=SECONDS,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=False,
+            )
             for file in json.loads(out.read_text("utf-8")) if out.exists() else ():
                 found[file].append(f"tests/{test.name}")
             out.unlink(missing_ok=True)

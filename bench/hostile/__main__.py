@@ -2,10 +2,10 @@
 
     python -m bench.hostile [--only WORD] [--engines constrain,llguidance,xgrammar]
 
-Each cell is a process of its own, forked where the engine is ready, with 10 s of CPU time and 1 GiB above what it holds.
-Verdicts: answered; refused, by a typed error; error, an exception of another type; hang; memory; crash, by a signal;
-wrong, an answer that is not right (ours alone are looked at); - where the engine has no such input. Rows that start
-processes of their own have the time that their line in `scenarios.py` says. Exit code 1 if a row of ours is neither
+Each cell is a process of its own, forked where the engine is ready, with 10 s of CPU time and 1 GiB above what it
+holds. Verdicts: answered; refused, by a typed error; error, an exception of another type; hang; memory; crash, by a
+signal; wrong, an answer that is not right (ours alone are looked at); - where the engine has no such input. Rows that
+start processes of their own have the time that their line in `scenarios.py` says. Exit code 1 if a row of ours is neither
 answered nor refused. Kept as JSON in bench/results/.
 """
 
@@ -64,16 +64,22 @@ def main() -> int:
     failed = [name for name, cells in table.items() if cells.get(OURS, {"verdict": "-"})["verdict"] not in GOOD]
     print(summary(table, failed))
     if not asked.only:
-        path = keep(asked.results, "hostile", "what do hostile inputs do to each engine?", {"rows": table, "failed": failed})
+        path = keep(
+            asked.results, "hostile", "what do hostile inputs do to each engine?", {"rows": table, "failed": failed}
+        )
         print(path)
     return 1 if failed else 0
 
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m bench.hostile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.hostile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="", metavar="WORD", help="rows with this in their name or origin")
-    parser.add_argument("--engines", default=",".join([OURS, *ENGINES]), metavar="A,B", help="default: all that are installed")
+    parser.add_argument(
+        "--engines", default=",".join([OURS, *ENGINES]), metavar="A,B", help="default: all that are installed"
+    )
     parser.add_argument("--results", type=Path, default=Path(__file__).parent.parent / "results", help="for the JSON")
     return parser.parse_args()
 
@@ -96,12 +102,21 @@ def warm() -> None:
     from constrain.store import programs, recent
 
     recent.most = programs.most = 0
-    for source in ({"schema": {"type": "object", "properties": {"a": {"type": "number"}}}}, {"regex": "a+(?=b)b"}, {"grammar": 'start: "a"'}, {"grammar": 'root ::= "a"'}):
+    for source in (
+        {"schema": {"type": "object", "properties": {"a": {"type": "number"}}}},
+        {"regex": "a+(?=b)b"},
+        {"grammar": 'start: "a"'},
+        {"grammar": 'root ::= "a"'},
+    ):
         matcher = constrain.compile(BYTES, **source).matcher()  # type: ignore[arg-type]
         matcher.mask()
         matcher.shortest_completion()
+    if importlib.util.find_spec("torch"):
+        import torch  # noqa: F401
+    if importlib.util.find_spec("transformers"):
+        import transformers.tokenization_utils_fast  # noqa: F401
     import constrain.cli.app
-    import constrain.integrations.processor  # noqa: F401
+    import constrain.integrations.processor
 
 
 def cell(row: Row, name: str, use: Mapping[str, Callable[[str], Any]]) -> Cell:
@@ -139,7 +154,11 @@ def ours(row: Row) -> tuple[str, str]:
     except constrain.ConstrainError as error:
         if len(str(error)) > 5_000:
             return "wrong", f"a message of {len(str(error)):,} characters"
-        return "refused", type(error).__name__
+        return (
+            ("refused", type(error).__name__)
+            if row.refusal == "right"
+            else ("wrong", f"refused: {type(error).__name__}: {error}")
+        )
     except MemoryError:
         raise
     except Exception as error:
@@ -183,7 +202,9 @@ def told(row: Row, cells: Mapping[str, Cell]) -> str:
     """A line of the table; below it, what is wrong with ours."""
     mine = cells.get(OURS, Cell("-"))
     first = f"{mine.verdict} {mine.seconds:.1f} s" if mine.verdict in GOOD[:2] else mine.verdict
-    line = LINE.format(row.name[:42], row.origin[:15], first, *(cells[name].verdict if name in cells else "" for name in ENGINES))
+    line = LINE.format(
+        row.name[:42], row.origin[:15], first, *(cells[name].verdict if name in cells else "" for name in ENGINES)
+    )
     return line if mine.verdict in GOOD else f"{line}\n{TOLD.format(mine.detail[:110])}"
 
 
@@ -193,7 +214,10 @@ def summary(table: Mapping[str, Mapping[str, Any]], failed: Sequence[str]) -> st
     for name in (OURS, *ENGINES):
         counts = Counter(cells[name]["verdict"] for cells in table.values() if name in cells)
         if counts:
-            lines.append(f"{name}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common() if verdict != "-"))
+            lines.append(
+                f"{name}: "
+                + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common() if verdict != "-")
+            )
     worst = max((cells[OURS]["seconds"] for cells in table.values() if OURS in cells), default=0.0)
     lines.append(f"{len(table)} rows, {len(failed)} of ours failed; the slowest took {worst:.1f} s of CPU time")
     return "\n".join(lines)

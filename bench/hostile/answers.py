@@ -18,12 +18,23 @@ import constrain
 from constrain import Constraint, Vocabulary
 
 __all__ = [
-    "BYTES", "STEP_SECONDS", "Wrong", "accepts_all", "backtracking_validation", "closes", "command", "never_stuck", "repeated_repeat",
-    "steps", "used", "warned",
-]  # fmt: skip
+    "BYTES",
+    "STEP_SECONDS",
+    "Wrong",
+    "accepts_all",
+    "backtracking_validation",
+    "closes",
+    "command",
+    "never_stuck",
+    "repeated_repeat",
+    "steps",
+    "timed",
+    "used",
+    "warned",
+]
 
 STEP_SECONDS = 1.0
-"""CPU time that no single step may take."""
+"""CPU time that no single step, an advance or a mask, may take."""
 LETTERS = b'ab1,;c "{[0'
 DEPTH = 4
 
@@ -37,14 +48,15 @@ class Wrong(Exception):
 def used(constraint: Constraint) -> None:
     """A mask, a step and the shortest way to the end."""
     matcher = constraint.matcher()
-    mask = matcher.mask()
+    mask = timed(matcher.mask)
     if not np.any(mask):
         raise Wrong("an empty mask at the start")
-    timed(matcher.shortest_completion)
+    matcher.shortest_completion()
     allowed = matcher.next_bytes()
     if allowed:
-        matcher.advance_bytes(bytes([min(allowed)]))
-        matcher.mask()
+        timed(lambda: matcher.advance_bytes(bytes([min(allowed)])))
+        timed(matcher.mask)
+        matcher.shortest_completion()
 
 
 def timed(step: Callable[[], Any]) -> Any:
@@ -74,7 +86,7 @@ def closes(prefix: bytes) -> Callable[[Constraint], None]:
     def check(constraint: Constraint) -> None:
         matcher = constraint.matcher()
         timed(lambda: matcher.advance_bytes(prefix))
-        rest = timed(matcher.shortest_completion)
+        rest = matcher.shortest_completion()
         if rest is None:
             raise Wrong("no completion")
         timed(lambda: matcher.advance_bytes(rest))

@@ -1,7 +1,7 @@
 """The peers: each compiles a source over single bytes and makes a first mask.
 
-`ENGINES[name]()` prepares an engine and returns {kind: function of a text}; kinds that it does not have are left out. What
-a function raises of REFUSALS is a typed refusal.
+`ENGINES[name]()` prepares an engine and returns {kind: function of a text}; kinds that it does not have are left out.
+What a function raises of REFUSALS is a typed refusal.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ class Row:
 
     check: for ours, called with a Constraint of the text (or with nothing, for a scenario), raises `answers.Wrong` if
     what is answered is wrong; by default a walk, see `answers.used`. seconds: CPU time, where it is not the default.
+    refusal: whether a typed error is a right answer.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Row:
     check: Callable[..., Any] = answers.used
     style: Style = Style()
     seconds: float = 10.0
+    refusal: Literal["right", "wrong"] = "right"
 
 
 def schema(name: str, origin: str, source: Any, **more: Any) -> Row:
@@ -44,7 +46,7 @@ def schema(name: str, origin: str, source: Any, **more: Any) -> Row:
 def wrong_results() -> Iterator[Row]:
     """Section 1 of faults.md but 1.6."""
     for name, origin, scenario, seconds in scenarios.SCENARIOS:
-        yield Row(name, origin, "ours", check=scenario, seconds=seconds)
+        yield Row(name, origin, "ours", check=scenario, seconds=seconds, refusal="wrong")
     dead = {
         "two names without a space": 'start: NAME NAME ";" | "1"\nNAME: /[a-z]+/',
         "look-ahead that cannot come": 'start: /a(?=b)/ | "c"',
@@ -56,9 +58,20 @@ def wrong_results() -> Iterator[Row]:
         yield Row(f"Lark dead end: {name}", "faults 1.7", "lark", text, check=answers.never_stuck)
     yield Row("Lark conflict that loses texts", "faults 1.8", "lark", 'start: "a" start "b" | "b" "a" |',
               check=answers.accepts_all("", "ab", "ba", "abab", "aabb"))  # fmt: skip
-    for keyword in ('{"maxlenght": 5}', '{"propertys": {}}', '{"format": "phone"}', '{"type": "string", "nullable": true}'):
-        yield schema(f"slip {keyword[:22]}", "faults 1.9", keyword, check=answers.warned)
-    yield schema("a loop that no instance takes", "faults 1.11", {"if": False, "then": {"$ref": "#"}}, check=answers.accepts_all("1"))
+    for keyword in (
+        '{"maxlenght": 5}',
+        '{"propertys": {}}',
+        '{"format": "phone"}',
+        '{"type": "string", "nullable": true}',
+    ):
+        yield schema(f"slip {keyword[:22]}", "faults 1.9", keyword, check=answers.warned, refusal="wrong")
+    yield schema(
+        "a loop that no instance takes",
+        "faults 1.11",
+        {"if": False, "then": {"$ref": "#"}},
+        check=answers.accepts_all("1"),
+        refusal="wrong",
+    )
 
 
 def spent() -> Iterator[Row]:
@@ -66,10 +79,19 @@ def spent() -> Iterator[Row]:
     any_style = Style.any()
     yield Row("(x{2,} ';')* in GBNF", "faults 2", "gbnf", 'root ::= (x{2,} ";")*\nx ::= "a"')
     yield Row("(x{2,3})* in GBNF", "faults 2", "gbnf", 'root ::= (x{2,3})*\nx ::= "a"')
-    yield Row("literal.repeat(2).repeat(0)", "faults 2", "ours", check=answers.repeated_repeat)
+    yield Row("literal.repeat(2).repeat(0)", "faults 2", "ours", check=answers.repeated_repeat, refusal="wrong")
     three = {"type": "array", "uniqueItems": True, "minItems": 3}
-    yield schema("three unique items, after [1", "faults 2", three, style=any_style, check=answers.closes(b"[1"))
-    yield schema("three unique items, after [nu", "faults 2", three, style=any_style, check=answers.closes(b"[nu"))
+    yield schema(
+        "three unique items, after [1", "faults 2", three, style=any_style, check=answers.closes(b"[1"), refusal="wrong"
+    )
+    yield schema(
+        "three unique items, after [nu",
+        "faults 2",
+        three,
+        style=any_style,
+        check=answers.closes(b"[nu"),
+        refusal="wrong",
+    )
     yield Row("Lark '1' ',' with an ignored comma", "faults 2", "lark", 'start: "1" ","\n%ignore /[ ,]/')
     yield Row("60 GBNF rules that double", "faults 2", "gbnf", doubling(60, "::=", "root ::= r0"))
     yield Row("Lark template t{x}: t{t{x}}", "faults 2", "lark", 'start: t{A}\nt{x}: t{t{x}}\nA: "a"')
@@ -111,7 +133,9 @@ def published() -> Iterator[Row]:
     yield schema("not, 100,000 deep", "CVE-2026-25048", '{"not":' * 100_000 + "{}" + "}" * 100_000)
     for depth in (255, 10_000, 100_000):
         yield Row(f"regex groups, {depth:,} deep", "CVE-2026-25048", "regex", "(" * depth + "a" + ")" * depth)
-    yield Row("GBNF groups, 100,000 deep", "CVE-2026-25048", "gbnf", "root ::= " + "(" * 100_000 + '"a"' + ")" * 100_000)
+    yield Row(
+        "GBNF groups, 100,000 deep", "CVE-2026-25048", "gbnf", "root ::= " + "(" * 100_000 + '"a"' + ")" * 100_000
+    )
     yield Row("Lark groups, 100,000 deep", "CVE-2026-25048", "lark", "start: " + "(" * 100_000 + '"a"' + ")" * 100_000)
     yield Row("infinite left recursion", "CVE-2025-57809", "gbnf", 'root ::= root root | root "a" | "a" | ""')
     yield Row("a rule that is only itself", "CVE-2025-57809", "gbnf", "root ::= root")
@@ -128,15 +152,34 @@ def published() -> Iterator[Row]:
     yield schema("a pattern that is none", "CVE-2025-48944", {"type": "string", "pattern": "(?"})
     yield schema("a schema that is a number", "CVE-2025-48942", "7")
     yield schema("a remote $ref", "SSRF", {"$ref": "https://example.com/schema.json"})
-    yield schema("50,000 optional keys", "xgrammar#702", {"properties": {f"key{i}": {"type": "string"} for i in range(50_000)}})
+    yield schema(
+        "50,000 optional keys", "xgrammar#702", {"properties": {f"key{i}": {"type": "string"} for i in range(50_000)}}
+    )
     yield schema("an enum of 200,000", "outlines#658", {"enum": [f"value {i}" for i in range(200_000)]})
     yield schema("maxLength of a billion", "xgrammar#852", {"type": "string", "maxLength": 10**9})
-    yield schema("a pattern and maxLength", "xgrammar#852", {"type": "string", "pattern": "^(ab|a)*$", "maxLength": 100_000})
+    yield schema(
+        "a pattern and maxLength", "xgrammar#852", {"type": "string", "pattern": "^(ab|a)*$", "maxLength": 100_000}
+    )
     yield schema("minItems of a billion", "xgrammar#852", {"type": "array", "minItems": 10**9})
     yield schema("oneOf of oneOf, 3^9 cases", "vllm#54003", nested_one_of(9, 3))
-    yield schema("allOf of anyOf, 3^12 cases", "vllm#54003", {"allOf": [{"anyOf": [{"required": [f"{i}{k}"]} for k in range(3)]} for i in range(12)]})
-    yield schema("1,000 definitions in a circle", "cyclic $ref", {"$defs": {f"d{i}": {"$ref": f"#/$defs/d{(i + 1) % 1000}"} for i in range(1_000)}, "$ref": "#/$defs/d0"})
-    yield schema("references that double, 2^60", "cyclic $ref", {"$defs": {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(60)} | {"d60": {}}, "$ref": "#/$defs/d0"})
+    yield schema(
+        "allOf of anyOf, 3^12 cases",
+        "vllm#54003",
+        {"allOf": [{"anyOf": [{"required": [f"{i}{k}"]} for k in range(3)]} for i in range(12)]},
+    )
+    yield schema(
+        "1,000 definitions in a circle",
+        "cyclic $ref",
+        {"$defs": {f"d{i}": {"$ref": f"#/$defs/d{(i + 1) % 1000}"} for i in range(1_000)}, "$ref": "#/$defs/d0"},
+    )
+    yield schema(
+        "references that double, 2^60",
+        "cyclic $ref",
+        {
+            "$defs": {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(60)} | {"d60": {}},
+            "$ref": "#/$defs/d0",
+        },
+    )
     yield schema("1e400 and lone surrogates", "odd JSON", '{"enum": [1e400, "\\ud800"]}')
     yield schema("a key twice", "odd JSON", '{"type": "string", "type": "integer"}')
     yield schema("a document of 2,000,000 empty lists", "odd JSON", '{"x": [' + "[]," * 2_000_000 + "[]]}")
@@ -155,7 +198,11 @@ def dynamic_anchors(count: int) -> dict[str, Any]:
     documents: dict[str, Any] = {}
     for i in range(count):
         after = {"$ref": f"d{i + 1}"} if i + 1 < count else {"$dynamicRef": "#x0"}
-        documents[f"d{i}"] = {"$id": f"d{i}", "anyOf": [{"$ref": f"e{i}"}, after], "$defs": {"x": {"$dynamicAnchor": f"x{i}"}}}
+        documents[f"d{i}"] = {
+            "$id": f"d{i}",
+            "anyOf": [{"$ref": f"e{i}"}, after],
+            "$defs": {"x": {"$dynamicAnchor": f"x{i}"}},
+        }
         documents[f"e{i}"] = {"$id": f"e{i}", "$defs": {"x": {"$dynamicAnchor": f"x{i}", "type": "string"}}, **after}
     return {"$id": "http://a.example/", "$ref": "d0", "$defs": documents}
 
@@ -169,7 +216,12 @@ def nested_one_of(depth: int, width: int) -> dict[str, Any]:
     """oneOf within oneOf."""
     schema: dict[str, Any] = {"type": "string"}
     for level in range(depth):
-        schema = {"oneOf": [{"properties": {f"k{level}": {"const": way}, "next": schema}, "required": [f"k{level}"]} for way in range(width)]}
+        schema = {
+            "oneOf": [
+                {"properties": {f"k{level}": {"const": way}, "next": schema}, "required": [f"k{level}"]}
+                for way in range(width)
+            ]
+        }
         if len(json.dumps(schema)) > 3_000_000:
             break
     return schema

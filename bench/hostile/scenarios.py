@@ -1,7 +1,7 @@
 """Hostile surroundings: other processes, foreign files, wrong models, wrong calls.
 
-Each is a function without arguments that returns if all is as it must be, raises a ConstrainError where that is the right
-answer, and `Wrong` otherwise.
+Each is a function without arguments that returns if all is as it must be, raises a ConstrainError where that is the
+right answer, and `Wrong` otherwise.
 """
 
 from __future__ import annotations
@@ -50,8 +50,15 @@ def walked(constraint: Constraint, text: bytes) -> str:
 
 def forked() -> None:
     """Children that compile different schemas after a warm-up, each compared with masks made without a fork."""
-    cases = [({"type": "object", "properties": {f"k{i}": {"type": kind}}, "required": [f"k{i}"]}, json.dumps({f"k{i}": value}).encode())
-             for i, (kind, value) in enumerate((("string", "ab" * 40), ("integer", 12345), ("array", [1, [2, "x"]]), ("boolean", True)))]  # fmt: skip
+    cases = [
+        (
+            {"type": "object", "properties": {f"k{i}": {"type": kind}}, "required": [f"k{i}"]},
+            json.dumps({f"k{i}": value}).encode(),
+        )
+        for i, (kind, value) in enumerate(
+            (("string", "ab" * 40), ("integer", 12345), ("array", [1, [2, "x"]]), ("boolean", True))
+        )
+    ]
     constrain.compile(BYTES, schema={"type": "string"}).matcher().mask()
     (getattr(constrain, "warm_up", None) or constrain.rehearse)(BYTES)
     shared = constrain.compile(BYTES, schema={"type": ["object", "array", "string", "number"]})
@@ -62,7 +69,9 @@ def forked() -> None:
         if not pid:
             code = 1
             try:
-                again = [(walked(constrain.compile(BYTES, schema=schema), text), walked(shared, text)) for _ in range(20)]
+                again = [
+                    (walked(constrain.compile(BYTES, schema=schema), text), walked(shared, text)) for _ in range(20)
+                ]
                 code = 0 if set(again) == {expected} else 3
             finally:
                 os._exit(code)
@@ -100,7 +109,13 @@ def in_new_process(code: str, wall: float = 60.0, **environment: str) -> str:
     """What a new Python says of `code`; Wrong if it does not end well within some seconds."""
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, timeout=wall, cwd=ROOT, check=False
+            [sys.executable, "-c", code],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=wall,
+            cwd=ROOT,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise Wrong(f"does not end within {wall:.0f} s") from None
@@ -171,7 +186,11 @@ def open_store() -> None:
         store.chmod(0o777)
         if in_new_process(USES_STORE, CONSTRAIN_STORE=str(store)) != wanted:
             raise Wrong("other masks")
-        left = [path.name for path in names if path.exists() and path.stat().st_mode & 0o022 and path.stat().st_size > 16 * 1_024]
+        left = [
+            path.name
+            for path in names
+            if path.exists() and path.stat().st_mode & 0o022 and path.stat().st_size > 16 * 1_024
+        ]
         if left and not in_private_place(store):
             raise Wrong(f"a folder of mode 0777 is written to: {left[:2]}")
 
@@ -309,7 +328,9 @@ def dialect_of_registry() -> None:
     """A registry document without `$schema` is read in the dialect of the document that refers to it."""
     old = "http://json-schema.org/draft-04/schema#"
     made = constrain.compile(
-        BYTES, schema={"$schema": old, "$ref": "http://x.example/y"}, registry={"http://x.example/y": {"minimum": 3, "exclusiveMinimum": True}}
+        BYTES,
+        schema={"$schema": old, "$ref": "http://x.example/y"},
+        registry={"http://x.example/y": {"minimum": 3, "exclusiveMinimum": True}},
     )
     if made.matcher().allows(ord("3")) and complete(made, b"3"):
         raise Wrong("exclusiveMinimum of draft 4 is not read in a registry document")
@@ -425,7 +446,11 @@ def full_disk() -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder)
         store.chmod(0o700)
-        code = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\nimport signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        code = (
+            "import resource, signal\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
+            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        )
         in_new_process(code + USES_STORE, CONSTRAIN_STORE=str(store))
         left = [path.name for path in store.rglob("*") if path.is_file()]
         if left:
@@ -471,7 +496,11 @@ def resident() -> int:
 
 def keyword_arguments() -> None:
     """A schema cannot name options of ours: what looks like one is an unknown keyword."""
-    made = constrain.compile(BYTES, schema={"style": "any", "limits": {"work": 10**18}, "type": "integer", "registry": {}, "__class__": "x"}, style=Style())
+    made = constrain.compile(
+        BYTES,
+        schema={"style": "any", "limits": {"work": 10**18}, "type": "integer", "registry": {}, "__class__": "x"},
+        style=Style(),
+    )
     if not complete(made, b"1"):
         raise Wrong("refuses 1")
 
@@ -498,7 +527,12 @@ SCENARIOS: tuple[tuple[str, str, Scenario, float], ...] = (
 )
 """Section 1 of faults.md: name, section, function, CPU seconds (also of the processes that it starts)."""
 ERRORS: tuple[tuple[str, str, Scenario, float], ...] = (
-    ("a registry key that is a number", "faults 3", refused(lambda: constrain.compile(BYTES, schema={}, registry={5: {}}), TypeError), 10.0),  # type: ignore[dict-item]
+    (
+        "a registry key that is a number",
+        "faults 3",
+        refused(lambda: constrain.compile(BYTES, schema={}, registry={5: {}}), TypeError),
+        10.0,
+    ),  # type: ignore[dict-item]
     ("compile('demo', ...)", "faults 3", refused(lambda: constrain.compile("demo", schema={}), TypeError), 10.0),  # type: ignore[arg-type]
     ("schema=Path(...)", "faults 3", refused(lambda: constrain.compile(BYTES, schema=Path("x.json")), TypeError), 10.0),
     ("type=len", "faults 3", refused(lambda: constrain.compile(BYTES, type=len), TypeError), 10.0),

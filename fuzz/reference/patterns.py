@@ -51,7 +51,9 @@ def translate(pattern: str) -> str:
             continue
         if inside:
             inside = char != "]"
-            out.append("\\[" if char == "[" else "\\" + char if char in "&~|-" and pattern[at + 1 : at + 2] == char else char)
+            out.append(
+                "\\[" if char == "[" else "\\" + char if char in "&~|-" and pattern[at + 1 : at + 2] == char else char
+            )
         elif char == "[":
             inside = True
             if pattern.startswith("[]", at):
@@ -75,7 +77,9 @@ def escape(pattern: str, at: int, inside: bool) -> tuple[str, int]:
         if char.islower():
             return (CLASSES[lower] if inside else f"[{CLASSES[lower]}]"), at + 1
         if inside:
-            return {"D": "\\x00-/:-\\U0010ffff", "W": "\\x00-/:-@\\[-\\^`{-\\U0010ffff"}.get(char) or not_space(), at + 1
+            return {"D": "\\x00-/:-\\U0010ffff", "W": "\\x00-/:-@\\[-\\^`{-\\U0010ffff"}.get(
+                char
+            ) or not_space(), at + 1
         return f"[^{CLASSES[lower]}]", at + 1
     if char == "c":
         return f"\\x{ord(pattern[at + 1]) % 32:02x}", at + 2

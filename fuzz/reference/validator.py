@@ -57,7 +57,10 @@ class Validator:
             raise Undecided("a reference loop, or too deep") from None
 
     def check(self, node: Node, value: Any, scope: tuple[str, ...]) -> Result:
-        """What one schema says of one value. scope: base URIs of the schema resources entered so far, outermost first."""
+        """What one schema says of one value.
+
+        scope: base URIs of the schema resources entered so far, outermost first.
+        """
         if isinstance(node.schema, bool):
             return Result(node.schema)
         if not isinstance(node.schema, dict):
@@ -263,11 +266,13 @@ def contains(v: Validator, node: Node, argument: Any, value: Any, scope: Any, re
 
 
 def all_of(v: Validator, node: Node, argument: Any, value: Any, scope: Any, result: Result) -> bool:
-    return all([result.add(one) for one in v.all(node, argument, value, scope)])
+    held = [result.add(one) for one in v.all(node, argument, value, scope)]
+    return all(held)
 
 
 def any_of(v: Validator, node: Node, argument: Any, value: Any, scope: Any, result: Result) -> bool:
-    return any([result.add(one) for one in v.all(node, argument, value, scope)])
+    held = [result.add(one) for one in v.all(node, argument, value, scope)]
+    return any(held)
 
 
 def one_of(v: Validator, node: Node, argument: Any, value: Any, scope: Any, result: Result) -> bool:

@@ -5,6 +5,7 @@ forms  random expressions of literals, patterns and GBNF with + | & ~ and repeat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -23,7 +24,7 @@ __all__ = ["TARGETS"]
 LONGEST = 4
 WORDS = frozenset("".join(word) for length in range(LONGEST + 1) for word in product("ab", repeat=length))
 PATTERNS = ["a*", "(ab|b)*", "a?b", "[ab]{2}", "(?!a).*", "a(?=b).*", ".*a", "b+"]
-GRAMMARS = {
+GRAMMARS: dict[str, Callable[[str], bool]] = {
     'root ::= "a" root "b" | ""': lambda word: word == "a" * (len(word) // 2) + "b" * (len(word) // 2),
     'root ::= "a" root | "b"': lambda word: word.endswith("b") and set(word[:-1]) <= {"a"},
     'root ::= root root | "ab"': lambda word: bool(word) and word == "ab" * (len(word) // 2),
@@ -47,15 +48,15 @@ class Expression:
             case ("gbnf", text):
                 return constrain.gbnf(text)
             case ("+", left, right):
-                return left.form() + right.form()
+                return as_form(left) + as_form(right)
             case ("|", left, right):
-                return left.form() | right.form()
+                return as_form(left) | as_form(right)
             case ("&", left, right):
-                return left.form() & right.form()
+                return as_form(left) & as_form(right)
             case ("~", inner):
-                return ~inner.form()
+                return ~as_form(inner)
             case ("repeat", inner, low, high):
-                return inner.form().repeat(low, high)
+                return as_form(inner).repeat(low, high)
         raise TypeError(self.tree)
 
     def words(self) -> frozenset[str]:
@@ -70,16 +71,26 @@ class Expression:
             case ("gbnf", text):
                 return frozenset(word for word in WORDS if GRAMMARS[text](word))
             case ("+", left, right):
-                return joined(left.words(), right.words())
+                return joined(words_of(left), words_of(right))
             case ("|", left, right):
-                return left.words() | right.words()
+                return words_of(left) | words_of(right)
             case ("&", left, right):
-                return left.words() & right.words()
+                return words_of(left) & words_of(right)
             case ("~", inner):
-                return WORDS - inner.words()
+                return WORDS - words_of(inner)
             case ("repeat", inner, low, high):
-                return rounds(inner.words(), low, high)
+                return rounds(words_of(inner), low, high)
         raise TypeError(self.tree)
+
+
+def as_form(expression: Expression) -> Form:
+    """The form of a part."""
+    return expression.form()
+
+
+def words_of(expression: Expression) -> frozenset[str]:
+    """The words of a part."""
+    return expression.words()
 
 
 def joined(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
@@ -119,7 +130,9 @@ def check(expression: Expression) -> None:
         constraint = constrain.compile(BYTES, expression.form())
     except constrain.UnsatisfiableError as error:
         if wanted:
-            raise Disagreement("constrain calls a form empty that is not", f"{expression} has {sorted(wanted)[:5]}: {error}") from None
+            raise Disagreement(
+                "constrain calls a form empty that is not", f"{expression} has {sorted(wanted)[:5]}: {error}"
+            ) from None
         return
     except constrain.ConstrainError:
         return

@@ -20,8 +20,36 @@ from ..walk import BYTES, MIXED, accepts, walk
 
 __all__ = ["TARGETS", "grammar_of"]
 
-PIECES = ["root ::= ", "\n", "x ::= root x\n", "x{2,}", "(x{2,3})*", "[^a-z]", "[\\x41-\\u1234]", '"\\n"', "<|end|>", "!<[5]>", ".", "{0}",
-          "{1000}", "{,9}", "{99999,}", "*", "+", "?", "|", "::=", '"a"', "# note\n", "root", "s", "t", "(", ")", "\\U0010FFFF"]  # fmt: skip
+PIECES = [
+    "root ::= ",
+    "\n",
+    "x ::= root x\n",
+    "x{2,}",
+    "(x{2,3})*",
+    "[^a-z]",
+    "[\\x41-\\u1234]",
+    '"\\n"',
+    "<|end|>",
+    "!<[5]>",
+    ".",
+    "{0}",
+    "{1000}",
+    "{,9}",
+    "{99999,}",
+    "*",
+    "+",
+    "?",
+    "|",
+    "::=",
+    '"a"',
+    "# note\n",
+    "root",
+    "s",
+    "t",
+    "(",
+    ")",
+    "\\U0010FFFF",
+]
 WORDS = [bytes(word) for length in range(5) for word in product(b"ab", repeat=length)]
 
 
@@ -35,8 +63,12 @@ texts = st.one_of(
     sound.map(grammar_of),
     nested("(", ")", '"a"').map(lambda body: f"root ::= {body}"),
     nested("(", ")*", '"a"').map(lambda body: f"root ::= {body}"),
-    st.integers(1, 70).map(lambda n: "root ::= r0\n" + "\n".join(f"r{i} ::= r{i + 1} r{i + 1}" for i in range(n)) + f'\nr{n} ::= "a"'),
-    st.integers(1, 3_000).map(lambda n: "root ::= r0\n" + "\n".join(f'r{i} ::= "a" r{i + 1}' for i in range(n)) + f'\nr{n} ::= "a"'),
+    st.integers(1, 70).map(
+        lambda n: "root ::= r0\n" + "\n".join(f"r{i} ::= r{i + 1} r{i + 1}" for i in range(n)) + f'\nr{n} ::= "a"'
+    ),
+    st.integers(1, 3_000).map(
+        lambda n: "root ::= r0\n" + "\n".join(f'r{i} ::= "a" r{i + 1}' for i in range(n)) + f'\nr{n} ::= "a"'
+    ),
 )
 
 
@@ -67,7 +99,20 @@ def check_verdict(drawn: tuple[tuple[str, object], ...]) -> None:
 
 
 TARGETS = (
-    Target("gbnf-text", "damaged grammars", st.tuples(edited(texts, PIECES), st.integers(0, 2**16)), check_text,
-           corpus=tuple((text, 2) for text in ('root ::= (x{2,} ";")*\nx ::= "a"', 'root ::= (x{2,3})*\nx ::= "a"', "root ::= root", 'root ::= root "a" |'))),
+    Target(
+        "gbnf-text",
+        "damaged grammars",
+        st.tuples(edited(texts, PIECES), st.integers(0, 2**16)),
+        check_text,
+        corpus=tuple(
+            (text, 2)
+            for text in (
+                'root ::= (x{2,} ";")*\nx ::= "a"',
+                'root ::= (x{2,3})*\nx ::= "a"',
+                "root ::= root",
+                'root ::= root "a" |',
+            )
+        ),
+    ),
     Target("gbnf-verdict", "grammars and all their short texts", sound, check_verdict),
-)  # fmt: skip
+)

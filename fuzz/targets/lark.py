@@ -25,19 +25,59 @@ from ..walk import BYTES, MIXED, accepts, walk
 
 __all__ = ["TARGETS"]
 
-PIECES = ["%import common.NUMBER\n", "%import common (WORD, WS)\n", "%ignore WS\n", "%declare X\n", "%import .secret.A\n",
-          "%import python (NAME)\n", "%override A: \"b\"\n", "%extend A: \"b\"\n", "t{x}: x x\n", "t{t{A}}", "~2..9", "~1000",
-          "?start: A\n", "!x: A\n", "A.2: /a+/i\n", "/a(?=b)/", "/(?<!a)b/", '"a"i', '"a".."z"', '"\\uD800"', "[A]", "->alias",
-          "start: start start |\n", ": ", "|", "*", "+", "?", "(", ")", "\n", "start", "A", "/.*/s", "/(a+)+b/", "// note\n"]  # fmt: skip
+PIECES = [
+    "%import common.NUMBER\n",
+    "%import common (WORD, WS)\n",
+    "%ignore WS\n",
+    "%declare X\n",
+    "%import .secret.A\n",
+    "%import python (NAME)\n",
+    '%override A: "b"\n',
+    '%extend A: "b"\n',
+    "t{x}: x x\n",
+    "t{t{A}}",
+    "~2..9",
+    "~1000",
+    "?start: A\n",
+    "!x: A\n",
+    "A.2: /a+/i\n",
+    "/a(?=b)/",
+    "/(?<!a)b/",
+    '"a"i',
+    '"a".."z"',
+    '"\\uD800"',
+    "[A]",
+    "->alias",
+    "start: start start |\n",
+    ": ",
+    "|",
+    "*",
+    "+",
+    "?",
+    "(",
+    ")",
+    "\n",
+    "start",
+    "A",
+    "/.*/s",
+    "/(a+)+b/",
+    "// note\n",
+]
 WORDS = ["".join(letters) for n in range(4) for letters in product(ALPHABET, repeat=n)]
 texts = st.one_of(
     grammars(),
     nested("(", ")", "A").map(lambda body: f'start: {body}\nA: "a"'),
     nested("(", ")", '"a"').map(lambda body: f"start: A\nA: {body}"),
     nested("[", "]", "A").map(lambda body: f'start: {body}\nA: "a"'),
-    st.integers(1, 20).map(lambda n: "start: A0\n" + "\n".join(f"A{i}: A{i + 1} A{i + 1}" for i in range(n)) + f'\nA{n}: "a"'),
-    st.integers(1, 2_000).map(lambda n: "start: A0\n" + "\n".join(f'A{i}: "a" A{i + 1}' for i in range(n)) + f'\nA{n}: "a"'),
-    st.integers(1, 20).map(lambda n: "start: r0\n" + "\n".join(f"r{i}: r{i + 1} r{i + 1}" for i in range(n)) + f'\nr{n}: "a"'),
+    st.integers(1, 20).map(
+        lambda n: "start: A0\n" + "\n".join(f"A{i}: A{i + 1} A{i + 1}" for i in range(n)) + f'\nA{n}: "a"'
+    ),
+    st.integers(1, 2_000).map(
+        lambda n: "start: A0\n" + "\n".join(f'A{i}: "a" A{i + 1}' for i in range(n)) + f'\nA{n}: "a"'
+    ),
+    st.integers(1, 20).map(
+        lambda n: "start: r0\n" + "\n".join(f"r{i}: r{i + 1} r{i + 1}" for i in range(n)) + f'\nr{n}: "a"'
+    ),
 )
 
 
@@ -78,7 +118,9 @@ def check_verdict(drawn: str) -> None:
     except constrain.UnsatisfiableError:
         constraint = None
     except (constrain.LimitError, constrain.GrammarError, constrain.UnsupportedError) as error:
-        raise Disagreement(f"constrain refuses a grammar that Lark loads strictly, {type(error).__name__}", f"{drawn}\n{error}") from None
+        raise Disagreement(
+            f"constrain refuses a grammar that Lark loads strictly, {type(error).__name__}", f"{drawn}\n{error}"
+        ) from None
     for word in WORDS:
         try:
             theirs.parse(word)
@@ -91,10 +133,27 @@ def check_verdict(drawn: str) -> None:
 
 
 TARGETS = (
-    Target("lark-text", "damaged grammars", st.tuples(edited(texts, PIECES), st.integers(0, 2**16)), check_text,
-           corpus=tuple((text, 3) for text in (
-               "%import .secret.A\nstart: A\n", "start: t{A}\nt{x}: t{t{x}}\nA: \"a\"", 'start: "1" ","\n%ignore /[ ,]/', "%declare X\nstart: X",
-               'start: "\\uD800"', 'start: NAME NAME ";" | "1"\nNAME: /[a-z]+/', 'start: /a(?=b)/ | "c"', "start: A A\nA: /[ab]+/",
-               'start: "a" start "b" | "b" "a" |'))),
-    Target("lark-verdict", "grammars without conflicts and their short texts, judged by Lark", grammars(), check_verdict),
-)  # fmt: skip
+    Target(
+        "lark-text",
+        "damaged grammars",
+        st.tuples(edited(texts, PIECES), st.integers(0, 2**16)),
+        check_text,
+        corpus=tuple(
+            (text, 3)
+            for text in (
+                "%import .secret.A\nstart: A\n",
+                'start: t{A}\nt{x}: t{t{x}}\nA: "a"',
+                'start: "1" ","\n%ignore /[ ,]/',
+                "%declare X\nstart: X",
+                'start: "\\uD800"',
+                'start: NAME NAME ";" | "1"\nNAME: /[a-z]+/',
+                'start: /a(?=b)/ | "c"',
+                "start: A A\nA: /[ab]+/",
+                'start: "a" start "b" | "b" "a" |',
+            )
+        ),
+    ),
+    Target(
+        "lark-verdict", "grammars without conflicts and their short texts, judged by Lark", grammars(), check_verdict
+    ),
+)

@@ -15,20 +15,37 @@ from .schema import ANY, compare
 
 __all__ = ["TARGETS", "literals"]
 
-digits = st.one_of(st.sampled_from(["0", "1", "5", "9", "10", "99", "25", "125", "1000"]), st.integers(0, 10**9).map(str))
+digits = st.one_of(
+    st.sampled_from(["0", "1", "5", "9", "10", "99", "25", "125", "1000"]), st.integers(0, 10**9).map(str)
+)
 fractions = st.one_of(st.just(""), st.from_regex(r"\.[0-9]{1,6}", fullmatch=True))
-exponents = st.one_of(st.just(""), st.just(""), st.builds("{}{}{}".format, st.sampled_from("eE"), st.sampled_from(["", "+", "-"]),
-                                                         st.sampled_from(["0", "1", "2", "3", "05", "10", "22", "300"])))  # fmt: skip
+exponents = st.one_of(
+    st.just(""),
+    st.just(""),
+    st.builds(
+        "{}{}{}".format,
+        st.sampled_from("eE"),
+        st.sampled_from(["", "+", "-"]),
+        st.sampled_from(["0", "1", "2", "3", "05", "10", "22", "300"]),
+    ),
+)
 literals = st.builds("{}{}{}{}".format, st.sampled_from(["", "-"]), digits, fractions, exponents)
-positive = st.builds("{}{}".format, st.sampled_from(["1", "2", "3", "25", "7", "1000", "123456789"]),
-                     st.sampled_from(["", "", ".5", ".01", ".25", "e3", "e-2", ".123456789"]))  # fmt: skip
+positive = st.builds(
+    "{}{}".format,
+    st.sampled_from(["1", "2", "3", "25", "7", "1000", "123456789"]),
+    st.sampled_from(["", "", ".5", ".01", ".25", "e3", "e-2", ".123456789"]),
+)
 keyword = st.one_of(
-    st.builds('"{}": {}'.format, st.sampled_from(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]), literals),
+    st.builds(
+        '"{}": {}'.format, st.sampled_from(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]), literals
+    ),
     st.builds('"multipleOf": {}'.format, positive),
     st.sampled_from(['"type": "integer"', '"type": "number"']),
-    st.builds('"const": {}'.format, literals), st.builds('"enum": [{}, {}]'.format, literals, literals),
-    st.builds('"not": {{"multipleOf": {}}}'.format, positive), st.builds('"not": {{"minimum": {}}}'.format, literals),
-)  # fmt: skip
+    st.builds('"const": {}'.format, literals),
+    st.builds('"enum": [{}, {}]'.format, literals, literals),
+    st.builds('"not": {{"multipleOf": {}}}'.format, positive),
+    st.builds('"not": {{"minimum": {}}}'.format, literals),
+)
 schemas = st.lists(keyword, min_size=1, max_size=3, unique_by=lambda one: one.split(":")[0]).map(
     lambda some: "{" + ", ".join(some) + "}"
 )
@@ -53,7 +70,11 @@ def check(drawn: tuple[str, list[str], int]) -> None:
 
 
 TARGETS = (
-    Target("numbers", "bounds, steps and constants with exact values",
-           st.tuples(schemas, st.lists(literals, min_size=1, max_size=8), st.integers(0, 2**16)), check,
-           corpus=(('{"multipleOf": 0.01, "minimum": 0.1}', ["0.1", "0.10", "0.3", "0.029", "1e-2"], 3),)),
-)  # fmt: skip
+    Target(
+        "numbers",
+        "bounds, steps and constants with exact values",
+        st.tuples(schemas, st.lists(literals, min_size=1, max_size=8), st.integers(0, 2**16)),
+        check,
+        corpus=(('{"multipleOf": 0.01, "minimum": 0.1}', ["0.1", "0.10", "0.3", "0.029", "1e-2"], 3),),
+    ),
+)

@@ -137,6 +137,12 @@ def check_gbnf(drawn: tuple[tuple[str, object], ...]) -> None:
 
 
 TARGETS = (
-    Target("peers-schema", "schemas through llguidance", st.tuples(strategies.schemas, st.lists(strategies.values, max_size=2)), check_schema, prepare),
+    Target(
+        "peers-schema",
+        "schemas through llguidance",
+        st.tuples(strategies.schemas, st.lists(strategies.values, max_size=2)),
+        check_schema,
+        prepare,
+    ),
     Target("peers-gbnf", "grammars through XGrammar", sound, check_gbnf, prepare),
-)  # fmt: skip
+)

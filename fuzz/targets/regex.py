@@ -25,10 +25,55 @@ from ..walk import BYTES, MIXED, accepts, walk
 
 __all__ = ["TARGETS", "Backtracks", "impatient"]
 
-PIECES = ["(?=", "(?!", "(?<=", "(?<!", "(?:", "(?i)", "(?P<a>", "(?P=a)", "\\1", "\\b", "\\B", "\\p{L}", "\\P{Greek}", "[^",
-          "[a-", "]", "{2,3}", "{0}", "{,5}", "{999}", "{99999}", "{1,1000}", "*?", "+", "|", "^", "$", "\\Z", "\\A", "(?>",
-          "(?s:.", "\\x41", "\\u00e9", "\\N{DIGIT ONE}", "a{1000}{1000}", "(a+)+", "(a|a)*b", ".*a.{9}", "(?(1)a|b)", "\\0"]  # fmt: skip
-deep = st.one_of(nested("(", ")", "a"), nested("(?:", ")*", "a"), nested("(?=", ")", "a"), nested("[", "]", "a"), nested("(a|", ")", "b"))
+PIECES = [
+    "(?=",
+    "(?!",
+    "(?<=",
+    "(?<!",
+    "(?:",
+    "(?i)",
+    "(?P<a>",
+    "(?P=a)",
+    "\\1",
+    "\\b",
+    "\\B",
+    "\\p{L}",
+    "\\P{Greek}",
+    "[^",
+    "[a-",
+    "]",
+    "{2,3}",
+    "{0}",
+    "{,5}",
+    "{999}",
+    "{99999}",
+    "{1,1000}",
+    "*?",
+    "+",
+    "|",
+    "^",
+    "$",
+    "\\Z",
+    "\\A",
+    "(?>",
+    "(?s:.",
+    "\\x41",
+    "\\u00e9",
+    "\\N{DIGIT ONE}",
+    "a{1000}{1000}",
+    "(a+)+",
+    "(a|a)*b",
+    ".*a.{9}",
+    "(?(1)a|b)",
+    "\\0",
+]
+deep = st.one_of(
+    nested("(", ")", "a"),
+    nested("(?:", ")*", "a"),
+    nested("(?=", ")", "a"),
+    nested("[", "]", "a"),
+    nested("(a|", ")", "b"),
+)
 SECONDS = 1.0
 
 
@@ -96,9 +141,9 @@ def check_verdict(drawn: tuple[str, str, list[str]]) -> None:
                 raise Disagreement(f"constrain {'refuses' if wanted else 'accepts'} against re", f"{source!r} {word!r}")
 
 
-with_looks = edited(regexes(), ["(?=", "(?!", "(?<=a", ")", "\\b", "\\B", "a", "b", "|", "(", "[ab]", "{1,2}"], 3).filter(
-    lambda pattern: readable(pattern)
-)
+with_looks = edited(
+    regexes(), ["(?=", "(?!", "(?<=a", ")", "\\b", "\\B", "a", "b", "|", "(", "[ab]", "{1,2}"], 3
+).filter(lambda pattern: bool(readable(pattern)))
 
 
 def readable(pattern: str) -> bool:
@@ -113,9 +158,31 @@ def readable(pattern: str) -> bool:
 
 
 TARGETS = (
-    Target("regex-text", "damaged patterns", st.tuples(edited(st.one_of(regexes(), deep), PIECES), st.integers(0, 2**16)), check_text,
-           corpus=tuple((pattern, 1) for pattern in ("(a+)+b", "(a|a)*b", "a{" + "9" * 5_000 + "}", "(?:" * 300 + "a" + ")" * 300, "\0", "(.*)*x",
-                                                     ".{5000}", "(a?){500}a{500}", "((a{100}){100}){100}", ".*a.{200}"))),
-    Target("regex-verdict", "patterns and texts, judged by re",
-           st.tuples(st.one_of(regexes(), regexes(), with_looks), flag_sets(), st.lists(texts(), min_size=1, max_size=10)), check_verdict),
-)  # fmt: skip
+    Target(
+        "regex-text",
+        "damaged patterns",
+        st.tuples(edited(st.one_of(regexes(), deep), PIECES), st.integers(0, 2**16)),
+        check_text,
+        corpus=tuple(
+            (pattern, 1)
+            for pattern in (
+                "(a+)+b",
+                "(a|a)*b",
+                "a{" + "9" * 5_000 + "}",
+                "(?:" * 300 + "a" + ")" * 300,
+                "\0",
+                "(.*)*x",
+                ".{5000}",
+                "(a?){500}a{500}",
+                "((a{100}){100}){100}",
+                ".*a.{200}",
+            )
+        ),
+    ),
+    Target(
+        "regex-verdict",
+        "patterns and texts, judged by re",
+        st.tuples(st.one_of(regexes(), regexes(), with_looks), flag_sets(), st.lists(texts(), min_size=1, max_size=10)),
+        check_verdict,
+    ),
+)

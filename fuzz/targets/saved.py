@@ -34,9 +34,11 @@ FORMS = (
     lambda: constrain.lark('start: "a" start | "b"'),
 )
 ODD = st.one_of(
-    st.none(), st.booleans(), st.sampled_from([0, -1, 10**15, 1.5, 10**400, "", "x", [], {}, [[]], {"kind": "Literal"}, "%import .secret.A"]),
+    st.none(),
+    st.booleans(),
+    st.sampled_from([0, -1, 10**15, 1.5, 10**400, "", "x", [], {}, [[]], {"kind": "Literal"}, "%import .secret.A"]),
     st.text(max_size=5),
-)  # fmt: skip
+)
 
 
 @st.composite
@@ -66,7 +68,9 @@ def replace_place(draw: st.DrawFn, value: Any) -> None:
     if how == "delete":
         del here[key]
     elif how == "add" and isinstance(here, dict):
-        here[draw(st.sampled_from(["import_paths", "limits", "dfa_states", "start", "kind", "x"]))] = deepcopy(draw(ODD))
+        here[draw(st.sampled_from(["import_paths", "limits", "dfa_states", "start", "kind", "x"]))] = deepcopy(
+            draw(ODD)
+        )
     else:
         here[key] = deepcopy(draw(ODD))
 
@@ -85,7 +89,9 @@ def saved(which: int) -> bytes:
 
 
 numbers = st.integers(0, len(FORMS) - 1)
-files = st.one_of(numbers.flatmap(bodies), numbers.flatmap(lambda which: damaged(st.just(saved(which)))), st.binary(max_size=64))
+files = st.one_of(
+    numbers.flatmap(bodies), numbers.flatmap(lambda which: damaged(st.just(saved(which)))), st.binary(max_size=64)
+)
 
 
 @contextmanager

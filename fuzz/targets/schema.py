@@ -32,29 +32,106 @@ __all__ = ["TARGETS", "compare"]
 ANY = replace(Style.any(), formats="annotate")
 STYLES = (Style(), ANY, Style.any(), Style(whitespace="compact"), Style(whitespace=2, key_order="any"))
 KEYWORDS = (
-    "type", "enum", "const", "properties", "required", "items", "prefixItems", "minItems", "maxItems", "uniqueItems",
-    "contains", "minContains", "maxContains", "pattern", "format", "minLength", "maxLength", "minimum", "maximum",
-    "exclusiveMinimum", "multipleOf", "anyOf", "allOf", "oneOf", "not", "if", "then", "else", "$ref", "$defs", "$id",
-    "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$schema", "dependentSchemas", "dependentRequired",
-    "propertyNames", "patternProperties", "additionalProperties", "unevaluatedProperties", "unevaluatedItems",
-    "additionalItems", "definitions", "nullable", "$vocabulary",
-)  # fmt: skip
-VALUES = ("true", "false", "null", "{}", "[]", "[{}]", "1", "0", "-1", "1e400", "1e9999999999999999999", "0.1", '"#"',
-          '"#/$defs/a"', '"string"', '"integer"', '"^(a+)+$"', '"\\\\p{L}+"', '"(?=a)b"', '"date-time"', '"regex"',
-          '"uri"', '"http://["', '"a{999}"', '{"$ref":"#"}', '["a","a"]', "1e-400", "100000", "18446744073709551616")  # fmt: skip
+    "type",
+    "enum",
+    "const",
+    "properties",
+    "required",
+    "items",
+    "prefixItems",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "pattern",
+    "format",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "multipleOf",
+    "anyOf",
+    "allOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "$ref",
+    "$defs",
+    "$id",
+    "$anchor",
+    "$dynamicRef",
+    "$dynamicAnchor",
+    "$recursiveRef",
+    "$schema",
+    "dependentSchemas",
+    "dependentRequired",
+    "propertyNames",
+    "patternProperties",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "additionalItems",
+    "definitions",
+    "nullable",
+    "$vocabulary",
+)
+VALUES = (
+    "true",
+    "false",
+    "null",
+    "{}",
+    "[]",
+    "[{}]",
+    "1",
+    "0",
+    "-1",
+    "1e400",
+    "1e9999999999999999999",
+    "0.1",
+    '"#"',
+    '"#/$defs/a"',
+    '"string"',
+    '"integer"',
+    '"^(a+)+$"',
+    '"\\\\p{L}+"',
+    '"(?=a)b"',
+    '"date-time"',
+    '"regex"',
+    '"uri"',
+    '"http://["',
+    '"a{999}"',
+    '{"$ref":"#"}',
+    '["a","a"]',
+    "1e-400",
+    "100000",
+    "18446744073709551616",
+)
 PIECES = [f'"{word}":' for word in KEYWORDS] + [f'"{word}":{value},' for word in KEYWORDS[:12] for value in VALUES[:6]]
 PIECES += [*VALUES, *(f'{{"{word}":{value}}}' for word, value in zip(KEYWORDS * 2, VALUES * 4))]
 
 member = st.tuples(st.sampled_from(KEYWORDS), st.sampled_from(VALUES)).map(lambda t: f'"{t[0]}":{t[1]}')
 odd_schemas = st.lists(member, max_size=4).map(lambda members: "{" + ",".join(members) + "}")
 deep = st.one_of(
-    nested('{"items":', "}", "{}"), nested('{"const":[', "]}", "1"), nested("[", "]", ""), nested('{"not":', "}", "true"),
-    nested('{"anyOf":[', "]}", "true"), nested('{"properties":{"a":', "}}", "{}"), nested('{"enum":[[', "]]}", "0"),
-)  # fmt: skip
+    nested('{"items":', "}", "{}"),
+    nested('{"const":[', "]}", "1"),
+    nested("[", "]", ""),
+    nested('{"not":', "}", "true"),
+    nested('{"anyOf":[', "]}", "true"),
+    nested('{"properties":{"a":', "}}", "{}"),
+    nested('{"enum":[[', "]]}", "0"),
+)
 texts = st.one_of(
-    strategies.schemas.map(json.dumps), strategies.evaluating.map(json.dumps), strategies.counting.map(json.dumps),
-    odd_schemas, deep,
-)  # fmt: skip
+    strategies.schemas.map(json.dumps),
+    strategies.evaluating.map(json.dumps),
+    strategies.counting.map(json.dumps),
+    odd_schemas,
+    deep,
+)
 
 
 def check_text(drawn: tuple[str, int]) -> None:
@@ -156,13 +233,33 @@ def varied(text: str, rng: random.Random) -> str:
 seeds = st.integers(0, 2**16)
 schemas = st.one_of(strategies.schemas, strategies.evaluating, strategies.counting)
 values = st.lists(st.one_of(strategies.values, strategies.item_values), max_size=5)
-LOOPS = ('{"if": false, "then": {"$ref": "#"}}', '{"$ref":"#"}', '{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}')
-SLIPS = ('{"$id":"http://["}', '{"$ref":"//[::x]/#"}', '{"$ref":"#/allOf/' + "1" * 5_000 + '"}', '{"minimum":1' + "0" * 5_000 + "}",
-         '{"pattern":"a{' + "9" * 5_000 + '}"}', '{"minimum":1e9999999999999999999999}')  # fmt: skip
+LOOPS = (
+    '{"if": false, "then": {"$ref": "#"}}',
+    '{"$ref":"#"}',
+    '{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}',
+)
+SLIPS = (
+    '{"$id":"http://["}',
+    '{"$ref":"//[::x]/#"}',
+    '{"$ref":"#/allOf/' + "1" * 5_000 + '"}',
+    '{"minimum":1' + "0" * 5_000 + "}",
+    '{"pattern":"a{' + "9" * 5_000 + '}"}',
+    '{"minimum":1e9999999999999999999999}',
+)
 
 TARGETS = (
-    Target("schema-text", "damaged schemas", st.tuples(edited(texts, PIECES), seeds), check_text,
-           corpus=tuple((text, seed) for text in (*LOOPS, *SLIPS) for seed in (0, 1))),
-    Target("schema-verdict", "schemas and values, judged by others", st.tuples(schemas, values, seeds), check_verdict,
-           corpus=(({"uniqueItems": True, "minItems": 3}, [[1, 1.0, 2], [1, 2, 3]], 1),)),
-)  # fmt: skip
+    Target(
+        "schema-text",
+        "damaged schemas",
+        st.tuples(edited(texts, PIECES), seeds),
+        check_text,
+        corpus=tuple((text, seed) for text in (*LOOPS, *SLIPS) for seed in (0, 1)),
+    ),
+    Target(
+        "schema-verdict",
+        "schemas and values, judged by others",
+        st.tuples(schemas, values, seeds),
+        check_verdict,
+        corpus=(({"uniqueItems": True, "minItems": 3}, [[1, 1.0, 2], [1, 2, 3]], 1),),
+    ),
+)

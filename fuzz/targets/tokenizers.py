@@ -29,7 +29,7 @@ def tokenizer_json(kind: str) -> str:
     """A small tokenizer.json."""
     from tests import tokenizers_made
 
-    return tokenizers_made.MADE[kind][0]().to_str()
+    return str(tokenizers_made.MADE[kind][0]().to_str())
 
 
 @lru_cache(maxsize=1)
@@ -44,7 +44,7 @@ def model(kind: str) -> bytes:
     """A small SentencePiece model."""
     from tests import tokenizers_made
 
-    return tokenizers_made.sentencepiece_model(kind)
+    return bytes(tokenizers_made.sentencepiece_model(kind))
 
 
 @st.composite
@@ -52,7 +52,9 @@ def changed_json(draw: st.DrawFn) -> bytes:
     """A tokenizer.json with places of its structure changed, or its text damaged."""
     text = tokenizer_json(draw(st.sampled_from(["byte_level_bpe", "sentencepiece_bpe", "sentencepiece_unigram"])))
     if draw(st.booleans()):
-        return draw(edited(st.just(text), ["{}", "null", '"type":', "[]", "1e400", '"BPE"'])).encode(errors="surrogatepass")
+        return draw(edited(st.just(text), ["{}", "null", '"type":', "[]", "1e400", '"BPE"'])).encode(
+            errors="surrogatepass"
+        )
     value = json.loads(text)
     for _ in range(draw(st.integers(1, 3))):
         part = draw(st.sampled_from(sorted(value)))

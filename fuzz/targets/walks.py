@@ -25,7 +25,9 @@ __all__ = ["TARGETS"]
 STEPS = 5
 KINDS = {"rules": make.rules, "characters": make.characters, "objects": make.objects}
 drawn_cases = st.sampled_from(sorted(KINDS)).flatmap(
-    lambda kind: st.tuples(KINDS[kind], st.one_of(make.vocabularies(kind), make.poor_vocabularies(kind)), st.integers(0, 2**16))
+    lambda kind: st.tuples(
+        KINDS[kind], st.one_of(make.vocabularies(kind), make.poor_vocabularies(kind)), st.integers(0, 2**16)
+    )
 )
 
 

@@ -1,0 +1,98 @@
+"""`bench.hostile`: its verdicts are right for each way to fail, and a few of its rows, run as it runs them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import constrain
+from bench.hostile.__main__ import OURS, cell, told, warm
+from bench.hostile.answers import Wrong
+from bench.hostile.rows import ROWS, Row
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits and memory are read from proc(5)")
+
+
+@pytest.fixture(scope="module")
+def ready() -> None:
+    """What a run of the bench prepares before it forks."""
+    warm()
+
+
+def row(check: Callable[..., Any], **more: Any) -> Row:
+    return Row("a row", "here", "ours", check=check, **more)
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+def grow() -> None:
+    held = []
+    while True:
+        held.append(bytes(64 << 20))
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def refuse() -> None:
+    constrain.compile(constrain.Vocabulary.bytes(), schema={"type": "nothing"})
+
+
+def wrong() -> None:
+    raise Wrong("1 + 1 is 3")
+
+
+@pytest.mark.parametrize(
+    ("check", "verdict", "detail"),
+    [
+        (lambda: None, "answered", ""), (refuse, "refused", "SchemaError"), (wrong, "wrong", "1 + 1 is 3"),
+        (lambda: {}["key"], "error", "KeyError"), (grow, "memory", "MiB"), (die, "crash", "SIGSEGV"),
+    ],
+)  # fmt: skip
+def test_verdicts(check: Callable[..., Any], verdict: str, detail: str) -> None:
+    found = cell(row(check), OURS, {})
+    assert found.verdict == verdict and detail in found.detail, found
+    assert ("a row" in told(row(check), {OURS: found})) and (verdict in told(row(check), {OURS: found}))
+
+
+def test_a_hang_is_ended() -> None:
+    assert cell(row(spin, seconds=0.5), OURS, {}).verdict == "hang"
+
+
+def test_a_refusal_may_be_wrong() -> None:
+    assert cell(row(refuse, refusal="wrong"), OURS, {}).verdict == "wrong"
+
+
+def test_rows_are_told_apart_and_have_an_origin() -> None:
+    names = [one.name for one in ROWS]
+    assert len(set(names)) == len(names)
+    assert all(one.origin for one in ROWS)
+    for section in ("1.1", "1.2", "1.3", "1.4", "1.5", "1.7", "1.8", "1.9", "1.10", "1.11", "1.12", "1.13", "2", "3"):
+        assert any(one.origin == f"faults {section}" for one in ROWS), section
+
+
+QUICK = (
+    "%import of a file",
+    "a saved file with",
+    "logits of another",
+    "const, 100,000",
+    "regex groups, 100,000",
+    "60 GBNF",
+    "a NUL",
+    "a key twice",
+)
+
+
+@pytest.mark.parametrize("one", [one for one in ROWS if one.name.startswith(QUICK)], ids=lambda one: one.name)
+def test_quick_rows(one: Row, ready: None) -> None:
+    found = cell(one, OURS, {})
+    assert found.verdict in ("answered", "refused"), found
