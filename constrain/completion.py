@@ -191,7 +191,9 @@ class Completion:
                     continue
                 first, count = nodes[4 * one : 4 * one + 2].tolist()
                 callers = edges[3 * first : 3 * (first + count)].reshape(-1, 3).tolist()
-                ways[one] = [(self._from(pc, register) if pc != at.RETURN else 0, below) for pc, register, below in callers]
+                ways[one] = [
+                    (self._from(pc, register) if pc != at.RETURN else 0, below) for pc, register, below in callers
+                ]
                 todo.extend(below for _, below in ways[one])
             # Nodes below have smaller ids but on a cycle (left recursion), so one round is mostly enough.
             found = dict.fromkeys(sorted(ways), NEVER)

@@ -117,7 +117,9 @@ def from_text(text: str, vocabulary: Vocabulary, limits: Limits | None, name: st
 
     most = (Limits() if limits is None else limits).nesting
     if nesting(text, most + WRAPPING) > most + WRAPPING:
-        raise LimitError(f"{name} is nested more deeply than Limits.nesting = {most}.", hint="Raise Limits(nesting=...).")
+        raise LimitError(
+            f"{name} is nested more deeply than Limits.nesting = {most}.", hint="Raise Limits(nesting=...)."
+        )
     try:
         body = json.loads(text)
         checked = checked_body(body)

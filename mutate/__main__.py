@@ -23,7 +23,7 @@ from bench.report import commit
 
 from .operators import Mutant, mutants
 from .runner import Scratch, Verdict
-from .selection import MAP, ROOT, files, asked_about
+from .selection import MAP, ROOT, asked_about, files
 
 GOAL = 0.9
 EQUIVALENT = Path(__file__).parent / "equivalent.txt"

@@ -136,7 +136,12 @@ counted = st.recursive(
 @given(counted, st.integers(0, 2), st.data())
 def test_it_is_the_shortest_inside_nested_counts(node: Node, low: int, data: st.DataObject) -> None:
     """Counts inside counts, inside loops, of nothing, and of what may be nothing: from wherever a text may stand."""
-    for outer in (node, Repeat(node, low), Repeat(node, 0, 0), Sequence((node, Repeat(node, 1, low + 1), Literal(b";")))):
+    for outer in (
+        node,
+        Repeat(node, low),
+        Repeat(node, 0, 0),
+        Sequence((node, Repeat(node, 1, low + 1), Literal(b";"))),
+    ):
         matcher = walked(Grammar(outer, {}), data)
         text = matcher.shortest_completion()
         assert text is not None

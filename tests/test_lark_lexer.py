@@ -91,7 +91,7 @@ FIXED = [
     'start: A B ";" | A ";"\nA: /a+/\nB: /ab/',
     'start: X* ";"\nX: "a" | "ab;"',
     'start: S S | "b"\nS: /a.*;/',
-    'start: A B | B A\nA: /a;?/\nB: /;b?/\n%ignore /b+/',
+    "start: A B | B A\nA: /a;?/\nB: /;b?/\n%ignore /b+/",
     'start: K N | N\nK: "ab"\nN: /[ab]+/',
     'start: N ";" N\nN: /a+/\n%ignore /;b/',
     'start: (N ";")+ "b"\nN: /a+/\n%ignore "b"',

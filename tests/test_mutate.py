@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 from mutate.operators import Mutant, mutants
-from mutate.selection import ROOT, files, asked_about
+from mutate.selection import ROOT, asked_about, files
 
 SAMPLE = '''
 def clamp(value, low=0):

@@ -206,7 +206,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[[], dict[str, Any]]]] = {
     "grammars.read": (grammars.read, lambda: {"name": "json"}),
     "grammars.text": (grammars.text, lambda: {"name": "json"}),
     "strategies": (constrain.testing.strategies.documents if hasattr(constrain.testing, "strategies") else len,
-                   lambda: {}),
+                   dict),
 }  # fmt: skip
 
 

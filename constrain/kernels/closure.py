@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "ebd98add"
+STAMP = "ad6be841"
 
 
 @kernel("int64(int64)")

@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "86bfb8f4"
+STAMP = "22c13415"
 
 
 @inlined("int64(int64, int64, int64, int64)")

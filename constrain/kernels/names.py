@@ -13,7 +13,7 @@ from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import size, view
 
-STAMP = "06a2d66b"
+STAMP = "f6170e38"
 
 
 @inlined("int64(int64, int64, int64)")

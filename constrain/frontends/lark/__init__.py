@@ -140,7 +140,15 @@ def _made(text: str, how: _How, import_paths: tuple[str, ...], modules: tuple[Mo
 
     indentation = how.indentation
     keep = () if indentation is None else (indentation.newline,)
-    loaded = load(text, start=how.start, source=how.source, import_paths=import_paths, modules=modules, keep=keep, nesting=how.limits.nesting)
+    loaded = load(
+        text,
+        start=how.start,
+        source=how.source,
+        import_paths=import_paths,
+        modules=modules,
+        keep=keep,
+        nesting=how.limits.nesting,
+    )
     names = {terminal.name: number for number, terminal in enumerate(loaded.terminals)}
     if indentation is None and {"_INDENT", "_DEDENT"} <= {loaded.terminals[t].name for t in loaded.declared}:
         indentation = Indentation()

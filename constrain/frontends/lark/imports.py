@@ -75,9 +75,7 @@ class Reader:
         raise ModuleNotFound(path)
 
     def _found(self, base: str | None, path: str, name: str, file: str, text: str) -> tuple[str, str]:
-        spend(
-            200 + 10 * len(text), "the imports of a grammar"
-        )
+        spend(200 + 10 * len(text), "the imports of a grammar")
         self.times[name] = self.times.get(name, 0) + 1
         if self.times[name] > MOST_READS:
             raise GrammarError(

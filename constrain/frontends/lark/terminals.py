@@ -19,9 +19,9 @@ from ...automata.scanner import END_OF_TEXT, Scanner, TerminalList, build
 from ...automata.steps import Programs
 from ...errors import ConstrainError, GrammarError
 from ...style import Limits
+from ...work import spend
 from ..regex import parse
 from ..regex.ordered import write_ordered
-from ...work import spend
 from .load import FLAGS, Loaded, Terminal
 
 __all__ = ["Lexers", "lexers"]
