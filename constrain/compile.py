@@ -93,7 +93,7 @@ class Constraint:
                 alive = {t.ident for t in threading.enumerate()}
                 for gone in [key for key in list(self._arenas) if key[0] not in alive]:
                     self._arenas.pop(gone, None)
-            found = self._arenas[mine] = Arena(self.program, self.vocabulary, self.limits.arena_bytes)
+            found = self._arenas[mine] = Arena(self.program, self.vocabulary, self.limits.arena_bytes, found)
         return found
 
     def save(self, path: str | PathLike[str]) -> None:
