@@ -123,7 +123,9 @@ class Forgotten(Exception):
 
 
 class Arena:
-    """Sets of configurations of one Program over one MaskTable, for one thread at a time. lost: the one that it replaces.
+    """Sets of configurations of one Program over one MaskTable, for one thread at a time.
+
+    lost: the arena that it replaces, whose epochs it goes on from.
 
     context, address: as of MaskTable, all slots filled. epoch: raised whenever set ids lose their meaning.
     start: the set before any text. thread: the thread that it belongs to. is_lost: whether nobody may use it any more:
@@ -135,7 +137,7 @@ class Arena:
         self.vocabulary = vocabulary
         self.most_bytes = most_bytes
         self.thread, self.is_lost = get_ident(), False
-        self.epoch = -1 if lost is None else lost.epoch
+        self.epoch: int = -1 if lost is None else lost.epoch
         self.alive: dict[int, bool] = {}  # of tokens.spelling: sets from which tokens reach the end
         self.guarded = guards.Memory()
         self._completion: Completion | None = None

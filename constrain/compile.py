@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Union, cast
 
 from .automata.program import Program
 from .errors import SourceError, UnsatisfiableError
@@ -172,14 +172,14 @@ def compile(
     proper = isinstance(style, Style) and isinstance(limits, Limits) and len(source) == 1
     if proper and not isinstance(grammar, Grammar):
         key, source, registry = _key(source, style, registry, limits)
-    found = None if key is None else recent.get(vocabulary, key)
+    found: Constraint | None = None if key is None else recent.get(vocabulary, key)
     if found is not None:
         return found
     with work_budget(limits.work):
         program = _program(vocabulary, key, source, style, registry, limits)
     written = None if isinstance(grammar, Grammar) else _written(source, style, registry)
     made = Constraint(program, vocabulary, limits, written)
-    return made if key is None else recent.put(key, made)
+    return made if key is None else cast(Constraint, recent.put(key, made))
 
 
 Source = dict[str, Any]

@@ -403,7 +403,7 @@ class Matcher:
 
 
 def _restore(constraint: Constraint, taken: list[int | bytes]) -> Matcher:
-    """Return a matcher of a constraint after the tokens and bytes of a pickled one. Raise TokenRefused if one is refused."""
+    """Return a matcher after what a pickled one took. Raise TokenRefused if something is refused."""
     matcher = Matcher(constraint)
     for item in taken:
         if isinstance(item, bytes):

@@ -87,7 +87,9 @@ def test_nothing_is_written_to_an_untrusted_folder_or_removed_from_it(path: Path
     assert sorted(path.parent.iterdir()) == before
 
 
-@pytest.mark.parametrize("change", ["group may write", "others may write", "another owner", "a symbolic link", "a pipe"])
+@pytest.mark.parametrize(
+    "change", ["group may write", "others may write", "another owner", "a symbolic link", "a pipe"]
+)
 def test_a_file_that_fails_is_replaced(path: Path, change: str) -> None:
     UNTRUSTED[change](path)
     assert write_sealed(path, KEY, [b"new"])

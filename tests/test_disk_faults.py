@@ -194,7 +194,10 @@ def test_damaged_anywhere(store: Path, wanted: list[str], kind: str) -> None:
     whole = path.read_bytes()
     rng = random.Random(0)
     for place in [0, 1, 39, 40, len(whole) - 1, *(rng.randrange(len(whole)) for _ in range(8))]:
-        for damaged in (whole[:place], whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :]):
+        for damaged in (
+            whole[:place],
+            whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :],
+        ):
             path.write_bytes(damaged)
             assert read_sealed(path, made_by()) is None
             assert masks() == wanted

@@ -28,7 +28,10 @@ STATEFUL = (
 UNIQUE = {"type": "array", "uniqueItems": True, "items": {"type": ["integer", "string"]}}
 OBJECT = {
     "type": "object",
-    "properties": {"name": {"type": "string", "pattern": "^[a-z]+$"}, "more": {"type": "array", "items": {"$ref": "#"}}},
+    "properties": {
+        "name": {"type": "string", "pattern": "^[a-z]+$"},
+        "more": {"type": "array", "items": {"$ref": "#"}},
+    },
     "required": ["name"],
 }
 TOKENS = [*(bytes([b]) for b in range(256)), b'{"', b'":', b"ab", b'"}', b"12", b"]}", None]

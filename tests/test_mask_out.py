@@ -128,7 +128,11 @@ def test_a_subclass_is_looked_at_each_time() -> None:
 @given(st.lists(st.sampled_from([b'{"a"', b':"', b"xy", b'"', b"}", b" ", b"\\u00"]), max_size=9), st.integers(0, 2))
 def test_bytes_used_are_those_that_were_written(parts: list[bytes], source: int) -> None:
     """Of each slot: what is counted holds all that was written, and hardly more; never more than is there."""
-    schemas: list[Any] = [{"properties": {"a": {"type": "string"}}}, {"uniqueItems": True}, {"type": "string", "maxLength": 9}]
+    schemas: list[Any] = [
+        {"properties": {"a": {"type": "string"}}},
+        {"uniqueItems": True},
+        {"type": "string", "maxLength": 9},
+    ]
     vocabulary = Vocabulary.bytes()  # with fresh memory: all 0
     constraint = compile(vocabulary, schema=schemas[source])
     matcher = constraint.matcher()

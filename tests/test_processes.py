@@ -64,7 +64,9 @@ def wanted() -> list[list[bytes]]:
         "for k in range(len(SCHEMAS)): sys.stdout.write(b''.join(task(k)[1]).hex() + '\\n')"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    said = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, check=True, capture_output=True, text=True)
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=ROOT, check=True, capture_output=True, text=True
+    )
     size = 4 * ((VOCABULARY.size + 31) // 32)
     texts = [bytes.fromhex(line) for line in said.stdout.split()]
     return [[text[k : k + size] for k in range(0, len(text), size)] for text in texts]

@@ -1,4 +1,4 @@
-"""Saved, pickled and copied: the same masks; and whatever a stranger writes into a saved file, a typed error at most."""
+"""Saved, pickled, copied: the same masks; and whatever a stranger writes into a saved file, a typed error at most."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def body_of(constraint: Constraint, path: Path) -> Any:
 
 def test_a_file_cannot_raise_limits(tmp_path: Path) -> None:
     body = body_of(compile(VOCABULARY, regex="[ab]*a[ab]{4}", limits=Limits(dfa_states=50)), tmp_path / "it")
-    body["limits"] = {name: 10**15 for name in body["limits"]}
+    body["limits"] = dict.fromkeys(body["limits"], 10**15)
     again = Constraint.load(write(tmp_path / "it", body), VOCABULARY)
     assert again.limits == Limits()
     mine = Limits(dfa_states=40, work=10_000)
@@ -198,7 +198,9 @@ def test_a_file_cannot_name_folders_for_imports(tmp_path: Path) -> None:
 @pytest.mark.parametrize("brackets", ["[]", "{}"])
 def test_a_deep_file_ends_in_a_limit(tmp_path: Path, depth: int, brackets: str) -> None:
     first, last = ("[", "]") if brackets == "[]" else ('{"not":', "}")
-    text = '{"source": {"schema": {"const": ' + first * depth + "1" + last * depth + '}}, "limits": {}, "vocabulary": ""}'
+    text = (
+        '{"source": {"schema": {"const": ' + first * depth + "1" + last * depth + '}}, "limits": {}, "vocabulary": ""}'
+    )
     write_text(tmp_path / "it", text)
     with pytest.raises(LimitError, match="nest"):
         Constraint.load(tmp_path / "it", VOCABULARY)
@@ -236,7 +238,24 @@ def test_truncated_at_every_byte(source: dict[str, Any], tmp_path: Path) -> None
             Constraint.load(tmp_path / "it", VOCABULARY)
 
 
-WRONG = [None, True, 0, -1, 1.5, 10**30, "", "x", "\ud800", [], [None], {}, {"kind": "Text"}, {"a": 1}, ["a", 1], float("nan")]
+WRONG = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    10**30,
+    "",
+    "x",
+    "\ud800",
+    [],
+    [None],
+    {},
+    {"kind": "Text"},
+    {"a": 1},
+    ["a", 1],
+    float("nan"),
+]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -279,7 +298,11 @@ def test_random_flips_under_a_right_digest(source: dict[str, Any], tmp_path: Pat
     rng = random.Random(1)
     for _ in range(150):
         place = rng.randrange(len(text))
-        loads(write_text(tmp_path / "it", text[:place] + rng.choice('"\\{}[]:,0é\x00-') + text[place + rng.randrange(2) :]))
+        loads(
+            write_text(
+                tmp_path / "it", text[:place] + rng.choice('"\\{}[]:,0é\x00-') + text[place + rng.randrange(2) :]
+            )
+        )
 
 
 def test_what_has_no_source_says_so(tmp_path: Path) -> None:
@@ -358,7 +381,10 @@ def test_threads_load_at_once(tmp_path: Path) -> None:
     compile(VOCABULARY, schema=ORDERED).save(tmp_path / "it")
     wanted = walk(compile(VOCABULARY, schema=ORDERED), 2)
     found: list[Any] = []
-    threads = [threading.Thread(target=lambda: found.append(walk(Constraint.load(tmp_path / "it", VOCABULARY), 2))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: found.append(walk(Constraint.load(tmp_path / "it", VOCABULARY), 2)))
+        for _ in range(8)
+    ]
     for one in threads:
         one.start()
     for one in threads:

@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "c4544c8a"
+STAMP = "fc94c162"
 
 
 @kernel("int64(int64)")

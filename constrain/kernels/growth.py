@@ -9,7 +9,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import mix, mix_config
 from .views import size, view
 
-STAMP = "1247b527"
+STAMP = "8645a6aa"
 
 
 @kernel("int64(int64, int64, int64)")

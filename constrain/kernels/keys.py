@@ -17,7 +17,7 @@ from .objects import any_allowed, object_after
 from .points import bound, code_point, point
 from .views import view
 
-STAMP = "4b0d2d6d"
+STAMP = "32b8a316"
 
 
 @inlined("int64(int64, int64, int64)")

@@ -19,7 +19,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import hex_value, mix, unescape
 from .views import size, view
 
-STAMP = "1247b527"
+STAMP = "8645a6aa"
 
 DEAD_END, MIXED = -1, -2
 

@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "1b10a42b"
+STAMP = "e4f70d7f"
 
 
 @inlined("int64(int64, int64, int64, int64)")

@@ -13,7 +13,7 @@ from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import size, view
 
-STAMP = "e3b7088b"
+STAMP = "2f77cab8"
 
 
 @inlined("int64(int64, int64, int64)")

@@ -29,7 +29,16 @@ from llvmlite import binding
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.registry import cpu_target
 
-from ..cache import PACKAGE, default_folder, folder as cache_folder, is_trusted, prune, read_sealed, remove, write_sealed
+from ..cache import (
+    PACKAGE,
+    default_folder,
+    folder as cache_folder,
+    is_trusted,
+    prune,
+    read_sealed,
+    remove,
+    write_sealed,
+)
 
 __all__ = ["address", "function_cache", "is_complete", "join", "put"]
 
@@ -131,16 +140,16 @@ class SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
         if data is None:
             return {}
         file = BytesIO(data)
-        if pickle.load(file) != self._version:  # noqa: S301  (of a trusted file)
+        if pickle.load(file) != self._version:
             return {}
-        stamp, overloads = pickle.load(file)  # noqa: S301
+        stamp, overloads = pickle.load(file)
         return overloads if stamp == self._source_stamp else {}
 
     def _load_data(self, name: str) -> Any:
         data = read(name)
         if data is None:
             raise FileNotFoundError(name)  # numba compiles anew
-        return pickle.loads(data)  # noqa: S301
+        return pickle.loads(data)
 
     @contextmanager
     def _open_for_write(self, filepath: str) -> Iterator[BytesIO]:

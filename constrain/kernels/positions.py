@@ -16,7 +16,7 @@ from .masks import fill
 from .views import at, view
 from .walk import advance
 
-STAMP = "49d36d22"
+STAMP = "1c508ce1"
 
 AT_CONTEXT: Final = 0  # of its arena
 AT_SET: Final = 1

@@ -13,7 +13,7 @@ from .compiled import kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import at, lowest, size, view
 
-STAMP = "e3b7088b"
+STAMP = "2f77cab8"
 
 NO_ROW = -1
 WHOLE = -2

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "740757c2"
+STAMP = "b89be215"
 
 NO_ROOM = -1
 LONG = 4

@@ -22,7 +22,7 @@ from .sets import continuation, intern, leave_text_open, step, twin
 from .trie import byte_of
 from .views import at, size, view
 
-STAMP = "b86ed56a"
+STAMP = "603ba43d"
 
 NO_LIMIT = 1 << 30
 
