@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import guards
-from .errors import LimitError
+from .errors import ConstrainError, LimitError
 from .fork import fork_handlers
 from .kernels import layout as at
 from .kernels.growth import rehash
@@ -129,17 +129,19 @@ class Forgotten(Exception):
 class Arena:
     """Sets of configurations of one Program over one MaskTable, for one thread at a time.
 
+    lost: the arena that it replaces, whose epochs it goes on from.
+
     context, address: as of MaskTable, all slots filled. epoch: raised whenever set ids lose their meaning.
-    start: the set before any text. thread: the thread that it belongs to. is_lost: whether that is a thread of the
-    process that this one was forked from, so that nobody may use it any more.
+    start: the set before any text. thread: the thread that it belongs to. is_lost: whether nobody may use it any more:
+    it belongs to a thread of the process that this one was forked from, or was changed halfway when an interrupt came.
     """
 
-    def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits) -> None:
+    def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits, lost: Arena | None = None) -> None:
         self.program = program
         self.vocabulary = vocabulary
         self.most_bytes, self.work = limits.arena_bytes, limits.work
         self.thread, self.is_lost = get_ident(), False
-        self.epoch = -1
+        self.epoch: int = -1 if lost is None else lost.epoch
         self.alive: dict[int, bool] = {}  # of tokens.spelling: sets from which tokens reach the end
         self.guarded = guards.Memory()
         self._completion: Completion | None = None
@@ -158,10 +160,15 @@ class Arena:
     def after_fork(self) -> None:
         """Keep what belongs to the thread that forked; a kernel may have been writing to all else at that moment."""
         if self.thread != get_ident() or self.table.is_broken:
-            self.is_lost = True
-            self.epoch += 1  # No position means anything here any more.
-            self.arrays[at.HEAD][at.EPOCH] = self.epoch
+            self.lose()
             self._finalizer.detach()  # The next arena should not get this memory.
+
+    def lose(self) -> None:
+        """Give this arena up: no position means anything here any more, and the Constraint makes another one."""
+        self.is_lost = True
+        self.program.forget_derived()
+        self.epoch += 1
+        self.arrays[at.HEAD][at.EPOCH] = self.epoch
 
     def reset(self) -> None:
         """Forgets everything; begins with the vocabulary's present table."""
@@ -198,14 +205,20 @@ class Arena:
             result = kernel(self.address, *arguments)
             if result != -1:
                 return result
-            if self.arrays[at.HEAD][at.STATUS] == at.NEED_READERS:
-                with self.table.lock:
-                    self.arrays[at.HEAD][at.BUILDING] = 1
-                    result = kernel(self.address, *arguments)
-                    self.arrays[at.HEAD][at.BUILDING] = 0
-                if result != -1:
-                    return result
-            self._provide()
+            try:
+                if self.arrays[at.HEAD][at.STATUS] == at.NEED_READERS:
+                    with self.table.lock:
+                        self.arrays[at.HEAD][at.BUILDING] = 1
+                        result = kernel(self.address, *arguments)
+                        self.arrays[at.HEAD][at.BUILDING] = 0
+                    if result != -1:
+                        return result
+                self._provide()
+            except (Forgotten, ConstrainError):
+                raise
+            except BaseException:  # KeyboardInterrupt, MemoryError: what is provided may be there by half.
+                self.lose()
+                raise
 
     def _provide(self) -> None:
         head = self.arrays[at.HEAD]

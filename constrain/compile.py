@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .automata.program import Program
 from .documents import References, plain_document
@@ -97,7 +97,7 @@ class Constraint:
                 alive = {t.ident for t in threading.enumerate()}
                 for gone in [key for key in list(self._arenas) if key[0] not in alive]:
                     self._arenas.pop(gone, None)
-            found = self._arenas[mine] = Arena(self.program, self.vocabulary, self.limits)
+            found = self._arenas[mine] = Arena(self.program, self.vocabulary, self.limits, found)
         return found
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -188,7 +188,7 @@ def compile(
     proper = isinstance(style, Style) and isinstance(limits, Limits) and len(source) == 1
     if proper and not isinstance(grammar, Grammar):
         key, source, references = _key(source, style, references, limits)
-    found = None if key is None else recent.get(vocabulary, key)
+    found: Constraint | None = None if key is None else recent.get(vocabulary, key)
     if found is not None:
         _warn(found.schema_warnings)
         return found
@@ -197,7 +197,7 @@ def compile(
     _warn(slips)
     written = None if isinstance(grammar, Grammar) else _written(source, style, references)
     made = Constraint(program, vocabulary, limits, written, slips)
-    return made if key is None else recent.put(key, made)
+    return made if key is None else cast(Constraint, recent.put(key, made))
 
 
 type_of_none = type(None)

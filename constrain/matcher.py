@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from .arena import Arena, Forgotten
 from .errors import (
     ArgumentError,
+    ConstrainError,
     LimitError,
     TokenRefused,
     VocabularyError,
@@ -104,17 +105,26 @@ class Matcher:
         """Takes all that was taken anew, in this thread's arena."""
         for _ in range(TRIES):
             try:
+                self._at[AT_EPOCH] = -1  # until all is found: an interrupt leaves a position that is looked for again
                 arena = self._arena = self.constraint.arena(self._lane)
-                self._at[AT_CONTEXT], self._at[AT_THREAD], self._at[AT_EPOCH] = arena.address, get_ident(), arena.epoch
+                self._at[AT_CONTEXT], self._at[AT_THREAD] = arena.address, get_ident()
                 self._sets, self._set = [], arena.start
                 for item in self._taken[: len(self._taken) - self._ended]:
                     self._sets.append(self._set)
                     self._set = self._after(arena, item)
                 self._sets.extend([self._set] * self._ended)
+                self._at[AT_EPOCH] = arena.epoch
                 return
             except Forgotten:
                 continue
         raise _too_small(self.constraint.limits.arena_bytes)
+
+    def _lose(self) -> None:
+        """Give the position up after an interrupt: `_taken` says what was taken, and all else is found by that."""
+        taken, ends = self._taken, self.constraint.vocabulary.eos_ids
+        self._ended = int(bool(taken) and not isinstance(taken[-1], bytes) and taken[-1] in ends)
+        self._at[AT_EPOCH] = -1
+        self._see_end()
 
     def _move(self, lane: int) -> None:
         """Goes on in another of this thread's arenas."""
@@ -157,6 +167,11 @@ class Matcher:
                 return question(self._here())
             except Forgotten:
                 continue
+            except ConstrainError:
+                raise
+            except BaseException:  # KeyboardInterrupt: what an arena remembers may be there by half.
+                self._arena.lose()
+                raise
         raise _too_small(self.constraint.limits.arena_bytes)
 
     def _finished_by_tokens(self, arena: Arena, token: int) -> int:
@@ -318,13 +333,18 @@ class Matcher:
             token = as_token(token)
         try:
             before = _advance_at(self._address, get_ident(), token)
+            if before >= 0:
+                self._taken.append(token)
+                self._sets.append(before)
+            else:
+                self._advance(token)
         except OverflowError:
-            before = -1
-        if before >= 0:
-            self._taken.append(token)
-            self._sets.append(before)
-        else:
             self._advance(token)
+        except ConstrainError:
+            raise
+        except BaseException:  # KeyboardInterrupt: some of these steps may be done.
+            self._lose()
+            raise
 
     def _advance(self, token: int) -> None:
         """The same, where more is needed than one call."""
@@ -355,9 +375,13 @@ class Matcher:
         if after < 0:
             place = -2 - after
             raise TokenRefused(f"Byte {place} of {text[: place + 1][-24:]!r} is refused.", position=place)
-        self._taken.append(bytes(text))
-        self._sets.append(self._set)
-        self._set = after
+        try:
+            self._taken.append(bytes(text))
+            self._sets.append(self._set)
+            self._set = after
+        except BaseException:
+            self._lose()
+            raise
 
     def rollback(self, n: int = 1) -> None:
         """Undoes the last n advances (a call of `advance_bytes` counts as one)."""
@@ -366,10 +390,14 @@ class Matcher:
             raise ArgumentError(f"cannot roll back {n} of {len(self._taken)} advances")
         self._here()
         if n:
-            self._set = self._sets[-n]
-            del self._sets[-n:], self._taken[-n:]
-            self._ended = 0
-            self._see_end()
+            try:
+                self._set = self._sets[-n]
+                del self._sets[-n:], self._taken[-n:]
+                self._ended = 0
+                self._see_end()
+            except BaseException:
+                self._lose()
+                raise
 
     def fork(self) -> Matcher:
         """Another matcher at the same position; the two do not disturb each other."""
@@ -413,7 +441,7 @@ class Matcher:
 
 
 def _restore(constraint: Constraint, taken: list[int | bytes]) -> Matcher:
-    """Return a matcher of a constraint after the tokens and bytes of a pickled one. Raise TokenRefused if one is refused."""
+    """Return a matcher after what a pickled one took. Raise TokenRefused if something is refused."""
     matcher = Matcher(constraint)
     for item in taken:
         if isinstance(item, bytes):

@@ -60,7 +60,7 @@ def to_text(constraint: Constraint) -> str:
 
 
 def save(constraint: Constraint, path: str | os.PathLike[str]) -> None:
-    """Write a constraint: whole or not at all, readable by this user only, in place of a symbolic link and not through it."""
+    """Write a constraint: whole or not at all, readable by this user only, and never through a symbolic link."""
     text = to_text(constraint)
     head = {"format": FORMAT, "digest": digest(text)}
     target = Path(os.path.abspath(path))
@@ -77,11 +77,10 @@ def load(path: str | os.PathLike[str], vocabulary: Vocabulary, limits: Limits) -
     try:
         head_text, text = read_text(path, name).split("\n", 1)
         head = json.loads(head_text) if len(head_text) < 1000 else None
-        known = isinstance(head, dict) and head.get("format")
     except ValueError as error:
         raise SourceError(f"{name} is not a saved constraint: {shorten(error)}.") from None
     text = text.rstrip("\n")
-    if known != FORMAT or head.get("digest") != digest(text):
+    if not isinstance(head, dict) or head.get("format") != FORMAT or head.get("digest") != digest(text):
         raise SourceError(f"{name} is damaged or of another version.", hint="Save the constraint again.")
     return from_text(text, vocabulary, limits, name)
 

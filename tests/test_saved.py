@@ -1,4 +1,4 @@
-"""Saved, pickled and copied: the same masks; and whatever a stranger writes into a saved file, a typed error at most."""
+"""Saved, pickled, copied: the same masks; and whatever a stranger writes into a saved file, a typed error at most."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def body_of(constraint: Constraint, path: Path) -> Any:
 
 def test_a_file_cannot_raise_limits(tmp_path: Path) -> None:
     body = body_of(compile(VOCABULARY, regex="[ab]*a[ab]{4}", limits=Limits(dfa_states=50)), tmp_path / "it")
-    body["limits"] = dict.fromkeys(body["limits"], 10 ** 15)
+    body["limits"] = dict.fromkeys(body["limits"], 10**15)
     again = Constraint.load(write(tmp_path / "it", body), VOCABULARY)
     assert again.limits == Limits()
     mine = Limits(dfa_states=40, work=10_000)

@@ -267,9 +267,8 @@ def test_errors_come_each_time() -> None:
 
 def test_writing_waits_and_is_done_by_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     naps: list[float] = []
-    monkeypatch.setattr(
-        programs, "writing", write_behind.WriteBehind(programs._write, lambda program: len(program.links))
-    )
+    behind = write_behind.WriteBehind(programs._write, programs.writing.progress)
+    monkeypatch.setattr(programs, "writing", behind)
     monkeypatch.setattr(write_behind.time, "sleep", naps.append)
     begun = []
     monkeypatch.setattr(write_behind, "start_new_thread", lambda run, arguments: begun.append(run))

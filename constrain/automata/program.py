@@ -127,6 +127,7 @@ class Program:
         """Writes the code of a rule cell's rule, once."""
         with self.lock:
             if self.words[cell]:
+                self.code[cell] = self.words[cell]  # once more: an interrupt may have come between the two
                 return
             node = self._targets[cell]
             if isinstance(node, Rule):
@@ -137,9 +138,9 @@ class Program:
                 self.leaf_room = max(self.leaf_room, 2 * len(self.leaves))
                 self.parser_room = max(self.parser_room, 2 * len(self.parsers))
                 self.code = self.code.copy()
-            self.code[cell] = entry  # first: what `words` calls linked is not linked again
-            self.words[cell] = entry
             self.links.append(cell)
+            self.words[cell] = entry  # From here on it is linked: a second copy of its code would be another rule.
+            self.code[cell] = entry
         if self.on_link is not None:
             self.on_link()
 
@@ -185,6 +186,10 @@ class Program:
             if self._costs is None:
                 self._costs = Costs(self)
             return self._costs
+
+    def forget_derived(self) -> None:
+        """Forget what was worked out from the code: after an interrupt it may be there by half."""
+        self._costs, self._endings = None, {}
 
     def append(self, values: list[int] | tuple[int, ...] | bytes) -> int:
         """Puts words at the end: where they begin."""

@@ -135,7 +135,7 @@ class Restored(Program):
         try:
             for cell in self._kept.links.tolist():
                 made.link(cell)
-        except KeyError:
+        except (KeyError, IndexError):  # Other cells: a link was interrupted before, and left words that nobody names.
             return None
         same = made.entry == self.entry and np.array_equal(made.code[: made.used], self.code)
         return made if same and len(made.leaves) == len(self.leaves) else None

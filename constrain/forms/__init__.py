@@ -1,8 +1,9 @@
 """Forms: what a text has to be, before any vocabulary, so that schemas, patterns and grammars combine.
 
-`form` has the Form and its operators, `plain` reads one from JSON, `sources` what forms are read from, `triggered` those that begin in the midst of
-what a model writes by itself. `merge`, `meet`, `quoted` and `larks` make one Grammar of several, or of another, on what
-`expand` (objects as rules), `spelled` (a Dfa inside a JSON string), `first` and `whole` (a Grammar as a Dfa) provide.
+`form` has the Form and its operators, `plain` reads one from JSON, `sources` what forms are read from, `triggered`
+those that begin in the midst of what a model writes by itself. `merge`, `meet`, `quoted` and `larks` make one Grammar
+of several, or of another, on what `expand` (objects as rules), `spelled` (a Dfa inside a JSON string), `first` and
+`whole` (a Grammar as a Dfa) provide.
 """
 
 from .form import Form

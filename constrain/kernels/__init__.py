@@ -14,5 +14,6 @@
 
 Compiled code is kept by the text of all these files (`object_cache`), and by numba function by function, each by the
 text of its own file: after an edit of a file that another one links in, the other's old code would still run. So each
-file holds a STAMP, a digest of all kernel files it imports; a test compares, and `python -m constrain.kernels` writes them.
+file holds a STAMP, a digest of all kernel files it imports; a test compares, and `python -m constrain.kernels` writes
+them.
 """

@@ -88,7 +88,7 @@ def keep(made: Any) -> Any:
 
 def _compiled_alone(function: Any, signature: str) -> Any:
     """Compile one function as a C callback, or load it."""
-    made = CFunc(function, sigutils.normalize_signature(signature), locals={}, options=OPTIONS)
+    made: Any = CFunc(function, sigutils.normalize_signature(signature), locals={}, options=OPTIONS)
     made._cache = object_cache.function_cache(function)
     made.compile()
     return made

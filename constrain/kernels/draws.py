@@ -16,7 +16,7 @@ from numba.extending import intrinsic, overload
 
 from .compiled import OPTIONS, entry
 
-STAMP = "a1103cdb"
+STAMP = "7ec58ed4"
 
 GROUP = 64
 """Words of a group: the square root of the words of a large vocabulary."""

@@ -1,7 +1,7 @@
 """The store: compiled programs, mask tables and vocabularies are kept, in this process and for later ones.
 
     recent         Constraints compiled last in this process: compiling an equal source again is a lookup
-    programs       what texts of a source have needed of it, on disk: the first mask of a later process needs no front end
+    programs       what texts of a source have needed of it, on disk: a later process masks without a front end
     tables         prepared mask tables on disk: rows, remainders and tries
     vocabularies   tokens of rank files on disk
 
@@ -10,11 +10,13 @@ environment variable CONSTRAIN_STORE names another, or "off". In a process, `rec
 switch those two off, and `recent.clear()` evicts. Files may be removed at any time.
 """
 
+from typing import Any
+
 from ..cache import LRU, cache_key, copy_source, folder
 from .programs import Programs
 from .tables import prepare, table_of
 
 __all__ = ["LRU", "Programs", "cache_key", "copy_source", "folder", "prepare", "programs", "recent", "table_of"]
 
-recent = LRU()
+recent: LRU[Any] = LRU()
 programs = Programs()

@@ -1,15 +1,15 @@
 """Prepared MaskTables on disk, so that a vocabulary is prepared once per machine.
 
 A table's arrays are flat, so the content of a file is a line of JSON (what they are, lengths) and the arrays after it.
-The file is named after the vocabulary's fingerprint. What is prepared are the leaves that nearly every schema has: any string, white space, integers and
-numbers.
+The file is named after the vocabulary's fingerprint. What is prepared are the leaves that nearly every schema has: any
+string, white space, integers and numbers.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def _save(table: MaskTable) -> None:
         "starts": [[key.hex(), mode, state] for (key, mode), state in table.starts.items()],
     }
     line = json.dumps(head).encode()
-    parts = [line + b" " * (-len(line) % 4 + 3) + b"\n", *(array.data for array in arrays.values())]
+    parts: list[Any] = [line + b" " * (-len(line) % 4 + 3) + b"\n", *(array.data for array in arrays.values())]
     cache.write_sealed(path, cache.made_by(), parts)
     cache.prune(path.parent, SUFFIX, MOST_FILES, MOST_BYTES)
 

@@ -1,8 +1,8 @@
 """Vocabularies on disk: the tokens of a file of ranks, taken apart once, so that a later process need not.
 
 The content of a file is a line of JSON (what is special, which tokens are not as they are spelled, lengths), the
-offsets, the bytes of all tokens, and the format by which `struct` cuts these: 128,000 tokens in 4 ms. It is named by a digest of the
-file that it came from and of all else that was asked for.
+offsets, the bytes of all tokens, and the format by which `struct` cuts these: 128,000 tokens in 4 ms. It is named by a
+digest of the file that it came from and of all else that was asked for.
 """
 
 from __future__ import annotations

@@ -1,0 +1,99 @@
+"""Memory over long runs: many distinct schemas in one process, and one very long text.
+
+    python -m bench.long_runs [--schemas 10000] [--tokens 200000]
+
+Prints the resident memory as it goes, and fails if it grows by more than the budgets of the caches allow: `recent`
+keeps up to 64 Constraints and 128 MiB of their state caches, one state cache may fill `Limits.arena_bytes`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+from collections.abc import Iterator
+
+from constrain import Matcher, Vocabulary, compile
+from constrain.store import recent
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def resident() -> float:
+    """Return the resident memory of this process in MiB."""
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * PAGE / 2**20
+
+
+def schema(k: int) -> dict[str, object]:
+    """Return a schema that no other number has."""
+    kinds: list[dict[str, object]] = [
+        {"type": "string", "pattern": f"^[a-z]{{1,{k % 9 + 1}}}-{k}$"}, {"type": "integer", "minimum": k},
+        {"enum": [f"v{k}", k, None]}, {"type": "array", "items": {"type": "string", "maxLength": k % 50 + 1}},
+    ]  # fmt: skip
+    properties = {f"p{k}_{j}": kinds[(k + j) % len(kinds)] for j in range(5)}
+    return {"type": "object", "properties": properties, "required": list(properties)[:3], "additionalProperties": False}
+
+
+def use(vocabulary: Vocabulary, k: int) -> None:
+    """Compile one schema and take a text of it, a mask at each byte."""
+    matcher = compile(vocabulary, schema=schema(k)).matcher()
+    text = matcher.shortest_completion() or b""
+    out = matcher.mask()
+    for byte in text:
+        matcher.mask(out)
+        matcher.advance(byte)
+
+
+def many_schemas(vocabulary: Vocabulary, count: int, steps: int = 10) -> Iterator[tuple[int, float]]:
+    """Use so many distinct schemas: (schemas, MiB) now and then."""
+    for k in range(count):
+        use(vocabulary, k)
+        if (k + 1) % max(1, count // steps) == 0:
+            yield k + 1, resident()
+
+
+def long_text(matcher: Matcher, count: int, steps: int = 10) -> Iterator[tuple[int, float]]:
+    """Take so many tokens of an array of records that repeat: (tokens, MiB) now and then."""
+    record = b'{"name":"abc","n":[1,22,333]},'
+    matcher.advance(ord("["))
+    out = matcher.mask()
+    for k in range(count):
+        matcher.mask(out)
+        matcher.advance(record[k % len(record)])
+        if (k + 1) % max(1, count // steps) == 0:
+            yield k + 1, resident()
+
+
+def main() -> int:
+    """Run both and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--schemas", type=int, default=10_000)
+    parser.add_argument("--tokens", type=int, default=200_000)
+    asked = parser.parse_args()
+    vocabulary = Vocabulary.bytes()
+    failed = False
+    print(f"start: {resident():.0f} MiB")
+    found = []
+    for count, size in many_schemas(vocabulary, asked.schemas):
+        found.append(size)
+        cached = f"state caches of {len(recent)} constraints {recent.bytes_used / 2**20:.0f}"
+        print(f"{count:7,} schemas: {size:.0f} MiB, {cached}")
+    # The LRU is full after the first tenth or so; from then on memory is flat.
+    failed |= found[-1] > found[1] + 64
+    recent.clear()
+    records = {"type": "array", "items": {"type": "object", "required": ["name", "n"]}}
+    matcher = compile(vocabulary, schema=records).matcher()
+    before = resident()
+    for count, size in long_text(matcher, asked.tokens):
+        print(f"{count:7,} tokens: {size:.0f} MiB")
+    print(f"{(resident() - before) * 2**20 / asked.tokens:.0f} bytes a token")
+    failed |= resident() > before + 64
+    print("not flat" if failed else "flat")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+"""Interrupts (KeyboardInterrupt) and closed generators: no wrong mask afterwards, wherever they came.
+
+An interrupt is raised at the n-th line that is run in the files that hold state, for many n. Lines with `with` are left
+out: a tracer sees them a second time just before `__exit__`, where the interpreter itself lets no signal in.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import constrain
+from constrain import Constraint, Limits, Matcher, Vocabulary, compile, lark
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in a finalizer
+
+PACKAGE = str(Path(constrain.__file__).parent)
+STATEFUL = (
+    "arena.py", "matcher.py", "compile.py", "completion.py", "automata/program.py", "automata/link.py",
+    "automata/restored.py", "tokens/mask_table.py", "tokens/symbols.py", "store/tables.py", "guards/", "cache/lru.py",
+)  # fmt: skip
+UNIQUE = {"type": "array", "uniqueItems": True, "items": {"type": ["integer", "string"]}}
+OBJECT = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "pattern": "^[a-z]+$"},
+        "more": {"type": "array", "items": {"$ref": "#"}},
+    },
+    "required": ["name"],
+}
+TOKENS = [*(bytes([b]) for b in range(256)), b'{"', b'":', b"ab", b'"}', b"12", b"]}", None]
+SCENES: dict[str, tuple[dict[str, Any], bytes]] = {
+    "object": ({"schema": OBJECT}, b'{"name":"ab","more":[{"name":"c"}],"x":12}'),
+    "unique": ({"schema": UNIQUE}, b'[1,"a",12,"ab"]'),
+    "lark": ({"form": lark('start: (A | "(" start ")")+\nA: /[a-z]+/\n%ignore " "')}, b"ab (c d) e"),
+    "small": ({"schema": OBJECT, "limits": Limits(arena_bytes=1)}, b'{"name":"ab","more":[{"name":"c"}]}'),
+}
+
+
+class Interrupter:
+    """Raises KeyboardInterrupt at the n-th line; counts them."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.count = at, 0
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
+        name = frame.f_code.co_filename
+        if not name.startswith(PACKAGE) or not name[len(PACKAGE) + 1 :].startswith(STATEFUL):
+            return None
+        if event == "line" and not linecache.getline(name, frame.f_lineno).lstrip().startswith("with "):
+            self.count += 1
+            if self.count == self.at:
+                raise KeyboardInterrupt
+        return self
+
+
+def interrupted(work: Callable[[], None], at: int) -> int:
+    """Runs something, interrupted at the n-th line: how many lines were run."""
+    tracer, before = Interrupter(at), sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        work()
+    except KeyboardInterrupt:
+        assert tracer.count >= at
+    finally:
+        sys.settrace(before)
+    return tracer.count
+
+
+def walk(matcher: Matcher, text: bytes) -> None:
+    """Takes a text, and asks everything on the way."""
+    for byte in text:
+        matcher.mask()
+        matcher.advance(byte)
+    matcher.shortest_completion(50)
+    matcher.rollback(2)
+    matcher.advance_bytes(text[-2:])
+
+
+def masks(matcher: Matcher, text: bytes) -> list[bytes]:
+    found = [matcher.mask().tobytes()]
+    for byte in text:
+        matcher.advance(byte)
+        found.append(matcher.mask().tobytes())
+    return found
+
+
+def make(source: dict[str, Any]) -> Constraint:
+    return compile(Vocabulary.from_tokens(TOKENS, eos_ids=(len(TOKENS) - 1,)), **source)
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_an_interrupt_at_any_line(scene: str) -> None:
+    """What was interrupted goes on from what it says that it took, and new matchers are not disturbed."""
+    source, text = SCENES[scene]
+    wanted = masks(make(source).matcher(), text)
+    shortest = make(source).matcher().shortest_completion(50)
+    constraint = make(source)
+    lines = interrupted(lambda: walk(constraint.matcher(), text), -1)
+    assert lines > 200
+    for at in range(1, lines + 1, max(1, lines // 150)):
+        constraint = make(source)
+        matcher = constraint.matcher() if at % 2 else None
+
+        def work(made: Constraint = constraint, known: Matcher | None = matcher) -> None:
+            walk(made.matcher() if known is None else known, text)
+
+        interrupted(work, at)
+        if matcher is not None:
+            taken = b"".join(item if isinstance(item, bytes) else bytes([item]) for item in matcher._taken)
+            assert text.startswith(taken)
+            assert masks(matcher, text[len(taken) :]) == wanted[len(taken) :], at
+            matcher.rollback(len(matcher._taken))
+            assert matcher.mask().tobytes() == wanted[0]
+        assert masks(constraint.matcher(), text) == wanted, at
+        assert constraint.matcher().shortest_completion(50) == shortest
+
+
+@pytest.mark.parametrize("at", range(1, 40))
+def test_an_interrupt_between_any_two_lines_of_a_step(at: int) -> None:
+    """Of steps that are taken by the short way, which is nearly all there is."""
+    constraint = make(SCENES["object"][0])
+    text = SCENES["object"][1]
+    wanted = masks(constraint.matcher(), text)
+    matcher = constraint.matcher()
+    end = len(TOKENS) - 1
+
+    def work() -> None:
+        matcher.advance_bytes(text[:3])
+        matcher.advance(text[3])
+        matcher.rollback(1)
+        matcher.advance_bytes(text[3:])
+        matcher.advance(end)
+        matcher.rollback(1)
+
+    interrupted(work, at)
+    taken = [item for item in matcher._taken if item != end]
+    done = b"".join(item if isinstance(item, bytes) else bytes([item]) for item in taken)
+    if len(taken) < len(matcher._taken):
+        assert matcher.is_finished
+        assert not matcher.mask().any()
+        matcher.rollback(1)
+    assert masks(matcher, text[len(done) :]) == wanted[len(done) :]
+
+
+def test_no_memory_leaves_no_wrong_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an interrupt: what was being provided is given up."""
+    source, text = SCENES["object"]
+    wanted = masks(make(source).matcher(), text)
+    constraint = make(source)
+    matcher = constraint.matcher()
+
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    for name in ("start", "expand", "row"):
+        with monkeypatch.context() as patch:
+            patch.setattr(type(constraint.arena().table), name, full)
+            try:
+                masks(matcher.fork(), text)
+            except MemoryError:
+                assert constraint.arena() is not matcher._arena
+    assert masks(matcher, text) == wanted
