@@ -249,7 +249,8 @@ def lark(
     check_type("text", text, str, "give the text of a Lark grammar")
     check_type("start", start, str, "give the name of a rule")
     check_choice("lexer", lexer, ("contextual", "basic", "dynamic", "dynamic_complete"))
-    check_choice("parser", parser, ("lalr", "earley", None))
+    if parser is not None:
+        check_choice("parser", parser, ("lalr", "earley"))
     check_type("grammars", grammars, Mapping, "give a dict of terminal -> Form")
     if parser == "earley":
         if lexer == "basic":

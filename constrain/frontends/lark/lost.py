@@ -69,14 +69,11 @@ class _Search:
             self.also.setdefault((state, terminal), []).append(rule)
 
     def takes(self, sentence: Stack) -> bool:
-        """Whether the table takes a sentence, and the lexer knows its terminals: what is refused then is mere spelling."""
+        """Whether the table takes a sentence: if its text is refused, then that is not for a conflict."""
         if not set(self.hidden).isdisjoint(sentence):
             return False
         stack = [self.table.start]
-        for t in (*sentence, self.end):
-            if not shift(self.parser, stack, t):
-                return False
-        return True
+        return all(shift(self.parser, stack, t) for t in (*sentence, self.end))
 
     # ---- spelling -----------------------------------------------------------------------------------------------
 
