@@ -266,7 +266,7 @@ class Alive:
         return True
 
     def _entered(self, q: int, letter: int) -> int:
-        """The returns of a state that was entered by a letter, with nothing read: of those that may follow the letter."""
+        """The returns of a state that a letter led to, with nothing read: of the letters that may follow it."""
         within = -1 if self.letters is None else self.letters.following.get((q, letter), 0)
         found = self.any[q].get(within)
         if found is None:

@@ -97,7 +97,7 @@ class Boundaries:
             rows = list(states)
             broken = (self.verdicts[rows] >= 0).any(axis=0)
             ends = not (self.at_end[rows] >= 0).any()
-            spend(20 + len(states) * self.width // 8, WORK)
+            spend(50 + len(states) * self.width // 4, WORK)
             if (broken.all() and not ends) or (self.most is not None and len(states) > self.most):
                 number = -1
             else:
@@ -124,7 +124,7 @@ class Boundaries:
             ways, which = np.unique(moves[:, open_], axis=1, return_inverse=True)
             numbers = [self.oblige(tuple(sorted({s for s in way if s >= 0}))) for way in ways.T.tolist()]
             out[open_] = np.array(numbers, np.int32)[which.ravel()]
-        spend(20 + moves.size // 8, WORK)
+        spend(80 + moves.size, WORK)
         if also < 0:
             self.advance[number] = out
         return out
@@ -158,7 +158,7 @@ class Boundaries:
         after = np.frombuffer(self.contexts[context][0], np.int32)
         open_ = (after >= 0) & (self.delta[start] >= 0)
         pairs = np.unique(np.stack([after[open_], self.delta[start][open_]]), axis=1)
-        spend(20 + self.width // 8, WORK)
+        spend(80 + self.width // 2, WORK)
         return [self.item(o, q) for o, q in pairs.T.tolist()]
 
     def expand(self, item: int) -> None:
@@ -180,7 +180,7 @@ class Boundaries:
                 if ends or (there >= 0).any():
                     bits |= 1 << self.letter(t, (there.tobytes(), ends))
         self.found.append(bits)
-        spend(30 + self.width // 4, WORK)
+        spend(150 + self.width // 2, WORK)
 
     def _explore(self) -> None:
         """Find all items, contexts and letters."""

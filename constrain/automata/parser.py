@@ -49,8 +49,8 @@ class Parser:
     """Texts that `scanner` cuts into lexemes and `table`, which is that of `productions`, accepts.
 
     scan: int32 [LALR states] where the scanner starts, a state of its; -1: no lexeme is found there. ignored: terminals
-    that the parser never sees. dead_ends: what may lead to stacks from which no text leads to an end: "table", conflicts
-    were resolved or a rule has no text; "lexer", besides, lexemes that cannot follow each other; "": nothing does.
+    that the parser never sees. dead_ends: what may lead to stacks from which no text leads to an end: "table",
+    conflicts were resolved or a rule has no text; "lexer", besides, lexemes that cannot follow each other; "": nothing.
     """
 
     scanner: Scanner
@@ -220,7 +220,7 @@ class Parser:
         return np.array(offsets, np.int32), np.array(entries, np.int32).reshape(-1, width)
 
     def joint(self, states: Sequence[int]) -> Ints:
-        """int32 [words]: the letters that the last of several lexemes in the making can end in, as the others come to none.
+        """int32 [words]: the letters that the last of several lexemes in the making can end in beside the others.
 
         states: of the scanner, each not negative; the others must not be complete at any place up to where the last is.
         By search over all of them together: the last entry's verdict after w counts if none of the others accepts on a

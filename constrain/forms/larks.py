@@ -10,6 +10,7 @@ import re
 from collections.abc import Hashable, Mapping
 
 from ..errors import UnsupportedError
+from ..frontends.lark import Conflicts
 from ..frontends.lark.imports import Module
 from ..grammar.nodes import Grammar, Node
 from ..style import Limits
@@ -67,6 +68,7 @@ def with_lexer(
     import_paths: tuple[str, ...],
     modules: tuple[Module, ...],
     limits: Limits,
+    conflicts: Conflicts,
 ) -> Grammar:
     """lexer: "contextual" or "basic"."""
     from ..frontends import lark as front
@@ -80,6 +82,7 @@ def with_lexer(
         lexer=lexer,  # type: ignore[arg-type]
         import_paths=import_paths,
         modules=modules,
+        conflicts=conflicts,
         folder=folder(),
         limits=limits,
     )

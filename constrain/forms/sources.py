@@ -12,7 +12,16 @@ from typing import Any, Literal as OneOf
 from .. import grammars as ready
 from ..automata.dfa import Dfa
 from ..documents import References, load, parse_json, write_json
-from ..errors import ArgumentError, SourceError, UnsatisfiableError, check_choice, check_count, check_type, describe
+from ..errors import (
+    ArgumentError,
+    SourceError,
+    UnsatisfiableError,
+    UnsupportedError,
+    check_choice,
+    check_count,
+    check_type,
+    describe,
+)
 from ..frontends.lark.imports import Module
 from ..grammar.nodes import Chars, Grammar, Literal, Token
 from ..style import Limits, Style
@@ -114,6 +123,7 @@ class Lark(Form):
     grammars: tuple[tuple[str, Form], ...]
     import_paths: tuple[str, ...] = ()
     modules: tuple[Module, ...] = ()
+    parser: str = ""
 
     def read(self, limits: Limits) -> Grammar:
         from .larks import with_lexer, without_lexer
@@ -122,7 +132,7 @@ class Lark(Form):
         given = self.text, self.start, self.lexer, grammars, self.import_paths, self.modules, limits
         if self.lexer in ("dynamic", "dynamic_complete"):
             return without_lexer(*given)
-        return with_lexer(*given)
+        return with_lexer(*given, "resolve" if self.parser == "lalr" else "refuse")
 
     def plain(self) -> dict[str, Any]:
         """As `Form.plain`; what is imported from folders is written out, so that reading it back opens no file."""
@@ -223,6 +233,7 @@ def lark(
     lexer: OneOf["contextual", "basic", "dynamic", "dynamic_complete"] = "contextual",
     grammars: Mapping[str, Form | str] = {},
     import_paths: Iterable[str | PathLike[str]] = (),
+    parser: OneOf["lalr", "earley"] | None = None,
 ) -> Form:
     """The texts of a Lark grammar, exactly those that lark accepts.
 
@@ -231,14 +242,23 @@ def lark(
     lexer these are regular, and terminals like any others; without one they may be any forms, such as
     `constrain.json_schema(S)`, in which nothing is ignored. import_paths: folders that `%import` reads from, besides
     the modules that ship with lark and constrain; nothing else is ever read.
+    parser: "earley" for all texts of the rules, whose lexer is "dynamic_complete" unless it is "dynamic"; "lalr" for
+    those that are left once Lark's LALR parser has resolved all conflicts. None: the same, but a grammar that loses a
+    text by that is refused with the text.
     """
     check_type("text", text, str, "give the text of a Lark grammar")
     check_type("start", start, str, "give the name of a rule")
     check_choice("lexer", lexer, ("contextual", "basic", "dynamic", "dynamic_complete"))
+    if parser is not None:
+        check_choice("parser", parser, ("lalr", "earley"))
     check_type("grammars", grammars, Mapping, "give a dict of terminal -> Form")
-    return Lark(
-        text, start, lexer, tuple((name, as_form(form)) for name, form in grammars.items()), folders(import_paths)
-    )
+    if parser == "earley":
+        if lexer == "basic":
+            raise UnsupportedError('the parser "earley" has no basic lexer here', hint='Use lexer="dynamic_complete".')
+        lexer = "dynamic_complete" if lexer == "contextual" else lexer
+    inner = tuple((name, as_form(form)) for name, form in grammars.items())
+    kind = "lalr" if parser == "lalr" else ""
+    return Lark(text, start, lexer, inner, folders(import_paths), parser=kind)
 
 
 def folders(import_paths: Iterable[str | PathLike[str]]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 from ...automata import lalr
 from ...automata.circles import circle
 from ...automata.parser import Layout, Parser
-from ...errors import GrammarError, UnsatisfiableError, UnsupportedError
+from ...errors import GrammarError, UnsatisfiableError, UnsupportedError, shorten
 from ...grammar.nodes import Grammar, Parsed
 from ...style import Limits
 from ...work import work_budget
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Indentation", "Lexer", "to_grammar", "to_parser"]
 
 Lexer = Literal["contextual", "basic"]
+Conflicts = Literal["refuse", "resolve"]
 Imports = Iterable[tuple[str | None, str, str]]
 
 
@@ -58,6 +59,7 @@ class _How(NamedTuple):
     indentation: Indentation | None
     source: str
     limits: Limits
+    conflicts: Conflicts = "resolve"
 
 
 def to_grammar(
@@ -69,13 +71,14 @@ def to_grammar(
     source: str = "<grammar>",
     import_paths: tuple[str, ...] = (),
     modules: tuple[Module, ...] = (),
+    conflicts: Conflicts = "resolve",
     folder: Path | None = None,
     limits: Limits = Limits(),
 ) -> Grammar:
     """The Grammar of a Lark grammar. Arguments as of `to_parser`; errors too, and UnsatisfiableError without a text."""
     parser = to_parser(
         text, start=start, lexer=lexer, indentation=indentation, source=source, import_paths=import_paths,
-        modules=modules, folder=folder, limits=limits,
+        modules=modules, conflicts=conflicts, folder=folder, limits=limits,
     )  # fmt: skip
     if parser.productions.start not in parser.productions.productive():
         raise UnsatisfiableError(
@@ -99,6 +102,7 @@ def to_parser(
     source: str = "<grammar>",
     import_paths: tuple[str, ...] = (),
     modules: tuple[Module, ...] = (),
+    conflicts: Conflicts = "resolve",
     folder: Path | None = None,
     limits: Limits = Limits(),
 ) -> Parser:
@@ -107,12 +111,13 @@ def to_parser(
     start: the rule that a whole text is. lexer: as Lark's option of that name. indentation: None for that of Python if
     the grammar declares `_INDENT` and `_DEDENT`, else there is none. source: the file that the text is from.
     import_paths: folders for `%import`. modules: see `imports.Reader`. folder: where finished parsers are
-    kept, None: nowhere.
+    kept, None: nowhere. conflicts: "resolve" them as Lark does; or "refuse" a grammar that thereby loses a text that
+    was found in a counted search (`lost`).
     Raises GrammarError for what Lark refuses, UnsupportedError for what cannot be enforced; both say where.
     """
     if lexer not in ("contextual", "basic"):
         raise UnsupportedError(f"there is no lexer {lexer!r}", hint="It is contextual or basic.")
-    how = _How(start, lexer, indentation, source, limits)
+    how = _How(start, lexer, indentation, source, limits, conflicts)
     with work_budget(limits.work):
         return _fetched(text, how, import_paths, modules, folder)
 
@@ -178,7 +183,27 @@ def _made(text: str, how: _How, import_paths: tuple[str, ...], modules: tuple[Mo
         dead_ends = find_dead_ends(made.scanner, table, loaded.productions, starts, ignored)
     else:  # The Indenter inserts and drops lexemes: what may follow is asked of the table alone.
         dead_ends = table_dead_ends(table, loaded.productions)
-    return Parser(made.scanner, table, loaded.productions, starts, ignored, layout, dead_ends), loaded.imports
+    parser = Parser(made.scanner, table, loaded.productions, starts, ignored, layout, dead_ends)
+    if how.conflicts == "refuse" and layout is None:
+        _refuse_losses(parser, loaded, how.limits)
+    return parser, loaded.imports
+
+
+def _refuse_losses(parser: Parser, loaded: Loaded, limits: Limits) -> None:
+    """Raise GrammarError if the rules make a text that Lark's LALR parser, or its lexer, does not take."""
+    from .lost import lost_text
+
+    text = lost_text(parser, loaded, limits)
+    if text is None:
+        return
+    reasons = parser.table.conflicts or ("a terminal is never found, since another one takes its texts",)
+    raise GrammarError(
+        f"the rules make the text {shorten(text)!r}, which Lark's LALR parser refuses: {shorten(reasons[0])}",
+        source=loaded.text,
+        position=0,
+        hint='constrain.lark(text, parser="earley") takes all texts of the rules, parser="lalr" those that are left; '
+        "or rewrite the rules so that one token tells how to go on.",
+    )
 
 
 def _refuse_circles(table: lalr.Lalr, loaded: Loaded) -> None:

@@ -71,7 +71,7 @@ def _charge_terminal(places: Places, name: str, size: int, depth: int) -> None:
     spend(size * (20 + 2 * depth), "the terminals, written out")
     if depth > MOST_TERMINAL_DEPTH:
         raise LimitError(
-            f"terminal `{name}` is made of terminals that are made of terminals, more than {MOST_TERMINAL_DEPTH} levels",
+            f"terminal `{name}` is made of terminals in terminals, more than {MOST_TERMINAL_DEPTH} levels deep",
             source=places.text,
             position=places.definition(name) or 0,
             hint="Write inner ones out, or make rules of the outer ones.",

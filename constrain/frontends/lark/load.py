@@ -114,9 +114,9 @@ def load(
     """Reads a grammar. GrammarError says where it is wrong and what to do.
 
     start: the rule that a whole text is. source: the file that the text is from, for messages. import_paths: folders
-    for `%import`, before lark's own grammars. modules: see `imports.Reader`.
-    keep: terminals that a post-lexer needs though no rule uses them (an Indenter's line ends). flags: letters of `re` for all patterns. priority: what `.2` means;
-    "invert" negates it, "ignore" takes it for 0. nesting: most levels of brackets.
+    for `%import`, before lark's own grammars. modules: see `imports.Reader`. keep: terminals that a post-lexer needs
+    though no rule uses them (an Indenter's line ends). flags: letters of `re` for all patterns. priority: what `.2`
+    means; "invert" negates it, "ignore" takes it for 0. nesting: most levels of brackets.
     """
     from lark import load_grammar as lark
 

@@ -24,7 +24,7 @@ from ..regex import parse
 from ..regex.ordered import write_ordered
 from .load import FLAGS, Loaded, Terminal
 
-__all__ = ["Lexers", "lexers"]
+__all__ = ["Lexers", "build_alone", "lexers"]
 
 MOST_BACKTRACKED = 16
 """Characters of a keyword up to which `re` is asked whether a pattern takes it."""
@@ -118,7 +118,7 @@ class _Lists:
             found = match(text)
             return found is not None and found[0] == text
         if t not in self._alone:
-            self._alone[t] = _alone(self.loaded, t, self.limits)
+            self._alone[t] = build_alone(self.loaded, t, self.limits)
         scanner, state = self._alone[t]
         for byte in text.encode(errors="surrogatepass"):
             state = int(scanner.delta[state, byte]) if state >= 0 else -1
@@ -180,7 +180,7 @@ class _Lists:
         return (terminal.text, 0) if terminal.position is None else (self.loaded.text, terminal.position)
 
 
-def _alone(loaded: Loaded, t: int, limits: Limits) -> tuple[Scanner, int]:
+def build_alone(loaded: Loaded, t: int, limits: Limits) -> tuple[Scanner, int]:
     """The scanner of one terminal, and where it starts."""
     only = replace(loaded, terminals=(loaded.terminals[t],), ignored=())
     programs = _Lists(only, limits).programs(limits)

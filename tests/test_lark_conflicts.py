@@ -1,0 +1,122 @@
+"""Conflicts and hidden terminals: what loses a text is refused with it, unless the caller says how to read."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import lark
+import pytest
+from hypothesis import Phase, given, settings, strategies as st
+
+import constrain
+from constrain import Vocabulary, grammars
+from constrain.errors import ConstrainError, GrammarError, UnsupportedError
+from constrain.matcher import Matcher
+
+VOCABULARY = Vocabulary.bytes()
+LOSING = [
+    'start: "a" start "b" | "b" "a" |',
+    'start: x "b"\nx: | "b" x',
+    'start: "a" start "a" | "a"',
+    'start: A "x" | B "y"\nA: /a/\nB: /a/',
+    'start: A "x" | B "y"\nA.2: /[ab]/\nB: /a|b/',
+    'start: (A ",")* A "."\nA: "a"\n%ignore ","',
+]
+LOSSLESS = [
+    'start: s\ns: "i" s | "i" s "e" s | "x"',
+    'start: e\ne: e "+" e | e "*" e | "1"',
+    'start: x+\nx: N+\nN: /[a-z]+/\n%ignore " "',
+]
+
+
+def accepts(matcher: Matcher, text: str) -> bool:
+    there = matcher.fork()
+    try:
+        there.advance_bytes(text.encode())
+    except ConstrainError:
+        return False
+    return there.is_complete
+
+
+@pytest.mark.parametrize("text", LOSING)
+def test_what_loses_a_text_is_refused_with_the_text(text: str) -> None:
+    with pytest.raises(GrammarError, match="the rules make the text") as caught:
+        constrain.compile(VOCABULARY, grammar=text)
+    lost = re.search(r"the text '(.*?)'", caught.value.cause)
+    assert lost is not None
+    lark.Lark(text, parser="earley", lexer="dynamic_complete").parse(lost[1])
+    with pytest.raises(lark.exceptions.LarkError):
+        lark.Lark(text, parser="lalr").parse(lost[1])
+
+
+@pytest.mark.parametrize("text", LOSING[:4])
+def test_earley_takes_all_texts(text: str) -> None:
+    matcher = constrain.lark(text, parser="earley").compile(VOCABULARY).matcher()
+    theirs = lark.Lark(text, parser="earley", lexer="dynamic_complete")
+    letters = sorted({*"abxy"} & {*text})
+    for length in range(6):
+        for word in map("".join, product(letters, repeat=length)):
+            try:
+                theirs.parse(word)
+                expected = True
+            except lark.exceptions.LarkError:
+                expected = False
+            assert accepts(matcher, word) == expected, word
+
+
+@pytest.mark.parametrize("text", LOSSLESS)
+def test_what_loses_nothing_is_taken(text: str) -> None:
+    constrain.compile(VOCABULARY, grammar=text)
+
+
+def test_the_caller_may_ask_for_what_is_left() -> None:
+    matcher = constrain.lark(LOSING[0], parser="lalr").compile(VOCABULARY).matcher()
+    assert accepts(matcher, "aba" + "b") == accepts(matcher, "abab")
+    assert not accepts(matcher, "ab")
+    with pytest.raises(ConstrainError):
+        constrain.lark(LOSING[0], parser="cyk")  # type: ignore[arg-type]
+    with pytest.raises(UnsupportedError):
+        constrain.lark(LOSING[0], parser="earley", lexer="basic")
+
+
+@pytest.mark.parametrize("name", grammars.names())
+def test_ready_grammars_are_taken(name: str) -> None:
+    constrain.compile(VOCABULARY, grammar=name)
+
+
+@st.composite
+def rules(draw: st.DrawFn) -> str:
+    """A grammar of single letters, in which conflicts are common."""
+    symbol = st.sampled_from(['"a"', '"b"', "start", "x"])
+    options = st.lists(st.lists(symbol, max_size=3).map(" ".join), min_size=1, max_size=3)
+    return "\n".join(f"{name}: {' | '.join(draw(options))}" for name in ("start", "x"))
+
+
+@settings(max_examples=150, deadline=None, phases=[Phase.generate])
+@given(rules())
+def test_what_is_told_lost_is_lost(text: str) -> None:
+    """A witness is a text of the rules; and where none is told, none of the shortest texts is lost."""
+    try:
+        theirs = lark.Lark(text, parser="earley", lexer="dynamic_complete")
+        table = lark.Lark(text, parser="lalr")
+    except Exception:  # whatever lark has against it
+        return
+    try:
+        constrain.compile(VOCABULARY, grammar=text)
+    except GrammarError as error:
+        lost = re.search(r"the rules make the text '(.*?)'", error.cause)
+        if lost is not None:
+            theirs.parse(lost[1])
+            with pytest.raises(lark.exceptions.LarkError):
+                table.parse(lost[1])
+        return
+    except ConstrainError:
+        return
+    for length in range(5):
+        for word in map("".join, product("ab", repeat=length)):
+            try:
+                theirs.parse(word)
+            except lark.exceptions.LarkError:
+                continue
+            table.parse(word)
