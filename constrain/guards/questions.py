@@ -21,7 +21,7 @@ from ..kernels.names import chain
 from ..kernels.sets import fresh_step
 from ..style import Limits
 from .beginnings import partial
-from .continuations import characters_begun, expected
+from .continuations import characters_begun, expected, likely, order
 from .equality import Value, value_of
 
 if TYPE_CHECKING:
@@ -92,11 +92,11 @@ def _alike(arena: Arena, register: int, text: int) -> list[tuple[Value, frozense
     if found is None:
         members, start, before = int(names[3 * register]), int(names[3 * register + 1]), int(names[3 * text])
         longer = memory.get((register, before)) if text != start else None
-        candidates = _values(arena, members) if longer is None else [value for value, _ in longer]
+        candidates = sorted(_values(arena, members), key=order) if longer is None else [value for value, _ in longer]
         spelled = _member(arena, text, start)
         if spelled[:1].strip(BLANKS) != spelled[:1]:  # a member never begins with white space: it has ended unborn
             candidates = []
-        ways = ((value, expected(spelled, value)) for value in candidates)
+        ways = ((value, expected(spelled, value)) for value in likely(spelled, candidates))
         found = memory[register, text] = [(value, bytes_on) for value, bytes_on in ways if bytes_on is not None]
     return found
 
