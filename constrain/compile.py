@@ -57,6 +57,7 @@ class Constraint:
         self.source = source
         self.schema_warnings = schema_warnings
         self.program = grammar if isinstance(grammar, Program) else Program(grammar, Symbols(vocabulary))
+        self.program.work = limits.work
         self.spellable = Spellable.of(vocabulary)
         self._arenas: dict[tuple[int, int], Arena] = {}  # by thread and lane
 

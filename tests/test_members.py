@@ -34,7 +34,7 @@ from constrain.grammar.nodes import (
     Strings,
     Unique,
 )
-from constrain.guards.continuations import expected
+from constrain.guards.continuations import expected, likely, order
 from constrain.guards.equality import value_of
 from constrain.tokens.vocabulary import Vocabulary
 from tests.test_mask_oracle import members
@@ -248,3 +248,25 @@ def test_an_exponent_of_any_length_is_a_number() -> None:
     zeros = b"0" * 9_000
     assert value_of(b"1e1" + zeros) == value_of(b"10e" + b"9" * 9_000) != value_of(b"1e-1" + zeros)
     assert value_of(b"5e0") == value_of(b"5") and value_of(b"5e" + zeros) == value_of(b"50e-1")
+
+
+plain_values = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-200, 200),
+    st.sampled_from([0.0, -0.5, 0.05, 1e20, 100, 1e-3, 10.0]),
+    st.text("aé\\\"😀", max_size=3),
+    st.lists(st.integers(0, 1), max_size=2),
+    st.dictionaries(st.sampled_from(["a", "b"]), st.integers(0, 1), max_size=2),
+)
+
+
+@given(st.lists(plain_values, max_size=12), st.data())
+def test_likely_values_leave_out_none_that_is_expected(some: list[Any], data: st.DataObject) -> None:
+    """Against all values, for every beginning of a spelling of one of them, or of another value."""
+    known = sorted((value_of(json.dumps(value).encode()) for value in some), key=order)
+    text = json.dumps(data.draw(st.one_of(st.sampled_from(some), plain_values) if some else plain_values)).encode()
+    for end in range(len(text) + 1):
+        wanted = [value for value in known if expected(text[:end], value) is not None]
+        found = [value for value in likely(text[:end], known) if expected(text[:end], value) is not None]
+        assert found == wanted

@@ -42,6 +42,8 @@ from ..grammar.nodes import (
     Unique,
 )  # fmt: skip
 from ..kernels import layout as at
+from ..style import Limits
+from ..work import spend, work_budget
 from .link import Writer
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ Bind = Callable[["Token | Mark | Free"], Node]
 
 CODE_LIMIT = 1 << 27
 FIRST_CAPACITY = 1 << 12
+WORDS = 8
+"""Words of byte-code that are written for one unit of work."""
 LONG = 1 << 12
 """Bytes of a string block from which numpy spreads them sooner."""
 
@@ -69,8 +73,11 @@ class Program:
     what is being linked.
     entry: rule cell where the text starts. leaves: what the operand of LEAF and OTHER counts. bind: what a vocabulary
     makes of nodes that name tokens (`tokens.symbols`). links: rule cells in the order in which they were linked.
-    on_link: called after each. generation: raised where all of it came to be numbered anew (`restored`).
+    on_link: called after each. work: units (see `constrain.work`) that linking one rule may take, whatever came before,
+    unless the budget of a compile holds. generation: raised where all of it came to be numbered anew (`restored`).
     """
+
+    work = Limits().work
 
     def __init__(self, grammar: Grammar, bind: Bind | None = None) -> None:
         self.grammar = grammar
@@ -130,9 +137,11 @@ class Program:
                 self.code[cell] = self.words[cell]  # once more: an interrupt may have come between the two
                 return
             node = self._targets[cell]
-            if isinstance(node, Rule):
-                node = self.grammar.rules[node.name]
-            entry = Writer(self, cell in self._within).rule(node)
+            with work_budget(self.work):
+                if isinstance(node, Rule):
+                    node = self.grammar.rules[node.name]
+                entry = Writer(self, cell in self._within).rule(node)
+                spend(1 + (len(self.words) - self.used) // WORDS, "the byte-code of a rule")
             self._publish()
             if len(self.leaves) > self.leaf_room or len(self.parsers) > self.parser_room:
                 self.leaf_room = max(self.leaf_room, 2 * len(self.leaves))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..fork import fork_handlers
 from ..grammar.nodes import Grammar
+from ..work import work_budget
 from .dfa import Dfa
 from .program import Bind, Leaf, Program
 
@@ -119,16 +120,22 @@ class Restored(Program):
             if "_remake" not in self.__dict__:  # Another thread was first; or was interrupted before the last line.
                 self.__class__ = Program  # type: ignore[assignment]
                 return
-            grammar = self._remake()
-            made = self._again(Program(grammar, self._bind))
+            with work_budget(self.work):
+                grammar = self._remake()
+            made = self._again(self._new(grammar))
             if made is None:
-                made = Program(grammar, self._bind)
+                made = self._new(grammar)
                 made.generation = self.generation + 1
                 for leaf in self.leaves:  # Arenas that do not know yet go on with the numbers that they have.
                     made.leaf(*leaf)
             made.lock, made.on_link = self.lock, self.on_link
             self.__dict__ = made.__dict__  # First this: from here on nobody misses anything.
             self.__class__ = Program  # type: ignore[assignment]
+
+    def _new(self, grammar: Grammar) -> Program:
+        made = Program(grammar, self._bind)
+        made.work = self.work
+        return made
 
     def _again(self, made: Program) -> Program | None:
         """The Program after all links once more; None if the code is not the same."""

@@ -5,12 +5,13 @@ Some bytes too many where spellings vary (numbers, white space); never one too f
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 from .beginnings import Begun, Blank, Figure, Letters, OpenFields, OpenItems, Whole, partial
 from .equality import Fields, Items, Number, Value, Word
 
-__all__ = ["characters_begun", "expected"]
+__all__ = ["characters_begun", "expected", "likely", "order"]
 
 SPACES = frozenset(b" \t\r\n")
 SHORT = {'"': b'\\"', "\\": b"\\\\", "/": b"\\/", "\b": b"\\b", "\f": b"\\f", "\n": b"\\n", "\r": b"\\r", "\t": b"\\t"}
@@ -20,6 +21,38 @@ FIGURES = frozenset(b"0123456789.eE+-")
 def expected(text: bytes, value: Value) -> frozenset[int] | None:
     """The bytes by which a text may go on to become a spelling of the value, some too many; None if it cannot."""
     return _expected(partial(text), value)
+
+
+def order(value: Value) -> tuple[int, bool, str]:
+    """A key by which strings and numbers that begin alike stand side by side."""
+    if isinstance(value, str):
+        return 0, False, value
+    return (1, value.negative, value.digits) if isinstance(value, Number) else (2, False, "")
+
+
+def likely(text: bytes, values: list[Value]) -> list[Value]:
+    """Those of the values, which are sorted by `order`, that `expected` may not be None of: by bisection."""
+    state = partial(text)
+    if isinstance(state, Begun):
+        return _run(values, (0, False, state.text))
+    if not isinstance(state, Figure):
+        return values
+    stripped = state.digits.rstrip("0")
+    found = _run(values, (1, state.negative, state.digits))
+    if stripped != state.digits:
+        found = [value for value in _run(values, (1, state.negative, stripped)) if order(value)[2] == stripped] + found
+    if state.negative and not state.digits:
+        found = [value for value in _run(values, (1, False, "")) if not order(value)[2]] + found
+    return found
+
+
+def _run(values: list[Value], key: tuple[int, bool, str]) -> list[Value]:
+    """The values of one kind and sign whose text begins with that of the key."""
+    kind, negative, begun = key
+    first = last = bisect_left(values, key, key=order)
+    while last < len(values) and (found := order(values[last]))[:2] == (kind, negative) and found[2].startswith(begun):
+        last += 1
+    return values[first:last]
 
 
 def _expected(state: Any, value: Any) -> frozenset[int] | None:

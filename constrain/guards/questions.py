@@ -8,17 +8,20 @@ as JSON Schema does (2020-12 core, 4.2.2): numbers by what they are, strings by 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..errors import LimitError
 from ..kernels import layout as at
 from ..kernels.members import add_guard, text_between
 from ..kernels.names import chain
 from ..kernels.sets import fresh_step
+from ..style import Limits
 from .beginnings import partial
-from .continuations import characters_begun, expected
+from .continuations import characters_begun, expected, likely, order
 from .equality import Value, value_of
 
 if TYPE_CHECKING:
@@ -28,8 +31,14 @@ __all__ = ["Memory", "name", "verdict", "watch", "way"]
 
 MOST_TRIED = 5_000
 """Sets from which a search for another value goes on. Beyond, there is taken to be one: a Matcher may then be stuck."""
+MOST_READ = 1_000_000
+"""Bytes of members that such a search reads, at most."""
+SET_BYTES = 64
+"""Bytes that one set counts for beside its member."""
+MOST_NESTING = Limits().nesting
 
 BLANKS = b" \t\r\n"
+_STRINGS, _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.S), re.compile(rb"[][{}]")
 BLANK_BITS = np.array([sum(1 << byte for byte in b"\t\n\r"), 1, 0, 0, 0, 0, 0, 0], np.int32)
 """The same as 256 bits."""
 
@@ -51,7 +60,7 @@ def verdict(arena: Arena, register: int, text: int) -> None:
     """Answers whether the member of a register, ended by a text, differs from those before it."""
     names = arena.arrays[at.NAMES]
     members, start = int(names[3 * register]), int(names[3 * register + 1])
-    value = value_of(_spelled(arena, text, start))
+    value = value_of(_member(arena, text, start))
     arena.run(add_guard, register, text, int(value not in _values(arena, members)))
 
 
@@ -83,11 +92,11 @@ def _alike(arena: Arena, register: int, text: int) -> list[tuple[Value, frozense
     if found is None:
         members, start, before = int(names[3 * register]), int(names[3 * register + 1]), int(names[3 * text])
         longer = memory.get((register, before)) if text != start else None
-        candidates = _values(arena, members) if longer is None else [value for value, _ in longer]
-        spelled = _spelled(arena, text, start)
+        candidates = sorted(_values(arena, members), key=order) if longer is None else [value for value, _ in longer]
+        spelled = _member(arena, text, start)
         if spelled[:1].strip(BLANKS) != spelled[:1]:  # a member never begins with white space: it has ended unborn
             candidates = []
-        ways = ((value, expected(spelled, value)) for value in candidates)
+        ways = ((value, expected(spelled, value)) for value in likely(spelled, candidates))
         found = memory[register, text] = [(value, bytes_on) for value, bytes_on in ways if bytes_on is not None]
     return found
 
@@ -101,8 +110,10 @@ def way(arena: Arena, start: int) -> None:
         return
     todo, done, tried = [start], {first}, [start]
     found = False
-    while todo and not found and len(tried) < MOST_TRIED:
+    read = 0
+    while todo and not found and len(tried) < MOST_TRIED and read < MOST_READ:
         current = todo.pop()
+        read += SET_BYTES + len(_written(arena, current))
         later: list[int] = []
         for byte in _in_order(arena, current):
             after = arena.run(fresh_step, current, byte)
@@ -171,7 +182,7 @@ def _likeness(arena: Arena, number: int) -> tuple[object, ...]:
             if not any(leaves[row : row + 8] & ~BLANK_BITS):
                 extra = 0
         places.append((pc, q, node, register, extra))
-    return frozenset(places), tuple(partial(_spelled(arena, text, start)) for start in starts)
+    return frozenset(places), tuple(partial(_member(arena, text, start)) for start in starts)
 
 
 def _perhaps(arena: Arena, number: int) -> list[int]:
@@ -195,6 +206,28 @@ def _in_order(arena: Arena, number: int) -> list[int]:
     return sorted(allowed, key=lambda byte: (watched[byte], byte in BLANKS, byte == 0x5C, byte))
 
 
+def _written(arena: Arena, number: int) -> bytes:
+    """What was written of the outermost member that a set is inside of."""
+    first, count = arena.arrays[at.SETS][number * at.SET_W + at.SET_FIRST : number * at.SET_W + at.SET_COUNT + 1].tolist()
+    return _spelled(arena, int(arena.arrays[at.CONFIGS][5 * (first + count)]), at.SPELLED)
+
+
+def _member(arena: Arena, end: int, start: int) -> bytes:
+    """The bytes of a member, which is read by functions that recurse: LimitError if it is nested too deep."""
+    text = _spelled(arena, end, start)
+    if text.count(b"[") + text.count(b"{") > MOST_NESTING:
+        depth = deepest = 0
+        for bracket in _BRACKETS.findall(_STRINGS.sub(b"", text)):
+            depth += 1 if bracket in b"[{" else -1
+            deepest = max(deepest, depth)
+        if deepest > MOST_NESTING:
+            raise LimitError(
+                f"Members that must differ are compared up to {MOST_NESTING} levels of nesting, as Limits.nesting.",
+                hint="Close some brackets, or leave out uniqueItems.",
+            )
+    return text
+
+
 def _spelled(arena: Arena, end: int, start: int) -> bytes:
     """The bytes of a text from one place to another."""
     length = arena.run(text_between, start, end)
@@ -210,7 +243,7 @@ def _values(arena: Arena, members: int) -> tuple[Value, ...]:
         members = int(names[3 * int(names[3 * members])])
     for one in reversed(todo):
         register, end = int(names[3 * one]), int(names[3 * one + 1])
-        value = value_of(_spelled(arena, end, int(names[3 * register + 1])))
+        value = value_of(_member(arena, end, int(names[3 * register + 1])))
         known[one] = (*known[members], value)
         members = one
     return known[members]
