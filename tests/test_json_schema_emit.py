@@ -43,9 +43,12 @@ def test_compact() -> None:
 
 
 WRITERS: list[dict[str, Any]] = [
-    {}, {"separators": (",", ":")}, {"separators": (", ", ":")}, {"separators": (",", ": ")},
+    {},
+    {"separators": (",", ":")},
+    {"separators": (", ", ":")},
+    {"separators": (",", ": ")},
     *({"indent": indent} for indent in (0, 1, 2, 3, 4, 8, 16, "\t", "\t\t")),
-]  # fmt: skip
+]
 """What `json.dumps` is given: so JSON.stringify, prettier, Go's encoding/json and jq write, too."""
 
 

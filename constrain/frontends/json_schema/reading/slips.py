@@ -132,7 +132,7 @@ COMMENTED = ("x-", "_", "//", "--", "#/")
 """How names begin that are meant to assert nothing: extensions, and keywords that were commented out."""
 SHORT = 4
 """Keywords of so few letters have too many words one letter from them: there only a letter too many or too few, or two
-that changed places, is a slip."""
+that changed places, is a slip; of still fewer letters (`if`, `not`) none is."""
 LONG = 9
 """Keywords of that many letters may have two slips."""
 LONGEST = 40
@@ -175,6 +175,7 @@ def near_keyword(name: str) -> str:
     if len(bare) >= LONG - 2:
         candidates |= set().union(*(index.get(other, ()) for one in shorter for other in _without_one(one)))
     ranked = sorted((_distance(bare, _bare(keyword)), keyword) for keyword in candidates)
+    ranked = [(distance, keyword) for distance, keyword in ranked if len(keyword) >= SHORT or not distance]
     for distance, keyword in ranked:
         other = _bare(keyword)
         if distance == 0 or (
