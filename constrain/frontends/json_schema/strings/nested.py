@@ -11,13 +11,15 @@ the pairs (symbol, state) that are asked for; a rule is written when the text co
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextvars import Context
+from functools import cache
 from typing import NamedTuple, Union
 
 from ....automata.algebra import merge_ranges
 from ....automata.dfa import Dfa, Table
 from ....errors import LimitError
 from ....grammar.nodes import EMPTY, Chars, Choice, Node, Rule, Sequence
-from ....work import memoize, spend
+from ....work import spend
 from ...regex import to_dfa
 from .flat_expressions import flat
 
@@ -31,8 +33,13 @@ Alternatives = dict[str, tuple[tuple[Symbol, ...], ...]]
 NAME = r"[A-Za-z_$\x80-\U0010ffff][0-9A-Za-z_$\x80-\U0010ffff]*"
 
 
-@memoize(1)
+@cache
 def symbols() -> Alternatives:
+    """The grammar, which is the same for all: it is charged to nobody's budget."""
+    return Context().run(_symbols)
+
+
+def _symbols() -> Alternatives:
     """The grammar: "regex" and "other" (texts that are none), each right-linear but for whole groups.
 
     A level begins "fresh", or after a group behind which a quantifier may stand ("atom").
