@@ -15,7 +15,7 @@ from contextvars import Context
 from functools import cache
 from typing import NamedTuple, Union
 
-from ....automata.algebra import merge_ranges
+from ....automata.algebra import merge_ranges, universal_states
 from ....automata.dfa import Dfa, Table
 from ....errors import LimitError
 from ....grammar.nodes import EMPTY, Chars, Choice, Node, Rule, Sequence
@@ -141,7 +141,8 @@ class Nested:
         self._asked: dict[tuple[str, int], set[tuple[str, int]]] = {}
         self._leaves: dict[tuple[Dfa, int], tuple[Table, list[tuple[int, int]]] | None] = {}
         self._nodes: dict[tuple[Dfa, int, int], Node] = {}
-        self._free = next((s for s, row in enumerate(self._table.rows) if self._is_free(s)), -1)
+        self._free = min(universal_states(self._table), default=-1)
+        """The state from which every text is accepted: there the Dfa need not be looked at any more."""
         self._ends: list[int] = []
         if not dfa.is_empty:
             self._solve()
@@ -220,11 +221,6 @@ class Nested:
         return states
 
     # ---- leaves ------------------------------------------------------------------------------------------------
-
-    def _is_free(self, state: int) -> bool:
-        """Whether every text is accepted from a state: then the Dfa need not be looked at any more."""
-        row = self._table.rows[state]
-        return self._table.accepting[state] and sum(target == state for target in row) == len(row) - 1
 
     def _walk(self, leaf: Dfa, p: int) -> tuple[Table, list[tuple[int, int]]]:
         """Both automata side by side from (0, p) on, with the pairs of states."""
