@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import constrain
-from constrain import Limits, LimitError, Style, Vocabulary
+from constrain import LimitError, Limits, Style, Vocabulary
 from constrain.automata.dfa import Dfa
 from constrain.frontends.regex import to_dfa
 from constrain.work import work_budget

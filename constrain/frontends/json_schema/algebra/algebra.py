@@ -252,7 +252,7 @@ class Algebra:
         context, branches = said
         branches = tuple(self.both(context, branch) for branch in branches)
         out: list[list[int]] = [[] for _ in branches]
-        spend(len(branches) ** 2, "a comparison of the branches of oneOf")
+        spend(len(branches) ** 2 // 4, "a comparison of the branches of oneOf")
         facts = [self.static(branch) for branch in branches]
         tags = self._tags(facts)
         for one in range(len(branches)):
