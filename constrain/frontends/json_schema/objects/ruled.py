@@ -59,14 +59,14 @@ class _Ruled:
 class Members(NamedTuple):
     """The name of a rule: one member or more after some others.
 
-    seen: declared keys that were there. at: declared keys before this number are past, in schema order. count: members,
-    no further than matters. met: classes that have a member, by number.
+    seen: declared keys that were there. at: declared keys before this one are past, in schema order. number: of
+    members, no further than it matters. met: classes that have a member, by number.
     """
 
     ruled: _Ruled
     seen: frozenset[str]
     at: int
-    count: int
+    number: int
     met: frozenset[int]
 
 
@@ -130,7 +130,7 @@ def _classes(case: Settled, writer: Writer) -> Iterator[_Class]:
 
 def _closes(state: Members) -> bool:
     """Whether the object may end here."""
-    return state.count >= state.ruled.case.low and not _owed(state) and not _unmet(state)
+    return state.number >= state.ruled.case.low and not _owed(state) and not _unmet(state)
 
 
 def _owed(state: Members) -> set[str]:
@@ -152,16 +152,16 @@ def _alive(state: Members, style: Style) -> bool:
     left = set(ruled.names[state.at :]) if style.key_order == "schema" else set(ruled.names)
     if not owed <= left:
         return False
-    if case.high is not None and state.count + len(owed) + _unmet(state) > case.high:
+    if case.high is not None and state.number + len(owed) + _unmet(state) > case.high:
         return False
-    return bool(ruled.classes) or state.count + len(left - state.seen) >= case.low
+    return bool(ruled.classes) or state.number + len(left - state.seen) >= case.low
 
 
 def _steps(state: Members, writer: Writer) -> Iterator[tuple[Node, Lits, Members]]:
     """The members that may come next, such that the object can be finished after them."""
     ruled, case, style = state.ruled, state.ruled.case, writer.style
     ordered = style.key_order == "schema"
-    count = min(state.count + 1, case.low) if case.high is None else state.count + 1
+    count = min(state.number + 1, case.low) if case.high is None else state.number + 1
     for number, (name, lits) in enumerate(case.names):
         if name in state.seen or (ordered and number < state.at):
             continue
