@@ -9,7 +9,7 @@ characters that leave it, a symbol of an expanded rule, a case of a union. The b
 (`contextvars`), so that threads do not share one, and constructions need not hand it down through every call.
 
 A result that is cached must cost the same when it is found as when it was made; otherwise what compiles in a warm
-process could fail in a cold one. `memoize` is an LRU cache that charges for its hits.
+process could fail in a cold one. `memoize` is an LRU cache that charges each result to a budget, once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, wraps
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from .errors import LimitError
 
@@ -29,17 +29,39 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 UNLIMITED = 1 << 62
 
 
+class _Frame:
+    """A cached function that is running: the units that others in it have cost, and what these are."""
+
+    __slots__ = ("nested", "parts")
+
+    def __init__(self) -> None:
+        self.nested = 0
+        self.parts: list[_Cost] = []
+
+
 class WorkBudget:
     """Units of work that may be spent, and how many have been.
 
-    limit, spent: units.
+    limit, spent: units. paid: cached results that have been charged. frames: cached functions that are running.
     """
 
-    __slots__ = ("limit", "spent")
+    __slots__ = ("frames", "limit", "paid", "spent")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.spent = 0
+        self.paid: set[tuple[object, ...]] = set()
+        self.frames: list[_Frame] = []
+
+    def pay(self, cost: _Cost, construction: str) -> None:
+        """Charge a cached result, and those that it was made from, unless that has been done."""
+        todo = [cost]
+        while todo:
+            one = todo.pop()
+            if one.key not in self.paid:
+                self.paid.add(one.key)
+                self.spend(one.own, construction)
+                todo.extend(one.parts)
 
     def spend(self, units: int, construction: str) -> None:
         """Charge `units`. Raise LimitError, naming the construction, if the budget does not hold them."""
@@ -80,15 +102,40 @@ def spend(units: int, construction: str) -> None:
         budget.spend(units, construction)
 
 
+class _Cost(NamedTuple):
+    """What a cached result costs: own units, and the results it was made from.
+
+    key: which one it is.
+    """
+
+    key: tuple[object, ...]
+    own: int
+    parts: tuple[_Cost, ...]
+
+
 def memoize(maxsize: int) -> Callable[[_F], _F]:
-    """Cache a pure function's results, as `functools.lru_cache` does, and charge a hit what making the result cost."""
+    """Cache a pure function's results, as `functools.lru_cache` does, and charge each to a budget once.
+
+    The first use of a result under a budget is charged what making it cost, whether it was cached or not; further uses
+    are free. So the total does not depend on what other compiles have left in the cache.
+    """
 
     def decorate(function: _F) -> _F:
         @lru_cache(maxsize)
-        def measured(*arguments: Hashable) -> tuple[Any, int]:
+        def measured(*arguments: Hashable) -> tuple[Any, _Cost]:
             with work_budget(UNLIMITED) as budget:
+                frame = _Frame()
+                budget.frames.append(frame)
                 before = budget.spent
-                return function(*arguments), budget.spent - before
+                try:
+                    value = function(*arguments)
+                finally:
+                    budget.frames.pop()
+                cost = _Cost((measured, *arguments), budget.spent - before - frame.nested, tuple(frame.parts))
+                if cost.key in budget.paid:  # It was evicted since it was charged.
+                    budget.spent -= cost.own
+                budget.paid.add(cost.key)
+                return value, cost
 
         @wraps(function)
         def cached(*arguments: Hashable) -> Any:
@@ -97,9 +144,11 @@ def memoize(maxsize: int) -> Callable[[_F], _F]:
                 return measured(*arguments)[0]
             before = budget.spent
             value, cost = measured(*arguments)
-            unpaid = before + cost - budget.spent  # 0 if the result was made just now
-            if unpaid > 0:
-                budget.spend(unpaid, f"{function.__name__.strip('_').replace('_', ' ')}")
+            if cost.key not in budget.paid:
+                budget.pay(cost, function.__name__.strip("_").replace("_", " "))
+            if budget.frames:
+                budget.frames[-1].nested += budget.spent - before
+                budget.frames[-1].parts.append(cost)
             return value
 
         cached.cache_info, cached.cache_clear = measured.cache_info, measured.cache_clear  # type: ignore[attr-defined]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 import constrain
 from constrain import Style, Vocabulary
-from constrain.errors import RegexError, TokenRefused, UnsupportedError
-from constrain.frontends.json_schema import to_grammar
+from constrain.errors import RegexError, TokenRefused, UnsatisfiableError, UnsupportedError
 from constrain.frontends.json_schema.strings.expressions import is_regex
 from constrain.frontends.regex import parse
 
@@ -94,6 +94,15 @@ def compiled(schema: object) -> constrain.Constraint:
     return constrain.compile(Vocabulary.bytes(), schema=schema, style=Style.any())
 
 
+def written(text: str, constraint: constrain.Constraint) -> bool:
+    matcher = constraint.matcher()
+    try:
+        matcher.advance_bytes(text.encode())
+    except constrain.TokenRefused:
+        return False
+    return matcher.is_complete
+
+
 def test_beside_other_keywords() -> None:
     some = compiled({"type": "string", "format": "regex", "minLength": 1})
     assert not accepts("", some) and accepts("a", some) and accepts("()", some) and not accepts("(", some)
@@ -105,17 +114,80 @@ def test_beside_other_keywords() -> None:
     assert not accepts("*", nothing)
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"not": {"format": "regex"}},
-        {"format": "regex", "maxLength": 9},
-        {"format": "regex", "minLength": 2},
-        {"format": "regex", "pattern": "a"},
-        {"items": {"allOf": [{"format": "regex"}, {"format": "uri"}]}},
-        {"propertyNames": {"format": "regex"}},
-    ],
-)
-def test_what_would_take_a_stack_and_more_is_refused(schema: object) -> None:
-    with pytest.raises(UnsupportedError, match="nest"):
-        to_grammar(schema, style=Style.any())  # type: ignore[arg-type]
+PIECES = st.sampled_from([
+    "(", ")", "(?:", "(?=", "(?<a>", "(?<", "(?", "*", "+", "?", "a", "[", "]", "\\", "|", "{", "2", "}", ",", "(?i:",
+    "{3,2}", "{1,2}", "^", "b", "(?<!",
+])  # fmt: skip
+texts = st.lists(PIECES, max_size=7).map("".join)
+
+CONDITIONS = [
+    ({"maxLength": 6}, lambda text: len(text) <= 6),
+    ({"minLength": 2}, lambda text: len(text) >= 2),
+    ({"pattern": r"^\(a"}, lambda text: text.startswith("(a")),
+    ({"pattern": "a.*b", "minLength": 4}, lambda text: 0 <= text.find("a") < text.rfind("b") and len(text) >= 4),
+    ({"not": {"enum": ["a", "(a)", "((a)b)", "("]}}, lambda text: text not in ("a", "(a)", "((a)b)", "(")),
+    ({"enum": ["a", "(a)", "((a)b)", "("]}, lambda text: text in ("a", "(a)", "((a)b)", "(")),
+    ({}, lambda text: True),
+]
+BESIDE = [
+    (compiled({"type": "string", **condition, **said}), holds, wanted)
+    for condition, holds in CONDITIONS
+    for said, wanted in (({"format": "regex"}, True), ({"allOf": [{"not": {"format": "regex"}}]}, False))
+]
+
+
+@given(texts)
+def test_beside_any_condition_and_as_a_complement(text: str) -> None:
+    for constraint, holds, wanted in BESIDE:
+        assert accepts(text, constraint) == (holds(text) and is_regex(text) == wanted), text
+
+
+def test_nothing_left_is_unsatisfiable() -> None:
+    for schema in (
+        {"pattern": r"^\([^)]*$"}, {"pattern": r"^\*"}, {"not": {"format": "regex"}}, {"pattern": "a", "maxLength": 0},
+    ):  # fmt: skip
+        with pytest.raises(UnsatisfiableError):
+            compiled({"type": "string", "format": "regex", "allOf": [schema]})
+
+
+keys = st.dictionaries(texts | st.sampled_from(["ab", "(", "(a)"]), st.sampled_from([None, 1]), max_size=4)
+OBJECTS: list[tuple[dict[str, object], Callable[[dict[str, object]], bool]]] = [
+    ({"propertyNames": {"format": "regex"}}, lambda value: all(map(is_regex, value))),
+    ({"not": {"propertyNames": {"format": "regex"}}}, lambda value: not all(map(is_regex, value))),
+    (
+        {"propertyNames": {"format": "regex", "minLength": 1}, "properties": {"ab": {"type": "null"}, "(": {}},
+         "required": ["ab"], "maxProperties": 3, "additionalProperties": {"type": "integer"}},
+        lambda value: all(name and is_regex(name) for name in value) and "ab" in value and len(value) <= 3
+        and all((each is None) == (name == "ab") for name, each in value.items()),
+    ),
+    (
+        {"propertyNames": {"format": "regex"}, "minProperties": 2, "dependentRequired": {"ab": ["(a)"]}},
+        lambda value: all(map(is_regex, value)) and len(value) >= 2 and ("ab" not in value or "(a)" in value),
+    ),
+]  # fmt: skip
+COMPILED = [(compiled({"type": "object", **schema}), holds) for schema, holds in OBJECTS]
+
+
+@given(keys)
+def test_as_keys(value: dict[str, object]) -> None:
+    for constraint, holds in COMPILED:
+        assert written(json.dumps(value), constraint) == holds(value), value
+
+
+def test_no_key_comes_twice() -> None:
+    constraint = COMPILED[0][0]
+    assert written('{"(a)": 1, "(b)": 2}', constraint)
+    assert not written('{"(a)": 1, "(a)": 2}', constraint)
+    assert not written(r'{"(a)": 1, "\u0028a)": 2}', constraint)
+
+
+@pytest.mark.parametrize("name", ["http://json-schema.org/draft-06/schema", "http://json-schema.org/draft-07/schema",
+                                  "https://json-schema.org/draft/2019-09/schema",
+                                  "https://json-schema.org/draft/2020-12/schema"])  # fmt: skip
+@pytest.mark.parametrize("style", [Style(), Style.any()])
+def test_the_meta_schemas(name: str, style: Style) -> None:
+    constraint = constrain.compile(Vocabulary.bytes(), schema={"$schema": name, "$ref": name}, style=style)
+    assert written('{"patternProperties": {"^(a)": {"type": "string"}}}', constraint)
+    assert not written('{"patternProperties": {"^(a": {"type": "string"}}}', constraint)
+    assert not written('{"pattern": "("}', constraint)
+    assert not written('{"minLength": -1}', constraint)

@@ -26,7 +26,23 @@ def test_a_cached_result_costs_what_it_cost_to_make(calls: list[int], nested: in
     for n in calls:
         with work_budget(1_000) as budget:
             assert outer(n) == n + nested
-        assert budget.spent == 1 + n + nested
+            assert outer(n) == n + nested  # further uses are free
+        assert budget.spent == 1 + sum({n, nested})
+
+
+@given(st.lists(st.integers(0, 6)), st.lists(st.integers(0, 6), min_size=1))
+def test_what_others_have_left_in_a_cache_does_not_matter(before: list[int], calls: list[int]) -> None:
+    @memoize(3)
+    def triangle(n: int) -> int:
+        spend(n, "a triangle")
+        return n + triangle(n - 1) if n else 0
+
+    for n in before:
+        with work_budget(1_000):
+            triangle(n)
+    with work_budget(1_000) as budget:
+        assert list(map(triangle, calls)) == [n * (n + 1) // 2 for n in calls]
+    assert budget.spent == max(calls) * (max(calls) + 1) // 2
 
 
 def test_a_budget_that_is_spent_names_the_construction_and_the_limit() -> None:
@@ -44,9 +60,9 @@ def test_a_hit_is_refused_where_making_it_would_be() -> None:
 
     assert automaton() == 1  # without a budget
     with work_budget(10):
-        assert automaton() == 1
-        with pytest.raises(LimitError):
-            automaton()
+        assert automaton() == automaton() == 1
+    with work_budget(9), pytest.raises(LimitError):
+        automaton()
 
 
 def test_an_inner_budget_is_the_outer_one() -> None:

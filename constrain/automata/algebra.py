@@ -15,7 +15,7 @@ from .table import EMPTY, LAST, SURROGATES, Table
 
 __all__ = [
     "any_text", "chain", "complement", "counted", "exceeded", "from_ranges", "exactly_one", "meets", "merge_ranges",
-    "product", "repeat",
+    "product", "repeat", "universal_states",
 ]  # fmt: skip
 
 WORK = 64
@@ -305,7 +305,7 @@ def exactly_one(tables: Sequence[Table], max_states: int) -> Exactly:
     """The texts of exactly one of the tables, which must be minimal. LimitError beyond `max_states`."""
     tables = [table for table in tables if table.rows]
     bounds, classes, columns = merge_all(tables)
-    free = [_universal_states(table) for table in tables]
+    free = [universal_states(table) for table in tables]
     overlapping = False
     numbers: dict[State, int] = {}
     order: list[State] = []
@@ -374,7 +374,7 @@ def merge_all(tables: Sequence[Table]) -> tuple[list[int], list[int], list[tuple
     return bounds, classes, list(columns)
 
 
-def _universal_states(table: Table) -> frozenset[int]:
+def universal_states(table: Table) -> frozenset[int]:
     """The states of a minimal table from which every text is accepted."""
     texts = {
         index

@@ -19,12 +19,13 @@ from .arrays import counts, items
 from .arrays.arrays import ArrayCase
 from .fresh_stack import on_fresh_stack, with_room
 from .numbers import quantities
-from .objects import members, tries
+from .objects import members, ruled, tries
 from .reading.constants import BOOLEAN, NULL, NUMBER, STRING, Constant
 from .reading.plain import is_ruled, only_types
 from .reading.static import INTEGER
 from .strings import strings
 from .strings.languages import any_text
+from .strings.nested import NestedPart
 
 __all__ = ["Rules", "Writer"]
 
@@ -152,7 +153,9 @@ class Rules(Mapping[Hashable, Node]):
             node = counts.more(name, self._writer)
         elif isinstance(name, tries.Made):
             node = tries.write(name, self._writer)
-        elif isinstance(name, strings.ByRules):
+        elif isinstance(name, ruled.Members):
+            node = ruled.more(name, self._writer)
+        elif isinstance(name, (strings.ByRules, NestedPart)):
             node = name.node()
         else:
             lits, depth = name

@@ -31,7 +31,7 @@ from ..reading.projection import Projection
 from ..reading.read import Node, Reader
 from ..reading.static import TYPES, Static, disjoint, static
 from ..strings import strings
-from ..strings.languages import Languages, any_text
+from ..strings.languages import Lang, Languages, any_text
 from ..strings.patterns import located
 from ..strings.strings import StringCase
 from .formulas import All, Formula, One, Own, Some, formula, own
@@ -257,6 +257,8 @@ class Algebra:
         unions = [self.unfold(lits).strings for lits in held]
         if sum(any(case.values is None for case in union) for union in unions) <= MANY_BRANCHES:
             return None
+        if any(self.languages.irregular(case.lang) for union in unions for case in union):
+            return None
         most = self.limits.dfa_states
         parts = [
             Dfa.union_of([strings.whole_dfa(case, self.languages) for case in union], max_states=most)
@@ -279,7 +281,7 @@ class Algebra:
         context, branches = said
         branches = tuple(self.both(context, branch) for branch in branches)
         out: list[list[int]] = [[] for _ in branches]
-        spend(len(branches) ** 2, "a comparison of the branches of oneOf")
+        spend(len(branches) ** 2 // 4, "a comparison of the branches of oneOf")
         facts = [self.static(branch) for branch in branches]
         tags = self._tags(facts)
         for one in range(len(branches)):
@@ -526,12 +528,26 @@ class Algebra:
                 return f"{node.pointer}/{field}"
         return candidates[0].pointer or "" if candidates else ""
 
+    def name_language(self, lits: Lits) -> Lang | None:
+        """The formula of the texts that a literal set allows, where a Dfa cannot say them; None elsewhere."""
+        cases = self._texts_of(lits)
+        if len(cases) != 1 or not self.languages.irregular(cases[0].lang):
+            return None
+        _, lang, low, high = cases[0]
+        if low or high is not None:
+            counted = any_text().with_length(low, high, max_states=self.limits.dfa_states)
+            lang |= {(True, "dfa", counted)}
+        return lang
+
+    def _texts_of(self, lits: Lits) -> tuple[StringCase, ...]:
+        try:
+            return self.unfold(lits).strings
+        except Circular:
+            return self.unfold(self._projection.lits(lits)).strings
+
     def _names(self, lits: Lits) -> Dfa:
         """The texts that a literal set allows: `propertyNames`."""
-        try:
-            cases = self.unfold(lits).strings
-        except Circular:
-            cases = self.unfold(self._projection.lits(lits)).strings
+        cases = self._texts_of(lits)
         if cases is ALL_STRINGS:
             return any_text()
         parts = [strings.whole_dfa(case, self.languages) for case in cases]

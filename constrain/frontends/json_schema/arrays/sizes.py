@@ -20,6 +20,7 @@ from ..objects.objects import ObjectCase
 from ..reading.constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
 from ..strings import strings
 from ..strings.languages import ALL
+from ..strings.nested import Nested
 from ..strings.strings import StringCase
 from .arrays import ArrayCase, Demand, bound
 
@@ -113,6 +114,9 @@ class _Counter:
         for case in cases:
             if case.values is None and case.lang == ALL and case.high not in (0, 1):
                 return Size(self.cap, None)
+            nested = self.algebra.languages.nested(case.lang, case.low, case.high) if case.values is None else None
+            if isinstance(nested, Nested):
+                return Size(self.cap if nested.is_endless() else 0, None)
             dfa, low, high = strings.string_dfa(case, self.algebra.languages)
             exact = exact and (high is None or high <= MOST_LENGTH)
             if low or high is not None:
@@ -372,6 +376,8 @@ def _words(case: StringCase, algebra: Algebra) -> tuple[str, ...] | None:
     if case.values is not None:
         return case.values
     if case.lang == ALL and case.high != 0:
+        return None
+    if isinstance(algebra.languages.nested(case.lang, case.low, case.high), Nested):
         return None
     dfa, low, high = strings.string_dfa(case, algebra.languages)
     longest = dfa.lengths()[1]

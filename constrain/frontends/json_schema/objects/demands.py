@@ -14,6 +14,7 @@ from ....automata.dfa import Dfa
 from ....errors import LimitError
 from ..algebra.literals import NEVER, Lits
 from ..strings.languages import Lang, Languages
+from ..strings.nested import Nested
 from .objects import Algebra, Cell, ObjectCase
 
 __all__ = ["FEW", "Placed", "fresh_names", "place"]
@@ -115,6 +116,9 @@ def fresh_names(lang: Lang, most: int, declared: set[str], languages: Languages)
     """The names of a language that are not declared, by length and code point; None if they are more than `most`."""
     if all(kind == "texts" and not sign for sign, kind, _ in lang):
         return None
+    nested = languages.nested(lang)
+    if isinstance(nested, Nested) and nested.is_endless():
+        return None
     dfa = languages.dfa(lang)
     reach = most + len(declared)
     if dfa.count(reach + 1) > reach:
@@ -137,6 +141,8 @@ def any_member_will_do(case: ObjectCase, some: Cell, algebra: Algebra) -> bool:
     for cell, value in case.cells:
         if value == NEVER or (cell >= lang and algebra.both(value, lits) == value):
             continue
+        if algebra.languages.irregular(cell | lang):
+            return False
         rest = algebra.languages.dfa(cell).subtract(algebra.languages.dfa(lang)).subtract(declared)
         if not (rest.is_empty and algebra.both(value, lits) == value) and algebra.nonempty(value):
             return False

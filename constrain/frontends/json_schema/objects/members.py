@@ -16,6 +16,8 @@ from ....style import Limits, Style
 from ..algebra.literals import NEVER, Lits
 from ..spacing import spacing
 from ..strings.languages import Languages
+from ..strings.nested import Nested
+from . import ruled
 from .demands import FEW, Placed, fresh_names, place
 from .objects import Algebra as Objects, Cell, ObjectCase
 
@@ -164,7 +166,7 @@ def _settle(placed: Placed, algebra: Algebra) -> Settled | None:
 def _possible_cell(cell: Cell, algebra: Algebra) -> bool:
     """Whether there may be a member of a cell: a name first, since values can lead anywhere."""
     lang, lits = cell
-    if lits == NEVER or (len(lang) > 1 and algebra.languages.dfa(lang).is_empty):
+    if lits == NEVER or (len(lang) > 1 and not algebra.languages.holds_names(lang)):
         return False
     return algebra.nonempty(lits)
 
@@ -229,6 +231,8 @@ class Writer(Protocol):
 
 def emit(case: Settled, writer: Writer, depth: int) -> Node:
     """The node of a settled case: an object at `depth`."""
+    if any(isinstance(writer.languages.nested(lang), Nested) for lang, _ in (*case.cells, *case.classes)):
+        return ruled.emit(case, writer, depth)
     properties = tuple(
         Property(name, writer.value(lits, depth + 1), name in case.required, case.needs.get(name, NONE) - {name})
         for name, lits in case.names

@@ -63,6 +63,7 @@ class Algebra(Protocol):
     def opposite(self, lits: Lits) -> Lits: ...
     def both(self, one: Lits, other: Lits) -> Lits: ...
     def listed(self, lits: Lits) -> bool: ...
+    def name_language(self, lits: Lits) -> Lang | None: ...
     def refuse(self, cause: str, field: str) -> UnsupportedError: ...
 
 
@@ -129,7 +130,7 @@ def _filter_names(case: ObjectCase, lits: Lits, algebra: Algebra) -> ObjectCase:
     if lits == NEVER:
         allowed: Lang | None = None
     else:
-        allowed = frozenset(((True, "names", lits),))
+        allowed = algebra.name_language(lits) or frozenset(((True, "names", lits),))
     names = tuple(
         (name, value if allowed is not None and algebra.languages.accepts(allowed, name) else NEVER)
         for name, value in case.names

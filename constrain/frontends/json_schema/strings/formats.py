@@ -10,9 +10,8 @@ beside it. Where more than a pattern is needed, or an RFC leaves something open,
                       Labels `xn--..` are judged as letters and digits (RFC 1123), not decoded.
     idn-email         what is beyond ASCII in a domain is not judged by IDNA.
     idn-hostname      written by rules too, labels and dots; what of IDNA is judged, `idn` says.
-    regex             no regular language, since parentheses nest: written by rules (`BY_RULES`, `expressions`), and so
-                      not beside a length (but for `minLength: 1`), not beside a `pattern` or format that allows
-                      parentheses, not under `not`, and not for keys.
+    regex             no regular language, since parentheses nest: written by rules (`BY_RULES`, `expressions`), and met
+                      with other conditions, or their complement, as a context-free language (`nested`).
 
 A name that the specification does not know asserts nothing.
 """
@@ -172,7 +171,7 @@ FORMATS: Mapping[str, str | None] = MappingProxyType({
 
 ALONE: Mapping[str, str] = MappingProxyType({
     "idn-hostname": "its labels are counted one by one, so it cannot be met with a length, a pattern, `not`, or a key.",
-    "regex": "parentheses nest to any depth, so it cannot be met with a length, another pattern, `not`, or a key.",
+    "regex": "parentheses nest to any depth, so of several such sets of names there is no automaton.",
 })  # fmt: skip
 """Why a format is enforced only where nothing else is asked of the text."""
 

@@ -15,7 +15,9 @@ from ....errors import ConstrainError, UnsupportedError
 from ....style import Limits
 from ....work import memoize
 from ..algebra.literals import Lits
+from .expressions import is_regex, regex_within
 from .formats import BY_RULES, LEAP_STATES, LEAPING, format_dfa, times_within
+from .nested import Nested
 from .patterns import letters_dfa, pattern_dfa, read_pattern
 
 __all__ = ["ALL", "Atom", "Lang", "Languages", "any_text"]
@@ -25,6 +27,12 @@ Atom = tuple[bool, Literal["pattern", "letters", "format", "texts", "names", "df
 format's name; a tuple of texts; the literal set of propertyNames; what has been multiplied out."""
 
 Lang = frozenset[Atom]
+
+NESTING = frozenset(("regex",))
+"""Formats that are met with other conditions by rules (`nested`)."""
+
+FEW_TEXTS = 1_000
+"""Texts up to which a language is judged text by text."""
 
 ALL: Lang = frozenset()
 """All texts."""
@@ -48,11 +56,14 @@ class Languages:
         self._refuse = refuse
         self._dfas: dict[Lang, Dfa] = {ALL: any_text()}
         self._atoms: dict[tuple[bool, str, object], Dfa] = {}
+        self._nested: dict[tuple[Lang, int, int | None], Nested | Dfa] = {}
         self._meet: dict[tuple[str, str], bool] = {}
 
     def dfa(self, lang: Lang) -> Dfa:
         """The Dfa of the formula."""
         known = self._dfas.get(lang)
+        if known is None and isinstance(found := self.nested(lang), Dfa):
+            known = self._dfas[lang] = found
         if known is None:
             most = self.limits.dfa_states
             ruled = [atom for atom in lang if atom[0] and atom[1] == "format" and atom[2] in BY_RULES]
@@ -78,6 +89,41 @@ class Languages:
                 known = known.subtract(other, max_states=most)
             self._dfas[lang] = known
         return known
+
+    def irregular(self, lang: Lang) -> bool:
+        """Whether an atom of the formula is a format that is no regular language."""
+        return any(kind == "format" and payload in NESTING for _, kind, payload in lang)
+
+    def nested(self, lang: Lang, low: int = 0, high: int | None = None) -> Nested | Dfa | None:
+        """The texts of low to high characters of a formula that holds the format `regex`; None: it does not.
+
+        A Dfa where they are a regular language for all to see: where no parentheses are allowed, or few texts.
+        """
+        if not self.irregular(lang):
+            return None
+        known = self._nested.get((lang, low, high))
+        if known is None:
+            own = {atom for atom in lang if atom[1] == "format" and atom[2] in NESTING}
+            other = self.dfa(lang - own).with_length(low, high, max_states=self.limits.dfa_states)
+            signs = {sign for sign, _, _ in own}
+            if len(signs) > 1 or other.is_empty:
+                known = Dfa.empty()
+            else:
+                known = self._regular(other, True in signs) or Nested(True in signs, other, self.limits.dfa_states)
+            self._nested[lang, low, high] = known
+        return known
+
+    def _regular(self, other: Dfa, sign: bool) -> Dfa | None:
+        """The texts of a Dfa that are regular expressions, or are none, where that plainly is a regular language."""
+        if other.count(FEW_TEXTS + 1) <= FEW_TEXTS:
+            return Dfa.from_strings([text for text in other.enumerate(FEW_TEXTS) if is_regex(text) == sign])
+        found = regex_within(other, self.limits.dfa_states)
+        return found if found is None or sign else other.subtract(found, max_states=self.limits.dfa_states)
+
+    def holds_names(self, lang: Lang) -> bool:
+        """Whether a language has a text."""
+        found = self.nested(lang)
+        return not (self.dfa(lang) if found is None else found).is_empty
 
     def split(self, lang: Lang, pattern: str) -> tuple[Lang | None, Lang | None]:
         """The texts of a language that match a pattern, and those that do not; None where there surely are none."""

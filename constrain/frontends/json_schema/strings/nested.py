@@ -11,13 +11,15 @@ the pairs (symbol, state) that are asked for; a rule is written when the text co
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextvars import Context
+from functools import cache
 from typing import NamedTuple, Union
 
-from ....automata.algebra import merge_ranges
+from ....automata.algebra import merge_ranges, universal_states
 from ....automata.dfa import Dfa, Table
 from ....errors import LimitError
 from ....grammar.nodes import EMPTY, Chars, Choice, Node, Rule, Sequence
-from ....work import memoize, spend
+from ....work import spend
 from ...regex import to_dfa
 from .flat_expressions import flat
 
@@ -31,11 +33,20 @@ Alternatives = dict[str, tuple[tuple[Symbol, ...], ...]]
 NAME = r"[A-Za-z_$\x80-\U0010ffff][0-9A-Za-z_$\x80-\U0010ffff]*"
 
 
-@memoize(1)
-def symbols() -> Alternatives:
-    """The grammar: "regex" and "other" (texts that are none), each right-linear but for whole groups.
+@cache
+def symbols(sign: bool) -> Alternatives:
+    """The grammar, which is the same for all: it is charged to nobody's budget. Without `sign`, of texts that are none.
 
-    A level begins "fresh", or after a group behind which a quantifier may stand ("atom").
+    Built in a fraction of a second without it, at once with it.
+    """
+    return Context().run(_symbols, sign)
+
+
+def _symbols(sign: bool) -> Alternatives:
+    """The grammar: "regex", "other" (texts that are none) and "open" (such behind a group that is never closed).
+
+    Each is right-linear but for whole groups. It begins "fresh", or behind a group that a quantifier may follow
+    ("atom"), or behind a bare parenthesis ("bare").
     """
     any_text, none = Dfa.any_text(), Dfa.from_strings(["?"]).concatenate(Dfa.any_text())
     bare, close = Dfa.from_strings(["("]), Dfa.from_strings([")"])
@@ -43,27 +54,32 @@ def symbols() -> Alternatives:
     look = to_dfa(r"\(\?(?:=|!|<=|<!)")
     brackets = bare.union(close).concatenate(any_text)
     unknown = to_dfa(r"\(\?").concatenate(any_text).subtract(group.union(look).concatenate(any_text))
+    groups = ((bare, "atom"), (group, "atom"), (look, "fresh"))
     out: Alternatives = {}
     for level, text in (("fresh", flat()), ("atom", _behind_an_atom())):
+
+        def behind_groups(kind: str, text: Dfa = text) -> tuple[tuple[Symbol, ...], ...]:
+            """A group, and what comes behind it."""
+            return tuple((text, opening, "regex fresh", close, f"{kind} {after}") for opening, after in groups)
+
+        out[f"regex {level}"] = ((text,), *behind_groups("regex"))
+        if sign:
+            continue
         begun = _prefixes(text)
         wrong = any_text.subtract(begun).subtract(text.concatenate(brackets)).union(text.concatenate(unknown))
-        whole = [(text, opening, "regex", close, after) for opening, after in (
-            (bare, "atom"), (group, "atom"), (look, "fresh"),
-        )]  # fmt: skip
-        open_ones = ((text, bare, "open bare"), (text, group.union(look), "open fresh"))
-        out["regex" if level == "fresh" else "regex atom"] = (
-            (text,), *((*parts, "regex" if after == "fresh" else "regex atom") for *parts, after in whole),
-        )  # fmt: skip
         ended = begun.subtract(text).union(wrong).union(text.concatenate(close).concatenate(any_text))
-        for name, bad in (("other", ended), ("open", begun.union(wrong))):
-            followed = tuple((*parts, f"{name} {after}") for *parts, after in whole)
-            out[f"{name} {level}"] = ((bad,), *followed, *open_ones)
-    # Behind a bare parenthesis a question mark begins another kind of group: `unknown` has said which.
-    out["open bare"] = ((out["open fresh"][0][0].subtract(none),), *out["open fresh"][1:])  # type: ignore[union-attr]
+        never_closed: tuple[tuple[Symbol, ...], ...] = (
+            (text, bare, "open bare"), (text, group.union(look), "open fresh"),
+        )  # fmt: skip
+        out[f"other {level}"] = ((ended,), *behind_groups("other"), *never_closed)
+        out[f"open {level}"] = ((begun.union(wrong),), *behind_groups("open"), *never_closed)
+        if level == "fresh":
+            # Behind a bare parenthesis a question mark begins another kind of group: `unknown` has said which.
+            out["open bare"] = ((begun.union(wrong).subtract(none),), *out["open fresh"][1:])
     return out
 
 
-START = {True: "regex", False: "other fresh"}
+START = {True: "regex fresh", False: "other fresh"}
 
 
 def _flags() -> str:
@@ -128,13 +144,14 @@ class Nested:
         self.start = START[sign]
         self.dfa = dfa
         self.max_states = max_states
-        self.symbols = symbols()
+        self.symbols = symbols(sign)
         self._table = dfa.table
         self._found: dict[tuple[str, int], frozenset[int]] = {}
         self._asked: dict[tuple[str, int], set[tuple[str, int]]] = {}
         self._leaves: dict[tuple[Dfa, int], tuple[Table, list[tuple[int, int]]] | None] = {}
         self._nodes: dict[tuple[Dfa, int, int], Node] = {}
-        self._free = next((s for s, row in enumerate(self._table.rows) if self._is_free(s)), -1)
+        self._free = min(universal_states(self._table), default=-1)
+        """The state from which every text is accepted: there the Dfa need not be looked at any more."""
         self._ends: list[int] = []
         if not dfa.is_empty:
             self._solve()
@@ -213,11 +230,6 @@ class Nested:
         return states
 
     # ---- leaves ------------------------------------------------------------------------------------------------
-
-    def _is_free(self, state: int) -> bool:
-        """Whether every text is accepted from a state: then the Dfa need not be looked at any more."""
-        row = self._table.rows[state]
-        return self._table.accepting[state] and sum(target == state for target in row) == len(row) - 1
 
     def _walk(self, leaf: Dfa, p: int) -> tuple[Table, list[tuple[int, int]]]:
         """Both automata side by side from (0, p) on, with the pairs of states."""

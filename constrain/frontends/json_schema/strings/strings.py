@@ -17,6 +17,7 @@ from ....style import Style
 from ....work import memoize
 from .formats import BY_RULES, format_lengths
 from .languages import ALL, Atom, Lang, Languages
+from .nested import Nested
 from .patterns import read_pattern
 from .words import spelled
 
@@ -124,6 +125,9 @@ def nonempty(case: StringCase, languages: Languages) -> bool:
         return bool(case.values)
     if case.high is not None and case.low > case.high:
         return False
+    found = languages.nested(case.lang, case.low, case.high)
+    if found is not None:
+        return not found.is_empty
     if case.high is None and (by_rules(case) or (case.low == 0 and languages.surely(case.lang))):
         return True
     return not case.lang or not string_dfa(case, languages)[0].is_empty
@@ -133,6 +137,9 @@ def string_dfa(case: StringCase, languages: Languages) -> tuple[Dfa, int, int | 
     """A Dfa with the interval of lengths that is still to be counted beside it."""
     if case.values is not None:
         return Dfa.from_strings(case.values), 0, None
+    found = languages.nested(case.lang, case.low, case.high)
+    if isinstance(found, Dfa):
+        return found, 0, None
     dfa = languages.dfa(case.lang)
     if not case.lang:
         return dfa, case.low, case.high
@@ -185,6 +192,8 @@ def emit(cases: tuple[StringCase, ...], languages: Languages, style: Style) -> t
             nodes.append(Sequence((QUOTE, words)))
         elif (name := by_rules(case)) is not None:
             nodes.append(Sequence((QUOTE, Rule(name), QUOTE)))
+        elif isinstance(found := languages.nested(case.lang, case.low, case.high), Nested):
+            nodes.append(Sequence((QUOTE, found.node(), QUOTE)))
         else:
             dfa, low, high = string_dfa(case, languages)
             nodes.append(JsonString(dfa, low, high))
