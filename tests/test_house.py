@@ -22,7 +22,7 @@ ENGINE = BASE | {"kernels", "grammar", "automata", "tokens", "frontends"}
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     # room: (rooms of ours it may import, third parties it may import)
     "errors": (set(), set()),
-    "style": (set(), set()),
+    "style": ({"errors"}, set()),
     "work": ({"errors"}, set()),
     "kernels": (set(), {"numpy", "numba", "llvmlite"}),
     "grammar": (BASE, set()),
