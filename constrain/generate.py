@@ -160,9 +160,8 @@ def generate(
         trained on one form of prompt, is shown the constraint beside it.
     n: None for one Generation; a number for a list of that many independent ones, also if it is 1.
     max_tokens: most tokens of a text, its end token included. The text is complete in any case: what would not end in
-        time is not written (finish_reason "budget"), or drawn anew (other samplers, or a tokenizer that has no token for
-        some bytes), and LimitError says how many ended if too few do. LimitError if not even the shortest one fits. A model that has
-        fewer positions left after the prompt sets a tighter bound.
+        time is not written (finish_reason "budget"), or drawn anew by other samplers. LimitError if not even the
+        shortest one fits, or if too few end; a model that has fewer positions left sets a tighter bound.
     sampler: how far the texts are from what the model would write if it were asked again until the form is right
         (docs/how-to/sample-faithfully.md). "masked": fast, and biased as its log_weight says; the only one that
         streams, that closes a text in time (others draw from texts that end in time by themselves), and that takes a
@@ -332,7 +331,7 @@ def ended_texts(
     while unfinished and len(made) < n:
         if unfinished >= ATTEMPTS * n:
             raise LimitError(
-                f"{len(made)} of {len(made) + unfinished} texts ended within max_tokens = {max_tokens}; {n} were wanted",
+                f"{len(made)} of {len(made) + unfinished} texts ended in max_tokens = {max_tokens}; {n} were wanted",
                 hint='Raise max_tokens, or use sampler="masked", which closes texts in time.',
             )
         more, missing = attempt(n - len(made))

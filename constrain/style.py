@@ -45,9 +45,7 @@ class Style:
         if isinstance(self.whitespace, bool) or not (type(self.whitespace) is int and 0 <= self.whitespace <= 64):
             options["whitespace"] = ("flexible", "compact", "any")
         if "whitespace" in options and isinstance(self.whitespace, int):
-            raise ArgumentError(
-                f"Style(whitespace={self.whitespace!r}): 0 to 64 spaces, or 'flexible', 'compact', 'any'"
-            )
+            raise ArgumentError(f"Style(whitespace={self.whitespace!r}): 0 to 64, or 'flexible', 'compact', 'any'")
         for name, values in options.items():
             check_choice(f"Style({name}=...)", getattr(self, name), values)
         if self.digits is not None:

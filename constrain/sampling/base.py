@@ -41,8 +41,8 @@ class Draw:
 class Draws(Sequence[Draw]):
     """Weighted draws from one law. stats: what they cost, as counts by name.
 
-    sampler, reason: set where `sampler="auto"` chose it. unfinished: draws that did not end, and so are not among these;
-    in every estimate they count as draws of weight 0.
+    sampler, reason: set where `sampler="auto"` chose it. unfinished: draws that did not end (or have no
+    probability) and so are not among these; in every estimate they count as draws of weight 0.
     """
 
     draws: tuple[Draw, ...]
@@ -77,6 +77,11 @@ class Draws(Sequence[Draw]):
         return replace(self, draws=ended, stats=stats, unfinished=self.unfinished + missing)
 
     @property
+    def made(self) -> int:
+        """How many draws were made, those that did not end included."""
+        return len(self.draws) + self.unfinished
+
+    @property
     def logweights(self) -> NDArray[np.float64]:
         """float64 [n]."""
         return np.array([draw.logweight for draw in self.draws], dtype=np.float64)
@@ -84,7 +89,7 @@ class Draws(Sequence[Draw]):
     @property
     def log_z(self) -> float:
         """Log of the mean weight: its exponential is an unbiased estimate of p(L), so the log is biased low."""
-        return log_sum(self.logweights) - float(np.log(len(self.draws) + self.unfinished)) if self.draws else -np.inf
+        return log_sum(self.logweights) - float(np.log(self.made)) if self.draws else -np.inf
 
     @property
     def ess(self) -> float:
