@@ -218,6 +218,8 @@ def check_options(vocabulary: object, style: object, registry: object, limits: o
     check_type("style", style, Style, 'give a constrain.Style, such as Style(whitespace="compact")')
     check_type("limits", limits, Limits, "give a constrain.Limits, such as Limits(work=10_000_000)")
     check_type("registry", registry, (Mapping, type_of_none), "give a dict of URI -> document")
+    for uri in registry if isinstance(registry, Mapping) else ():
+        check_type("a key of registry", uri, str, "give a dict of URI -> document")
 
 
 Source = dict[str, Any]

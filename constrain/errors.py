@@ -174,13 +174,13 @@ def locate(source: str, position: int) -> tuple[int, int, str, int]:
 
 
 def describe(value: object) -> str:
-    """Return a value for a message: its type, and its repr where that is short and can be made."""
-    kind = type(value).__name__
+    """Return a value for a message: its repr, or its type where that is long or cannot be made."""
+    kind = f"a {type(value).__name__}"
     try:
         text = repr(value)
     except Exception:  # a foreign __repr__
-        return f"a {kind}"
-    return f"the {kind} {text}" if len(text) <= 80 else f"a {kind}"
+        return kind
+    return text if len(text) <= 80 else kind
 
 
 def check_type(name: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:

@@ -6,7 +6,7 @@ schema | regex | grammar | choices | type  ->  compile  ->  Constraint  ------+-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from time import perf_counter_ns
@@ -38,6 +38,8 @@ Check = Union[Callable[[str], bool], Checker]
 """What a text must pass besides its form."""
 
 OF_PARTICLES = ("smc", "pimh")
+ATTEMPTS = 64
+"""Most texts that may not end, for each that is wanted."""
 FAITHFUL = ("exact", "markov")
 """Samplers from the right law: all their texts weigh the same, and are off by nothing."""
 PARTICLES = 16
@@ -54,8 +56,7 @@ class Generation:
     tokens: its tokens, without the end token. logprob: of the text under the model, end token included (nats).
     log_weight: log of model's probability over that with which it was drawn (see `sampling.masked`).
     finish_reason: "complete": the model ended it. "budget": it was closed, or kept short, so as to end in max_tokens.
-    "length": cut off, value None; by "masked" only with a tokenizer that has no token for some bytes, by "awrs", "asap"
-    and "smc" where a text did not end in max_tokens (its log_weight is -inf).
+    A text that did not end is never one of these: it is drawn anew, and counted in stats.counts["unfinished"].
     stats: what it cost.
     """
 
@@ -169,8 +170,8 @@ def generate(
         trained on one form of prompt, is shown the constraint beside it.
     n: None for one Generation; a number for a list of that many independent ones, also if it is 1.
     max_tokens: most tokens of a text, its end token included. The text is complete in any case: what would not end in
-        time is not written (finish_reason "budget"). LimitError if not even the shortest one fits. A model that has
-        fewer positions left after the prompt sets a tighter bound.
+        time is not written (finish_reason "budget"), or drawn anew by other samplers. LimitError if not even the
+        shortest one fits, or if too few end; a model that has fewer positions left sets a tighter bound.
     sampler: how far the texts are from what the model would write if it were asked again until the form is right
         (docs/how-to/sample-faithfully.md). "masked": fast, and biased as its log_weight says; the only one that
         streams, that closes a text in time (others draw from texts that end in time by themselves), and that takes a
@@ -224,15 +225,27 @@ def generate(
     elif sampler in OF_PARTICLES:
         options = {"particles": particles or PARTICLES}
     if sampler == "masked" and judge is None:
-        outcomes = [
-            run(lm, constraint, rng=rng, max_tokens=max_tokens, proposal=proposal, stream=stream)
-            for rng in generators(seed, wanted)
-        ]
+        sources = generators(seed)
+
+        def attempt(count: int) -> tuple[list[Outcome], int]:
+            runs = [
+                run(lm, constraint, rng=next(sources), max_tokens=max_tokens, proposal=proposal, stream=stream)
+                for _ in range(count)
+            ]
+            ended = [out for out in runs if out.finish_reason != "length"]
+            if len(ended) < len(runs) and stream is not None:
+                raise LimitError(
+                    f"a text that was streamed did not end within max_tokens = {max_tokens}", hint="Raise max_tokens."
+                )
+            return ended, len(runs) - len(ended)
+
+        outcomes, unfinished = ended_texts(attempt, wanted, max_tokens)
     else:
-        outcomes = drawn(lm, constraint, sampler, wanted, seed, max_tokens, {**options, "checker": judge})
-    weights = weighed(outcomes, proposal, sampler)
+        outcomes, unfinished = drawn(lm, constraint, sampler, wanted, seed, max_tokens, {**options, "checker": judge})
+    weights = weighed(outcomes, unfinished, proposal, sampler)
     for out in outcomes:
         stats = out.stats
+        stats.counts = {**stats.counts, "unfinished": unfinished}
         stats.compile_us, stats.weights, stats.sampler, stats.reason = compile_us, weights, sampler, reason
     made = [as_generation(out, ask) for out in outcomes]
     return made[0] if n is None else made
@@ -281,10 +294,10 @@ def checker_of(check: Check) -> Checker | Callable[[bytes], bool]:
     return lambda data: bool(judge(data.decode("utf-8", "replace")))
 
 
-def weighed(outcomes: list[Outcome], proposal: Proposal, sampler: str) -> dict[str, float]:
+def weighed(outcomes: list[Outcome], unfinished: int, proposal: Proposal, sampler: str) -> dict[str, float]:
     """What the weights of all texts of a call say. Not trusted where they cannot know: texts that the budget changed
     (`closed`: their part), and proposals that leave out tokens. Trusted where there is nothing to know: FAITHFUL."""
-    found = weight_stats(np.array([out.log_weight for out in outcomes], np.float64))
+    found = weight_stats(np.array([out.log_weight for out in outcomes] + [-np.inf] * unfinished, np.float64))
     if found:
         found["closed"] = sum(out.finish_reason == "budget" for out in outcomes) / len(outcomes)
         cut = proposal.temperature == 0 or proposal.top_k is not None or (proposal.top_p or 1) < 1
@@ -300,22 +313,44 @@ def drawn(
     seed: int | None,
     max_tokens: int,
     options: dict[str, Any],
-) -> list[Outcome]:
-    """Texts by a sampler of `sampling`, as Outcomes; one that ended nowhere, and weighs nothing, was cut off."""
-    start = perf_counter_ns()
-    draws = draw(
-        lm, constraint, sampler=sampler, n=n, rng=np.random.default_rng(seed), max_tokens=max_tokens, **options
-    )
-    total_us = (perf_counter_ns() - start) / 1e3
-    made = []
-    for one in draws:
-        ended = one.logweight > -np.inf
-        stats = Stats(tokens=len(one.tokens) + ended, total_us=total_us / len(draws), counts=draws.stats)
-        stats.model_calls = round(draws.stats.get("model_calls", 0) / len(draws))
-        data = constraint.vocabulary.transcript(one.tokens)
-        reason: FinishReason = "complete" if ended else "length"
-        made.append(Outcome(list(one.tokens), data, one.logprob, one.logweight, reason, stats))
-    return made
+) -> tuple[list[Outcome], int]:
+    """Texts by a sampler of `sampling`, as Outcomes. What did not end is drawn anew (see `ended_texts`)."""
+    rng = np.random.default_rng(seed)
+
+    def attempt(count: int) -> tuple[list[Outcome], int]:
+        start = perf_counter_ns()
+        draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=max_tokens, **options)
+        total_us = (perf_counter_ns() - start) / 1e3
+        made = []
+        for one in draws:
+            stats = Stats(tokens=len(one.tokens) + 1, total_us=total_us / len(draws), counts=draws.stats)
+            stats.model_calls = round(draws.stats.get("model_calls", 0) / len(draws))
+            data = constraint.vocabulary.transcript(one.tokens)
+            made.append(Outcome(list(one.tokens), data, one.logprob, one.logweight, "complete", stats))
+        return made, draws.unfinished
+
+    return ended_texts(attempt, n, max_tokens)
+
+
+def ended_texts(
+    attempt: Callable[[int], tuple[list[Outcome], int]], n: int, max_tokens: int
+) -> tuple[list[Outcome], int]:
+    """Return n texts that ended, and how many others did not. Raise LimitError after ATTEMPTS tries for each.
+
+    attempt: returns so many texts, less those that did not end, and how many did not.
+    """
+    made, unfinished = attempt(n)
+    while unfinished and len(made) < n:
+        if unfinished >= ATTEMPTS * n:
+            raise LimitError(
+                f"{len(made)} of {len(made) + unfinished} texts ended in max_tokens = {max_tokens}; {n} were wanted",
+                hint='Raise max_tokens, or use sampler="masked", which closes texts in time.',
+            )
+        more, missing = attempt(n - len(made))
+        if not more and not missing:
+            break
+        made, unfinished = made + more, unfinished + missing
+    return made, unfinished
 
 
 def check_kinds(
@@ -333,7 +368,7 @@ def check_kinds(
     ]
     for name, value, fits, wanted in kinds:
         if not fits:
-            raise TypeError(f"{name} is {describe(value)}: {name}= is {wanted}")
+            raise ConstrainError(f"{name} is {describe(value)}", hint=f"{name}= is {wanted}.")
 
 
 def is_count(value: object) -> bool:
@@ -384,10 +419,12 @@ def checked_proposal(temperature: float, top_k: int | None, top_p: float | None)
         raise ConstrainError(str(error)) from error
 
 
-def generators(seed: int | None, n: int) -> list[np.random.Generator]:
-    """n independent generators of random numbers, the first of which is the one that n = 1 gets."""
+def generators(seed: int | None) -> Iterator[np.random.Generator]:
+    """Independent generators of random numbers without end, the first of which is the one that n = 1 gets."""
     root = np.random.SeedSequence(seed)
-    return [np.random.default_rng(sequence) for sequence in (root, *root.spawn(max(n - 1, 0)))][:n]
+    yield np.random.default_rng(root)
+    while True:
+        yield np.random.default_rng(root.spawn(1)[0])
 
 
 def as_generation(out: Outcome, ask: Ask) -> Generation:

@@ -14,8 +14,8 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
-from .errors import SourceError, UnsupportedError, check_choice, check_type
-from .style import Style
+from .errors import LimitError, SourceError, UnsupportedError, check_choice, check_type, describe, shorten
+from .style import Limits, Style
 
 __all__ = ["infer"]
 
@@ -26,6 +26,7 @@ FORMATS = ("uuid", "date-time", "date", "time", "ipv4", "ipv6", "email", "uri")
 
 MOST_VALUES = 12
 """Most texts of an enum that is guessed."""
+MOST_NESTING = Limits().nesting
 REPEATS = 3
 """How often, on average, its texts must have been seen: otherwise they are more likely free text."""
 
@@ -53,7 +54,7 @@ def infer(
     SourceError: no document at all, or one that is no JSON value (NaN, half of a surrogate pair).
     """
     try:
-        from genson import SchemaBuilder
+        from genson import SchemaBuilder, SchemaGenerationError
     except ImportError:
         raise UnsupportedError(
             "A schema is inferred with the package genson, which is not installed.",
@@ -71,14 +72,40 @@ def infer(
     examples = list(documents)
     if not examples:
         raise SourceError("There is no example to infer from.", hint="Give at least one document.")
+    for number, example in enumerate(examples, 1):
+        check_value(example, number)
     texts = [spelled(example, number) for number, example in enumerate(examples, 1)]
     builder = SchemaBuilder(schema_uri=DIALECT)
-    for example in examples:
-        builder.add_object(example)
+    try:
+        for example in examples:
+            builder.add_object(example)
+    except SchemaGenerationError as error:
+        raise SourceError(f"An example holds a value that is not JSON: {shorten(error)}.") from None
     found: dict[str, Any] = builder.to_schema()
     schema = {"$schema": DIALECT, **tightened(found, examples, Choices(bounds, keys, formats))}
     check(schema, texts)
     return schema
+
+
+def check_value(example: Any, number: int) -> None:
+    """SourceError unless an example is made of JSON values, to MOST_NESTING levels at most."""
+    level = [example]
+    for _ in range(MOST_NESTING + 1):
+        if not level:
+            return
+        odd = next((one for one in level if not isinstance(one, (dict, list, str, int, float, type(None)))), None)
+        if odd is not None:
+            raise SourceError(f"Example {number} is no JSON value: it holds {describe(odd)}.")
+        names = [key for one in level if isinstance(one, dict) for key in one]
+        if not all(isinstance(key, str) for key in names):
+            raise SourceError(f"Example {number} is no JSON value: a key in it is not a text.")
+        level = [
+            item for one in level if isinstance(one, (dict, list))
+            for item in (one.values() if isinstance(one, dict) else one)
+        ]  # fmt: skip
+    raise LimitError(
+        f"Example {number} is nested deeper than {MOST_NESTING} levels (Limits.nesting).", hint="Give flatter examples."
+    )
 
 
 def spelled(example: Any, number: int) -> bytes:

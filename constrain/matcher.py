@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from operator import index
 from threading import get_ident
@@ -241,15 +241,19 @@ class Matcher:
             return self.is_complete
         return self._try(lambda arena: self._finished_by_tokens(arena, int(token))) > 0
 
-    def states_after(self, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+    def states_after(self, tokens: Iterable[int]) -> NDArray[np.int64]:
         """Return int64 [n]: the second part of `state` after each of these tokens, 0 or less for a refused one.
 
         Tokens with equal numbers have the same future. End tokens are not asked about.
         """
+        ids = [as_token(token) for token in tokens]
 
         def states(arena: Arena) -> list[int]:
             begin, spellable, found = self._set, self.constraint.spellable, []
-            for token in tokens.tolist():
+            for token in ids:
+                if not 0 <= token < self.constraint.vocabulary.size or self._ended:
+                    found.append(at.DEAD)
+                    continue
                 after = _walk(arena.address, begin, token) if spellable is None else -1
                 found.append(self._finished_by_tokens(arena, token) if after < 0 else after)
             return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from .errors import check_choice, check_count
+from .errors import ArgumentError, check_choice, check_count
 
 __all__ = ["Limits", "Style"]
 
@@ -46,6 +46,8 @@ class Style:
         }
         if isinstance(self.whitespace, bool) or not (type(self.whitespace) is int and 0 <= self.whitespace <= 64):
             options["whitespace"] = ("flexible", "compact", "any")
+        if "whitespace" in options and isinstance(self.whitespace, int):
+            raise ArgumentError(f"Style(whitespace={self.whitespace!r}): 0 to 64, or 'flexible', 'compact', 'any'")
         for name, values in options.items():
             check_choice(f"Style({name}=...)", getattr(self, name), values)
         if self.digits is not None:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from constrain import compile, generate
-from constrain.errors import ConstrainError, UnsupportedError
+from constrain import compile, generate, sampling
+from constrain.errors import ConstrainError, LimitError, UnsupportedError
 from constrain.sampling import SAMPLERS
 from constrain.sampling.masked import allowed_tokens
 from constrain.sampling.stats import weight_stats
@@ -24,15 +24,11 @@ def test_every_sampler_writes_texts_in_the_form(sampler: str) -> None:
     made = generate(LM, **GIVEN, sampler=sampler, n=4)
     assert len(made) == 4
     for one in made:
-        if one.finish_reason == "length":
-            assert one.value is None
-            assert one.log_weight == -math.inf
-        else:
-            assert one.value == one.text
-            assert one.text.count("a") == 3
-            assert one.text.endswith("ab")
-            assert one.log_weight > -math.inf
-            assert one.stats.tokens == len(one.tokens) + 1
+        assert one.value == one.text
+        assert one.text.count("a") == 3
+        assert one.text.endswith("ab")
+        assert one.log_weight > -math.inf
+        assert one.stats.tokens == len(one.tokens) + 1
     again = generate(LM, **GIVEN, sampler=sampler, n=4)
     assert made == again
     if sampler in ("exact", "without_replacement", "pimh"):
@@ -46,7 +42,8 @@ def test_every_generation_says_what_the_weights_of_all_tell(sampler: str) -> Non
     made = generate(LM, **{**GIVEN, "regex": "(b*aaa){2}b"}, sampler=sampler, n=5)
     weights = made[0].stats.weights
     assert all(one.stats.weights == weights and one.stats.sampler == sampler for one in made)
-    expected = weight_stats(np.array([one.log_weight for one in made]))
+    unfinished = int(made[0].stats.counts["unfinished"])
+    expected = weight_stats(np.array([one.log_weight for one in made] + [-math.inf] * unfinished))
     assert {**expected, "trusted": 0.0, "closed": 0.0} == pytest.approx(
         {**weights, "trusted": 0.0, "closed": 0.0}, nan_ok=True
     )
@@ -126,3 +123,27 @@ def test_the_command_line_takes_a_sampler() -> None:
     done = CliRunner().invoke(app, [*given, "--sampler", "exact"])
     assert "the model's own law" in " ".join(done.stderr.split())
     assert CliRunner().invoke(app, [*given, "--sampler", "magic"]).exit_code != 0
+
+
+@pytest.mark.parametrize("sampler", ["masked", "awrs", "smc"])
+@pytest.mark.parametrize("max_tokens", [7, 8, 10, 14])
+def test_unfinished_draws_are_counted_and_no_answers(sampler: str, max_tokens: int) -> None:
+    """As many as were drawn are draws or counted; what is left ended; log Z is the mean over all."""
+    constraint = compile(TWO, regex=REGEX)
+    options = {"particles": 2} if sampler == "smc" else {}
+    draws = sampling.draw(
+        LM, constraint, sampler=sampler, n=40, rng=np.random.default_rng(1), max_tokens=max_tokens, **options
+    )
+    assert draws.made == len(draws) + draws.unfinished == 40
+    assert draws.stats["unfinished"] == draws.unfinished
+    for one in draws:
+        assert one.text.count("a") == 3 and one.text.endswith("ab") and len(one.tokens) < max_tokens
+    if len(draws):
+        assert math.exp(draws.log_z) == pytest.approx(np.exp(draws.logweights).sum() / 40)
+
+
+def test_too_few_that_end_are_an_error_that_says_how_many() -> None:
+    """A model that nearly never ends within the budget."""
+    with pytest.raises(LimitError, match=r"0 of \d+ texts ended"):
+        generate(LM, regex="(a|b){30}b{30}|a{3}", tokenizer=TWO, max_tokens=5, seed=1, sampler="awrs", n=2,
+                 check=lambda text: False)  # fmt: skip

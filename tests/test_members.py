@@ -255,7 +255,7 @@ plain_values = st.one_of(
     st.booleans(),
     st.integers(-200, 200),
     st.sampled_from([0.0, -0.5, 0.05, 1e20, 100, 1e-3, 10.0]),
-    st.text("aé\\\"😀", max_size=3),
+    st.text('aé\\"😀', max_size=3),
     st.lists(st.integers(0, 1), max_size=2),
     st.dictionaries(st.sampled_from(["a", "b"]), st.integers(0, 1), max_size=2),
 )

@@ -110,7 +110,7 @@ def assert_proper(case: Case, runs: list[Draws], wanted: dict[bytes, float] | No
         for one in draws:
             if one.logweight > -math.inf:
                 assert one.logprob == pytest.approx(math.log(law[one.tokens]))
-                row[column[case.constraint.vocabulary.text(one.tokens)]] += math.exp(one.logweight) / len(draws)
+                row[column[case.constraint.vocabulary.text(one.tokens)]] += math.exp(one.logweight) / draws.made
     found[:, -1] = found[:, :-1].sum(axis=1)
     exact_values = np.array([*wanted.values(), math.fsum(wanted.values())])
     error = found.std(axis=0) / math.sqrt(len(runs)) + 1e-9 * exact_values
@@ -259,7 +259,7 @@ def mean_of(run: Callable[[Any], Draws]) -> dict[tuple[int, ...], float]:
         total += probability
         for one in draws:
             if one.logweight > -math.inf:
-                out[one.tokens] += probability * math.exp(one.logweight) / len(draws)
+                out[one.tokens] += probability * math.exp(one.logweight) / draws.made
     assert total == pytest.approx(1, abs=1e-12)
     return out
 

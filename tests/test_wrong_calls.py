@@ -20,7 +20,6 @@ from pydantic import BaseModel
 
 import constrain
 from constrain import Vocabulary, dialogue, grammars
-from constrain.integrations.awrs_tensors import __all__ as _  # noqa: F401
 from tests.models_made import TableModel
 
 
@@ -123,7 +122,6 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[[], dict[str, Any]]]] = {
         )
         for name in ("schema", "grammar", "choices", "type")
     },
-    "load": (constrain.Constraint.load, lambda: {"path": Path("/nowhere"), "vocabulary": vocabulary()}),
     "from_tokens": (
         Vocabulary.from_tokens,
         lambda: {"tokens": [b"a", None], "eos_ids": [1], "special": {"x": 1}, "size": 2, "encode": None,
@@ -144,7 +142,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[[], dict[str, Any]]]] = {
     },
     **{
         f"matcher.{name}": (lambda value, name=name: getattr(matcher(), name)(value), lambda: {"value": None})
-        for name in ("mask", "allows", "advance", "advance_bytes", "rollback", "shortest_completion", "states_after")
+        for name in ("allows", "advance", "advance_bytes", "rollback", "shortest_completion", "states_after")
     },
     "fill_masks": (
         constrain.fill_masks,
@@ -159,7 +157,8 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[[], dict[str, Any]]]] = {
     ),
     "tools": (
         constrain.tools,
-        lambda: {"definitions": [TOOL], "envelope": "hermes", "choice": "auto", "most": None, "style": constrain.Style()},
+        lambda: {"definitions": [TOOL], "envelope": "hermes", "choice": "auto", "most": None,
+                 "style": constrain.Style()},
     ),
     "tool_calls": (constrain.tool_calls, lambda: {"text": "x", "envelope": "hermes"}),
     "read_tools": (dialogue.read_tools, lambda: {"definitions": [TOOL]}),
@@ -205,8 +204,6 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[[], dict[str, Any]]]] = {
     "rehearse": (constrain.rehearse, lambda: {"vocabulary": vocabulary()}),
     "grammars.read": (grammars.read, lambda: {"name": "json"}),
     "grammars.text": (grammars.text, lambda: {"name": "json"}),
-    "strategies": (constrain.testing.strategies.documents if hasattr(constrain.testing, "strategies") else len,
-                   dict),
 }  # fmt: skip
 
 
@@ -216,7 +213,7 @@ def cases() -> Iterator[Any]:
             yield pytest.param(call, right, argument, id=f"{name}({argument}=)")
 
 
-@pytest.mark.parametrize(("call", "right", "argument"), cases())
+@pytest.mark.parametrize(("call", "right", "argument"), list(cases()))
 def test_a_wrong_argument_is_a_type_error_or_a_constrain_error(
     call: Callable[..., Any], right: Callable[[], dict[str, Any]], argument: str
 ) -> None:
@@ -228,8 +225,6 @@ def test_a_wrong_argument_is_a_type_error_or_a_constrain_error(
         except (constrain.ConstrainError, TypeError) as error:
             if len(str(error)) > 5000:
                 wrong.append(f"{name}: a message of {len(str(error))} characters")
-            if isinstance(error, TypeError) and "constrain" not in str(error.__traceback__.tb_next) and False:
-                wrong.append(name)
         except Exception as error:
             wrong.append(f"{name}: {type(error).__name__}: {str(error)[:100]}")
     assert not wrong, "\n".join(wrong)

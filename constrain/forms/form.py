@@ -205,7 +205,7 @@ def as_form(value: Form | str) -> Form:
         from .sources import literal
 
         return literal(value)
-    raise TypeError(f"{describe(value)} is no Form: give a text, or what constrain.json_schema, regex or gbnf make")
+    raise TypeError(f"give a form or a text, not {describe(value)}: constrain.json_schema, regex and gbnf make forms")
 
 
 # ---- what is made of others

@@ -208,7 +208,9 @@ def _in_order(arena: Arena, number: int) -> list[int]:
 
 def _written(arena: Arena, number: int) -> bytes:
     """What was written of the outermost member that a set is inside of."""
-    first, count = arena.arrays[at.SETS][number * at.SET_W + at.SET_FIRST : number * at.SET_W + at.SET_COUNT + 1].tolist()
+    first, count = arena.arrays[at.SETS][
+        number * at.SET_W + at.SET_FIRST : number * at.SET_W + at.SET_COUNT + 1
+    ].tolist()
     return _spelled(arena, int(arena.arrays[at.CONFIGS][5 * (first + count)]), at.SPELLED)
 
 

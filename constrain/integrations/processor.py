@@ -25,7 +25,15 @@ from numpy.typing import NDArray
 
 from ..batches import apply_mask, fill_masks
 from ..decoding.reachable import Budget
-from ..errors import ConstrainError, LimitError, UnsupportedError, VocabularyError, shorten
+from ..errors import (
+    ConstrainError,
+    LimitError,
+    UnsupportedError,
+    VocabularyError,
+    check_choice,
+    describe,
+    shorten,
+)
 from ..matcher import Matcher
 from .match import check_logits, check_tokenizer
 from .row_position import Endings, OnRefused, Position
@@ -79,12 +87,14 @@ class ConstraintLogitsProcessor:
         self.constraints = checked_constraints(constraint)
         check_count("prompt_length", prompt_length, 0)
         check_count("max_new_tokens", max_new_tokens, 1)
-        if on_refused not in ("raise", "end"):
-            raise ConstrainError(f'on_refused is "raise" or "end", not {shorten(repr(on_refused))}')
+        check_choice("on_refused", on_refused, ("raise", "end"))
         self.prompt_length, self.on_refused = prompt_length, on_refused
         vocabulary = self.constraints[0].vocabulary
         if model is not None:
             from .transformers import logit_width
+
+            if isinstance(model, type) or not (hasattr(model, "get_output_embeddings") and hasattr(model, "config")):
+                raise TypeError(f"model is {describe(model)}: give a loaded transformers model")
 
             check_logits(vocabulary, logit_width(model), type(model).__name__)
             if generation_config is None:
@@ -265,9 +275,9 @@ def checked_constraints(constraint: Any) -> list[Any]:
         raise ConstrainError("the list of constraints is empty", hint="Give one for each prompt of the batch.")
     for place, one in enumerate(listed):
         if isinstance(one, type) or not (hasattr(one, "matcher") and hasattr(one, "vocabulary")):
-            raise TypeError(
-                f"constraint {place} is {shorten(repr(one), 80)}, which is no Constraint: "
-                "give constrain.compile(vocabulary, schema=...), or a list of those"
+            raise ConstrainError(
+                f"{describe(one)}, constraint {place}, is no Constraint",
+                hint="Give constrain.compile(vocabulary, schema=...), or a list of those.",
             )
         if one.vocabulary != listed[0].vocabulary:
             raise VocabularyError(

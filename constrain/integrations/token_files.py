@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..errors import VocabularyError, shorten
+from ..errors import VocabularyError, check_count, check_type, shorten
 from ..store.vocabularies import LEAST_BYTES, Kept
 from ..tokens.probes import Conduct, self_test
 from ..tokens.vocabulary import MOST_TOKENS, Encode, Vocabulary
@@ -56,6 +56,12 @@ def from_tiktoken(
     size: int | None = None,
 ) -> Vocabulary:
     """See `Vocabulary.from_tiktoken`."""
+    check_type("special", special, (Mapping, type(None)), "give a dict of name -> token id")
+    for key, index in (special or {}).items():
+        check_type("a name in special", key, str, "give a dict of name -> token id")
+        check_count("an id in special", index)
+    check_type("pattern", pattern, (str, type(None)), "give a regular expression")
+    size = None if size is None else check_count("size", size, 1)
     if isinstance(source, (str, PathLike)):
         return from_ranks(Path(source), special=special, eos_ids=eos_ids, pattern=pattern, size=size)
     if isinstance(source, Mapping):

@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "ad6be841"
+STAMP = "5e50ccae"
 
 
 @kernel("int64(int64)")

@@ -17,7 +17,7 @@ from .objects import any_allowed, object_after
 from .points import bound, code_point, point
 from .views import view
 
-STAMP = "6a15dfc2"
+STAMP = "d3ea8454"
 
 
 @inlined("int64(int64, int64, int64)")

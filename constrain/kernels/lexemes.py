@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "22c13415"
+STAMP = "f67bd498"
 
 
 @inlined("int64(int64, int64, int64, int64)")

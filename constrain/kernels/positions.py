@@ -16,7 +16,7 @@ from .masks import fill
 from .views import at, view
 from .walk import advance
 
-STAMP = "a8f8e4cb"
+STAMP = "2d7ae016"
 
 AT_CONTEXT: Final = 0  # of its arena
 AT_SET: Final = 1

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "3dc78569"
+STAMP = "1d98362b"
 
 NO_ROOM = -1
 LONG = 4

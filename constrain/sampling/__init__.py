@@ -69,7 +69,10 @@ def draw(
     spellings: Spellings = "all",
     **options: Any,
 ) -> Draws:
-    """n weighted draws of at most max_tokens tokens, end token included.
+    """n weighted draws of at most max_tokens tokens, end token included; fewer where some of them did not end.
+
+    Draws that did not end are no answers: they are left out and counted (`Draws.unfinished`), and all estimates know
+    of them.
 
     sampler: a name of SAMPLERS, with `options` of its own, see its file; or "auto", which chooses (by `auto.rule`; the
     Draws say what and why) and takes repeats="may" or "never" only. checker: what a text must pass besides, late or
@@ -94,7 +97,7 @@ def draw(
         )
     check_options(sampler, SAMPLERS[sampler].draw, options)
     limited = guarded(constraint, sampler, checker, spellings)
-    return SAMPLERS[sampler].draw(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **options)
+    return SAMPLERS[sampler].draw(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **options).without_unfinished()
 
 
 def guarded(

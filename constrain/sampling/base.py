@@ -12,7 +12,7 @@ is an unbiased estimate of Z = p(L); self-normalised weights give expectations u
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
@@ -41,13 +41,15 @@ class Draw:
 class Draws(Sequence[Draw]):
     """Weighted draws from one law. stats: what they cost, as counts by name.
 
-    sampler, reason: set where `sampler="auto"` chose it.
+    sampler, reason: set where `sampler="auto"` chose it. unfinished: draws that did not end (or have no
+    probability) and so are not among these; in every estimate they count as draws of weight 0.
     """
 
     draws: tuple[Draw, ...]
     stats: dict[str, float] = field(default_factory=dict)
     sampler: str = ""
     reason: str = ""
+    unfinished: int = 0
 
     @classmethod
     def of(cls, draws: Iterable[Draw], **stats: float) -> Draws:
@@ -67,6 +69,18 @@ class Draws(Sequence[Draw]):
     def __iter__(self) -> Iterator[Draw]:
         return iter(self.draws)
 
+    def without_unfinished(self) -> Draws:
+        """Return these draws without those that weigh nothing because they did not end, which are counted instead."""
+        ended = tuple(draw for draw in self.draws if draw.logweight > -np.inf)
+        missing = len(self.draws) - len(ended)
+        stats = {**self.stats, "unfinished": self.unfinished + missing}
+        return replace(self, draws=ended, stats=stats, unfinished=self.unfinished + missing)
+
+    @property
+    def made(self) -> int:
+        """How many draws were made, those that did not end included."""
+        return len(self.draws) + self.unfinished
+
     @property
     def logweights(self) -> NDArray[np.float64]:
         """float64 [n]."""
@@ -75,7 +89,7 @@ class Draws(Sequence[Draw]):
     @property
     def log_z(self) -> float:
         """Log of the mean weight: its exponential is an unbiased estimate of p(L), so the log is biased low."""
-        return log_sum(self.logweights) - float(np.log(len(self.draws))) if self.draws else -np.inf
+        return log_sum(self.logweights) - float(np.log(self.made)) if self.draws else -np.inf
 
     @property
     def ess(self) -> float:
@@ -93,9 +107,13 @@ class Draws(Sequence[Draw]):
 
     @property
     def distortion(self) -> float:
-        """KL(q || p given L) in nats, of the law q these were drawn from: log E[w] - E[log w], a Jensen gap."""
+        """KL(q || p given L) in nats, of the law q these were drawn from: log E[w] - E[log w], a Jensen gap.
+
+        Draws that did not end are left out: q is then the law of those that do.
+        """
         logweights = self.logweights
-        return max(self.log_z - float(logweights.mean()), 0.0) if len(logweights) else 0.0
+        mean = log_sum(logweights) - float(np.log(max(len(logweights), 1)))
+        return max(mean - float(logweights.mean()), 0.0) if len(logweights) else 0.0
 
     def by_text(self) -> dict[str, float]:
         """The part of all weight that each text has, the largest first: several token sequences may spell one text."""

@@ -123,7 +123,7 @@ def _of(parts: list[Draws], f: Function | None, kind: str, level: float) -> Esti
     """kind: what a unit is, "draws", "calls" or "laws"."""
     if not 0 < level < 1:
         raise ArgumentError(f"level must be between 0 and 1, not {level!r}")
-    logs = np.concatenate([part.logweights for part in parts])
+    logs = np.concatenate([np.append(part.logweights, np.full(part.unfinished, -np.inf)) for part in parts])
     values = np.concatenate([_values(part, f) for part in parts])
     top = float(logs.max(initial=-np.inf))
     n = len(logs)
@@ -134,7 +134,7 @@ def _of(parts: list[Draws], f: Function | None, kind: str, level: float) -> Esti
     if kind == "draws":
         above, below = weights * values, weights
     else:
-        edges = np.cumsum([0, *(len(part) for part in parts)])
+        edges = np.cumsum([0, *(part.made for part in parts)])
         spans = [slice(a, b) for a, b in zip(edges[:-1], edges[1:]) if b > a]
         above = np.array([(weights[span] * values[span]).mean() for span in spans])
         below = np.array([weights[span].mean() for span in spans])
@@ -160,14 +160,15 @@ def _of(parts: list[Draws], f: Function | None, kind: str, level: float) -> Esti
 def _values(draws: Draws, f: Function | None) -> Floats:
     """f of each text that weighs anything, 0 for the others; each text is asked about once."""
     if f is None:
-        return np.ones(len(draws))
+        return np.ones(draws.made)
     known: dict[str, float] = {}
     for draw in draws:
         if draw.logweight > -np.inf and draw.text not in known:
             known[draw.text] = float(f(draw.text))
     if not all(math.isfinite(value) for value in known.values()):
         raise ArgumentError("f gave a value that is not finite")
-    return np.array([known.get(draw.text, 0.0) if draw.logweight > -np.inf else 0.0 for draw in draws])
+    found = [known.get(draw.text, 0.0) if draw.logweight > -np.inf else 0.0 for draw in draws]
+    return np.array(found + [0.0] * draws.unfinished)
 
 
 def _doubt(m: int, shares: Floats, constant: bool) -> str:

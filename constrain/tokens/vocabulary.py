@@ -105,7 +105,7 @@ class Vocabulary:
         width = len(listed) if size is None else size
         if not 0 < width <= MOST_TOKENS:
             raise VocabularyError(
-                f"a vocabulary has 1 to {MOST_TOKENS:,} tokens, not {shorten(width, 40)}",
+                f"a vocabulary needs at least one token, and has at most {MOST_TOKENS:,}, not {shorten(width, 40)}",
                 hint="size= is the width of the logits.",
             )
         del listed[width:]
@@ -153,6 +153,7 @@ class Vocabulary:
         cls, source: str | PathLike[str], *, size: int | None = None, eos_ids: Iterable[int] | None = None
     ) -> Vocabulary:
         """Of a model's folder, a hub id, or a tokenizer file (tokenizer.json, *.model, tekken*.json, *.tiktoken)."""
+        size = None if size is None else check_count("size", size, 1)
         out: Vocabulary = integration("pretrained").from_pretrained(source, size=size, eos_ids=eos_ids)
         return out
 
@@ -164,6 +165,7 @@ class Vocabulary:
 
         size: width of the model's logits, if not the tokenizer's own; eos_ids: end tokens, if not the tokenizer's.
         """
+        size = None if size is None else check_count("size", size, 1)
         out: Vocabulary = integration("tokenizers").from_tokenizer(tokenizer, size=size, eos_ids=eos_ids)
         return out
 
@@ -215,6 +217,7 @@ class Vocabulary:
 
     def spelled(self, index: int) -> Octets:
         """A token as it stands in `blob`: special tokens by their names in bytes."""
+        index = as_id("index", index)
         if not -1 < index < len(self.tokens):
             raise VocabularyError(f"there is no token {shorten(index, 40)}: the vocabulary has {self.size}")
         return self.blob[self.offsets[index] : self.offsets[index + 1]]

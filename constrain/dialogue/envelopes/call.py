@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any
 
-from ...errors import ConstrainError, SourceError
+from ...errors import ConstrainError, LimitError, SourceError
 from ...forms import Form, json_schema, literal
 from ...forms.form import as_form
 from ...grammar.nodes import Grammar
@@ -18,7 +19,19 @@ from ..definitions import Tool
 
 __all__ = ["Arguments", "Asked", "Envelope", "ToolCall", "any_of", "arguments", "json_at", "listed", "named"]
 
-DECODER = json.JSONDecoder()
+
+def integer(text: str) -> int:
+    """An int of any length that Python converts; others are not numbers a function can take."""
+    try:
+        return int(text)
+    except ValueError:
+        raise LimitError(f"an argument has a whole number of {len(text):,} digits") from None
+
+
+DECODER = json.JSONDecoder(parse_int=integer)
+PIECE = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
+"""A string, or a bracket."""
+MOST_NESTING = Limits().nesting
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +104,29 @@ def json_at(text: str, at: int, what: str) -> tuple[Any, int]:
     """The JSON value that begins at a place, white space before it skipped, and where it ends."""
     while text[at : at + 1].isspace():
         at += 1
+    check_nesting(text, at, what)
     try:
         return DECODER.raw_decode(text, at)
-    except json.JSONDecodeError as error:
+    except (RecursionError, json.JSONDecodeError) as error:
+        if isinstance(error, RecursionError):
+            raise LimitError(
+                f"{what} is nested too deep for this interpreter", hint="Call it from a shallower stack."
+            ) from None
         raise SourceError(f"{what} is not JSON: {error.msg}", source=text, position=error.pos) from None
+
+
+def check_nesting(text: str, at: int, what: str) -> None:
+    """Raise LimitError if the JSON value at a place is nested deeper than `Limits.nesting`; read up to its end only."""
+    depth = 0
+    for found in PIECE.finditer(text, at):
+        if found[0] in "[{":
+            depth += 1
+            if depth > MOST_NESTING:
+                raise LimitError(f"{what} is nested deeper than {MOST_NESTING} levels (Limits.nesting)")
+        elif found[0] in "]}":
+            depth -= 1
+            if depth <= 0:
+                return
 
 
 def as_call(value: Any, key: str, text: str, at: int) -> ToolCall:

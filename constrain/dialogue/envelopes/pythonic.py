@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, replace
 
-from ...errors import SourceError, UnsupportedError
+from ...errors import LimitError, SourceError, UnsupportedError
 from ...forms import Form, json_schema, literal, triggered
 from ...grammar.nodes import Grammar
 from ...style import Limits, Style
@@ -17,6 +18,12 @@ from ..python_values import keywords
 from .call import Arguments, Asked, Envelope, ToolCall, any_of, listed
 
 __all__ = ["PYTHONIC", "Keywords"]
+
+START = re.compile(r"\[\s*[^\W\d][\w.]*\s*\(")
+BRACKET = re.compile(r"[()\[\]{}]")
+MOST_STARTS = 16
+MOST_NESTING = 64
+"""Python's own parser stops at some 90 to 200 levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +64,33 @@ def form(asked: Asked) -> Form:
 
 
 def calls(text: str) -> list[ToolCall]:
-    """The calls in a text: the last list of calls, with which it ends; none, if it ends otherwise."""
-    at = -1
-    while (at := text.find("[", at + 1)) >= 0:
+    """The calls in a text: the last list of calls, with which it ends; none, if it ends otherwise.
+
+    A text of many brackets is parsed from at most MOST_STARTS of them, the first that are followed by a name.
+    """
+    text = text.rstrip()
+    if not text.endswith(")]"):
+        return []
+    starts = [found.start() for found in START.finditer(text)][:MOST_STARTS]
+    for at in starts:
+        if nesting(text, at) > MOST_NESTING:
+            raise LimitError(f"a list of calls is nested deeper than {MOST_NESTING} levels")
         try:
-            tree = ast.parse(text[at:].strip(), mode="eval").body
-        except (SyntaxError, ValueError):
+            tree = ast.parse(text[at:], mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         if isinstance(tree, ast.List) and tree.elts and all(isinstance(one, ast.Call) for one in tree.elts):
             return [read(one, text, at) for one in tree.elts if isinstance(one, ast.Call)]
     return []
+
+
+def nesting(text: str, at: int) -> int:
+    """How deep brackets are nested from a place on; also a bound where some of them stand in strings."""
+    deepest = depth = 0
+    for found in BRACKET.finditer(text, at):
+        depth = depth + 1 if found[0] in "([{" else max(depth - 1, 0)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def read(node: ast.Call, text: str, at: int) -> ToolCall:
@@ -75,7 +99,7 @@ def read(node: ast.Call, text: str, at: int) -> ToolCall:
         raise SourceError("arguments of a call are given by their names", source=text, position=at)
     try:
         values = {str(one.arg): ast.literal_eval(one.value) for one in node.keywords}
-    except ValueError:
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         raise SourceError("arguments of a call are literals", source=text, position=at) from None
     return ToolCall(ast.unparse(node.func), values)
 
