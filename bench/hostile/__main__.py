@@ -4,9 +4,9 @@
 
 Each cell is a process of its own, forked where the engine is ready, with 10 s of CPU time and 1 GiB above what it
 holds. Verdicts: answered; refused, by a typed error; error, an exception of another type; hang; memory; crash, by a
-signal; wrong, an answer that is not right (ours alone are looked at); - where the engine has no such input. Rows that
-start processes of their own have the time that their line in `scenarios.py` says. Exit code 1 if a row of ours is neither
-answered nor refused. Kept as JSON in bench/results/.
+signal; wrong, an answer that is not right (ours alone are looked at); - where the engine has no such input. Rows
+that start processes of their own have the time that their line in `scenarios.py` says. Exit code 1 if a row of ours is
+neither answered nor refused. Kept as JSON in bench/results/.
 """
 
 from __future__ import annotations
