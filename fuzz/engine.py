@@ -60,10 +60,12 @@ class Run:
             return
         self.reported.add(name)
         self.found(finding)
-        smallest = minimised(
-            value, lambda one: (found := self.finding(one)) is not None and (found.kind, found.signature) == name
-        )
-        again = self.finding(smallest)
+
+        def still(one: Any) -> bool:
+            found = self.finding(one)
+            return found is not None and (found.kind, found.signature) == name
+
+        again = self.finding(minimised(value, still))
         if again is not None:
             self.found(again)
 
