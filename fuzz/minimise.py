@@ -33,10 +33,11 @@ def minimised(value: Any, still: Callable[[Any], bool]) -> Any:
 def shrunk(value: Any) -> Iterator[Any]:
     """Values with a part left out, the largest parts first."""
     if isinstance(value, (str, bytes, list)):
-        size = len(value)
+        whole: Any = value
+        size = len(whole)
         while size:
-            for start in range(0, len(value), size):
-                yield value[:start] + value[start + size :]
+            for start in range(0, len(whole), size):
+                yield whole[:start] + whole[start + size :]
             size //= 2
     if isinstance(value, (list, tuple)):
         for at, part in enumerate(value):
