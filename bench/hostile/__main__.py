@@ -111,6 +111,8 @@ def warm() -> None:
         matcher = constrain.compile(BYTES, **source).matcher()  # type: ignore[arg-type]
         matcher.mask()
         matcher.shortest_completion()
+    if importlib.util.find_spec("jsonschema"):
+        import jsonschema  # noqa: F401
     if importlib.util.find_spec("torch"):
         import torch  # noqa: F401
     if importlib.util.find_spec("transformers"):
