@@ -112,8 +112,10 @@ endif
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
+ifeq ($(LOCKED),)
 	@echo "make: packages for tests and lint"
 	@$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[dev]"
+endif
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.run

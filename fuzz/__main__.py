@@ -14,8 +14,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
+from .explained import RULES
 from .findings import keep
 from .supervise import Outcome, guided_engine, supervise
 
@@ -106,6 +108,9 @@ def report(outcomes: list[Outcome]) -> int:
     """The closing line; 1 if anything was found."""
     found = {(finding.target, name) for outcome in outcomes for name, finding in outcome.findings.items()}
     total = sum(outcome.executions for outcome in outcomes)
+    explained: Counter[str] = sum((outcome.explained for outcome in outcomes), Counter())
+    for name, rule in RULES.items():
+        print(f"explained {explained[name]:,} times: {name}: {rule.reason}")
     now = time.strftime("%Y-%m-%d %H:%M")
     print(f"{now}: {total:,} executions of {len({o.target for o in outcomes})} targets, {len(found)} findings")
     return 1 if found else 0

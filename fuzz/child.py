@@ -74,7 +74,9 @@ class Reporter:
 
     def tell(self, **more: int) -> None:
         """Writes how far the run is."""
-        self.say({"executions": self.inputs, "slowest": round(self.slowest, 2), **more})
+        from .explained import EXPLAINED
+
+        self.say({"executions": self.inputs, "slowest": round(self.slowest, 2), "explained": dict(EXPLAINED), **more})
 
     def say(self, line: dict[str, Any]) -> None:
         """Writes a line of the log."""
@@ -102,7 +104,7 @@ def main() -> int:
         import atheris
 
         # Before anything of ours is imported: atheris rewrites what it imports. Kernels are numba's.
-        with atheris.instrument_imports(include=["constrain"], exclude=["constrain.kernels"]):
+        with atheris.instrument_imports(include=["constrain"], exclude=kernels()):
             import constrain
             import constrain.integrations.tokenizers
             import constrain.workshop  # noqa: F401
@@ -128,6 +130,13 @@ def main() -> int:
         engine.generate(run, asked.seconds, asked.seed)
     reporter.tell(lines=lines)
     return 0
+
+
+def kernels() -> list[str]:
+    """The modules that numba compiles: their bytecode must stay as it is."""
+    folder = Path(__file__).resolve().parent.parent
+    files = (folder / "constrain/kernels").rglob("*.py")
+    return [".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__") for path in files]
 
 
 def by_atheris(run: Any, asked: argparse.Namespace) -> int:

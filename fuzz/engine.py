@@ -17,6 +17,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed as seeded, settings
 
 from .findings import Finding, finding_of
+from .minimise import minimised
 from .target import Target, show
 
 __all__ = ["Coverage", "Run", "count", "generate", "guide"]
@@ -38,6 +39,7 @@ class Run:
     executions: int = 0
     choices: bytes = b""
     corpus: list[bytes] = field(default_factory=list)
+    reported: set[tuple[str, str]] = field(default_factory=set)
 
     def check(self, value: Any) -> None:
         """Checks one input; whatever is raised is a finding, and the run goes on."""
@@ -46,10 +48,36 @@ class Run:
         try:
             self.target.check(value)
         except Exception as error:
-            self.found(finding_of(self.target.name, error, shown, self.choices))
+            self.report(value, finding_of(self.target.name, error, shown, self.choices))
         finally:
             self.executions += 1
             self.after()
+
+    def report(self, value: Any, finding: Finding) -> None:
+        """Tells a finding, with the smallest input that still leads to it; once a signature."""
+        name = finding.kind, finding.signature
+        if name in self.reported:
+            return
+        self.reported.add(name)
+        self.found(finding)
+
+        def still(one: Any) -> bool:
+            found = self.finding(one)
+            return found is not None and (found.kind, found.signature) == name
+
+        again = self.finding(minimised(value, still))
+        if again is not None:
+            self.found(again)
+
+    def finding(self, value: Any) -> Finding | None:
+        """What one input finds."""
+        shown = show(value)
+        self.before(shown)
+        try:
+            self.target.check(value)
+        except Exception as error:
+            return finding_of(self.target.name, error, shown)
+        return None
 
     def test(self, count: int, seed: int) -> Any:
         """The target as a test of Hypothesis."""

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,6 +43,7 @@ class Outcome:
     deaths: int = 0
     slowest: float = 0.0
     findings: dict[str, Finding] = field(default_factory=dict)
+    explained: Counter[str] = field(default_factory=Counter)
 
     def add(self, finding: Finding) -> None:
         """Keeps the shortest input of each signature."""
@@ -110,7 +112,7 @@ def one_child(outcome: Outcome, state: Path, seconds: float, seed: int) -> None:
 
 def read_log(outcome: Outcome, state: Path) -> None:
     """What a child told."""
-    executions = 0
+    executions, explained = 0, Counter[str]()
     for line in state.read_text("utf-8").splitlines() if state.exists() else ():
         told = json.loads(line)
         if "finding" in told:
@@ -119,9 +121,11 @@ def read_log(outcome: Outcome, state: Path) -> None:
             outcome.replayed = told["replays"] + 1
         else:
             executions = max(executions, told["executions"])
+            explained = Counter(told.get("explained", {}))
             outcome.slowest = max(outcome.slowest, told.get("slowest", 0.0))
             outcome.coverage = max(outcome.coverage, told.get("lines", 0))
     outcome.executions += executions
+    outcome.explained += explained
 
 
 def death(target: str, status: int, said: str, current: Path) -> Finding:

@@ -17,12 +17,13 @@ import pytest
 pytest.importorskip("regex")
 from fuzz import engine
 from fuzz.findings import Disagreement, Finding, finding_of, keep
+from fuzz.minimise import minimised
 from fuzz.reference import NotJson, Undecided, Validator, parse
 from fuzz.reference.__main__ import differences
 from fuzz.targets import TARGETS
 
-EXAMPLES = {"peers-schema": 5, "peers-gbnf": 5, "tokenizer-json": 15, "schema-verdict": 15, "masks": 15}
-FEW = 25
+EXAMPLES = {"peers-schema": 10, "peers-gbnf": 10, "lark-text": 20, "masks": 30}
+FEW = 60
 HANG = 30.0
 UNDECIDED = 8
 """Tests of the suite whose references the validator does not follow: `$ref` beside `$id` into another document."""
@@ -120,6 +121,15 @@ def test_a_finding_is_kept_once_by_its_shortest_input(tmp_path: Path) -> None:
     assert keep(tmp_path, one("a longer input!")) is None
     assert keep(tmp_path, one("short")) == path
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_an_input_is_minimised() -> None:
+    value = ("some long text with an x in it", [1, 2, {"a": "y", "b": [3, 4]}])
+
+    def still(one: Any) -> bool:
+        return "x" in one[0] and any(isinstance(part, dict) and "b" in part for part in one[1])
+
+    assert minimised(value, still) == ("x", [{"b": []}])
 
 
 def test_coverage_guides() -> None:

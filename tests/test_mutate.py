@@ -29,8 +29,10 @@ def test_each_operator_has_its_mutants() -> None:
     found = mutants("constrain/x.py", SAMPLE)
     pairs = {(one.old, one.new) for one in found}
     assert {
-        ("value < low", "value <= low"), ("value < low", "value >= low"), ("total += item", "pass"), ("break", "pass"),
-        ("cache[value] = total", "pass"), ("note(value)", "pass"), ("total - 1", "(total) + (1)"), ("1", "2"), ("1", "0"),
+        ("value < low", "value <= low"),
+        ("value < low", "value >= low"), ("total += item", "pass"), ("break", "pass"),
+        ("cache[value] = total", "pass"), ("note(value)", "pass"), ("total - 1", "(total) + (1)"),
+        ("1", "2"), ("1", "0"),
         ("not done(value)", "bool(done(value))"), ("item is None", "item is not None"), ("low", "None"),
     } <= pairs  # fmt: skip
     assert not any("value + 1" in one.old for one in found), "messages are no behaviour"

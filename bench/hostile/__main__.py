@@ -4,9 +4,9 @@
 
 Each cell is a process of its own, forked where the engine is ready, with 10 s of CPU time and 1 GiB above what it
 holds. Verdicts: answered; refused, by a typed error; error, an exception of another type; hang; memory; crash, by a
-signal; wrong, an answer that is not right (ours alone are looked at); - where the engine has no such input. Rows that
-start processes of their own have the time that their line in `scenarios.py` says. Exit code 1 if a row of ours is neither
-answered nor refused. Kept as JSON in bench/results/.
+signal; wrong, an answer that is not right (ours alone are looked at); - where the engine has no such input. Rows
+that start processes of their own have the time that their line in `scenarios.py` says. Exit code 1 if a row of ours is
+neither answered nor refused. Kept as JSON in bench/results/.
 """
 
 from __future__ import annotations
@@ -111,6 +111,8 @@ def warm() -> None:
         matcher = constrain.compile(BYTES, **source).matcher()  # type: ignore[arg-type]
         matcher.mask()
         matcher.shortest_completion()
+    if importlib.util.find_spec("jsonschema"):
+        import jsonschema  # noqa: F401
     if importlib.util.find_spec("torch"):
         import torch  # noqa: F401
     if importlib.util.find_spec("transformers"):
