@@ -460,6 +460,6 @@ def as_token(token: object) -> int:
     try:
         if isinstance(token, (bool, np.bool_)):
             raise TypeError
-        return index(token)  # type: ignore[call-overload, no-any-return]
+        return index(token)  # type: ignore[arg-type]
     except Exception:  # also of foreign __index__
         raise TypeError(f"the token is {describe(token)}: give its id, a whole number") from None

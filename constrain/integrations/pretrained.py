@@ -6,7 +6,7 @@ names. The configs of the model are asked for what the tokenizer does not know: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -92,8 +92,8 @@ def from_folder(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) 
                 fast = load_fast(file)
                 ends = {*read_ends(*documents), *declared_in(path, fast)} if eos_ids is None else eos_ids
                 return from_tokenizer(fast, size=size or read_size(*documents), eos_ids=ends or None)
-            ends = read_ends(*documents) or None if eos_ids is None else eos_ids
-            return from_file(file, size=size or read_size(*documents), eos_ids=ends)
+            told = read_ends(*documents) or None if eos_ids is None else eos_ids
+            return from_file(file, size=size or read_size(*documents), eos_ids=told)
     raise trouble or VocabularyError(
         f"{path} holds no tokenizer", hint="Looked for tokenizer.json, tekken*.json, *.model, *.tiktoken."
     )
@@ -101,7 +101,7 @@ def from_folder(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) 
 
 def with_config(
     tokenizer: Any,
-    documents: list[Mapping[str, Any]],
+    documents: Sequence[Mapping[str, Any]],
     *,
     size: int | None,
     eos_ids: Iterable[int] | None,

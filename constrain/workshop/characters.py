@@ -19,6 +19,7 @@ from ..automata.productions import Productions
 from ..errors import GrammarError, LimitError
 from ..frontends.gbnf.read import Reader
 from ..grammar.nodes import Chars, Choice, Literal, Node, Repeat, Rule, Sequence, Token
+from ..style import Limits
 
 __all__ = ["CharacterEndings", "Ranges", "productions_of", "shown_set", "written_at"]
 
@@ -40,7 +41,7 @@ def rule_of(name: str) -> str:
 
 def productions_of(text: str, start: str) -> tuple[Productions, tuple[Ranges, ...], tuple[str, ...]]:
     """Rules, the characters of each terminal, and the names of special tokens, terminals behind those."""
-    reader = Reader(text)
+    reader = Reader(text, Limits().nesting)
     reader.read()
     for name, place in reader.uses.items():
         if name not in reader.rules:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..automata.productions import Productions
+from ..style import Limits
 from .characters import rule_of
 from .clashes import Clash, Clashes
 from .references import of_gbnf, of_lark
@@ -118,7 +119,7 @@ def _unused(written: Written) -> Iterator[Finding]:
     else:
         from ..frontends.gbnf.read import Reader
 
-        reader = Reader(written.text)
+        reader = Reader(written.text, Limits().nesting)
         reader.read()
         references, loaded = of_gbnf(written.text, {str(name): body for name, body in reader.rules.items()}), set()
     for name in references.unused(written.start):

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...frontends.gbnf.read import Reader as GbnfReader
 from ...grammar.nodes import Chars, Choice as ChoiceNode, Literal, Node, Repeat, Rule, Sequence as SequenceNode, Token
+from ...style import Limits
 from ..characters import shown_set
 from ..written import Written
 from .shapes import Box, Choice, Loop, Row, Shape, Skip, Words, folded
@@ -192,7 +193,7 @@ def _source(tree: Any) -> str:
 
 class _Gbnf:
     def __init__(self, text: str) -> None:
-        self.reader = GbnfReader(text)
+        self.reader = GbnfReader(text, Limits().nesting)
         self.reader.read()
 
     def all(self) -> list[Drawn]:
