@@ -44,6 +44,7 @@ class Completion:
         self._states: dict[int, tuple[int, set[int], int, bool]] = {}
         self._rests: dict[int, tuple[set[int], int]] = {}
         self._by_rank: dict[int, list[int]] = {}
+        self._walked = 0  # states of parsers' stacks that were walked and are not charged yet
 
     def complete(self, start: int, limit: int | None = None) -> bytes | None:
         """The bytes of a completion from a set: the shortest, where costs are exact.
@@ -92,7 +93,8 @@ class Completion:
                 if self._accepts(after):
                     return after
                 cost = self.cost(after)
-                budget.spend(self._size(after), "the shortest completion")
+                budget.spend(self._size(after) + self._walked, "the shortest completion")
+                self._walked = 0
                 if limit is not None and length + 1 + cost > limit:
                     continue
                 if cost < here:
@@ -236,6 +238,7 @@ class Completion:
             while pairs[at.PAIR_W * pair + at.PAIR_BELOW] >= 0:
                 stack.append(int(pairs[at.PAIR_W * pair]))
                 pair = int(pairs[at.PAIR_W * pair + at.PAIR_BELOW])
+            self._walked += len(stack)
             here = tuple(reversed(stack))
             best = min(best, endings.cost(here) if state < 0 else endings.lexeme(here, state, brackets > 0))
         return best
