@@ -259,7 +259,7 @@ class Arena:
                 )
             elif status == at.STUCK:
                 raise LimitError(
-                    "No token is allowed here, though the text is not complete: the search for what may follow gave up.",
+                    "No token is allowed here, though the text is not complete: a search for what may follow gave up.",
                     hint="Roll back, or relax the constraint: members that must differ are searched for up to a limit.",
                 )
             elif status == at.NEED_JOINT:

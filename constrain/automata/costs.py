@@ -6,10 +6,10 @@ Dijkstra's algorithm (Inf. Proc. Letters 6, 1977): whenever the cost of an instr
 are evaluated again, the cheapest first, so each is evaluated about once for each of its operands. More rules may be
 read later, which can only lower costs.
 
-`Costs.ahead` holds, for each instruction but single bytes, the least bytes up to its *stop*: the end of the rule, the end of the round
-of a counted repetition, or a question to an object's state. A counted repetition met from outside costs as many of its
-cheapest rounds as it needs at least. What the register adds (rounds still due, keys still required) is added when one
-is asked about. `completion` uses this for configurations, whose callers it adds.
+`Costs.ahead` holds, for each instruction but single bytes, the least bytes up to its *stop*: the end of the rule, the
+end of the round of a counted repetition, or a question to an object's state. A counted repetition met from outside
+costs as many of its cheapest rounds as it needs at least. What the register adds (rounds still due, keys still
+required) is added when one is asked about. `completion` uses this for configurations, whose callers it adds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MOST_RULES = 20_000
 
 @dataclass(slots=True)
 class _Rule:
-    """One linked rule: its instructions but single bytes in ascending order, the rules it calls, its object block or 0."""
+    """One linked rule: its instructions, single bytes left out, in order; the rules it calls; its object block or 0."""
 
     order: list[int] = field(default_factory=list)
     calls: set[int] = field(default_factory=set)

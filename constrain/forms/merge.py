@@ -16,7 +16,7 @@ DEEP = 12
 
 
 class Merged(Mapping[Hashable, Node]):
-    """The rules of several Grammars: rule `name` of grammar k is `(k, name)`, and `(k,)` its start where that is deep."""
+    """The rules of several Grammars: rule `name` of grammar k is `(k, name)`; `(k,)` is its start if that is deep."""
 
     def __init__(self, grammars: Many[Grammar]) -> None:
         self.grammars = tuple(grammars)

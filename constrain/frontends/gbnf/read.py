@@ -17,6 +17,7 @@ from typing import NoReturn
 from ...automata.dfa import LAST, SURROGATES, Dfa
 from ...errors import GrammarError, LimitError
 from ...grammar.nodes import EMPTY, Chars, Literal, Node, Repeat, Rule, Token
+from ...style import Limits
 from ...work import spend
 from ..rules.walk import choice, sequence
 
@@ -46,7 +47,7 @@ class Group:
 class Reader:
     """rules: the node of each rule by name. places: where each begins. uses: where a name is first used."""
 
-    def __init__(self, text: str, nesting: int) -> None:
+    def __init__(self, text: str, nesting: int = Limits().nesting) -> None:
         self.text = text
         self.nesting = nesting
         self.at = 0
