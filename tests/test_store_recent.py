@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -86,7 +87,9 @@ def test_what_has_no_spelling_is_compiled_each_time() -> None:
         pass
 
     assert cache_key(("schema", Odd(NAMED)), Style(), Limits()) is None
-    assert compile(VOCABULARY, schema=Odd(NAMED)) is not compile(VOCABULARY, schema=Odd(NAMED))
+    assert compile(VOCABULARY, schema=Odd(NAMED)) is compile(VOCABULARY, schema=NAMED)  # read as a plain dict
+    exact = {"minimum": Decimal("0.1")}
+    assert compile(VOCABULARY, schema=exact) is not compile(VOCABULARY, schema=exact)
     spelled = cache_key(("schema", NAMED, None), Style(), Limits())
     assert spelled is not None
     assert copy_source(spelled) == ("schema", NAMED, None)

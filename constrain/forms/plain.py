@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import UnionType
@@ -89,8 +90,7 @@ def _wrong(cause: str) -> SourceError:
 def hints(kind: type[Form]) -> dict[str, Any]:
     """Return the types of a form's fields."""
     found = get_type_hints(kind)
-    found.pop("kinds", None)
-    return found
+    return {one.name: found[one.name] for one in dataclasses.fields(kind)}  # type: ignore[arg-type]
 
 
 def fits(value: Any, hint: Any) -> bool:

@@ -270,22 +270,32 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+@cache
+def _near_formats() -> dict[str, set[str]]:
+    """Every bare format, and each but the short ones with one letter left out, to the formats."""
+    index: dict[str, set[str]] = {}
+    for known in FORMATS:
+        bare = _bare(known)
+        for one in (bare, *(_without_one(bare) if len(bare) > SHORT else ())):
+            index.setdefault(one, set()).add(known)
+    return index
+
+
 def format_note(name: str) -> KeywordNote | None:
     """Say what there is to say about a format's name, as `keyword_note` does; None: it is asserted."""
     if name in FORMATS:
         return None
     if name in OTHER_FORMATS:
         return KeywordNote("a format that JSON Schema does not define", "", False)
-    bare = name.lower().replace("_", "-")
+    bare = name[: LONGEST + 1].lower().replace("_", "-")
     near = SYNONYMS.get(bare)
     if near is None:
-        joined = bare.replace("-", "")
-        ranked = (
-            sorted((_distance(joined, known.replace("-", "")), known) for known in FORMATS)
-            if len(bare) < LONGEST
-            else []
-        )
-        near = next((known for distance, known in ranked if distance <= (1 if len(known) > SHORT else 0)), "")
+        spend(15, "the search for misspelt formats")
+        joined, index = _bare(bare), _near_formats()
+        shorter = _without_one(joined) if SHORT <= len(joined) <= LONGEST else set()
+        candidates = set().union(*(index.get(one, ()) for one in (joined, *shorter)))
+        ranked = sorted((_distance(joined, _bare(known)), known) for known in candidates)
+        near = next((known for distance, known in ranked if distance <= 1), "")
     return KeywordNote("unknown format", near, True)
 
 
