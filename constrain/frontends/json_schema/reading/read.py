@@ -148,7 +148,7 @@ class Reader:
             key = (pointer, scope.entered)
         known = self._at.get(key)
         if known is None:
-            spend(6 + (len(pointer) >> 6), "the reading of a schema")
+            spend(6 + (len(pointer) >> 6) + len(scope.entered), "the reading of a schema")
             known = self._at[key] = self._lits(raw, scope, pointer)
         return known
 
