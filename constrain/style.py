@@ -38,7 +38,7 @@ class Style:
     formats: Literal["assert", "annotate"] = "assert"
 
     def __post_init__(self) -> None:
-        options = {
+        options: dict[str, tuple[str, ...]] = {
             "key_order": ("schema", "any"),
             "escapes": ("canonical", "any"),
             "numbers": ("plain", "any"),
