@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from operator import index
 from threading import get_ident
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -455,11 +455,11 @@ def _restore(constraint: Constraint, taken: list[int | bytes]) -> Matcher:
     return matcher
 
 
-def as_token(token: object) -> int:
+def as_token(token: Any) -> int:
     """Return a token id of numpy or torch as an int. Raise TypeError for a bool, a float and everything else."""
     try:
         if isinstance(token, (bool, np.bool_)):
             raise TypeError
-        return index(token)  # type: ignore[arg-type]
+        return index(token)
     except Exception:  # also of foreign __index__
         raise TypeError(f"the token is {describe(token)}: give its id, a whole number") from None

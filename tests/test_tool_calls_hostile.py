@@ -10,7 +10,8 @@ from constrain.dialogue import ENVELOPES
 
 OPENINGS = [
     "<tool_call>", "</tool_call>", "[TOOL_CALLS]", "[ARGS]", "<|channel|>", "<|message|>", "<|start|>",
-    " to=functions.f ", '{"name": "', "[f(", ")]", "[", "{", '"', "}", "]", "\\", "x=", ",", '{"name": "f", "arguments": ',
+    " to=functions.f ", '{"name": "', "[f(", ")]", "[", "{", '"', "}", "]", "\\", "x=", ",",
+    '{"name": "f", "arguments": ',
     "0x", "1e999", "9" * 5000, "\0", "\ud800", "{}", "f(x={[]: 1})", "'''", "\n",
 ]  # fmt: skip
 
@@ -40,7 +41,8 @@ def test_depth_is_bounded(depth: int) -> None:
     inner = "[" * depth + "]" * depth
     texts = {
         "hermes": '<tool_call>{"name": "f", "arguments": {"a": %s}}</tool_call>', "pythonic": "[f(a=%s)]",
-        "json": '{"name": "f", "arguments": {"a": %s}}', "mistral": '[TOOL_CALLS][{"name": "f", "arguments": {"a": %s}}]',
+        "json": '{"name": "f", "arguments": {"a": %s}}',
+        "mistral": '[TOOL_CALLS][{"name": "f", "arguments": {"a": %s}}]',
     }  # fmt: skip
     for envelope, text in texts.items():
         try:

@@ -74,7 +74,9 @@ def from_file(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) ->
 
 def from_folder(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
     """Of the folder of a model: through transformers if that reads it, else by the tokenizer files in it."""
-    documents = [read_object(path / f"{which}.json") for which in ("generation_config", "config")]
+    documents: list[Mapping[str, Any]] = [
+        read_object(path / f"{which}.json") for which in ("generation_config", "config")
+    ]
     trouble: VocabularyError | None = None
     if (path / "tokenizer_config.json").is_file() or (path / "config.json").is_file():
         try:
@@ -90,10 +92,11 @@ def from_folder(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) 
         for file in sorted(path.glob(pattern)):
             if pattern == "tokenizer.json":
                 fast = load_fast(file)
-                ends = {*read_ends(*documents), *declared_in(path, fast)} if eos_ids is None else eos_ids
-                return from_tokenizer(fast, size=size or read_size(*documents), eos_ids=ends or None)
-            told = read_ends(*documents) or None if eos_ids is None else eos_ids
-            return from_file(file, size=size or read_size(*documents), eos_ids=told)
+                if eos_ids is None:
+                    eos_ids = {*read_ends(*documents), *declared_in(path, fast)} or None
+                return from_tokenizer(fast, size=size or read_size(*documents), eos_ids=eos_ids)
+            ends = read_ends(*documents) or None if eos_ids is None else eos_ids
+            return from_file(file, size=size or read_size(*documents), eos_ids=ends)
     raise trouble or VocabularyError(
         f"{path} holds no tokenizer", hint="Looked for tokenizer.json, tekken*.json, *.model, *.tiktoken."
     )

@@ -22,6 +22,7 @@ from ..tokens.probes import Conduct, self_test
 from ..tokens.vocabulary import MOST_TOKENS, Encode, Vocabulary
 from .documents import existing, parse_document, read_bytes
 from .end_tokens import tiktoken_ends
+from .hub import foreign_errors
 
 __all__ = ["from_mistral", "from_sentencepiece", "from_tiktoken", "piece_bytes"]
 
@@ -319,10 +320,13 @@ def lazy_bpe(tokens: Sequence[bytes | None], pattern: str, first: int) -> Encode
                 "text cannot be encoded by ranks: tiktoken is missing", hint="pip install tiktoken"
             ) from error
         ranks = {token: rank for rank, token in enumerate(tokens) if token}
-        return Encoding("ranks", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+        with foreign_errors("tiktoken cannot use these ranks"):
+            return Encoding("ranks", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
 
     def encode(text: str) -> list[int]:
-        return [rank + first for rank in made().encode_ordinary(text)]
+        encoding = made()
+        with foreign_errors("tiktoken cannot encode a text by these ranks"):
+            return [rank + first for rank in encoding.encode_ordinary(text)]
 
     return encode
 
