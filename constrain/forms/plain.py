@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
+from dataclasses import fields as dataclass_fields
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -90,7 +90,7 @@ def _wrong(cause: str) -> SourceError:
 def hints(kind: type[Form]) -> dict[str, Any]:
     """Return the types of a form's fields."""
     found = get_type_hints(kind)
-    return {one.name: found[one.name] for one in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    return {one.name: found[one.name] for one in dataclass_fields(kind)}  # type: ignore[arg-type]
 
 
 def fits(value: Any, hint: Any) -> bool:
