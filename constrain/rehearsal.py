@@ -39,7 +39,7 @@ PIECES: dict[str, dict[str, Any]] = {
     },
     "listed": {
         "kind": {"enum": ["a", "b", 1, None]},
-        "only": {"const": "x"},
+        "only": {"enum": ["x"]},
         "state": {"type": "string", "enum": ["on", "off"]},
     },
     "numbers": {
