@@ -89,7 +89,8 @@ def _wrong(cause: str) -> SourceError:
 def hints(kind: type[Form]) -> dict[str, Any]:
     """Return the types of a form's fields."""
     found = get_type_hints(kind)
-    found.pop("kinds", None)
+    for own in ("kinds", "depth"):  # of every form, and no fields
+        found.pop(own, None)
     return found
 
 
