@@ -7,12 +7,12 @@ brackets and after a comma there is a *gap*: nothing, a space, or a line break a
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
 from typing import NamedTuple
 
 from ...automata.dfa import Dfa
 from ...grammar.nodes import EMPTY, Chars, Layout, Literal, Node, Sequence
 from ...style import Style
+from ...work import memoize
 
 __all__ = ["INDENTATION", "Spacing", "around", "blank", "gap", "spacing"]
 
@@ -30,7 +30,7 @@ class Spacing(NamedTuple):
     layout: Layout
 
 
-@lru_cache(maxsize=256)
+@memoize(256)
 def spacing(style: Style, depth: int) -> Spacing:
     """The spacing of a container at a depth (0: the root); only an indented style looks at the depth."""
     if isinstance(style.whitespace, int):
@@ -53,13 +53,13 @@ def _spacing(inner: Node, outer: Node, comma: Node, colon: Node, empty: Node) ->
     return Spacing(inner, outer, comma, empty, Layout(inner, outer, comma, colon, empty))
 
 
-@cache
+@memoize(64)
 def blank() -> Chars:
     """White space: `ws` of RFC 8259, as much as one likes."""
     return Chars(Dfa.from_ranges([(32, 32), (9, 10), (13, 13)]).star())
 
 
-@cache
+@memoize(64)
 def gap() -> Chars:
     """Nothing, one space, or one line break and an indentation. Every prefix of it is one, so a count may end it."""
     space, tab, newline = (Dfa.from_strings([text]) for text in (" ", "\t", "\n"))
@@ -67,7 +67,7 @@ def gap() -> Chars:
     return Chars(Dfa.union_of([Dfa.from_strings(["", " "]), broken]), high=1 + INDENTATION)
 
 
-@cache
+@memoize(64)
 def one_space() -> Chars:
     """Nothing, or one space."""
     return Chars(Dfa.from_strings(["", " "]))
