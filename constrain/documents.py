@@ -17,8 +17,8 @@ from .errors import LimitError, SchemaError, shorten
 from .style import Limits
 
 __all__ = [
-    "LONG", "MOST_DIGITS", "References", "check_registry", "echo", "kind_of", "load", "nests_deeper", "parse_json",
-    "plain_document", "token", "too_long", "write_json",
+    "LONG", "MOST_DIGITS", "References", "check_registry", "echo", "find_deeper", "kind_of", "load", "nests_deeper",
+    "parse_json", "plain_document", "token", "too_long", "write_json",
 ]  # fmt: skip
 
 MOST_DIGITS = 4096
@@ -264,22 +264,35 @@ BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*\\?(?:"|\Z)|[\[\]{}]', re.S)
 """A string, also one that does not end, so that none is looked at twice; or a bracket."""
 
 
-def check_levels(source: str, limits: Limits) -> None:
-    """Raise LimitError if a JSON text has more levels of lists and objects than `Limits.nesting`; it need not parse."""
-    if source.count("[") + source.count("{") <= limits.nesting:
-        return
+def find_deeper(source: str, levels: int, start: int = 0) -> int:
+    """Return where a JSON value has more than so many levels of lists and objects, or -1.
+
+    start: where the value begins. It is read up to its end, and need not parse. Use this before anything that recurses.
+    """
+    if not start and source.count("[") + source.count("{") <= levels:
+        return -1
     level = 0
-    for match in BRACKET.finditer(source):
+    for match in BRACKET.finditer(source, start):
         char = source[match.start()]
         if char in "[{":
             level += 1
-            if level > limits.nesting:
-                raise LimitError(
-                    f"The JSON text has more than Limits.nesting = {limits.nesting:,} levels of lists and objects.",
-                    source=source, position=match.start(), hint=FLATTEN,
-                )  # fmt: skip
+            if level > levels:
+                return match.start()
         elif char != '"':
             level -= 1
+            if level <= 0:
+                return -1
+    return -1
+
+
+def check_levels(source: str, limits: Limits) -> None:
+    """Raise LimitError if a JSON text has more levels of lists and objects than `Limits.nesting`; it need not parse."""
+    position = find_deeper(source, limits.nesting)
+    if position >= 0:
+        raise LimitError(
+            f"The JSON text has more than Limits.nesting = {limits.nesting:,} levels of lists and objects.",
+            source=source, position=position, hint=FLATTEN,
+        )  # fmt: skip
 
 
 def _refuse_constant(name: str) -> Any:

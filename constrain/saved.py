@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 from collections.abc import Mapping
 from dataclasses import asdict, fields
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .cache.files import replace_file
+from .documents import find_deeper
 from .errors import LimitError, SourceError, UnsupportedError, shorten
 from .forms import from_plain
 from .style import Limits, Style
@@ -33,8 +33,6 @@ MOST_BYTES = 64 << 20
 """A longer file is not read."""
 WRAPPING = 8
 """Levels of brackets around a source in a body."""
-BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.S)
-"""Strings (an unfinished one too) and brackets; linear in the text."""
 SOURCES = ("schema", "regex", "choices", "form")
 WRONG = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 
@@ -115,7 +113,7 @@ def from_text(text: str, vocabulary: Vocabulary, limits: Limits | None, name: st
     from .compile import compile
 
     most = (Limits() if limits is None else limits).nesting
-    if nesting(text, most + WRAPPING) > most + WRAPPING:
+    if find_deeper(text, most + WRAPPING) >= 0:
         raise LimitError(
             f"{name} is nested more deeply than Limits.nesting = {most}.", hint="Raise Limits(nesting=...)."
         )
@@ -177,18 +175,3 @@ def check_source(source: Mapping[str, Any]) -> None:
             raise ValueError(f"it has an unknown part {shorten(repr(name))}")
         if not right:
             raise ValueError(f"its {name} is of a wrong type")
-
-
-def nesting(text: str, most: int) -> int:
-    """Return how deeply the brackets of JSON text are nested, or most + 1 as soon as it is more."""
-    depth = deepest = 0
-    for match in BRACKETS.finditer(text):
-        first = text[match.start()]
-        if first in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-            if depth > most:
-                return depth
-        elif first != '"':
-            depth -= 1
-    return deepest

@@ -41,8 +41,9 @@ from constrain import (
     tools,
     triggered,
 )
+from constrain.documents import find_deeper
 from constrain.grammar.nodes import Grammar, Literal
-from constrain.saved import digest, nesting
+from constrain.saved import digest
 from constrain.tokens.vocabulary import encode_bytes
 
 VOCABULARY = Vocabulary.bytes()
@@ -215,7 +216,10 @@ def test_nesting_is_what_it_is_said_to_be(value: Any) -> None:
     def depth(one: Any) -> int:
         return 1 + max(map(depth, one), default=0) if isinstance(one, list) else 0
 
-    assert nesting(json.dumps(value), 99) == depth(value)
+    text, levels = json.dumps(value), depth(value)
+    assert find_deeper(text, levels) == -1
+    if levels:
+        assert text[find_deeper(text, levels - 1)] in "[{"
 
 
 def loads(path: Path) -> None:

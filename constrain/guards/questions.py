@@ -8,12 +8,12 @@ as JSON Schema does (2020-12 core, 4.2.2): numbers by what they are, strings by 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..documents import find_deeper
 from ..errors import LimitError
 from ..kernels import layout as at
 from ..kernels.members import add_guard, text_between
@@ -38,7 +38,6 @@ SET_BYTES = 64
 MOST_NESTING = Limits().nesting
 
 BLANKS = b" \t\r\n"
-_STRINGS, _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.S), re.compile(rb"[][{}]")
 BLANK_BITS = np.array([sum(1 << byte for byte in b"\t\n\r"), 1, 0, 0, 0, 0, 0, 0], np.int32)
 """The same as 256 bits."""
 
@@ -217,16 +216,11 @@ def _written(arena: Arena, number: int) -> bytes:
 def _member(arena: Arena, end: int, start: int) -> bytes:
     """The bytes of a member, which is read by functions that recurse: LimitError if it is nested too deep."""
     text = _spelled(arena, end, start)
-    if text.count(b"[") + text.count(b"{") > MOST_NESTING:
-        depth = deepest = 0
-        for bracket in _BRACKETS.findall(_STRINGS.sub(b"", text)):
-            depth += 1 if bracket in b"[{" else -1
-            deepest = max(deepest, depth)
-        if deepest > MOST_NESTING:
-            raise LimitError(
-                f"Members that must differ are compared up to {MOST_NESTING} levels of nesting, as Limits.nesting.",
-                hint="Close some brackets, or leave out uniqueItems.",
-            )
+    if find_deeper(text.decode("latin-1"), MOST_NESTING) >= 0:
+        raise LimitError(
+            f"Members that must differ are compared up to {MOST_NESTING} levels of nesting, as Limits.nesting.",
+            hint="Close some brackets, or leave out uniqueItems.",
+        )
     return text
 
 

@@ -6,10 +6,10 @@ Only regular files are read (a FIFO would block, a device never ends), up to MOS
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
+from ..documents import find_deeper
 from ..errors import VocabularyError, shorten
 
 __all__ = ["existing", "parse_document", "read_bytes", "read_object"]
@@ -18,7 +18,6 @@ MOST_BYTES = 256 << 20
 """Largest file that is read. The largest tokenizer files known have 35 MB."""
 MOST_NESTING = 256
 """Deepest nesting of a JSON document, as `Limits.nesting`."""
-STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def existing(path: Path) -> Path:
@@ -46,14 +45,8 @@ def read_bytes(path: Path) -> bytes:
 
 def parse_document(data: bytes, path: Path) -> Any:
     """Return the value of a JSON document; VocabularyError if it is none, or nested deeper than MOST_NESTING."""
-    if data.count(b"[") + data.count(b"{") > MOST_NESTING:
-        deepest = depth = 0
-        for byte in STRING.sub(b"", data):
-            depth += (byte in b"[{") - (byte in b"]}")
-            if depth > deepest:
-                deepest = depth
-        if deepest > MOST_NESTING:
-            raise VocabularyError(f"{shorten(path)} is nested {deepest} levels deep; at most {MOST_NESTING} are read")
+    if find_deeper(data.decode("latin-1"), MOST_NESTING) >= 0:
+        raise VocabularyError(f"{shorten(path)} is nested more than {MOST_NESTING} levels deep")
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any
 
+from ...documents import find_deeper
 from ...errors import ConstrainError, LimitError, SourceError
 from ...forms import Form, json_schema, literal
 from ...forms.form import as_form
@@ -29,8 +29,6 @@ def integer(text: str) -> int:
 
 
 DECODER = json.JSONDecoder(parse_int=integer)
-PIECE = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
-"""A string, or a bracket."""
 MOST_NESTING = Limits().nesting
 
 
@@ -104,7 +102,8 @@ def json_at(text: str, at: int, what: str) -> tuple[Any, int]:
     """The JSON value that begins at a place, white space before it skipped, and where it ends."""
     while text[at : at + 1].isspace():
         at += 1
-    check_nesting(text, at, what)
+    if find_deeper(text, MOST_NESTING, at) >= 0:
+        raise LimitError(f"{what} is nested deeper than {MOST_NESTING} levels (Limits.nesting)")
     try:
         return DECODER.raw_decode(text, at)
     except (RecursionError, json.JSONDecodeError) as error:
@@ -113,20 +112,6 @@ def json_at(text: str, at: int, what: str) -> tuple[Any, int]:
                 f"{what} is nested too deep for this interpreter", hint="Call it from a shallower stack."
             ) from None
         raise SourceError(f"{what} is not JSON: {error.msg}", source=text, position=error.pos) from None
-
-
-def check_nesting(text: str, at: int, what: str) -> None:
-    """Raise LimitError if the JSON value at a place is nested deeper than `Limits.nesting`; read up to its end only."""
-    depth = 0
-    for found in PIECE.finditer(text, at):
-        if found[0] in "[{":
-            depth += 1
-            if depth > MOST_NESTING:
-                raise LimitError(f"{what} is nested deeper than {MOST_NESTING} levels (Limits.nesting)")
-        elif found[0] in "]}":
-            depth -= 1
-            if depth <= 0:
-                return
 
 
 def as_call(value: Any, key: str, text: str, at: int) -> ToolCall:
