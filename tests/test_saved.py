@@ -11,6 +11,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from constrain import (
     LimitError,
     Limits,
     Matcher,
+    SchemaError,
     SourceError,
     Style,
     UnsupportedError,
@@ -312,7 +314,9 @@ def test_what_has_no_source_says_so(tmp_path: Path) -> None:
             how()
     assert copy.deepcopy(constraint) is constraint
     with pytest.raises(UnsupportedError, match="JSON"):
-        pickle.dumps(compile(VOCABULARY, schema={"type": "null", "default": {1, 2}}))
+        pickle.dumps(compile(VOCABULARY, schema={"type": "number", "maximum": Decimal("1.5")}))
+    with pytest.raises(SchemaError, match="JSON value"):
+        compile(VOCABULARY, schema={"type": "null", "default": {1, 2}})
 
 
 # ---- vocabularies and matchers
