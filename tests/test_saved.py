@@ -25,6 +25,7 @@ from constrain import (
     LimitError,
     Limits,
     Matcher,
+    SchemaError,
     SourceError,
     Style,
     UnsupportedError,
@@ -318,7 +319,9 @@ def test_what_has_no_source_says_so(tmp_path: Path) -> None:
             how()
     assert copy.deepcopy(constraint) is constraint
     with pytest.raises(UnsupportedError, match="JSON"):
-        pickle.dumps(compile(VOCABULARY, schema={"minimum": Decimal("0.1")}))
+        pickle.dumps(compile(VOCABULARY, schema={"type": "number", "maximum": Decimal("1.5")}))
+    with pytest.raises(SchemaError, match="JSON value"):
+        compile(VOCABULARY, schema={"type": "null", "default": {1, 2}})
 
 
 # ---- vocabularies and matchers

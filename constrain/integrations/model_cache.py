@@ -109,7 +109,8 @@ class PromptedModel:
         first, longest = len(texts[0]) - 1, texts[-1]
         start = min(self.keep(longest), first)
         self.crop(start)
-        logits = self.forward(longest[start:], first - start)
+        self.cached = []  # until the pass is complete: an interrupt may leave some layers longer than others
+        logits = self.forward(longest[start:], start, first - start)
         self.cached = longest
         return logits[[len(text) - 1 - first for text in texts]]
 
@@ -129,8 +130,10 @@ class PromptedModel:
         if self.cache is None or not self.crops or length == 0:
             self.cache, self.cached = self.fresh(), []
         elif length < len(self.cached):
-            self.cache.crop(length - len(self.cached))  # counted from the end: all versions agree on negative numbers
-            self.cached = self.cached[:length]
+            kept, excess = self.cached[:length], len(self.cached) - length
+            self.cached = []  # until all layers are cropped: an interrupt may leave some of them longer
+            self.cache.crop(-excess)  # counted from the end: all versions agree on negative numbers
+            self.cached = kept
 
     def fresh(self) -> Any:
         """An empty cache; full layers even for sliding windows, so that it can always be taken back."""
@@ -140,13 +143,13 @@ class PromptedModel:
             return EncoderDecoderCache(DynamicCache(), DynamicCache())
         return DynamicCache()
 
-    def forward(self, ids: list[int], skip: int) -> torch.Tensor:
-        """Feed `ids` after what is cached; logits [len(ids) - skip, V] of all but the first `skip` of them."""
+    def forward(self, ids: list[int], start: int, skip: int) -> torch.Tensor:
+        """Feed `ids` after `start` cached tokens; logits [len(ids) - skip, V] of all but the first `skip` of them."""
         tokens = torch.tensor([ids], device=self.device)
         if self.cache is None:
             out = self.run(tokens, None, len(ids) - skip, use_cache=False)
         else:
-            seen = torch.ones((1, len(self.cached) + len(ids)), dtype=torch.long, device=self.device)
+            seen = torch.ones((1, start + len(ids)), dtype=torch.long, device=self.device)
             out = self.run(tokens, seen, len(ids) - skip, past_key_values=self.cache, use_cache=True)
         return out[0]
 
