@@ -9,8 +9,9 @@ PYTEST ?=
 JOBS   ?= auto
 # Where the public data of the benchmark lies, if it is there
 DATA   ?= ../shared/data
-# Hours of `make fuzz`, mutants of `make mutate`
+# Hours of `make fuzz`, its targets side by side, mutants of `make mutate`
 HOURS  ?= 1
+FUZZERS ?= 2
 SAMPLE ?= 500
 # LOCKED=1 installs what requirements/ci.txt and torch.txt name, each file checked against its hash, and nothing else
 LOCKED ?=
@@ -68,8 +69,8 @@ gpu: $(VENV)/.gpu $(VENV)/.warm  ## what runs on an NVIDIA card: its tests on th
 suite: $(VENV)/.dev $(VENV)/.warm  ## the official JSON Schema test suite, all drafts (DATA=folder of the data)
 	@$(BIN)/python -m bench.schema_suite $(DATA)/json-schema-test-suite.tar.gz --list
 
-fuzz: $(VENV)/.fuzz $(VENV)/.warm  ## fuzz all targets, an hour in all (HOURS=0.1); findings in fuzz/findings, exit code 1 if there are any
-	@$(BIN)/python -m fuzz --all --hours $(HOURS) --seed $(or $(SEED),0)
+fuzz: $(VENV)/.fuzz $(VENV)/.warm  ## fuzz all targets, an hour in all, two side by side (HOURS=0.1); findings in fuzz/findings, exit code 1 if there are any
+	@$(BIN)/python -m fuzz --all --hours $(HOURS) --jobs $(FUZZERS) --seed $(or $(SEED),0)
 
 hostile: $(VENV)/.bench $(VENV)/.warm  ## hostile inputs through constrain and the peers, with verdicts
 	@$(BIN)/python -m bench.hostile

@@ -1,7 +1,7 @@
 """Fuzz constrain.
 
     python -m fuzz schema-text --seconds 60 --seed 1     one target
-    python -m fuzz --all --hours 1                       all of them, half the time generated, half guided by coverage
+    python -m fuzz --all --hours 1 --jobs 2              all of them, half the time generated, half guided by coverage
     python -m fuzz --list
 
 Each input has 10 s of CPU time and 1 GiB above what the process holds, in a child process. A finding is an exception
@@ -15,6 +15,7 @@ import argparse
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from .explained import RULES
@@ -36,6 +37,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--list", action="store_const", const="list", help="the targets")
     parser.add_argument("--seconds", type=float, default=60, help="for each target (default: 60)")
     parser.add_argument("--hours", type=float, help="for all targets together")
+    parser.add_argument("--jobs", type=int, default=1, help="targets side by side: the hours are theirs together")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--engine", choices=["both", "generate", "guided", "python", "atheris"], default="both")
     parser.add_argument("--findings", type=Path, default=FINDINGS, help="folder for what is found")
@@ -59,7 +61,12 @@ def main() -> int:
     engines = engines_of(asked.engine)
     seconds = (asked.hours * 3_600 / len(names) if asked.hours else asked.seconds) / len(engines)
     print(LINE.format("target", "engine", "seconds", "executions", "per s", "cover", "slowest", "findings"), flush=True)
-    outcomes = [run(name, engine, seconds, asked.seed, asked.findings) for name in names for engine in engines]
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        runs = [pool.submit(supervise, name, engine, seconds, asked.seed) for name in names for engine in engines]
+        try:
+            outcomes = [tell(run.result(), asked.findings) for run in runs]
+        finally:
+            pool.shutdown(cancel_futures=True)  # after an interrupt only those that run are waited for
     return report(outcomes)
 
 
@@ -69,14 +76,13 @@ def engines_of(asked: str) -> list[str]:
     return {"both": ["generate", guided], "guided": [guided]}.get(asked, [asked])
 
 
-def run(name: str, engine: str, seconds: float, seed: int, folder: Path) -> Outcome:
-    """One target by one engine, with its line of the log."""
-    outcome = supervise(name, engine, seconds, seed)
+def tell(outcome: Outcome, folder: Path) -> Outcome:
+    """Keep the findings of one target and engine, and write its lines of the log."""
     rate = outcome.executions / max(outcome.seconds, 0.1)
     print(
         LINE.format(
-            name,
-            engine,
+            outcome.target,
+            outcome.engine,
             f"{outcome.seconds:.0f}",
             f"{outcome.executions:,}",
             f"{rate:,.0f}",

@@ -3,8 +3,8 @@
     python -m fuzz.child TARGET --engine generate --seconds 60 --seed 1 --state FILE
 
 It is started by `supervise`, and may die: the state file then says of what input. RLIMIT_CPU is set anew before each
-input, so that one that does not return ends the process by SIGXCPU; RLIMIT_AS likewise, so that one that grows gets
-MemoryError.
+input, so that one that does not return ends the process by SIGXCPU; RLIMIT_AS likewise, so that one that grows without
+end gets MemoryError. Resident memory cannot be limited; its peak is looked at after each input.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ __all__ = ["CPU_SECONDS", "MEMORY", "Reporter", "main"]
 
 CPU_SECONDS = 10
 MEMORY = 1 << 30
+"""Bytes of resident memory that one input may add."""
+ADDRESSES = 4 << 30
+"""Bytes of address space that it may add: stacks of threads and arenas reserve more than they use."""
 COLLECT = 50
 """Inputs between two rounds of garbage collection."""
 TELL = 20
@@ -41,6 +44,7 @@ class Reporter:
         self.inputs = 0
         self.hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         self.begun = 0.0
+        self.held = 0
         self.slowest = 0.0
 
     def before(self, shown: str) -> None:
@@ -55,7 +59,8 @@ class Reporter:
         resource.setrlimit(
             resource.RLIMIT_CPU, (int(used) + 1 + CPU_SECONDS, resource.getrlimit(resource.RLIMIT_CPU)[1])
         )
-        resource.setrlimit(resource.RLIMIT_AS, (self.most(address_space() + MEMORY), self.hard))
+        resource.setrlimit(resource.RLIMIT_AS, (self.most(address_space() + ADDRESSES), self.hard))
+        self.held = reset_peak()
         self.begun = time.process_time()
 
     def most(self, size: int) -> int:
@@ -63,13 +68,20 @@ class Reporter:
         return size if self.hard == resource.RLIM_INFINITY else min(size, self.hard)
 
     def after(self) -> None:
-        """Lifts the memory limit: what the harness itself needs is not the input's."""
+        """Lifts the memory limit, which is the input's and not the harness's; raises MemoryError if it took more."""
         self.slowest = max(self.slowest, time.process_time() - self.begun)
+        self.lift()
+        grown = resident("VmHWM") - self.held
+        if grown > MEMORY:
+            raise MemoryError(f"{grown >> 20:,} MiB more than before")
+
+    def lift(self) -> None:
+        """Takes the limit of address space away."""
         resource.setrlimit(resource.RLIMIT_AS, (self.hard, self.hard))
 
     def found(self, finding: Any) -> None:
         """Writes a finding."""
-        self.after()
+        self.lift()
         self.say({"finding": asdict(finding)})
 
     def tell(self, **more: int) -> None:
@@ -82,6 +94,19 @@ class Reporter:
         """Writes a line of the log."""
         self.log.write(json.dumps(line) + "\n")
         self.log.flush()
+
+
+def resident(field: str) -> int:
+    """Bytes of a field of proc(5), status: VmRSS, or VmHWM for the peak."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith(field))
+
+
+def reset_peak() -> int:
+    """Let the peak of resident memory be what is resident now (proc(5), clear_refs); that."""
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    return resident("VmRSS")
 
 
 def address_space() -> int:

@@ -5,6 +5,7 @@ A `Run` says what to call before and after an input, so that a supervisor knows 
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 import time
@@ -30,28 +31,27 @@ BATCH = 200
 
 @dataclass
 class Run:
-    """One target in one process. before: called with what an input is, ahead of its check. found: with each finding."""
+    """One target in one process. before: called with what an input is, ahead of its check. after: raises if the check
+    took more than it may. found: called with each finding. end: the time (monotonic) after which nothing is checked."""
 
     target: Target
     before: Callable[[str], None]
     after: Callable[[], None]
     found: Callable[[Finding], None]
     executions: int = 0
+    end: float = math.inf
     choices: bytes = b""
     corpus: list[bytes] = field(default_factory=list)
     reported: set[tuple[str, str]] = field(default_factory=set)
 
     def check(self, value: Any) -> None:
         """Checks one input; whatever is raised is a finding, and the run goes on."""
-        shown = show(value)
-        self.before(shown)
-        try:
-            self.target.check(value)
-        except Exception as error:
-            self.report(value, finding_of(self.target.name, error, shown, self.choices))
-        finally:
-            self.executions += 1
-            self.after()
+        if time.monotonic() > self.end:
+            return
+        self.executions += 1
+        finding = self.finding(value, self.choices)
+        if finding is not None:
+            self.report(value, finding)
 
     def report(self, value: Any, finding: Finding) -> None:
         """Tells a finding, with the smallest input that still leads to it; once a signature."""
@@ -69,14 +69,17 @@ class Run:
         if again is not None:
             self.found(again)
 
-    def finding(self, value: Any) -> Finding | None:
+    def finding(self, value: Any, choices: bytes = b"") -> Finding | None:
         """What one input finds."""
         shown = show(value)
         self.before(shown)
         try:
-            self.target.check(value)
+            try:
+                self.target.check(value)
+            finally:
+                self.after()
         except Exception as error:
-            return finding_of(self.target.name, error, shown)
+            return finding_of(self.target.name, error, shown, choices)
         return None
 
     def test(self, count: int, seed: int) -> Any:
@@ -94,9 +97,9 @@ class Run:
 
 def generate(run: Run, seconds: float, seed: int) -> None:
     """Checks inputs that Hypothesis draws, until the time is up."""
-    end = time.monotonic() + seconds
+    run.end = time.monotonic() + seconds
     rounds = 0
-    while time.monotonic() < end:
+    while time.monotonic() < run.end:
         run.test(BATCH, seed + 1_000_003 * rounds)()
         rounds += 1
 

@@ -51,8 +51,11 @@ def walk(constraint: Constraint, seed: int, steps: int = STEPS) -> bytes | None:
     matcher = constraint.matcher()
     text = b""
     for _ in range(rng.randint(0, steps)):
-        allowed = members(matcher.mask(), vocabulary.size)
-        if not len(allowed) and vocabulary.missing_bytes:
+        try:
+            allowed = members(matcher.mask(), vocabulary.size)
+        except constrain.VocabularyError:
+            if not vocabulary.missing_bytes:
+                raise
             return None  # A text that this vocabulary cannot spell to its end.
         if not len(allowed):
             raise Disagreement("empty mask", f"after {text!r}")

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import constrain
-from bench.hostile.__main__ import OURS, cell, told, warm
+from bench.hostile.__main__ import OURS, cell, prepare, theirs, told, warm
 from bench.hostile.answers import Wrong
+from bench.hostile.peers import ENGINES
 from bench.hostile.rows import ROWS, Row
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits and memory are read from proc(5)")
@@ -78,6 +79,20 @@ def test_rows_are_told_apart_and_have_an_origin() -> None:
     assert all(one.origin for one in ROWS)
     for section in ("1.1", "1.2", "1.3", "1.4", "1.5", "1.7", "1.8", "1.9", "1.10", "1.11", "1.12", "1.13", "2", "3"):
         assert any(one.origin == f"faults {section}" for one in ROWS), section
+
+
+TRIVIAL = {"schema": '{"type": "string"}', "regex": "ab+", "gbnf": 'root ::= "a"', "lark": 'start: "a"'}
+
+
+@pytest.mark.parametrize("name", list(ENGINES))
+def test_peers_answer_what_is_trivial_and_refuse_what_is_broken(name: str) -> None:
+    ready = prepare(name)
+    if not ready:
+        pytest.skip(f"{name} is not installed")
+    assert {"schema", "regex"} <= ready[name].keys()
+    for kind, use in ready[name].items():
+        assert theirs(use, TRIVIAL[kind]) == ("answered", ""), kind
+        assert theirs(use, '{"type": (')[0] in ("refused", "error"), kind
 
 
 QUICK = (

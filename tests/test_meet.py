@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import product
 
 import pytest
@@ -16,7 +17,7 @@ from constrain.forms.spelled import spelled
 from constrain.frontends import json_schema
 from constrain.frontends.gbnf import to_grammar
 from constrain.frontends.regex import to_dfa
-from constrain.grammar.nodes import Chars, Grammar, JsonString, Literal
+from constrain.grammar.nodes import EMPTY, Chars, Choice, Grammar, JsonString, Literal, Node, Repeat, Sequence
 from tests import grammars_made as make
 from tests.recogniser import accepts
 from tests.reference import Reference
@@ -26,9 +27,19 @@ PATTERNS = ["(aa)*", "a*b*", "[ab(]{1,3}", "(a|b|[()])*(a|\\))", "[^b]*", "(ab|b
 ALL = ["".join(word) for length in range(5) for word in product("ab()", repeat=length)]
 
 
+STARTS: dict[str, Callable[[Node], Node]] = {
+    "as it is": lambda start: start,
+    "twice": lambda start: Sequence((start, start)),
+    "two or three times": lambda start: Repeat(start, 2, 3),
+    "any number of times": lambda start: Repeat(start, 0, None),
+    "or nothing": lambda start: Choice((start, EMPTY)),
+}
+
+
 @settings(max_examples=30)
-@given(make.rules, st.sampled_from(PATTERNS))
-def test_the_texts_of_both(grammar: Grammar, pattern: str) -> None:
+@given(make.rules, st.sampled_from(PATTERNS), st.sampled_from(sorted(STARTS)))
+def test_the_texts_of_both(grammar: Grammar, pattern: str, start: str) -> None:
+    grammar = Grammar(STARTS[start](grammar.start), grammar.rules)
     assume(make.sound(grammar))
     dfa = to_dfa(pattern, flags="s")
     before = Reference(grammar)
@@ -59,6 +70,19 @@ def test_counted_characters(low: int, high: int | None, pattern: str, inside: li
         assert accepts(made, text), text
     for text in outside:
         assert not accepts(made, text), text
+
+
+@pytest.mark.parametrize("start", sorted(STARTS))
+def test_a_start_that_is_no_rule(start: str) -> None:
+    """Where one rule leads is known only after the start was looked at for the first time."""
+    one = to_grammar('root ::= "(" root ")" | ""')
+    grammar = Grammar(STARTS[start](one.start), one.rules)
+    two_hills = to_dfa("\\(*\\)*(\\(*\\)*)?")
+    made = meet(grammar, two_hills)
+    assert made is not None
+    before, after = Reference(grammar), Reference(made)
+    for text in ("", "()", "()()", "(())()", "()()()", "()()()()", "(", "())"):
+        assert after.accepts(text.encode()) == (before.accepts(text.encode()) and two_hills.accepts(text)), text
 
 
 def test_brackets_of_even_length() -> None:

@@ -20,7 +20,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,13 @@ from .rows import ROWS, Row
 OURS = "constrain"
 GOOD = ("answered", "refused", "-")
 MEMORY = 1 << 30
-LINE = "{:<42} {:<15} {:<16}" + " {:<9}" * len(ENGINES)
+"""Bytes of resident memory that a row may add."""
+ADDRESSES = 4 << 30
+"""Bytes of address space that it may add: stacks of threads and arenas reserve more than they use."""
+LINE = "{:<34} {:<14} {:<8} {:>4}" + " {:<8}" * len(ENGINES)
 TOLD = "    {}"
+SHORT = dict(zip(ENGINES, ("llguid.", "xgrammar", "outlines", "lm-form.")))
+"""Heads of the columns."""
 KINDS = {"timeout": "hang", "memory": "memory", "crash": "crash"}
 
 
@@ -55,7 +60,7 @@ def main() -> int:
     asked = arguments()
     rows = [row for row in ROWS if asked.only.lower() in f"{row.name} {row.origin}".lower()]
     prepared = prepare(asked.engines)
-    print(LINE.format("input", "from", OURS, *ENGINES))
+    print(LINE.format("input", "from", OURS, "s", *SHORT.values()))
     table = {}
     for row in rows:
         cells = {name: cell(row, name, use) for name, use in prepared.items()}
@@ -126,10 +131,13 @@ def cell(row: Row, name: str, use: Mapping[str, Callable[[str], Any]]) -> Cell:
     if name != OURS and row.kind not in use:
         return Cell("-")
     work = partial(ours, row) if name == OURS else partial(theirs, use[row.kind], row.text)
-    outcome = next(guarded(lambda _: measured(work), [row], limits=Guard(row.seconds, MEMORY, "cpu"), fresh=True))[1]
+    outcome = next(guarded(lambda _: measured(work), [row], limits=Guard(row.seconds, ADDRESSES, "cpu"), fresh=True))[1]
     if isinstance(outcome, Failure):
         return Cell(KINDS[outcome.kind], outcome.detail)
-    return Cell(*outcome)
+    found = Cell(*outcome)
+    if found.mebibytes * (1 << 20) > MEMORY:
+        return replace(found, verdict="memory", detail=f"{found.mebibytes:,.0f} MiB")
+    return found
 
 
 def measured(work: Callable[[], tuple[str, str]]) -> tuple[str, str, float, float]:
@@ -189,8 +197,8 @@ def theirs(use: Callable[[str], Any], text: str) -> tuple[str, str]:
         return "error", f"RecursionError: {error}"
     except REFUSALS as error:
         return "refused", f"{type(error).__name__}: {error}"
-    except BaseException as error:  # a panic in Rust is no Exception
-        return "error", f"{type(error).__name__}: {error}"
+    except BaseException as error:  # a panic in Rust is no Exception; a bare Exception is raised on purpose
+        return "refused" if type(error) is Exception else "error", f"{type(error).__name__}: {error}"
     return "answered", ""
 
 
@@ -203,11 +211,9 @@ def resident(field: str) -> float:
 def told(row: Row, cells: Mapping[str, Cell]) -> str:
     """A line of the table; below it, what is wrong with ours."""
     mine = cells.get(OURS, Cell("-"))
-    first = f"{mine.verdict} {mine.seconds:.1f} s" if mine.verdict in GOOD[:2] else mine.verdict
-    line = LINE.format(
-        row.name[:42], row.origin[:15], first, *(cells[name].verdict if name in cells else "" for name in ENGINES)
-    )
-    return line if mine.verdict in GOOD else f"{line}\n{TOLD.format(mine.detail[:110])}"
+    theirs = (cells[name].verdict if name in cells else "" for name in ENGINES)
+    line = LINE.format(row.name[:34], row.origin[:14], mine.verdict, f"{mine.seconds:.1f}", *theirs).rstrip()
+    return line if mine.verdict in GOOD else f"{line}\n{TOLD.format(mine.detail[:95])}"
 
 
 def summary(table: Mapping[str, Mapping[str, Any]], failed: Sequence[str]) -> str:

@@ -47,6 +47,8 @@ def wrong_results() -> Iterator[Row]:
     """Section 1 of faults.md but 1.6."""
     for name, origin, scenario, seconds in scenarios.SCENARIOS:
         yield Row(name, origin, "ours", check=scenario, seconds=seconds, refusal="wrong")
+    for name, origin, scenario, seconds in scenarios.FORGED:
+        yield Row(name, origin, "ours", check=scenario, seconds=seconds)
     dead = {
         "two names without a space": 'start: NAME NAME ";" | "1"\nNAME: /[a-z]+/',
         "look-ahead that cannot come": 'start: /a(?=b)/ | "c"',

@@ -26,7 +26,7 @@ from constrain import Constraint, Style, Vocabulary
 
 from .answers import BYTES, Wrong
 
-__all__ = ["ERRORS", "PUBLISHED", "SCENARIOS"]
+__all__ = ["ERRORS", "FORGED", "PUBLISHED", "SCENARIOS"]
 
 Scenario = Callable[[], None]
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -441,19 +441,28 @@ def saved_through_link() -> None:
 
 
 def full_disk() -> None:
-    """A file system that takes no more: no exception, and nothing is left behind."""
+    """A file system that takes no more: the same masks, no exception, and no part of a file is left behind."""
     with tempfile.TemporaryDirectory() as folder:
-        store = Path(folder)
-        store.chmod(0o700)
+        store, other = Path(folder) / "store", Path(folder) / "other"
+        for place in (store, other):
+            place.mkdir(mode=0o700)
+        wanted = in_new_process(USES_STORE, CONSTRAIN_STORE=str(other))
+        whole = {path.relative_to(other): path.stat().st_size for path in other.rglob("*") if path.is_file()}
         code = (
             "import resource, signal\n"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         )
-        in_new_process(code + USES_STORE, CONSTRAIN_STORE=str(store))
-        left = [path.name for path in store.rglob("*") if path.is_file()]
-        if left:
-            raise Wrong(f"leaves {left[:3]}")
+        if in_new_process(code + USES_STORE, CONSTRAIN_STORE=str(store)) != wanted:
+            raise Wrong("other masks")
+        parts = [path.name for path in store.rglob("*") if path.is_file() and not is_whole(path, store, whole)]
+        if parts:
+            raise Wrong(f"leaves {parts[:3]}")
+
+
+def is_whole(path: Path, store: Path, whole: dict[Path, int]) -> bool:
+    """Whether a file has the name and the size that it has where there is room."""
+    return whole.get(path.relative_to(store)) == path.stat().st_size
 
 
 def no_home() -> None:
@@ -515,8 +524,6 @@ SCENARIOS: tuple[tuple[str, str, Scenario, float], ...] = (
     ("a store that anyone may write to", "faults 1.2", open_store, 30.0),
     ("compiled kernels cut to half", "faults 1.2", damaged_kernels(halve), NEEDS_KERNELS),
     ("%import of a file beside the process", "faults 1.3", importing, 10.0),
-    ("a saved file with 10^15 states", "faults 1.3", forged(raise_limits), 10.0),
-    ("a saved file with import_paths", "faults 1.3", forged(import_paths), 10.0),
     ("logits of another model", "faults 1.4", other_model, 10.0),
     ("end tokens guessed by name", "faults 1.5", guessed_ends, 10.0),
     ("forms with an empty operand", "faults 1.10", empty_operands, 10.0),
@@ -525,6 +532,11 @@ SCENARIOS: tuple[tuple[str, str, Scenario, float], ...] = (
     ("bytes_used of a small constraint", "faults 1.13", bytes_used, 10.0),
 )
 """Section 1 of faults.md: name, section, function, CPU seconds (also of the processes that it starts)."""
+FORGED: tuple[tuple[str, str, Scenario, float], ...] = (
+    ("a saved file with 10^15 states", "faults 1.3", forged(raise_limits), 10.0),
+    ("a saved file with import_paths", "faults 1.3", forged(import_paths), 10.0),
+)
+"""Saved files that say more than they may: refused, or read without it."""
 ERRORS: tuple[tuple[str, str, Scenario, float], ...] = (
     (
         "a registry key that is a number",

@@ -27,6 +27,8 @@ __all__ = ["meet"]
 WHAT = "an intersection"
 States = frozenset[int]
 NONE: States = frozenset()
+START = object()
+"""The name under which the start node is asked for, which need not be a rule."""
 
 
 def meet(grammar: Grammar, dfa: Dfa, limits: Limits = Limits()) -> Grammar | None:
@@ -69,11 +71,12 @@ class _Product:
     # ---- where nodes lead
 
     def solve(self, start: Node) -> None:
-        """Fills in `found` for all that the start asks for."""
-        self.leads(start, 0)
+        """Fills in `found` for all that the start asks for; the start is looked at again as a rule is."""
+        self.found[START, 0] = NONE
+        self.todo.append((START, 0))
         while self.todo:
             self.now = rule, p = self.todo.pop()
-            leads = self.leads(self.given.rules[rule], p)
+            leads = self.leads(start if rule is START else self.given.rules[rule], p)
             if leads - self.found[self.now]:
                 self.found[self.now] |= leads
                 self.todo.extend(self.asked[self.now])

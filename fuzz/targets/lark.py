@@ -6,8 +6,10 @@ lark-verdict  grammars without conflicts (Lark's `strict=True`): Lark's contextu
 
 from __future__ import annotations
 
+import ast
 import builtins
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
@@ -16,6 +18,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import constrain
+from constrain import Constraint
 from tests.test_lark_random import ALPHABET, grammars
 
 from ..edits import edited, nested
@@ -117,19 +120,45 @@ def check_verdict(drawn: str) -> None:
         constraint = constrain.compile(BYTES, constrain.lark(drawn))
     except constrain.UnsatisfiableError:
         constraint = None
-    except (constrain.LimitError, constrain.GrammarError, constrain.UnsupportedError) as error:
+    except constrain.GrammarError as error:
+        constraint = as_lark_reads(drawn, theirs, str(error))
+    except (constrain.LimitError, constrain.UnsupportedError) as error:
         raise Disagreement(
             f"constrain refuses a grammar that Lark loads strictly, {type(error).__name__}", f"{drawn}\n{error}"
         ) from None
     for word in WORDS:
-        try:
-            theirs.parse(word)
-            wanted = True
-        except lark.exceptions.LarkError:
-            wanted = False
+        wanted = takes(theirs, word)
         with ours_only():
             if (constraint is not None and accepts(constraint, word.encode())) != wanted:
                 raise Disagreement(f"constrain {'refuses' if wanted else 'accepts'} against Lark", f"{drawn}\n{word!r}")
+
+
+LOST = re.compile(r"the rules make the text (.*), which Lark's LALR parser refuses")
+
+
+def as_lark_reads(drawn: str, theirs: Any, said: str) -> Constraint | None:
+    """The constraint of what Lark's parser takes, once the error names a text that it loses; None if it takes none."""
+    lost = LOST.search(said)
+    if lost is None:
+        raise Disagreement("constrain refuses a grammar that Lark loads strictly, GrammarError", f"{drawn}\n{said}")
+    text = ast.literal_eval(lost[1])
+    if takes(theirs, text):
+        raise Disagreement("Lark takes the text that it is said to lose", f"{drawn}\n{said}")
+    try:
+        return constrain.compile(BYTES, constrain.lark(drawn, parser="lalr"))
+    except constrain.UnsatisfiableError:
+        return None
+
+
+def takes(parser: Any, text: str) -> bool:
+    """Whether Lark's parser takes a text."""
+    import lark
+
+    try:
+        parser.parse(text)
+    except lark.exceptions.LarkError:
+        return False
+    return True
 
 
 TARGETS = (
