@@ -8,7 +8,9 @@ choices, Grammar ------------------------+      Vocabulary ---------+
 
 from __future__ import annotations
 
+import sys
 import threading
+import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial
@@ -36,6 +38,19 @@ __all__ = ["Constraint", "check_options", "compile", "compile_grammar", "to_gram
 MOST_ARENAS = 64
 WARNED = b" warned"
 STYLE = tuple(one.name for one in fields(Style))
+
+
+def warn_without_gil() -> None:
+    """Say that nobody has tested constrain on an interpreter that runs without the GIL."""
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        warnings.warn(
+            "constrain is not tested on a Python that runs without the GIL: set PYTHON_GIL=1.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+warn_without_gil()
 
 
 class Constraint:

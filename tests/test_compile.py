@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -170,3 +172,15 @@ def test_a_wrong_output_array_is_an_error() -> None:
         matcher.mask(np.zeros(8, np.int32))
     with pytest.raises(ValueError, match="int32"):
         matcher.mask(np.zeros(9, np.int64))  # type: ignore[arg-type]
+
+
+def test_an_interpreter_without_the_gil_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    from constrain.compile import warn_without_gil
+
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: True, raising=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_without_gil()
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    with pytest.warns(RuntimeWarning, match="without the GIL"):
+        warn_without_gil()
