@@ -43,6 +43,8 @@ ATTEMPTS = 64
 """Most texts that may not end, for each that is wanted."""
 FAITHFUL = ("exact", "markov")
 """Samplers from the right law: all their texts weigh the same, and are off by nothing."""
+INDEPENDENT = ("masked", "awrs")
+"""Samplers whose draws do not depend on each other: the others learn from earlier ones, or draw from a population."""
 PARTICLES = 16
 """Enough for the median of our fixtures to be near p given L; more where a twist is missing (see the how-to)."""
 
@@ -303,14 +305,14 @@ def weighed(
     Not trusted where they cannot know: texts that the budget changed (`closed`: their part), and proposals that leave
     out tokens. Trusted where there is nothing to know: FAITHFUL.
 
-    Texts are drawn until `wanted` of them ended. For independent draws the part of them that end is then estimated
-    without bias by (n - 1) / (m - 1), n of m having ended (Haldane 1945); n / m would be too large. One text alone
-    allows no unbiased estimate above 0: there log_z is that of n / m, too large on average, and never trusted.
+    Texts are drawn until `wanted` of them ended. For independent draws (INDEPENDENT) the part of them that end is then
+    estimated without bias by (n - 1) / (m - 1), n of m having ended (Haldane 1945); n / m would be too large. One text
+    alone allows no unbiased estimate above 0: there log_z is that of n / m, too large on average, and never trusted.
     """
     found = weight_stats(np.array([out.log_weight for out in outcomes] + [-np.inf] * unfinished, np.float64))
     if found:
         ended, made = len(outcomes), len(outcomes) + unfinished
-        if unfinished and 1 < ended == wanted:
+        if sampler in INDEPENDENT and unfinished and 1 < ended == wanted:
             factor = (ended - 1) / (made - 1) * made / ended
             found["log_z"] += log(factor)
             found["dead_ends"] = 1 - (1 - found["dead_ends"]) * factor
