@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import log
 from os import PathLike
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Union, overload
@@ -42,6 +43,8 @@ ATTEMPTS = 64
 """Most texts that may not end, for each that is wanted."""
 FAITHFUL = ("exact", "markov")
 """Samplers from the right law: all their texts weigh the same, and are off by nothing."""
+INDEPENDENT = ("masked", "awrs")
+"""Samplers whose draws do not depend on each other: the others learn from earlier ones, or draw from a population."""
 PARTICLES = 16
 """Enough for the median of our fixtures to be near p given L; more where a twist is missing (see the how-to)."""
 
@@ -242,7 +245,7 @@ def generate(
         outcomes, unfinished = ended_texts(attempt, wanted, max_tokens)
     else:
         outcomes, unfinished = drawn(lm, constraint, sampler, wanted, seed, max_tokens, {**options, "checker": judge})
-    weights = weighed(outcomes, unfinished, proposal, sampler)
+    weights = weighed(outcomes, unfinished, proposal, sampler, wanted)
     for out in outcomes:
         stats = out.stats
         stats.counts = {**stats.counts, "unfinished": unfinished}
@@ -294,11 +297,25 @@ def checker_of(check: Check) -> Checker | Callable[[bytes], bool]:
     return lambda data: bool(judge(data.decode("utf-8", "replace")))
 
 
-def weighed(outcomes: list[Outcome], unfinished: int, proposal: Proposal, sampler: str) -> dict[str, float]:
-    """What the weights of all texts of a call say. Not trusted where they cannot know: texts that the budget changed
-    (`closed`: their part), and proposals that leave out tokens. Trusted where there is nothing to know: FAITHFUL."""
+def weighed(
+    outcomes: list[Outcome], unfinished: int, proposal: Proposal, sampler: str, wanted: int
+) -> dict[str, float]:
+    """Statistics of the weights of all texts of a call (`weight_stats`), texts that did not end counting as weight 0.
+
+    Not trusted where they cannot know: texts that the budget changed (`closed`: their part), and proposals that leave
+    out tokens. Trusted where there is nothing to know: FAITHFUL.
+
+    Texts are drawn until `wanted` of them ended. For independent draws (INDEPENDENT) the part of them that end is then
+    estimated without bias by (n - 1) / (m - 1), n of m having ended (Haldane 1945); n / m would be too large. One text
+    alone allows no unbiased estimate above 0: there log_z is that of n / m, too large on average, and never trusted.
+    """
     found = weight_stats(np.array([out.log_weight for out in outcomes] + [-np.inf] * unfinished, np.float64))
     if found:
+        ended, made = len(outcomes), len(outcomes) + unfinished
+        if sampler in INDEPENDENT and unfinished and 1 < ended == wanted:
+            factor = (ended - 1) / (made - 1) * made / ended
+            found["log_z"] += log(factor)
+            found["dead_ends"] = 1 - (1 - found["dead_ends"]) * factor
         found["closed"] = sum(out.finish_reason == "budget" for out in outcomes) / len(outcomes)
         cut = proposal.temperature == 0 or proposal.top_k is not None or (proposal.top_p or 1) < 1
         found["trusted"] = 0.0 if cut or found["closed"] else 1.0 if sampler in FAITHFUL else found["trusted"]

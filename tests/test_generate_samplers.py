@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 from constrain import compile, generate, sampling
 from constrain.errors import ConstrainError, LimitError, UnsupportedError
+from constrain.generate import ATTEMPTS, INDEPENDENT
 from constrain.sampling import SAMPLERS
 from constrain.sampling.masked import allowed_tokens
 from constrain.sampling.stats import weight_stats
-from tests.markov_made import TWO, ChainModel
+from tests.markov_made import TWO, Case, ChainModel
 
 LM = ChainModel.random(TWO, 1, 4)
 REGEX = "(b*a){3}b"
+RARELY_A = ChainModel(np.log(np.tile([1e-5, 0.9, 0.1 - 1e-5], (4, 1))), 1)
+REPEATS = 400
+FAR = 4.5
+"""Standard errors beyond which two means differ."""
 GIVEN = {"regex": REGEX, "tokenizer": TWO, "max_tokens": 8, "seed": 3}
 
 
@@ -44,6 +50,9 @@ def test_every_generation_says_what_the_weights_of_all_tell(sampler: str) -> Non
     assert all(one.stats.weights == weights and one.stats.sampler == sampler for one in made)
     unfinished = int(made[0].stats.counts["unfinished"])
     expected = weight_stats(np.array([one.log_weight for one in made] + [-math.inf] * unfinished))
+    if sampler in INDEPENDENT:  # 5 that ended of as many as it took
+        expected["dead_ends"] = 1 - 4 / (4 + unfinished)
+        expected["log_z"] += math.log(4 / (4 + unfinished) * (5 + unfinished) / 5)
     assert {**expected, "trusted": 0.0, "closed": 0.0} == pytest.approx(
         {**weights, "trusted": 0.0, "closed": 0.0}, nan_ok=True
     )
@@ -142,8 +151,44 @@ def test_unfinished_draws_are_counted_and_no_answers(sampler: str, max_tokens: i
         assert math.exp(draws.log_z) == pytest.approx(np.exp(draws.logweights).sum() / 40)
 
 
-def test_too_few_that_end_are_an_error_that_says_how_many() -> None:
-    """A model that nearly never ends within the budget."""
-    with pytest.raises(LimitError, match=r"0 of \d+ texts ended"):
+@pytest.mark.parametrize(("n", "max_tokens"), [(1, 5), (2, 5), (3, 9)])
+def test_too_few_that_end_are_an_error_that_says_how_many(n: int, max_tokens: int) -> None:
+    """A model that nearly never ends within the budget, though a text that does is there."""
+    with pytest.raises(LimitError, match=rf"^\d of \d+ texts ended in max_tokens = {max_tokens}; {n} were wanted") as e:
+        generate(RARELY_A, regex="a{3}|b{60}", tokenizer=TWO, max_tokens=max_tokens, seed=1, sampler="awrs", n=n)
+    ended, made = (int(word) for word in str(e.value).split()[:3:2])
+    assert ended < n
+    assert made - ended >= ATTEMPTS * n
+
+
+def test_a_text_that_never_passes_the_check_is_an_error() -> None:
+    with pytest.raises(LimitError, match=r"^0 of \d+ texts ended"):
         generate(LM, regex="(a|b){30}b{30}|a{3}", tokenizer=TWO, max_tokens=5, seed=1, sampler="awrs", n=2,
                  check=lambda text: False)  # fmt: skip
+
+
+def test_log_z_of_texts_that_were_drawn_anew_is_that_of_the_exact_law() -> None:
+    """Drawing until n texts have ended is inverse sampling: n of m ended says (n - 1) / (m - 1), and not n / m."""
+    given = {"regex": REGEX, "tokenizer": TWO, "max_tokens": 7, "sampler": "awrs"}
+    accepts = re.compile(REGEX.encode()).fullmatch
+    true = Case("", LM, compile(TWO, regex=REGEX), lambda text: accepts(text) is not None, 7).z
+    ours, naive, redrawn = [], [], 0
+    for seed in range(REPEATS):
+        made = generate(LM, **given, n=2, seed=seed)
+        ours.append(math.exp(made[0].stats.weights["log_z"]))
+        unfinished = made[0].stats.counts["unfinished"]
+        naive.append(sum(math.exp(one.log_weight) for one in made) / (2 + unfinished))
+        redrawn += unfinished > 0
+        assert 0 <= made[0].stats.weights["dead_ends"] < 1 or unfinished
+    assert redrawn > REPEATS / 10
+    assert abs(np.mean(ours) - true) < FAR * np.std(ours) / math.sqrt(REPEATS)
+    assert abs(np.mean(naive) - true) > FAR * np.std(naive) / math.sqrt(REPEATS), "the test sees the bias"
+
+
+def test_one_text_that_was_drawn_anew_is_not_trusted() -> None:
+    found = [generate(LM, **{**GIVEN, "max_tokens": 7, "seed": seed}, sampler="awrs") for seed in range(30)]
+    redrawn = [one.stats for one in found if one.stats.counts["unfinished"]]
+    assert redrawn
+    for stats in redrawn:
+        assert not stats.weights["trusted"]
+        assert math.isfinite(stats.weights["log_z"])

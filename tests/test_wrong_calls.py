@@ -6,21 +6,26 @@ right, such as a dict for a schema, may give an answer.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import Phase, given, seed as hypothesis_seed, settings
 from pydantic import BaseModel
 
 import constrain
-from constrain import Vocabulary, dialogue, grammars
+from constrain import Vocabulary, dialogue, grammars, sampling, targets, testing
 from tests.models_made import TableModel
+
+VARIADIC = inspect.Parameter.VAR_KEYWORD
 
 
 class Person(BaseModel):
@@ -84,12 +89,16 @@ def draws() -> Any:
 
 GENERATE = {
     "model": None, "prompt": None, "schema": None, "regex": "ab", "grammar": None, "choices": None, "type": None,
-    "tokenizer": None, "style": constrain.Style(), "registry": None, "limits": constrain.Limits(), "sampler": "masked",
-    "particles": None, "check": None, "n": None, "max_tokens": 9, "temperature": 1.0, "top_k": None, "top_p": None,
-    "seed": 1, "stream": None,
+    "tokenizer": None, "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
+    "limits": constrain.Limits(), "sampler": "masked", "particles": None, "check": None, "n": None, "max_tokens": 9,
+    "temperature": 1.0, "top_k": None, "top_p": None, "seed": 1, "stream": None,
 }  # fmt: skip
 COMPILE = {"form": None, "schema": None, "regex": None, "grammar": None, "choices": None, "type": None,
-           "style": constrain.Style(), "registry": None, "limits": constrain.Limits()}  # fmt: skip
+           "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
+           "limits": constrain.Limits()}  # fmt: skip
+TOOL = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+STRATEGY = {"style": constrain.Style(), "registry": None, "limits": constrain.Limits(), "form": "value"}
+Call = tuple[Callable[..., Any], Callable[[], dict[str, Any]]]
 
 
 def processor_call(ids: Any, scores: Any) -> Any:
@@ -102,8 +111,33 @@ def tensors() -> dict[str, Any]:
     return {"ids": torch.zeros((1, 1), dtype=torch.long), "scores": torch.zeros((1, 257))}
 
 
-TOOL = {"name": "f", "parameters": {"type": "object", "properties": {}}}
-CALLS: dict[str, tuple[Callable[..., Any], Callable[[], dict[str, Any]]]] = {
+def methods(kind: str, made: Callable[[], Any], **rights: dict[str, Any]) -> dict[str, Call]:
+    """Rows for methods of what `made` returns, an instance of the class `kind`, by their right arguments."""
+
+    def row(name: str) -> Call:
+        return lambda **arguments: getattr(made(), name)(**arguments), lambda: dict(rights[name])
+
+    return {f"{kind}.{name}": row(name) for name in rights}
+
+
+def saved(path: Any) -> Any:
+    """Saves into a folder of its own, so that a junk relative path leaves nothing behind."""
+    with TemporaryDirectory() as folder:
+        return constraint().save(Path(folder, path) if isinstance(path, (str, Path)) else path)
+
+
+def drawn_examples(strategy: Any) -> None:
+    """Draws from a strategy, which does most of its work then."""
+    for seed in range(2):
+        generate_one = settings(max_examples=1, database=None, deadline=None, phases=[Phase.generate])
+        generate_one(hypothesis_seed(seed)(given(strategy)(lambda value: None)))()
+
+
+def strategies(make: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda **arguments: drawn_examples(make(**arguments))
+
+
+CALLS: dict[str, Call] = {
     "compile": (constrain.compile, lambda: {"vocabulary": vocabulary(), "regex": "a"}),
     **{
         f"compile {name}": (constrain.compile, lambda name=name: {"vocabulary": vocabulary(), name: None})
@@ -122,28 +156,38 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[[], dict[str, Any]]]] = {
         )
         for name in ("schema", "grammar", "choices", "type")
     },
-    "from_tokens": (
+    "Vocabulary.from_tokens": (
         Vocabulary.from_tokens,
         lambda: {"tokens": [b"a", None], "eos_ids": [1], "special": {"x": 1}, "size": 2, "encode": None,
                  "encode_prompt": None, "leading_space": "kept", "name": "x"},
     ),
-    "from_pretrained": (
+    "Vocabulary.from_pretrained": (
         Vocabulary.from_pretrained, lambda: {"source": "demo", "size": None, "eos_ids": None},
     ),
-    "from_tokenizer": (Vocabulary.from_tokenizer, lambda: {"tokenizer": None, "size": None, "eos_ids": [1]}),
-    "from_tiktoken": (
+    "Vocabulary.from_tokenizer": (
+        Vocabulary.from_tokenizer, lambda: {"tokenizer": None, "size": None, "eos_ids": [1]},
+    ),
+    "Vocabulary.from_tiktoken": (
         Vocabulary.from_tiktoken,
         lambda: {"source": {b"a": 0, b"b": 1}, "special": {"x": 2}, "eos_ids": [2], "pattern": None, "size": None},
     ),
-    "from_mistral": (Vocabulary.from_mistral, lambda: {"source": "/nowhere", "size": None, "eos_ids": None}),
-    **{
-        f"vocabulary.{name}": (lambda value, name=name: getattr(vocabulary(), name)(value), lambda: {"value": None})
-        for name in ("text", "decode", "transcript", "tokenize", "spelled", "fewest")
-    },
-    **{
-        f"matcher.{name}": (lambda value, name=name: getattr(matcher(), name)(value), lambda: {"value": None})
-        for name in ("allows", "advance", "advance_bytes", "rollback", "shortest_completion", "states_after")
-    },
+    "Vocabulary.from_mistral": (
+        Vocabulary.from_mistral, lambda: {"source": "/nowhere", "size": None, "eos_ids": None},
+    ),
+    **methods(
+        "Vocabulary", vocabulary, text={"ids": [97]}, decode={"ids": [97]}, transcript={"ids": [97]}, tokenize={"data": b"a"},
+        spelled={"index": 97}, fewest={"data": b"a"},
+    ),
+    "Matcher": (constrain.Matcher, lambda: {"constraint": constraint()}),
+    **methods(
+        "Matcher", matcher, allows={"token": 98}, advance={"token": 98}, advance_bytes={"text": b"b"}, rollback={"n": 1},
+        shortest_completion={"limit": None}, states_after={"tokens": [98]}, mask={"out": None},
+    ),
+    "Constraint.save": (saved, lambda: {"path": "it"}),
+    "Constraint.load": (
+        constrain.Constraint.load,
+        lambda: {"path": "/nowhere/at/all", "vocabulary": vocabulary(), "limits": constrain.Limits()},
+    ),
     "fill_masks": (
         constrain.fill_masks,
         lambda: {"matchers": [matcher()], "out": np.zeros((1, 9), np.int32), "rows": None, "threads": None},
@@ -165,46 +209,110 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[[], dict[str, Any]]]] = {
     "literal": (constrain.literal, lambda: {"text": "a"}),
     "regex": (constrain.regex, lambda: {"pattern": "a"}),
     "json_schema": (
-        constrain.json_schema, lambda: {"schema": True, "style": constrain.Style(), "registry": None},
+        constrain.json_schema, lambda: {"schema": True, "style": constrain.Style(), "registry": None, "base_uri": ""},
     ),
     "gbnf": (constrain.gbnf, lambda: {"text": 'root ::= "a"', "start": "root"}),
-    "lark": (constrain.lark, lambda: {"text": 'start: "a"', "start": "start"}),
+    "lark": (
+        constrain.lark,
+        lambda: {"text": 'start: "a"', "start": "start", "lexer": "contextual", "grammars": {}, "import_paths": (),
+                 "parser": None},
+    ),
     "free_text": (constrain.free_text, lambda: {"least": 0, "most": 3, "without": (), "until": ""}),
     "mark": (constrain.mark, lambda: {"text": "<x>"}),
     "triggered": (
-        constrain.triggered, lambda: {"begins": {"<x>": form()}, "most": 1, "after": "free"},
+        constrain.triggered, lambda: {"forms": {"<x>": form()}, "least": 0, "most": 1, "after": "text"},
     ),
-    "thinking": (constrain.thinking, lambda: {"answer": form()}),
-    "form.repeat": (lambda low, high: form().repeat(low, high), lambda: {"low": 0, "high": 2}),
-    "form +": (lambda other: form() + other, lambda: {"other": "a"}),
-    "form |": (lambda other: form() | other, lambda: {"other": "a"}),
-    "form &": (lambda other: form() & other, lambda: {"other": "a"}),
-    "form.quoted": (lambda style: form().quoted(style), lambda: {"style": constrain.Style()}),
-    "form.compile": (
-        lambda vocabulary, limits: form().compile(vocabulary, limits=limits),
-        lambda: {"vocabulary": vocabulary(), "limits": constrain.Limits()},
+    "thinking": (
+        constrain.thinking,
+        lambda: {"form": form(), "open": "<think>", "close": "</think>", "most": None, "thought": "always"},
     ),
+    **methods(
+        "Form", form, repeat={"low": 0, "high": 2}, quoted={"style": constrain.Style()},
+        compile={"vocabulary": vocabulary(), "limits": constrain.Limits()},
+    ),
+    "Form +": (lambda other: form() + other, lambda: {"other": "a"}),
+    "Form |": (lambda other: form() | other, lambda: {"other": "a"}),
+    "Form &": (lambda other: form() & other, lambda: {"other": "a"}),
     "Style": (
         constrain.Style,
         lambda: {"whitespace": "compact", "key_order": "schema", "escapes": "any", "numbers": "any", "digits": 4,
                  "formats": "assert"},
     ),
-    "Limits": (constrain.Limits, lambda: {"dfa_states": 9, "nesting": 9, "cases": 9, "work": 9}),
-    "processor": (
+    "Limits": (
+        constrain.Limits, lambda: {"dfa_states": 9, "nesting": 9, "cases": 9, "arena_bytes": 9, "work": 9},
+    ),
+    "ConstraintLogitsProcessor": (
         constrain.ConstraintLogitsProcessor,
         lambda: {"constraint": constraint(), "model": None, "generation_config": None, "tokenizer": None,
                  "max_new_tokens": None, "prompt_length": None, "on_refused": "raise"},
     ),
-    "processor call": (processor_call, tensors),
-    "draw": (constrain.sampling.draw, draws),
-    "estimate": (
-        constrain.sampling.estimate,
-        lambda: {"lm": model(), "constraint": constraint(), "rng": np.random.default_rng(0), "max_tokens": 9},
-    ),
+    "ConstraintLogitsProcessor()": (processor_call, tensors),
     "rehearse": (constrain.rehearse, lambda: {"vocabulary": vocabulary()}),
-    "grammars.read": (grammars.read, lambda: {"name": "json"}),
-    "grammars.text": (grammars.text, lambda: {"name": "json"}),
+    "draw": (sampling.draw, draws),
+    "estimate": (
+        sampling.estimate,
+        lambda: {"lm": model(), "constraint": constraint(), "f": None, "sampler": "masked", "n": 4, "batches": 2,
+                 "level": 0.9, "rng": np.random.default_rng(0), "max_tokens": 9},
+    ),
+    "estimate_from": (
+        sampling.estimate_from, lambda: {"draws": sampling.draw(**draws()), "f": None, "level": 0.9},
+    ),
+    "guarded": (
+        sampling.guarded,
+        lambda: {"constraint": constraint(), "sampler": "masked", "checker": None, "spellings": "all"},
+    ),
+    "trie_key": (
+        sampling.trie_key, lambda: {"constraint": constraint(), "model": "m", "prompt": "", "validators": ""},
+    ),
+    "examples": (grammars.examples, lambda: {"content": "--- accept\na\n"}),
+    "read": (grammars.read, lambda: {"name": "json"}),
+    "text": (grammars.text, lambda: {"name": "json"}),
+    "findings": (targets.findings, lambda: {"schema": True, "target": "openai", "registry": None}),
+    "target_of": (targets.target_of, lambda: {"schema": True, "target": "openai"}),
+    "from_schema": (strategies(testing.from_schema), lambda: {"schema": {"type": "null"}, **STRATEGY}),
+    "from_regex": (strategies(testing.from_regex), lambda: {"pattern": "a", "limits": constrain.Limits()}),
+    "from_grammar": (strategies(testing.from_grammar), lambda: {"grammar": constraint()}),
+    "nearly_valid": (
+        strategies(testing.nearly_valid), lambda: {"schema": {"type": "null"}, "keywords": None, **STRATEGY},
+    ),
 }  # fmt: skip
+MODULES = (constrain, sampling, dialogue, grammars, targets, testing)
+RESULTS = {"Generation", "ToolCall", "Constraint", "Form", "Grammar", "Vocabulary"}
+"""Classes that the library makes: users call their methods, not them."""
+INNER = {
+    "Constraint.arena", "Vocabulary.rest", "Form.grammar", "Form.named", "Form.names", "Form.read",
+    *(f"ConstraintLogitsProcessor.{name}"
+      for name in ("check_left", "continues", "goes_on", "masks", "owners", "position", "starts")),
+}  # fmt: skip
+"""Methods for the library's own use."""
+
+
+def public() -> dict[str, list[str]]:
+    """The parameters of every public function, class that users call, and method that takes any, by name."""
+    found: dict[str, Any] = {}
+    for module in MODULES:
+        for name in module.__all__:
+            made = getattr(module, name)
+            if inspect.isclass(made) and issubclass(made, BaseException):
+                continue
+            if inspect.isfunction(made) or (inspect.isclass(made) and module is constrain and name not in RESULTS):
+                found[name] = made
+            if inspect.isclass(made) and module is constrain:
+                own = [(f"{name}.{inner}", inner) for inner in dir(made) if not inner.startswith("_")]
+                found |= {full: getattr(made, inner) for full, inner in own if callable(getattr(made, inner))}
+    taken = {
+        name: [one for one, how in inspect.signature(made).parameters.items() if one != "self" and how.kind != VARIADIC]
+        for name, made in found.items()
+        if name not in INNER
+    }
+    return {name: names for name, names in taken.items() if names}
+
+
+@pytest.mark.parametrize("name", list(public()))
+def test_every_parameter_of_the_public_api_has_a_row(name: str) -> None:
+    rows = {argument for row, (_, right) in CALLS.items() if row.split(" ")[0] == name for argument in right()}
+    assert set(public()[name]) <= rows
+    assert rows <= set(public()[name]) | {"options", "other"}, "there is no such parameter"
 
 
 def cases() -> Iterator[Any]:

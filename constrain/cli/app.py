@@ -8,12 +8,14 @@ from __future__ import annotations
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from ..errors import ConstrainError, SchemaWarning
+from ..errors import MESSAGE, ConstrainError, SchemaWarning, shorten
 from . import check, demo, doctor, explain, generate, infer, sample, show, test, validate, view, warmup
 from .options import About
 
@@ -24,7 +26,34 @@ EPILOG = (
     "2 wrong usage or input · 3 not supported by this version, or a limit was hit."
 )
 
+
+class Commands(TyperGroup):
+    """The commands; a message about wrong usage repeats no more of an argument than fits on a screen."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options before the command."""
+        with shortened():
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the arguments of the command, and run it."""
+        with shortened():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def shortened() -> Iterator[None]:
+    """Shorten the messages of exceptions of click, which typer prints."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(said := getattr(error, "message", None), str):
+            error.message = shorten(said, MESSAGE)  # type: ignore[attr-defined]
+        raise
+
+
 app = typer.Typer(
+    cls=Commands,
     name="constrain",
     help="Language model output in exactly the form you asked for.",
     epilog=EPILOG,

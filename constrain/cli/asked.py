@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, cast, get_type_hints
 import typer
 
 from ..documents import References, load, parse_json
-from ..errors import LimitError, SourceError
+from ..errors import LimitError, SourceError, shorten
 from ..style import Style
 from .options import Source, about, read_schema
 
@@ -100,11 +100,11 @@ def asked(
 
 def whitespace_of(given: str) -> Literal["flexible", "compact", "any"] | int:
     """The white space that is meant. BadParameter if there is none."""
-    if given.isascii() and given.isdigit() and int(given) <= MOST_INDENT:
+    if given.isascii() and given.isdigit() and len(given) < 5 and int(given) <= MOST_INDENT:
         return int(given)
     if given not in ("flexible", "compact", "any"):
         raise typer.BadParameter(
-            f"{given!r} is none of flexible, compact, any, and no number up to {MOST_INDENT}.",
+            f"{shorten(repr(given))} is none of flexible, compact, any, and no number up to {MOST_INDENT}.",
             param_hint="'--whitespace'",
         )
     return cast(Literal["flexible", "compact", "any"], given)

@@ -128,7 +128,7 @@ def tell(made: Generation) -> None:
     speed = stats.tokens / stats.total_us * 1e6 if stats.total_us else 0.0
     forced = f", {stats.forced_tokens} of them forced" if stats.forced_tokens else ""
     counted = [f"{name} {stats.counts[name]:.4g}" for name in COUNTED if name in stats.counts]
-    cost = f"{stats.mask_us:.1f} µs a mask" if not stats.counts else f"for all texts: {', '.join(counted)}"
+    cost = f"{stats.mask_us:.1f} µs a mask" if not counted else f"for all texts: {', '.join(counted)}"
     show.note((
         f"{endings[made.finish_reason]} · {stats.tokens} tokens{forced} · {speed:.0f} tokens/s · "
         f"{cost} · compiled in {stats.compile_us:,.0f} µs · log weight {made.log_weight:.1f}", "dim",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 
 import typer
 
-from ..errors import ConstrainError, SourceError
+from ..errors import ConstrainError, LimitError, SourceError, shorten
 
 if TYPE_CHECKING:
     from ..tokens.vocabulary import Vocabulary
@@ -28,6 +29,8 @@ VocabularyOption = Annotated[
 SchemaArgument = Annotated[
     str, typer.Argument(metavar="SCHEMA", help="A file; - for stdin; or the JSON text itself.", show_default=False)
 ]
+MOST_BYTES = 256 << 20
+"""Most bytes of a file that a command reads."""
 Seed = Annotated[int | None, typer.Option("--seed", help="The same seed gives the same texts.")]
 
 
@@ -57,10 +60,25 @@ def about(name: str) -> Iterator[None]:
 
 
 def read_bytes(name: str) -> bytes:
-    """A file, or stdin for "-". OSError if it cannot be read."""
+    """Read a file, or stdin for "-". Raise OSError if it cannot be read, LimitError beyond MOST_BYTES.
+
+    A named pipe that no process writes to is empty: opening it does not wait for a writer.
+    """
     if name == "-":
-        return sys.stdin.buffer.read()
-    return Path(name).read_bytes()
+        return within(sys.stdin.buffer, "stdin")
+    nonblocking = getattr(os, "O_NONBLOCK", 0)
+    with open(name, "rb", opener=lambda path, flags: os.open(path, flags | nonblocking)) as file:
+        if nonblocking:
+            os.set_blocking(file.fileno(), True)
+        return within(file, name)
+
+
+def within(file: BinaryIO, name: str) -> bytes:
+    """Read a whole file. Raise LimitError if it has more than MOST_BYTES bytes."""
+    data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise LimitError(f"{shorten(name)} has more than {MOST_BYTES >> 20} MiB.", hint="Give a smaller file.")
+    return data
 
 
 def read_schema(given: str) -> Source:

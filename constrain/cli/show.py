@@ -17,7 +17,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import ConstrainError, LimitError, TokenRefused, UnsatisfiableError, UnsupportedError, locate
+from ..errors import (
+    MESSAGE,
+    ConstrainError,
+    LimitError,
+    TokenRefused,
+    UnsatisfiableError,
+    UnsupportedError,
+    locate,
+    shorten,
+)
 
 __all__ = [
     "FINE", "NO", "TOO_MUCH", "WRONG", "answers", "as_json", "assembled", "code_of", "error_json", "fail", "facts",
@@ -134,15 +143,15 @@ def code_of(error: Exception) -> int:
 def fail(error: Exception, where: str = "") -> int:
     """Prints what is wrong, and where, to stderr: the exit code."""
     text = error.render() if isinstance(error, ConstrainError) else of_system(error)
-    note(("error: ", "bold red"), *([(f"{where}: ", "bold")] if where else []), text)
+    note(("error: ", "bold red"), *([(f"{shorten(where)}: ", "bold")] if where else []), text)
     return code_of(error)
 
 
 def of_system(error: Exception) -> str:
     """An OSError in words."""
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return str(error) or type(error).__name__
+        return f"{shorten(error.filename)}: {error.strerror}" if error.filename else error.strerror
+    return shorten(error, MESSAGE) or type(error).__name__
 
 
 def error_json(error: Exception, where: str = "") -> dict[str, Any]:

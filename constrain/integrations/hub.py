@@ -16,6 +16,8 @@ from ..errors import ConstrainError, VocabularyError, shorten
 __all__ = ["foreign_errors", "is_hub_id", "locally_first"]
 
 T = TypeVar("T")
+SECONDS = 10
+"""How long the first request to the hub may take to connect, and to be answered."""
 HUB_ID = re.compile(r"[A-Za-z0-9_.-]{1,96}(/[A-Za-z0-9_.-]{1,96})?")
 
 
@@ -25,12 +27,33 @@ def is_hub_id(name: str) -> bool:
 
 
 def locally_first(name: str, load: Callable[[bool], T]) -> T:
-    """Return `load(True)`, which looks at the disk only, or `load(False)` if that fails, after logging it."""
+    """Return `load(True)`, which looks at the disk only, or `load(False)` if that fails, after logging it.
+
+    A hub that does not answer one request is not asked again: huggingface_hub would retry each file for half a minute.
+    """
     try:
         return load(True)
-    except ConstrainError:
+    except ConstrainError as error:
         logging.getLogger("constrain.hub").warning("%s is not on this disk: asking the Hugging Face hub", name)
+        if trouble := unreachable():
+            raise type(error)(
+                f"{name} is not on this disk, and the Hugging Face hub cannot be reached: {trouble}", hint=error.hint
+            ) from error
     return load(False)
+
+
+def unreachable() -> str:
+    """Send the hub one request, with huggingface_hub's own proxies; return why it has no answer, "" if it has one."""
+    try:
+        from huggingface_hub import constants
+        from huggingface_hub.utils import get_session
+    except ImportError:
+        return ""  # what needs it says so
+    try:
+        get_session().head(constants.ENDPOINT, timeout=SECONDS)
+    except Exception as error:  # of requests or httpx, by the version of huggingface_hub
+        return first_line(error)
+    return ""
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ..errors import SchemaError
+from ..errors import SchemaError, check_choice
 from ..frontends.json_schema.reading.faults import faults
 from ..frontends.json_schema.reading.keywords import KEYWORDS
 from ..frontends.json_schema.reading.refs import token
@@ -45,7 +45,7 @@ def findings(
     """What `target`, one of TARGETS, would do to a schema, in document order; [] if it takes it as it is.
 
     schema: a dict, a boolean or JSON text. Raises SchemaError if it is no schema (but a reference may name what is not
-    at hand), ValueError if there is no such target.
+    at hand), ArgumentError if there is no such target.
     """
     for error, _ in faults(schema, registry=registry):
         if isinstance(error, SchemaError) and not (error.pointer or "").endswith("/$ref"):
@@ -59,9 +59,8 @@ def findings(
 
 
 def target_of(schema: Document | dict[str, Any] | bool | str, target: str) -> Target:
-    """The table that counts for a schema; ValueError if there is no such target."""
-    if target not in TARGETS:
-        raise ValueError(f"{target!r} is none of {', '.join(TARGETS)}")
+    """The table that counts for a schema; ArgumentError if there is no such target."""
+    check_choice("target", target, tuple(TARGETS))
     return TARGETS[target](schema if isinstance(schema, Document) else Document(schema))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numba import cuda
 
-from ...errors import LimitError, UnsupportedError
+from ...errors import ArgumentError, LimitError, UnsupportedError
 from ...kernels.cuda import order
 from ...kernels.cuda.device import SIMULATED
 
@@ -68,14 +68,16 @@ class Rows:
 def rows_of(logits: torch.Tensor) -> Rows:
     """Checks logits, float32, bfloat16 or float16 [B, V] on a card, elements of a row side by side; no copy."""
     if logits.dtype not in KINDS or logits.ndim != 2 or (logits.shape[1] > 1 and logits.stride(1) != 1):
-        raise ValueError(
+        raise ArgumentError(
             f"logits are {logits.dtype} {list(logits.shape)}, strides {logits.stride()}: give float32, bfloat16 or "
             f"float16 [B, V], the elements of a row side by side, such as logits.contiguous()"
         )
     if not on_card(logits):
-        raise ValueError(f"logits are on {logits.device}: give a tensor on a card (constrain.apply_mask takes others)")
+        raise ArgumentError(
+            f"logits are on {logits.device}: give a tensor on a card (constrain.apply_mask takes others)"
+        )
     if logits.requires_grad:
-        raise ValueError("logits keep gradients, which kernels know nothing of: give logits.detach()")
+        raise ArgumentError("logits keep gradients, which kernels know nothing of: give logits.detach()")
     count, width = logits.shape
     if width >= order.MOST_TOKENS:
         raise LimitError(f"rows of {width:,} logits are longer than {order.MOST_TOKENS - 1:,}, as kernels count tokens")
@@ -96,16 +98,16 @@ def choices(
         return torch.zeros(1, dtype=torch.int32, device=device), 1, none
     table = masks.unsqueeze(0) if masks.ndim == 1 else masks
     if table.ndim != 2 or table.dtype != torch.int32 or table.device != device or not table.is_contiguous():
-        raise ValueError(
+        raise ArgumentError(
             f"masks are {masks.dtype} {list(masks.shape)} on {masks.device}: give int32 [words] or [R, words], "
             f"contiguous, on {device}"
         )
     if sources is None:
         if len(table) not in (1, rows.count):
-            raise ValueError(f"{len(table)} masks for {rows.count} rows of logits: sources= says which is whose")
+            raise ArgumentError(f"{len(table)} masks for {rows.count} rows of logits: sources= says which is whose")
         sources = torch.arange(rows.count, dtype=torch.int32, device=device) % len(table)
     elif sources.dtype != torch.int32 or sources.shape != (rows.count,) or sources.device != device:
-        raise ValueError(
+        raise ArgumentError(
             f"sources are {sources.dtype} {list(sources.shape)} on {sources.device}: "
             f"give int32 [{rows.count}] on {device}"
         )
@@ -117,7 +119,7 @@ def per_row(value: float | torch.Tensor, dtype: torch.dtype, rows: Rows, name: s
     if not isinstance(value, torch.Tensor):
         return torch.full((rows.count,), value, dtype=dtype, device=rows.bits.device)
     if value.shape != (rows.count,) or value.device != rows.bits.device:
-        raise ValueError(
+        raise ArgumentError(
             f"{name} is {list(value.shape)} on {value.device}: give a number, or [{rows.count}] on the card"
         )
     return value.to(dtype).contiguous()

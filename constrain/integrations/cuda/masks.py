@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import torch
 
+from ...errors import ArgumentError
 from ...kernels.cuda.apply import apply_masks, tiles
 from ...kernels.cuda.device import SIMULATED
 from .launch import Rows, choices, launch, rows_of
@@ -30,16 +31,16 @@ def apply_mask(
     rows: the row of logits of each mask, all different, as `constrain.apply_mask` has it; other rows stay as they are.
     sources: instead of rows, int32 [B] on the card: the mask of each row of logits, -1 for none; masks may be shared.
     By default the first mask is for the first row, and so on; a single one for all.
-    Raises ValueError for what does not fit, before anything is written.
+    Raises ArgumentError for what does not fit, before anything is written.
     """
     found = rows_of(logits.unsqueeze(0) if logits.ndim == 1 else logits)
     if found.stride < found.width:
-        raise ValueError(
+        raise ArgumentError(
             f"rows of {found.width} logits are {found.stride} apart: they overlap, and are written in place"
         )
     if rows is not None:
         if sources is not None:
-            raise ValueError("rows= and sources= both say which mask is whose: give one of them")
+            raise ArgumentError("rows= and sources= both say which mask is whose: give one of them")
         sources = turned(list(rows), 1 if masks.ndim == 1 else len(masks), found)
     bits, words, chosen = choices(masks, sources, found)
     launch(
@@ -52,7 +53,7 @@ def apply_mask(
 def turned(rows: list[int], count: int, found: Rows) -> torch.Tensor:
     """The mask of each row of logits from the row of each mask."""
     if len(rows) != count or len(set(rows)) < len(rows) or any(not 0 <= row < found.count for row in rows):
-        raise ValueError(
+        raise ArgumentError(
             f"the rows of {count} masks must be as many different ones of 0 .. {found.count - 1}, not {rows}"
         )
     sources = torch.full((found.count,), -1, dtype=torch.int32)

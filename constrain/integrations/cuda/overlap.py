@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ...errors import ArgumentError
 from ...sampling.masses import mask_of
 from .sampling import mask_softmax_sample
 
@@ -129,7 +130,7 @@ def decode(
     seeds: int64 [B] on the device. cut: temperature, top_k, top_p, min_p. sample: by default `mask_softmax_sample`,
     and called like it: (logits, masks, seeds=, steps=, **cut) -> tokens, logprobs, logmasses. Rows that have ended go
     on with end tokens until all have. overlap: the buffers, by default new ones.
-    Raises ValueError where a row finds no token.
+    Raises ArgumentError where a row finds no token.
     """
     draw = mask_softmax_sample if sample is None else sample
     vocabulary = matchers[0].constraint.vocabulary
@@ -159,7 +160,7 @@ def decode(
             if out.ended[row]:
                 continue
             if token < 0:
-                raise ValueError(f"row {row}: the model gives nothing that is allowed any mass, or NaN")
+                raise ArgumentError(f"row {row}: the model gives nothing that is allowed any mass, or NaN")
             if token in vocabulary.eos_ids:
                 out.ended[row] = True
             else:

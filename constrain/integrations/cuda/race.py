@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from ...errors import ArgumentError
 from ...kernels.cuda.device import SIMULATED
 from ...kernels.cuda.race import MOST, arrivals
 from .launch import choices, launch, rows_of
@@ -29,7 +30,7 @@ class KernelRace:
         self, logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, few: int
     ) -> None:
         if not 1 <= few <= MOST:
-            raise ValueError(f"few is {few}: 1 to {MOST} tokens of a row are fetched at a time")
+            raise ArgumentError(f"few is {few}: 1 to {MOST} tokens of a row are fetched at a time")
         self.rows, device = rows_of(logits.detach()), logits.device
         self.bits, self.words, self.sources = choices(None if allowed is None else packed(allowed), None, self.rows)
         count = self.rows.count
@@ -51,7 +52,7 @@ class KernelRace:
         )  # fmt: skip
         left: list[float] = lefts.tolist()
         if any(math.isnan(one) for one in left):
-            raise ValueError("the logits hold NaN, or a row without any mass")
+            raise ArgumentError("the logits hold NaN, or a row without any mass")
         return tokens.tolist(), logs.exp().tolist(), left
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import torch
 
+from ...errors import ArgumentError
 from ...kernels.cuda.automaton import REFUSED, ROW, advance
 from .launch import launch
 from .token_table import ENDED, TokenTable, pool
@@ -55,7 +56,9 @@ class ResidentConstraints:
     def step(self, places: Places, tokens: torch.Tensor) -> None:
         """Takes one token in each row (int32 [B] on the card), in place. Waits for nothing."""
         if tokens.dtype != torch.int32 or tokens.shape != places.states.shape:
-            raise ValueError(f"tokens are {tokens.dtype} {list(tokens.shape)}: give int32 {list(places.states.shape)}")
+            raise ArgumentError(
+                f"tokens are {tokens.dtype} {list(tokens.shape)}: give int32 {list(places.states.shape)}"
+            )
         count = len(places.states)
         launch(
             advance, -(-count // THREADS), THREADS, self.states, self.classes, self.slots, self.width, tokens,

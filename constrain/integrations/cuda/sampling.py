@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import torch
 
+from ...errors import ArgumentError
 from ...kernels.cuda.device import SIMULATED
 from ...kernels.cuda.sample import sample
 from .launch import choices, launch, per_row, rows_of
@@ -48,7 +49,7 @@ def mask_softmax_sample(
     Parameters are numbers for all rows, or tensors [B] on the card; those are read there, and nothing is waited for:
     what makes no sense (a negative temperature) gives token -1 and NaN. out: where to write.
 
-    Raises ValueError for tensors that do not fit and numbers that make no sense, LimitError for 2^19 tokens or more.
+    Raises ArgumentError for tensors that do not fit and numbers that make no sense, LimitError for 2^19 tokens or more.
     """
     found = rows_of(logits)
     bits, words, chosen = choices(masks, sources, found)
@@ -62,7 +63,7 @@ def mask_softmax_sample(
                 name in ("temperature", "top_k") or number <= 1,
             )
             if not (least and most):
-                raise ValueError(f"{name} is {number!r}: {ok}")
+                raise ArgumentError(f"{name} is {number!r}: {ok}")
     device, count = found.bits.device, found.count
     if out is None:
         out = Sampled(

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arena import Forgotten
-from ...errors import LimitError, VocabularyError
+from ...errors import ArgumentError, LimitError, VocabularyError
 from ...kernels.cuda.automaton import BASE, HOME, OTHERWISE, REFUSED, ROW
 from ...sampling.masses import mask_of
 from ...sampling.token_automaton import TokenAutomaton
@@ -236,7 +236,7 @@ def displaced(owner: Ints, classes: NDArray[np.int64], width: int, lowest: int, 
 def pool(tables: Sequence[TokenTable]) -> TokenTable:
     """Tables of one vocabulary as one: their states are numbered through. REFUSED and ENDED are those of the first."""
     if not tables:
-        raise ValueError("a pool holds at least one table")
+        raise ArgumentError("a pool holds at least one table")
     vocabulary = tables[0].vocabulary
     if any(table.vocabulary.fingerprint != vocabulary.fingerprint for table in tables):
         raise VocabularyError("the constraints of a pool are of one vocabulary")
