@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from textwrap import fill
 
 from .explained import RULES
 from .findings import keep
@@ -25,6 +26,7 @@ from .supervise import Outcome, guided_engine, supervise
 FINDINGS = Path(__file__).parent / "findings"
 LINE = "{:<16} {:<9} {:>7} {:>11} {:>9} {:>7} {:>8} {:>9}"
 SHOWN = 300
+INDENT = "    "
 
 
 def arguments() -> argparse.Namespace:
@@ -116,7 +118,8 @@ def report(outcomes: list[Outcome]) -> int:
     total = sum(outcome.executions for outcome in outcomes)
     explained: Counter[str] = sum((outcome.explained for outcome in outcomes), Counter())
     for name, rule in RULES.items():
-        print(f"explained {explained[name]:,} times: {name}: {rule.reason}")
+        print(f"explained {explained[name]:,} times: {name}")
+        print(fill(rule.reason, 100, initial_indent=INDENT, subsequent_indent=INDENT))
     now = time.strftime("%Y-%m-%d %H:%M")
     print(f"{now}: {total:,} executions of {len({o.target for o in outcomes})} targets, {len(found)} findings")
     return 1 if found else 0

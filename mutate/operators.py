@@ -179,7 +179,7 @@ class Walk:
         old = self.data[start:end].decode()
         missing = old.count("\n") - new.count("\n")
         if missing > 0:  # A pair of brackets may be broken anywhere.
-            new = "pass" + ";pass" * 0 if new == "pass" else f"({new}" + "\n" * missing + ")"
+            new = new + "\n" * missing if new == "pass" else f"({new}" + "\n" * missing + ")"
         at, stop = len(self.data[:start].decode()), len(self.data[:end].decode())
         return Mutant(self.file, node.lineno, operator, (at, stop), old, new, function)  # type: ignore[attr-defined]
 

@@ -18,14 +18,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from .limits import NOTES
 from .operators import Mutant
 from .selection import ROOT
 
 __all__ = ["Scratch", "Verdict"]
 
-FOLDERS = ("constrain", "tests", "bench", "fuzz", "schemas", "grammars", "docs")
-SLOWEST = 300.0
-"""CPU seconds of one test file without a mutant; a slower one is not asked."""
+FOLDERS = ("constrain", "tests", "bench", "fuzz", "schemas", "grammars", "docs", "mutate")
+SLOWEST = 600.0
+"""CPU seconds of the tests about a file without a mutant, with compiling kernels; the last file is left out if more."""
 START, TIMES = 15.0, 4.0
 """With a mutant: so many seconds, and so many times as many as without, are taken for a loop."""
 MEMORY = 12 << 30
@@ -52,21 +53,17 @@ class Scratch:
             shutil.copy2(ROOT / name, folder / name)
         self.store = folder / "store"
         self.store.mkdir(mode=0o700)
-        self.baselines: dict[str, float] = {}
+        self.baselines: dict[tuple[str, ...], float] = {}
+        self.left: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def judge(self, mutant: Mutant, tests: list[str]) -> Verdict:
-        """Ask the tests, one file after the other, until one notices; those that fail without a mutant are left out."""
+        """Ask the tests, in one process, until one notices; files that fail without a mutant are left out."""
+        good = self.sound(tuple(tests))
         begin = time.monotonic()
-        for test in tests:
-            if self.baseline(test) < 0:
-                continue
-            why = self.with_mutant(mutant, test)
-            if why:
-                return Verdict(mutant, f"{test}: {why}", time.monotonic() - begin)
-        return Verdict(mutant, "", time.monotonic() - begin)
+        return Verdict(mutant, self.with_mutant(mutant, good) if good else "", time.monotonic() - begin)
 
-    def with_mutant(self, mutant: Mutant, test: str) -> str:
-        """Why a test file fails with the mutant in place, or ""."""
+    def with_mutant(self, mutant: Mutant, tests: tuple[str, ...]) -> str:
+        """Why the tests fail with the mutant in place, or ""."""
         path = self.folder / mutant.file
         text, stat = path.read_text("utf-8"), path.stat()
         changed = {path: (text, stat)}
@@ -74,7 +71,7 @@ class Scratch:
         try:
             if mutant.function in {name for _, name in INLINED.findall(text)}:
                 changed = {**self.restamp(), **changed}
-            return self.ask(test, START + TIMES * self.baselines[test])
+            return self.ask(tests, START + TIMES * self.baselines[tests])
         finally:
             for one, (before, times) in changed.items():
                 one.write_text(before, "utf-8")
@@ -87,17 +84,24 @@ class Scratch:
         self.python("-m", "constrain.kernels", seconds=60)
         return {path: (text, stat) for path, (text, stat) in before.items() if path.read_text("utf-8") != text}
 
-    def baseline(self, test: str) -> float:
-        """CPU seconds that a test file takes without a mutant; -1 if it fails."""
-        if test not in self.baselines:
+    def sound(self, tests: tuple[str, ...]) -> tuple[str, ...]:
+        """The test files that pass without a mutant; what they cost is kept."""
+        asked = tests
+        while asked not in self.left:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            failed = self.ask(test, SLOWEST)
+            failed = self.ask(tests, SLOWEST) if tests else ""
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            self.baselines[test] = -1.0 if failed else after.ru_utime - before.ru_utime
-        return self.baselines[test]
+            if not failed:
+                self.baselines[tests] = after.ru_utime - before.ru_utime
+                self.left[asked] = tests
+            elif "::" in failed:
+                tests = tuple(test for test in tests if not failed.startswith(test))
+            else:
+                tests = tests[:-1]
+        return self.left[asked]
 
-    def ask(self, test: str, seconds: float) -> str:
-        """Why a test file fails within some CPU seconds, or ""."""
+    def ask(self, tests: tuple[str, ...], seconds: float) -> str:
+        """Which test fails, or how the run ends, within some CPU seconds; "" if all pass."""
         code, said = self.python(
             "-m",
             "pytest",
@@ -110,13 +114,15 @@ class Scratch:
             "ignore",
             "--deselect",
             "tests/test_kernels.py::test_stamps_are_true",
-            test,
+            "-p",
+            "mutate.limits",
+            *tests,
             seconds=seconds,
         )
         if code in (0, 5):
             return ""
         failed = re.search(r"^FAILED (\S+)", said, re.M)
-        return failed[1].rpartition("::")[2] if failed else signal.Signals(-code).name if code < 0 else f"exit {code}"
+        return failed[1] if failed else signal.Signals(-code).name if code < 0 else f"exit {code}"
 
     def python(self, *arguments: str, seconds: float) -> tuple[int, str]:
         """A run of Python in the copy: exit code, and what it said."""
@@ -130,6 +136,7 @@ class Scratch:
             "CONSTRAIN_STORE": str(self.store),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONPATH": str(self.folder),
+            NOTES: str(self.folder / "times.json"),
         }
         try:
             done = subprocess.run(

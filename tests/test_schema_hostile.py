@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -117,6 +118,18 @@ def test_a_chain_of_references_is_as_long_as_one_likes_up_to_a_limit(link: Calla
     assert called_deep(400, lambda: to_grammar(chain(500)))
     with pytest.raises(LimitError):
         to_grammar(chain(5_000))
+
+
+def test_a_process_that_may_start_no_thread_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a container counts its processes, or address space is short."""
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    chain = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(300)}
+    with pytest.raises(LimitError, match="another thread"):
+        to_grammar({"$defs": chain | {"d300": {"const": "no thread"}}, "$ref": "#/$defs/d0"})
 
 
 def test_a_text_need_not_parse_to_be_too_deep_and_is_looked_at_once() -> None:

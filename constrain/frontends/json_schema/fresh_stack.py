@@ -51,7 +51,10 @@ def with_room(function: Callable[..., T], *arguments: Any) -> T:
 
 
 def on_fresh_stack(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function on another thread, in the same context, and wait for it, also if an interrupt comes."""
+    """Call a function on another thread, in the same context, and wait for it, also if an interrupt comes.
+
+    Raise LimitError if the process may not start another thread.
+    """
     context = copy_context()
     results: list[T] = []
     errors: list[BaseException] = []
@@ -63,7 +66,13 @@ def on_fresh_stack(function: Callable[..., T], *arguments: Any) -> T:
             errors.append(error)
 
     thread = Thread(target=run, name="constrain-fresh-stack", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError as error:  # What CPython raises if the system refuses.
+        raise LimitError(
+            "This schema is nested so deeply that it needs another thread, and this process may not start one.",
+            pointer="", hint="Use fewer levels, or let the process have more threads and address space.",
+        ) from error  # fmt: skip
     try:
         thread.join()
     finally:

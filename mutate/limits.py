@@ -1,0 +1,55 @@
+"""A plugin of pytest: notes the CPU time of each test without a mutant, and holds each test with one to a multiple.
+
+A kernel that loops never comes back to Python, so the limit is RLIMIT_CPU: SIGXCPU ends the process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+__all__ = ["Limits", "pytest_configure"]
+
+NOTES = "MUTATE_TIMES"
+"""Environment variable: the file in which the times of tests are, and to which they are written."""
+START, TIMES = 5.0, 4.0
+"""With a mutant, a test has so many seconds, and so many times as many as without."""
+
+
+class Limits:
+    """The hooks, with the times that are known."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.known: dict[str, float] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        self.found: dict[str, float] = {}
+        self.hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """One test, with the fixtures that it is the first to need."""
+        before = time.process_time()
+        if item.nodeid in self.known:
+            left = START + TIMES * self.known[item.nodeid]
+            soft = int(before + left) + 1
+            if self.hard == resource.RLIM_INFINITY or soft <= self.hard:
+                resource.setrlimit(resource.RLIMIT_CPU, (soft, self.hard))
+        result = yield
+        self.found[item.nodeid] = time.process_time() - before
+        return result
+
+    def pytest_sessionfinish(self) -> None:
+        """Keep the times of tests that were not known."""
+        self.path.write_text(json.dumps({**self.found, **self.known}), "utf-8")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Install the hooks if there is a file for times."""
+    if NOTES in os.environ:
+        config.pluginmanager.register(Limits(Path(os.environ[NOTES])))
