@@ -143,7 +143,7 @@ class Arena:
         self.thread, self.is_lost = get_ident(), False
         self.epoch: int = -1 if lost is None else lost.epoch
         self.alive: dict[int, bool] = {}  # of tokens.spelling: sets from which tokens reach the end
-        self.guarded = guards.Memory()
+        self.guarded = guards.Memory(self.work)
         self._completion: Completion | None = None
         self.table = table_of(vocabulary)
         try:
@@ -192,7 +192,7 @@ class Arena:
         self.epoch += 1
         head[at.EPOCH] = self.epoch
         self.alive.clear()
-        self.guarded = guards.Memory()
+        self.guarded = guards.Memory(self.work)
         self.start = self.run(start_set)
 
     def _put(self, slot: int, array: NDArray[np.int32]) -> None:
@@ -201,10 +201,11 @@ class Arena:
 
     def run(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Calls a kernel on this arena until it needs nothing more: what it returns."""
+        result = kernel(self.address, *arguments)
+        if result != -1:
+            return result
+        self.guarded.begin_step(len(arguments[-1]) if arguments and isinstance(arguments[-1], np.ndarray) else 0)
         while True:
-            result = kernel(self.address, *arguments)
-            if result != -1:
-                return result
             try:
                 if self.arrays[at.HEAD][at.STATUS] == at.NEED_READERS:
                     with self.table.lock:
@@ -219,6 +220,9 @@ class Arena:
             except BaseException:  # KeyboardInterrupt, MemoryError: what is provided may be there by half.
                 self.lose()
                 raise
+            result = kernel(self.address, *arguments)
+            if result != -1:
+                return result
 
     def _provide(self) -> None:
         head = self.arrays[at.HEAD]
@@ -241,10 +245,6 @@ class Arena:
                 self.table.rest(argument)
             elif status == at.NEED_ORDER:
                 self.table.order(argument)
-            elif status == at.NEED_WATCH:
-                guards.watch(self, argument, int(head[at.TEXT]))
-            elif status == at.NEED_VERDICT:
-                guards.verdict(self, argument, int(head[at.TEXT]))
             elif status == at.NEED_SCANNER:
                 parser = self.program.parsers[argument]
                 self.arrays[at.SCANNERS][list(self.program.parsers).index(argument)] = self.table.scanner(parser)
@@ -264,15 +264,30 @@ class Arena:
                 )
             elif status == at.NEED_JOINT:
                 self._join(argument)
-            elif status == at.NEED_NAME:
-                guards.name(self, argument)
             else:
-                guards.way(self, argument)
+                self._answer(status, argument)
         except TableFull:
             if self.vocabulary.__dict__.get("mask_table") is self.table:  # else another arena has begun a new one
                 self.vocabulary.__dict__.pop("mask_table", None)
             self.reset()
             raise Forgotten from None
+
+    def _answer(self, status: int, argument: int) -> None:
+        """Answer a question about members that must differ; what runs for it belongs to the same step."""
+        text, nested = int(self.arrays[at.HEAD][at.TEXT]), self.guarded.is_asked
+        memory = self.guarded
+        memory.is_asked = True
+        try:
+            if status == at.NEED_WATCH:
+                guards.watch(self, argument, text)
+            elif status == at.NEED_VERDICT:
+                guards.verdict(self, argument, text)
+            elif status == at.NEED_NAME:
+                guards.name(self, argument)
+            else:
+                guards.way(self, argument)
+        finally:
+            memory.is_asked = nested
 
     def _see_generation(self) -> None:
         """Begins anew if the program did: its cells have other numbers now."""

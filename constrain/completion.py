@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .automata.costs import NEVER, Costs
+from .errors import LimitError
 from .kernels import layout as at, sets as kernels
 from .work import WorkBudget
 
@@ -27,8 +28,28 @@ GREED = 16
 """Bytes that the search writes more for each byte that it is nearer to the end."""
 STEP = 10
 """Units of work for one byte that is tried."""
+BYTE = 4 * STEP
+"""Units of work that each byte of a completion may take."""
+STEP_SHARE = 8
+"""Part of Limits.work that a search takes beyond that."""
 LAST = b"\\ \t\r\n"
 """Bytes that are tried last: escapes and white space, which are hardly ever the shortest way."""
+
+
+class _Share(WorkBudget):
+    """The part of `Limits.work` that one search may take."""
+
+    __slots__ = ()
+
+    def spend(self, units: int, construction: str) -> None:
+        """Charge `units`. Raise LimitError if the budget does not hold them."""
+        self.spent += units
+        if self.spent > self.limit:
+            raise LimitError(
+                f"{construction[:1].upper()}{construction[1:]} takes more than {self.limit:,} units, which is the part "
+                "of Limits.work that it may take.",
+                hint="Write the grammar so that less text ends it, or raise Limits(work=...).",
+            )
 
 
 class Completion:
@@ -54,8 +75,10 @@ class Completion:
         """
         if self._accepts(start):
             return b""
-        budget = WorkBudget(self.arena.work)
         least = self.cost(start)
+        # A fixed share, and what a descent takes that goes straight to the end.
+        work, straight = self.arena.work, (BYTE + self._size(start) + self._walked) * (least if least < NEVER else 0)
+        budget = _Share(min(work, work // STEP_SHARE + straight))
         if least > (NEVER if limit is None else limit):
             return None
         if least < NEVER:
@@ -86,7 +109,10 @@ class Completion:
             here, order = self.cost(current), self._in_order(current)
             for k in range(place, len(order)):
                 budget.spend(STEP, "the shortest completion")
+                memory = self.arena.guarded
+                asked = memory.total
                 after = self.arena.run(kernels.step, current, order[k])
+                budget.spend(memory.total - asked, "the shortest completion")
                 if after == at.DEAD or after in came or length == limit:
                     continue
                 came[after] = current, order[k]

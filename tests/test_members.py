@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, note, settings, strategies as st
 
+from constrain import Limits, Style, compile, json_schema
 from constrain.automata.dfa import Dfa
 from constrain.compile import Constraint, compile_grammar
 from constrain.decoding.loop import run
@@ -34,8 +36,9 @@ from constrain.grammar.nodes import (
     Strings,
     Unique,
 )
-from constrain.guards.continuations import expected, likely, order
+from constrain.guards.continuations import expected
 from constrain.guards.equality import value_of
+from constrain.guards.index import ValueIndex
 from constrain.tokens.vocabulary import Vocabulary
 from tests.test_mask_oracle import members
 
@@ -262,11 +265,44 @@ plain_values = st.one_of(
 
 
 @given(st.lists(plain_values, max_size=12), st.data())
-def test_likely_values_leave_out_none_that_is_expected(some: list[Any], data: st.DataObject) -> None:
-    """Against all values, for every beginning of a spelling of one of them, or of another value."""
-    known = sorted((value_of(json.dumps(value).encode()) for value in some), key=order)
-    text = json.dumps(data.draw(st.one_of(st.sampled_from(some), plain_values) if some else plain_values)).encode()
+def test_an_index_finds_what_a_look_at_each_value_finds(some: list[Any], data: st.DataObject) -> None:
+    """For every beginning of a spelling of one of the values, or of another value."""
+    index, values = ValueIndex(), {value_of(json.dumps(value).encode()) for value in some}
+    for value in values:
+        index = index.adding(value)
+    drawn = data.draw(st.one_of(st.sampled_from(some), plain_values) if some else plain_values)
+    text = json.dumps(drawn, ensure_ascii=data.draw(st.booleans())).encode()
     for end in range(len(text) + 1):
-        wanted = [value for value in known if expected(text[:end], value) is not None]
-        found = [value for value in likely(text[:end], known) if expected(text[:end], value) is not None]
-        assert found == wanted
+        ways = [way for value in values if (way := expected(text[:end], value)) is not None]
+        found = index.candidates(text[:end], None, lambda units: None)
+        assert found.following == (frozenset().union(*ways) if ways else None)
+    assert index.values == values
+
+
+@pytest.mark.parametrize("make", [lambda k: f"item {k:06}", lambda k: 10**9 + k, lambda k: -k / 7])
+def test_strings_and_numbers_cost_no_more_where_there_are_more(make: Callable[[int], Any]) -> None:
+    """Many values that begin alike: the work to find those that a text may become does not grow with them."""
+    spent = []
+    for n in (100, 10_000):
+        index, units = ValueIndex(), list[int]()
+        for k in range(1, n + 1):
+            index.add(value_of(json.dumps(make(k)).encode()))
+        text = json.dumps(make(n // 2)).encode()
+        for end in range(len(text)):
+            index.candidates(text[:end], None, units.append)
+        spent.append(sum(units))
+    assert spent[1] <= 2 * spent[0] + 100
+
+
+def test_a_step_that_compares_too_much_is_refused_and_the_matcher_stays() -> None:
+    schema = {"type": "array", "uniqueItems": True, "items": {"type": "object"}}
+    constraint = compile(Vocabulary.bytes(), json_schema(schema), style=Style.any(), limits=Limits(work=160_000))
+    matcher = constraint.matcher()
+    taken = b""
+    with pytest.raises(LimitError, match="members that must differ"):
+        for byte in b"[" + b",".join(b'{"a":%d}' % k for k in range(5_000)):
+            matcher.advance_bytes(bytes([byte]))
+            taken += bytes([byte])
+    assert len(taken) > 500
+    matcher.rollback(400)
+    assert matcher.mask().any()

@@ -5,13 +5,12 @@ Some bytes too many where spellings vary (numbers, white space); never one too f
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Any
 
 from .beginnings import Begun, Blank, Figure, Letters, OpenFields, OpenItems, Whole, partial
 from .equality import Fields, Items, Number, Value, Word
 
-__all__ = ["characters_begun", "expected", "likely", "order"]
+__all__ = ["characters_begun", "expected", "expected_after", "first_bytes"]
 
 SPACES = frozenset(b" \t\r\n")
 SHORT = {'"': b'\\"', "\\": b"\\\\", "/": b"\\/", "\b": b"\\b", "\f": b"\\f", "\n": b"\\n", "\r": b"\\r", "\t": b"\\t"}
@@ -20,44 +19,13 @@ FIGURES = frozenset(b"0123456789.eE+-")
 
 def expected(text: bytes, value: Value) -> frozenset[int] | None:
     """The bytes by which a text may go on to become a spelling of the value, some too many; None if it cannot."""
-    return _expected(partial(text), value)
+    return expected_after(partial(text), value)
 
 
-def order(value: Value) -> tuple[int, bool, str]:
-    """A key by which strings and numbers that begin alike stand side by side."""
-    if isinstance(value, str):
-        return 0, False, value
-    return (1, value.negative, value.digits) if isinstance(value, Number) else (2, False, "")
-
-
-def likely(text: bytes, values: list[Value]) -> list[Value]:
-    """Those of the values, which are sorted by `order`, that `expected` may not be None of: by bisection."""
-    state = partial(text)
-    if isinstance(state, Begun):
-        return _run(values, (0, False, state.text))
-    if not isinstance(state, Figure):
-        return values
-    stripped = state.digits.rstrip("0")
-    found = _run(values, (1, state.negative, state.digits))
-    if stripped != state.digits:
-        found = [value for value in _run(values, (1, state.negative, stripped)) if order(value)[2] == stripped] + found
-    if state.negative and not state.digits:
-        found = [value for value in _run(values, (1, False, "")) if not order(value)[2]] + found
-    return found
-
-
-def _run(values: list[Value], key: tuple[int, bool, str]) -> list[Value]:
-    """The values of one kind and sign whose text begins with that of the key."""
-    kind, negative, begun = key
-    first = last = bisect_left(values, key, key=order)
-    while last < len(values) and (found := order(values[last]))[:2] == (kind, negative) and found[2].startswith(begun):
-        last += 1
-    return values[first:last]
-
-
-def _expected(state: Any, value: Any) -> frozenset[int] | None:
+def expected_after(state: Any, value: Any) -> frozenset[int] | None:
+    """As `expected`, of a text that `partial` has read."""
     if isinstance(state, Blank):
-        return SPACES | _first(value)
+        return SPACES | first_bytes(value)
     if isinstance(state, Begun):
         return _in_string(state, value) if isinstance(value, str) else None
     if isinstance(state, Figure):
@@ -72,7 +40,7 @@ def _expected(state: Any, value: Any) -> frozenset[int] | None:
     return _in_fields(state, value) if isinstance(value, Fields) else None
 
 
-def _first(value: Any) -> frozenset[int]:
+def first_bytes(value: Any) -> frozenset[int]:
     """The bytes with which a value begins."""
     if isinstance(value, Number):
         return frozenset(b"-0123456789" if not value.digits else b"-" if value.negative else b"0123456789")
@@ -164,7 +132,7 @@ def _in_items(state: OpenItems, value: Items) -> frozenset[int] | None:
         return SPACES | frozenset(b"]" if n == len(value.items) else b",")
     if isinstance(state.last, Blank) and n == 0 and not value.items:
         return SPACES | frozenset(b"]")
-    following = _expected(state.last, value.items[n]) if n < len(value.items) else None
+    following = expected_after(state.last, value.items[n]) if n < len(value.items) else None
     if following is None or not isinstance(state.last, Figure):
         return following
     return following | SPACES | frozenset(b"]" if n + 1 == len(value.items) else b",")
@@ -185,7 +153,7 @@ def _in_fields(state: OpenFields, value: Fields) -> frozenset[int] | None:
         return None
     if state.last is None:
         return SPACES | frozenset(b":")
-    following = _expected(state.last, left[state.key])
+    following = expected_after(state.last, left[state.key])
     if following is None or not isinstance(state.last, Figure):
         return following
     return following | SPACES | frozenset(b"," if len(left) > 1 else b"}")

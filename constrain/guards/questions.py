@@ -8,8 +8,7 @@ as JSON Schema does (2020-12 core, 4.2.2): numbers by what they are, strings by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -21,8 +20,9 @@ from ..kernels.names import chain
 from ..kernels.sets import fresh_step
 from ..style import Limits
 from .beginnings import partial
-from .continuations import characters_begun, expected, likely, order
+from .continuations import characters_begun
 from .equality import Value, value_of
+from .index import Candidates, ValueIndex
 
 if TYPE_CHECKING:
     from ..arena import Arena
@@ -31,6 +31,8 @@ __all__ = ["Memory", "name", "verdict", "watch", "way"]
 
 MOST_TRIED = 5_000
 """Sets from which a search for another value goes on. Beyond, there is taken to be one: a Matcher may then be stuck."""
+STEP_SHARE = 8
+"""Part of Limits.work that one step may take."""
 MOST_READ = 1_000_000
 """Bytes of members that such a search reads, at most."""
 SET_BYTES = 64
@@ -42,25 +44,62 @@ BLANK_BITS = np.array([sum(1 << byte for byte in b"\t\n\r"), 1, 0, 0, 0, 0, 0, 0
 """The same as 256 bits."""
 
 
-@dataclass(slots=True)
-class Memory:
-    """What was worked out for one arena since it was last emptied.
+MOST_CANDIDATES, MOST_INDEXES, MOST_WAYS = 256, 16, 4_096
+"""Results that are remembered. Members that are written one after the other need only the last ones."""
+TRIED = 100
+"""Units of work for a set from which a search goes on."""
+QUESTION = 20
+"""Units of work for a question about one member."""
+TOKEN_BYTES = 64
+"""Bytes of a text to which one step's work is allowed."""
 
-    values: of lists of members. alike: of a register and a text, the values that a member may still become equal to.
-    ways: whether sets with this likeness have a way on.
+_K, _V = TypeVar("_K"), TypeVar("_V")
+
+
+class Memory:
+    """What was worked out for one arena since it was last emptied, and the work that the step at hand may take.
+
+    values: of lists of members, that of the last. indexes: of all members of a list. candidates: of a register and a
+    text, the values that a member may still become equal to. ways: whether sets with this likeness have a way on.
+    limit, spent: units of work of one step. total: of all steps. is_asked: whether a question is being answered, so
+    that kernels that run meanwhile belong to its step.
     """
 
-    values: dict[int, tuple[Value, ...]] = field(default_factory=lambda: {at.NO_MEMBERS: ()})
-    alike: dict[tuple[int, int], list[tuple[Value, frozenset[int]]]] = field(default_factory=dict)
-    ways: dict[tuple[object, ...], bool] = field(default_factory=dict)
+    __slots__ = ("candidates", "indexes", "is_asked", "limit", "spent", "total", "values", "ways", "work")
+
+    def __init__(self, work: int) -> None:
+        self.work = self.limit = work
+        self.spent = self.total = 0
+        self.is_asked = False
+        self.values: dict[int, Value] = {}
+        self.indexes: dict[int, ValueIndex] = {}
+        self.candidates: dict[tuple[int, int], Candidates] = {}
+        self.ways: dict[tuple[object, ...], bool] = {}
+
+    def begin_step(self, length: int) -> None:
+        """Begin a step that takes `length` bytes, unless the kernel runs for a question of the step at hand."""
+        if not self.is_asked:
+            self.spent, self.limit = 0, self.work // STEP_SHARE * (1 + length // TOKEN_BYTES)
+
+    def spend(self, units: int) -> None:
+        """Charge the step at hand. Raise LimitError if its work is spent."""
+        self.spent += units
+        self.total += units
+        if self.spent > self.limit:
+            raise LimitError(
+                f"Comparing members that must differ takes more than {self.limit:,} units in one step, "
+                f"a share of Limits.work = {self.work:,}.",
+                hint="Write fewer members (maxItems), leave out uniqueItems, or raise Limits(work=...).",
+            )
 
 
 def verdict(arena: Arena, register: int, text: int) -> None:
     """Answers whether the member of a register, ended by a text, differs from those before it."""
     names = arena.arrays[at.NAMES]
     members, start = int(names[3 * register]), int(names[3 * register + 1])
-    value = value_of(_member(arena, text, start))
-    arena.run(add_guard, register, text, int(value not in _values(arena, members)))
+    spelled = _member(arena, text, start)
+    arena.guarded.spend(QUESTION + len(spelled) // 16)
+    arena.run(add_guard, register, text, int(value_of(spelled) not in _index(arena, members).values))
 
 
 def watch(arena: Arena, watched: int, text: int) -> None:
@@ -70,10 +109,10 @@ def watch(arena: Arena, watched: int, text: int) -> None:
     one = watched
     while one != at.NO_WATCH:
         register, one = int(names[3 * one + 1]), int(names[3 * one])
-        alike = _alike(arena, register, text)
-        if alike:
+        alike = _candidates(arena, register, text).following
+        if alike is not None:
             still.append(register)
-            following.update(*(bytes_on for _, bytes_on in alike))
+            following |= alike
     left = at.NO_WATCH
     for register in reversed(still):
         left = arena.run(chain, left, register)
@@ -84,25 +123,29 @@ def watch(arena: Arena, watched: int, text: int) -> None:
     arena.arrays[at.GUARDS][first : first + 8] = np.packbits(bits, bitorder="little").view(np.int32)
 
 
-def _alike(arena: Arena, register: int, text: int) -> list[tuple[Value, frozenset[int]]]:
-    """The values before the member of a register that it may still become equal to, each with the bytes to go on by."""
-    memory, names = arena.guarded.alike, arena.arrays[at.NAMES]
-    found = memory.get((register, text))
+def _candidates(arena: Arena, register: int, text: int) -> Candidates:
+    """The values before the member of a register that it may still become equal to."""
+    memory, names = arena.guarded, arena.arrays[at.NAMES]
+    found = memory.candidates.get((register, text))
     if found is None:
         members, start, before = int(names[3 * register]), int(names[3 * register + 1]), int(names[3 * text])
-        longer = memory.get((register, before)) if text != start else None
-        candidates = sorted(_values(arena, members), key=order) if longer is None else [value for value, _ in longer]
+        shorter = memory.candidates.get((register, before)) if text != start else None
         spelled = _member(arena, text, start)
+        memory.spend(QUESTION + len(spelled) // 16)
         if spelled[:1].strip(BLANKS) != spelled[:1]:  # a member never begins with white space: it has ended unborn
-            candidates = []
-        ways = ((value, expected(spelled, value)) for value in likely(spelled, candidates))
-        found = memory[register, text] = [(value, bytes_on) for value, bytes_on in ways if bytes_on is not None]
+            found = Candidates(None, [])
+        else:
+            index = _index(arena, members)
+            found = index.candidates(spelled, shorter.compound if shorter is not None else None, memory.spend)
+        _keep(memory.candidates, (register, text), found, MOST_CANDIDATES)
     return found
 
 
 def way(arena: Arena, start: int) -> None:
     """Marks a watched set, and those met on the way, by whether a member unlike all others can be reached."""
     sets, ways = arena.arrays[at.SETS], arena.guarded.ways
+    if len(ways) > MOST_WAYS:
+        ways.clear()
     first = _likeness(arena, start)
     if first in ways:
         sets[start * at.SET_W + at.SET_FLAGS] |= at.HAS_WAY if ways[first] else at.NO_WAY
@@ -112,7 +155,9 @@ def way(arena: Arena, start: int) -> None:
     read = 0
     while todo and not found and len(tried) < MOST_TRIED and read < MOST_READ:
         current = todo.pop()
-        read += SET_BYTES + len(_written(arena, current))
+        written = len(_written(arena, current))
+        read += SET_BYTES + written
+        arena.guarded.spend(TRIED + written // 4)
         later: list[int] = []
         for byte in _in_order(arena, current):
             after = arena.run(fresh_step, current, byte)
@@ -230,16 +275,38 @@ def _spelled(arena: Arena, end: int, start: int) -> bytes:
     return arena.arrays[at.BUFFER][:length].astype(np.uint8).tobytes()
 
 
-def _values(arena: Arena, members: int) -> tuple[Value, ...]:
+def _index(arena: Arena, members: int) -> ValueIndex:
     """The values of a list of members."""
-    known, names = arena.guarded.values, arena.arrays[at.NAMES]
-    todo = []
-    while members not in known:
-        todo.append(members)
-        members = int(names[3 * int(names[3 * members])])
-    for one in reversed(todo):
-        register, end = int(names[3 * one]), int(names[3 * one + 1])
-        value = value_of(_member(arena, end, int(names[3 * register + 1])))
-        known[one] = (*known[members], value)
-        members = one
+    memory, names = arena.guarded, arena.arrays[at.NAMES]
+    todo, one = [], members
+    while one != at.NO_MEMBERS and one not in memory.indexes:
+        todo.append(one)
+        one = int(names[3 * int(names[3 * one])])
+    if not todo:
+        return memory.indexes[members] if members != at.NO_MEMBERS else ValueIndex()
+    known = memory.indexes[one] if one != at.NO_MEMBERS else ValueIndex()
+    memory.spend(QUESTION * len(todo) + len(known.values) // 16)
+    found = known.adding(_value(arena, todo.pop()))
+    while todo:
+        found.add(_value(arena, todo.pop()))
+    _keep(memory.indexes, members, found, MOST_INDEXES)
+    return found
+
+
+def _value(arena: Arena, members: int) -> Value:
+    """The value of the last member of a list."""
+    known = arena.guarded.values
+    if members not in known:
+        names = arena.arrays[at.NAMES]
+        register, end = int(names[3 * members]), int(names[3 * members + 1])
+        text = _member(arena, end, int(names[3 * register + 1]))
+        arena.guarded.spend(QUESTION + len(text) // 16)
+        known[members] = value_of(text)
     return known[members]
+
+
+def _keep(cache: dict[_K, _V], key: _K, value: _V, most: int) -> None:
+    """Remember a value instead of the oldest of so many."""
+    if len(cache) >= most:
+        del cache[next(iter(cache))]
+    cache[key] = value
