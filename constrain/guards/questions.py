@@ -53,7 +53,8 @@ QUESTION = 20
 TOKEN_BYTES = 64
 """Bytes of a text to which one step's work is allowed."""
 
-_K, _V = TypeVar("_K"), TypeVar("_V")
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 class Memory:

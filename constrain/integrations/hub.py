@@ -46,7 +46,7 @@ def unreachable() -> str:
     """Send the hub one request, with huggingface_hub's own proxies; return why it has no answer, "" if it has one."""
     try:
         from huggingface_hub import constants
-        from huggingface_hub.utils import get_session
+        from huggingface_hub.utils import get_session  # type: ignore[attr-defined,unused-ignore]
     except ImportError:
         return ""  # what needs it says so
     try:
