@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from hypothesis import reject, strategies as st
 
 from ..compile import Constraint, to_grammar
-from ..errors import ArgumentError
+from ..errors import check_choice, check_type
 from ..grammar.nodes import Grammar
 from ..style import Limits, Style
 from .choosing import NoMember
@@ -59,8 +59,8 @@ class Spelling(NamedTuple):
 
 def spelling_of(style: Style, form: Form) -> Spelling:
     """Of a value spaces and escapes are not seen, so none are drawn."""
-    if form not in ("value", "text"):
-        raise ArgumentError(f"form={form!r}: one of 'value', 'text'")
+    check_type("style", style, Style, "give a constrain.Style")
+    check_choice("form", form, ("value", "text"))
     if form == "text":
         return Spelling(style, False, bytes.decode)
     return Spelling(replace(style, whitespace="compact", escapes="canonical"), True, json.loads)
