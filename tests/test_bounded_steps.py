@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain import Constraint, LimitError, Limits, TokenRefused, Vocabulary, compile, gbnf, lark
+from constrain import Constraint, LimitError, Limits, Style, TokenRefused, Vocabulary, compile, gbnf, json_schema, lark
 from constrain.kernels import layout as at
 from constrain.matcher import Matcher
 from constrain.work import work_budget
@@ -188,3 +188,13 @@ def test_deep_texts_need_no_deep_stack(front: str) -> None:
         threading.stack_size(before)
     thread.join()
     assert found == [True]
+
+
+@pytest.mark.parametrize("n", [10, 200, 2_000])
+def test_tuples_of_any_length_are_linked_without_a_deep_stack(n: int) -> None:
+    """What nests deeper than one rule's code holds becomes rules of its own, and means the same."""
+    schema = {"type": "array", "prefixItems": [{"type": "integer"}] * n, "items": False}
+    constraint = compile(VOCABULARY, json_schema(schema), style=Style.any())
+    for count in (0, 1, n - 1, n, n + 1):
+        assert accepts(constraint, b"[" + b",".join([b"7"] * count) + b"]") == (count <= n)
+    assert constraint.matcher().shortest_completion() is not None

@@ -39,6 +39,8 @@ __all__ = ["Writer"]
 
 MOST_COUNT = (1 << 31) - 1
 MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
+MOST_DEPTH = 64
+"""Sequences and choices inside each other that one rule's code holds; what is deeper is a rule of its own."""
 NEVER_TEXT = 0xFF
 """No UTF-8 has this byte: in a vocabulary it begins the name of a special token (`tokens.symbols`)."""
 
@@ -51,6 +53,7 @@ class Writer:
         self.within = within  # the register holds the members of a Unique
         self.words: list[int] = []
         self.places: list[int] = []  # words that hold a place inside the rule
+        self.depth = 0  # sequences and choices around the node at hand
         self.naming = False  # it writes the names of tokens
         self.counting = within  # the rule's register is in use: a counted repetition inside one has a rule of its own
 
@@ -83,11 +86,12 @@ class Writer:
             self.words.extend(node.data)
         elif isinstance(node, Rule):
             self.words += (at.PASS if last else at.CALL, self.program.cell(node, within=last))
-        elif isinstance(node, Sequence):
-            for k, part in enumerate(node.parts):
-                self.node(part, last and k == len(node.parts) - 1)
-        elif isinstance(node, Choice):
-            self.choice(node.options, last)
+        elif isinstance(node, (Sequence, Choice)) and self.depth >= MOST_DEPTH and not (self.within or self.naming):
+            self.words += (at.CALL, self.program.cell(node))
+        elif isinstance(node, (Sequence, Choice)):
+            self.depth += 1
+            self.nested(node, last)
+            self.depth -= 1
         elif isinstance(node, Member):
             assert self.within, "A Member stands in a Unique, or in a rule that one of its rules names in last place."
             self.words += (at.MEMBER, int(_is_endless(node.node)), at.CALL, self.program.cell(node.node), at.MEMBER_END)
@@ -106,6 +110,14 @@ class Writer:
             self.words += (at.SET, self.program.strings(node.options, 0))
         else:
             self.words += (at.CALL, self.program.cell(node))
+
+    def nested(self, node: Sequence | Choice, last: bool) -> None:
+        """Write a node that holds others."""
+        if isinstance(node, Choice):
+            self.choice(node.options, last)
+            return
+        for k, part in enumerate(node.parts):
+            self.node(part, last and k == len(node.parts) - 1)
 
     def leaf(self, dfa: Dfa, mode: int, low: int, high: int | None) -> None:
         _countable(low, high)
