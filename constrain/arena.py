@@ -204,7 +204,7 @@ class Arena:
         result = kernel(self.address, *arguments)
         if result != -1:
             return result
-        self.guarded.begin_step(len(arguments[-1]) if arguments and isinstance(arguments[-1], np.ndarray) else 0)
+        self.guarded.begin_step(sum(len(text) for text in arguments if getattr(text, "dtype", None) == np.uint8))
         while True:
             try:
                 if self.arrays[at.HEAD][at.STATUS] == at.NEED_READERS:
