@@ -195,14 +195,15 @@ class Reader:
         return None
 
     def literal(self) -> Node:
-        place, out = self.at, ""
+        place = self.at
+        out: list[str] = []
         self.at += 1
         while self.char != '"':
             if not self.char:
                 self.fail("this quote is never closed", place, 'Put " behind the text; inside it write \\".')
-            out += self.character()
+            out.append(self.character())
         self.at += 1
-        return Literal(out.encode()) if out else EMPTY
+        return Literal("".join(out).encode()) if out else EMPTY
 
     def character(self) -> str:
         """One character, escaped or as it stands."""
