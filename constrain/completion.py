@@ -16,6 +16,7 @@ import numpy as np
 
 from .automata.costs import NEVER, Costs
 from .errors import LimitError
+from .guards import copies_after
 from .kernels import layout as at, sets as kernels
 from .work import WorkBudget
 
@@ -32,6 +33,8 @@ BYTE = 4 * STEP
 """Units of work that each byte of a completion may take."""
 STEP_SHARE = 8
 """Part of Limits.work that a search takes beyond that."""
+CREDIT = 1 << 20
+"""By how much the estimate may rise behind a separator before what else there is to try comes first."""
 LAST = b"\\ \t\r\n"
 """Bytes that are tried last: escapes and white space, which are hardly ever the shortest way."""
 
@@ -59,12 +62,14 @@ class Completion:
         self.arena = arena
         self.costs = costs
         self.epoch = arena.epoch
-        self._sets: dict[int, int] = {}
+        self._sets: dict[tuple[int, bool], int] = {}  # by set, and whether its member may equal an earlier one
         self._literal: dict[int, int] = {}  # the byte by which a set's cheapest configuration goes on, where it is one
-        self._nodes: dict[int, int] = {0: 0}
+        self._watched = False  # whether the member of the set at hand is taken to equal an earlier one
+        self._nodes: dict[bool, dict[int, int]] = {False: {0: 0}, True: {0: 0}}  # by that
         self._states: dict[int, tuple[int, set[int], int, bool]] = {}
         self._rests: dict[int, tuple[set[int], int]] = {}
         self._by_rank: dict[int, list[int]] = {}
+        self._credit: dict[int, int] = {}  # of sets of a search: how much the way there may have raised the estimate
         self._walked = 0  # states of parsers' stacks that were walked and are not charged yet
 
     def complete(self, start: int, limit: int | None = None) -> bytes | None:
@@ -84,9 +89,10 @@ class Completion:
         if least < NEVER:
             budget.spend(max(0, least - 1) * STEP, "the shortest completion")
             budget.spent = 0
+        self._credit.clear()
         came: dict[int, tuple[int, int]] = {start: (-1, 0)}  # set -> set before it, byte between them
         # What is left to try: (priority, -length, set, place in the order of its bytes), the best first.
-        heap: list[tuple[int, int, int, int]] = [(GREED * least, 0, start, 0)]
+        heap: list[tuple[int, int, int, int]] = [(GREED * self._estimate(start), 0, start, 0)]
         while heap:
             _, length, current, place = heappop(heap)
             found = self._follow(current, -length, place, came, heap, limit, budget)
@@ -106,7 +112,13 @@ class Completion:
     ) -> int:
         """Goes on from a set as long as some byte lowers the cost: the set where the text may end, or -1."""
         while True:
-            here, order = self.cost(current), self._in_order(current)
+            copied = self._copy(current, length, came, limit, budget) if place == 0 and self.costs.has_copies else None
+            if copied is not None:
+                heappush(heap, (GREED * self._estimate(current) + length, -length, current, 0))
+                current, length = copied
+                if self._accepts(current):
+                    return current
+            here, order = self._estimate(current), self._in_order(current)
             for k in range(place, len(order)):
                 budget.spend(STEP, "the shortest completion")
                 memory = self.arena.guarded
@@ -116,12 +128,14 @@ class Completion:
                 if after == at.DEAD or after in came or length == limit:
                     continue
                 came[after] = current, order[k]
+                if current in self._credit:
+                    self._credit[after] = self._credit[current]
                 if self._accepts(after):
                     return after
-                cost = self.cost(after)
+                cost = self._estimate(after)
                 budget.spend(self._size(after) + self._walked, "the shortest completion")
                 self._walked = 0
-                if limit is not None and length + 1 + cost > limit:
+                if limit is not None and length + 1 + self.cost(after) > limit:
                     continue
                 if cost < here:
                     if k + 1 < len(order):
@@ -131,6 +145,35 @@ class Completion:
                 heappush(heap, (GREED * cost + length + 1, -length - 1, after, 0))
             else:
                 return -1
+
+    def _copy(
+        self, current: int, length: int, came: dict[int, tuple[int, int]], limit: int | None, budget: WorkBudget
+    ) -> tuple[int, int] | None:
+        """The set behind a copy of an earlier member, where one must equal another, and the length up to there.
+
+        Where no copy fits, or a new member written twice is shorter, that behind the separator: the next member begins
+        there, by which the estimate may rise. None where no such member comes next, or this was done before.
+        """
+        copies = copies_after(self.arena, self.costs, current, self._least(current, False))
+        if copies is None:
+            return None
+        for text in [*(text for text in copies.texts if len(text) <= copies.worth), b""]:
+            text = copies.separator + text
+            after, steps = current, list[tuple[int, int, int]]()
+            for byte in text:
+                budget.spend(STEP, "the shortest completion")
+                before, after = after, self.arena.run(kernels.step, after, byte)
+                steps.append((after, before, byte))
+                if after == at.DEAD:
+                    break
+            if after in (at.DEAD, current) or after in came:
+                continue
+            if limit is None or length + len(text) + self.cost(after) <= limit:
+                for one, before, byte in steps:
+                    came.setdefault(one, (before, byte))
+                self._credit[after] = self._credit.get(current, 0) + (CREDIT if text == copies.separator else 0)
+                return after, length + len(text)
+        return None
 
     def _in_order(self, number: int) -> list[int]:
         """The bytes that a set names as allowed: that by which a least cost is reached first, if it is known."""
@@ -158,10 +201,19 @@ class Completion:
 
     def cost(self, number: int) -> int:
         """Least bytes from a set to the end of the text."""
-        found: int | None = self._sets.get(number)
+        flags = int(self.arena.arrays[at.SETS][number * at.SET_W + at.SET_FLAGS])
+        return self._least(number, bool(flags & at.IS_WATCHED))
+
+    def _estimate(self, number: int) -> int:
+        """The same, were no member that is being written equal to an earlier one (`_copy` knows those), less credit."""
+        return self._least(number, False) - self._credit.get(number, 0)
+
+    def _least(self, number: int, watched: bool) -> int:
+        found = self._sets.get((number, watched))
         if found is None:
             record = self.arena.arrays[at.SETS][number * at.SET_W : number * at.SET_W + 4].tolist()
             self.costs.refresh()
+            self._watched = watched
             if record[at.SET_FLAGS] & at.IS_ACCEPTING:
                 found = 0
             else:
@@ -172,7 +224,7 @@ class Completion:
                     cost, op = self._config(*config), self.costs.code[config[0]]
                     if cost < found or (cost == found and op < 256):
                         found, self._literal[number] = cost, op
-            self._sets[number] = found
+            self._sets[number, watched] = found
         return found
 
     def _accepts(self, number: int) -> bool:
@@ -180,7 +232,7 @@ class Completion:
 
     def _config(self, pc: int, q: int, node: int, register: int, extra: int) -> int:
         code = self.costs.code
-        below = self._nodes.get(node, -1)
+        below = self._nodes[self._watched].get(node, -1)
         if below < 0:
             below = self._node(node)
         if below >= NEVER:
@@ -209,18 +261,19 @@ class Completion:
 
     def _node(self, node: int) -> int:
         """Least bytes that the callers of a stack node still need. No recursion: stacks are as deep as texts."""
-        if node not in self._nodes:
+        known = self._nodes[self._watched]
+        if node not in known:
             nodes, edges = self.arena.arrays[at.NODES], self.arena.arrays[at.EDGES]
             ways: dict[int, list[tuple[int, int]]] = {}
             todo = [node]
             while todo:
                 one = todo.pop()
-                if one in self._nodes or one in ways:
+                if one in known or one in ways:
                     continue
                 first, count = nodes[4 * one : 4 * one + 2].tolist()
                 callers = edges[3 * first : 3 * (first + count)].reshape(-1, 3).tolist()
                 ways[one] = [
-                    (self._from(pc, register) if pc != at.RETURN else 0, below) for pc, register, below in callers
+                    (self._after(pc, register) if pc != at.RETURN else 0, below) for pc, register, below in callers
                 ]
                 todo.extend(below for _, below in ways[one])
             # Nodes below have smaller ids but on a cycle (left recursion), so one round is mostly enough.
@@ -229,11 +282,15 @@ class Completion:
             while changed:
                 changed = False
                 for one in found:
-                    least = min(cost + found.get(below, self._nodes.get(below, NEVER)) for cost, below in ways[one])
+                    least = min(cost + found.get(below, known.get(below, NEVER)) for cost, below in ways[one])
                     if least < found[one]:
                         found[one], changed = least, True
-            self._nodes.update(found)
-        return self._nodes[node]
+            known.update(found)
+        return known[node]
+
+    def _after(self, pc: int, register: int) -> int:
+        """Least bytes from where a call comes back to; a member that is not watched equals none before."""
+        return self._from(pc + 2 if self.costs.code[pc] == at.MEMBER_END and not self._watched else pc, register)
 
     def _leaf(self, q: int) -> int:
         """Least bytes from a leaf state to where its leaf may be left, if a byte is enough for a character."""

@@ -62,7 +62,8 @@ def inside(node: Node) -> list[Node]:
     if isinstance(node, Choice):
         return list(node.options)
     if isinstance(node, (Repeat, Member)):
-        return [node.node]
+        again = node.again if isinstance(node, Member) else None
+        return [node.node, *([again] if again else [])]
     if isinstance(node, Unique):
         return [node.body]
     if isinstance(node, Object):
@@ -83,7 +84,12 @@ def lives(node: Node, alive: set[int], names: set[Any]) -> bool:
     if isinstance(node, Choice):
         return any(id(option) in alive for option in node.options)
     if isinstance(node, Sequence):
-        return all(id(part) in alive for part in node.parts)
+        for part in node.parts:
+            if id(part) not in alive:
+                return False
+            if isinstance(part, Member) and id(part.again) in alive:
+                return True
+        return True
     if isinstance(node, (Unique, Member)):
         return id(node.body if isinstance(node, Unique) else node.node) in alive
     if isinstance(node, Repeat):

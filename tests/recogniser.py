@@ -83,18 +83,29 @@ class _Recogniser:
         assert isinstance(node, Object), f"{type(node).__name__} outside of what it belongs to"
         return self.object(node, place)
 
-    def differing(self, node: Node, place: int, seen: frozenset[Any], last: bool = True) -> set[tuple[int, Any]]:
-        """Where a part of a Unique may end, with the values that have been seen then. last: rules lead on from here."""
+    def differing(self, node: Node, place: int, seen: Any, last: bool = True) -> set[tuple[int, Any]]:
+        """Where a part of a Unique may end, with the values that have been seen then. last: rules lead on from here.
+
+        None for the values: a Member that was there has come again, and all that follows is read.
+        """
         if isinstance(node, Member):
-            found = ((end, canonical(self.text[place:end])) for end in self.ends(node.node, place))
-            return {(end, seen | {value}) for end, value in found if value not in seen}
+            found = [(end, canonical(self.text[place:end])) for end in self.ends(node.node, place)]
+            out = {(end, seen | {value}) for end, value in found if value not in seen}
+            if node.again is not None:
+                copies = [end for end, value in found if value in seen]
+                out |= {(after, None) for end in copies for after in self.ends(node.again, end)}
+            return out
         if isinstance(node, Choice):
             return {way for option in node.options for way in self.differing(option, place, seen, last)}
         if isinstance(node, Sequence):
-            ways = {(place, seen)}
+            ways: set[tuple[int, Any]] = {(place, seen)}
             for index, part in enumerate(node.parts):
                 at_end = last and index == len(node.parts) - 1
-                ways = {way for start, known in ways for way in self.differing(part, start, known, at_end)}
+                ways = {
+                    way
+                    for start, known in ways
+                    for way in ([(start, None)] if known is None else self.differing(part, start, known, at_end))
+                }
             return ways
         if isinstance(node, Repeat) and node.low <= 1 and node.high is None:
             out = {(place, seen)} if node.low == 0 else set()

@@ -41,7 +41,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "store": (ENGINE, {"numpy"}),
     "arena": (ENGINE | {"store", "completion", "guards"}, {"numpy"}),
     "guards": (ENGINE | {"arena"}, {"numpy"}),
-    "completion": (ENGINE | {"arena"}, {"numpy"}),
+    "completion": (ENGINE | {"arena", "guards"}, {"numpy"}),
     "compile": (ENGINE | {"arena", "forms", "matcher", "saved", "store"}, {"numpy"}),
     "saved": (BASE | {"compile", "dialogue", "forms"}, set()),
     "matcher": (ENGINE | {"arena"}, {"numpy"}),

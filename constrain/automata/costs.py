@@ -80,6 +80,7 @@ class Costs:
         self._members: dict[tuple[int, int], int] = {}
         self._layouts: dict[int, _Layout] = {}
         self._solved = False
+        self.has_copies = False  # whether some member that was read may have to equal an earlier one
         self._leaf: dict[tuple[int, int], int] = {}
         self.ensure(program.entry)
 
@@ -187,6 +188,9 @@ class Costs:
             return code[code[block + at.OBJ_TARGETS] : code[block + at.OBJ_TARGETS] + code[block + at.OBJ_COUNT]]
         if op == at.OTHER:
             return [code[pc + 3]]
+        if op == at.MEMBER_END and code[pc + 1]:
+            self.has_copies = True
+            return [pc + 2, code[pc + 1]]
         return [pc + at.LENGTHS[op - 256]]
 
     # ---- least lengths of rules ------------------------------------------------------------------------------
@@ -248,7 +252,7 @@ class Costs:
         op = code[pc]
         if op in STOPS:
             return 0, pc
-        if op == at.SPLIT:
+        if op in (at.SPLIT, at.MEMBER_END):
             return min(map(self._behind, self._following[pc]), default=UNKNOWN)
         if op == at.TEST:  # met from outside, where nothing is counted yet
             return self._rounds(pc, 0)

@@ -54,6 +54,7 @@ class Writer:
         self.words: list[int] = []
         self.places: list[int] = []  # words that hold a place inside the rule
         self.depth = 0  # sequences and choices around the node at hand
+        self.later: list[tuple[int, Rule]] = []  # the word that holds the place of a rule behind the end, and that rule
         self.naming = False  # it writes the names of tokens
         self.counting = within  # the rule's register is in use: a counted repetition inside one has a rule of its own
 
@@ -70,6 +71,9 @@ class Writer:
         else:
             self.node(node, last=self.within)
         self.words.append(at.END)
+        for place, named in self.later:
+            self.here(place)
+            self.words += (at.CALL, self.program.cell(named), at.END)
         base = len(self.program.words)
         for place in self.places:
             self.words[place] += base
@@ -94,7 +98,7 @@ class Writer:
             self.depth -= 1
         elif isinstance(node, Member):
             assert self.within, "A Member stands in a Unique, or in a rule that one of its rules names in last place."
-            self.words += (at.MEMBER, int(_is_endless(node.node)), at.CALL, self.program.cell(node.node), at.MEMBER_END)
+            self.member(node)
         elif isinstance(node, Repeat):
             self.repeat(node)
         elif isinstance(node, Chars):
@@ -118,6 +122,17 @@ class Writer:
             return
         for k, part in enumerate(node.parts):
             self.node(part, last and k == len(node.parts) - 1)
+
+    def member(self, node: Member) -> None:
+        """A value, and where to go on if it equals an earlier one: behind the end of the rule, or (0) nowhere.
+
+        Where it may equal one, tokens that reach beyond it are tried one by one, as if others could be refused.
+        """
+        endless = node.again is None and _is_endless(node.node)
+        self.words += (at.MEMBER, int(endless), at.CALL, self.program.cell(node.node), at.MEMBER_END, 0)
+        if node.again is not None:
+            self.places.append(len(self.words) - 1)
+            self.later.append((len(self.words) - 1, node.again))
 
     def leaf(self, dfa: Dfa, mode: int, low: int, high: int | None) -> None:
         _countable(low, high)

@@ -64,8 +64,10 @@ def renamed(node: Node, k: int) -> Node:
         return Sequence(tuple(map(again, node.parts)))
     if isinstance(node, Choice):
         return Choice(tuple(map(again, node.options)))
-    if isinstance(node, (Repeat, Member)):
+    if isinstance(node, Repeat):
         return replace(node, node=again(node.node))
+    if isinstance(node, Member):
+        return Member(again(node.node), None if node.again is None else Rule((k, node.again.name)))
     if isinstance(node, Unique):
         return Unique(again(node.body))
     if isinstance(node, Object):

@@ -139,9 +139,14 @@ class Unique:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One of the values of a `Unique` around it: a JSON value without white space around it."""
+    """One of the values of a `Unique` around it: a JSON value without white space around it.
+
+    again: the rule that follows a value which equals an earlier Member, in place of all that else follows up to the
+    end of the Unique; None: such a value is refused. With it, the complement of `uniqueItems` is written.
+    """
 
     node: Node
+    again: Rule | None = None
 
 
 @dataclass(frozen=True, slots=True)

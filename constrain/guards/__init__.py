@@ -1,5 +1,6 @@
 """Guards: what the machine asks about values that must differ. `questions` answers; the rest is what it needs."""
 
+from .copies import copies_after
 from .questions import Memory, name, verdict, watch, way
 
-__all__ = ["Memory", "name", "verdict", "watch", "way"]
+__all__ = ["Memory", "copies_after", "name", "verdict", "watch", "way"]

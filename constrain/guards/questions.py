@@ -27,7 +27,7 @@ from .index import Candidates, ValueIndex
 if TYPE_CHECKING:
     from ..arena import Arena
 
-__all__ = ["Memory", "name", "verdict", "watch", "way"]
+__all__ = ["Memory", "member_text", "name", "verdict", "watch", "way"]
 
 MOST_TRIED = 5_000
 """Sets from which a search for another value goes on. Beyond, there is taken to be one: a Matcher may then be stuck."""
@@ -98,7 +98,7 @@ def verdict(arena: Arena, register: int, text: int) -> None:
     """Answers whether the member of a register, ended by a text, differs from those before it."""
     names = arena.arrays[at.NAMES]
     members, start = int(names[3 * register]), int(names[3 * register + 1])
-    spelled = _member(arena, text, start)
+    spelled = member_text(arena, text, start)
     arena.guarded.spend(QUESTION + len(spelled) // 16)
     arena.run(add_guard, register, text, int(value_of(spelled) not in _index(arena, members).values))
 
@@ -131,7 +131,7 @@ def _candidates(arena: Arena, register: int, text: int) -> Candidates:
     if found is None:
         members, start, before = int(names[3 * register]), int(names[3 * register + 1]), int(names[3 * text])
         shorter = memory.candidates.get((register, before)) if text != start else None
-        spelled = _member(arena, text, start)
+        spelled = member_text(arena, text, start)
         memory.spend(QUESTION + len(spelled) // 16)
         if spelled[:1].strip(BLANKS) != spelled[:1]:  # a member never begins with white space: it has ended unborn
             found = Candidates(None, [])
@@ -227,7 +227,7 @@ def _likeness(arena: Arena, number: int) -> tuple[object, ...]:
             if not any(leaves[row : row + 8] & ~BLANK_BITS):
                 extra = 0
         places.append((pc, q, node, register, extra))
-    return frozenset(places), tuple(partial(_member(arena, text, start)) for start in starts)
+    return frozenset(places), tuple(partial(member_text(arena, text, start)) for start in starts)
 
 
 def _perhaps(arena: Arena, number: int) -> list[int]:
@@ -259,7 +259,7 @@ def _written(arena: Arena, number: int) -> bytes:
     return _spelled(arena, int(arena.arrays[at.CONFIGS][5 * (first + count)]), at.SPELLED)
 
 
-def _member(arena: Arena, end: int, start: int) -> bytes:
+def member_text(arena: Arena, end: int, start: int) -> bytes:
     """The bytes of a member, which is read by functions that recurse: LimitError if it is nested too deep."""
     text = _spelled(arena, end, start)
     if find_deeper(text.decode("latin-1"), MOST_NESTING) >= 0:
@@ -300,7 +300,7 @@ def _value(arena: Arena, members: int) -> Value:
     if members not in known:
         names = arena.arrays[at.NAMES]
         register, end = int(names[3 * members]), int(names[3 * members + 1])
-        text = _member(arena, end, int(names[3 * register + 1]))
+        text = member_text(arena, end, int(names[3 * register + 1]))
         arena.guarded.spend(QUESTION + len(text) // 16)
         known[members] = value_of(text)
     return known[members]

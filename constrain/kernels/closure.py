@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "5e50ccae"
+STAMP = "7e38c162"
 
 
 @kernel("int64(int64)")
@@ -327,8 +327,11 @@ def close(c: Any) -> Any:
                 if reg < 0:
                     return -1
                 if reg == 0:
-                    break
-                pc += 1
+                    pc = code[pc + 1]
+                    if pc == 0:
+                        break
+                else:
+                    pc += 2
             elif op == MORE:
                 if objects[reg + O_FLAGS] & (O_KEYS | O_OTHER | O_MARK) == 0:
                     break

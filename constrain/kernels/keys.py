@@ -17,7 +17,7 @@ from .objects import any_allowed, object_after
 from .points import bound, code_point, point
 from .views import view
 
-STAMP = "d3ea8454"
+STAMP = "ab72ffb9"
 
 
 @inlined("int64(int64, int64, int64)")

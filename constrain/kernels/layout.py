@@ -269,10 +269,10 @@ MORE: Final = 268        # object block: only if another member may come
 CLOSE: Final = 269       # object block: only if the object may close
 UNIQUE: Final = 270      # no members yet
 MEMBER: Final = 271      # whether its language is endless: a member begins; a CALL follows, and
-MEMBER_END: Final = 272  # the member is whole
+MEMBER_END: Final = 272  # target or 0: the member is whole; where an equal one was there: on at the target, if any
 PASS: Final = 273        # rule cell: on with a rule in place of this one, which takes over the register
 PARSE: Final = 274       # parser block: a text of its language
-LENGTHS: Final = (2, 0, 2, 1, 4, 2, 1, 4, 2, 2, 2, 6, 2, 2, 1, 2, 1, 2, 2)
+LENGTHS: Final = (2, 0, 2, 1, 4, 2, 1, 4, 2, 2, 2, 6, 2, 2, 1, 2, 2, 2, 2)
 
 # ---- object blocks in CODE ---------------------------------------------------------------------------------------
 OBJ_COUNT: Final = 0     # declared keys n

@@ -19,7 +19,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import hex_value, mix, unescape
 from .views import size, view
 
-STAMP = "08f34d15"
+STAMP = "3afe18c5"
 
 DEAD_END, MIXED = -1, -2
 

@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "f67bd498"
+STAMP = "9f978325"
 
 
 @inlined("int64(int64, int64, int64, int64)")

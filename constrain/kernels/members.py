@@ -19,7 +19,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import ask, chain, mix
 from .views import size, view
 
-STAMP = "08f34d15"
+STAMP = "3afe18c5"
 
 
 @inlined("int64(int64, int64, int64)")

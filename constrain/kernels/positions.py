@@ -16,7 +16,7 @@ from .masks import fill
 from .views import at, view
 from .walk import advance
 
-STAMP = "2d7ae016"
+STAMP = "a241176c"
 
 AT_CONTEXT: Final = 0  # of its arena
 AT_SET: Final = 1

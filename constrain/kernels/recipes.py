@@ -13,7 +13,7 @@ from .compiled import kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import at, lowest, size, view
 
-STAMP = "99869741"
+STAMP = "a90e6e25"
 
 NO_ROW = -1
 WHOLE = -2

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "1d98362b"
+STAMP = "bc1c498c"
 
 NO_ROOM = -1
 LONG = 4

@@ -22,7 +22,7 @@ from .sets import continuation, intern, leave_text_open, step, twin
 from .trie import byte_of
 from .views import at, size, view
 
-STAMP = "60756be3"
+STAMP = "63149c94"
 
 NO_LIMIT = 1 << 30
 

@@ -82,11 +82,11 @@ class _Lister:
             return self.repeat(node)
         if isinstance(node, Rule):
             return self.rule(node.name)
-        if isinstance(node, Member):
+        if isinstance(node, Member) and node.again is None:
             return self.texts(node.node)
         if isinstance(node, Unique):
             return frozenset(filter(differ, self.texts(node.body)))
-        if not isinstance(node, Object):  # Texts of a parser, of tokens: not counted.
+        if not isinstance(node, Object):  # Texts of a parser, of tokens, with equal members: not counted.
             raise Many
         return self.gather(self.object(node))
 

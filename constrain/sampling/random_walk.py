@@ -59,6 +59,10 @@ class Enough(Exception):
     """The text is long enough: close it."""
 
 
+class Repeated(Exception):
+    """A member equals an earlier one, and all that follows up to the end of the `Unique` has been written."""
+
+
 class Refused(Exception):
     """The Matcher refused a piece: go back to the last choice."""
 
@@ -90,6 +94,7 @@ class Walker:
         self.rng, self.size = rng, size
         self.written = bytearray()
         self.depth = self.level = self.steps = 0
+        self.members: dict[bytes, Node] = {}  # those of the innermost Unique that may come again, and their nodes
         self.visit: dict[type, Callable[..., None]] = {
             Literal: lambda node: self.write(node.data),
             Strings: lambda node: self.write(node.options[int(rng.integers(len(node.options)))]),
@@ -97,7 +102,7 @@ class Walker:
             JsonString: lambda node: self.write(quoted(readable.text(node.dfa, node.low, node.high, rng))),
             Sequence: self.sequence, Choice: self.choice, Repeat: self.repeat, Object: self.object,
             Rule: lambda node: self.node(self.rules[node.name]),
-            Unique: lambda node: self.node(node.body), Member: self.differing,
+            Unique: self.unique, Member: self.unique_member,
         }  # fmt: skip
 
     def node(self, node: Node) -> None:
@@ -151,10 +156,32 @@ class Walker:
             self.node(part)
         self.level -= bracket
 
-    def differing(self, node: Member) -> None:
-        """A value that was not there yet: the Matcher refuses one that was when it ends."""
-        if not any(self.attempt(node.node) for _ in range(DIFFERENT)):
-            raise Refused
+    def unique(self, node: Unique) -> None:
+        """Its body, up to the end of a member that was there, if one may come."""
+        outer, self.members = self.members, {}
+        depth = self.depth
+        try:
+            self.node(node.body)
+        except Repeated:
+            self.depth = depth
+        finally:
+            self.members = outer
+
+    def unique_member(self, node: Member) -> None:
+        """A value that was not there yet: the Matcher refuses one that was when it ends, unless it may come again."""
+        if node.again is None:
+            if not any(self.attempt(node.node) for _ in range(DIFFERENT)):
+                raise Refused
+            return
+        start = len(self.written)
+        earlier = [text for text, of in self.members.items() if of == node.node]
+        if not (earlier and self.rng.random() < 0.5 and self.attempt(earlier[int(self.rng.integers(len(earlier)))])):
+            self.node(node.node)
+        text = bytes(self.written[start:])
+        if any(json.loads(text) == json.loads(other) for other in self.members):
+            self.node(node.again)
+            raise Repeated
+        self.members[text] = node.node
 
     def choice(self, node: Choice) -> None:
         """One of the options, brackets the less likely the deeper; nothing at all less likely than something."""

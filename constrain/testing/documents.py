@@ -85,6 +85,10 @@ class Recipe:
         return bytes(writer.out)
 
 
+class Repeated(Exception):
+    """A member equals an earlier one, and all that follows up to the end of the `Unique` has been written."""
+
+
 class Writer:
     """One document while it is written."""
 
@@ -94,7 +98,7 @@ class Writer:
         self.out = bytearray()
         self.left, self.level = BUDGET, 0
         self.spacing = -1
-        self.differ: set[object] | None = None
+        self.differ: dict[object, tuple[bytes, Node]] | None = None  # the text and the node of each member, by value
 
     # ---- choosing ---------------------------------------------------------------------------------------------
 
@@ -243,14 +247,22 @@ class Writer:
                 done += 1
 
     def unique(self, node: Unique) -> None:
-        outer, self.differ = self.differ, set()
-        self.node(node.body)
+        outer, self.differ, level = self.differ, {}, self.level
+        try:
+            self.node(node.body)
+        except Repeated:
+            self.level = level
         self.differ = outer
 
     def member(self, node: Member) -> None:
-        """A value that was not there yet. NoMember if none is found."""
+        """A value that was not there yet. NoMember if none is found. Repeated, where one that was there may come."""
         differ, start = self.differ, len(self.out)
         assert differ is not None
+        if node.again is not None:
+            earlier = [text for text, of in differ.values() if of == node.node]
+            if earlier and (self.ending or self.choose(2)):
+                self.out += earlier[self.choose(len(earlier))]
+                self.follow_copy(node.again)
         chooser, left, self.differ = self.chooser, self.left, None
         try:
             for attempt in range(TRIES + HARDER):
@@ -259,14 +271,24 @@ class Writer:
                 self.chooser.span(partial(self.node, node.node))
                 value = value_of(bytes(self.out[start:]))
                 if value not in differ:
-                    differ.add(value)
+                    differ[value] = bytes(self.out[start:]), node.node
                     return
+                if node.again is not None:
+                    self.differ = None
+                    self.follow_copy(node.again)
                 del self.out[start:]
             raise NoMember
         finally:
             self.differ = differ
             if self.chooser is not chooser:
                 self.chooser, self.left = chooser, left
+
+    def follow_copy(self, again: Rule) -> None:
+        """What follows a member that was there. Raises Repeated."""
+        differ, self.differ = self.differ, None
+        self.node(again)
+        self.differ = differ
+        raise Repeated
 
 
 def value_of(text: bytes) -> object:

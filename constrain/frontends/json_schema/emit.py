@@ -15,7 +15,7 @@ from ...work import memoize
 from .algebra.algebra import Algebra, Live
 from .algebra.literals import Lits
 from .algebra.shapes import FALSE_BIT, NULL_BIT, TRUE_BIT
-from .arrays import counts, items
+from .arrays import counts, duplicates, items
 from .arrays.arrays import ArrayCase
 from .fresh_stack import on_fresh_stack, with_room
 from .numbers import quantities
@@ -151,6 +151,8 @@ class Rules(Mapping[Hashable, Node]):
         assert isinstance(name, tuple)
         if isinstance(name, counts.Items):
             node = counts.more(name, self._writer)
+        elif isinstance(name, duplicates.Following):
+            node = duplicates.follow(name, self._writer)
         elif isinstance(name, tries.Made):
             node = tries.write(name, self._writer)
         elif isinstance(name, ruled.Members):

@@ -15,8 +15,10 @@ def inner(node: Node) -> tuple[Node, ...]:
         return node.parts
     if isinstance(node, Choice):
         return node.options
-    if isinstance(node, (Repeat, Member)):
+    if isinstance(node, Repeat):
         return (node.node,)
+    if isinstance(node, Member):
+        return (node.node,) if node.again is None else (node.node, node.again)
     return (node.body,) if isinstance(node, Unique) else ()
 
 
@@ -29,7 +31,9 @@ def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
     if isinstance(node, Repeat):
         return Repeat(change(node.node), node.low, node.high)
     if isinstance(node, Member):
-        return Member(change(node.node))
+        again = None if node.again is None else change(node.again)
+        assert again is None or isinstance(again, Rule)
+        return Member(change(node.node), again)
     return Unique(change(node.body)) if isinstance(node, Unique) else node
 
 

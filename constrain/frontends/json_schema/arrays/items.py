@@ -13,7 +13,7 @@ from ....grammar.nodes import EMPTY, Choice, Literal, Node, Repeat, Sequence, Un
 from ....style import Style
 from ..algebra.literals import Lits
 from ..spacing import spacing
-from . import counts, unique
+from . import counts, duplicates, unique
 from .arrays import ArrayCase, Demand, bound, least, tidy
 from .counts import Plan
 
@@ -74,7 +74,10 @@ def settle(case: ArrayCase, algebra: Algebra) -> list[ArrayCase]:
 
 
 def _tell_alike(case: ArrayCase, algebra: Algebra) -> list[ArrayCase]:
-    """`alike` as a union over the values that two items may share: each is there twice at least."""
+    """`alike` as a union over the values that two items may share: each is there twice at least.
+
+    Where these are too many it stays, if the machine can watch for two equal items (`duplicates`).
+    """
     if not case.alike:
         return [case]
     if case.unique:
@@ -82,8 +85,13 @@ def _tell_alike(case: ArrayCase, algebra: Algebra) -> list[ArrayCase]:
     high = bound(case, algebra)
     if high is not None and high < max(case.low, 2):
         return []
-    case = tidy(case._replace(high=high, alike=False))
-    twice = (Demand(0, algebra.reader.constant(value), 2) for value in unique.repeated(case, algebra))
+    case = tidy(case._replace(low=max(case.low, 2), high=high, alike=False))
+    values = unique.repeated(case, algebra)
+    if values is None:
+        if not duplicates.is_guarded(case, algebra):
+            raise unique.too_many_equal(algebra)
+        return [case._replace(alike=True)]
+    twice = (Demand(0, algebra.reader.constant(value), 2) for value in values)
     return [tidy(case._replace(demands=(*case.demands, demand))) for demand in twice]
 
 
@@ -162,7 +170,7 @@ def emit(case: ArrayCase, writer: Writer, depth: int) -> Node:
 
 def _may_be_empty(case: ArrayCase, writer: Writer) -> bool:
     if not case.demands:
-        return case.low == 0
+        return case.low == 0 and not case.alike
     automaton = writer.plan(case)
     return automaton.stops(automaton.start)
 
@@ -171,6 +179,8 @@ def _items(case: ArrayCase, writer: Writer, depth: int) -> Node | None:
     """One item or more, with commas between; None if there can be none."""
     if case.high == 0:
         return None
+    if case.alike:
+        return duplicates.emit_items(case, depth)
     if case.unique:
         items = counts.first(case, writer, depth)
         return items if items is None or writer.plan(case).lists_all else Unique(items)

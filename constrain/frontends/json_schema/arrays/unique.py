@@ -20,7 +20,7 @@ from .sizes import listed, size
 if TYPE_CHECKING:
     from ..algebra.algebra import Algebra
 
-__all__ = ["apart", "capped", "plan", "repeated"]
+__all__ = ["apart", "capped", "plan", "repeated", "too_many_equal"]
 
 ENDLESS = 2**31 - 1
 """Values that no array can use up: the machine counts no further."""
@@ -102,8 +102,8 @@ def _places(case: ArrayCase, lits: Lits, length: int, algebra: Algebra) -> int:
     return count + more if more > 0 and algebra.nonempty(algebra.both(case.rest, lits)) else count
 
 
-def repeated(case: ArrayCase, algebra: Algebra) -> list[Constant]:
-    """The values that two items of a case can have in common, if they are few."""
+def repeated(case: ArrayCase, algebra: Algebra) -> list[Constant] | None:
+    """The values that two items of a case can have in common; None if they are too many to list."""
     size = len(case.prefix)
     sets = dict.fromkeys(case.prefix if case.high is None else case.prefix[: case.high])
     pairs = {algebra.both(one, other) for one in case.prefix for other in sets if one is not other}
@@ -116,11 +116,15 @@ def repeated(case: ArrayCase, algebra: Algebra) -> list[Constant]:
     for lits in pairs:
         few = listed(lits, algebra)
         if few is None:
-            raise _refuse(
-                "Two equal items are demanded here (the complement of uniqueItems) of too many values.", algebra
-            )
+            return None
         values.update(dict.fromkeys(few))
     return list(values)
+
+
+def too_many_equal(algebra: Algebra) -> UnsupportedError:
+    """The refusal of arrays with two equal items that can neither be listed nor watched for."""
+    cause = "Two equal items are demanded here (the complement of uniqueItems), of too many values for items with a"
+    return _refuse(f"{cause} bound on their number or with `contains`.", algebra)
 
 
 def _refuse(cause: str, algebra: Algebra) -> UnsupportedError:
