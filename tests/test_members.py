@@ -306,3 +306,36 @@ def test_a_step_that_compares_too_much_is_refused_and_the_matcher_stays() -> Non
     assert len(taken) > 500
     matcher.rollback(400)
     assert matcher.mask().any()
+
+
+# ---- tokens that hold several members
+
+
+JOINED = [
+    b"".join(parts)
+    for count in (2, 3)
+    for items in itertools.product((b'"a"', b'"b"', b'""'), repeat=count)
+    for parts in [[b",".join(items), end] for end in (b"", b",", b"]")]
+]
+"""Two or three whole strings, which one token of a real vocabulary may hold, and how such a token ends."""
+
+
+@pytest.mark.parametrize("style", [Style(), Style.any()], ids=["default", "any"])
+@pytest.mark.parametrize("begun", [b"", b'"', b'"a', b'"c",', b'"a",', b'"a","b'])
+def test_a_token_of_several_members_is_allowed_if_all_differ(style: Style, begun: bytes) -> None:
+    inside = begun[-1:] not in (b"", b",")
+    rests = [b'",' + one if inside else one for one in JOINED]
+    tokens = [*(bytes([b]) for b in range(256)), *rests, *(b"[" + one for one in JOINED)]
+    vocabulary = Vocabulary.from_tokens([*tokens, None], eos_ids=[len(tokens)])
+    schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    matcher = compile(vocabulary, schema=schema, style=style).matcher()
+    matcher.advance_bytes(b"[" + begun)
+    allowed = np.unpackbits(matcher.mask().view(np.uint8), bitorder="little")
+    for number, token in enumerate(tokens):
+        other = matcher.fork()
+        try:
+            other.advance_bytes(token)
+            right = True
+        except TokenRefused:
+            right = False
+        assert bool(allowed[number]) == right, (begun, token)

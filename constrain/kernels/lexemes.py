@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "9f978325"
+STAMP = "396b31f0"
 
 
 @inlined("int64(int64, int64, int64, int64)")

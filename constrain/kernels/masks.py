@@ -21,7 +21,7 @@ from .trie import child_of
 from .views import address, at, size, view
 from .walk import NO_LIMIT, add_leaf, keep_for_later, only, take, try_below, try_token, walk
 
-STAMP = "acd9efc9"
+STAMP = "552fe9ca"
 
 
 @kernel("int64(int64, int64, int64, int64)")

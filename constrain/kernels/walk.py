@@ -247,7 +247,7 @@ def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least
                         if after == DEAD:
                             continue
                         flags = sets[after * SET_W + SET_FLAGS] + 0
-                    if flags & (IS_MEMBER | IS_OPEN):
+                    if flags & (IS_MEMBER | IS_OPEN | IS_UNSURE):
                         if try_below(c, child, origin, out) < 0:
                             return -1
                         continue
