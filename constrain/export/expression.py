@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from ..automata.dfa import LAST, SURROGATES, Dfa
 from ..frontends.regex.charset import CharSet, contains, union
-from ..frontends.regex.syntax import EMPTY, Alternation, Concatenation, OneOf, Repetition, Term, walk
+from ..frontends.regex.syntax import EMPTY, Alternation, Concatenation, OneOf, Repetition, Term, subterms
+from ..work import spend
 
 __all__ = ["MOST_TERMS", "charsets", "expression"]
 
@@ -46,7 +47,7 @@ def expression(dfa: Dfa) -> Term | None:
     ends: list[Term | None] = [EMPTY if accepts else None for accepts in dfa.table.accepting]
     size = len(edges)
     into: list[set[int]] = [{p for p in range(size) if q in edges[p]} for q in range(size)]
-    left = set(range(1, size))
+    left, sizes = set(range(1, size)), _Sizes()
     while left:
         state = min(left, key=lambda q: (len(into[q] - {q}) * len(edges[q].keys() - {q}), q))
         left.discard(state)
@@ -60,18 +61,36 @@ def expression(dfa: Dfa) -> Term | None:
             end = ends[state]
             if end is not None:
                 ends[before] = _either(_joined(first, end), ends[before])
-            if sum(map(_size, edges[before].values())) > MOST_TERMS:
+            total = max(sum(map(sizes.of, edges[before].values())), sizes.of(ends[before] or EMPTY))
+            spend(len(edges[before]) + total // 64, "the expression of an automaton")
+            if total > MOST_TERMS:
                 return None
         for after in edges[state]:
             into[after].discard(state)
     loop, end = edges[0].get(0), ends[0]
     assert end is not None, "not empty"
     whole = end if loop is None else _joined(_star(loop), end)
-    return whole if _size(whole) <= MOST_TERMS else None
+    return whole if sizes.of(whole) <= MOST_TERMS else None
 
 
-def _size(term: Term) -> int:
-    return sum(1 for _ in walk(term))
+class _Sizes:
+    """Numbers of terms in terms. Terms share parts, so that one may be exponentially larger than it is in memory."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Term, int]] = {}  # by identity, with the term, so that nothing else gets its id
+
+    def of(self, term: Term) -> int:
+        """Return how many terms there are in a term, itself included; each that occurs again is counted again."""
+        known, work = self._known, [term]
+        while work:
+            one = work[-1]
+            unknown = [part for part in subterms(one) if id(part) not in known]
+            if unknown:
+                work += unknown
+            else:
+                known[id(one)] = one, 1 + sum(known[id(part)][1] for part in subterms(one))
+                work.pop()
+        return known[id(term)][1]
 
 
 def _star(term: Term) -> Term:
