@@ -137,6 +137,7 @@ class Constraint:
         """
         from .saved import load
 
+        check_options(vocabulary, Style(), None, limits)
         return load(path, vocabulary, limits)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -217,6 +218,8 @@ def compile(
 
 
 type_of_none = type(None)
+STYLE_WANTED = 'give a constrain.Style, such as Style(whitespace="compact")'
+LIMITS_WANTED = "give a constrain.Limits, such as Limits(work=10_000_000)"
 
 
 def check_options(vocabulary: object, style: object, registry: object, limits: object) -> None:
@@ -230,8 +233,8 @@ def check_options(vocabulary: object, style: object, registry: object, limits: o
         else:
             wanted = "make a constrain.Vocabulary from the tokenizer of the model"
         raise TypeError(f"vocabulary is {describe(vocabulary)}: {wanted}")
-    check_type("style", style, Style, 'give a constrain.Style, such as Style(whitespace="compact")')
-    check_type("limits", limits, Limits, "give a constrain.Limits, such as Limits(work=10_000_000)")
+    check_type("style", style, Style, STYLE_WANTED)
+    check_type("limits", limits, Limits, LIMITS_WANTED)
     check_type("registry", registry, (Mapping, type_of_none), "give a dict of URI -> document")
     for uri in registry if isinstance(registry, Mapping) else ():
         check_type("a key of registry", uri, str, "give a dict of URI -> document")
@@ -371,8 +374,8 @@ def _to_grammar(
     """The Grammar of exactly one source, without warnings: rules are also made while a text is written."""
     sources = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
     given = [name for name, value in sources.items() if value is not None]
-    if not isinstance(style, Style) or not isinstance(limits, Limits):
-        raise TypeError(f"style is a constrain.Style and limits a constrain.Limits, not {style!r} and {limits!r}")
+    check_type("style", style, Style, STYLE_WANTED)
+    check_type("limits", limits, Limits, LIMITS_WANTED)
     if len(given) != 1:
         raise TypeError(f"give exactly one of schema, regex, grammar, choices, type; got {', '.join(given) or 'none'}")
     if grammar is not None:
@@ -387,7 +390,7 @@ def _to_grammar(
     if regex is not None:
         if not isinstance(regex, str):
             raise SourceError(
-                f"regex is {regex!r}: it is the text of a pattern",
+                f"regex is {describe(regex)}: it is the text of a pattern",
                 hint="Give pattern.pattern, with its flags in front, such as (?i).",
             )
         from .frontends import regex as front
@@ -403,7 +406,7 @@ def _utf8(text: str) -> bytes:
     """A choice as bytes."""
     if not isinstance(text, str):
         raise SourceError(
-            f"a choice is {text!r}: choices are texts", hint="For other values use schema={'enum': [...]}."
+            f"a choice is {describe(text)}: choices are texts", hint="For other values use schema={'enum': [...]}."
         )
     try:
         return text.encode()

@@ -49,11 +49,10 @@ class References(dict[str, Any]):
     """
 
     def __init__(self, registry: Mapping[str, Any] | None = None, base_uri: str = "") -> None:
-        base_uri = base_uri or getattr(registry, "base_uri", "")
         if not isinstance(base_uri, str):
             raise TypeError(f"base_uri is a URI, as str, not {echo(base_uri)}")
         super().__init__(check_registry(registry))
-        self.base_uri = base_uri
+        self.base_uri: str = base_uri or getattr(registry, "base_uri", "")
 
 
 def check_registry(registry: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arena import Arena, Forgotten
+from .automata.program import Program
 from .errors import (
     ArgumentError,
     ConstrainError,
@@ -83,6 +84,8 @@ class Matcher:
     __slots__ = ("_address", "_arena", "_at", "_ended", "_lane", "_out", "_sets", "_taken", "constraint")
 
     def __init__(self, constraint: Constraint) -> None:
+        if not isinstance(getattr(constraint, "program", None), Program):
+            raise TypeError(f"constraint is {describe(constraint)}: give what constrain.compile returned")
         self.constraint = constraint
         self._at = array("q", bytes(8 * POSITION_W))  # the position, as `kernels.positions` has it
         self._address = self._at.buffer_info()[0]
@@ -219,13 +222,16 @@ class Matcher:
     def _see(self, out: NDArray[np.int32]) -> int:
         """Check an array for masks and return where it begins. While it stays as it is, it is not checked again."""
         self._out = None
+        is_plain = type(out) is np.ndarray
+        if not is_plain:
+            check_type("out", out, np.ndarray, "give a numpy array of int32, or None for a new one")
         words = self._arena.table.words
         if out.shape != (words,) or out.dtype != np.int32 or not (out.flags.c_contiguous and out.flags.writeable):
             raise ArgumentError(
                 f"out must be a contiguous, writeable int32[{words}], not {out.dtype}{list(out.shape)}"
                 f"{'' if out.flags.writeable else ', read-only'}"
             )
-        if type(out) is np.ndarray and _knows_arrays():
+        if is_plain and _knows_arrays():
             _look_at_array(self._address, id(out))
             self._out = out
         return int(out.ctypes.data)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .cache.files import replace_file
 from .documents import find_deeper
-from .errors import LimitError, SourceError, UnsupportedError, shorten
+from .errors import ArgumentError, LimitError, SourceError, UnsupportedError, describe, shorten
 from .forms import from_plain
 from .style import Limits, Style
 
@@ -62,11 +62,21 @@ def save(constraint: Constraint, path: str | os.PathLike[str]) -> None:
     text = to_text(constraint)
     head = {"format": FORMAT, "digest": digest(text)}
     target = Path(os.path.abspath(path))
+    if not is_path(target):
+        raise ArgumentError(f"path is {describe(path)}: no file can have this name")
     folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         replace_file(folder, target.name, [f"{json.dumps(head)}\n{text}\n".encode()], sync=os.fsync)
     finally:
         os.close(folder)
+
+
+def is_path(path: os.PathLike[str]) -> bool:
+    """Return whether the file system can have a path of these characters, whether or not there is such a file."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def load(path: str | os.PathLike[str], vocabulary: Vocabulary, limits: Limits) -> Constraint:

@@ -16,11 +16,12 @@ from hypothesis import given, settings, strategies as st
 pytest.importorskip("typer")
 
 from constrain import grammars
+from constrain.automata.parser import Parser
 from constrain.cli import app
 from constrain.errors import ConstrainError
 from constrain.workshop import findings, read
 from constrain.workshop.findings import level
-from constrain.workshop.parse import parse
+from constrain.workshop.parse import ParseStack, Stack, parse
 from constrain.workshop.sample import sentences
 from constrain.workshop.trial import Trial
 from tests.command_line import Answer, Run
@@ -327,3 +328,38 @@ def test_every_notation_is_drawn(run: Run) -> None:
     svg = run("view", "g.gbnf")
     assert svg.code == 0 and "[a-z]" in "".join(Xml.fromstring(svg.out).itertext())
     assert run("view", "g.lark", "-o", "g.pdf").code == 2
+
+
+def stack_after(parser: Parser, stack: Stack, terminal: int) -> Stack | None:
+    """The definition: pop the right side of each rule that is reduced, push where its left side leads."""
+    table = parser.table
+    for _ in range(10_000):
+        act = int(table.action[stack[-1], terminal])
+        if act >= 0:
+            return (*stack, act - 1) if act else None
+        stack = stack[: len(stack) - int(table.length[-act - 1])]
+        stack = (*stack, int(table.goto[stack[-1], table.left[-act - 1]]))
+    return None
+
+
+@given(st.sampled_from(["json", "arithmetic", "lisp", "python"]), st.data())
+def test_a_stack_that_is_changed_in_place(name: str, data: st.DataObject) -> None:
+    """Takes and refuses what the definition does, and goes back to where it was kept."""
+    parser = read(grammars.text(name)).parser
+    stack = ParseStack(parser)
+    kept = now = tuple(stack.states)
+    for _ in range(data.draw(st.integers(0, 30))):
+        step = data.draw(st.sampled_from(["feed", "feed", "feed", "keep", "undo"]))
+        if step == "undo":
+            assert stack.undo() == kept
+            now = kept
+        elif step == "keep":
+            stack.keep()
+            kept = now
+        else:
+            afters = {t: stack_after(parser, now, t) for t in range(parser.terminals)}
+            taken = [t for t, after in afters.items() if after is not None]
+            terminal = data.draw(st.sampled_from(taken * 3 + [t for t in afters if t not in taken] or [0]))
+            assert stack.feed(terminal) == (afters[terminal] is not None)
+            now = afters[terminal] or now
+        assert tuple(stack.states) == now

@@ -46,7 +46,7 @@ RIGHT: dict[str, dict[str, list[str]]] = {
 """A right call of each command; FILE: a file that holds the JSON text 1."""
 INSTEAD = {"generate": {"schema": "choice", "regex": "choice", "grammar": "choice"}, "explain": {"regex": "schema"}}
 """Parameters that stand in place of another one of the right call."""
-DEPTH = 100_000
+DEPTH = 10_000
 OF_GRAMMARS = ("empty", "binary", "latin", "deep group", "grammar", "digits")
 """Junk that is also given as a file of a grammar."""
 
@@ -67,12 +67,13 @@ def files() -> dict[str, bytes]:
     }  # fmt: skip
 
 
-TEXTS = (
-    "", " ", "-1", "x", "{", "{}", "[", "true", "null", "nowhere/at/all", "~", "é", "\udcff", "a\udc80b", "\x1b[31m",
-    "x" * 10_000, "../" * 2_000, "9" * 5_000, "1e999", "=", "a=b", "--", "%s%n", "http://localhost:1/x", "a/b/c",
-)  # fmt: skip
+TEXTS = ("", "a\udc80b", "x" * 10_000, "\x1b[31m", "-1", "{", "nowhere/at/all", "../" * 2_000, "a=b", "--", "http://[")
 """Values of options that take a text; half surrogates are how Python has bytes of an argument that are not UTF-8."""
-NUMBERS = ("", "x", "-1", "0", "1.5", "1e3", "nan", "inf", "-inf", "9" * 30, "9" * 5_000, "0x10", "½", "\udcff")
+NUMBERS = ("", "-1", "0", "nan", "9" * 30, "9" * 5_000, "\udcff")
+FIRST = {"generate": "schema", "check": "schema", "validate": "instances", "sample": "schema", "test": "grammar",
+         "view": "grammar", "infer": "files", "explain": "schema", "demo": "schema", "doctor": "model"}  # fmt: skip
+"""The parameter of each command that is given every junk file; others are given a few."""
+FEW = ("missing", "folder", "fifo", "binary.json", "deep object.json", "grammar.lark")
 
 
 class Junk:
@@ -81,7 +82,9 @@ class Junk:
     def __init__(self, folder: Path) -> None:
         self.right = folder / "right.json"
         self.right.write_text("1", encoding="utf-8")
-        self.paths: dict[str, str] = {"missing": str(folder / "missing.json"), "folder": str(folder)}
+        self.paths: dict[str, str] = {"missing": str(folder / "missing.json"), "folder": str(folder / "folder")}
+        (folder / "folder").mkdir()
+        (folder / "folder" / "a.json").write_bytes(b'{"a": "\xe9"}')
         for name, content in files().items():
             for end in (".json", ".lark", ".gbnf") if name in OF_GRAMMARS else (".json",):
                 path = folder / f"{name}{end}"
@@ -145,8 +148,11 @@ def values(command: str, parameter: str, junk: Junk) -> dict[str, str]:
         return {"folder": junk.paths["folder"], "in a file": f"{junk.right}/x.svg", "other": "x.png"}
     if kinds & {int, float}:
         return {f"number {text[:20]!r}": text for text in NUMBERS}
-    found = {f"text {text[:20]!r}": text for text in TEXTS}
-    return found if Literal in kinds else found | junk.paths
+    first = FIRST.get(command) == parameter
+    found = {f"text {text[:20]!r}": text for text in (TEXTS if first else TEXTS[:3])}
+    if Literal in kinds:
+        return found
+    return found | (junk.paths if first else {name: junk.paths[name] for name in FEW if name in junk.paths})
 
 
 @pytest.fixture(autouse=True)
@@ -197,9 +203,10 @@ def test_junk_is_refused_in_a_few_words(command: str, parameter: str, junk: Junk
     assert not wrong, "\n".join(wrong)
 
 
-READS_STDIN = [("check", "schema"), ("validate", "schema"), ("validate", "instances"), ("sample", "schema"),
-               ("test", "grammar"), ("test", "accept"), ("view", "grammar"), ("infer", "files"), ("explain", "schema"),
-               ("generate", "schema"), ("generate", "grammar")]  # fmt: skip
+READS_STDIN = [("check", "schema"), ("validate", "instances"), ("sample", "schema"), ("test", "grammar"),
+               ("test", "accept"), ("view", "grammar"), ("infer", "files"), ("explain", "schema"),
+               ("generate", "schema")]  # fmt: skip
+ON_STDIN = ("empty", "nul", "latin", "utf-16", "half", "deep list", "grammar")
 
 
 @pytest.mark.parametrize(("command", "parameter"), READS_STDIN)
@@ -207,7 +214,7 @@ def test_junk_on_stdin(command: str, parameter: str, junk: Junk, answer: Callabl
     wrong = [
         f"{name}: {said}"
         for name, content in files().items()
-        if (said := answer(call(command, junk, parameter, "-"), content))
+        if name in ON_STDIN and (said := answer(call(command, junk, parameter, "-"), content))
     ]
     assert not wrong, "\n".join(wrong)
 

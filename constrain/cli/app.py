@@ -43,12 +43,12 @@ class Commands(TyperGroup):
 
 @contextmanager
 def shortened() -> Iterator[None]:
-    """Shorten the messages of exceptions of click, which typer prints."""
+    """Shorten the messages of exceptions of click, which typer prints, and make them harmless to a terminal."""
     try:
         yield
     except Exception as error:
         if isinstance(said := getattr(error, "message", None), str):
-            error.message = shorten(said, MESSAGE)  # type: ignore[attr-defined]
+            error.message = show.harmless(shorten(said, MESSAGE))  # type: ignore[attr-defined]
         raise
 
 

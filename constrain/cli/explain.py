@@ -14,7 +14,7 @@ from ..style import Style
 from . import show
 from .asked import Asked, takes_style
 from .kernels import ready
-from .options import JsonFlag, VocabularyOption, about, read_schema, vocabulary_of
+from .options import JsonFlag, VocabularyOption, about, bytes_of, read_schema, vocabulary_of
 
 if TYPE_CHECKING:
     from ..compile import Constraint
@@ -68,10 +68,11 @@ def explain(
 
     with about(name):
         constraint = compile(vocabulary_of(vocabulary), style=asked.style, registry=asked.registry, **what)
-    token_text = None if token is None else token.encode()
+    token_text = None if token is None else bytes_of("--token", token)
     if token_id is not None:
         token_text = token_bytes(constraint, token_id)
-    raise typer.Exit(explain_position(constraint, prefix.encode(), token_text, vocabulary is not None, as_json))
+    before = bytes_of("--prefix", prefix)
+    raise typer.Exit(explain_position(constraint, before, token_text, vocabulary is not None, as_json))
 
 
 def explain_keyword(keyword: str, as_json: bool) -> int:

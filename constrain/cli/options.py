@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 
 import typer
 
-from ..errors import ConstrainError, LimitError, SourceError, shorten
+from ..errors import ArgumentError, ConstrainError, LimitError, SourceError, shorten
 
 if TYPE_CHECKING:
     from ..tokens.vocabulary import Vocabulary
 
 __all__ = [
-    "JsonFlag", "SchemaArgument", "Seed", "Source", "VocabularyOption", "about", "quiet", "read_bytes", "read_schema",
-    "vocabulary_of",
+    "JsonFlag", "SchemaArgument", "Seed", "Source", "VocabularyOption", "about", "bytes_of", "quiet", "read_bytes",
+    "read_schema", "vocabulary_of",
 ]  # fmt: skip
 
 JsonFlag = Annotated[bool, typer.Option("--json", metavar=" ", help="Print one JSON document, for machines.")]
@@ -97,6 +97,14 @@ def read_schema(given: str) -> Source:
         if not text.strip():
             raise SourceError("The file is empty.", hint="A schema is a JSON object, or true or false.")
     return Source(name, text, "" if given == "-" else Path(given).resolve().as_uri())
+
+
+def bytes_of(name: str, text: str) -> bytes:
+    """Return the bytes of an argument as they were on the command line, UTF-8 or not."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{name} holds half of a surrogate pair, which is no character") from None
 
 
 def vocabulary_of(given: str | None) -> Vocabulary:

@@ -11,6 +11,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from ..errors import check_count
 from ..grammars import BLOCK
 from ..style import Style
 from . import show
@@ -51,6 +52,8 @@ def sample(
     Of a grammar (.lark, .gbnf): different random sentences, drawn from its rules; where one has several lines, all come
     as blocks under `--- accept`, as `constrain test --examples` reads them.
     """
+    if seed is not None:
+        check_count("--seed", seed)
     if is_grammar(schema):
         sample_grammar(schema, n, Random(seed), size, start, lexer, folders, as_json)
         return

@@ -66,8 +66,16 @@ def assembled(parts: Sequence[str | tuple[str, str]]) -> Text:
 
 
 def harmless(text: str) -> str:
-    """Text of others without the control characters by which it could steer a terminal."""
-    return text.translate(CONTROLS)
+    """Text of others without the control characters by which it could steer a terminal, as UTF-8 can have it.
+
+    Half a surrogate, such as Python makes of a byte of an argument that is not UTF-8, becomes an escape: \\udcff.
+    """
+    return as_utf8(text.translate(CONTROLS))
+
+
+def as_utf8(text: str) -> str:
+    """Return a text with escapes in place of half surrogates; in a string of JSON these mean the same."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 @contextmanager
@@ -127,7 +135,7 @@ def plain(value: Any) -> Any:
 
 def as_json(document: Any) -> None:
     """One JSON document, on one line."""
-    print(json.dumps(plain(document), ensure_ascii=False, allow_nan=False))
+    print(as_utf8(json.dumps(plain(document), ensure_ascii=False, allow_nan=False)))
 
 
 # ---- errors ------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, cast
 
-from ..errors import ConstrainError, VocabularyError, shorten
+from ..errors import ArgumentError, ConstrainError, VocabularyError, shorten
 from ..tokens.vocabulary import Vocabulary
 from .end_tokens import ids_of
 from .hub import foreign_errors, is_hub_id, locally_first
@@ -58,6 +58,7 @@ class LoadedModel:
 
         Of no prompt: the begin token, else an end token, so that there is something to condition on.
         """
+        check_characters(prompt)
         if isinstance(prompt, str):
             ids = list(self.tokenizer(prompt)["input_ids"])
         elif prompt and isinstance(prompt[0], Mapping):
@@ -76,6 +77,20 @@ class LoadedModel:
             return ids or [self.vocabulary.eos_ids[0]]
         begin = getattr(self.tokenizer, "bos_token_id", None)
         return [self.vocabulary.eos_ids[0] if begin is None else int(begin)]
+
+
+def check_characters(prompt: Prompt) -> None:
+    """Raise ArgumentError for a prompt whose text no tokenizer can encode."""
+    texts: list[Any] = [prompt]
+    if not isinstance(prompt, str):
+        texts = [text for one in prompt or () if isinstance(one, Mapping) for text in one.values()]
+    for text in texts:
+        if isinstance(text, str):
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                cause = f"the prompt holds half of a surrogate pair at character {error.start}, which is no character"
+                raise ArgumentError(cause) from None
 
 
 def load(source: str | PathLike[str], *, dtype: Any = None, device: Any = None) -> LoadedModel:

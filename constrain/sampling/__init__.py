@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import UnsupportedError, check_choice, check_type
 from . import asap, auto, awrs, exact, markov, masked, pimh, smc, without_replacement
-from .arguments import check, check_options
+from .arguments import check, check_constraint, check_options
 from .base import Draw, Draws
 from .canonical import Canonical
 from .checkers import Both, Checker, Judged, Stepwise
@@ -52,6 +52,7 @@ SAMPLERS: dict[str, Sampler] = {
     "pimh": Sampler(pimh.draw, "consistent"),
     "markov": Sampler(markov.draw, "exact"),
 }
+SAMPLER_WANTED = f"give one of {', '.join(SAMPLERS)} or 'auto'"
 OVER_TRIES = ("asap", "exact", "without_replacement")
 
 Spellings = Literal["all", "canonical"]
@@ -81,7 +82,7 @@ def draw(
     """
     check(lm, constraint, n, rng, max_tokens)
     check_choice("spellings", spellings, ("all", "canonical"))
-    check_type("sampler", sampler, str, f"give one of {', '.join(SAMPLERS)} or 'auto'")
+    check_type("sampler", sampler, str, SAMPLER_WANTED)
     if sampler == "auto":
         if set(options) - {"repeats"}:
             raise TypeError(f'sampler="auto" takes no options but repeats=, not {", ".join(options)}')
@@ -108,6 +109,9 @@ def guarded(
 ) -> Any:
     """The constraint with what stands behind it, as a sampler takes it: a Guarded, or for "awrs" and for what makes no
     masks a Both, whose second checker is asked about each token that the first lets through."""
+    check_constraint(constraint)
+    check_type("sampler", sampler, str, SAMPLER_WANTED)
+    check_choice("spellings", spellings, ("all", "canonical"))
     second = None if checker is None else as_checker(checker, constraint.vocabulary)
     if spellings == "canonical":
         canonical = Canonical(constraint.vocabulary)

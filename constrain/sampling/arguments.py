@@ -18,6 +18,7 @@ from .lm import LanguageModel
 __all__ = [
     "MOST_DRAWS",
     "check",
+    "check_constraint",
     "check_counts",
     "check_masks",
     "check_judges",
@@ -38,8 +39,7 @@ def check(lm: object, constraint: Any, n: object, rng: object, max_tokens: objec
     """
     if not isinstance(lm, LanguageModel):
         raise TypeError(f"lm is a {name_of(lm)}: it must have a method next_logprobs, see sampling.LanguageModel")
-    if not (hasattr(constraint, "matcher") and hasattr(constraint, "vocabulary")):
-        raise TypeError(f"constraint is a {name_of(constraint)}: make one with constrain.compile")
+    check_constraint(constraint)
     if isinstance(rng, type) or not (hasattr(rng, "random") and hasattr(rng, "integers")):
         raise TypeError(f"rng is a {name_of(rng)}: give numpy.random.default_rng(seed)")
     check_counts(0, n=n)
@@ -49,6 +49,12 @@ def check(lm: object, constraint: Any, n: object, rng: object, max_tokens: objec
         raise TypeError(f"max_tokens is {describe(max_tokens)}: it is a whole number, the end token included")
     if max_tokens < 1:  # type: ignore[operator]
         raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits", hint="Give 1 or more.")
+
+
+def check_constraint(constraint: object) -> None:
+    """Raise TypeError unless a value has what samplers use of a Constraint or Checker."""
+    if isinstance(constraint, type) or not (hasattr(constraint, "matcher") and hasattr(constraint, "vocabulary")):
+        raise TypeError(f"constraint is a {name_of(constraint)}: make one with constrain.compile")
 
 
 def check_masks(constraint: Any, sampler: str) -> None:
@@ -74,7 +80,7 @@ def check_seconds(seconds: object) -> None:
     if seconds is None:
         return
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.number)):
-        raise TypeError(f"seconds is {seconds!r}: it is a number, or None for no bound")
+        raise TypeError(f"seconds is {describe(seconds)}: it is a number, or None for no bound")
     if np.isnan(float(seconds)):
         raise ArgumentError("seconds is not a number (NaN)")
 
@@ -83,7 +89,7 @@ def check_judges(**judges: object) -> None:
     """Validators, by name: functions, or None. Raises TypeError."""
     for name, judge in judges.items():
         if judge is not None and not callable(judge):
-            raise TypeError(f"{name} is {judge!r}: it is a function of bytes that says True or False")
+            raise TypeError(f"{name} is {describe(judge)}: it is a function of bytes that says True or False")
 
 
 def check_options(sampler: str, draw: Callable[..., Any], names: Iterable[str]) -> None:

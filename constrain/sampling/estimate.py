@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, check_count, check_type
+from ..errors import ArgumentError, check_count, check_type, describe
 from .base import Draws, log_sum
 from .lm import LanguageModel
 from .stats import LARGEST
@@ -94,6 +94,7 @@ def estimate(
     check_count("n", n)
     check_count("batches", batches)
     check_type("sampler", sampler, str, "the name of a sampler")
+    _check_of(f, level)
     if batches < 2 or n < batches:
         raise ArgumentError(f"batches must be 2 or more and n at least as many, not {batches!r} and {n!r}")
     given: dict[str, Any] = {"rng": rng, "max_tokens": max_tokens, **options}
@@ -120,14 +121,21 @@ def estimate_from(draws: Draws, f: Function | None = None, *, level: float = 0.9
     """The same from draws at hand that are independent of each other: those of "masked", "awrs", "exact", "markov", and
     of "smc" with particles=. (log Z by the latter two's weights has no error to be seen: `estimate` repeats them.)"""
     check_type("draws", draws, Draws, "give what sampling.draw returned")
+    _check_of(f, level)
     return _of([draws], f, "draws", level)
+
+
+def _check_of(f: object, level: float) -> None:
+    """Raise TypeError or ArgumentError for arguments that say what is estimated, before the model is called."""
+    if f is not None and not callable(f):
+        raise TypeError(f"f is {describe(f)}: give a function of a text that returns a number, or None")
+    check_type("level", level, (int, float), "a number between 0 and 1")
+    if not 0 < level < 1:
+        raise ArgumentError(f"level must be between 0 and 1, not {level!r}")
 
 
 def _of(parts: list[Draws], f: Function | None, kind: str, level: float) -> Estimate:
     """kind: what a unit is, "draws", "calls" or "laws"."""
-    check_type("level", level, (int, float), "a number between 0 and 1")
-    if not 0 < level < 1:
-        raise ArgumentError(f"level must be between 0 and 1, not {level!r}")
     logs = np.concatenate([np.append(part.logweights, np.full(part.unfinished, -np.inf)) for part in parts])
     values = np.concatenate([_values(part, f) for part in parts])
     top = float(logs.max(initial=-np.inf))

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, SourceError, UnsupportedError
+from ..errors import ArgumentError, SourceError, UnsupportedError, check_type
 
 if TYPE_CHECKING:
     from ..compile import Constraint
@@ -354,6 +354,11 @@ def trie_key(constraint: Constraint, *, model: str, prompt: str = "", validators
 
     Raises UnsupportedError for a Constraint made of Grammar nodes, which has no source to be known by.
     """
+    from ..compile import Constraint
+
+    check_type("constraint", constraint, Constraint, "give what constrain.compile returned")
+    for name, text in (("model", model), ("prompt", prompt), ("validators", validators)):
+        check_type(name, text, str, "give a text that changes when it does")
     if constraint.source is None:
         raise UnsupportedError(
             "A constraint made from Grammar nodes has no source to be known by.", hint="Give a key of your own."

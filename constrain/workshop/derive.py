@@ -9,6 +9,7 @@ from random import Random
 
 from ..automata.endings import NEVER
 from ..automata.productions import Productions
+from ..errors import UnsatisfiableError
 
 __all__ = ["Derivation", "least"]
 
@@ -32,12 +33,18 @@ def least(productions: Productions, terminals: list[int]) -> list[int]:
 
 
 class Derivation:
-    """Draws strings of terminals of a grammar whose start has a sentence."""
+    """Draws strings of terminals. Raises UnsatisfiableError for a grammar whose start has no sentence."""
 
     def __init__(self, productions: Productions) -> None:
         self.productions = productions
         # One more for each rule, so that the cheapest way never goes in a circle.
         self.costs = self._heights()
+        if self.costs[productions.start] >= NEVER:
+            raise UnsatisfiableError(
+                f"no text can be made by {productions.nonterminals[productions.start]}: each of its ways leads back to "
+                "itself",
+                hint="Give a rule on the way an option that ends.",
+            )
         self.by_left = [[rule for rule in rules if self.cost(rule) < NEVER] for rules in productions.by_left()]
 
     def _heights(self) -> list[int]:

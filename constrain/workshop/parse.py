@@ -6,6 +6,7 @@ the longest lexeme from each place, fed to the table; indentation as `lark.inden
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,17 +47,60 @@ class Reading:
     blocks: str = ""
 
 
+def shift(parser: Parser, stack: Sequence[int], terminal: int) -> tuple[int, list[int]] | None:
+    """Return what a terminal makes of a stack: how many of its states stay, and the states above those.
+
+    None if the terminal is refused; also where a resolved conflict reduces without end.
+    """
+    table = parser.table
+    kept, above = len(stack), list[int]()
+    for _ in range((len(stack) + 1) * (len(table.left) + len(table.action))):
+        act = int(table.action[above[-1] if above else stack[kept - 1], terminal])
+        if act >= 0:
+            return (kept, [*above, act - 1]) if act else None
+        rule = -act - 1
+        length = int(table.length[rule])
+        popped = min(length, len(above))
+        del above[len(above) - popped :]
+        kept -= length - popped
+        above.append(int(table.goto[above[-1] if above else stack[kept - 1], table.left[rule]]))
+    return None
+
+
 def fed(parser: Parser, stack: Stack, terminal: int) -> Stack | None:
     """The stack after a terminal, None if it is refused; also where a resolved conflict reduces without end."""
-    table = parser.table
-    for _ in range((len(stack) + 1) * (len(table.left) + len(table.action))):
-        act = int(table.action[stack[-1], terminal])
-        if act >= 0:
-            return (*stack, act - 1) if act else None
-        rule = -act - 1
-        stack = stack[: len(stack) - int(table.length[rule])]
-        stack = (*stack, int(table.goto[stack[-1], table.left[rule]]))
-    return None
+    found = shift(parser, stack, terminal)
+    return None if found is None else (*stack[: found[0]], *found[1])
+
+
+class ParseStack:
+    """A stack that is changed in place: reading a text takes time linear in its length, however deep it nests."""
+
+    def __init__(self, parser: Parser) -> None:
+        self.parser = parser
+        self.states = [parser.table.start]
+        self.changes: list[tuple[int, list[int]]] = []  # by terminal since `keep`: states that stayed, states removed
+
+    def feed(self, terminal: int) -> bool:
+        """Take a terminal. Return whether it is accepted; a refused one changes nothing."""
+        found = shift(self.parser, self.states, terminal)
+        if found is None:
+            return False
+        kept, above = found
+        self.changes.append((kept, self.states[kept:]))
+        self.states[kept:] = above
+        return True
+
+    def keep(self) -> None:
+        """Make the terminals that were taken final."""
+        self.changes.clear()
+
+    def undo(self) -> Stack:
+        """Take back the terminals since `keep`, and return the stack."""
+        while self.changes:
+            kept, removed = self.changes.pop()
+            self.states[kept:] = removed
+        return tuple(self.states)
 
 
 def accepted(parser: Parser, stack: Stack) -> list[int]:
@@ -83,23 +127,22 @@ def lexeme(parser: Parser, state: int, text: bytes, first: int) -> tuple[int, in
 
 def parse(parser: Parser, text: bytes) -> Reading:
     """Reads a text from its start."""
-    stack: Stack = (parser.table.start,)
+    stack = ParseStack(parser)
     place, brackets, columns = 0, 0, [0]
     lexemes: list[Lexeme] = []
     layout = parser.layout
 
     def stopped(terminal: int | None, blocks: str = "") -> Reading:
-        return Reading(tuple(lexemes), place, terminal, stack, brackets > 0, blocks)
+        return Reading(tuple(lexemes), place, terminal, stack.undo(), brackets > 0, blocks)
 
     while place < len(text):
-        found = lexeme(parser, int(parser.scan[stack[-1]]), text, place)
+        found = lexeme(parser, int(parser.scan[stack.states[-1]]), text, place)
         if found is None:
             return stopped(None)
         end, terminal = found
         newline = layout is not None and terminal == layout.newline
         if terminal not in parser.ignored and not (newline and brackets):
-            after = fed(parser, stack, terminal)
-            if after is None:
+            if not stack.feed(terminal):
                 return stopped(terminal)
             if layout is not None and newline:
                 last = text[place:end].rpartition(b"\n")
@@ -116,21 +159,18 @@ def parse(parser: Parser, text: bytes) -> Reading:
                 if column != columns[-1]:
                     return stopped(terminal, f"column {column + 1} is that of no block that is open")
                 for move in moves:
-                    moved = fed(parser, after, move)
-                    if moved is None:
+                    if not stack.feed(move):
                         return stopped(move, "a block begins here" if move == layout.indent else "a block ends here")
-                    after = moved
             elif layout is not None:
                 brackets += (terminal in layout.opening) - (terminal in layout.closing)
                 if brackets < 0:
                     return stopped(terminal, "this bracket was never opened")
-            stack = after
+            stack.keep()
         lexemes.append(Lexeme(place, end, terminal))
         place = end
-    ended: Stack | None = stack
-    for _ in columns[1:]:
-        assert layout is not None
-        ended = fed(parser, ended, layout.dedent) if ended is not None else None
-    if ended is None or fed(parser, ended, parser.terminals - 1) is None:
+    ends = [parser.terminals - 1]
+    if layout is not None:
+        ends = [layout.dedent] * (len(columns) - 1) + ends
+    if not all(stack.feed(terminal) for terminal in ends):
         return stopped(None)
-    return Reading(tuple(lexemes), None, None, stack)
+    return Reading(tuple(lexemes), None, None, stack.undo())
