@@ -153,7 +153,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(TypeError, match="numpy array or a torch tensor"):
         fill_masks(matchers, good.tolist())
     for rows in ([0, 1], [0, 1, 3], [0, 1, 1], [-1, 0, 1]):
-        with pytest.raises(ValueError, match="rows"):
+        with pytest.raises(ValueError, match="row"):
             fill_masks(matchers, good, rows=rows)
     with pytest.raises(ValueError, match="threads"):
         fill_masks(matchers, good, threads=0)

@@ -261,7 +261,7 @@ def test_errors() -> None:
         triggered({"a": "b"}, after="nothing")  # type: ignore[arg-type]
     with pytest.raises(SourceError, match="cannot be left out"):
         thinking("a", open="", thought="maybe")
-    with pytest.raises(ValueError, match="number of bytes"):
+    with pytest.raises(ValueError, match="whole number"):
         thinking("a", most=-1)
     with pytest.raises(UnsupportedError, match="ends a text"):
         ender = Vocabulary.from_tokens([*TOKENS, None], (256,), special={"<end>": 256})
