@@ -117,7 +117,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written() -> None:
         with pytest.raises(ValueError, match="masks are"):
             apply_mask(logits, bits)
     for rows in ([0], [0, 0], [0, 2], [-1, 0]):
-        with pytest.raises(ValueError, match="rows"):
+        with pytest.raises(ValueError, match="row"):
             apply_mask(logits, masks, rows=rows)
     with pytest.raises(ValueError, match="rows"):
         apply_mask(logits[:1], masks)
