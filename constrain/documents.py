@@ -166,6 +166,8 @@ def _plain_copy(document: Any, limits: Limits) -> Any:
 
 
 def _plain_scalar(value: Any, pointer: str) -> Any:
+    if isinstance(value, Decimal) and not value.is_finite():
+        raise SchemaError(f"{value} is not a JSON number.", pointer=pointer)
     if value is None or isinstance(value, (bool, Decimal)):
         return value
     if isinstance(value, str):
