@@ -168,9 +168,9 @@ these documents show"; for constrain, `bench.schema_suite` and `bench.mask_error
 {verdicts}
 
 *constrain* is `Style.any()`, every spelling that RFC 8259 and the schema allow; *default style* keeps keys in the order
-of `properties`, spells numbers and constants plainly and writes the white space of JSON writers, which is its documented
-choice and why it over-constrains some rows. Every engine reads single bytes, so no token can hide an error. XGrammar is not strict here (undeclared keys
-are allowed); the others run by their defaults.
+of `properties`, spells numbers and constants plainly and writes the white space of JSON writers. That is its documented
+choice, and why it over-constrains some rows. Every engine reads single bytes, so no token can hide an error. XGrammar
+is not strict here (undeclared keys are allowed); the others run by their defaults.
 
 {summary}
 """
