@@ -31,7 +31,7 @@ STEP = 10
 """Units of work for one byte that is tried."""
 BYTE = 4 * STEP
 """Units of work that each byte of a completion may take."""
-STEP_SHARE = 8
+STEP_SHARE = 2
 """Part of Limits.work that a search takes beyond that."""
 CREDIT = 1 << 20
 """By how much the estimate may rise behind a separator before what else there is to try comes first."""
