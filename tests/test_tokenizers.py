@@ -240,7 +240,7 @@ def test_files_that_are_something_else(tmp_path: Path) -> None:
     for name, says in {
         "x.bin": "knows by name",
         "x.tiktoken": "no rank file",
-        "tokenizer.json": r"no tokenizer\.json",
+        "tokenizer.json": "is not JSON",
         "tekken.json": "is not JSON",
         "x.model": "no SentencePiece model",
     }.items():
@@ -361,3 +361,14 @@ def test_llama3_ranks_are_recognised(shared: Path) -> None:
     text = 'Grüße, "世界"\n  {"a": 12345}'
     assert vocabulary.text(vocabulary.encode(text)) == text.encode()  # type: ignore[misc]
     assert vocabulary.tokenize(b"Hello world") == [9906, 1917]
+
+
+@pytest.mark.parametrize("prefix", ["x", "##", "é"])
+def test_merges_that_lack_the_prefix_of_subwords_are_refused(tmp_path: Path, prefix: str) -> None:
+    """The tokenizers package would abort the process."""
+    file = saved(tmp_path) / "tokenizer.json"
+    document = json.loads(file.read_text("utf-8"))
+    document["model"]["continuing_subword_prefix"] = prefix
+    file.write_text(json.dumps(document), "utf-8")
+    with pytest.raises(VocabularyError, match="a merge lacks the prefix"):
+        Vocabulary.from_pretrained(file, eos_ids=[0])
