@@ -175,7 +175,8 @@ def by_atheris(run: Any, asked: argparse.Namespace) -> int:
         one_input(data)
 
     arguments = [sys.argv[0], f"-max_total_time={max(1, int(asked.seconds))}", f"-seed={asked.seed % (1 << 31) or 1}",
-                 "-max_len=4096", "-len_control=20", "-timeout=600", "-rss_limit_mb=0", "-verbosity=1"]  # fmt: skip
+                 "-max_len=4096", "-len_control=20", "-timeout=600", "-rss_limit_mb=0", "-verbosity=1",
+                 f"-artifact_prefix={asked.state.parent}/"]  # fmt: skip
     atheris.Setup(arguments, once)
     atheris.Fuzz()
     return 0

@@ -441,6 +441,35 @@ def test_values_of_one_keyword_at_another(seed: int) -> None:
             pass
 
 
+ODD: tuple[Any, ...] = (None, True, 0, -1, 1.5, "x", "", [], [{}], [[]], {}, {"a": []}, {"a": {}}, [None], {"$ref": []})
+OTHER_NAMES = (
+    "$id",
+    "$schema",
+    "$anchor",
+    "$dynamicAnchor",
+    "$vocabulary",
+    "id",
+    "title",
+    "nullable",
+    "extends",
+    "unknown",
+)
+
+
+@pytest.mark.parametrize(
+    "draft", ["http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"]
+)
+def test_any_value_of_any_keyword(draft: str) -> None:
+    """Alone and beneath another keyword: where a value has the wrong shape, no part of the reader relies on it."""
+    for name in sorted({row.name for row in KEYWORDS}.union(OTHER_NAMES)):
+        for value in ODD:
+            for schema in ({name: value}, {"properties": {"a": {name: value}}}):
+                try:
+                    constrain.compile(BYTES, schema={"$schema": draft, **schema}, limits=SMALL)
+                except ConstrainError:
+                    pass
+
+
 def test_the_type_of_a_wrong_registry_or_base_is_told() -> None:
     for registry, base_uri in (({5: {}}, ""), ([1], ""), ({None: {}}, ""), ({}, 5), ({}, b"x")):
         for ask in (constrain.compile, lambda v, **given: constrain.json_schema(**given)):

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,23 @@ def test_damaged_fast_tokenizers_and_configs(tmp_path: Path) -> None:
             (tmp_path / name).unlink()
         else:
             (tmp_path / name).write_bytes(kept)
+
+
+@pytest.mark.parametrize("said", [0, 1, 4, 5, 2**31, 2**32 - 1])
+@pytest.mark.parametrize("wrap", [lambda one: one, lambda one: {"type": "Sequence", "normalizers": [one]}])
+def test_a_charsmap_never_takes_more_memory_than_it_has_bytes(
+    said: int, wrap: Callable[[dict[str, str]], dict[str, Any]], tmp_path: Path
+) -> None:
+    """The tokenizers package allocates what the first four bytes say, and aborts the process if it cannot."""
+    charsmap = base64.b64encode(said.to_bytes(4, "little") + b"\0" * 4).decode()
+    state = json.loads(make.byte_level_bpe().to_str())
+    state["normalizer"] = wrap({"type": "Precompiled", "precompiled_charsmap": charsmap})
+    (tmp_path / "tokenizer.json").write_text(json.dumps(state))
+    if said > 4:
+        with pytest.raises(ConstrainError, match="charsmap"):
+            Vocabulary.from_pretrained(tmp_path / "tokenizer.json", eos_ids=[0])
+    else:
+        read(tmp_path / "tokenizer.json")
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tekken.json", "x.tiktoken", "tokenizer.model"])

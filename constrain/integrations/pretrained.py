@@ -18,6 +18,7 @@ from .documents import existing, read_object
 from .end_tokens import ids_of
 from .hub import foreign_errors, is_hub_id, locally_first
 from .token_files import from_mistral, from_tiktoken
+from .tokenizer_json import check_tokenizer_json
 from .tokenizers import from_tokenizer
 
 __all__ = ["from_pretrained", "read_ends", "read_size"]
@@ -83,7 +84,7 @@ def from_folder(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) 
             for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"):
                 if (path / name).exists():
                     existing(path / name)
-            check_merges(read_object(path / "tokenizer.json"), path / "tokenizer.json")
+            check_tokenizer_json(read_object(path / "tokenizer.json"), path / "tokenizer.json")
             tokenizer = load_transformers(str(path), local=True)
         except VocabularyError as error:
             trouble = error
@@ -187,21 +188,5 @@ def load_fast(path: Path) -> Any:
     except ImportError as error:
         raise VocabularyError(f"{path} needs the package that reads it", hint="pip install tokenizers") from error
     with foreign_errors(f"{shorten(path)} is no tokenizer.json"):
-        check_merges(read_object(existing(path)), path)
+        check_tokenizer_json(read_object(existing(path)), path)
         return Tokenizer.from_file(str(path))
-
-
-def check_merges(document: Mapping[str, Any], path: Path) -> None:
-    """Raise VocabularyError for merges that a prefix of subwords does not fit.
-
-    The tokenizers package cuts the prefix off the second part of each merge without looking, and aborts the process.
-    """
-    model = document.get("model")
-    prefix = model.get("continuing_subword_prefix") if isinstance(model, dict) else None
-    merges = model.get("merges") if isinstance(model, dict) else None
-    if not isinstance(prefix, str) or not prefix or not isinstance(merges, list):
-        return
-    for merge in merges:
-        parts = merge.split(" ") if isinstance(merge, str) else merge
-        if not isinstance(parts, list) or not parts or not str(parts[-1]).startswith(prefix):
-            raise VocabularyError(f"{shorten(path)}: a merge lacks the prefix {shorten(prefix, 40)!r} of subwords")

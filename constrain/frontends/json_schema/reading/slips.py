@@ -337,7 +337,7 @@ def find_slips(document: Any, registry: Mapping[str, Any] | None, style: Style, 
             elif "list" in holds and type(value) is list:
                 here = (path, name)
                 below += [(item, scope, (here, key)) for key, item in enumerate(value) if type(item) is dict]
-            elif holds == "format" and value not in FORMATS:
+            elif holds == "format" and not (isinstance(value, str) and value in FORMATS):
                 odd = True
         if odd:
             found.extend(_in_schema(raw, scope, _pointer(path), style))

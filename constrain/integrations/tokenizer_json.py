@@ -1,0 +1,70 @@
+"""Refuse a tokenizer.json on which the tokenizers package would abort the process instead of raising an error.
+
+The package is written in Rust: a failed allocation, and some out-of-range slices, end the process there. Each check
+names one such place; `python -m fuzz tokenizer-json` looks for more.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import VocabularyError, shorten
+
+__all__ = ["check_tokenizer_json"]
+
+
+def check_tokenizer_json(document: Mapping[str, Any], path: Path) -> None:
+    """Raise VocabularyError if a document must not be given to the tokenizers package.
+
+    Parameters
+    ----------
+    document : mapping
+        The parsed tokenizer.json.
+    path : Path
+        Its place, for the message.
+    """
+    check_merges(document, path)
+    check_charsmaps(document, path)
+
+
+def check_merges(document: Mapping[str, Any], path: Path) -> None:
+    """Of merges: the prefix of subwords is cut off the second part of each without a look at what is there."""
+    model = document.get("model")
+    prefix = model.get("continuing_subword_prefix") if isinstance(model, dict) else None
+    merges = model.get("merges") if isinstance(model, dict) else None
+    if not isinstance(prefix, str) or not prefix or not isinstance(merges, list):
+        return
+    for merge in merges:
+        parts = merge.split(" ") if isinstance(merge, str) else merge
+        if not isinstance(parts, list) or not parts or not str(parts[-1]).startswith(prefix):
+            raise VocabularyError(f"{shorten(path)}: a merge lacks the prefix {shorten(prefix, 40)!r} of subwords")
+
+
+def check_charsmaps(document: Mapping[str, Any], path: Path) -> None:
+    """Of precompiled normalizers: as much memory is taken as the first four bytes, the size of a trie, say."""
+    for text in charsmaps(document):
+        try:
+            data = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            continue  # refused by the package itself, with an error
+        if len(data) < 4 or int.from_bytes(data[:4], "little") > len(data) - 4:
+            raise VocabularyError(
+                f"{shorten(path)}: a precompiled_charsmap says that its trie has more bytes than there are"
+            )
+
+
+def charsmaps(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each precompiled_charsmap, in a normalizer or in a list of normalizers."""
+    todo = [document.get("normalizer")]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, list):
+            todo += one
+        elif isinstance(one, dict):
+            if isinstance(text := one.get("precompiled_charsmap"), str):
+                yield text
+            todo.append(one.get("normalizers"))
