@@ -5,6 +5,7 @@ constrain generate | check | validate | sample | test | view | infer | explain |
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 import warnings
@@ -124,7 +125,13 @@ def tell_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
 
 
 def main() -> None:
-    """The script `constrain`. Where nobody reads on (`| head`), it ends quietly, as other programs do."""
+    """The script `constrain`. Where nobody reads on (`| head`), it ends quietly, as other programs do.
+
+    What the encoding of a stream lacks is written as Python writes it in literals: é as \\xe9.
+    """
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # None, or anything at all, where another program replaced it
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run())
