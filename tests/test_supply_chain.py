@@ -48,7 +48,8 @@ def project() -> dict[str, Any]:
 def locked(path: Path) -> list[tuple[Requirement, int]]:
     """The requirements of a lock, each with the number of its hashes."""
     joined = re.sub(r"\\\n\s*", " ", path.read_text("utf-8"))
-    lines = [line for line in map(str.strip, joined.splitlines()) if line and not line.startswith(("#", "--"))]
+    lines = [line for line in map(str.strip, joined.splitlines()) if line and not line.startswith("#")]
+    assert not [line for line in lines if line.startswith("--hash")], "pip ignores hashes that belong to no requirement"
     return [(Requirement(line.partition(" --hash")[0]), line.count("--hash=sha256:")) for line in lines]
 
 
