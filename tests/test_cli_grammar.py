@@ -7,6 +7,7 @@ import random
 import re
 import sys
 import xml.etree.ElementTree as Xml
+from functools import lru_cache
 from pathlib import Path
 
 import lark
@@ -342,10 +343,16 @@ def stack_after(parser: Parser, stack: Stack, terminal: int) -> Stack | None:
     return None
 
 
+@lru_cache
+def parser_of(name: str) -> Parser:
+    """The parser of one of the grammars that are installed."""
+    return read(grammars.text(name)).parser
+
+
 @given(st.sampled_from(["json", "arithmetic", "lisp", "python"]), st.data())
 def test_a_stack_that_is_changed_in_place(name: str, data: st.DataObject) -> None:
     """Takes and refuses what the definition does, and goes back to where it was kept."""
-    parser = read(grammars.text(name)).parser
+    parser = parser_of(name)
     stack = ParseStack(parser)
     kept = now = tuple(stack.states)
     for _ in range(data.draw(st.integers(0, 30))):

@@ -35,7 +35,7 @@ def characters(dfa: Dfa) -> str:
 # ---- the Python dialect is `re` ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(regexes(), flag_sets(), st.lists(texts(), min_size=1, max_size=12))
 def test_it_matches_what_re_matches(pattern: str, flags: str, samples: list[str]) -> None:
     with warnings.catch_warnings():
@@ -312,7 +312,7 @@ def test_large_patterns_meet_a_limit(pattern: str) -> None:
 def test_nesting_costs_no_recursion() -> None:
     with pytest.raises(LimitError, match="nest"):
         to_dfa("(" * 100_000 + ")" * 100_000)
-    deep = "(?:a" * 250 + ")*" * 250
+    deep = "(?:a" * 100 + ")*" * 100
     assert to_dfa(deep).accepts("a" * 300) and to_node(deep) is not None
     assert to_dfa("(" * 250 + "a" + ")" * 250) == to_dfa("a")
 
