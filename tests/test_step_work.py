@@ -63,7 +63,8 @@ def test_a_mask_asks_all_that_it_cannot_know_at_once(monkeypatch: pytest.MonkeyP
 
     def provide(self: Any) -> None:
         nonlocal rounds
-        rounds += not self.guarded.is_asked and int(self.arrays[at.HEAD][at.STATUS]) not in (at.FULL, at.NEED_ROW, at.NEED_REST, at.NEED_LEAF)
+        status = int(self.arrays[at.HEAD][at.STATUS])
+        rounds += not self.guarded.is_asked and status not in (at.FULL, at.NEED_ROW, at.NEED_REST, at.NEED_LEAF)
         original(self)
 
     monkeypatch.setattr("constrain.arena.Arena._provide", provide)
