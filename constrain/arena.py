@@ -42,6 +42,7 @@ FIRST: dict[int, int] = {
     at.BUFFER: 8192, at.STACK: 16384, at.PATH: 1024,
     at.GUARDS: 512 * at.GUARD_W, at.GUARD_HASH: 2048, at.LATER: 4096,
     at.PAIRS: 1024 * at.PAIR_W, at.PAIR_HASH: 4096, at.LISTS: 1024, at.LIST_HASH: 1024, at.MAY_SHIFT: 1024,
+    at.QUESTIONS: 1024 * at.QUESTION_W,
     at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.JOINTS: 16 * at.JOINT_W, at.SCANNERS: 16, at.ROUTE: 512,
 }  # fmt: skip
 """First length of each slot, int32s: what all but a few constraints never outgrow."""
@@ -199,12 +200,15 @@ class Arena:
         self.arrays[slot] = array
         self.context[2 * slot], self.context[2 * slot + 1] = address_of(array), array.size
 
-    def run(self, kernel: Callable[..., int], *arguments: Any) -> int:
-        """Calls a kernel on this arena until it needs nothing more: what it returns."""
+    def run(self, kernel: Callable[..., int], *arguments: Any, length: int = 0) -> int:
+        """Call a kernel on this arena until it needs nothing more, and return what it returns.
+
+        length: bytes of a text that the call takes, by which more work is allowed to it (see `guards.Memory`).
+        """
         result = kernel(self.address, *arguments)
         if result != -1:
             return result
-        self.guarded.begin_step(sum(len(text) for text in arguments if getattr(text, "dtype", None) == np.uint8))
+        self.guarded.begin_step(length)
         while True:
             try:
                 if self.arrays[at.HEAD][at.STATUS] == at.NEED_READERS:
@@ -264,6 +268,8 @@ class Arena:
                 )
             elif status == at.NEED_JOINT:
                 self._join(argument)
+            elif status == at.NEED_ANSWERS:
+                self._answer_all()
             else:
                 self._answer(status, argument)
         except TableFull:
@@ -271,6 +277,14 @@ class Arena:
                 self.vocabulary.__dict__.pop("mask_table", None)
             self.reset()
             raise Forgotten from None
+
+    def _answer_all(self) -> None:
+        """Answer the questions that a mask has put off, each once."""
+        head, asked = self.arrays[at.HEAD], self.arrays[at.QUESTIONS]
+        words = asked[: at.QUESTION_W * head[at.N_QUESTIONS]].reshape(-1, at.QUESTION_W).tolist()
+        for status, argument, text, spelling, state in dict.fromkeys(map(tuple, words)):
+            head[at.TEXT], head[at.SPELLING], head[at.NAMED_IN] = text, spelling, state
+            self._answer(status, argument)
 
     def _answer(self, status: int, argument: int) -> None:
         """Answer a question about members that must differ; what runs for it belongs to the same step."""

@@ -27,7 +27,7 @@ from .style import Limits, Style
 from .tokens.spelling import Spellable
 from .tokens.symbols import Symbols
 from .tokens.vocabulary import Vocabulary
-from .work import work_budget
+from .work import WorkBudget, work_budget
 
 if TYPE_CHECKING:
     from .arena import Arena
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["Constraint", "check_options", "compile", "compile_grammar", "to_grammar"]
 
 MOST_ARENAS = 64
+LARGE_SHARE = 16
+"""Part of Limits.work from which on a source is large: its rules are linked when it is compiled."""
 WARNED = b" warned"
 STYLE = tuple(one.name for one in fields(Style))
 
@@ -209,8 +211,10 @@ def compile(
     if found is not None:
         _warn(found.schema_warnings)
         return found
-    with work_budget(limits.work):
-        program, slips = _program(vocabulary, key, source, style, references, limits)
+    with work_budget(limits.work) as budget:
+        program, slips, is_large = _program(vocabulary, key, source, style, references, limits, budget)
+        if is_large:
+            program.link_at_once(budget)
     _warn(slips)
     written = None if isinstance(grammar, Grammar) else _written(source, style, references)
     made = Constraint(program, vocabulary, limits, written, slips)
@@ -262,9 +266,17 @@ def _key(source: Source, style: Style, references: References, limits: Limits) -
 
 
 def _program(
-    vocabulary: Vocabulary, key: Hashable, source: Source, style: Style, references: References, limits: Limits
-) -> tuple[Program, tuple[str, ...]]:
-    """The Program of a source, from disk or made and kept for the next process; and what there is to warn of.
+    vocabulary: Vocabulary,
+    key: Hashable,
+    source: Source,
+    style: Style,
+    references: References,
+    limits: Limits,
+    budget: WorkBudget,
+) -> tuple[Program, tuple[str, ...], bool]:
+    """The Program of a source, from disk or made and kept for the next process; what there is to warn of; is it large?
+
+    What took much work is not kept: a Program from disk is made again, in one step, when more of it is wanted.
 
     A source with warnings has a file of another name, so that one whose Program is found under the first has none.
     """
@@ -274,20 +286,23 @@ def _program(
     path = programs.name(spelled) if isinstance(spelled, bytes) else None
     kept = None if path is None else programs.fetch(path, remake, symbols)
     if kept is not None:
-        return kept, ()
+        return kept, (), False
     slips = _slips(source, style, references, limits)
     if slips and isinstance(spelled, bytes):
         path = programs.name(spelled + WARNED)
         kept = None if path is None else programs.fetch(path, remake, symbols)
         if kept is not None:
-            return kept, slips
+            return kept, slips, False
+    before = budget.spent
     program = Program(remake(), symbols)
+    program.work = limits.work
+    is_large = budget.spent - before > limits.work // LARGE_SHARE
     if isinstance(form, Form):
         for node in form.named(limits):  # What the vocabulary lacks is said now, not in the midst of a text.
             symbols(node)
-    if path is not None:
+    if path is not None and not is_large:
         programs.keep(path, program)
-    return program, slips
+    return program, slips, is_large
 
 
 def _slips(source: Source, style: Style, references: References, limits: Limits) -> tuple[str, ...]:

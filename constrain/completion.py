@@ -70,7 +70,8 @@ class Completion:
         self._rests: dict[int, tuple[set[int], int]] = {}
         self._by_rank: dict[int, list[int]] = {}
         self._credit: dict[int, int] = {}  # of sets of a search: how much the way there may have raised the estimate
-        self._walked = 0  # states of parsers' stacks that were walked and are not charged yet
+        self._walked = 0  # work that is not charged yet: states of parsers' stacks and keys of objects looked at
+        self._refused: dict[tuple[int, int | None], LimitError] = {}
 
     def complete(self, start: int, limit: int | None = None) -> bytes | None:
         """The bytes of a completion from a set: the shortest, where costs are exact.
@@ -80,6 +81,17 @@ class Completion:
         """
         if self._accepts(start):
             return b""
+        refused = self._refused.get((start, limit))
+        if refused is not None:  # What the first search has cached would let this one come further.
+            raise LimitError(refused.cause, hint=refused.hint)
+        try:
+            return self._search(start, limit)
+        except LimitError as error:
+            self._refused[start, limit] = error
+            raise
+
+    def _search(self, start: int, limit: int | None) -> bytes | None:
+        """The same, once."""
         least = self.cost(start)
         # A fixed share, and what a descent takes that goes straight to the end.
         work, straight = self.arena.work, (BYTE + self._size(start) + self._walked) * (least if least < NEVER else 0)
@@ -305,6 +317,7 @@ class Completion:
     def _string(self, q: int) -> int:
         block, low, high, depth = self.arena.arrays[at.POINTS][5 * q : 5 * q + 4].tolist()
         offsets = self.costs.code[block + at.STR_OFFSETS + low : block + at.STR_OFFSETS + high + 1]
+        self._walked += len(offsets) // 8
         return int(min(b - a - depth for a, b in zip(offsets, offsets[1:])))
 
     def _parse(self, q: int) -> int:
@@ -348,11 +361,13 @@ class Completion:
             block, seen, members, _ = self._state(state)
             found = self.costs.due(block, seen), self.costs.members(block, seen, members, fresh=0)
             self._rests[state] = found
+            self._walked += 2 * self.costs.code[block]
         return found
 
     def _members(self, state: int, key: int) -> int:
         """Least bytes that an object in that state needs to close, once `key` (or an undeclared one) is written too."""
         block, seen, members, _ = self._state(state)
+        self._walked += 2 * self.costs.code[block]
         return self.costs.members(block, seen | {key}, members + 1, fresh=0)
 
     def _object(self, pc: int, state: int) -> int:
@@ -363,6 +378,7 @@ class Completion:
         if op == at.OTHER:
             return 1 + self.costs.value(self.costs.code[pc + 3]) + self._members(state, self.costs.code[pc + 4])
         # Before the quote of a key: what must come may come in this order; else the cheapest key.
+        self._walked += 2 * self.costs.code[block]
         count, total = self.costs.demand(block, seen, members)
         around = self.costs.layout(block)
         if count:
@@ -385,6 +401,7 @@ class Completion:
             first = code[block + at.OBJ_RANKS]
             ranks = code[first : first + code[block + at.OBJ_COUNT]]
             by_rank = self._by_rank[block] = sorted(range(len(ranks)), key=ranks.__getitem__)
+        self._walked += high - low
         for rank in range(low, high):
             if int(bits[allowed + (rank >> 5)]) >> (rank & 31) & 1:
                 key = by_rank[rank]

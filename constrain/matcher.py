@@ -161,7 +161,7 @@ class Matcher:
         """The set after a token or bytes: at.DEAD if refused; for bytes -2 - i if byte i is."""
         if isinstance(item, int):
             return arena.run(walk.advance, self._set, item)
-        return arena.run(walk.advance_bytes, self._set, np.frombuffer(bytearray(item), np.uint8))
+        return arena.run(walk.advance_bytes, self._set, np.frombuffer(bytearray(item), np.uint8), length=len(item))
 
     def _try(self, question: Callable[[Arena], _T]) -> _T:
         """The answer of this matcher's arena, whatever it forgets meanwhile."""

@@ -14,7 +14,7 @@ process could fail in a cold one. `memoize` is an LRU cache that charges each re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, wraps
@@ -42,13 +42,16 @@ class _Frame:
 class WorkBudget:
     """Units of work that may be spent, and how many have been.
 
-    limit, spent: units. paid: cached results that have been charged. frames: cached functions that are running.
+    limit, spent: units. whole: Limits.work, if the budget is a part of it. before: results that a compile has
+    paid for. paid: cached results that have been charged. frames: cached functions that are running.
     """
 
-    __slots__ = ("frames", "limit", "paid", "spent")
+    __slots__ = ("before", "frames", "limit", "paid", "spent", "whole")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, whole: int | None = None, before: Set[tuple[object, ...]] = frozenset()) -> None:
         self.limit = limit
+        self.before = before
+        self.whole = limit if whole is None else whole
         self.spent = 0
         self.paid: set[tuple[object, ...]] = set()
         self.frames: list[_Frame] = []
@@ -58,7 +61,7 @@ class WorkBudget:
         todo = [cost]
         while todo:
             one = todo.pop()
-            if one.key not in self.paid:
+            if one.key not in self.paid and one.key not in self.before:
                 self.paid.add(one.key)
                 self.spend(one.own, construction)
                 todo.extend(one.parts)
@@ -67,8 +70,10 @@ class WorkBudget:
         """Charge `units`. Raise LimitError, naming the construction, if the budget does not hold them."""
         self.spent += units
         if self.spent > self.limit:
+            part = "" if self.limit >= self.whole else f"{self.limit:,} units, the part that it may take of "
             raise LimitError(
-                f"{construction[:1].upper()}{construction[1:]} needs more than Limits.work = {self.limit:,} units.",
+                f"{construction[:1].upper()}{construction[1:]} needs more than "
+                f"{part}Limits.work = {self.whole:,} units.",
                 hint="Simplify it, or raise Limits(work=...).",
             )
 
@@ -77,13 +82,18 @@ _current: ContextVar[WorkBudget | None] = ContextVar("constrain_work_budget", de
 
 
 @contextmanager
-def work_budget(limit: int) -> Iterator[WorkBudget]:
-    """Run the block under a budget of `limit` units, or under the budget that already holds, if there is one."""
+def work_budget(
+    limit: int, whole: int | None = None, before: Set[tuple[object, ...]] = frozenset()
+) -> Iterator[WorkBudget]:
+    """Run the block under a budget of `limit` units, or under the budget that already holds, if there is one.
+
+    whole: Limits.work, for the error, if `limit` is a part of it. before: cached results that cost nothing.
+    """
     current = _current.get()
     if current is not None:
         yield current
         return
-    budget = WorkBudget(limit)
+    budget = WorkBudget(limit, whole, before)
     token = _current.set(budget)
     try:
         yield budget

@@ -30,6 +30,7 @@ from ..grammar.nodes import (
     Unique,
 )
 from ..kernels import layout as at
+from ..work import spend
 
 if TYPE_CHECKING:
     from .dfa import Dfa
@@ -291,6 +292,8 @@ def _object_block(program: Program, node: Object) -> tuple[int, list[tuple[int, 
     marks = {k: n + i for i, k in enumerate(k for k, c in enumerate(node.others) if c.required)}
     width = (n + len(marks) + 31) // 32 or 1
     index = {name: k for k, name in enumerate(names)}
+    if any(p.needs for p in node.properties):
+        spend(n * width // 8, "the keys that depend on each other")
     keys = program.strings([spelled[key] for key in order], int(node.escapes == "any"))
     demanded = [k for k, p in enumerate(node.properties) if p.required]
     required = program.append(_bits(width, [*demanded, *marks.values()]))

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Callable, Hashable, Iterable
-from itertools import accumulate
+from collections.abc import Callable, Hashable, Iterable, Set
+from itertools import accumulate, count, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,7 +43,7 @@ from ..grammar.nodes import (
 )  # fmt: skip
 from ..kernels import layout as at
 from ..style import Limits
-from ..work import spend, work_budget
+from ..work import WorkBudget, spend, work_budget
 from .link import Writer
 
 if TYPE_CHECKING:
@@ -62,6 +62,12 @@ CODE_LIMIT = 1 << 27
 FIRST_CAPACITY = 1 << 12
 WORDS = 8
 """Words of byte-code that are written for one unit of work."""
+LINK = 100
+"""Units of work for a rule, beside its words."""
+STEP_SHARE = 6
+"""Part of Limits.work that linking one rule may take while a text is written."""
+LINK_SHARE = 4
+"""Part of Limits.work up to which the rules of a large source are linked when it is compiled."""
 LONG = 1 << 12
 """Bytes of a string block from which numpy spreads them sooner."""
 
@@ -73,8 +79,9 @@ class Program:
     what is being linked.
     entry: rule cell where the text starts. leaves: what the operand of LEAF and OTHER counts. bind: what a vocabulary
     makes of nodes that name tokens (`tokens.symbols`). links: rule cells in the order in which they were linked.
-    on_link: called after each. work: units (see `constrain.work`) that linking one rule may take, whatever came before,
-    unless the budget of a compile holds. generation: raised where all of it came to be numbered anew (`restored`).
+    on_link: called after each. work: units (see `constrain.work`) of which linking one rule may take a share, whatever
+    came before, unless the budget of a compile holds. paid: cached results that the compile of a large
+    source has paid for. generation: raised where all of it came to be numbered anew (`restored`).
     """
 
     work = Limits().work
@@ -97,6 +104,8 @@ class Program:
         self._cells: dict[object, int] = {}
         self._targets: dict[int, Node] = {}
         self._within: set[int] = set()
+        self._refused: dict[int, LimitError] = {}
+        self.paid: Set[tuple[object, ...]] = frozenset()
         self._nullable: dict[Hashable, bool] = {}
         self._costs: Costs | None = None
         self.entry = self.cell(grammar.start)
@@ -131,17 +140,23 @@ class Program:
         return list(self._targets)
 
     def link(self, cell: int) -> None:
-        """Writes the code of a rule cell's rule, once."""
+        """Write the code of a rule cell's rule, once.
+
+        Raise LimitError if that takes too much work, each time: what a first attempt has cached does not help a second.
+        """
         with self.lock:
             if self.words[cell]:
                 self.code[cell] = self.words[cell]  # once more: an interrupt may have come between the two
                 return
-            node = self._targets[cell]
-            with work_budget(self.work):
-                if isinstance(node, Rule):
-                    node = self.grammar.rules[node.name]
-                entry = Writer(self, cell in self._within).rule(node)
-                spend(1 + (len(self.words) - self.used) // WORDS, "the byte-code of a rule")
+            if cell in self._refused:
+                refused = self._refused[cell]
+                raise LimitError(refused.cause, pointer=refused.pointer, hint=refused.hint)
+            try:
+                with work_budget(self.work // STEP_SHARE, self.work, self.paid):
+                    entry = self._write(cell)
+            except LimitError as error:
+                self._refused[cell] = error
+                raise
             self._publish()
             if len(self.leaves) > self.leaf_room or len(self.parsers) > self.parser_room:
                 self.leaf_room = max(self.leaf_room, 2 * len(self.leaves))
@@ -152,6 +167,15 @@ class Program:
             self.code[cell] = entry
         if self.on_link is not None:
             self.on_link()
+
+    def _write(self, cell: int) -> int:
+        """Write the code of a rule, and return its entry."""
+        node = self._targets[cell]
+        if isinstance(node, Rule):
+            node = self.grammar.rules[node.name]
+        entry = Writer(self, cell in self._within).rule(node)
+        spend(LINK + (len(self.words) - self.used) // WORDS, "the byte-code of a rule")
+        return entry
 
     def whole(self) -> None:
         """Nothing: it was made from its Grammar and has all of it at hand (see `restored`)."""
@@ -186,6 +210,24 @@ class Program:
                 for cell in pending[: most - done]:
                     self.link(cell)
                     done += 1
+
+    def link_at_once(self, budget: WorkBudget) -> None:
+        """Link all rules, breadth first, as far as a share of the work goes, so that no step has to link them.
+
+        What is left then is linked when a text comes to it. budget: that of the compile, to which twice the share is
+        added.
+        """
+        with self.lock:
+            self.paid = budget.paid
+            most = budget.spent + self.work // LINK_SHARE
+            budget.limit += 2 * self.work // LINK_SHARE
+            todo = list(self._targets)
+            for place in count():
+                if place == len(todo):
+                    todo += islice(self._targets, place, None)
+                if place == len(todo) or budget.spent >= most:
+                    return
+                self.link(todo[place])
 
     def costs(self) -> Costs:
         """Least lengths of all rules, worked out when first asked for."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..fork import fork_handlers
 from ..grammar.nodes import Grammar
-from ..work import work_budget
+from ..work import UNLIMITED, work_budget
 from .dfa import Dfa
 from .program import Bind, Leaf, Program
 
@@ -122,7 +122,8 @@ class Restored(Program):
                 return
             with work_budget(self.work):
                 grammar = self._remake()
-            made = self._again(self._new(grammar))
+            with work_budget(UNLIMITED):  # All of it was linked before, under budgets.
+                made = self._again(self._new(grammar))
             if made is None:
                 made = self._new(grammar)
                 made.generation = self.generation + 1

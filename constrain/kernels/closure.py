@@ -18,7 +18,7 @@ from .parse import parse_start
 from .points import point
 from .views import size, view
 
-STAMP = "7e38c162"
+STAMP = "509d6a49"
 
 
 @kernel("int64(int64)")

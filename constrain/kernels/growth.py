@@ -9,7 +9,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import mix, mix_config
 from .views import size, view
 
-STAMP = "3afe18c5"
+STAMP = "0a845467"
 
 
 @kernel("int64(int64, int64, int64)")

@@ -17,7 +17,7 @@ from .objects import any_allowed, object_after
 from .points import bound, code_point, point
 from .views import view
 
-STAMP = "ab72ffb9"
+STAMP = "c7134679"
 
 
 @inlined("int64(int64, int64, int64)")

@@ -55,32 +55,34 @@ SCANNERS: Final = 36     # [parser of the program] the table's number of its sca
 
 ROUTE: Final = 37        # scratch of walks: the bytes on the way to the node
 
-TABLE: Final = 38        # counts and status of the table, fields below
-ENDS: Final = 39         # end tokens
-LEAF_NEXT: Final = 40    # [leaf state, 256] next leaf state, -1: refused
-LEAVES: Final = 41       # [leaf state, LEAF_W] fields below
-LEAF_HASH: Final = 42
-MACHINES: Final = 43     # [machine, 2] mode, offset in DFAS
-DFAS: Final = 44         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
+QUESTIONS: Final = 38    # [question, QUESTION_W] what the mask at work could not know of some tokens, fields below
+
+TABLE: Final = 39        # counts and status of the table, fields below
+ENDS: Final = 40         # end tokens
+LEAF_NEXT: Final = 41    # [leaf state, 256] next leaf state, -1: refused
+LEAVES: Final = 42       # [leaf state, LEAF_W] fields below
+LEAF_HASH: Final = 43
+MACHINES: Final = 44     # [machine, 2] mode, offset in DFAS
+DFAS: Final = 45         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
                          # distance[n], delta[n, c], safe[n]: so many characters are
                          # surely not refused from there on
-ROWS: Final = 45         # [row, words] tokens that stay inside a leaf from a leaf state
-TRIE: Final = 46         # [trie node, 2] first edge, first token; the next node holds the ends
-TRIE_EDGES: Final = 47   # child << 8 | byte, ascending by byte
-TRIE_TOKENS: Final = 48  # [entry, 2] token, characters before the leaf was left | ESCAPED
-TRIE_END: Final = 49     # [main trie node] the first node after its subtree (main trie nodes are in preorder)
-ORDERS: Final = 50       # rows by room: for each row ordered so, ROOMS offsets and then its tokens
-TRIE_TEMP: Final = 51    # scratch of trie building
-BLOB: Final = 52         # the bytes of all tokens, 4 a word
-OFFSETS: Final = 53      # [token + 1] where they begin
-BELOW: Final = 54        # [main trie node, 4] the bytes in its subtree: 32 .. 127 as bits, height | OTHERS
-LEX_ROOTS: Final = 55    # [chain] the first reader of all tokens
-LEX_READERS: Final = 56  # [reader, READER_W] what a scanner makes of tokens, or of what remains of them; fields below
-LEX_CLASSES: Final = 57  # [class, CLASS_W]
-LEX_EXITS: Final = 58    # [exit, EXIT_W]
-LEX_WORDS: Final = 59    # tokens, remainders (token << 8 | bytes read), rows of bits
-LEX_CACHE: Final = 60    # [token, 4] state after its first byte, what was read from there: see `lexemes.read`
-SLOTS: Final = 61
+ROWS: Final = 46         # [row, words] tokens that stay inside a leaf from a leaf state
+TRIE: Final = 47         # [trie node, 2] first edge, first token; the next node holds the ends
+TRIE_EDGES: Final = 48   # child << 8 | byte, ascending by byte
+TRIE_TOKENS: Final = 49  # [entry, 2] token, characters before the leaf was left | ESCAPED
+TRIE_END: Final = 50     # [main trie node] the first node after its subtree (main trie nodes are in preorder)
+ORDERS: Final = 51       # rows by room: for each row ordered so, ROOMS offsets and then its tokens
+TRIE_TEMP: Final = 52    # scratch of trie building
+BLOB: Final = 53         # the bytes of all tokens, 4 a word
+OFFSETS: Final = 54      # [token + 1] where they begin
+BELOW: Final = 55        # [main trie node, 4] the bytes in its subtree: 32 .. 127 as bits, height | OTHERS
+LEX_ROOTS: Final = 56    # [chain] the first reader of all tokens
+LEX_READERS: Final = 57  # [reader, READER_W] what a scanner makes of tokens, or of what remains of them; fields below
+LEX_CLASSES: Final = 58  # [class, CLASS_W]
+LEX_EXITS: Final = 59    # [exit, EXIT_W]
+LEX_WORDS: Final = 60    # tokens, remainders (token << 8 | bytes read), rows of bits
+LEX_CACHE: Final = 61    # [token, 4] state after its first byte, what was read from there: see `lexemes.read`
+SLOTS: Final = 62
 
 # ---- HEAD --------------------------------------------------------------------------------------------------
 STATUS: Final = 0        # what the kernel asks for: one of the codes below
@@ -120,9 +122,10 @@ ASKED_AT: Final = 33     # for NEED_JOINT: where the list begins in LISTING
 BUILDING: Final = 34     # whether readers may be made: the caller holds the lock of the table
 NAMED: Final = 35        # the closure at work ended a name that is not known, and that may be taken
 VISITED: Final = 36      # trie nodes that walks have visited, for whoever counts the work
-STEPS: Final = 37        # configurations, of large sets only, that the mask at work has taken by a byte
+STEPS: Final = 37        # work of the mask at hand: configurations of large sets taken by a byte, trie nodes, rows
 MOST_STEPS: Final = 38   # how many it may take
 MAY_LACK: Final = 39     # whether a set may have no token, as the vocabulary does not spell every byte
+N_QUESTIONS: Final = 40
 EPOCH: Final = 46        # as of Arena
 WORKER: Final = 47       # which worker fills masks from this arena, where several do
 HEAD_W: Final = 48
@@ -165,6 +168,15 @@ TABLE_FULL: Final = 15
 NEED_ALIVE: Final = 16   # by which terminals stack ARGUMENT comes to an end at last
 SPENT: Final = 17        # nothing: the mask takes more than MOST_STEPS
 STUCK: Final = 18        # nothing: no token is allowed, though the text may not end here
+NEED_ANSWERS: Final = 19 # the questions in QUESTIONS
+
+# ---- QUESTIONS -----------------------------------------------------------------------------------------------
+QUESTION_W: Final = 5
+Q_STATUS: Final = 0      # NEED_WATCH, NEED_VERDICT, NEED_NAME or NEED_WAY
+Q_ARGUMENT: Final = 1    # ARGUMENT, TEXT, SPELLING and NAMED_IN of HEAD, as when it was asked
+Q_TEXT: Final = 2
+Q_SPELLING: Final = 3
+Q_NAMED_IN: Final = 4
 
 # ---- SETS ----------------------------------------------------------------------------------------------------
 SET_W: Final = 16        # one cache line

@@ -19,7 +19,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .names import hex_value, mix, unescape
 from .views import size, view
 
-STAMP = "3afe18c5"
+STAMP = "0a845467"
 
 DEAD_END, MIXED = -1, -2
 

@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "396b31f0"
+STAMP = "d6a5717d"
 
 
 @inlined("int64(int64, int64, int64, int64)")

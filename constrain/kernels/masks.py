@@ -19,9 +19,12 @@ from .recipes import NO_ROW, follow, keep
 from .sets import allows_perhaps, step, twin
 from .trie import child_of
 from .views import address, at, size, view
-from .walk import NO_LIMIT, add_leaf, keep_for_later, only, take, try_below, try_token, walk
+from .walk import NO_LIMIT, add_leaf, keep_for_later, only, put_off, take, try_below, try_token, walk
 
-STAMP = "552fe9ca"
+STAMP = "b52c4f45"
+
+MOST_ROWS = 128
+"""Leaf states that a mask is made of, at most: each may need a row and remainders, which take some 6 ms to make."""
 
 
 @kernel("int64(int64, int64, int64, int64)")
@@ -259,7 +262,9 @@ def look_closely(c: Any, origin: Any, out: Any) -> Any:
                 continue
             after = step(c, s, b)
             if after < 0:
-                return -1
+                if put_off(c) < 0:
+                    return -1
+                continue
             flags = sets[after * SET_W + SET_FLAGS] if after > 0 else 0
             watched = flags & IS_WATCHED
             if watched and keep_for_later(c, child, after, least, most, 0 if flags & IS_CUT else 1) < 0:
@@ -316,6 +321,24 @@ def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
+def has_many_rows(c: Any, first: Any, last: Any) -> Any:
+    """Whether configurations first .. last are in more than MOST_ROWS different leaf states that have rows: 1 or 0."""
+    configs, code, leaves, stack = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, STACK)
+    found = 0
+    for k in range(first, last):
+        op, q = code[configs[5 * k]], configs[5 * k + 1] + 0
+        if (op == LEAF or op == OTHER) and leaves[q * LEAF_W + LEAF_ROW] != -2:
+            i = 0
+            while i < found and stack[i] != q:
+                i += 1
+            if i == MOST_ROWS:
+                return 1
+            stack[i] = q
+            found = max(found, i + 1)
+    return 0
+
+
+@kernel("int64(int64, int64, int64)")
 def fill(c: Any, s: Any, out: Any) -> Any:
     """Writes the mask of set s, end tokens included, to the int32 words at address `out`: 0 or -1."""
     head, sets, configs, code = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, CODE)
@@ -333,6 +356,8 @@ def fill(c: Any, s: Any, out: Any) -> Any:
     first = sets[r + SET_FIRST] + 0
     last = first + sets[r + SET_COUNT]
     rows, base, parsed = 0, NO_ROW, False
+    if last - first > MOST_ROWS and has_many_rows(c, first, last):
+        return ask(c, SPENT, 0)
     for k in range(first, last):
         op = code[configs[5 * k]]
         if op == LEAF or op == OTHER:
@@ -346,7 +371,7 @@ def fill(c: Any, s: Any, out: Any) -> Any:
             rows += 1
             parsed = True
     flags = sets[r + SET_FLAGS] + 0
-    head[N_LATER], head[STEPS] = 0, 0
+    head[N_LATER], head[STEPS], head[N_QUESTIONS] = 0, 0, 0
     if flags & IS_WATCHED and keep_for_later(c, 0, s, 0, NO_LIMIT, 1) < 0:
         return -1
     if rows < last - first:
@@ -370,6 +395,8 @@ def fill(c: Any, s: Any, out: Any) -> Any:
                 return -1
     if look_closely(c, s, out) < 0:
         return -1
+    if head[N_QUESTIONS] > 0:
+        return ask(c, NEED_ANSWERS, 0)
     allowed = 0
     for w in range(words):
         allowed |= mask[w]

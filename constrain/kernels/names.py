@@ -13,7 +13,7 @@ from .compiled import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import size, view
 
-STAMP = "a90e6e25"
+STAMP = "bcbd6bf6"
 
 
 @inlined("int64(int64, int64, int64)")

@@ -15,7 +15,7 @@ from .names import ask, chain, decode_name, mix, name_into_buffer
 from .points import bound
 from .views import size, view
 
-STAMP = "3a2d1418"
+STAMP = "b0e7b609"
 
 
 @kernel("int64(int64, int64, int64, int64)")

@@ -13,7 +13,7 @@ from .compiled import kernel
 from .layout import *  # noqa: F403  (constants only)
 from .views import at, lowest, size, view
 
-STAMP = "a90e6e25"
+STAMP = "bcbd6bf6"
 
 NO_ROW = -1
 WHOLE = -2

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "bc1c498c"
+STAMP = "e38dc8cb"
 
 NO_ROOM = -1
 LONG = 4

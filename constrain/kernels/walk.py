@@ -22,9 +22,13 @@ from .sets import continuation, intern, leave_text_open, step, twin
 from .trie import byte_of
 from .views import at, size, view
 
-STAMP = "63149c94"
+STAMP = "2b5d7181"
 
 NO_LIMIT = 1 << 30
+ROW_STEPS = 1_500
+"""Steps that a row counts for, with the walk of what follows its leaf, which is led by up to 128,000 remainders."""
+TRIED_AT_ONCE = 8
+"""Configurations of a set that a token is tried from, for each step that is counted: most lead nowhere."""
 
 
 @entry("int64(int64, int64, int64)")
@@ -65,13 +69,46 @@ def take(c: Any, node: Any, out: Any, least: Any, most: Any) -> Any:
     return 0
 
 
+@kernel("int64(int64)")
+def put_off(c: Any) -> Any:
+    """Keeps a question about members or names that a step has just asked, so that the walk can go on: 0 or -1.
+
+    All that a mask cannot know is asked at once at its end (NEED_ANSWERS); after each question it would begin anew.
+    """
+    head, questions = view(c, HEAD), view(c, QUESTIONS)
+    status = head[STATUS] + 0
+    if status < NEED_WATCH or status > NEED_NAME:
+        return -1
+    k = QUESTION_W * head[N_QUESTIONS]
+    if k > 0 and questions[k - QUESTION_W] == status and questions[k - QUESTION_W + Q_ARGUMENT] == head[ARGUMENT]:
+        if (
+            questions[k - QUESTION_W + Q_TEXT] == head[TEXT]
+            and questions[k - QUESTION_W + Q_SPELLING] == head[SPELLING]
+        ):
+            return 0
+    if k + QUESTION_W > size(c, QUESTIONS):
+        return ask(c, NEED_ANSWERS, 0)
+    questions[k + Q_STATUS], questions[k + Q_ARGUMENT], questions[k + Q_TEXT] = status, head[ARGUMENT], head[TEXT]
+    questions[k + Q_SPELLING], questions[k + Q_NAMED_IN] = head[SPELLING], head[NAMED_IN]
+    head[N_QUESTIONS] += 1
+    return 0
+
+
 @kernel("int64(int64, int64, int64, int64)")
 def try_token(c: Any, s: Any, token: Any, out: Any) -> Any:
     """Sets or clears the bit of one token by taking it from set s: 0 or -1."""
-    after = advance(c, s, token)
-    mask = at(out)
+    head, sets, offsets, mask = view(c, HEAD), view(c, SETS), view(c, OFFSETS), at(out)
+    first, last = offsets[token], offsets[token + 1]
+    after = s if first < last else DEAD
+    for i in range(first, last):
+        head[STEPS] += 1 + sets[after * SET_W + SET_COUNT] // TRIED_AT_ONCE
+        after = step(c, after, byte_of(c, i))
+        if after <= 0:
+            break
+    if head[STEPS] > head[MOST_STEPS]:
+        return ask(c, SPENT, 0)
     if after < 0:
-        return -1
+        return put_off(c)
     if after > 0:
         mask[token >> 5] |= 1 << (token & 31)
     else:
@@ -97,6 +134,39 @@ def try_below(c: Any, root: Any, origin: Any, out: Any) -> Any:
             if base + top >= size(c, STACK):
                 return ask(c, FULL, STACK)
             stack[base + top] = edges[e] >> 8
+    return 0
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def try_from(c: Any, root: Any, s: Any, out: Any) -> Any:
+    """As `try_below` for a node of the main trie where set s has arrived: each edge is stepped along once. 0 or -1."""
+    head, sets, mask = view(c, HEAD), view(c, SETS), at(out)
+    trie, edges, tokens, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK)
+    base = size(c, STACK) // 2
+    top = 0
+    stack[base], stack[base + 1] = root, s
+    while top >= 0:
+        node, s = stack[base + 2 * top] + 0, stack[base + 2 * top + 1] + 0
+        top -= 1
+        if s == DEAD:  # Tokens stand in the order of the nodes: all below this one stand together.
+            for k in range(trie[2 * node + 1], trie[2 * view(c, TRIE_END)[node] + 1]):
+                mask[tokens[2 * k] >> 5] &= ~(1 << (tokens[2 * k] & 31))
+            continue
+        for k in range(trie[2 * node + 1], trie[2 * node + 3]):
+            mask[tokens[2 * k] >> 5] |= 1 << (tokens[2 * k] & 31)
+        for e in range(trie[2 * node], trie[2 * node + 2]):
+            head[STEPS] += 1 + sets[s * SET_W + SET_COUNT] // TRIED_AT_ONCE
+            after = step(c, s, edges[e] & 255)
+            if after < 0:
+                if put_off(c) < 0:
+                    return -1
+                continue
+            top += 1
+            if base + 2 * top + 1 >= size(c, STACK):
+                return ask(c, FULL, STACK)
+            stack[base + 2 * top], stack[base + 2 * top + 1] = edges[e] >> 8, after
+        if head[STEPS] > head[MOST_STEPS]:
+            return ask(c, SPENT, 0)
     return 0
 
 
@@ -189,10 +259,9 @@ def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least
         n = sets[r + SET_ALLOWED]
         first, last = trie[2 * node] + 0, trie[2 * node + 2] + 0
         many = n > NARROW
-        if sets[r + SET_COUNT] > LARGE_SET:
-            head[STEPS] += sets[r + SET_COUNT]
-            if head[STEPS] > head[MOST_STEPS]:
-                return ask(c, SPENT, 0)
+        head[STEPS] += sets[r + SET_COUNT] if sets[r + SET_COUNT] > LARGE_SET else 1
+        if head[STEPS] > head[MOST_STEPS]:
+            return ask(c, SPENT, 0)
         if 3 * top > room:
             return ask(c, FULL, STACK)
         if depth > size(c, ROUTE):
@@ -248,7 +317,12 @@ def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least
                             continue
                         flags = sets[after * SET_W + SET_FLAGS] + 0
                     if flags & (IS_MEMBER | IS_OPEN | IS_UNSURE):
-                        if try_below(c, child, origin, out) < 0:
+                        if root > 0:
+                            if try_below(c, child, origin, out) < 0:
+                                return -1
+                            continue
+                        exactly = along(c, origin, depth)
+                        if (put_off(c) if exactly < 0 else try_from(c, child, exactly, out)) < 0:
                             return -1
                         continue
                     if flags & IS_NAMING:
@@ -312,6 +386,7 @@ def add_leaf(c: Any, s: Any, k: Any, out: Any, room: Any) -> Any:
     """ORs what configuration k, in a leaf that has a row, allows into the mask: 0 or -1."""
     configs, code, leaves, sets = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, SETS)
     pc, q, ext = configs[5 * k], configs[5 * k + 1], configs[5 * k + 4]
+    view(c, HEAD)[STEPS] += ROW_STEPS
     rest = leaves[q * LEAF_W + LEAF_REST]
     closes = leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_CLOSES
     least = 0

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Mapping
 
 from ...grammar.nodes import Choice, JsonString, Literal, Node, Rule, Strings
 from ...style import Limits, Style
-from ...work import memoize
+from ...work import memoize, spend
 from .algebra.algebra import Algebra, Live
 from .algebra.literals import Lits
 from .algebra.shapes import FALSE_BIT, NULL_BIT, TRUE_BIT
@@ -28,6 +28,10 @@ from .strings.languages import any_text
 from .strings.nested import NestedPart
 
 __all__ = ["Rules", "Writer"]
+
+
+VALUE = 30
+"""Units of work for a value that is written where it stands."""
 
 
 class Writer:
@@ -78,6 +82,7 @@ class Writer:
 
     def _scalars(self, lits: Lits) -> Node | None:
         """What has no brackets and is soon written, where it stands; None: it is behind a rule."""
+        spend(VALUE, "the values of a schema")
         types = only_types(lits, self.algebra.nodes)
         if types is not None:
             return _typed(*types, self.style, self.limits)

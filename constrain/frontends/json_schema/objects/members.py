@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from ....errors import LimitError
 from ....grammar.nodes import NameClass, Node, Object, Property
 from ....style import Limits, Style
+from ....work import spend
 from ..algebra.literals import NEVER, Lits
 from ..spacing import spacing
 from ..strings.languages import Languages
@@ -181,6 +182,7 @@ def _closures(needs: dict[str, frozenset[str]]) -> dict[str, frozenset[str]]:
                 if other not in seen:
                     seen.add(other)
                     todo.append(other)
+        spend(1 + len(seen) // 2, "the keys that depend on each other")
         out[name] = frozenset(seen)
     return out
 

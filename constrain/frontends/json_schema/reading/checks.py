@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....documents import MOST_DIGITS, echo, kind_of, token
 from ....errors import LimitError, UnsupportedError
+from ....work import spend
 from ..algebra.literals import ANY, Lits
 from ..strings.formats import FORMATS
 from ..strings.patterns import check_pattern
@@ -83,6 +84,7 @@ def values(place: Place, name: str, value: Any) -> tuple[constants.Constant, ...
     if not isinstance(value, list):
         raise place.error(f"`{name}` must be an array, not {kind_of(value)}.", name)
     pointer = place.pointer(name)
+    spend(2 * len(value), "the values of enum")
     if all(type(item) is str for item in value) and "".join(value).isascii():  # As most long ones are.
         return tuple((STRING, item) for item in dict.fromkeys(value))
     if {str, int}.issuperset(map(type, value)):  # Equal before is equal after, and sooner known.

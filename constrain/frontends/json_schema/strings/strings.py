@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ....automata.dfa import Dfa
 from ....grammar.nodes import JsonString, Literal, Node, Rule, Sequence
 from ....style import Style
-from ....work import memoize
+from ....work import memoize, spend
 from .formats import BY_RULES, format_lengths
 from .languages import ALL, Atom, Lang, Languages
 from .nested import Nested
@@ -185,6 +185,7 @@ def emit(cases: tuple[StringCase, ...], languages: Languages, style: Style) -> t
     constants: set[bytes] = set()
     nodes: list[Node] = []
     for case in cases:
+        spend(2 * len(case.values or ()), "the texts of a schema")
         if case.values is not None and style.escapes == "canonical":
             constants.update(text.encode() for text in all_quoted(case.values))
         elif case.values is not None and sum(map(len, case.values)) > MANY_LETTERS:

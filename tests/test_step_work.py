@@ -1,0 +1,72 @@
+"""The work of a step is counted: large sources are linked at compile, and a refusal is the same each time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import constrain
+from constrain import LimitError, Limits, Style, Vocabulary
+from constrain.automata.program import Program
+from constrain.kernels import layout as at
+
+VOCABULARY = Vocabulary.bytes()
+
+
+def keys(count: int) -> dict[str, Any]:
+    return {"type": "object", "properties": {f"key{i}": {"type": "string"} for i in range(count)}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        keys(50_000),
+        {"type": "array", "items": keys(50_000)},
+        {"type": "array", "items": {"not": {"enum": [f"value {i}" for i in range(200_000)]}}},
+    ],
+    ids=["keys", "keys of items", "not enum"],
+)
+def test_large_sources_are_linked_when_they_are_compiled(schema: object) -> None:
+    """Rules that a large source reaches soon are linked, so that no step has to."""
+    program = constrain.compile(VOCABULARY, schema=schema).program
+    assert all(program.words[cell] for cell in program.cells()[:100])
+
+
+def test_a_rule_that_is_too_dear_is_refused_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first attempt has cached does not let a second one succeed."""
+    schema = {"type": "object", "properties": {"a": keys(500)}, "required": ["a"], "additionalProperties": False}
+    constraint = constrain.compile(VOCABULARY, schema=schema, style=Style(whitespace="compact"))
+    assert isinstance(constraint.program, Program)
+    matcher = constraint.matcher()
+    constraint.program.work = 600
+    for _ in range(3):
+        with pytest.raises(LimitError, match=r"Limits\.work"):
+            matcher.advance_bytes(b'{"a":{"key1":""}}')
+
+
+def test_keys_that_depend_on_each_other_are_charged() -> None:
+    """The closures of dependentRequired grow with the square of the keys."""
+    needs = {f"key{i}": [f"key{i + 1}"] for i in range(5_000)}
+    with pytest.raises(LimitError):
+        constrain.compile(VOCABULARY, schema={**keys(5_001), "dependentRequired": needs}, limits=Limits(work=2_000_000))
+
+
+def test_a_mask_asks_all_that_it_cannot_know_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens that hold members are tried from one set: questions about them are answered together, in few rounds."""
+    tokens = [bytes([b]) for b in range(256)] + [b"%d," % i for i in range(60)]
+    vocabulary = Vocabulary.from_tokens([*tokens, None], eos_ids=[len(tokens)])
+    matcher = constrain.compile(vocabulary, schema={"type": "array", "uniqueItems": True}).matcher()
+    matcher.advance_bytes(b"[" + b",".join(b"%d" % i for i in range(12)) + b",")
+    rounds = 0
+    original = constrain.arena.Arena._provide
+
+    def provide(self: Any) -> None:
+        nonlocal rounds
+        status = int(self.arrays[at.HEAD][at.STATUS])
+        rounds += not self.guarded.is_asked and status not in (at.FULL, at.NEED_ROW, at.NEED_REST, at.NEED_LEAF)
+        original(self)
+
+    monkeypatch.setattr("constrain.arena.Arena._provide", provide)
+    matcher.mask()
+    assert rounds < 20
