@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,10 @@ from hypothesis import assume, given, settings, strategies as st
 
 from constrain.errors import LimitError, UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
+from constrain.frontends.json_schema.algebra import shapes
+from constrain.frontends.json_schema.objects import derivatives, members
 from constrain.style import Limits, Style
+from constrain.work import work_budget
 from tests.recogniser import accepts
 from tests.schema_strategies import valid
 
@@ -54,6 +58,48 @@ def test_a_split_product_is_the_product(parts: list[Any], samples: list[Any]) ->
     except LimitError:
         assume(False)
     assert [accepts(grammar, json.dumps(value)) for value in samples] == expected
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(unions, min_size=2, max_size=4),
+    st.lists(values, min_size=4, max_size=8),
+    st.sampled_from(["any", "schema"]),
+)
+def test_a_product_that_is_not_multiplied_out_is_the_product(
+    parts: list[Any], samples: list[Any], key_order: Any
+) -> None:
+    """With clauses and derivatives from the first case on: what is accepted is valid, and all of it in any order."""
+    schema = {"type": "object", "allOf": parts}
+    expected = [valid(schema, value) for value in samples]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shapes, "MOST_OBJECTS", 1)
+        patch.setattr(shapes, "split", lambda *_: None)
+        patch.setattr(members, "MOST_RESOLVED", 0)
+        patch.setattr(derivatives, "KEY_ORDERS", ("any", "schema"))
+        try:
+            grammar = to_grammar(schema, style=replace(Style.any(), key_order=key_order))
+            found = [accepts(grammar, json.dumps(value)) for value in samples]
+        except UnsatisfiableError:
+            assert not any(expected)
+            return
+        except LimitError:
+            assume(False)
+    if key_order == "any":
+        assert found == expected
+    assert all(right for got, right in zip(found, expected, strict=True) if got)
+
+
+@pytest.mark.parametrize("count", [8, 12])
+def test_alternatives_of_different_keys_are_not_multiplied_out(count: int) -> None:
+    pairs = [(f"a{n}", f"b{n}") for n in range(count)]
+    schema = {"allOf": [{"anyOf": [{"required": [one]}, {"required": [other]}]} for one, other in pairs]}
+    with work_budget(200_000):
+        grammar = to_grammar({"type": "object", **schema}, limits=Limits(cases=64))
+    chosen = {pair[n % 2]: n for n, pair in enumerate(pairs)}
+    assert accepts(grammar, json.dumps(chosen))
+    for name in chosen:
+        assert not accepts(grammar, json.dumps({key: value for key, value in chosen.items() if key != name}))
 
 
 def test_a_chain_of_ifs_has_as_many_cases_as_values() -> None:

@@ -40,7 +40,7 @@ GROWING: list[tuple[str, Callable[[int], object], int]] = [
     ("branches", lambda n: {"oneOf": [{"required": [f"k{k}"]} for k in range(n)]}, 400),
     ("alternatives", lambda n: {"allOf": [
         {"anyOf": [{"properties": {f"{a}": {"minimum": b}, f"x{a}{b}": {"maximum": b}}} for b in range(n)]}
-        for a in range(n)]}, 9),
+        for a in range(n)]}, 12),
     ("lengths", lambda n: {"pattern": "^(ab|cde)*$", "minLength": n, "not": {"pattern": "abab"}}, 2_000_000),
     ("nested", lambda n: {"format": "regex", "maxLength": n}, 200),
 ]  # fmt: skip

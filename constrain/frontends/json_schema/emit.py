@@ -19,7 +19,7 @@ from .arrays import counts, duplicates, items
 from .arrays.arrays import ArrayCase
 from .fresh_stack import on_fresh_stack, with_room
 from .numbers import quantities
-from .objects import members, ruled, tries
+from .objects import derivatives, members, ruled, tries
 from .reading.constants import BOOLEAN, NULL, NUMBER, STRING, Constant
 from .reading.plain import is_ruled, only_types
 from .reading.static import INTEGER
@@ -162,6 +162,8 @@ class Rules(Mapping[Hashable, Node]):
             node = tries.write(name, self._writer)
         elif isinstance(name, ruled.Members):
             node = ruled.more(name, self._writer)
+        elif isinstance(name, derivatives.Left):
+            node = derivatives.more(name, self._writer)
         elif isinstance(name, (strings.ByRules, NestedPart)):
             node = name.node()
         else:

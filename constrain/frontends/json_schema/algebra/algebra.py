@@ -24,6 +24,7 @@ from ..fresh_stack import continue_deeper
 from ..numbers import quantities
 from ..numbers.quantities import NumberCase
 from ..objects import members, objects
+from ..objects.derivatives import Factored
 from ..objects.tries import Listed
 from ..reading.constants import OBJECT, STRING, Constant
 from ..reading.plain import inside, surely
@@ -58,7 +59,7 @@ class Live(NamedTuple):
     numbers: tuple[NumberCase, ...]
     strings: tuple[StringCase, ...]
     arrays: tuple[ArrayCase, ...]
-    objects: tuple[members.Settled, ...]
+    objects: tuple[members.Settled | Factored, ...]
     listed: tuple[Listed, ...] = ()
 
 

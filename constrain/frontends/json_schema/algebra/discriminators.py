@@ -121,7 +121,7 @@ def _restrict(unions: list[Union], name: str, lits: Lits, algebra: Algebra) -> l
 
 def _leaves_open(case: ObjectCase, name: str) -> bool:
     """Whether a case plainly says nothing about a key, nor about how many there are."""
-    if case.cells is not ANY_OBJECT.cells or case.somes or case.low or case.high is not None:
+    if case.cells is not ANY_OBJECT.cells or case.somes or case.clauses or case.low or case.high is not None:
         return False
     return all(other != name for other, _ in case.names)
 
@@ -132,7 +132,7 @@ SILENT = ANY_OBJECT
 
 def _restricted(case: ObjectCase, name: str, lits: Lits, algebra: Algebra) -> ObjectCase | None:
     """What a case says beside the value of a key."""
-    if _leaves_open(case, name):
+    if case.clauses or _leaves_open(case, name):
         return case
     own = dict(case.names)
     old = own[name] if name in own else look_up(case.cells, name, algebra.languages)

@@ -12,13 +12,13 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ....errors import LimitError, UnsupportedError
-from ....style import Limits
+from ....style import Limits, Style
 from ....work import spend
 from ..arrays import arrays
 from ..arrays.arrays import ANY_ARRAY, ArrayCase
 from ..numbers import quantities
 from ..numbers.quantities import ANY_NUMBER, NumberCase
-from ..objects import objects
+from ..objects import derivatives, objects
 from ..objects.objects import ANY_OBJECT, NO_NAMES, ObjectCase
 from ..objects.tries import Listed
 from ..reading.constants import ARRAY, OBJECT, Constant
@@ -42,6 +42,12 @@ SCALARS = NULL_BIT | FALSE_BIT | TRUE_BIT
 
 MANY = 8
 """Cases of a product beyond which it is worth looking for idle ones."""
+
+MOST_OBJECTS = 32
+"""Cases of a product of objects beyond which it is kept as clauses (`ObjectCase.clauses`)."""
+
+MOST_SPLITS = 2
+"""Discriminators by which a product is split, one after the other."""
 
 Case = TypeVar("Case")
 
@@ -70,6 +76,7 @@ class Algebra(Protocol):
 
     languages: Languages
     limits: Limits
+    style: Style
     reader: Reader
 
     def nonempty(self, lits: Lits) -> bool: ...
@@ -157,10 +164,11 @@ def _product(
     full: tuple[Case, ...],
     both: Callable[[Case, Case], Case | None],
     algebra: Algebra,
+    most: int | None = None,
 ) -> tuple[Case, ...]:
     out = full
     for union in unions:
-        out = _meet(out, union, full, both, algebra)
+        out = _meet(out, union, full, both, algebra, most)
     return out
 
 
@@ -179,12 +187,21 @@ def _texts(unions: list[tuple[StringCase, ...]], algebra: Algebra) -> tuple[Stri
 
 
 def _objects(unions: list[tuple[ObjectCase, ...]], used: frozenset[str], algebra: Algebra) -> tuple[ObjectCase, ...]:
-    """The product of unions of objects. used: discriminators by which it has been split."""
+    """The product of unions of objects. used: discriminators by which it has been split.
+
+    It is multiplied out if it has few cases, else it is one case with clauses.
+    """
     if () in unions:
         return ()
-    found = split(unions, used, algebra) if prod(map(len, unions)) > 4 * MANY else None
+    case: ObjectCase | None = None
+    if prod(map(len, unions)) > 4 * MANY:
+        case = objects.factored(unions, algebra)
+        if case is None:
+            return ()
+        unions = objects.without_excluded(unions, case, algebra)
+    found = split(unions, used, algebra) if prod(map(len, unions)) > 4 * MANY and len(used) < MOST_SPLITS else None
     if found is None:
-        return _product(unions, ALL_OBJECTS, lambda a, b: objects.meet(a, b, algebra), algebra)
+        return _few_objects(unions, case, algebra)
     name, pieces = found
     out: dict[ObjectCase, None] = {}
     for piece in pieces:
@@ -193,20 +210,36 @@ def _objects(unions: list[tuple[ObjectCase, ...]], used: frozenset[str], algebra
     return tuple(out)
 
 
+def _few_objects(
+    unions: list[tuple[ObjectCase, ...]], case: ObjectCase | None, algebra: Algebra
+) -> tuple[ObjectCase, ...]:
+    """The product multiplied out; or a case with clauses that is the same, if there is one and the cases are many."""
+    if algebra.style.key_order not in derivatives.KEY_ORDERS:
+        return _product(unions, ALL_OBJECTS, lambda a, b: objects.meet(a, b, algebra), algebra)
+    if case is not None and prod(map(len, unions)) > MOST_OBJECTS**2:
+        return (case,)
+    try:
+        return _product(unions, ALL_OBJECTS, lambda a, b: objects.meet(a, b, algebra), algebra, MOST_OBJECTS)
+    except _TooMany:
+        case = objects.factored(unions, algebra) if case is None else case
+        return () if case is None else (case,)
+
+
 def _meet(
     one: tuple[Case, ...],
     other: tuple[Case, ...],
     full: tuple[Case, ...],
     both: Callable[[Case, Case], Case | None],
     algebra: Algebra,
+    limit: int | None = None,
 ) -> tuple[Case, ...]:
-    """The product of two unions."""
+    """The product of two unions. limit: cases beyond which it is _TooMany; None: an error of the caller's Limits."""
     if not one or other is full:
         return one
     if not other or one is full:
         return other
     out: dict[Case, None] = {}
-    most = max(algebra.limits.cases, len(one), len(other))
+    most = max(algebra.limits.cases if limit is None else limit, len(one), len(other))
     enough = min(len(one), len(other)) + MANY
     for mine in one:
         spend(20 * len(other), "a product of alternatives")
@@ -218,8 +251,14 @@ def _meet(
             before = len(out)
             out = _thin(out, algebra)
             enough = (2 if len(out) < before else 8) * len(out) + MANY
+        if limit is not None and len(out) > most:
+            raise _TooMany
         _within(len(out), most, algebra)
     return full if full[0] in out else tuple(out)
+
+
+class _TooMany(Exception):
+    """A product of objects has too many cases to multiply them out."""
 
 
 def _within(count: int, most: int, algebra: Algebra) -> None:

@@ -8,6 +8,8 @@ have a member (`demands`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
+from math import prod
 from typing import NamedTuple, Protocol
 
 from ....errors import LimitError
@@ -18,11 +20,15 @@ from ..algebra.literals import NEVER, Lits
 from ..spacing import spacing
 from ..strings.languages import Languages
 from ..strings.nested import Nested
-from . import ruled
+from . import clauses, derivatives, objects, ruled
 from .demands import FEW, Placed, fresh_names, place
+from .derivatives import Factored, NotDerived
 from .objects import Algebra as Objects, Cell, ObjectCase
 
 __all__ = ["Settled", "as_it_stands", "emit", "nonempty", "settle"]
+
+MOST_RESOLVED = 32
+"""Cases without clauses that are written one by one rather than by derivatives."""
 
 MOST_NAMES = 4096
 """Names of a finite class that are written out where minProperties may need all of them: each is a declared key."""
@@ -34,6 +40,8 @@ class Algebra(Objects, Protocol):
     languages: Languages
     limits: Limits
     style: Style
+
+    def possible(self, case: ObjectCase) -> bool: ...
 
 
 class Settled(NamedTuple):
@@ -56,6 +64,8 @@ def nonempty(case: ObjectCase, algebra: Algebra) -> bool:
     """Whether there is such an object. Looks only at what must be there, unless members are counted."""
     if case.high is not None and len(case.required) > case.high:
         return False
+    if case.clauses:
+        return any(nonempty(told, algebra) for told in clauses.resolved(case, algebra))
     if not case.somes and case.low <= len(case.required) and not case.needs:
         return all(algebra.nonempty(lits) for name, lits in case.names if name in case.required)
     return any(_possible(placed, algebra) for placed in place(case, algebra))
@@ -71,18 +81,46 @@ def _possible(placed: Placed, algebra: Algebra) -> bool:
     return all(algebra.nonempty(lits) for name, lits in case.names if name in case.required)
 
 
-def settle(case: ObjectCase, algebra: Algebra) -> list[Settled]:
+def settle(case: ObjectCase, algebra: Algebra) -> list[Settled | Factored]:
     """The same objects as cases without dead ends."""
-    out: list[Settled] = []
-    for placed in place(case, algebra):
-        for settled in _cases(placed, algebra):
+    if case.clauses:
+        if prod(map(len, case.clauses)) > MOST_RESOLVED:
+            try:
+                return _derived(case, algebra)
+            except NotDerived as signal:
+                return _one_by_one(case, signal, algebra)
+        told = objects.distinct(clauses.resolved(case, algebra))
+        return [settled for one in told for settled in settle(one, algebra)]
+    cases = (settled for placed in place(case, algebra) for settled in _cases(placed, algebra))
+    most = MOST_RESOLVED if algebra.style.key_order in derivatives.KEY_ORDERS else algebra.limits.cases
+    out: list[Settled | Factored] = list(islice(cases, most + 1))
+    if len(out) <= most:
+        return out
+    try:
+        return _derived(case, algebra)
+    except NotDerived as signal:
+        for settled in cases:
             out.append(settled)
             if len(out) > algebra.limits.cases:
-                raise LimitError(
-                    f"What this object must have makes more than {algebra.limits.cases} cases.",
-                    pointer=algebra.refuse("", "required").pointer, hint="Raise Limits.cases.",
-                )  # fmt: skip
+                raise signal.error from None
     return out
+
+
+def _one_by_one(case: ObjectCase, signal: NotDerived, algebra: Algebra) -> list[Settled | Factored]:
+    """A case with clauses as cases without, if they are not too many."""
+    most = algebra.limits.cases // 2
+    told = list(islice(clauses.resolved(case, algebra), 4 * most))
+    if len(told) == 4 * most:
+        raise signal.error from None
+    out = [settled for one in objects.distinct(told) for settled in settle(one, algebra)]
+    if len(out) > most:
+        raise signal.error from None
+    return out
+
+
+def _derived(case: ObjectCase, algebra: Algebra) -> list[Settled | Factored]:
+    """The case to be written by derivatives; nothing if it is empty."""
+    return [derivatives.settle(case, algebra)] if nonempty(case, algebra) else []
 
 
 def as_it_stands(case: ObjectCase) -> Settled:
@@ -231,8 +269,10 @@ class Writer(Protocol):
     def value(self, lits: Lits, depth: int) -> Node: ...
 
 
-def emit(case: Settled, writer: Writer, depth: int) -> Node:
+def emit(case: Settled | Factored, writer: Writer, depth: int) -> Node:
     """The node of a settled case: an object at `depth`."""
+    if isinstance(case, Factored):
+        return derivatives.emit(case, writer, depth)
     if any(isinstance(writer.languages.nested(lang), Nested) for lang, _ in (*case.cells, *case.classes)):
         return ruled.emit(case, writer, depth)
     properties = tuple(

@@ -18,7 +18,7 @@ from ....work import spend
 from ..algebra.literals import ANY, NEVER, Lits, narrower
 from ..strings.languages import ALL, Lang, Languages
 
-__all__ = ["ANY_OBJECT", "Cell", "ObjectCase", "complement", "meet", "own"]
+__all__ = ["ANY_OBJECT", "Cell", "ObjectCase", "complement", "factored", "meet", "narrow", "own"]
 
 Cell = tuple[Lang, Lits]
 
@@ -31,6 +31,7 @@ class ObjectCase(NamedTuple):
     cells: languages of other names (declared names do not count, even if in the language), pairwise disjoint;
     a name in none of them is forbidden. needs: (name, names that must be there if it is).
     somes: (language, set): at least one key in the language has a value in the set.
+    clauses: unions, in one case of each of which an object must be; where a product would have too many cases.
     """
 
     names: tuple[tuple[str, Lits], ...] = ()
@@ -41,6 +42,7 @@ class ObjectCase(NamedTuple):
     high: int | None = None
     needs: tuple[tuple[str, frozenset[str]], ...] = ()
     somes: tuple[Cell, ...] = ()
+    clauses: tuple[tuple[ObjectCase, ...], ...] = ()
 
 
 ANY_OBJECT = ObjectCase()
@@ -176,7 +178,93 @@ def meet(one: ObjectCase, other: ObjectCase, algebra: Algebra) -> ObjectCase | N
     for name, needed in other.needs:
         needs[name] = needs.get(name, NO_NAMES) | needed
     somes = tuple(dict.fromkeys(one.somes + other.somes))
-    return ObjectCase(tuple(names.items()), required, mentioned, cells, low, high, tuple(needs.items()), somes)
+    case = ObjectCase(tuple(names.items()), required, mentioned, cells, low, high, tuple(needs.items()), somes)
+    clauses = tuple(dict.fromkeys(one.clauses + other.clauses))
+    return narrow(case._replace(clauses=clauses), algebra) if clauses else case
+
+
+def factored(unions: list[tuple[ObjectCase, ...]], algebra: Algebra) -> ObjectCase | None:
+    """The product of unions as one case, with clauses: nothing is multiplied out. None if it is plainly empty."""
+    names = dict.fromkeys(name for union in unions for one in union for name, _ in one.names)
+    # Keys keep the order in which the unions name them.
+    case: ObjectCase | None = ObjectCase(tuple((name, ANY) for name in names), mentioned=frozenset(names))
+    for union in unions:
+        if case is not None and len(union) == 1:
+            case = meet(case, union[0], algebra)
+    if case is None or () in unions:
+        return None
+    clauses = tuple(dict.fromkeys(union for union in unions if len(union) > 1))
+    return narrow(case._replace(clauses=tuple(dict.fromkeys(case.clauses + clauses))), algebra)
+
+
+def without_excluded(
+    unions: list[tuple[ObjectCase, ...]], case: ObjectCase, algebra: Algebra
+) -> list[tuple[ObjectCase, ...]]:
+    """The unions without what the case that has been made of them (`factored`) plainly excludes or entails."""
+    bare = case._replace(clauses=())
+    names = dict(bare.names)
+    out: list[tuple[ObjectCase, ...]] = []
+    for union in unions:
+        kept = tuple(way for way in union if not _excludes(bare, names, way, algebra))
+        if len(kept) < 2 or _possible_ways(bare, kept, algebra) is not None:
+            out.append(kept)
+    return out
+
+
+def narrow(case: ObjectCase, algebra: Algebra) -> ObjectCase | None:
+    """The case with clauses that leave a choice only: unit propagation. None if some clause plainly has no way."""
+    clauses = list(case.clauses)
+    bare = case._replace(clauses=())
+    at = since = 0
+    while clauses and since < len(clauses):
+        at %= len(clauses)
+        kept = _possible_ways(bare, clauses[at], algebra)
+        if kept is None:
+            clauses.pop(at)
+            continue
+        if not kept:
+            return None
+        if len(kept) == 1:
+            clauses.pop(at)
+            clauses += [clause for clause in kept[0].clauses if clause not in clauses]
+            met = meet(bare, kept[0]._replace(clauses=()), algebra)
+            if met is None:
+                return None
+            bare, since = met, 0
+            continue
+        clauses[at] = kept
+        at, since = at + 1, since + 1
+    return bare._replace(clauses=tuple(dict.fromkeys(clauses)))
+
+
+def _possible_ways(bare: ObjectCase, clause: tuple[ObjectCase, ...], algebra: Algebra) -> tuple[ObjectCase, ...] | None:
+    """The cases of a clause that a case leaves possible; None if the whole case is within one of them."""
+    names = dict(bare.names)
+    kept = []
+    for way in clause:
+        if not way.clauses and _within_other(bare, names, way) and way.required <= bare.required:
+            return None
+        if not _excludes(bare, names, way, algebra):
+            kept.append(way)
+    return tuple(kept)
+
+
+def _excludes(case: ObjectCase, names: dict[str, Lits], way: ObjectCase, algebra: Algebra) -> bool:
+    """Whether a case and another one plainly share no object, without making their product. names: of the case."""
+    low = max(case.low, way.low)
+    if any(high is not None and low > high for high in (case.high, way.high)):
+        return True
+    languages = algebra.languages
+    spend(1 + len(way.names), "a product of objects")
+    for name, lits in way.names:
+        if name in case.required or name in way.required:
+            own = names[name] if name in names else look_up(case.cells, name, languages)
+            if algebra.both(own, lits) == NEVER:
+                return True
+    if way.cells == ANY_OBJECT.cells:
+        return False
+    others = case.required.difference(name for name, _ in way.names)
+    return any(algebra.both(names[name], look_up(way.cells, name, languages)) == NEVER for name in others)
 
 
 def _meet_cells(one: tuple[Cell, ...], other: tuple[Cell, ...], algebra: Algebra) -> tuple[Cell, ...]:
@@ -237,6 +325,8 @@ def _within_other(case: ObjectCase, names: dict[str, Lits], other: ObjectCase) -
     if case.low < other.low or (other.high is not None and (case.high is None or case.high > other.high)):
         return False
     if not set(other.needs) <= set(case.needs) or not set(other.somes) <= set(case.somes):
+        return False
+    if not set(other.clauses) <= set(case.clauses):
         return False
     if other.cells == ANY_OBJECT.cells:
         return True
@@ -300,6 +390,9 @@ def complement(case: ObjectCase, algebra: Algebra) -> list[ObjectCase]:
         opposite = algebra.opposite(lits)
         cells = ((lang, opposite), *((rest, ANY) for rest in _uncovered([lang])))
         out.append(ObjectCase(cells=tuple(cell for cell in cells if cell[1] != NEVER)))
+    for clause in case.clauses:
+        outside_all = factored([tuple(dict.fromkeys(complement(way, algebra))) for way in clause], algebra)
+        out += [outside_all] if outside_all is not None else []
     return [*first, *(way for way in (meet(held, other, algebra) for other in out) if way is not None)]
 
 

@@ -23,7 +23,7 @@ from ..strings.strings import quoted
 if TYPE_CHECKING:
     from .members import Settled
 
-__all__ = ["Members", "emit", "more"]
+__all__ = ["Members", "emit", "more", "spell_key"]
 
 QUOTE = Literal(b'"')
 NONE: frozenset[str] = frozenset()
@@ -167,7 +167,7 @@ def _steps(state: Members, writer: Writer) -> Iterator[tuple[Node, Lits, Members
             continue
         after = Members(ruled, state.seen | {name}, number + 1 if ordered else 0, count, state.met)
         if _alive(after, style):
-            yield _key(name, style), lits, after
+            yield spell_key(name, style), lits, after
     for number, kind in enumerate(ruled.classes):
         met = state.met | {number} if kind.required else state.met
         after = Members(ruled, state.seen, len(case.names) if ordered else 0, count, met)
@@ -175,7 +175,7 @@ def _steps(state: Members, writer: Writer) -> Iterator[tuple[Node, Lits, Members
             yield kind.key, kind.lits, after
 
 
-def _key(name: str, style: Style) -> Node:
+def spell_key(name: str, style: Style) -> Node:
     """What spells a declared key."""
     if style.escapes == "canonical":
         return Literal(quoted(name))

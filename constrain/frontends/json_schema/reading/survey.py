@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..algebra.algebra import Algebra
 from ..algebra.literals import Lits
 from ..arrays import items
+from ..objects import derivatives
 from .plain import inside
 
 __all__ = ["survey"]
@@ -38,6 +39,9 @@ def _inside(lits: Lits, algebra: Algebra) -> list[Lits]:
     for array in shape.arrays:
         found += items.children(array, algebra)
     for settled in shape.objects:
+        if isinstance(settled, derivatives.Factored):
+            found += derivatives.children(settled)
+            continue
         found += [other for _, other in settled.names]
         found += [other for _, other in (*settled.cells, *settled.classes)]
     return found
