@@ -94,11 +94,11 @@ def hooked(note: Callable[[str, int], None]) -> Iterator[None]:
     """While it lasts, `note` is told what was asked of arenas, and the ns that it took."""
     original = Arena._provide
 
-    def provide(self: Arena) -> None:
+    def provide(self: Arena, rounds: int) -> None:
         what = ASKED.get(int(self.arrays[at.HEAD][at.STATUS]), "guards asked")
         begin = thread_time_ns()
         try:
-            original(self)
+            original(self, rounds)
         except Forgotten:
             what = "arena emptied"
             raise

@@ -47,6 +47,9 @@ FIRST: dict[int, int] = {
 }  # fmt: skip
 """First length of each slot, int32s: what all but a few constraints never outgrow."""
 
+FEW_ROUNDS = 8
+"""Rounds of linking in one step after which rules are linked ahead, twice as many each time."""
+
 HASHES = {
     at.SETS: at.SET_HASH, at.NODES: at.NODE_HASH, at.POINTS: at.POINT_HASH,
     at.OBJECTS: at.OBJECT_HASH, at.NAMES: at.NAME_HASH, at.GUARDS: at.GUARD_HASH,
@@ -209,6 +212,7 @@ class Arena:
         if result != -1:
             return result
         self.guarded.begin_step(length)
+        rounds = 0
         while True:
             try:
                 if self.arrays[at.HEAD][at.STATUS] == at.NEED_READERS:
@@ -218,7 +222,8 @@ class Arena:
                         self.arrays[at.HEAD][at.BUILDING] = 0
                     if result != -1:
                         return result
-                self._provide()
+                rounds += self.arrays[at.HEAD][at.STATUS] == at.NEED_RULES
+                self._provide(rounds)
             except (Forgotten, ConstrainError):
                 raise
             except BaseException:  # KeyboardInterrupt, MemoryError: what is provided may be there by half.
@@ -228,7 +233,8 @@ class Arena:
             if result != -1:
                 return result
 
-    def _provide(self) -> None:
+    def _provide(self, rounds: int) -> None:
+        """Provide what a kernel asks for. rounds: how often it has asked for rules."""
         head = self.arrays[at.HEAD]
         status, argument = int(head[at.STATUS]), int(head[at.ARGUMENT])
         try:
@@ -236,8 +242,9 @@ class Arena:
                 self._grow(argument)
             elif status == at.NEED_RULES:
                 self._see_generation()
-                for cell in self.arrays[at.MISSING][: head[at.N_MISSING]].tolist():
-                    self.program.link(cell)
+                missing = self.arrays[at.MISSING][: head[at.N_MISSING]].tolist()
+                # A closure begins anew with each rule of a chain of calls, unless the later ones are there in time.
+                self.program.link_following(missing, 1 << min(rounds, 16) if rounds > FEW_ROUNDS else 0)
                 self._see_program()
             elif status == at.NEED_START:
                 self.arrays[at.STARTS][argument] = self.table.start(*self.program.leaves[argument])

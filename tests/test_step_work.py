@@ -61,12 +61,34 @@ def test_a_mask_asks_all_that_it_cannot_know_at_once(monkeypatch: pytest.MonkeyP
     rounds = 0
     original = constrain.arena.Arena._provide
 
-    def provide(self: Any) -> None:
+    def provide(self: Any, linked: int) -> None:
         nonlocal rounds
         status = int(self.arrays[at.HEAD][at.STATUS])
         rounds += not self.guarded.is_asked and status not in (at.FULL, at.NEED_ROW, at.NEED_REST, at.NEED_LEAF)
-        original(self)
+        original(self, linked)
 
     monkeypatch.setattr("constrain.arena.Arena._provide", provide)
     matcher.mask()
     assert rounds < 20
+
+
+@pytest.mark.parametrize("line", ['r{} ::= r{} | "b{}"', 'r{} ::= r{} "c" | "b{}"'])
+def test_a_chain_of_rules_is_linked_in_few_rounds(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A closure begins anew after each round: one rule a round would cost the square of their number."""
+    count = 2_000
+    rules = "\n".join(line.format(i, i + 1, i) for i in range(count))
+    text = f'root ::= "x" r0\n{rules}\nr{count} ::= "a"'
+    matcher = constrain.compile(VOCABULARY, constrain.gbnf(text)).matcher()
+    most = 0
+    original = constrain.arena.Arena._provide
+
+    def provide(self: Any, linked: int) -> None:
+        nonlocal most
+        most = max(most, linked)
+        original(self, linked)
+
+    monkeypatch.setattr("constrain.arena.Arena._provide", provide)
+    assert b"x"[0] in matcher.next_bytes()
+    matcher.advance_bytes(b"x")
+    assert {*b"ab"} == matcher.next_bytes()
+    assert 0 < most < 24

@@ -9,13 +9,14 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import constrain
-from constrain import Constraint, Vocabulary
+from constrain import Constraint, Style, Vocabulary
 
 __all__ = [
     "BYTES",
@@ -30,13 +31,16 @@ __all__ = [
     "steps",
     "timed",
     "used",
+    "wandered",
     "warned",
+    "with_words",
 ]
 
 STEP_SECONDS = 1.0
 """CPU time that no single step, an advance or a mask, may take."""
 LETTERS = b'ab1,;c "{[0'
 DEPTH = 4
+WALK = 60
 
 BYTES = Vocabulary.bytes()
 
@@ -76,6 +80,30 @@ def steps(text: bytes) -> Callable[[Constraint], None]:
         matcher = constraint.matcher()
         timed(lambda: matcher.advance_bytes(text))
         timed(matcher.mask)
+
+    return check
+
+
+def wandered(constraint: Constraint) -> None:
+    """A random walk along masks, each of whose steps is timed; it ends where only an end token is allowed."""
+    matcher, rng = constraint.matcher(), np.random.default_rng(0)
+    ends = constraint.vocabulary.eos_ids
+    for _ in range(WALK):
+        words = timed(matcher.mask)
+        allowed = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+        allowed = allowed[~np.isin(allowed, ends)]
+        if not len(allowed):
+            return
+        timed(partial(matcher.advance, int(rng.choice(allowed))))
+
+
+def with_words(schema: object, style: Style) -> Callable[[], None]:
+    """The same with a vocabulary of words, of which one may hold several members of a list."""
+
+    def check() -> None:
+        vocabulary = Vocabulary.from_pretrained("demo")
+        constrain.compile(vocabulary, regex="a").matcher().mask()  # prepares the vocabulary
+        wandered(constrain.compile(vocabulary, schema=schema, style=style))
 
     return check
 

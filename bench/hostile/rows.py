@@ -189,6 +189,45 @@ def published() -> Iterator[Row]:
         yield Row(name, origin, "ours", check=scenario, seconds=seconds)
 
 
+def long_steps() -> Iterator[Row]:
+    """Sources that compile, or are refused then, of which one rule, one mask or one choice is large."""
+    origin = "a large step"
+    keys = {f"key{i}": {"type": "string"} for i in range(10_000)}
+    strings = [f"value {i}" for i in range(100_000)]
+    for name, style in (("", Style()), (", any order", Style.any())):
+        yield schema(f"a list of 10,000 optional keys{name}", origin, several({"properties": keys}), style=style,
+                     check=answers.wandered)  # fmt: skip
+        yield schema(f"a list of 100,000 strings{name}", origin, several({"enum": strings}), style=style,
+                     check=answers.wandered)  # fmt: skip
+        branches = [{"properties": {f"x{i}": {"type": "integer"}}, "required": [f"x{i}"]} for i in range(500)]
+        yield schema(f"a list of 500 alternatives{name}", origin, several({"anyOf": branches}), style=style,
+                     check=answers.wandered)  # fmt: skip
+        for kind in ({}, {"items": {"type": "string"}}, {"items": {"type": "number"}}, {"items": {"type": "object"}}):
+            source = {"type": "array", "uniqueItems": True, "minItems": 40, **kind}
+            yield Row(f"unique items: {json.dumps(kind)}{name}", origin, "ours",
+                      check=answers.with_words(source, style), refusal="wrong")  # fmt: skip
+    needs = {f"key{i}": [f"key{i + 1}"] for i in range(9_999)}
+    yield schema("10,000 keys of which each needs the next", origin,
+                 several({"properties": keys, "dependentRequired": needs}), check=answers.wandered)  # fmt: skip
+    yield schema("not 100,000 strings nor numbers", origin, several({"not": {"enum": [*strings, *range(100_000)]}}),
+                 style=Style.any(), check=answers.wandered)  # fmt: skip
+    yield schema("1,000 digits in the bounds of a number", origin,
+                 several({"minimum": 10**1_000 // 7, "maximum": 10**1_000 // 3}), check=answers.wandered)  # fmt: skip
+    chain = "\n".join(f'r{i} ::= r{i + 1} | "b{i}"' for i in range(20_000))
+    yield Row("20,000 unit rules", origin, "gbnf", f'root ::= "x" r0\n{chain}\nr20000 ::= "a"', check=answers.wandered)
+    choices = " | ".join(f'[a-z]+ "w{i}" [0-9]*' for i in range(5_000))
+    yield Row("a choice of 5,000", origin, "gbnf", f'root ::= "x" (r0 "y")* "end"\nr0 ::= {choices}',
+              check=answers.wandered)  # fmt: skip
+    classes = " | ".join(f'[{chr(97 + i % 26)}-z{chr(256 + i)}-{chr(512 + i)}]+ "w{i}" root' for i in range(1_000))
+    yield Row("1,000 classes of characters", origin, "gbnf", f'root ::= "x" r0 "y"\nr0 ::= {classes} | "q"',
+              check=answers.wandered)  # fmt: skip
+
+
+def several(items: dict[str, Any]) -> dict[str, Any]:
+    """A list of at least one, so that the items come in a later step."""
+    return {"type": "array", "minItems": 1, "items": items}
+
+
 def doubling(count: int, mark: str, head: str) -> str:
     """Rules of which each is twice the next."""
     lines = [f"r{i} {mark} r{i + 1} r{i + 1}" for i in range(count)]
@@ -229,4 +268,4 @@ def nested_one_of(depth: int, width: int) -> dict[str, Any]:
     return schema
 
 
-ROWS: tuple[Row, ...] = (*wrong_results(), *spent(), *foreign_errors(), *published())
+ROWS: tuple[Row, ...] = (*wrong_results(), *spent(), *foreign_errors(), *published(), *long_steps())

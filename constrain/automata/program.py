@@ -14,13 +14,14 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Set
+from contextlib import suppress
 from itertools import accumulate, count, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError, UnsupportedError
+from ..errors import ConstrainError, LimitError, UnsupportedError
 from ..fork import fork_handlers
 from ..grammar.nodes import (
     Chars,
@@ -66,6 +67,8 @@ LINK = 100
 """Units of work for a rule, beside its words."""
 STEP_SHARE = 6
 """Part of Limits.work that linking one rule may take while a text is written."""
+AHEAD_SHARE = 1000
+"""Part of Limits.work that linking one rule ahead of its need may take."""
 LINK_SHARE = 4
 """Part of Limits.work up to which the rules of a large source are linked when it is compiled."""
 LONG = 1 << 12
@@ -145,18 +148,23 @@ class Program:
         Raise LimitError if that takes too much work, each time: what a first attempt has cached does not help a second.
         """
         with self.lock:
-            if self.words[cell]:
-                self.code[cell] = self.words[cell]  # once more: an interrupt may have come between the two
-                return
             if cell in self._refused:
                 refused = self._refused[cell]
                 raise LimitError(refused.cause, pointer=refused.pointer, hint=refused.hint)
             try:
                 with work_budget(self.work // STEP_SHARE, self.work, self.paid):
-                    entry = self._write(cell)
+                    self._link(cell)
             except LimitError as error:
                 self._refused[cell] = error
                 raise
+
+    def _link(self, cell: int) -> None:
+        """The same, within the budget that holds."""
+        with self.lock:
+            if self.words[cell]:
+                self.code[cell] = self.words[cell]  # once more: an interrupt may have come between the two
+                return
+            entry = self._write(cell)
             self._publish()
             if len(self.leaves) > self.leaf_room or len(self.parsers) > self.parser_room:
                 self.leaf_room = max(self.leaf_room, 2 * len(self.leaves))
@@ -167,6 +175,24 @@ class Program:
             self.code[cell] = entry
         if self.on_link is not None:
             self.on_link()
+
+    def link_following(self, cells: Iterable[int], ahead: int) -> None:
+        """Link rules, and up to `ahead` more, breadth first, of those that they name and that were not named before.
+
+        One of the latter that takes much work is left for the time when it is needed.
+        """
+        with self.lock:
+            known = len(self._targets)
+            for cell in cells:
+                self.link(cell)
+            following = list(islice(self._targets, known, None))
+            for place in count():
+                if place >= ahead or place == len(following):
+                    return
+                known = len(self._targets)
+                with suppress(ConstrainError), work_budget(self.work // AHEAD_SHARE, self.work, self.paid):
+                    self._link(following[place])
+                following += islice(self._targets, known, None)
 
     def _write(self, cell: int) -> int:
         """Write the code of a rule, and return its entry."""
