@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["Limits", "pytest_configure"]
+__all__ = ["NOTES", "Limits", "pytest_configure"]
 
 NOTES = "MUTATE_TIMES"
 """Environment variable: the file in which the times of tests are, and to which they are written."""

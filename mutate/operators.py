@@ -153,13 +153,19 @@ class Walk:
             ):
                 yield "condition", test, f"(not ({self.source(test)}))"
             case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
-                yield "return", value, "None" if not self.file.startswith("constrain/kernels/") else "0"
+                yield "return", value, self.nothing(value)
             case ast.AugAssign() | ast.Continue() | ast.Break():
                 yield "statement", node, "pass"
             case ast.Expr(value=ast.Call()):
                 yield "statement", node, "pass"
             case ast.Assign(targets=[ast.Subscript() | ast.Attribute()]):
                 yield "statement", node, "pass"
+
+    def nothing(self, value: ast.expr) -> str:
+        """What is returned instead of a value: a kernel must keep its type."""
+        if not self.file.startswith("constrain/kernels/"):
+            return "None"
+        return f"({'0, ' * len(value.elts)})" if isinstance(value, ast.Tuple) else "0"
 
     def source(self, node: ast.AST) -> str:
         """The text of a node, in brackets where it needs them."""

@@ -29,7 +29,8 @@ SLOWEST = 600.0
 """CPU seconds of the tests about a file without a mutant, with compiling kernels; the last file is left out if more."""
 START, TIMES = 15.0, 4.0
 """With a mutant: so many seconds, and so many times as many as without, are taken for a loop."""
-MEMORY = 12 << 30
+MEMORY = 40 << 30
+"""Bytes of address space: each table of masks reserves 256 MiB and uses few of them."""
 INLINED = re.compile(r"@(inlined|recursive)\([^\n]*\)\ndef (\w+)")
 
 
@@ -131,18 +132,11 @@ class Scratch:
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
-        environment = {
-            **os.environ,
-            "CONSTRAIN_STORE": str(self.store),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONPATH": str(self.folder),
-            NOTES: str(self.folder / "times.json"),
-        }
         try:
             done = subprocess.run(
                 [sys.executable, *arguments],
                 cwd=self.folder,
-                env=environment,
+                env=self.environment(),
                 capture_output=True,
                 text=True,
                 timeout=seconds * 6,
@@ -152,3 +146,13 @@ class Scratch:
         except subprocess.TimeoutExpired:
             return -signal.SIGALRM, ""
         return done.returncode, done.stdout + done.stderr
+
+    def environment(self) -> dict[str, str]:
+        """The environment of processes in the copy."""
+        return {
+            **os.environ,
+            "CONSTRAIN_STORE": str(self.store),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": str(self.folder),
+            NOTES: str(self.folder / "times.json"),
+        }

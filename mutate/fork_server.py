@@ -1,0 +1,187 @@
+"""A plugin of pytest: a fork server, which runs the tests of each mutant in a child of one process.
+
+The parent imports and collects once. A child activates its mutant, runs its tests until one fails, the quickest first,
+and ends. Each test file is first run without a mutant: what fails then is not asked, and its CPU times give the limits.
+A child has folders of its own for cached and temporary files, so that nothing a mutant wrote is read by another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .limits import NOTES, Limits
+
+__all__ = ["ORDERS", "Server", "pytest_configure"]
+
+ORDERS = "MUTATE_ORDERS"
+"""Environment variable: a file with {"jobs": N, "answers": its file descriptor, "mutants": [[number, test files]]}."""
+ALONE = 900
+"""CPU seconds that a test file may take without a mutant."""
+PATIENCE, TIMES = 60.0, 12.0
+"""Wall seconds that a child may take, and so many times the CPU seconds that its tests take without a mutant."""
+
+
+MEMORY = 5 << 30
+"""Bytes that a child may hold in memory."""
+SLOW = 2.0
+"""CPU seconds: tests that take more wait until all others have passed."""
+ANSWER = "answer.json"
+
+
+@dataclass
+class Child:
+    """A running child: what it runs, its folder, when it must have ended; then what it has told."""
+
+    number: int
+    folder: Path
+    begun: float
+    last: float
+    told: dict[str, Any] = field(default_factory=lambda: {"failed": [], "times": {}})
+
+
+class Server:
+    """The hooks, and the children."""
+
+    def __init__(self, orders: dict[str, Any], limits: Limits) -> None:
+        self.orders, self.limits = orders, limits
+        self.failed: list[str] = []
+        self.items: dict[str, list[pytest.Item]] = {}
+        self.sound: dict[str, list[pytest.Item]] = {}
+        self.children: dict[int, Child] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run all mutants instead of all tests."""
+        for item in session.items:
+            self.items.setdefault(item.nodeid.partition("::")[0], []).append(item)
+        for number, files in self.orders["mutants"]:
+            items = [item for file in files for item in self.sound_tests(file)]
+            items.sort(key=lambda item: self.order(item, files))
+            while len(self.children) >= self.orders["jobs"]:
+                self.answer(*self.next_end())
+            self.start(number, items, sum(self.limits.known[item.nodeid] for item in items))
+        while self.children:
+            self.answer(*self.next_end())
+        return True
+
+    def order(self, item: pytest.Item, files: Sequence[str]) -> tuple[float, int, float]:
+        """Sort key: file by file, which shares fixtures, the quickest first; slow tests after those of all files."""
+        seconds = self.limits.known[item.nodeid]
+        return seconds if seconds > SLOW else 0.0, files.index(item.nodeid.partition("::")[0]), seconds
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a test that fails."""
+        if report.failed:
+            self.failed.append(report.nodeid)
+            print(report.longreprtext, flush=True)
+
+    def sound_tests(self, file: str) -> list[pytest.Item]:
+        """The tests of a file that pass without a mutant."""
+        if file not in self.sound:
+            while self.children:
+                self.answer(*self.next_end())
+            items = self.items.get(file, [])
+            self.start(0, items, float(ALONE))
+            child, end = self.next_end()
+            for name, seconds in child.told["times"].items():
+                self.limits.known[name] = max(seconds, self.limits.known.get(name, 0.0))
+            passed = set(child.told["times"]).difference(child.told["failed"])
+            self.sound[file] = [item for item in items if item.nodeid in passed]
+            left = [item.nodeid for item in items if item.nodeid not in passed]
+            self.tell({"file": file, "seconds": time.monotonic() - child.begun, "end": end, "left out": left})
+        return self.sound[file]
+
+    def start(self, number: int, items: Sequence[pytest.Item], seconds: float) -> None:
+        """Fork a child."""
+        folder = Path(tempfile.mkdtemp(prefix="mutant-"))
+        process = os.fork()
+        if process == 0:
+            try:
+                self.run(number, items, folder)
+            finally:
+                os._exit(1)
+        now = time.monotonic()
+        self.children[process] = Child(number, folder, now, now + PATIENCE + TIMES * seconds)
+
+    def run(self, number: int, items: Sequence[pytest.Item], folder: Path) -> None:
+        """In the child: run the tests, tell what failed and how long each took."""
+        from constrain.switch import activate  # type: ignore[import-not-found,unused-ignore]
+
+        os.setsid()
+        os.environ["CONSTRAIN_STORE"] = str(folder / "store")
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(folder)
+        activate(number)
+        if number == 0:
+            resource.setrlimit(resource.RLIMIT_CPU, (ALONE, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self.failed and number:
+                break
+        told = {"failed": self.failed, "times": self.limits.found if number == 0 else {}}
+        (folder / ANSWER).write_text(json.dumps(told), "utf-8")
+        os._exit(0)
+
+    def next_end(self) -> tuple[Child, str]:
+        """Wait until a child has ended: the child, and how it ended ("" as it should)."""
+        while True:
+            for process, child in self.children.items():
+                why = "late" if time.monotonic() > child.last else "memory" if resident(process) > MEMORY else ""
+                if why:
+                    os.kill(process, signal.SIGKILL)
+                ended, status = os.waitpid(process, 0 if why else os.WNOHANG)
+                if ended:
+                    del self.children[process]
+                    kill_group(process)
+                    if (child.folder / ANSWER).exists():
+                        child.told = json.loads((child.folder / ANSWER).read_text("utf-8"))
+                    shutil.rmtree(child.folder, ignore_errors=True)
+                    code = os.waitstatus_to_exitcode(status)
+                    how = signal.Signals(-code).name if code < 0 else f"exit {code}" if code else ""
+                    return child, why or how
+            time.sleep(0.02)
+
+    def answer(self, child: Child, end: str) -> None:
+        """Tell the verdict about a mutant."""
+        failed = child.told["failed"]
+        self.tell({
+            "number": child.number, "killed": failed[0] if failed else end, "seconds": time.monotonic() - child.begun,
+        })  # fmt: skip
+
+    def tell(self, line: dict[str, Any]) -> None:
+        """Write a line to the runner."""
+        os.write(self.orders["answers"], json.dumps(line).encode() + b"\n")
+
+
+def resident(process: int) -> int:
+    """The bytes that a process holds in memory (its address space is far larger: tables reserve theirs ahead)."""
+    pages = Path(f"/proc/{process}/statm").read_text("ascii").split()[1:2]
+    return int(pages[0]) * resource.getpagesize() if pages else 0
+
+
+def kill_group(process: int) -> None:
+    """End what a child has left running."""
+    try:
+        os.killpg(process, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Install the server if there are orders."""
+    if ORDERS in os.environ:
+        orders = json.loads(Path(os.environ[ORDERS]).read_text("utf-8"))
+        limits = Limits(Path(os.environ[NOTES]))
+        config.pluginmanager.register(limits)
+        config.pluginmanager.register(Server(orders, limits))

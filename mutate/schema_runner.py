@@ -1,0 +1,117 @@
+"""Runs many mutants in one scratch copy into which all are compiled as schemata, by a fork server of pytest.
+
+Mutants that cannot be switched at run time, or whose guarded form numba cannot type, are left to `Scratch.judge`, which
+writes and compiles them one at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .fork_server import ORDERS
+from .operators import Mutant
+from .runner import Scratch, Verdict
+from .schemata import can_switch, combine
+from .selection import ROOT
+
+__all__ = ["SchemaScratch"]
+
+COMPILE = "from constrain.kernels import precompile\nprecompile.compile_all()"
+LOAD = "import constrain.kernels.object_cache as kept, sys\nsys.exit(not kept.is_complete())"
+WHERE = re.compile(r'File "(?:[^"]*/)?(constrain/kernels/\w+\.py)", line (\d+)')
+"""What numba's errors say of the place."""
+SECONDS = 1800.0
+"""CPU seconds for compiling all kernels."""
+
+
+class SchemaScratch(Scratch):
+    """A copy of the checkout with many mutants in it. numbered: those that can be switched, from 1 on."""
+
+    def __init__(self, folder: Path, chosen: Sequence[Mutant]) -> None:
+        super().__init__(folder)
+        texts = {file: (ROOT / file).read_text("utf-8") for file in {one.file for one in chosen}}
+        fit = [one for one in chosen if can_switch(texts[one.file], one)]
+        self.numbered = dict(enumerate(fit, 1))
+        shutil.copy2(Path(__file__).parent / "switch.py", folder / "constrain" / "switch.py")
+        self.write(texts)
+        while failed := self.compile_errors():
+            self.drop(failed)
+            self.write(texts)
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Write the schemata of the mutants that are left."""
+        for file, text in texts.items():
+            numbered = {number: one for number, one in self.numbered.items() if one.file == file}
+            (self.folder / file).write_text(combine(text, numbered), "utf-8")
+
+    def compile_errors(self) -> str:
+        """Compile all kernels: what was said if that failed, or ""."""
+        _, said = self.python("-c", COMPILE, seconds=SECONDS)
+        code, _ = self.python("-c", LOAD, seconds=60)
+        return said if code else ""
+
+    def drop(self, said: str) -> None:
+        """Leave out the mutants of the lines that errors name, or else of the functions that these are in."""
+        places = {(file, int(line)) for file, line in WHERE.findall(said)}
+        guilty = {n for n, one in self.numbered.items() if (one.file, one.line) in places}
+        if not guilty:
+            near = {
+                (one.file, one.function)
+                for one in self.numbered.values()
+                if any(one.file == file and abs(one.line - line) < 60 for file, line in places)
+            }
+            guilty = {n for n, one in self.numbered.items() if (one.file, one.function) in near}
+        if not guilty:
+            raise RuntimeError(f"kernels do not compile with mutants in them:\n{said[-4000:]}")
+        for number in guilty:
+            del self.numbered[number]
+
+    def verdicts(self, asked: Mapping[int, Sequence[str]], jobs: int) -> Iterator[Verdict]:
+        """Ask, of each mutant by its number, these test files; the verdicts as they come."""
+        for line in self.serve(asked, jobs):
+            if "number" in line:
+                yield Verdict(self.numbered[line["number"]], line["killed"], line["seconds"])
+            elif line["end"] or line["left out"]:
+                print(f"# {line['file']} without a mutant: {line['end']} {line['left out']}", flush=True)
+
+    def serve(self, asked: Mapping[int, Sequence[str]], jobs: int) -> Iterator[dict[str, Any]]:
+        """Run the fork server: what it tells, line by line."""
+        reading, writing = os.pipe()
+        orders = self.folder / "orders.json"
+        orders.write_text(
+            json.dumps({"jobs": jobs, "answers": writing, "mutants": [[n, list(files)] for n, files in asked.items()]}),
+            "utf-8",
+        )
+        said = self.folder / "server.log"
+        files = sorted({file for files in asked.values() for file in files})
+        with said.open("wb") as log:
+            process = subprocess.Popen(
+                [
+                    sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "-W", "ignore",
+                    "--continue-on-collection-errors", "--deselect", "tests/test_kernels.py::test_stamps_are_true",
+                    "-p", "mutate.fork_server", *files,
+                ],
+                cwd=self.folder,
+                env={**self.environment(), ORDERS: str(orders)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[writing],
+            )  # fmt: skip
+        os.close(writing)
+        answered = 0
+        with os.fdopen(reading, encoding="utf-8") as lines:
+            for line in map(json.loads, lines):
+                answered += "number" in line
+                yield line
+        process.wait()
+        if answered < len(asked):
+            raise RuntimeError(f"the fork server ended early:\n{said.read_text('utf-8', 'replace')[-4000:]}")

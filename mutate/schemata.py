@@ -1,0 +1,96 @@
+"""Mutant schemata: all mutants of a file written into it at once, each chosen by a switch when the code runs.
+
+Untch, Offutt and Harrold, "Mutation analysis using mutant schemata" (ISSTA 1993). Compiling a kernel takes minutes and
+running its tests seconds, so mutants of kernels are compiled together:
+
+    expression    `a < b`        ->  `((a <= b) if _active(17) else (a < b))`
+    statement     `total += 1`   ->  `if not _active(18): total += 1`
+
+Mutants inside one another nest, since all are nodes of one syntax tree. A mutant inside of another's replacement is left
+out there: only one is active at a time.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from .operators import Mutant
+
+__all__ = ["can_switch", "combine"]
+
+IMPORT = "from __future__ import annotations"
+SWITCH = f"{IMPORT}; from constrain.switch import active as _active"
+"""On the line of another import, so that the lines below stay."""
+COMPILED = ("entry", "inlined", "kernel", "recursive")
+"""Decorators of what is compiled as a kernel. `overload` gives a function that returns such."""
+
+
+def combine(text: str, numbered: Mapping[int, Mutant]) -> str:
+    """Return the text of a file with all these mutants of it, each behind its number."""
+    # Outer before inner; a statement before the expression that fills it.
+    ordered = sorted(numbered.items(), key=lambda pair: (pair[1].span[0], -pair[1].span[1], not is_statement(pair[1])))
+    return rewrite(text, 0, len(text), ordered).replace(IMPORT, SWITCH, 1)
+
+
+def rewrite(text: str, begin: int, end: int, ordered: list[tuple[int, Mutant]]) -> str:
+    """Rewrite text[begin:end], in which all these mutants lie."""
+    parts, at = [], begin
+    while ordered:
+        number, mutant = ordered.pop(0)
+        start, stop = mutant.span
+        inner = []
+        while ordered and ordered[0][1].span[1] <= stop:
+            inner.append(ordered.pop(0))
+        old = rewrite(text, start, stop, inner)
+        guarded = f"if not _active({number}): {old}"
+        parts += [text[at:start], guarded if is_statement(mutant) else choice(number, mutant.new, old)]
+        at = stop
+    return "".join([*parts, text[at:end]])
+
+
+def choice(number: int, new: str, old: str) -> str:
+    """The expression that is `new` while the mutant is active."""
+    return f"(({new}) if _active({number}) else ({old}))"
+
+
+def is_statement(mutant: Mutant) -> bool:
+    """Whether a statement is left out."""
+    return mutant.operator == "statement"
+
+
+def can_switch(text: str, mutant: Mutant) -> bool:
+    """Return whether a mutant can be chosen at run time: not in a pattern, nor where kernels are made."""
+    try:
+        tree = ast.parse(combine(text, {1: mutant}))
+    except SyntaxError:
+        return False
+    if not mutant.file.startswith("constrain/kernels/"):
+        return True
+    at = next(
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "_active"
+    )
+    return is_compiled(enclosing(tree, at))
+
+
+def enclosing(node: ast.AST, sought: ast.AST) -> list[ast.FunctionDef]:
+    """Return the functions around a node of a tree, the outermost first."""
+    for child in ast.iter_child_nodes(node):
+        if child is sought or any(one is sought for one in ast.walk(child)):
+            own = [child] if isinstance(child, ast.FunctionDef) else []
+            return own + enclosing(child, sought)
+    return []
+
+
+def is_compiled(functions: list[ast.FunctionDef]) -> bool:
+    """Return whether the innermost of nested functions is compiled as a kernel."""
+    return any(name in COMPILED for name in decorators(functions[-1])) or (
+        len(functions) > 1 and "overload" in decorators(functions[-2])
+    )
+
+
+def decorators(function: ast.FunctionDef) -> Iterator[str]:
+    """The names of its decorators."""
+    for one in function.decorator_list:
+        called = one.func if isinstance(one, ast.Call) else one
+        yield ast.unparse(called)
