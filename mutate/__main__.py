@@ -17,13 +17,15 @@ import random
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench.report import commit
 
 from .operators import Mutant, mutants
 from .runner import Scratch, Verdict
-from .selection import MAP, ROOT, asked_about, files
+from .schema_runner import SchemaScratch
+from .selection import MAP, ROOT, asked_about, asked_later, files
 
 GOAL = 0.9
 EQUIVALENT = Path(__file__).parent / "equivalent.txt"
@@ -47,7 +49,7 @@ def main() -> int:
     rng = random.Random(asked.seed)
     chosen = rng.sample(everything, min(asked.sample, len(everything)))[asked.start :]
     # Files together: compiled code and imports of one are still warm for the next.
-    return report(judge(sorted(chosen, key=lambda one: (one.file, one.span)), asked.log))
+    return report(judge(sorted(chosen, key=lambda one: (one.file, one.span)), asked.log, asked.jobs))
 
 
 def arguments() -> argparse.Namespace:
@@ -59,30 +61,43 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--start", type=int, default=0, help="leave out the first of them")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", metavar="WORD", help="files with this in their path")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants that are run at the same time (1)")
     parser.add_argument("--log", type=Path, help="also write each verdict to this file")
     parser.add_argument("--map", action="store_const", const="map", help="measure which tests run which files")
     parser.add_argument("--list", action="store_const", const="list", help="count the mutants")
     return parser.parse_args()
 
 
-def judge(chosen: list[Mutant], log: Path | None) -> list[Verdict]:
-    """The verdicts, told as they come."""
-    verdicts = []
+def judge(chosen: list[Mutant], log: Path | None, jobs: int) -> list[Verdict]:
+    """The verdicts, told as they come: those of all mutants compiled together, then of each that cannot be."""
+    last: dict[Mutant, Verdict] = {}
+    chosen = [one for one in chosen if not mutant_is_no_python(one)]
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
-        scratch = Scratch(Path(folder))
-        for mutant in chosen:
-            if mutant_is_no_python(mutant):
-                continue
-            verdict = scratch.judge(mutant, asked_about(mutant.file))
-            verdicts.append(verdict)
-            line = (
-                f"{'killed' if verdict.killed else 'SURVIVED':<8} {verdict.seconds:6.1f} s  {mutant}  {verdict.killed}"
-            )
+        for verdict in all_verdicts(Path(folder), chosen, jobs):
+            how = "killed" if verdict.killed else "SURVIVED" if verdict.mutant in last else "alive"
+            last[verdict.mutant] = verdict
+            line = f"{how:<8} {verdict.seconds:6.1f} s  {verdict.mutant}  {verdict.killed}"
             print(line, flush=True)
             if log:
                 with log.open("a", encoding="utf-8") as out:
                     out.write(line + "\n")
-    return verdicts
+    return list(last.values())
+
+
+def all_verdicts(folder: Path, chosen: list[Mutant], jobs: int) -> Iterator[Verdict]:
+    """The verdicts, the last one of each mutant counts: survivors of the nearest tests are asked about once more."""
+    together = SchemaScratch(folder / "together", chosen)
+    near, later = {}, {}
+    for number, one in together.numbered.items():
+        tests = asked_about(one.file)
+        near[number] = (tests, ())
+        later[number] = (asked_later(one.file), tests)
+    yield from together.verdicts([near, later], jobs)
+    left = [one for one in chosen if one not in set(together.numbered.values())]
+    alone = Scratch(folder / "alone") if left else None
+    for one in left:
+        assert alone is not None
+        yield alone.judge(one, asked_about(one.file))
 
 
 def mutant_is_no_python(mutant: Mutant) -> bool:

@@ -26,7 +26,10 @@ from .limits import NOTES, Limits
 __all__ = ["ORDERS", "Server", "pytest_configure"]
 
 ORDERS = "MUTATE_ORDERS"
-"""Environment variable: a file with {"jobs": N, "answers": its file descriptor, "mutants": [[number, test files]]}."""
+"""Environment variable: a file with {"jobs": N, "answers": a file descriptor, "rounds": [[[number, quick, slow]]]}.
+
+quick, slow: the test files whose quick, or slow, tests are asked in that round about the mutants that are still alive.
+"""
 ALONE = 900
 """CPU seconds that a test file may take without a mutant."""
 PATIENCE, TIMES = 60.0, 12.0
@@ -36,7 +39,7 @@ PATIENCE, TIMES = 60.0, 12.0
 MEMORY = 5 << 30
 """Bytes that a child may hold in memory."""
 SLOW = 2.0
-"""CPU seconds: tests that take more wait until all others have passed."""
+"""CPU seconds: tests that take more are slow."""
 ANSWER = "answer.json"
 
 
@@ -57,6 +60,7 @@ class Server:
     def __init__(self, orders: dict[str, Any], limits: Limits) -> None:
         self.orders, self.limits = orders, limits
         self.failed: list[str] = []
+        self.dead: set[int] = set()
         self.items: dict[str, list[pytest.Item]] = {}
         self.sound: dict[str, list[pytest.Item]] = {}
         self.children: dict[int, Child] = {}
@@ -66,20 +70,32 @@ class Server:
         """Run all mutants instead of all tests."""
         for item in session.items:
             self.items.setdefault(item.nodeid.partition("::")[0], []).append(item)
-        for number, files in self.orders["mutants"]:
-            items = [item for file in files for item in self.sound_tests(file)]
-            items.sort(key=lambda item: self.order(item, files))
-            while len(self.children) >= self.orders["jobs"]:
-                self.answer(*self.next_end())
-            self.start(number, items, sum(self.limits.known[item.nodeid] for item in items))
-        while self.children:
-            self.answer(*self.next_end())
+        for mutants in self.orders["rounds"]:
+            for number, quick, slow in mutants:
+                if number not in self.dead:
+                    self.ask(number, quick, slow)
+            self.wait()
         return True
 
-    def order(self, item: pytest.Item, files: Sequence[str]) -> tuple[float, int, float]:
-        """Sort key: file by file, which shares fixtures, the quickest first; slow tests after those of all files."""
-        seconds = self.limits.known[item.nodeid]
-        return seconds if seconds > SLOW else 0.0, files.index(item.nodeid.partition("::")[0]), seconds
+    def ask(self, number: int, quick: Sequence[str], slow: Sequence[str]) -> None:
+        """Start a child for a mutant: file by file, which shares fixtures, the quickest tests first."""
+        items = []
+        for file in quick:
+            items += [item for item in self.sound_tests(file) if self.seconds(item) <= SLOW]
+        late = [item for file in slow for item in self.sound_tests(file) if self.seconds(item) > SLOW]
+        items += sorted(late, key=self.seconds)
+        while len(self.children) >= self.orders["jobs"]:
+            self.answer(*self.next_end())
+        self.start(number, items, sum(map(self.seconds, items)))
+
+    def wait(self) -> None:
+        """Until all children have ended."""
+        while self.children:
+            self.answer(*self.next_end())
+
+    def seconds(self, item: pytest.Item) -> float:
+        """The CPU seconds of a test without a mutant."""
+        return self.limits.known[item.nodeid]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note a test that fails."""
@@ -90,15 +106,14 @@ class Server:
     def sound_tests(self, file: str) -> list[pytest.Item]:
         """The tests of a file that pass without a mutant."""
         if file not in self.sound:
-            while self.children:
-                self.answer(*self.next_end())
+            self.wait()
             items = self.items.get(file, [])
             self.start(0, items, float(ALONE))
             child, end = self.next_end()
             for name, seconds in child.told["times"].items():
                 self.limits.known[name] = max(seconds, self.limits.known.get(name, 0.0))
             passed = set(child.told["times"]).difference(child.told["failed"])
-            self.sound[file] = [item for item in items if item.nodeid in passed]
+            self.sound[file] = sorted((item for item in items if item.nodeid in passed), key=self.seconds)
             left = [item.nodeid for item in items if item.nodeid not in passed]
             self.tell({"file": file, "seconds": time.monotonic() - child.begun, "end": end, "left out": left})
         return self.sound[file]
@@ -155,6 +170,8 @@ class Server:
     def answer(self, child: Child, end: str) -> None:
         """Tell the verdict about a mutant."""
         failed = child.told["failed"]
+        if failed or end:
+            self.dead.add(child.number)
         self.tell({
             "number": child.number, "killed": failed[0] if failed else end, "seconds": time.monotonic() - child.begun,
         })  # fmt: skip

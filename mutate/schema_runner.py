@@ -28,6 +28,8 @@ COMPILE = "from constrain.kernels import precompile\nprecompile.compile_all()"
 LOAD = "import constrain.kernels.object_cache as kept, sys\nsys.exit(not kept.is_complete())"
 WHERE = re.compile(r'File "(?:[^"]*/)?(constrain/kernels/\w+\.py)", line (\d+)')
 """What numba's errors say of the place."""
+Asked = tuple[Sequence[str], Sequence[str]]
+"""Test files whose quick, and those whose slow tests are asked."""
 SECONDS = 1800.0
 """CPU seconds for compiling all kernels."""
 
@@ -74,24 +76,22 @@ class SchemaScratch(Scratch):
         for number in guilty:
             del self.numbered[number]
 
-    def verdicts(self, asked: Mapping[int, Sequence[str]], jobs: int) -> Iterator[Verdict]:
-        """Ask, of each mutant by its number, these test files; the verdicts as they come."""
-        for line in self.serve(asked, jobs):
+    def verdicts(self, rounds: Sequence[Mapping[int, Asked]], jobs: int) -> Iterator[Verdict]:
+        """Ask, in each round, about mutants by their numbers, of those still alive; the verdicts as they come."""
+        for line in self.serve(rounds, jobs):
             if "number" in line:
                 yield Verdict(self.numbered[line["number"]], line["killed"], line["seconds"])
             elif line["end"] or line["left out"]:
                 print(f"# {line['file']} without a mutant: {line['end']} {line['left out']}", flush=True)
 
-    def serve(self, asked: Mapping[int, Sequence[str]], jobs: int) -> Iterator[dict[str, Any]]:
+    def serve(self, rounds: Sequence[Mapping[int, Asked]], jobs: int) -> Iterator[dict[str, Any]]:
         """Run the fork server: what it tells, line by line."""
         reading, writing = os.pipe()
         orders = self.folder / "orders.json"
-        orders.write_text(
-            json.dumps({"jobs": jobs, "answers": writing, "mutants": [[n, list(files)] for n, files in asked.items()]}),
-            "utf-8",
-        )
+        told = [[[number, *asked] for number, asked in one.items()] for one in rounds]
+        orders.write_text(json.dumps({"jobs": jobs, "answers": writing, "rounds": told}), "utf-8")
+        files = sorted({file for one in rounds for asked in one.values() for part in asked for file in part})
         said = self.folder / "server.log"
-        files = sorted({file for files in asked.values() for file in files})
         with said.open("wb") as log:
             process = subprocess.Popen(
                 [
@@ -107,11 +107,11 @@ class SchemaScratch(Scratch):
                 pass_fds=[writing],
             )  # fmt: skip
         os.close(writing)
-        answered = 0
+        answered = set()
         with os.fdopen(reading, encoding="utf-8") as lines:
             for line in map(json.loads, lines):
-                answered += "number" in line
+                answered.add(line.get("number"))
                 yield line
         process.wait()
-        if answered < len(asked):
+        if not answered.issuperset(rounds[0]):
             raise RuntimeError(f"the fork server ended early:\n{said.read_text('utf-8', 'replace')[-4000:]}")

@@ -6,8 +6,8 @@ running its tests seconds, so mutants of kernels are compiled together:
     expression    `a < b`        ->  `((a <= b) if _active(17) else (a < b))`
     statement     `total += 1`   ->  `if not _active(18): total += 1`
 
-Mutants inside one another nest, since all are nodes of one syntax tree. A mutant inside of another's replacement is left
-out there: only one is active at a time.
+Mutants inside one another nest, since all are nodes of one syntax tree. What replaces a node is the text without other
+mutants: only one is active at a time.
 """
 
 from __future__ import annotations
@@ -67,9 +67,7 @@ def can_switch(text: str, mutant: Mutant) -> bool:
         return False
     if not mutant.file.startswith("constrain/kernels/"):
         return True
-    at = next(
-        node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "_active"
-    )
+    at = next(node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "_active")
     return is_compiled(enclosing(tree, at))
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["MAP", "ROOT", "files", "asked_about"]
+__all__ = ["MAP", "ROOT", "files", "asked_about", "asked_later"]
 
 ROOT = Path(__file__).resolve().parent.parent
 MAP = Path(__file__).parent / "tests.json"
@@ -27,6 +28,12 @@ MUTATED = (
 LEFT_OUT = ("__init__.py", "__main__.py", "layout.py", "compiled.py", "precompile.py", "object_cache.py")
 """Constants, and how kernels are compiled and kept: a mutant there is no mutant of a kernel."""
 ENGINE = ("test_mask_oracle", "test_matcher_laws", "test_completion")
+WIDE = (
+    "test_bounded_steps", "test_fill_masks", "test_values", "test_lark_random", "test_random_walk", "test_symbols",
+    "test_reference_grammar", "test_reference_objects", "test_members", "test_dfa_wide", "test_arena", "test_long_runs",
+    "test_json_schema_strings", "test_json_schema_refs", "test_mask_real", "test_gbnf", "test_exactly_one",
+)  # fmt: skip
+"""What else runs the kernels: asked about mutants that survive the nearest tests."""
 KERNELS: dict[str, tuple[str, ...]] = {
     "parse": ("test_scanner", "test_lark", "test_lalr"),
     "lexemes": ("test_scanner", "test_lark"),
@@ -64,6 +71,13 @@ def files() -> list[str]:
     return [str(path.relative_to(ROOT)) for path in found]
 
 
+def asked_later(file: str) -> list[str]:
+    """Further test files, for a mutant that survives those of `asked_about`."""
+    near = asked_about(file)
+    names = [f"tests/{name}.py" for name in WIDE] if file.startswith("constrain/kernels/") else ranked(file)[: 3 * MOST]
+    return [name for name in names if name not in near and (ROOT / name).exists()]
+
+
 def asked_about(file: str, known: dict[str, list[str]] | None = None) -> list[str]:
     """Test files, the likeliest to notice first."""
     stem = Path(file).stem
@@ -72,11 +86,15 @@ def asked_about(file: str, known: dict[str, list[str]] | None = None) -> list[st
         return [f"tests/{name}.py" for name in dict.fromkeys(names) if (ROOT / f"tests/{name}.py").exists()][:MOST]
     measured = known if known is not None else (json.loads(MAP.read_text("utf-8")) if MAP.exists() else {})
     ran = set(measured.get(file, ()))
-    ranked = sorted(((closeness(path, file), path.name) for path in (ROOT / "tests").glob("test_*.py")), reverse=True)
-    near = [name for score, name in ranked if not name.startswith(NEVER) and (score > 0 or f"tests/{name}" in ran)]
-    return [f"tests/{name}" for name in near if not ran or f"tests/{name}" in ran][:MOST] or [
-        f"tests/{name}" for name in near
-    ][:MOST]
+    near = ranked(file, ran)
+    return [name for name in near if not ran or name in ran][:MOST] or near[:MOST]
+
+
+def ranked(file: str, ran: Collection[str] = ()) -> list[str]:
+    """Test files that seem to be about a Python file, or were seen to run it; the nearest first."""
+    scored = sorted(((closeness(path, file), path.name) for path in (ROOT / "tests").glob("test_*.py")), reverse=True)
+    names = [(score, f"tests/{name}") for score, name in scored if not name.startswith(NEVER)]
+    return [name for score, name in names if score > 0 or name in ran]
 
 
 def closeness(test: Path, file: str) -> float:

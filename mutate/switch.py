@@ -1,7 +1,7 @@
 """The switch of mutant schemata: which mutant is active, as Python and compiled code read it.
 
 This file is copied into the scratch checkout as `constrain/switch.py`; nothing in the library imports it. The number is
-64 bits of memory with a symbol, loaded atomically at each use: a compiler must neither fold it nor move it out of loops.
+64 bits of memory with a symbol, loaded atomically at each use: then no compiler folds it or moves it out of a loop.
 """
 
 from __future__ import annotations

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from mutate import switch
 from mutate.operators import Mutant, mutants
-from mutate.selection import ROOT, asked_about, files
+from mutate.schemata import IMPORT, SWITCH, can_switch, combine
+from mutate.selection import ROOT, asked_about, asked_later, files
 
 SAMPLE = '''
 def clamp(value, low=0):
@@ -63,3 +68,103 @@ def test_offsets_are_of_characters(tmp_path: Path) -> None:
     one = next(one for one in mutants("constrain/x.py", text) if one.operator == "comparison")
     assert isinstance(one, Mutant)
     assert one.applied(text) == text.replace("x < 1", one.new)
+
+
+RUNNABLE = f'''{IMPORT}
+
+
+def total(values, low=0):
+    """A sum with a few branches."""
+    found = 1
+    for value in values:
+        if value < low and not value % 2 == 1 or value == 9:
+            continue
+        found += (value +
+                  1) * 2
+        found = found - 1 if value > 3 else found
+        if found > 50:
+            break
+    return found - 1, found
+'''
+
+
+def outcome(text: str, argument: list[int]) -> Any:
+    """What `total` of a text gives: its result, or the kind of its error."""
+    scope: dict[str, Any] = {"_active": switch.active}
+    exec(compile(text, "x.py", "exec"), scope)
+    try:
+        return scope["total"](argument)
+    except Exception as error:
+        return type(error)
+
+
+def test_a_schema_does_what_each_of_its_mutants_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = mutants("constrain/x.py", RUNNABLE)
+    schema = combine(RUNNABLE, dict(enumerate(found, 1))).replace(SWITCH, IMPORT)
+    assert schema.count("_active(") == len(found) > 30
+    arguments = [[], [1, 2, 3], [-2, -1, 9, 4, 5], [30, 40], [0, 7, 9, 9, 60, 1]]
+    monkeypatch.setenv(switch.VARIABLE, "0")
+    try:
+        for number, one in enumerate([None, *found]):
+            switch.activate(number)
+            text = one.applied(RUNNABLE) if one else RUNNABLE
+            for argument in arguments:
+                assert outcome(schema, argument) == outcome(text, argument), one
+    finally:
+        switch.activate(0)
+
+
+def test_schemata_of_the_library_keep_its_lines() -> None:
+    for file in files()[::7]:
+        text = (ROOT / file).read_text("utf-8")
+        fit = [one for one in mutants(file, text)[::40] if can_switch(text, one)]
+        changed = combine(text, dict(enumerate(fit, 1)))
+        ast.parse(changed)
+        assert changed.count("\n") >= text.count("\n") and SWITCH in changed
+
+
+def test_what_runs_when_kernels_are_made_cannot_be_switched() -> None:
+    text = f"""{IMPORT}
+@kernel("int64(int64)")
+def one(c):
+    return c + 1
+@intrinsic
+def two(context):
+    def codegen(builder):
+        return builder + 1
+    return codegen
+@overload(one)
+def three(x):
+    def single(x):
+        return x + 1
+    return single
+"""
+    file = "constrain/kernels/x.py"
+    can = {(one.function, can_switch(text, one)) for one in mutants(file, text)}
+    assert can == {("one", True), ("two", False), ("codegen", False), ("three", False), ("single", True)}
+    pattern = f"{IMPORT}\ndef f(x):\n    match x:\n        case 1:\n            return x\n"
+    assert {can_switch(pattern, one) for one in mutants("constrain/x.py", pattern) if one.old == "1"} == {False}
+
+
+def test_compiled_code_reads_the_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba import njit
+
+    active = switch.active
+
+    @njit("int64(int64)")  # type: ignore[untyped-decorator]
+    def choose(n: int) -> int:
+        return n + 1 if active(7) else n - 1 if active(8) else n
+
+    monkeypatch.setenv(switch.VARIABLE, "0")
+    try:
+        for number, result in ((0, 10), (7, 11), (8, 9), (9, 10)):
+            switch.activate(number)
+            assert choose(10) == result
+    finally:
+        switch.activate(0)
+
+
+def test_survivors_are_asked_further_tests() -> None:
+    for file in files()[::5]:
+        later = asked_later(file)
+        assert not set(later).intersection(asked_about(file)) and all((ROOT / test).exists() for test in later)
