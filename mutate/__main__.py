@@ -76,7 +76,7 @@ def judge(chosen: list[Mutant], log: Path | None, jobs: int) -> list[Verdict]:
         for verdict in all_verdicts(Path(folder), chosen, jobs):
             how = "killed" if verdict.killed else "SURVIVED" if verdict.mutant in last else "alive"
             last[verdict.mutant] = verdict
-            line = f"{how:<8} {verdict.seconds:6.1f} s  {verdict.mutant}  {verdict.killed}"
+            line = f"{how:<8} {verdict.seconds:6.1f} s {verdict.tests:4} tests  {verdict.mutant}  {verdict.killed}"
             print(line, flush=True)
             if log:
                 with log.open("a", encoding="utf-8") as out:

@@ -1,7 +1,8 @@
 """A plugin of pytest: a fork server, which runs the tests of each mutant in a child of one process.
 
 The parent imports and collects once. A child activates its mutant, runs its tests until one fails, the quickest first,
-and ends. Each test file is first run without a mutant: what fails then is not asked, and its CPU times give the limits.
+and ends. Each test file is first run without a mutant: what fails then is not asked, its CPU times give the limits, and
+about a mutant only those tests are asked that reached it.
 A child has folders of its own for cached and temporary files, so that nothing a mutant wrote is read by another.
 """
 
@@ -20,16 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from constrain.switch import activate, take_reached  # type: ignore[import-not-found]
 
 from .limits import NOTES, Limits
+from .schema_runner import ORDERS
 
-__all__ = ["ORDERS", "Server", "pytest_configure"]
+__all__ = ["Server", "pytest_configure"]
 
-ORDERS = "MUTATE_ORDERS"
-"""Environment variable: a file with {"jobs": N, "answers": a file descriptor, "rounds": [[[number, quick, slow]]]}.
-
-quick, slow: the test files whose quick, or slow, tests are asked in that round about the mutants that are still alive.
-"""
 ALONE = 900
 """CPU seconds that a test file may take without a mutant."""
 PATIENCE, TIMES = 60.0, 12.0
@@ -51,7 +49,8 @@ class Child:
     folder: Path
     begun: float
     last: float
-    told: dict[str, Any] = field(default_factory=lambda: {"failed": [], "times": {}})
+    tests: int
+    told: dict[str, Any] = field(default_factory=lambda: {"failed": [], "times": {}, "reached": {}})
 
 
 class Server:
@@ -64,10 +63,12 @@ class Server:
         self.items: dict[str, list[pytest.Item]] = {}
         self.sound: dict[str, list[pytest.Item]] = {}
         self.children: dict[int, Child] = {}
+        self.reached: dict[str, set[int]] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run all mutants instead of all tests."""
+        self.at_import = set(take_reached())
         for item in session.items:
             self.items.setdefault(item.nodeid.partition("::")[0], []).append(item)
         for mutants in self.orders["rounds"]:
@@ -81,12 +82,17 @@ class Server:
         """Start a child for a mutant: file by file, which shares fixtures, the quickest tests first."""
         items = []
         for file in quick:
-            items += [item for item in self.sound_tests(file) if self.seconds(item) <= SLOW]
-        late = [item for file in slow for item in self.sound_tests(file) if self.seconds(item) > SLOW]
+            items += [item for item in self.reaching(file, number) if self.seconds(item) <= SLOW]
+        late = [item for file in slow for item in self.reaching(file, number) if self.seconds(item) > SLOW]
         items += sorted(late, key=self.seconds)
         while len(self.children) >= self.orders["jobs"]:
             self.answer(*self.next_end())
         self.start(number, items, sum(map(self.seconds, items)))
+
+    def reaching(self, file: str, number: int) -> list[pytest.Item]:
+        """The tests of a file that reach a mutant."""
+        every = number in self.at_import
+        return [item for item in self.sound_tests(file) if every or number in self.reached[item.nodeid]]
 
     def wait(self) -> None:
         """Until all children have ended."""
@@ -112,6 +118,7 @@ class Server:
             child, end = self.next_end()
             for name, seconds in child.told["times"].items():
                 self.limits.known[name] = max(seconds, self.limits.known.get(name, 0.0))
+            self.reached.update((name, set(numbers)) for name, numbers in child.told["reached"].items())
             passed = set(child.told["times"]).difference(child.told["failed"])
             self.sound[file] = sorted((item for item in items if item.nodeid in passed), key=self.seconds)
             left = [item.nodeid for item in items if item.nodeid not in passed]
@@ -128,23 +135,24 @@ class Server:
             finally:
                 os._exit(1)
         now = time.monotonic()
-        self.children[process] = Child(number, folder, now, now + PATIENCE + TIMES * seconds)
+        self.children[process] = Child(number, folder, now, now + PATIENCE + TIMES * seconds, len(items))
 
     def run(self, number: int, items: Sequence[pytest.Item], folder: Path) -> None:
         """In the child: run the tests, tell what failed and how long each took."""
-        from constrain.switch import activate  # type: ignore[import-not-found,unused-ignore]
-
         os.setsid()
         os.environ["CONSTRAIN_STORE"] = str(folder / "store")
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(folder)
         activate(number)
         if number == 0:
             resource.setrlimit(resource.RLIMIT_CPU, (ALONE, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        reached = {}
         for item, following in zip(items, [*items[1:], None], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self.failed and number:
                 break
-        told = {"failed": self.failed, "times": self.limits.found if number == 0 else {}}
+            if number == 0:
+                reached[item.nodeid] = take_reached()
+        told = {"failed": self.failed, "times": self.limits.found if number == 0 else {}, "reached": reached}
         (folder / ANSWER).write_text(json.dumps(told), "utf-8")
         os._exit(0)
 
@@ -173,7 +181,8 @@ class Server:
         if failed or end:
             self.dead.add(child.number)
         self.tell({
-            "number": child.number, "killed": failed[0] if failed else end, "seconds": time.monotonic() - child.begun,
+            "number": child.number, "killed": failed[0] if failed else end, "tests": child.tests,
+            "seconds": time.monotonic() - child.begun,
         })  # fmt: skip
 
     def tell(self, line: dict[str, Any]) -> None:

@@ -36,11 +36,12 @@ INLINED = re.compile(r"@(inlined|recursive)\([^\n]*\)\ndef (\w+)")
 
 @dataclass(frozen=True)
 class Verdict:
-    """killed: by what ("" if it survived). seconds: wall."""
+    """killed: by what ("" if it survived). seconds: wall. tests: how many were asked, as far as that is counted."""
 
     mutant: Mutant
     killed: str
     seconds: float
+    tests: int = 0
 
 
 class Scratch:
@@ -52,6 +53,9 @@ class Scratch:
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("results", "*.pyc"))
         for name in ("pyproject.toml", "README.md", "Makefile", "constraints.txt"):
             shutil.copy2(ROOT / name, folder / name)
+        shared, beside = ROOT.parent / "shared", folder.parent / "shared"
+        if shared.is_dir() and not beside.exists():  # public data, which tests look for beside the checkout
+            beside.symlink_to(shared)
         self.store = folder / "store"
         self.store.mkdir(mode=0o700)
         self.baselines: dict[tuple[str, ...], float] = {}

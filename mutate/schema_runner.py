@@ -16,13 +16,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .fork_server import ORDERS
 from .operators import Mutant
 from .runner import Scratch, Verdict
 from .schemata import can_switch, combine
 from .selection import ROOT
 
-__all__ = ["SchemaScratch"]
+__all__ = ["ORDERS", "SchemaScratch"]
+
+ORDERS = "MUTATE_ORDERS"
+"""Environment variable: a file with {"jobs": N, "answers": a file descriptor, "rounds": [[[number, quick, slow]]]}.
+
+quick, slow: the test files whose quick, or slow, tests are asked in that round about the mutants that are still alive.
+"""
 
 COMPILE = "from constrain.kernels import precompile\nprecompile.compile_all()"
 LOAD = "import constrain.kernels.object_cache as kept, sys\nsys.exit(not kept.is_complete())"
@@ -80,7 +85,7 @@ class SchemaScratch(Scratch):
         """Ask, in each round, about mutants by their numbers, of those still alive; the verdicts as they come."""
         for line in self.serve(rounds, jobs):
             if "number" in line:
-                yield Verdict(self.numbered[line["number"]], line["killed"], line["seconds"])
+                yield Verdict(self.numbered[line["number"]], line["killed"], line["seconds"], line["tests"])
             elif line["end"] or line["left out"]:
                 print(f"# {line['file']} without a mutant: {line['end']} {line['left out']}", flush=True)
 
