@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ class Server:
         if number == 0:
             resource.setrlimit(resource.RLIMIT_CPU, (ALONE, resource.getrlimit(resource.RLIMIT_CPU)[1]))
         reached = {}
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for item, following in zip_longest(items, items[1:]):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self.failed and number:
                 break

@@ -27,9 +27,16 @@ MUTATED = (
 )
 LEFT_OUT = ("__init__.py", "__main__.py", "layout.py", "compiled.py", "precompile.py", "object_cache.py")
 """Constants, and how kernels are compiled and kept: a mutant there is no mutant of a kernel."""
-ENGINE = ("test_mask_oracle", "test_left_linear", "test_matcher_laws", "test_completion", "test_bounded_steps")
+ENGINE = (
+    "test_mask_oracle",
+    "test_left_linear",
+    "test_matcher_laws",
+    "test_completion",
+    "test_room",
+    "test_bounded_steps",
+)
 WIDE = (
-    "test_bounded_steps", "test_fill_masks", "test_values", "test_lark_random", "test_random_walk", "test_symbols",
+    "test_fill_masks", "test_values", "test_lark_random", "test_random_walk", "test_symbols",
     "test_reference_grammar", "test_reference_objects", "test_members", "test_dfa_wide", "test_arena", "test_long_runs",
     "test_json_schema_strings", "test_json_schema_refs", "test_mask_real", "test_gbnf", "test_exactly_one",
 )  # fmt: skip
