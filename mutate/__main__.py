@@ -1,11 +1,13 @@
 """How many mutants of the kernels, the shape algebra and the samplers do the tests notice?
 
-    python -m mutate --sample 500 --seed 1 [--only sampling] [--log mutants.txt]
+    python -m mutate --sample 500 --seed 1 [--only sampling] [--jobs 2] [--log mutants.txt]
     python -m mutate --map                 which test files run which files (minutes); written to mutate/tests.json
     python -m mutate --list                how many mutants there are
 
-A mutant is one small change (`operators.py`). It is killed if a test about its file (`selection.py`) fails. Survivors
-that no test can tell from the original are named in `mutate/equivalent.txt`, each with its reason, and not counted.
+A mutant is one small change (`operators.py`). All that are drawn are compiled into one scratch copy, each behind a
+switch (`schemata.py`), and a fork server (`fork_server.py`) runs the tests. A mutant is killed if a test about its file
+(`selection.py`) fails: first the nearest files are asked, then, about those still alive, further ones. Survivors that
+no test can tell from the original are named in `mutate/equivalent.txt`, each with its reason, and not counted.
 Exit code 1 if less than 90 % are killed.
 """
 
@@ -74,9 +76,9 @@ def judge(chosen: list[Mutant], log: Path | None, jobs: int) -> list[Verdict]:
     chosen = [one for one in chosen if not mutant_is_no_python(one)]
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         for verdict in all_verdicts(Path(folder), chosen, jobs):
-            how = "killed" if verdict.killed else "SURVIVED" if verdict.mutant in last else "alive"
             last[verdict.mutant] = verdict
-            line = f"{how:<8} {verdict.seconds:6.1f} s {verdict.tests:4} tests  {verdict.mutant}  {verdict.killed}"
+            how = f"{'killed' if verdict.killed else 'alive':<6} {verdict.seconds:6.1f} s {verdict.tests:4} tests"
+            line = f"{how}  {verdict.mutant}  {verdict.killed}"
             print(line, flush=True)
             if log:
                 with log.open("a", encoding="utf-8") as out:
@@ -129,6 +131,9 @@ def report(verdicts: list[Verdict]) -> int:
     by_file: dict[str, list[bool]] = {}
     for one in counted:
         by_file.setdefault(str(Path(one.mutant.file).parent), []).append(bool(one.killed))
+    for one in counted:
+        if not one.killed:
+            print(f"SURVIVED {one.tests:4} tests  {one.mutant}")
     for folder, outcomes in sorted(by_file.items()):
         print(f"{folder:<50} {sum(outcomes):4} of {len(outcomes):4} killed")
     explained_away = len(verdicts) - len(counted)

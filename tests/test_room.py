@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from constrain import Constraint, Style, Vocabulary, arena, compile, json_schema, lark
 from constrain.compile import compile_grammar
 from constrain.kernels import layout as at
-from tests.test_left_linear import LeftLinear, VOCABULARY, left_linear
+from tests.test_left_linear import VOCABULARY, LeftLinear, left_linear
 
 GAP, MARK = 4096, 0x5A5A5A5A
 HASHED = {at.SEEN, at.SET_HASH, at.NODE_HASH, at.POINT_HASH, at.OBJECT_HASH, at.NAME_HASH, at.GUARD_HASH, at.PAIR_HASH,
@@ -114,8 +114,8 @@ NUMBER: /\\d+(\\.\\d+)?/
 %ignore " "
 """
 CASES: list[tuple[str, Any, bytes]] = [
-    ("open object", PERSON, b'{"name": "Ann \\u00e9\xc3\xa9", "more": {"x": [1, 2.5, null]}, "other": {"y": "z", "na": 3}}'),
-    ("any", {}, b'[{"a": [[], {}, {"b": {"c": [true, false, null, "x"]}}]}, -1.5e10, "\xf0\x9f\x98\x80\\ud83d\\ude00"]'),
+    ("open object", PERSON, b'{"name": "Ann \\u00e9\xc3\xa9", "more": {"x": [1, 2.5, null]}, "x": {"y": "z", "n": 3}}'),
+    ("any", {}, b'[{"a": [[], {}, {"b": {"c": [true, false, null, "x"]}}]}, -1.5e10, "\xf0\x9f\x98\x80\\ud83d"]'),
     ("enum", {"enum": [f"key {k * k:x}" for k in range(300)]}, b'"key 1' + b'fa4"'),
     ("unique", {"type": "array", "items": {"enum": [*range(30)]}, "uniqueItems": True}, b"[1, 2, 11, 12, 3, 29, 20]"),
     ("unique objects", {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "integer"}},
