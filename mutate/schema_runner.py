@@ -86,8 +86,8 @@ class SchemaScratch(Scratch):
         for line in self.serve(rounds, jobs):
             if "number" in line:
                 yield Verdict(self.numbered[line["number"]], line["killed"], line["seconds"], line["tests"])
-            elif line["end"] or line["left out"]:
-                print(f"# {line['file']} without a mutant: {line['end']} {line['left out']}", flush=True)
+            elif line["left out"]:
+                print(f"# {line['file']} fails without a mutant: {line['left out']}", flush=True)
 
     def serve(self, rounds: Sequence[Mapping[int, Asked]], jobs: int) -> Iterator[dict[str, Any]]:
         """Run the fork server: what it tells, line by line."""

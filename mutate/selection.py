@@ -35,12 +35,23 @@ ENGINE = (
     "test_room",
     "test_bounded_steps",
 )
-WIDE = (
-    "test_fill_masks", "test_values", "test_lark_random", "test_random_walk", "test_symbols",
-    "test_reference_grammar", "test_reference_objects", "test_members", "test_dfa_wide", "test_arena", "test_long_runs",
-    "test_json_schema_strings", "test_json_schema_refs", "test_mask_real", "test_gbnf", "test_exactly_one",
-)  # fmt: skip
-"""What else runs the kernels: asked about mutants that survive the nearest tests."""
+FURTHER: dict[str, tuple[str, ...]] = {
+    "constrain/kernels/": (
+        "test_fill_masks", "test_values", "test_lark_random", "test_random_walk", "test_symbols", "test_scanner",
+        "test_reference_*", "test_members", "test_dfa_wide", "test_arena", "test_long_runs", "test_json_schema_strings",
+        "test_json_schema_refs", "test_mask_real", "test_gbnf", "test_exactly_one", "test_lalr", "test_rows",
+        "test_success_trie", "test_json_schema_unique", "test_names_taken", "test_lark", "test_triggered",
+    ),
+    "constrain/frontends/json_schema/": (
+        "test_json_schema_*", "test_exactly_one", "test_schema_suite", "test_schema_*", "test_forms_algebra",
+        "test_work_of_schemas", "test_values", "test_random_walk",
+    ),
+    "constrain/sampling/": (
+        "test_sampling_*", "test_awrs*", "test_smc", "test_markov", "test_without_replacement", "test_success_trie",
+        "test_generate*", "test_random_walk", "test_distinct", "test_wrong_calls", "test_model_match", "test_decoding",
+    ),
+}  # fmt: skip
+"""What else runs a file: asked about mutants that survive the nearest tests."""
 KERNELS: dict[str, tuple[str, ...]] = {
     "parse": ("test_scanner", "test_lark", "test_lalr"),
     "lexemes": ("test_scanner", "test_lark"),
@@ -68,8 +79,8 @@ NEVER = (
     "test_demo",
     "test_model_cache",
 )
-MOST = 8
-"""Most test files that are asked about one mutant."""
+MOST, FEW = 8, 3
+"""Most test files that are first asked about a mutant of a kernel, and of a Python file."""
 
 
 def files() -> list[str]:
@@ -81,8 +92,9 @@ def files() -> list[str]:
 def asked_later(file: str) -> list[str]:
     """Further test files, for a mutant that survives those of `asked_about`."""
     near = asked_about(file)
-    names = [f"tests/{name}.py" for name in WIDE] if file.startswith("constrain/kernels/") else ranked(file)[: 3 * MOST]
-    return [name for name in names if name not in near and (ROOT / name).exists()]
+    patterns = next(patterns for folder, patterns in FURTHER.items() if file.startswith(folder))
+    names = [f"tests/{path.name}" for one in patterns for path in sorted((ROOT / "tests").glob(f"{one}.py"))]
+    return [name for name in dict.fromkeys(names) if name not in near]
 
 
 def asked_about(file: str, known: dict[str, list[str]] | None = None) -> list[str]:
@@ -94,7 +106,7 @@ def asked_about(file: str, known: dict[str, list[str]] | None = None) -> list[st
     measured = known if known is not None else (json.loads(MAP.read_text("utf-8")) if MAP.exists() else {})
     ran = set(measured.get(file, ()))
     near = ranked(file, ran)
-    return [name for name in near if not ran or name in ran][:MOST] or near[:MOST]
+    return [name for name in near if not ran or name in ran][:FEW] or near[:FEW]
 
 
 def ranked(file: str, ran: Collection[str] = ()) -> list[str]:
