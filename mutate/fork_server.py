@@ -24,6 +24,7 @@ from typing import Any
 
 import pytest
 from constrain.switch import activate, take_reached  # type: ignore[import-not-found]
+from hypothesis import Phase, settings
 
 from .limits import NOTES, Limits
 from .schema_runner import ORDERS
@@ -220,6 +221,9 @@ def kill_group(process: int) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Install the server if there are orders."""
     if ORDERS in os.environ:
+        # A failing example need not be made small. Test files are not imported yet, the profile of conftest is loaded.
+        settings.register_profile("mutate", phases=(Phase.explicit, Phase.generate), report_multiple_bugs=False)
+        settings.load_profile("mutate")
         orders = json.loads(Path(os.environ[ORDERS]).read_text("utf-8"))
         limits = Limits(Path(os.environ[NOTES]))
         config.pluginmanager.register(limits)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from numpy.typing import NDArray
 
-from constrain import Constraint, Style, Vocabulary, arena, compile, json_schema, lark
+from constrain import Constraint, Style, Vocabulary, arena, compile, json_schema, lark, regex
 from constrain.compile import compile_grammar
 from constrain.kernels import layout as at
 from tests.test_left_linear import VOCABULARY, LeftLinear, left_linear
@@ -26,6 +26,9 @@ WIDTHS = {at.SETS: at.SET_W, at.CONFIGS: 5, at.WIDE: 256, at.NODES: 4, at.EDGES:
           at.ITEMS: 5, at.LOCALS: 4, at.LEDGES: 5, at.GUARDS: at.GUARD_W, at.LATER: 5, at.PAIRS: at.PAIR_W,
           at.JOINTS: at.JOINT_W, at.LISTING: at.MOST_LEXEMES * at.LEXEME_W}  # fmt: skip
 """int32s of a record."""
+
+COUNTED = (at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_POINTS, at.N_NAMES, at.N_GUARDS, at.N_PAIRS, at.N_LISTS)
+"""Fields of HEAD: how many of each are interned."""
 
 
 def smallest(slot: int, records: int) -> int:
@@ -81,7 +84,10 @@ class MarkedArena(arena.Arena):
 
 
 def agree(make: Callable[[], Constraint], text: bytes, records: int) -> None:
-    """The masks, completions and forced bytes before each byte of a text, with little room and with enough."""
+    """What a matcher says before each byte of a text, until one is refused, with little room and with enough.
+
+    Nothing is there twice: what was interned before its hash table grew is found again.
+    """
     wide = make().matcher()
     patch = pytest.MonkeyPatch()
     with patch.context() as patched:
@@ -94,9 +100,12 @@ def agree(make: Callable[[], Constraint], text: bytes, records: int) -> None:
             assert tight.is_complete == wide.is_complete and tight.next_bytes() == wide.next_bytes()
             if end % 8 == 0:
                 assert tight.forced() == wide.forced() and tight.shortest_completion() == wide.shortest_completion()
-            if end < len(text):
-                tight.advance_bytes(text[end : end + 1])
-                wide.advance_bytes(text[end : end + 1])
+            for field in COUNTED:
+                assert tight._arena.arrays[at.HEAD][field] == wide._arena.arrays[at.HEAD][field], (field, text[:end])
+            if end == len(text) or text[end] not in wide.next_bytes():
+                return
+            tight.advance_bytes(text[end : end + 1])
+            wide.advance_bytes(text[end : end + 1])
 
 
 PERSON = {
@@ -115,7 +124,7 @@ NUMBER: /\\d+(\\.\\d+)?/
 """
 CASES: list[tuple[str, Any, bytes]] = [
     ("open object", PERSON, b'{"name": "Ann \\u00e9\xc3\xa9", "more": {"x": [1, 2.5, null]}, "x": {"y": "z", "n": 3}}'),
-    ("any", {}, b'[{"a": [[], {}, {"b": {"c": [true, false, null, "x"]}}]}, -1.5e10, "\xf0\x9f\x98\x80\\ud83d"]'),
+    ("any", {}, b'[{"a": [[], {}, {"b": {"c": [true, false, null, "x"]}}]}, -1.5e10, "\xf0\x9f\x98\x80\\u00e9"]'),
     ("enum", {"enum": [f"key {k * k:x}" for k in range(300)]}, b'"key 1' + b'fa4"'),
     ("unique", {"type": "array", "items": {"enum": [*range(30)]}, "uniqueItems": True}, b"[1, 2, 11, 12, 3, 29, 20]"),
     ("unique objects", {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "integer"}},
@@ -125,6 +134,12 @@ CASES: list[tuple[str, Any, bytes]] = [
      b'{"k0": 1, "k7": 2, "k14": 3, "k21": 4, "k28": 5, "k35": 6, "k39": 0}'),
     ("names", {"type": "object", "patternProperties": {"^a": {"type": "integer"}, "b$": {"minimum": 3}},
                "propertyNames": {"maxLength": 4}, "maxProperties": 5}, b'{"a": 1, "ab": 5, "xb": 7.5, "yyyy": {}}'),
+    ("few names", {"type": "object", "patternProperties": {"^(a|é|ab|😀|\\\\)$": {"type": "integer"}},
+                   "additionalProperties": False, "minProperties": 3},
+     b'{"a": 1, "\\u00e9": 2, "\\ud83d\\ude00": 3, "ab": 4}'),
+    ("texts", {"type": "array", "prefixItems": [{"pattern": "^[à-ü]{2,4}x?$"}, {"minLength": 2, "maxLength": 5},
+                                          {"pattern": "(ab|é)+$", "maxLength": 9}], "minItems": 3},
+     b'["\xc3\xa9\\u00e9\xc3\xa0x", "\\n\\ud83d\\ude00x", "--abab\xc3\xa9"]'),
     ("union", {"anyOf": [{"type": "array", "items": {"enum": [f"{k}" for k in range(n)]}, "maxItems": n}
                          for n in range(1, 25)]}, b'["0", "0", "0", "0", "0"]'),
 ]  # fmt: skip
@@ -141,6 +156,18 @@ def test_schemas(name: str, schema: Any, text: bytes, style: Style, records: int
 @pytest.mark.parametrize("parser", ["lalr", "earley"])
 def test_lark(parser: str, records: int) -> None:
     agree(lambda: compile(Vocabulary.bytes(), lark(SUMS, parser=parser)), b"f(1, 2.5) + (3 * g(4)) - h()", records)
+
+
+PATTERNS = [
+    ("(ab{2,5}c?){3,9}", b"abbabbbcabbbbbabbc"),
+    (r"\w+(\s\w+){0,3}", "é b\u3000ç".encode()),
+    (".*x.{2}", b"axbxc"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "text"), PATTERNS)
+def test_regexes(pattern: str, text: bytes) -> None:
+    agree(lambda: compile(Vocabulary.bytes(), regex(pattern)), text, 1)
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
