@@ -202,7 +202,7 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
     if kind == HEX:
         value = value << 4 | digit
     else:
-        value = (value & ~0xFFF) | ((value & 0xFFF) << 4 | digit)
+        value = (value & ~0xFFF) | ((value & 0xFFF) << 4 | digit) & 0xFFF
         if left == 1:
             low_half = 0xD000 | (value & 0xFFF)
             x = 0x10000 + ((value >> 12 & 0x3FF) << 10) + (low_half - 0xDC00)

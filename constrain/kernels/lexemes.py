@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "d6a5717d"
+STAMP = "84e65273"
 
 
 @inlined("int64(int64, int64, int64, int64)")

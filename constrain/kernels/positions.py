@@ -16,7 +16,7 @@ from .masks import fill
 from .views import at, view
 from .walk import advance
 
-STAMP = "83a901e0"
+STAMP = "b78eae41"
 
 AT_CONTEXT: Final = 0  # of its arena
 AT_SET: Final = 1

@@ -25,7 +25,7 @@ from .parse import parse_step
 from .stacks import settle
 from .views import lowest, ones, size, view
 
-STAMP = "1f3c33cf"
+STAMP = "6e55dcc9"
 
 
 UNKNOWN, UNKNOWN_TO_LEAVES, ALIKE = -1, -2, -3
