@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from numpy.typing import NDArray
 
-from constrain import Constraint, Style, Vocabulary, arena, compile, json_schema, lark, regex
+from constrain import Constraint, Style, Vocabulary, arena, compile, lark, regex
 from constrain.compile import compile_grammar
 from constrain.kernels import layout as at
 from tests.test_left_linear import VOCABULARY, LeftLinear, left_linear
@@ -149,7 +149,7 @@ CASES: list[tuple[str, Any, bytes]] = [
 @pytest.mark.parametrize(("name", "schema", "text"), CASES, ids=[name for name, *_ in CASES])
 @pytest.mark.parametrize("style", [Style(), Style.any()], ids=["default", "any"])
 def test_schemas(name: str, schema: Any, text: bytes, style: Style, records: int) -> None:
-    agree(lambda: compile(Vocabulary.bytes(), json_schema(schema), style=style), text, records)
+    agree(lambda: compile(Vocabulary.bytes(), schema=schema, style=style), text, records)
 
 
 @pytest.mark.parametrize("records", [1, 3])
