@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from mutate import switch
 from mutate.operators import Mutant, mutants
+from mutate.schema_runner import SchemaScratch
 from mutate.schemata import IMPORT, SWITCH, can_switch, combine
 from mutate.selection import ROOT, asked_about, asked_later, files
 
@@ -168,3 +170,56 @@ def test_survivors_are_asked_further_tests() -> None:
     for file in files()[::5]:
         later = asked_later(file)
         assert not set(later).intersection(asked_about(file)) and all((ROOT / test).exists() for test in later)
+
+
+MODULE = f'''{IMPORT}
+
+
+def countdown(n):
+    """Down to 0."""
+    steps = 0
+    while n > 0:
+        n -= 1
+        steps += 1
+    return steps
+
+
+def unused(n):
+    return n + 1
+'''
+CHECKS = """
+from constrain.module import countdown
+
+def test_quick():
+    assert countdown(0) == 0
+
+def test_steps():
+    assert countdown(3) == 3
+
+def test_that_fails_anyhow():
+    assert False
+"""
+
+
+def test_the_fork_server_tells_killed_from_alive(tmp_path: Path) -> None:
+    """By a failing test, by a loop, by none. What fails without a mutant is not asked, nor what does not reach it."""
+    for folder in ("constrain", "tests"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").touch()
+    shutil.copytree(ROOT / "mutate", tmp_path / "mutate")
+    shutil.copy2(ROOT / "mutate" / "switch.py", tmp_path / "constrain" / "switch.py")
+    (tmp_path / "tests" / "test_module.py").write_text(CHECKS, "utf-8")
+    some = {("steps += 1", "pass"), ("n -= 1", "pass"), ("steps", "None"), ("n + 1", "(n) - (1)"), ("n > 0", "n >= 0")}
+    found = [one for one in mutants("constrain/module.py", MODULE) if (one.old, one.new) in some]
+    scratch = SchemaScratch.__new__(SchemaScratch)
+    scratch.folder, scratch.store, scratch.numbered = tmp_path, tmp_path / "store", dict(enumerate(found, 1))
+    (tmp_path / "constrain" / "module.py").write_text(combine(MODULE, scratch.numbered), "utf-8")
+    asked = {number: (["tests/test_module.py"], ()) for number in scratch.numbered}
+    verdicts = {(one.mutant.old, one.mutant.new): one for one in scratch.verdicts([asked, asked], 2)}
+    assert set(verdicts) == some
+    killed = {change: one.killed for change, one in verdicts.items()}
+    assert killed["steps += 1", "pass"] == "tests/test_module.py::test_steps"
+    assert killed["n -= 1", "pass"] == "SIGXCPU"
+    assert killed["steps", "None"].startswith("tests/test_module.py::")
+    assert killed["n + 1", "(n) - (1)"] == "" and verdicts["n + 1", "(n) - (1)"].tests == 0
+    assert verdicts["n > 0", "n >= 0"].tests == 2
