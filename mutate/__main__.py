@@ -1,7 +1,6 @@
 """How many mutants of the kernels, the shape algebra and the samplers do the tests notice?
 
     python -m mutate --sample 500 --seed 1 [--only sampling] [--jobs 2] [--log mutants.txt]
-    python -m mutate --map                 which test files run which files (minutes); written to mutate/tests.json
     python -m mutate --list                how many mutants there are
 
 A mutant is one small change (`operators.py`). All that are drawn are compiled into one scratch copy, each behind a
@@ -14,7 +13,6 @@ Exit code 1 if less than 90 % are killed.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 import sys
@@ -28,7 +26,7 @@ from bench.report import commit
 from .operators import Mutant, mutants
 from .runner import Scratch, Verdict
 from .schema_runner import SchemaScratch
-from .selection import MAP, ROOT, asked_about, asked_later, files
+from .selection import ROOT, asked_about, asked_later, files
 
 GOAL = 0.9
 EQUIVALENT = Path(__file__).parent / "equivalent.txt"
@@ -37,11 +35,6 @@ EQUIVALENT = Path(__file__).parent / "equivalent.txt"
 def main() -> int:
     """Run what was asked for; the exit code."""
     asked = arguments()
-    if asked.map:
-        from .tracing import measure
-
-        MAP.write_text(json.dumps(measure(), indent=1) + "\n", "utf-8")
-        return 0
     everything = [
         one for file in files() if asked.only in file for one in mutants(file, (ROOT / file).read_text("utf-8"))
     ]
@@ -66,7 +59,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="WORD", help="files with this in their path")
     parser.add_argument("--jobs", type=int, default=1, help="mutants that are run at the same time (1)")
     parser.add_argument("--log", type=Path, help="also write each verdict to this file")
-    parser.add_argument("--map", action="store_const", const="map", help="measure which tests run which files")
     parser.add_argument("--list", action="store_const", const="list", help="count the mutants")
     return parser.parse_args()
 

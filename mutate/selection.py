@@ -1,22 +1,19 @@
 """What is mutated, and which tests are asked about a file.
 
-A test file is asked if it runs the file: for Python files that is measured (`python -m mutate --map` writes
-`mutate/tests.json`), and the nearest come first: those whose name or imports name the file. Compiled kernels cannot be
-traced; what is asked about them is written down here.
+First those that are nearest to it: to a Python file by their names and imports; about kernels, which name each other
+and not the tests, it is written down here. Then what is known to run files of its package. Of all of these only tests
+that reach the mutant are run (`fork_server`).
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["MAP", "ROOT", "files", "asked_about", "asked_later"]
+__all__ = ["ROOT", "files", "asked_about", "asked_later"]
 
 ROOT = Path(__file__).resolve().parent.parent
-MAP = Path(__file__).parent / "tests.json"
 MUTATED = (
     "constrain/kernels/*.py",
     "constrain/frontends/json_schema/algebra/*.py",
@@ -97,23 +94,14 @@ def asked_later(file: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if name not in near]
 
 
-def asked_about(file: str, known: dict[str, list[str]] | None = None) -> list[str]:
+def asked_about(file: str) -> list[str]:
     """Test files, the likeliest to notice first."""
     stem = Path(file).stem
     if file.startswith("constrain/kernels/"):
         names = [*KERNELS.get(stem, ()), *ENGINE]
         return [f"tests/{name}.py" for name in dict.fromkeys(names) if (ROOT / f"tests/{name}.py").exists()][:MOST]
-    measured = known if known is not None else (json.loads(MAP.read_text("utf-8")) if MAP.exists() else {})
-    ran = set(measured.get(file, ()))
-    near = ranked(file, ran)
-    return [name for name in near if not ran or name in ran][:FEW] or near[:FEW]
-
-
-def ranked(file: str, ran: Collection[str] = ()) -> list[str]:
-    """Test files that seem to be about a Python file, or were seen to run it; the nearest first."""
     scored = sorted(((closeness(path, file), path.name) for path in (ROOT / "tests").glob("test_*.py")), reverse=True)
-    names = [(score, f"tests/{name}") for score, name in scored if not name.startswith(NEVER)]
-    return [name for score, name in names if score > 0 or name in ran]
+    return [f"tests/{name}" for score, name in scored if score > 0 and not name.startswith(NEVER)][:FEW]
 
 
 def closeness(test: Path, file: str) -> float:
