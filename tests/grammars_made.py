@@ -1,6 +1,7 @@
 """Random grammars and vocabularies for property tests: small, and as awkward as the nodes allow.
 
 rules       recursive on either side, ambiguous, with empty rules and nested counts; `R` is the start
+mixed       the same with Chars among them
 characters  Chars and JsonString of small languages, with bounds, over characters of one to four bytes
 objects     both orders, needs, classes of other names, bounds, both spellings of keys, nested values
 vocabularies   all 256 bytes, and tokens that split characters, escapes and brackets; repeats; empty tokens
@@ -99,6 +100,12 @@ def grammars_on(leaves: st.SearchStrategy[Node]) -> st.SearchStrategy[Grammar]:
 
 
 rules = grammars_on(plain_leaves)
+LETTERS = Dfa.from_ranges([(ord("a"), ord("b"))])
+mixed_leaves: st.SearchStrategy[Node] = st.sampled_from([
+    Chars(LETTERS.repeat(1)), Chars(LETTERS.star(), "utf8", 0, 2), Chars(LETTERS.star(), "utf8", 1, 3),
+    Chars(Dfa.from_strings(["a"]).star()), Chars(Dfa.from_strings(["ab"]).star()), Chars(Dfa.from_strings(["b", "bb"])),
+])  # fmt: skip
+mixed = grammars_on(st.one_of(plain_leaves, mixed_leaves))
 regular = bodies(st.one_of(pieces.map(Literal), pieces.map(lambda piece: Strings((piece,))))).map(
     lambda node: Grammar(node, {})
 )

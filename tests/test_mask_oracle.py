@@ -102,6 +102,11 @@ def test_rules(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObject) ->
     walk(grammar, vocabulary, data)
 
 
+@given(make.mixed, make.vocabularies("rules"), st.data())
+def test_rules_with_leaves_that_count(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObject) -> None:
+    walk(grammar, vocabulary, data)
+
+
 @given(make.characters, make.vocabularies("characters"), st.data())
 def test_characters(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObject) -> None:
     walk(grammar, vocabulary, data)

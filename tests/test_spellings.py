@@ -18,7 +18,7 @@ from tests.reference import Reference
 from tests.test_mask_oracle import members
 
 CODES = [
-    0x00, 0x1F, 0x22, 0x41, 0x5C, 0x7F, 0x80, 0xFF, 0x100, 0x7FF, 0x800, 0xFFF, 0x1000, 0xCFFF, 0xD000, 0xD7FF, 0xE000,
+    0x00, 0x08, 0x1F, 0x22, 0x2F, 0x41, 0x5C, 0x7F, 0x80, 0xFF, 0x100, 0x7FF, 0x800, 0xFFF, 0x1000, 0xCFFF, 0xD000, 0xD7FF, 0xE000,
     0xEFFF, 0xF000, 0xFFFF, 0x10000, 0x103FE, 0x103FF, 0x10400, 0x10FFF, 0x11000, 0x3FFFF, 0x40000, 0xFFFFF, 0x100000,
     0x10FBFF, 0x10FC00, 0x10FFFF,
 ]  # fmt: skip
@@ -40,7 +40,7 @@ def spelled(text: str, choice: list[int]) -> bytes:
         unit = char.encode("utf-16-be").hex()
         escape = "".join("\\u" + unit[k : k + 4] for k in range(0, len(unit), 4)).encode()
         upper = escape.upper().replace(b"\\U", b"\\u")
-        short = json.dumps(char, ensure_ascii=False)[1:-1].encode()
+        short = b"\\/" if char == "/" else json.dumps(char, ensure_ascii=False)[1:-1].encode()
         out += [short, escape, upper, escape][choice[place % len(choice)] % 4]
     return out
 
