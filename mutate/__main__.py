@@ -109,12 +109,16 @@ def mutant_is_none(mutant: Mutant) -> bool:
 def equivalents() -> set[str]:
     """The mutants that are explained: a line is a mutant as `name` writes it, two spaces, `# ` and the reason."""
     lines = EQUIVALENT.read_text("utf-8").splitlines() if EQUIVALENT.exists() else []
-    return {line.partition("  # ")[0] for line in lines if line and not line.startswith("#")}
+    return {line.rpartition("  # ")[0] for line in lines if line and not line.startswith("#")}
 
 
 def name(mutant: Mutant) -> str:
-    """A mutant without its line number."""
-    return f"{mutant.file} {mutant.function}: {mutant.old.strip()[:60]!r} -> {mutant.new.strip()[:60]!r}"
+    """A mutant as the line that it changes, with the change in it, and without the line's number."""
+    text = (ROOT / mutant.file).read_text("utf-8")
+    start, end = mutant.span
+    before, after = text[:start].rpartition("\n")[2], text[end:].partition("\n")[0]
+    changed = f"{before}{{{mutant.old} => {mutant.new}}}{after}".partition("  #")[0]
+    return f"{mutant.file} {mutant.function}: {' '.join(changed.split())}"
 
 
 def report(verdicts: list[Verdict]) -> int:
@@ -128,7 +132,7 @@ def report(verdicts: list[Verdict]) -> int:
         by_file.setdefault(str(Path(one.mutant.file).parent), []).append(bool(one.killed))
     for one in counted:
         if not one.killed:
-            print(f"SURVIVED {one.tests:4} tests  {one.mutant}")
+            print(f"SURVIVED {one.tests:4} tests  {name(one.mutant)}")
     for folder, outcomes in sorted(by_file.items()):
         print(f"{folder:<50} {sum(outcomes):4} of {len(outcomes):4} killed")
     explained_away = len(verdicts) - len(counted)

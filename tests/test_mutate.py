@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mutate import switch
+from mutate.__main__ import EQUIVALENT, equivalents, name
 from mutate.operators import Mutant, mutants
 from mutate.schema_runner import SchemaScratch
 from mutate.schemata import IMPORT, SWITCH, can_switch, combine
@@ -223,3 +224,17 @@ def test_the_fork_server_tells_killed_from_alive(tmp_path: Path) -> None:
     assert killed["steps", "None"].startswith("tests/test_module.py::")
     assert killed["n + 1", "(n) - (1)"] == "" and verdicts["n + 1", "(n) - (1)"].tests == 0
     assert verdicts["n > 0", "n >= 0"].tests == 2
+
+
+def test_explained_mutants_are_mutants_of_the_library() -> None:
+    """Each line of `equivalent.txt` names one or more, and has a reason."""
+    explained = equivalents()
+    found = [
+        name(one) for file in files() if any(file in one for one in explained) for one in mutants(file, read(file))
+    ]
+    assert explained <= set(found), explained.difference(found)
+    assert all("  # " in line for line in EQUIVALENT.read_text("utf-8").splitlines() if line[:1] not in ("", "#"))
+
+
+def read(file: str) -> str:
+    return (ROOT / file).read_text("utf-8")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from constrain import Constraint, Style, Vocabulary, arena, compile, lark, regex
 from constrain.compile import compile_grammar
 from constrain.kernels import layout as at
+from constrain.tokens import mask_table
 from tests.test_left_linear import VOCABULARY, LeftLinear, left_linear
 
 GAP, MARK = 4096, 0x5A5A5A5A
@@ -29,6 +30,11 @@ WIDTHS = {at.SETS: at.SET_W, at.CONFIGS: 5, at.WIDE: 256, at.NODES: 4, at.EDGES:
 
 COUNTED = (at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_POINTS, at.N_NAMES, at.N_GUARDS, at.N_PAIRS, at.N_LISTS)
 """Fields of HEAD: how many of each are interned."""
+TABLE = {"LEAF_STATES": 1024, "ROW_BYTES": 0, "TRIE_WORDS": 1 << 16, "LEX_READERS": 256, "LEX_WORDS": 1 << 16}
+"""Room of a table of masks, which does not grow: so little that its hash table is crowded, and that one may be full.
+
+Then another table takes its place, and the arena begins anew.
+"""
 
 
 def smallest(slot: int, records: int) -> int:
@@ -93,14 +99,17 @@ def agree(make: Callable[[], Constraint], text: bytes, records: int) -> None:
     with patch.context() as patched:
         patched.setattr(arena, "FIRST", {slot: smallest(slot, records) for slot in arena.FIRST})
         patched.setattr(arena, "Arena", MarkedArena)
+        for constant, value in TABLE.items():
+            patched.setattr(mask_table, constant, value)
         tight = make().matcher()
         assert isinstance(tight._arena, MarkedArena)
+        table = tight._arena.table
         for end in range(len(text) + 1):
             assert tight.mask().tobytes() == wide.mask().tobytes(), text[:end]
             assert tight.is_complete == wide.is_complete and tight.next_bytes() == wide.next_bytes()
             if end % 8 == 0:
                 assert tight.forced() == wide.forced() and tight.shortest_completion() == wide.shortest_completion()
-            for field in COUNTED:
+            for field in COUNTED if tight._arena.table is table else ():
                 assert tight._arena.arrays[at.HEAD][field] == wide._arena.arrays[at.HEAD][field], (field, text[:end])
             if end == len(text) or text[end] not in wide.next_bytes():
                 return
@@ -126,7 +135,7 @@ CASES: list[tuple[str, Any, bytes]] = [
     ("open object", PERSON, b'{"name": "Ann \\u00e9\xc3\xa9", "more": {"x": [1, 2.5, null]}, "x": {"y": "z", "n": 3}}'),
     ("any", {}, b'[{"a": [[], {}, {"b": {"c": [true, false, null, "x"]}}]}, -1.5e10, "\xf0\x9f\x98\x80\\u00e9"]'),
     ("enum", {"enum": [f"key {k * k:x}" for k in range(300)]}, b'"key 1' + b'fa4"'),
-    ("unique", {"type": "array", "items": {"enum": [*range(30)]}, "uniqueItems": True}, b"[1, 2, 11, 12, 3, 29, 20]"),
+    ("unique", {"type": "array", "items": {"enum": [*range(12)]}, "uniqueItems": True}, b"[1, 2, 11, 10, 3, 9]"),
     ("unique objects", {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "integer"}},
                         "uniqueItems": True}, b'[{"a": 1}, {"a": 2}, {"b": 1, "a": 1}, {"a": 1, "b": 2}]'),
     ("keys", {"type": "object", "properties": {f"k{k}": {"type": "integer"} for k in range(40)},
@@ -134,9 +143,9 @@ CASES: list[tuple[str, Any, bytes]] = [
      b'{"k0": 1, "k7": 2, "k14": 3, "k21": 4, "k28": 5, "k35": 6, "k39": 0}'),
     ("names", {"type": "object", "patternProperties": {"^a": {"type": "integer"}, "b$": {"minimum": 3}},
                "propertyNames": {"maxLength": 4}, "maxProperties": 5}, b'{"a": 1, "ab": 5, "xb": 7.5, "yyyy": {}}'),
-    ("few names", {"type": "object", "patternProperties": {"^(a|é|ab|😀|\\\\)$": {"type": "integer"}},
+    ("few names", {"type": "object", "patternProperties": {"^(a|é|ab|😀)$": {"type": "null"}},
                    "additionalProperties": False, "minProperties": 3},
-     b'{"a": 1, "\\u00e9": 2, "\\ud83d\\ude00": 3, "ab": 4}'),
+     b'{"a": null, "\\u00e9": null, "\\ud83d\\ude00": null, "ab": null}'),
     ("texts", {"type": "array", "prefixItems": [{"pattern": "^[à-ü]{2,4}x?$"}, {"minLength": 2, "maxLength": 5},
                                           {"pattern": "(ab|é)+$", "maxLength": 9}], "minItems": 3},
      b'["\xc3\xa9\\u00e9\xc3\xa0x", "\\n\\ud83d\\ude00x", "--abab\xc3\xa9"]'),
