@@ -76,12 +76,12 @@ class MarkedArena(arena.Arena):
         self.marked = Marked()
         super().reset()
 
-    def run(self, kernel: Callable[..., int], *arguments: Any) -> int:
+    def run(self, kernel: Callable[..., int], *arguments: Any, length: int = 0) -> int:
         """Before the first kernel runs, the block's slots are moved between marks."""
         for slot in range(at.TABLE):
             if slot not in self.marked.memories and slot != at.CODE:
                 self._put(slot, self.arrays[slot])
-        result = super().run(kernel, *arguments)
+        result = super().run(kernel, *arguments, length=length)
         self.marked.check()
         return result
 
