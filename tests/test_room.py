@@ -110,7 +110,9 @@ def agree(make: Callable[[], Constraint], text: bytes, records: int) -> None:
             if end % 8 == 0:
                 assert tight.forced() == wide.forced() and tight.shortest_completion() == wide.shortest_completion()
             for field in COUNTED if tight._arena.table is table else ():
-                assert tight._arena.arrays[at.HEAD][field] == wide._arena.arrays[at.HEAD][field], (field, text[:end])
+                found, most = int(tight._arena.arrays[at.HEAD][field]), int(wide._arena.arrays[at.HEAD][field])
+                # A mask that was begun anew with more room may have made a set that the whole one did not need.
+                assert most <= found <= most + most // 50 * (field == at.N_SETS), (field, text[:end])
             if end == len(text) or text[end] not in wide.next_bytes():
                 return
             tight.advance_bytes(text[end : end + 1])
