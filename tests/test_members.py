@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -339,3 +340,43 @@ def test_a_token_of_several_members_is_allowed_if_all_differ(style: Style, begun
         except TokenRefused:
             right = False
         assert bool(allowed[number]) == right, (begun, token)
+
+
+NESTED = {
+    "type": "array", "uniqueItems": True,
+    "items": {"anyOf": [
+        {"enum": [1, "b"]}, {"$ref": "#"},
+        {"type": "object", "properties": {"a": {"$ref": "#"}}, "additionalProperties": False},
+    ]},
+}  # fmt: skip
+nested_values: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from([1, "b"]),
+    lambda inner: st.lists(inner, max_size=3) | st.fixed_dictionaries({}, optional={"a": st.lists(inner, max_size=2)}),
+    max_leaves=6,
+)
+
+
+def all_differ(value: Any) -> bool:
+    """Whether the members of each list of a value differ, as a list of values that are compared pair by pair."""
+    if isinstance(value, dict):
+        return all(map(all_differ, value.values()))
+    if not isinstance(value, list):
+        return True
+    return all(one != other for one, other in itertools.combinations(value, 2)) and all(map(all_differ, value))
+
+
+@given(st.lists(nested_values, max_size=4), st.data())
+def test_lists_within_lists_with_white_space_anywhere(value: list[Any], data: st.DataObject) -> None:
+    """Each list within a member has members of its own, and the space before them is no part of any value."""
+    parts = re.findall(r'"\w*"|\d+|[^\s\w"]', json.dumps(value))
+    space = st.sampled_from(["", "", " ", "\t", "\n "])
+    text = "".join(part + data.draw(space) for part in parts).encode()
+    note(text.decode())
+    matcher = compile(Vocabulary.bytes(), schema=NESTED, style=Style.any()).matcher()
+    try:
+        matcher.advance_bytes(text)
+    except TokenRefused:
+        accepted = False
+    else:
+        accepted = matcher.is_complete
+    assert accepted == all_differ(value)

@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "84e65273"
+STAMP = "9e31ea8f"
 
 
 @inlined("int64(int64, int64, int64, int64)")

@@ -303,11 +303,11 @@ def carry_text(c: Any, s: Any, b: Any) -> Any:
     if sets[s * SET_W + SET_FLAGS] & IS_BEGUN and (b == 32 or 9 <= b <= 13):
         # White space before a member is no part of any value: the sets before and behind it are one.
         head[TEXT] = configs[k]
-        return 0
-    text = chain(c, configs[k], b)
-    if text < 0:
-        return -1
-    head[TEXT] = text
+    else:
+        text = chain(c, configs[k], b)
+        if text < 0:
+            return -1
+        head[TEXT] = text
     if configs[k + 2] >= 0 and keeps_watch(c, configs[k + 2], b):
         head[WATCH] = configs[k + 1]
     return 0
