@@ -18,7 +18,7 @@ from .automata.costs import NEVER, Costs
 from .errors import LimitError
 from .guards import copies_after
 from .kernels import layout as at, sets as kernels
-from .work import WorkBudget
+from .work import WorkBudget, work_budget
 
 if TYPE_CHECKING:
     from .arena import Arena
@@ -29,6 +29,8 @@ GREED = 16
 """Bytes that the search writes more for each byte that it is nearer to the end."""
 STEP = 10
 """Units of work for one byte that is tried."""
+CONFIGURATION = 3
+"""Units of work for the estimate of one configuration of a set."""
 BYTE = 4 * STEP
 """Units of work that each byte of a completion may take."""
 STEP_SHARE = 2
@@ -68,6 +70,7 @@ class Completion:
         self._nodes: dict[bool, dict[int, int]] = {False: {0: 0}, True: {0: 0}}  # by that
         self._states: dict[int, tuple[int, set[int], int, bool]] = {}
         self._rests: dict[int, tuple[set[int], int]] = {}
+        self._behind: dict[tuple[int, int], int] = {}  # by object state and key: see `_members`
         self._by_rank: dict[int, list[int]] = {}
         self._credit: dict[int, int] = {}  # of sets of a search: how much the way there may have raised the estimate
         self._walked = 0  # work that is not charged yet: states of parsers' stacks and keys of objects looked at
@@ -84,8 +87,10 @@ class Completion:
         refused = self._refused.get((start, limit))
         if refused is not None:  # What the first search has cached would let this one come further.
             raise LimitError(refused.cause, hint=refused.hint)
+        program, work = self.arena.program, self.arena.work
         try:
-            return self._search(start, limit)
+            with work_budget(work // STEP_SHARE, work, program.paid):
+                return self._search(start, limit)
         except LimitError as error:
             self._refused[start, limit] = error
             raise
@@ -94,7 +99,8 @@ class Completion:
         """The same, once."""
         least = self.cost(start)
         # A fixed share, and what a descent takes that goes straight to the end.
-        work, straight = self.arena.work, (BYTE + self._size(start) + self._walked) * (least if least < NEVER else 0)
+        work, each = self.arena.work, BYTE + CONFIGURATION * self._size(start) + self._walked
+        straight = each * least if least < NEVER else 0
         budget = _Share(min(work, work // STEP_SHARE + straight))
         if least > (NEVER if limit is None else limit):
             return None
@@ -145,7 +151,7 @@ class Completion:
                 if self._accepts(after):
                     return after
                 cost = self._estimate(after)
-                budget.spend(self._size(after) + self._walked, "the shortest completion")
+                budget.spend(CONFIGURATION * self._size(after) + self._walked, "the shortest completion")
                 self._walked = 0
                 if limit is not None and length + 1 + self.cost(after) > limit:
                     continue
@@ -366,9 +372,12 @@ class Completion:
 
     def _members(self, state: int, key: int) -> int:
         """Least bytes that an object in that state needs to close, once `key` (or an undeclared one) is written too."""
-        block, seen, members, _ = self._state(state)
-        self._walked += 2 * self.costs.code[block]
-        return self.costs.members(block, seen | {key}, members + 1, fresh=0)
+        found = self._behind.get((state, key))
+        if found is None:
+            block, seen, members, _ = self._state(state)
+            self._walked += 2 * self.costs.code[block]
+            found = self._behind[state, key] = self.costs.members(block, seen | {key}, members + 1, fresh=0)
+        return found
 
     def _object(self, pc: int, state: int) -> int:
         block, seen, members, fresh = self._state(state)

@@ -101,6 +101,11 @@ def work_budget(
         _current.reset(token)
 
 
+def has_budget() -> bool:
+    """Return whether some budget holds."""
+    return _current.get() is not None
+
+
 def spend(units: int, construction: str) -> None:
     """Charge the current budget; without one, do nothing.
 

@@ -92,3 +92,17 @@ def test_a_chain_of_rules_is_linked_in_few_rounds(line: str, monkeypatch: pytest
     matcher.advance_bytes(b"x")
     assert {*b"ab"} == matcher.next_bytes()
     assert 0 < most < 24
+
+
+def test_all_rules_that_a_completion_reads_share_one_budget() -> None:
+    """However many are read, and the second attempt is refused like the first."""
+    clauses = [[f"x{(7 * i + 3 * k * k) % 40}" for k in range(3)] for i in range(30)]
+    choices = [{"anyOf": [{"properties": {x: {"const": x}}, "required": [x]} for x in one]} for one in clauses]
+    constraint = constrain.compile(VOCABULARY, schema={"type": "object", "allOf": choices}, limits=Limits(work=400_000))
+    matcher, program, said = constraint.matcher(), constraint.program, []
+    for _ in range(3):
+        with pytest.raises(LimitError) as caught:
+            matcher.shortest_completion()
+        said.append(str(caught.value))
+    assert len(set(said)) == 1
+    assert len(program.links) < 400

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from constrain import Constraint, Limits, Style, Vocabulary, compile, gbnf, json_schema, literal
+from constrain.cache import write_behind
 from constrain.store import cache_key, copy_source, recent
 
 VOCABULARY = Vocabulary.bytes()
@@ -153,3 +155,30 @@ def test_threads_get_one_and_the_same() -> None:
     for made in found:
         assert made.source is not None
         assert made.matcher().forced() == str(made.source["schema"]["enum"][0]).encode()
+
+
+class Thing:
+    """Something to write that can be referred to weakly."""
+
+
+def test_one_thread_writes_however_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a write waits for a lock, what comes later waits for that thread, and is written by it."""
+    written: list[str] = []
+    threads: set[int] = set()
+    holding = threading.Lock()
+
+    def write(path: str, made: Thing) -> None:
+        threads.add(threading.get_ident())
+        with holding:
+            written.append(path)
+
+    monkeypatch.setattr(write_behind, "PAUSE", 0.01)
+    behind, things = write_behind.WriteBehind(write, lambda made: 1), [Thing() for _ in range(20)]
+    with holding:
+        for k, made in enumerate(things):
+            behind.later(str(k), made)()
+            time.sleep(0.02)
+    while len(written) < len(things):
+        time.sleep(0.01)
+    assert len(threads) == 1
+    assert sorted(written, key=int) == [str(k) for k in range(20)]

@@ -213,10 +213,17 @@ def long_steps() -> Iterator[Row]:
                  style=Style.any(), check=answers.wandered)  # fmt: skip
     yield schema("1,000 digits in the bounds of a number", origin,
                  several({"minimum": 10**1_000 // 7, "maximum": 10**1_000 // 3}), check=answers.wandered)  # fmt: skip
+    members = [{"not": {"additionalProperties": {"not": {"const": i}}}} for i in range(8)]
+    yield schema("8 members that must be there, completed", origin, {"type": "object", "allOf": members},
+                 check=answers.closes(b'{"x'))  # fmt: skip
+    clauses = [[f"x{(7 * i + 3 * k * k) % 40}" for k in range(3)] for i in range(30)]
+    choices = [{"anyOf": [{"properties": {x: {"const": len(x)}}, "required": [x]} for x in one]} for one in clauses]
+    yield schema("30 clauses of 3 keys, completed", origin, {"type": "object", "allOf": choices},
+                 check=answers.closes(b"{"))  # fmt: skip
     chain = "\n".join(f'r{i} ::= r{i + 1} | "b{i}"' for i in range(20_000))
     yield Row("20,000 unit rules", origin, "gbnf", f'root ::= "x" r0\n{chain}\nr20000 ::= "a"', check=answers.wandered)
-    choices = " | ".join(f'[a-z]+ "w{i}" [0-9]*' for i in range(5_000))
-    yield Row("a choice of 5,000", origin, "gbnf", f'root ::= "x" (r0 "y")* "end"\nr0 ::= {choices}',
+    words = " | ".join(f'[a-z]+ "w{i}" [0-9]*' for i in range(5_000))
+    yield Row("a choice of 5,000", origin, "gbnf", f'root ::= "x" (r0 "y")* "end"\nr0 ::= {words}',
               check=answers.wandered)  # fmt: skip
     classes = " | ".join(f'[{chr(97 + i % 26)}-z{chr(256 + i)}-{chr(512 + i)}]+ "w{i}" root' for i in range(1_000))
     yield Row("1,000 classes of characters", origin, "gbnf", f'root ::= "x" r0 "y"\nr0 ::= {classes} | "q"',

@@ -22,6 +22,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..kernels import layout as at
+from ..work import spend, work_budget
 
 if TYPE_CHECKING:
     from .program import Program
@@ -34,6 +35,8 @@ UNKNOWN = (NEVER, -1)
 
 STOPS = (at.END, at.COUNT, at.KEYS, at.OTHER, at.CLOSE, at.MORE)
 
+SHARE = 2
+"""Part of Limits.work that reading rules for a least length may take, where no other budget holds."""
 FIRST_RULES = 64
 MOST_RULES = 20_000
 """Rules read to find one least length, at most: beyond, it counts as unknown."""
@@ -79,6 +82,7 @@ class Costs:
         self._entries: list[tuple[int, int]] = []
         self._members: dict[tuple[int, int], int] = {}
         self._layouts: dict[int, _Layout] = {}
+        self._required: dict[int, set[int]] = {}  # by object block: the keys that are required
         self._solved = False
         self.has_copies = False  # whether some member that was read may have to equal an earlier one
         self._leaf: dict[tuple[int, int], int] = {}
@@ -91,7 +95,8 @@ class Costs:
 
         Twice as many each time: a grammar with a rule for every depth of indentation has no end of rules.
         """
-        with self.program.lock:
+        program = self.program
+        with program.lock, work_budget(program.work // SHARE, program.work, program.paid):
             if cell in self._exhausted:
                 return
             todo, seen, most = deque([cell]), {cell}, FIRST_RULES
@@ -162,6 +167,7 @@ class Costs:
                     self._users.setdefault(target, []).append((pc, between))
                 todo.append(target)
         rule.order = sorted(seen)
+        spend(2 * len(seen), "the least length of a rule")
         return rule
 
     def _skip(self, pc: int) -> tuple[int, int]:
@@ -343,7 +349,7 @@ class Costs:
         code = self.code
         due = self.due(block, seen)
         costs = [self.member(block, key) for key in due]
-        first = code[block + at.OBJ_COUNT]
+        fill, first = 0, code[block + at.OBJ_COUNT]
         for mark in range(first, first + code[block + at.OBJ_MARKS]):
             if mark not in seen:
                 costs.append(self.marked(block, mark))
@@ -351,15 +357,24 @@ class Costs:
         if missing > 0:
             keys = range(code[block + at.OBJ_COUNT])
             spare = sorted(self.member(block, key) for key in keys if key not in seen and key not in due)
-            spare += [4] * missing if code[block + at.OBJ_OTHERS] else []
-            costs += spare[:missing] if len(spare) >= missing else [NEVER]
-        return len(costs), min(NEVER, sum(costs))
+            costs += spare[:missing]
+            if code[block + at.OBJ_OTHERS]:
+                fill = max(0, missing - len(spare))  # undeclared keys: `"":0`
+            elif missing > len(spare):
+                costs.append(NEVER)
+        return len(costs) + fill, min(NEVER, sum(costs) + 4 * fill)
 
     def marked(self, block: int, mark: int) -> int:
         """Least bytes of a member that sets a mark."""
+        found = self._members.get((block, -1 - mark))
+        if found is not None:
+            return found
         code = self.code
         places = (pc for pc in self.object_rules[block].order if code[pc] == at.OTHER and code[pc + 4] == mark)
-        return min((1 + self.leaf(code[pc + 2], 0) + self.value(code[pc + 3]) for pc in places), default=NEVER)
+        found = min((1 + self.leaf(code[pc + 2], 0) + self.value(code[pc + 3]) for pc in places), default=NEVER)
+        if self._solved:
+            self._members[block, -1 - mark] = found
+        return found
 
     def layout(self, block: int) -> _Layout:
         """Least bytes of what stands around the members of an object, read off its rule."""
@@ -386,7 +401,10 @@ class Costs:
         def bits(address: int) -> set[int]:
             return {k for k in range(count) if code[address + (k >> 5)] >> (k & 31) & 1}
 
-        due = bits(code[block + at.OBJ_REQUIRED])
+        required = self._required.get(block)
+        if required is None:
+            required = self._required[block] = bits(code[block + at.OBJ_REQUIRED])
+        due = set(required)
         if needs:
             while True:
                 more = set().union(*(bits(needs + k * words) for k in seen | due)) - due

@@ -44,7 +44,7 @@ from ..grammar.nodes import (
 )  # fmt: skip
 from ..kernels import layout as at
 from ..style import Limits
-from ..work import WorkBudget, spend, work_budget
+from ..work import WorkBudget, has_budget, spend, work_budget
 from .link import Writer
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Program:
         self._refused: dict[int, LimitError] = {}
         self.paid: Set[tuple[object, ...]] = frozenset()
         self._nullable: dict[Hashable, bool] = {}
-        self._costs: Costs | None = None
+        self._costs: Costs | LimitError | None = None
         self.entry = self.cell(grammar.start)
         self._publish()
         fork_handlers.add(self)
@@ -151,11 +151,13 @@ class Program:
             if cell in self._refused:
                 refused = self._refused[cell]
                 raise LimitError(refused.cause, pointer=refused.pointer, hint=refused.hint)
+            is_part = has_budget()  # of something larger, whose budget it may be that is spent
             try:
                 with work_budget(self.work // STEP_SHARE, self.work, self.paid):
                     self._link(cell)
             except LimitError as error:
-                self._refused[cell] = error
+                if not is_part:
+                    self._refused[cell] = error
                 raise
 
     def _link(self, cell: int) -> None:
@@ -256,12 +258,21 @@ class Program:
                 self.link(todo[place])
 
     def costs(self) -> Costs:
-        """Least lengths of all rules, worked out when first asked for."""
+        """Least lengths of rules, worked out when first asked for.
+
+        Raise LimitError, each time, if that takes too much work.
+        """
         from .costs import Costs
 
         with self.lock:
+            if isinstance(self._costs, LimitError):
+                raise LimitError(self._costs.cause, pointer=self._costs.pointer, hint=self._costs.hint)
             if self._costs is None:
-                self._costs = Costs(self)
+                try:
+                    self._costs = Costs(self)
+                except LimitError as error:
+                    self._costs = error
+                    raise
             return self._costs
 
     def forget_derived(self) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 import time
 from _thread import start_new_thread
@@ -63,10 +64,17 @@ class WriteBehind(Generic[_T]):
         return note
 
     def _run(self) -> None:
-        time.sleep(PAUSE)
-        with self._lock:
-            self._running = False
-        self.flush()
+        """Write until nothing is pending. One thread does it: a write may have to wait for a lock that is held long."""
+        while True:
+            time.sleep(PAUSE)
+            try:
+                self.flush()
+            finally:
+                with self._lock:
+                    self._running = bool(self._pending) and sys.exc_info()[0] is None
+                    going_on = self._running
+            if not going_on:
+                return
 
     def flush(self) -> None:
         """Write everything that is pending."""
