@@ -76,7 +76,7 @@ hostile: $(VENV)/.bench $(VENV)/.warm  ## hostile inputs through constrain and t
 	@$(BIN)/python -m bench.hostile
 
 mutate: $(VENV)/.dev $(VENV)/.warm  ## mutation testing: do the tests notice changes in kernels, shape algebra and samplers? (hours; SAMPLE=60)
-	@$(BIN)/python -m mutate --sample $(SAMPLE) --seed $(or $(SEED),1) --log mutate/last.log
+	@$(BIN)/python -m mutate --sample $(SAMPLE) --seed $(or $(SEED),1) --jobs 2 --log mutate/last.log
 
 sbom: $(VENV)/.dev  ## a software bill of materials, CycloneDX: dist/constrain.cdx.json
 	@$(BIN)/python requirements/sbom.py dist/constrain.cdx.json
