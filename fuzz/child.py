@@ -19,9 +19,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CPU_SECONDS", "MEMORY", "Reporter", "main"]
+__all__ = ["MEMORY", "Reporter", "main"]
 
-CPU_SECONDS = 10
 MEMORY = 1 << 30
 """Bytes of resident memory that one input may add."""
 ADDRESSES = 4 << 30
@@ -38,7 +37,8 @@ class Reporter:
     A line of the log is JSON: {"finding": …} or {"executions": …}.
     """
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, seconds: int) -> None:
+        self.seconds = seconds
         self.current = state.with_suffix(".current")
         self.log = state.open("a", encoding="utf-8")
         self.inputs = 0
@@ -57,7 +57,7 @@ class Reporter:
             gc.collect()
         used = time.process_time()
         resource.setrlimit(
-            resource.RLIMIT_CPU, (int(used) + 1 + CPU_SECONDS, resource.getrlimit(resource.RLIMIT_CPU)[1])
+            resource.RLIMIT_CPU, (int(used) + 1 + self.seconds, resource.getrlimit(resource.RLIMIT_CPU)[1])
         )
         resource.setrlimit(resource.RLIMIT_AS, (self.most(address_space() + ADDRESSES), self.hard))
         self.held = reset_peak()
@@ -140,8 +140,9 @@ def main() -> int:
         from . import targets
     from . import engine
 
-    reporter = Reporter(asked.state)
-    run = engine.Run(targets.TARGETS[asked.target], reporter.before, reporter.after, reporter.found)
+    target = targets.TARGETS[asked.target]
+    reporter = Reporter(asked.state, target.seconds)
+    run = engine.Run(target, reporter.before, reporter.after, reporter.found)
     run.target.prepare()
     if asked.engine == "atheris":
         return by_atheris(run, asked)

@@ -22,7 +22,8 @@ __all__ = ["Target", "ours_only", "show"]
 @dataclass(frozen=True)
 class Target:
     """name: as on the command line. inputs: a strategy. check: raises `Disagreement`, or whatever must not leave the
-    library. corpus: inputs that are tried first, as values of the strategy. prepare: called once per process."""
+    library. corpus: inputs that are tried first, as values of the strategy. prepare: called once per process. seconds:
+    CPU time of one input; more than the library may take, where a slow oracle takes most of it."""
 
     name: str
     about: str
@@ -30,6 +31,7 @@ class Target:
     check: Callable[[Any], None]
     prepare: Callable[[], None] = lambda: None
     corpus: tuple[Any, ...] = field(default=())
+    seconds: int = 10
 
 
 @contextmanager

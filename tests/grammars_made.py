@@ -181,16 +181,35 @@ def object_nodes(draw: st.DrawFn, values: st.SearchStrategy[Node]) -> Object:
         taken = taken.union(language)
         if not left.is_empty:
             others.append(NameClass(left, draw(values)))
-    low = draw(st.integers(0, 3))
+    order = draw(st.sampled_from(["schema", "any"]))
+    low = draw(st.integers(0, 3)) if others or counts_one_by_one(properties, order) else 0
     return Object(
         properties,
         tuple(others),
         draw(st.sampled_from(LAYOUTS)),
         low,
         draw(st.one_of(st.none(), st.integers(low, low + 2))),
-        draw(st.sampled_from(["schema", "any"])),
+        order,
         draw(st.sampled_from(["canonical", "any"])),
     )
+
+
+def counts_one_by_one(properties: tuple[Property, ...], order: str) -> bool:
+    """Whether keys can be added one by one, as an Object with `low` demands: in order none needs an earlier one that
+    may be missing, nor do any need each other."""
+    needs = {one.name: set(one.needs) for one in properties}
+    for _ in properties:
+        needs = {name: some.union(*(needs[other] for other in some)) for name, some in needs.items()}
+    required = {one.name for one in properties if one.required}
+    required |= {other for name in required for other in needs[name]}
+    places = {one.name: place for place, one in enumerate(properties)}
+    for name in needs.keys() - required:
+        others = needs[name] - required - {name}
+        if any(name in needs[other] for other in others):
+            return False
+        if order == "schema" and any(places[other] < places[name] for other in others):
+            return False
+    return True
 
 
 objects = st.one_of(

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from constrain.errors import UnsatisfiableError
+from constrain import Vocabulary, compile
+from constrain.errors import TokenRefused, UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
 from constrain.grammar.nodes import Object, Sequence
 from constrain.style import Style
@@ -218,3 +219,27 @@ def test_duplicates_and_style() -> None:
     assert (node.order, node.escapes) == ("any", "any")
     grammar = to_grammar({"type": "object"}, style=Style.any())
     assert not accepts(grammar, '{"a": 1, "\\u0061": 2}')
+
+
+@pytest.mark.parametrize("style", [Style(), Style.any()], ids=["default", "any"])
+@pytest.mark.parametrize(
+    "none", [False, {"not": {}}, {"$ref": "#/$defs/none"}, {"enum": []}, {"type": "string", "const": 1}]
+)
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda one: {"properties": {"b": one}},
+        lambda one: {"type": "object", "properties": {"b": one}},
+        lambda one: {"properties": {"a": {"type": "integer"}, "b": one}, "additionalProperties": False},
+        lambda one: {"type": "object", "properties": {"b": one}, "additionalProperties": {"type": "null"}},
+        lambda one: {"type": "array", "items": {"type": "object", "properties": {"b": one}}},
+    ],
+)  # fmt: skip
+def test_a_key_that_has_no_value_is_not_begun(around: Any, none: Any, style: Style) -> None:
+    schema = {**around(none), "$defs": {"none": False}}
+    matcher = compile(Vocabulary.bytes(), schema=schema, style=style).matcher()
+    matcher.advance_bytes(b'[{"' if "items" in schema else b'{"')
+    with pytest.raises(TokenRefused):
+        matcher.advance_bytes(b'b"')
+    rest = matcher.shortest_completion()
+    assert rest is not None

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain.errors import UnsatisfiableError, UnsupportedError
+from constrain import Vocabulary, compile
+from constrain.errors import TokenRefused, UnsatisfiableError, UnsupportedError
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.algebra.algebra import Algebra
 from constrain.frontends.json_schema.arrays.counts import matching
@@ -249,3 +250,18 @@ def test_matching_is_what_trying_finds(places: list[list[int]]) -> None:
         all(value in place for value, place in zip(order, places)) for order in permutations(range(5), len(places))
     )
     assert matching(places) == tried
+
+
+@pytest.mark.parametrize("low", [0, 1])
+def test_an_empty_list_meets_a_demand_for_none(low: int) -> None:
+    """`maxContains` alone asks for no item, so lists without any are values that may differ."""
+    inner = {"type": "array", "items": False, "contains": {"uniqueItems": True}, "minContains": low, "maxContains": low}
+    constraint = compile(Vocabulary.bytes(), schema={"type": "array", "uniqueItems": True, "items": inner})
+    for text, right in ((b"[]", True), (b"[[]]", low == 0), (b"[[],[]]", False)):
+        matcher = constraint.matcher()
+        try:
+            matcher.advance_bytes(text)
+        except TokenRefused:
+            assert not right
+        else:
+            assert matcher.is_complete == right

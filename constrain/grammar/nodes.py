@@ -203,7 +203,9 @@ class Object:
 
     properties: in the order in which `order="schema"` writes them. others: classes of undeclared keys, written
     after the declared ones when order is "schema". excluded: names that are neither declared nor allowed among the
-    others. low, high: number of members. Duplicate keys are refused.
+    others. low, high: number of members; if there is a `low`, keys that need others do not keep any number of members
+    from being reached that seems possible (the JSON Schema front end decides by cases where they would). Duplicate keys
+    are refused.
     escapes: spelling of declared keys ("canonical": as `json.dumps(ensure_ascii=False)`).
     """
 

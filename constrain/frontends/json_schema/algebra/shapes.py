@@ -277,6 +277,7 @@ def _thin(cases: dict[Case, None], algebra: Algebra) -> dict[Case, None]:
         kept = objects.distinct(cases)  # type: ignore[arg-type]
     elif all(isinstance(case, ArrayCase) for case in cases):
         for case in cases:
+            spend(len(kept) + 1, "a comparison of alternatives")
             if not any(arrays.within(case, other) for other in kept):  # type: ignore[arg-type]
                 kept = [other for other in kept if not arrays.within(other, case)]  # type: ignore[arg-type]
                 kept.append(case)

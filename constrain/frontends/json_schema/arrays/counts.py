@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from ....errors import LimitError, UnsupportedError
 from ....grammar.nodes import EMPTY, Choice, Member, Node, Repeat, Rule, Sequence
 from ....style import Style
+from ....work import spend
 from ..algebra.literals import Lits
 from ..reading.constants import Constant
 from ..spacing import spacing
@@ -173,6 +174,7 @@ class Plan:
         if self.case.high is not None and position >= self.case.high:
             return
         base = self.case.at(position)
+        spend(3 + 2 * len(self.values), "items that must differ")
         for index, adds in self._listed(position, counts, left):
             after = self._count(counts, adds)
             if after is not None:
@@ -231,6 +233,7 @@ class Plan:
             if self.stops(state):
                 known = True
             elif not self.case.demands:
+                spend(10 + 5 * state.left.bit_count(), "items that must differ")
                 known = self._matched(state)
             elif state.position >= self.size:
                 known = self._rest_alive(state)

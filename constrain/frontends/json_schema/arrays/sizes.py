@@ -134,7 +134,7 @@ class _Counter:
         if most is not None and case.low > most:
             return Size(0, 0)
         if most == 0:
-            return Size(0, 0) if case.demands or case.alike else Size(1, 1)
+            return Size(0, 0) if any(demand.low for demand in case.demands) or case.alike else Size(1, 1)
         if case.alike:  # An array without a bound can always be longer.
             return Size(cap if most is None and not case.demands and not case.unique else 0, None)
         if case.unique:

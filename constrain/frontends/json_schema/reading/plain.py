@@ -136,7 +136,10 @@ def _inside(lits: Lits, node: Node, nodes: Nodes) -> list[Lits] | None:
     if types & OBJECT:
         if not _has_object(facts, nodes, 0):
             return None
-        out += facts.get("properties", {}).values()
+        values = facts.get("properties", {}).values()
+        if NEVER in values:  # Its key cannot be there, which `members.as_it_stands` does not look at.
+            return None
+        out += values
         out.append(facts.get("additionalProperties", ANY))
     return [other for other in out if other and other != NEVER]
 
