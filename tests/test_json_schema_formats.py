@@ -14,9 +14,12 @@ from hypothesis import example, given, settings, strategies as st
 from constrain.automata.dfa import Dfa
 from constrain.automata.table import canonical, distances
 from constrain.errors import UnsupportedError
+from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.reading.addresses import splice
 from constrain.frontends.json_schema.strings.formats import BY_RULES, FORMATS, format_dfa, format_lengths, times_within
 from constrain.frontends.regex import to_dfa
+from constrain.style import Style
+from tests.recogniser import accepts
 
 REFUSED = {*BY_RULES}
 
@@ -255,3 +258,14 @@ def test_jsonschema_takes_what_we_write(name: str) -> None:
     beyond = {"date": "^0000-", "date-time": "^0000-|:60", "time": ":60", "relative-json-pointer": "[+-]"}.get(name)
     for text in [*dfa_of(name).enumerate(60), *VALID[name]]:
         assert checker.conforms(text, name) or (beyond and re.search(beyond, text)), (name, text)
+
+
+@pytest.mark.parametrize(("schema", "taken"), [
+    ("http://json-schema.org/draft-07/schema#", False), ("https://json-schema.org/draft/2019-09/schema", False),
+    ("https://json-schema.org/draft/2020-12/schema", True),
+])  # fmt: skip
+def test_index_manipulation_came_with_2020_12(schema: str, taken: bool) -> None:
+    """Earlier drafts refer to draft-handrews-relative-json-pointer, which has none."""
+    grammar = to_grammar({"$schema": schema, "format": "relative-json-pointer"}, style=Style(formats="assert"))
+    assert accepts(grammar, '"0+1/a"') == accepts(grammar, '"2-1#"') == taken
+    assert accepts(grammar, '"1/a"') and accepts(grammar, '"0#"') and not accepts(grammar, '"/a"')

@@ -14,7 +14,7 @@ from ....documents import MOST_DIGITS, echo, kind_of, token
 from ....errors import LimitError, UnsupportedError
 from ....work import spend
 from ..algebra.literals import ANY, Lits
-from ..strings.formats import FORMATS
+from ..strings.formats import FORMATS, format_in
 from ..strings.patterns import check_pattern
 from . import constants
 from .constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, constant, rational
@@ -160,7 +160,7 @@ def format_name(place: Place, name: str, value: Any) -> Any:
         raise place.error(f"`{name}` must be a string, not {kind_of(value)}.", name)
     if place.style.formats == "annotate" and not place.scope.dialect.asserts_formats:
         return SKIP
-    return value if value in FORMATS else SKIP
+    return format_in(value, place.scope.draft) if value in FORMATS else SKIP
 
 
 def schema(place: Place, name: str, value: Any) -> Lits:

@@ -32,7 +32,7 @@ from .expressions import is_regex, regex_node, regex_within
 from .idn import idn_node, is_idn
 from .leap_seconds import times_with_leap_seconds
 
-__all__ = ["BY_RULES", "FORMATS", "LEAPING", "LEAP_STATES", "format_dfa", "format_lengths", "times_within"]
+__all__ = ["BY_RULES", "FORMATS", "LEAPING", "LEAP_STATES", "format_dfa", "format_in", "format_lengths", "times_within"]
 
 Spelling = Literal["plain", "any"]
 
@@ -169,6 +169,14 @@ FORMATS: Mapping[str, str | None] = MappingProxyType({
 })  # fmt: skip
 """Every format of the specification (2020-12 validation, section 7.3) with its pattern; None: refused."""
 
+BEFORE_2020 = " before 2020-12"
+EARLIER: Mapping[str, str] = MappingProxyType(
+    {
+        "relative-json-pointer": rf"{INDEX}(?:#|{JSON_POINTER})",  # no index manipulation, see the changelog of -bhutton-00
+    }
+)
+"""Formats that were narrower before 2020-12, with their patterns then."""
+
 ALONE: Mapping[str, str] = MappingProxyType({
     "idn-hostname": "its labels are counted one by one, so it cannot be met with a length, a pattern, `not`, or a key.",
     "regex": "parentheses nest to any depth, so of several such sets of names there is no automaton.",
@@ -195,13 +203,18 @@ BY_RULES: Mapping[str, Rules] = MappingProxyType({
 })  # fmt: skip
 
 
+def format_in(name: str, draft: int) -> str:
+    """Return how the format of a draft is called by `format_dfa`."""
+    return name + BEFORE_2020 if draft < 2020 and name in EARLIER else name
+
+
 def format_dfa(name: str, *, spelling: Spelling = "plain") -> Dfa | None:
     """The Dfa of the texts that have the format, but for a bound on their length (`format_lengths`).
 
     None: the specification knows no such format, so it asserts nothing. spelling: see `date` above; the complement
     of a format needs "any". UnsupportedError: regex.
     """
-    if name not in FORMATS:
+    if name not in FORMATS and name.removesuffix(BEFORE_2020) not in EARLIER:
         return None
     return _format_dfa(name, spelling if name in ("date", "date-time") else "plain")
 
@@ -252,7 +265,7 @@ def build(pattern: str) -> Dfa:
 
 @memoize(64)
 def _format_dfa(name: str, spelling: Spelling) -> Dfa:
-    pattern = FORMATS[name]
+    pattern = FORMATS[name] if name in FORMATS else EARLIER[name.removesuffix(BEFORE_2020)]
     if pattern is None:
         raise UnsupportedError(f"The format {name!r} is enforced only by itself: {ALONE[name]}")
     if name == "time":
