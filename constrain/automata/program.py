@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from array import array
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Set
 from contextlib import suppress
 from itertools import accumulate, count, islice
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConstrainError, LimitError, UnsupportedError
+from ..errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
 from ..fork import fork_handlers
 from ..grammar.nodes import (
     Chars,
@@ -67,8 +68,8 @@ LINK = 100
 """Units of work for a rule, beside its words."""
 STEP_SHARE = 6
 """Part of Limits.work that linking one rule may take while a text is written."""
-AHEAD_SHARE = 1000
-"""Part of Limits.work that linking one rule ahead of its need may take."""
+AHEAD_SHARE = 50
+"""Part of Limits.work that linking rules ahead of their need may take at once."""
 LINK_SHARE = 4
 """Part of Limits.work up to which the rules of a large source are linked when it is compiled."""
 LONG = 1 << 12
@@ -181,20 +182,25 @@ class Program:
     def link_following(self, cells: Iterable[int], ahead: int) -> None:
         """Link rules, and up to `ahead` more, breadth first, of those that they name and that were not named before.
 
-        One of the latter that takes much work is left for the time when it is needed.
+        The latter may take a small share of the work together; those beyond it are linked when they are needed.
         """
         with self.lock:
             known = len(self._targets)
             for cell in cells:
                 self.link(cell)
-            following = list(islice(self._targets, known, None))
-            for place in count():
-                if place >= ahead or place == len(following):
-                    return
-                known = len(self._targets)
-                with suppress(ConstrainError), work_budget(self.work // AHEAD_SHARE, self.work, self.paid):
-                    self._link(following[place])
-                following += islice(self._targets, known, None)
+            following = deque(self._named_since(known))
+            with suppress(LimitError), work_budget(self.work // AHEAD_SHARE, self.work, self.paid):
+                for _ in range(ahead):
+                    if not following:
+                        return
+                    known = len(self._targets)
+                    with suppress(SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError):
+                        self._link(following.popleft())
+                    following += self._named_since(known)
+
+    def _named_since(self, known: int) -> list[int]:
+        """The cells of rules that were named after the first `known`, in order."""
+        return list(islice(reversed(self._targets), len(self._targets) - known))[::-1]
 
     def _write(self, cell: int) -> int:
         """Write the code of a rule, and return its entry."""
@@ -252,7 +258,7 @@ class Program:
             todo = list(self._targets)
             for place in count():
                 if place == len(todo):
-                    todo += islice(self._targets, place, None)
+                    todo += self._named_since(place)
                 if place == len(todo) or budget.spent >= most:
                     return
                 self.link(todo[place])

@@ -172,7 +172,8 @@ FORMATS: Mapping[str, str | None] = MappingProxyType({
 BEFORE_2020 = " before 2020-12"
 EARLIER: Mapping[str, str] = MappingProxyType(
     {
-        "relative-json-pointer": rf"{INDEX}(?:#|{JSON_POINTER})",  # no index manipulation, see the changelog of -bhutton-00
+        # Index manipulation came with draft-bhutton-relative-json-pointer-00, to which 2020-12 refers.
+        "relative-json-pointer": rf"{INDEX}(?:#|{JSON_POINTER})",
     }
 )
 """Formats that were narrower before 2020-12, with their patterns then."""
