@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from ....automata.dfa import Dfa
 from ....errors import LimitError
-from ....grammar.nodes import EMPTY, Choice, JsonString, Literal, Member, Node, Rule, Sequence, Unique
+from ....grammar.nodes import EMPTY, Choice, JsonString, Literal, Member, Node, Rule, Unique
 from ....style import Style
 from ....work import spend
 from ..algebra.literals import ANY, NEVER, Lits
@@ -21,7 +21,7 @@ from ..spacing import spacing
 from ..strings.languages import Lang, Languages, any_text
 from .demands import FEW
 from .objects import ANY_OBJECT, NO_NAMES, Algebra, Cell, ObjectCase, look_up, narrow
-from .ruled import spell_key
+from .ruled import choice_of, sequence_of, spell_key
 
 __all__ = ["Factored", "Left", "NotDerived", "children", "emit", "more", "settle"]
 
@@ -359,12 +359,12 @@ def emit(factored: Factored, writer: Writer, depth: int) -> Node:
     layout = spacing(writer.style, depth).layout
     options: list[Node] = []
     if closes(factored.case):
-        options.append(_sequence(Literal(b"{"), layout.empty, Literal(b"}")))
+        options.append(sequence_of(Literal(b"{"), layout.empty, Literal(b"}")))
     if machine.goes_on(0):
         options.append(
-            _sequence(Literal(b"{"), layout.open, Unique(Rule(Left(machine, 0))), layout.close, Literal(b"}"))
+            sequence_of(Literal(b"{"), layout.open, Unique(Rule(Left(machine, 0))), layout.close, Literal(b"}"))
         )
-    return _choice(options)
+    return choice_of(options)
 
 
 def more(name: Left, writer: Writer) -> Node:
@@ -377,28 +377,17 @@ def more(name: Left, writer: Writer) -> Node:
     options: list[Node] = []
     for key, spelled in keys:
         values = [
-            _sequence(writer.value(lits, machine.depth + 1), _rest(machine, after, layout.comma))
+            sequence_of(writer.value(lits, machine.depth + 1), _rest(machine, after, layout.comma))
             for lits, after in machine.steps(state, key)
         ]
         if values:
-            options.append(_sequence(spelled, layout.colon, _choice(values)))
-    return _choice(options)
+            options.append(sequence_of(spelled, layout.colon, choice_of(values)))
+    return choice_of(options)
 
 
 def _rest(machine: _Machine, state: int, comma: Node) -> Node:
     """What may come after a member."""
     if not machine.goes_on(state):
         return EMPTY
-    rest = _sequence(comma, Rule(Left(machine, state)))
+    rest = sequence_of(comma, Rule(Left(machine, state)))
     return Choice((EMPTY, rest)) if closes(machine.states[state]) else rest
-
-
-def _sequence(*parts: Node) -> Node:
-    flat: list[Node] = []
-    for part in parts:
-        flat.extend(part.parts if isinstance(part, Sequence) else () if part is EMPTY else (part,))
-    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
-
-
-def _choice(options: list[Node]) -> Node:
-    return options[0] if len(options) == 1 else Choice(tuple(options))

@@ -23,7 +23,7 @@ from ..strings.strings import quoted
 if TYPE_CHECKING:
     from .members import Settled
 
-__all__ = ["Members", "emit", "more", "spell_key"]
+__all__ = ["Members", "choice_of", "emit", "more", "sequence_of", "spell_key"]
 
 QUOTE = Literal(b'"')
 NONE: frozenset[str] = frozenset()
@@ -77,10 +77,10 @@ def emit(case: Settled, writer: Writer, depth: int) -> Node:
     start = Members(ruled, NONE, 0, 0, frozenset())
     options: list[Node] = []
     if _closes(start):
-        options.append(_sequence(Literal(b"{"), layout.empty, Literal(b"}")))
+        options.append(sequence_of(Literal(b"{"), layout.empty, Literal(b"}")))
     if any(True for _ in _steps(start, writer)):
-        options.append(_sequence(Literal(b"{"), layout.open, Unique(Rule(start)), layout.close, Literal(b"}")))
-    return _choice(options)
+        options.append(sequence_of(Literal(b"{"), layout.open, Unique(Rule(start)), layout.close, Literal(b"}")))
+    return choice_of(options)
 
 
 def more(name: Members, writer: Writer) -> Node:
@@ -91,11 +91,11 @@ def more(name: Members, writer: Writer) -> Node:
         value = writer.value(lits, name.ruled.depth + 1)
         rest: Node = EMPTY
         if any(True for _ in _steps(after, writer)):
-            rest = _sequence(layout.comma, Rule(after))
+            rest = sequence_of(layout.comma, Rule(after))
             if _closes(after):
                 rest = Choice((EMPTY, rest))
-        options.append(_sequence(key, layout.colon, value, rest))
-    return _choice(options)
+        options.append(sequence_of(key, layout.colon, value, rest))
+    return choice_of(options)
 
 
 def _classes(case: Settled, writer: Writer) -> Iterator[_Class]:
@@ -182,12 +182,14 @@ def spell_key(name: str, style: Style) -> Node:
     return Sequence((QUOTE, Chars(Dfa.from_strings([name]), "json"), QUOTE))
 
 
-def _sequence(*parts: Node) -> Node:
+def sequence_of(*parts: Node) -> Node:
+    """The parts one after the other, flat and without empty ones."""
     flat: list[Node] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, Sequence) else () if part is EMPTY else (part,))
     return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
 
 
-def _choice(options: list[Node]) -> Node:
+def choice_of(options: list[Node]) -> Node:
+    """One of the options; the option itself if there is one only."""
     return options[0] if len(options) == 1 else Choice(tuple(options))
