@@ -1,6 +1,7 @@
 """How many mutants of the kernels, the shape algebra and the samplers do the tests notice?
 
     python -m mutate --sample 500 --seed 1 [--only sampling] [--jobs 2] [--log mutants.txt]
+    python -m mutate --again mutants.txt   those that this log names as survivors, after tests were written
     python -m mutate --list                how many mutants there are
 
 A mutant is one small change (`operators.py`). All that are drawn are compiled into one scratch copy, each behind a
@@ -42,8 +43,11 @@ def main() -> int:
         print("\n".join(f"{count:6,}  {file}" for file, count in Counter(one.file for one in everything).most_common()))
         print(f"{len(everything):6,}  mutants")
         return 0
-    rng = random.Random(asked.seed)
-    chosen = rng.sample(everything, min(asked.sample, len(everything)))[asked.start :]
+    if asked.again:
+        left = survivors(asked.again.read_text("utf-8"))
+        chosen = [one for one in everything if str(one) in left]
+    else:
+        chosen = random.Random(asked.seed).sample(everything, min(asked.sample, len(everything)))[asked.start :]
     # Files together: compiled code and imports of one are still warm for the next.
     return report(judge(sorted(chosen, key=lambda one: (one.file, one.span)), asked.log, asked.jobs))
 
@@ -56,6 +60,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=500, help="mutants that are drawn (500)")
     parser.add_argument("--start", type=int, default=0, help="leave out the first of them")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--again", type=Path, metavar="LOG", help="the survivors that a log names, instead of a sample")
     parser.add_argument("--only", default="", metavar="WORD", help="files with this in their path")
     parser.add_argument("--jobs", type=int, default=1, help="mutants that are run at the same time (1)")
     parser.add_argument("--log", type=Path, help="also write each verdict to this file")
@@ -93,6 +98,15 @@ def all_verdicts(folder: Path, chosen: list[Mutant], jobs: int) -> Iterator[Verd
     for one in left:
         assert alone is not None
         yield alone.judge(one, asked_about(one.file))
+
+
+def survivors(log: str) -> set[str]:
+    """The mutants, as text, whose last verdict in a log is that they are alive."""
+    last: dict[str, str] = {}
+    for line in log.splitlines():
+        verdict, _, mutant = line.partition(" tests  ")
+        last[mutant.rpartition("  ")[0]] = verdict.split()[0]
+    return {mutant for mutant, verdict in last.items() if verdict == "alive"}
 
 
 def mutant_is_none(mutant: Mutant) -> bool:
