@@ -43,7 +43,7 @@ def roads() -> dict[str, Road]:
     from llguidance import numpy as llg_numpy, torch as llg_torch
 
     from constrain import apply_mask
-    from constrain.integrations.processor import unpacked
+    from constrain.integrations.logits_processor import unpacked
 
     def xgrammars(logits: Any, masks: Any) -> None:
         xgrammar.apply_token_bitmask_inplace(logits, masks, backend="cpu")

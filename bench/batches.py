@@ -73,7 +73,7 @@ def ours(engine: ConstrainAny, known: dict[str, Any], texts: Sequence[Text], wor
 @contextmanager
 def in_turn(spent: list[int]) -> Iterator[None]:
     """What workers would do at the same time is done one after the other: ns of each share, by the clock of the CPU."""
-    fill: Any = import_module("constrain.batches.fill")
+    fill: Any = import_module("constrain.engine.batches.parallel_fill")
 
     def do(tasks: Sequence[Callable[[], object]]) -> None:
         for task in tasks:

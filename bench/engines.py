@@ -146,7 +146,9 @@ class Constrain:
         import constrain
 
         self.constrain = constrain
-        constrain.store.recent.most = constrain.store.programs.most = 0  # Nothing is known from an earlier schema.
+        constrain.caches.recent.most = constrain.caches.program_cache.most = (
+            0  # Nothing is known from an earlier schema.
+        )
         self.vocabulary = constrain.Vocabulary.from_tiktoken(vocabulary.path, special=SPECIAL, eos_ids=ENDS, size=SIZE)
         constrain.rehearse(self.vocabulary)
         self.style = self.make_style()

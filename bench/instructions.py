@@ -128,7 +128,7 @@ def main(arguments: list[str] | None = None) -> int:
     cache.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, **HASWELL, **COPIES, "NUMBA_CACHE_DIR": str(cache), "PYTHONHASHSEED": "0"}
     with console.status("compiling kernels for Haswell (once)"):
-        subprocess.run([sys.executable, "-c", "import constrain.matcher"], env=environment, check=True)
+        subprocess.run([sys.executable, "-c", "import constrain.engine.matcher"], env=environment, check=True)
     counts: dict[str, dict[str, int]] = {}
     for name in options.engines.split(","):
         with console.status(f"{name}, under valgrind (minutes)"):

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 
 from constrain import Matcher, Vocabulary, compile
-from constrain.store import recent
+from constrain.engine.caches import recent
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 

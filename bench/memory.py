@@ -36,7 +36,7 @@ from .workers import Failure, Guard, guarded
 MEMORY = 64 << 30
 QUANTILES = {"p50": 50, "p90": 90, "max": 100}
 PACKAGES = {
-    "constrain": ("numba", "constrain.matcher"),
+    "constrain": ("numba", "constrain.engine.matcher"),
     "llguidance": ("llguidance", "tiktoken"),
     "xgrammar": ("xgrammar", "torch"),
 }
@@ -130,8 +130,9 @@ def schemas(name: str, jobs: list[Job], vocabulary: Llama3, options: argparse.Na
 def taken_apart(ranks: Path) -> dict[str, float]:
     """MB of a prepared vocabulary by part, as Python and numpy count them."""
     from constrain import Vocabulary
+    from constrain.engine.caches import recent
     from constrain.kernels import layout as at
-    from constrain.store import recent, table_of
+    from constrain.vocabulary.mask_table_cache import table_of
 
     Vocabulary.from_tiktoken(ranks)
     tracemalloc.start()

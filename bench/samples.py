@@ -45,10 +45,10 @@ class Outcome:
 def sampled(case: Case, n: int) -> Outcome:
     """One schema: n different instances, as `constrain sample` draws them."""
     from constrain import Style, Vocabulary, compile
-    from constrain.cli.opinion import exact, second_opinion
+    from constrain.authoring.samples.distinct_instances import distinct_texts, value_of
+    from constrain.authoring.samples.text_enumeration import few_texts
+    from constrain.cli.cross_check import exact, second_opinion
     from constrain.errors import ConstrainError, UnsatisfiableError
-    from constrain.sampling.distinct import distinct_texts, value_of
-    from constrain.sampling.few import few_texts
 
     begin = perf_counter()
     refused: list[tuple[str, str]] = []

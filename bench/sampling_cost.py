@@ -35,12 +35,12 @@ from rich.table import Table
 
 import constrain
 from constrain import Vocabulary
-from constrain.compile import Constraint
+from constrain.engine.constraint import Constraint
 from constrain.errors import ConstrainError
-from constrain.sampling import LanguageModel, asap, awrs, exact, masked, smc, without_replacement
-from constrain.sampling.base import Draws
-from constrain.sampling.masses import Masses
+from constrain.sampling import LanguageModel, asap, awrs, masked_sampling, smc, trie_rejection, without_replacement
 from constrain.sampling.particles import Awrs, Masked
+from constrain.sampling.results import Draws
+from constrain.sampling.token_masses import Masses
 
 from .corpus import ENDS, SIZE, Case, Llama3, choose, load
 from .report import commit, machine, versions
@@ -86,13 +86,13 @@ class Watched:
 Draw = Callable[..., Draws]
 Save = Callable[[], object]
 SAMPLERS: dict[str, Draw] = {
-    "masked": masked.draw,
+    "masked": masked_sampling.draw,
     "masked SMC": lambda *given, **more: smc.draw(*given, move=Masked(), **more),
     "AWRS, no mask": lambda *given, **more: awrs.draw(*given, masks="never", **more),
     "AWRS, mask late": awrs.draw,
     "AWRS, mask first": lambda *given, **more: awrs.draw(*given, masks="first", **more),
     "AWRS-SMC": lambda *given, **more: smc.draw(*given, move=Awrs(), **more),
-    "exact": exact.draw,
+    "exact": trie_rejection.draw,
     "ASAp": asap.draw,
     "distinct": lambda *given, **more: without_replacement.draw(*given, **{"prefixes": 400, **more}),
 }
@@ -188,7 +188,7 @@ def answers(cases: list[Case], options: argparse.Namespace, told: dict[str, Any]
 
     `told` is kept up to date, and saved, after each schema; no schema is begun after --minutes.
     """
-    from constrain.integrations.transformers import load as load_model
+    from constrain.integrations.transformers_models import load as load_model
 
     model = load_model("demo")
     assert model.compose is not None

@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from constrain.arena import Arena, Forgotten
+from constrain.engine.state_cache import Arena, Forgotten
 from constrain.kernels import layout as at
 
 from .corpus import Llama3, choose, load

@@ -54,12 +54,12 @@ vocabulary = constrain.Vocabulary.from_tiktoken({ranks!r}); lap("vocabulary")
 MASK = """
 constraint = constrain.compile(vocabulary, schema={schema!r}); lap("compile")
 import numba; lap("numba")
-import constrain.matcher; lap("kernels")
-from constrain.store import table_of
+import constrain.engine.matcher; lap("kernels")
+from constrain.engine.caches import table_of
 table_of(vocabulary); lap("table")
 matcher = constraint.matcher(); lap("matcher")
 matcher.mask(); lap("mask")
-from constrain.store import programs
+from constrain.engine.caches import programs
 programs.flush()
 """
 

@@ -132,10 +132,13 @@ def in_process(work: Callable[[], Any]) -> dict[str, Any]:
 def once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
     """One process. fresh: nothing of it is in the store yet."""
     from constrain import Vocabulary, compile
-    from constrain.store import prepare, programs, recent, table_of, tables
-    from constrain.tokens.mask_table import MaskTable
+    from constrain.engine.caches import recent
+    from constrain.program import program_cache
+    from constrain.vocabulary import mask_table_cache
+    from constrain.vocabulary.mask_table import MaskTable
+    from constrain.vocabulary.mask_table_cache import prepare, table_of
 
-    programs.most = recent.most = 0
+    program_cache.most = recent.most = 0
     compile(Vocabulary.bytes(), schema=SCHEMA).matcher().mask()  # imports, kernels
     prepare(MaskTable(Vocabulary.bytes()))
     Vocabulary.from_tiktoken({b"a": 0}, eos_ids=[1], size=2)
@@ -151,7 +154,7 @@ def once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
         table = MaskTable(vocabulary)
         prepare(table)
         made = process_time_ns()
-        tables._save(table)
+        mask_table_cache._save(table)
         return {**found, "table ms": (made - read) / 1e6, "written ms": (process_time_ns() - made) / 1e6}
     table_of(vocabulary)
     found |= {"table ms": (process_time_ns() - read) / 1e6, "file to table, wall ms": (perf_counter_ns() - wall) / 1e6}

@@ -12,14 +12,16 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import grammars as grammars
-    from .batches import apply_mask, fill_masks
-    from .compile import Constraint, compile, compile_grammar
-    from .dialogue import ToolCall, tool_calls, tools  # type: ignore[no-redef]  # there are files of these names, too
+    from .authoring.schema_inference import infer
+    from .dialogue import ToolCall, tool_calls, tools
+    from .engine.batches import apply_mask, fill_masks
+    from .engine.constraint import Constraint, compile, compile_grammar
+    from .engine.matcher import Matcher
+    from .engine.process_warm_up import rehearse
     from .errors import (
         ArgumentError,
         ConstrainError,
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
         VocabularyError,
         VocabularyWarning,
     )
-    from .forms import (  # type: ignore[no-redef]
+    from .forms import (
         Form,
         free_text,
         gbnf,
@@ -48,14 +50,11 @@ if TYPE_CHECKING:
         thinking,
         triggered,
     )
-    from .generate import Generation, generate
+    from .generation import Generation, generate
     from .grammar.nodes import Grammar
-    from .infer import infer
-    from .integrations.processor import ConstraintLogitsProcessor
-    from .matcher import Matcher
-    from .rehearsal import rehearse
-    from .style import Limits, Style
-    from .tokens.vocabulary import Vocabulary
+    from .integrations.logits_processor import ConstraintLogitsProcessor
+    from .options import Limits, Style
+    from .vocabulary.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
 
@@ -105,33 +104,24 @@ __all__ = [
     "triggered",
 ]
 
-_ROOMS = {
-    "batches": "apply_mask fill_masks",
-    "compile": "Constraint compile compile_grammar",
+_PACKAGES = {
+    "authoring.schema_inference": "infer",
     "dialogue": "ToolCall tool_calls tools",
+    "engine.batches": "apply_mask fill_masks",
+    "engine.constraint": "Constraint compile compile_grammar",
+    "engine.matcher": "Matcher",
+    "engine.process_warm_up": "rehearse",
     "errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning SourceError "
     "TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
-    "generate": "Generation generate",
+    "generation": "Generation generate",
     "grammar.nodes": "Grammar",
-    "infer": "infer",
-    "integrations.processor": "ConstraintLogitsProcessor",
-    "matcher": "Matcher",
-    "rehearsal": "rehearse",
-    "style": "Limits Style",
-    "tokens.vocabulary": "Vocabulary",
+    "integrations.logits_processor": "ConstraintLogitsProcessor",
+    "options": "Limits Style",
+    "vocabulary.vocabulary": "Vocabulary",
 }
-"""Where public names are. A room is entered when something of it is first asked for: who masks needs no samplers."""
-_HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
-
-
-class _Package(ModuleType):
-    """The package, in which `compile` is the function also when Python has just loaded the file of that name."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, ModuleType) and _HOMES.get(name) == name:
-            value = getattr(value, name)
-        super().__setattr__(name, value)
+"""Where the public names are defined. A package is imported when one of its names is first used."""
+_HOMES = {name: package for package, names in _PACKAGES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
@@ -146,6 +136,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-sys.modules[__name__].__class__ = _Package

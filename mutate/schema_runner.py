@@ -30,7 +30,7 @@ quick, slow: the test files whose quick, or slow, tests are asked in that round 
 """
 
 COMPILE = "from constrain.kernels import precompile\nprecompile.compile_all()"
-LOAD = "import constrain.kernels.object_cache as kept, sys\nsys.exit(not kept.is_complete())"
+LOAD = "import constrain.kernels.jit.object_cache as kept, sys\nsys.exit(not kept.is_complete())"
 WHERE = re.compile(r'File "(?:[^"]*/)?(constrain/kernels/\w+\.py)", line (\d+)')
 """What numba's errors say of the place."""
 Asked = tuple[Sequence[str], Sequence[str]]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.errors import TokenRefused
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 
 
 class FiniteConstraint:

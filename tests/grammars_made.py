@@ -29,7 +29,7 @@ from constrain.grammar.nodes import (
     Sequence,
     Strings,
 )  # fmt: skip
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.reference import Reference
 
 NAMES = ("R", "S", "T")

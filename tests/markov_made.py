@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.automata.dfa import Dfa, Table
-from constrain.compile import Constraint, compile as compile_constraint, compile_grammar
+from constrain.engine.constraint import Constraint, compile as compile_constraint, compile_grammar
 from constrain.grammar.nodes import Chars, Choice, Grammar, Literal, Node, Rule, Sequence
-from constrain.sampling import masked
-from constrain.sampling.base import Draw
-from constrain.sampling.ngram import NGram
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.sampling import masked_sampling
+from constrain.sampling.research.ngram import NGram
+from constrain.sampling.results import Draw
+from constrain.vocabulary.vocabulary import Vocabulary
 
 Tokens = tuple[int, ...]
 SURELY = 1e-12
@@ -235,7 +235,7 @@ def empty() -> Case:
 
 def masked_fails(case: Case, n: int, rng: np.random.Generator) -> bool:
     """The negative control: n masked draws, those that end in time, are told from the exact law."""
-    draws = masked.draw(case.lm, case.constraint, n=n, rng=rng, max_tokens=case.max_tokens)
+    draws = masked_sampling.draw(case.lm, case.constraint, n=n, rng=rng, max_tokens=case.max_tokens)
     return g_test(Counter(draw.tokens for draw in draws if draw.logweight > -np.inf), case.exact()) < SURELY
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from constrain.integrations.transformers import LoadedModel, as_loaded
+from constrain.integrations.transformers_models import LoadedModel, as_loaded
 from tests import tokenizers_made
 
 FAMILIES = ("llama", "gpt2", "mistral", "t5")

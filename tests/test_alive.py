@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, settings
 
-from constrain.automata.alive import Alive
-from constrain.automata.lalr import Lalr, build
 from constrain.errors import GrammarError
+from constrain.lalr.coreachable_stacks import Alive
+from constrain.lalr.lalr_tables import Lalr, build
 from tests.test_lalr import SMALL, grammars, numbered, rules_of
 
 Stack = tuple[int, ...]

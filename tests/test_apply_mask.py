@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain import Vocabulary, apply_mask, compile, fill_masks
-from constrain.batches import logits as module
+from constrain.engine.batches import logit_masking as module
 
 BITS = {"float16": (np.uint16, 0xFC00), "bfloat16": (np.uint16, 0xFF80), "float32": (np.uint32, 0xFF800000),
         "float64": (np.uint64, 0xFFF0000000000000)}  # fmt: skip

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain import LimitError, Limits, Style, Vocabulary, arena, compile
+from constrain import LimitError, Limits, Style, Vocabulary, compile
 from constrain.automata.dfa import Dfa
+from constrain.engine import state_cache
 from constrain.kernels import layout as at, trie
-from constrain.tokens.mask_table import MaskTable
+from constrain.vocabulary.mask_table import MaskTable
 
 SCHEMA = {
     "type": "object",
@@ -34,10 +35,10 @@ def masks(constraint: constrain.Constraint, text: bytes) -> list[bytes]:
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arenas that begin with next to no room: every array has to grow, and every hash table with it."""
-    small = {slot: max(64, length // 256) for slot, length in arena.FIRST.items()}
-    for slot in (*arena.HASHES.values(), arena.at.SEEN, arena.at.WIDE):
+    small = {slot: max(64, length // 256) for slot, length in state_cache.FIRST.items()}
+    for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE):
         small[slot] = 256
-    monkeypatch.setattr(arena, "FIRST", small)
+    monkeypatch.setattr(state_cache, "FIRST", small)
 
 
 def test_growing_changes_nothing(tiny: None) -> None:
@@ -50,8 +51,8 @@ def test_growing_changes_nothing(tiny: None) -> None:
 
 def test_growing_is_the_same_as_room_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
-    small = {slot: 256 if length > 256 else length for slot, length in arena.FIRST.items()}
-    monkeypatch.setattr(arena, "FIRST", small)
+    small = {slot: 256 if length > 256 else length for slot, length in state_cache.FIRST.items()}
+    monkeypatch.setattr(state_cache, "FIRST", small)
     assert wide == masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
 
 

@@ -9,9 +9,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from constrain.sampling import awrs, race as race_file
-from constrain.sampling.race import Race
-from constrain.sampling.rejection import (
+from constrain.sampling import awrs, exponential_race as race_file
+from constrain.sampling.exponential_race import Race
+from constrain.sampling.token_rejection import (
     RECURSIVE,
     Ask,
     Choice,

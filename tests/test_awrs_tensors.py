@@ -13,7 +13,7 @@ import torch
 
 from constrain.integrations.awrs_tensors import step_batch
 from constrain.sampling import awrs
-from constrain.sampling.rejection import DesRaj
+from constrain.sampling.token_rejection import DesRaj
 
 P = np.array([0.4, 0.25, 0.2, 0.1, 0.04, 0.01])
 VALID = {1, 3, 5}

@@ -9,10 +9,10 @@ import pytest
 
 from constrain import sampling
 from constrain.errors import ConstrainError, LimitError, TokenRefused
-from constrain.sampling import awrs, masked
+from constrain.sampling import awrs, masked_sampling
 from constrain.sampling.checkers import Both, Judged, Stepwise
-from constrain.sampling.rejection import Chunks, DesRaj, HorvitzThompson
-from constrain.sampling.stats import weight_stats
+from constrain.sampling.token_rejection import Chunks, DesRaj, HorvitzThompson
+from constrain.sampling.weight_statistics import weight_stats
 from tests.markov_made import LETTERS, TWO, Case, ChainModel, cases, g_test, regular, resampled
 
 COUNTING = cases()["counting"]
@@ -177,7 +177,7 @@ def masked_law(case: Case) -> dict[tuple[int, ...], float]:
         matcher = case.constraint.matcher()
         for step in range(len(tokens) + 1):
             row = case.lm.next_logprobs([list(tokens[:step])])[0]
-            allowed = masked.allowed_tokens(matcher.mask())
+            allowed = masked_sampling.allowed_tokens(matcher.mask())
             if step + 1 == case.max_tokens:
                 allowed = allowed[np.isin(allowed, case.constraint.vocabulary.eos_ids)]
             p /= float(np.exp(row[allowed]).sum())
@@ -191,7 +191,9 @@ def test_divergences_of_masking_are_those_of_the_exact_laws() -> None:
     """Where they are trusted, both are within 10 % of the truth; elsewhere within 6 standard errors."""
     trusted = 0
     for case in (cases()[name] for name in ("traps, trigram", "pieces", "bytes", "counting")):
-        draws = masked.draw(case.lm, case.constraint, n=2000, rng=np.random.default_rng(3), max_tokens=case.max_tokens)
+        draws = masked_sampling.draw(
+            case.lm, case.constraint, n=2000, rng=np.random.default_rng(3), max_tokens=case.max_tokens
+        )
         stats, q = draws.stats, masked_law(case)
         alive = math.fsum(q.values())
         assert stats["dead_ends"] == pytest.approx(1 - alive, abs=0.05)

@@ -34,13 +34,13 @@ def test_known_schemas_are_compiled_once_and_new_ones_each_time() -> None:
 
 def test_shares_are_timed_one_after_the_other() -> None:
     from constrain import Vocabulary, compile, fill_masks
-    from constrain.batches import fill
+    from constrain.engine.batches import parallel_fill
 
     matchers = [compile(Vocabulary.bytes(), regex="a*").matcher() for _ in range(6)]
-    before, spent, out = fill.together, list[int](), np.zeros((6, 9), np.int32)  # type: ignore[attr-defined]
+    before, spent, out = parallel_fill.together, list[int](), np.zeros((6, 9), np.int32)  # type: ignore[attr-defined]
     with batches.in_turn(spent):
         fill_masks(matchers, out, threads=2)
-    assert len(spent) == 2 and min(spent) > 0 and fill.together is before  # type: ignore[attr-defined]
+    assert len(spent) == 2 and min(spent) > 0 and parallel_fill.together is before  # type: ignore[attr-defined]
     assert (out == matchers[0].mask()).all()
 
 

@@ -12,8 +12,8 @@ from bench.grammars.edits import Edit, draw
 from bench.grammars.languages import LANGUAGES, Language, Text, language, library, sentences
 from bench.grammars.oracle import Oracle
 from bench.grammars.translate import Inexpressible, to_ebnf, to_llguidance, without_looks
-from constrain.compile import Constraint
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.engine.constraint import Constraint
+from constrain.vocabulary.vocabulary import Vocabulary
 
 LINES = Language(
     "lines",

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain import Constraint, LimitError, Limits, Style, TokenRefused, Vocabulary, compile, gbnf, json_schema, lark
+from constrain.engine.matcher import Matcher
 from constrain.kernels import layout as at
-from constrain.matcher import Matcher
 from constrain.work import work_budget
 
 VOCABULARY = Vocabulary.bytes()
@@ -129,7 +129,7 @@ def test_deep_and_long_texts_end_in_an_answer_or_an_error(text: str) -> None:
 
 
 def test_a_set_of_too_many_places_is_refused_and_the_matcher_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("constrain.arena.MOST_ITEMS", 1_000)
+    monkeypatch.setattr("constrain.engine.state_cache.MOST_ITEMS", 1_000)
     matcher = compile(VOCABULARY, gbnf('root ::= "a" root root | "a" | "a" root "b"')).matcher()
     taken = 0
     with pytest.raises(LimitError, match="places of the grammar"):

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain.cache import files, is_trusted, prune, read_sealed, trust, write_sealed
-from constrain.cache.files import ABANDONED, TEMPORARY
+from constrain.cache import file_trust, sealed_files
+from constrain.cache.file_trust import is_trusted
+from constrain.cache.sealed_files import ABANDONED, TEMPORARY, prune, read_sealed, write_sealed
 
 KEY = b"key"
 CONTENT = bytes(range(256)) * 3
@@ -167,14 +168,14 @@ def test_a_file_belongs_to_its_name_and_its_key(path: Path) -> None:
 def test_the_digest_is_over_all_bytes_in_order(parts: list[bytes], piece: int) -> None:
     """Also where the content is hashed in pieces, by several threads."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "PIECE", piece)
+        patch.setattr(sealed_files, "PIECE", piece)
         content = b"".join(parts)
-        wanted = files.seal(KEY, "n", [content])
+        wanted = sealed_files.seal(KEY, "n", [content])
         for place in range(len(content)):
             changed = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
-            assert files.seal(KEY, "n", [changed]) != wanted
-        assert files.seal(KEY, "n", [content + b"\0"]) != wanted
-        assert files.seal(KEY, "m", [content]) != wanted
+            assert sealed_files.seal(KEY, "n", [changed]) != wanted
+        assert sealed_files.seal(KEY, "n", [content + b"\0"]) != wanted
+        assert sealed_files.seal(KEY, "m", [content]) != wanted
 
 
 def broken(call: str, code: int) -> Callable[..., None]:
@@ -206,10 +207,10 @@ def test_an_interrupted_write_leaves_nothing(path: Path) -> None:
         yield b"half"
         raise KeyboardInterrupt
 
-    with trust.open_folder(path.parent) as folder:
+    with file_trust.open_folder(path.parent) as folder:
         assert folder is not None
         with pytest.raises(KeyboardInterrupt):
-            files.replace_file(folder, "one", parts())  # type: ignore[arg-type]
+            sealed_files.replace_file(folder, "one", parts())  # type: ignore[arg-type]
     assert [one.name for one in path.parent.iterdir()] == ["one"]
     assert read_sealed(path, KEY) == CONTENT
 

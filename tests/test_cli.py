@@ -14,9 +14,9 @@ import pytest
 pytest.importorskip("typer")
 jsonschema = pytest.importorskip("jsonschema")
 
-from constrain.cli import app, kernels, opinion  # noqa: E402
-from constrain.cli.asked import Asked  # noqa: E402
-from constrain.style import Style  # noqa: E402
+from constrain.cli import app, cross_check, kernel_notice  # noqa: E402
+from constrain.cli.common_arguments import Asked  # noqa: E402
+from constrain.options import Style  # noqa: E402
 from tests.command_line import Answer, Run  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -246,9 +246,9 @@ def test_huge_nesting(run: Run, file: Callable[..., str]) -> None:
 
 
 def test_an_agreement_is_not_explained_away() -> None:
-    theirs = opinion.second_opinion('{"type": "string"}', b'"x"')
-    assert theirs == opinion.Opinion("valid")
-    said = opinion.why_different('{"type": "string"}', b'"x"', Asked(Style.any()), False, theirs)
+    theirs = cross_check.second_opinion('{"type": "string"}', b'"x"')
+    assert theirs == cross_check.Opinion("valid")
+    said = cross_check.why_different('{"type": "string"}', b'"x"', Asked(Style.any()), False, theirs)
     assert said.startswith("for no known reason")
 
 
@@ -292,7 +292,7 @@ def test_explain_a_keyword(run: Run) -> None:
     assert answer.code == 0
     assert "by a counter" in answer.out and "json_schema/arrays/items.py:" in answer.out
     (row,) = run("explain", "--keyword", "minItems", "--json").document["rows"]
-    assert row["reader"].startswith("constrain/frontends/json_schema/reading/checks.py:")
+    assert row["reader"].startswith("constrain/frontends/json_schema/reading/keyword_values.py:")
     assert "asserts nothing" in run("explain", "--keyword", "title").out
     answer = run("explain", "--keyword", "minItem")
     assert answer.code == 2 and "Did you mean minItems?" in answer.err
@@ -357,7 +357,7 @@ def test_doctor(run: Run) -> None:
 
 def test_warmup(run: Run) -> None:
     assert run("warmup", "--json").document["seconds"] >= 0
-    assert kernels.compiled() in (True, False)
+    assert kernel_notice.compiled() in (True, False)
 
 
 def test_text_of_others_does_not_steer_the_terminal(run: Run, file: Callable[..., str]) -> None:

@@ -16,8 +16,8 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("jsonschema")
 
-from constrain.cli import app, asked
-from constrain.style import Style
+from constrain.cli import app, common_arguments
+from constrain.options import Style
 
 Run = Callable[..., tuple[int, str, str]]
 COMMANDS = ("generate", "check", "validate", "sample", "explain")
@@ -47,14 +47,14 @@ def common(tmp_path: Path) -> str:
 
 
 def test_every_field_of_style_is_an_option() -> None:
-    options = inspect.signature(asked.asked).parameters
+    options = inspect.signature(common_arguments.asked).parameters
     assert {field.name for field in dataclasses.fields(Style)} <= set(options)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_that_compiles_has_them(run: Run, command: str) -> None:
     shown = run(command, "--help")[1]
-    for name in inspect.signature(asked.asked).parameters:
+    for name in inspect.signature(common_arguments.asked).parameters:
         option = {"base": "", "anything": "--any"}.get(name, "--" + name.replace("_", "-"))
         assert option in shown
 

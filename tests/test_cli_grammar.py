@@ -17,14 +17,14 @@ from hypothesis import given, settings, strategies as st
 pytest.importorskip("typer")
 
 from constrain import grammars
-from constrain.automata.parser import Parser
+from constrain.authoring.grammar_tools import findings, read
+from constrain.authoring.grammar_tools.grammar_findings import level
+from constrain.authoring.grammar_tools.lexeme_parser import ParseStack, Stack, parse
+from constrain.authoring.grammar_tools.random_sentences import sentences
+from constrain.authoring.grammar_tools.recognition import Trial
 from constrain.cli import app
 from constrain.errors import ConstrainError
-from constrain.workshop import findings, read
-from constrain.workshop.findings import level
-from constrain.workshop.parse import ParseStack, Stack, parse
-from constrain.workshop.sample import sentences
-from constrain.workshop.trial import Trial
+from constrain.lalr.parser_code import Parser
 from tests.command_line import Answer, Run
 
 

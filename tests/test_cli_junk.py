@@ -20,9 +20,9 @@ import pytest
 typer = pytest.importorskip("typer")
 
 from constrain.cli import app  # noqa: E402
-from constrain.cli.options import read_bytes  # noqa: E402
+from constrain.cli.source_options import read_bytes  # noqa: E402
 from constrain.errors import LimitError  # noqa: E402
-from constrain.integrations import hub  # noqa: E402
+from constrain.integrations import model_hub  # noqa: E402
 from tests.models_made import made  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -158,7 +158,7 @@ def values(command: str, parameter: str, junk: Junk) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def small_and_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small model in place of the embedded one, unless a name of a model is tested, and no network."""
-    monkeypatch.setattr(hub, "unreachable", lambda: "no network in tests")
+    monkeypatch.setattr(model_hub, "unreachable", lambda: "no network in tests")
     given = getattr(request.node, "callspec", None)
     if given is None or given.params.get("parameter") != "model":
         for module in ("generate", "demo"):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from constrain import LimitError, Matcher, Style, TokenRefused, Vocabulary, compile, compile_grammar
-from constrain.automata.costs import NEVER
 from constrain.grammar.nodes import Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings
+from constrain.program.least_costs import NEVER
 from tests import grammars_made as make
 
 VOCABULARY = Vocabulary.bytes()

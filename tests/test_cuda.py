@@ -18,8 +18,8 @@ import pytest
 pytest.importorskip("torch")
 from numba import types
 
-from constrain.integrations.cuda import masks, race, resident, sampling
-from constrain.kernels.cuda import apply, automaton, race as race_kernel, sample
+from constrain.integrations.cuda import device_masks, device_race, device_sampling, resident_constraints
+from constrain.kernels.cuda import cuda_apply, cuda_automaton, cuda_race as race_kernel, cuda_sample
 
 F, W = types.float32[::1], types.int32[::1]
 D, Q, N = types.float64[::1], types.int64[::1], types.int64
@@ -31,14 +31,22 @@ REGISTERS = 65536
 def signatures() -> dict[str, tuple[object, tuple[object, ...], int]]:
     """Each kernel, the types that it is launched with, and threads of a block."""
     out: dict[str, tuple[object, tuple[object, ...], int]] = {
-        "advance": (automaton.advance, (TABLE, W, TABLE, N, W, W, W), resident.THREADS)
+        "advance": (cuda_automaton.advance, (TABLE, W, TABLE, N, W, W, W), resident_constraints.THREADS)
     }
     for name, one in (("32", types.int32), ("16", types.int16)):
         row = one[::1]
-        out[f"apply_masks {name}"] = apply.apply_masks, (row, N, N, N, N, W, N, W, one, types.int32), masks.THREADS
-        out[f"sample {name}"] = sample.sample, (row, N, N, N, W, N, W, F, W, F, F, Q, Q, W, D, D), sampling.THREADS
+        out[f"apply_masks {name}"] = (
+            cuda_apply.apply_masks,
+            (row, N, N, N, N, W, N, W, one, types.int32),
+            device_masks.THREADS,
+        )
+        out[f"sample {name}"] = (
+            cuda_sample.sample,
+            (row, N, N, N, W, N, W, F, W, F, F, Q, Q, W, D, D),
+            device_sampling.THREADS,
+        )
         out[f"arrivals {name}"] = (
-            race_kernel.arrivals, (row, N, N, N, W, N, W, W, N, Q, Q, Q, TABLE, DOUBLES, D), race.THREADS,
+            race_kernel.arrivals, (row, N, N, N, W, N, W, W, N, Q, Q, Q, TABLE, DOUBLES, D), device_race.THREADS,
         )  # fmt: skip
     return out
 

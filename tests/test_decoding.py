@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from constrain.decoding.budget import Closing
-from constrain.decoding.loop import DRAFT, Outcome, Piece, run
+from constrain.decoding.generation_loop import DRAFT, Outcome, Piece, run
+from constrain.decoding.token_budget import Closing
 from constrain.errors import LimitError
-from constrain.sampling.base import log_sum
-from constrain.sampling.masked import PLAIN, Proposal, allowed_tokens, pick
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.sampling.masked_sampling import PLAIN, Proposal, allowed_tokens, pick
+from constrain.sampling.results import log_sum
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.finite_made import FiniteConstraint, FiniteMatcher
 from tests.models_made import TableModel
 

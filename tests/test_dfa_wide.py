@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain.automata import algebra, wide
+from constrain.automata import boolean_operations, large_automata
 from constrain.automata.dfa import Dfa, Table
 from constrain.automata.table import canonical, distances
 from constrain.errors import LimitError
 from tests.strategies import dfas, tables
 
 
-def arrays(table: Table) -> wide.Arrays:
+def arrays(table: Table) -> large_automata.Arrays:
     count = max(table.classes) + 1
     delta = np.array(table.rows, dtype="<i4").reshape(len(table.rows), count)
-    return wide.Arrays(
+    return large_automata.Arrays(
         np.array(table.bounds), np.array(table.classes), delta, np.array(table.accepting, dtype=np.bool_)
     )
 
 
-def same(made: wide.Arrays | None, table: Table) -> bool:
+def same(made: large_automata.Arrays | None, table: Table) -> bool:
     assert made is not None
     return all(np.array_equal(one, other) for one, other in zip(made, arrays(table), strict=True))
 
@@ -31,21 +31,21 @@ def same(made: wide.Arrays | None, table: Table) -> bool:
 @given(tables())
 def test_canonical(table: Table) -> None:
     made = arrays(table)
-    assert same(wide.canonical(table.bounds, table.classes, made.delta, made.accepting), canonical(table))
+    assert same(large_automata.canonical(table.bounds, table.classes, made.delta, made.accepting), canonical(table))
 
 
 @given(dfas(), dfas(), st.sampled_from([operator.or_, operator.and_, operator.gt]))
 def test_product(first: Dfa, second: Dfa, accept: object) -> None:
     assert callable(accept)
-    bounds, classes, pairs = algebra.merge_ranges(first.table, second.table)
-    delta, accepting = wide.product(arrays(first.table), arrays(second.table), pairs, accept, 10_000)
-    wanted = canonical(algebra.product(first.table, second.table, accept, 10_000))
-    assert same(wide.canonical(bounds, classes, delta, accepting), wanted)
+    bounds, classes, pairs = boolean_operations.merge_ranges(first.table, second.table)
+    delta, accepting = large_automata.product(arrays(first.table), arrays(second.table), pairs, accept, 10_000)
+    wanted = canonical(boolean_operations.product(first.table, second.table, accept, 10_000))
+    assert same(large_automata.canonical(bounds, classes, delta, accepting), wanted)
 
 
 @given(dfas())
 def test_distances(dfa: Dfa) -> None:
-    found = wide.distances(dfa.delta, dfa.accepting)
+    found = large_automata.distances(dfa.delta, dfa.accepting)
     assert found is not None and found.tolist() == distances(dfa.table)
 
 
@@ -66,12 +66,12 @@ def test_like_numbers_do_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(np.random, "default_rng", generator)
     table = Dfa.from_strings([f"{word:03}" for word in range(0, 1000, 7)]).table
     made = arrays(table)
-    assert same(wide.canonical(table.bounds, table.classes, made.delta, made.accepting), table)
+    assert same(large_automata.canonical(table.bounds, table.classes, made.delta, made.accepting), table)
     assert seeds == [0, 1, 2]
 
 
 def test_large_automata_are_the_same_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    size = wide.WIDE + 50
+    size = large_automata.WIDE + 50
 
     def build() -> list[Dfa]:
         digit = Dfa.from_ranges([(0x30, 0x39)])
@@ -82,8 +82,8 @@ def test_large_automata_are_the_same_both_ways(monkeypatch: pytest.MonkeyPatch) 
         return [*made, long.subtract(words), words.complement(), Dfa.empty().union(words), words.subtract(words)]
 
     in_arrays = build()
-    assert max(len(dfa.delta) for dfa in in_arrays) > wide.WIDE
-    monkeypatch.setattr(wide, "WIDE", 1 << 30)
+    assert max(len(dfa.delta) for dfa in in_arrays) > large_automata.WIDE
+    monkeypatch.setattr(large_automata, "WIDE", 1 << 30)
     in_lists = build()
     assert in_arrays == in_lists
     assert [dfa.distances().tolist() for dfa in in_arrays] == [dfa.distances().tolist() for dfa in in_lists]
@@ -91,10 +91,10 @@ def test_large_automata_are_the_same_both_ways(monkeypatch: pytest.MonkeyPatch) 
 
 def test_limits_and_surrogates() -> None:
     many = Dfa.from_strings([str(number * number) for number in range(1, 3_000)])
-    assert len(many.delta) > wide.WIDE
+    assert len(many.delta) > large_automata.WIDE
     with pytest.raises(LimitError, match="more than 100 states"):
         many.intersect(Dfa.from_strings([str(number) for number in range(90_000)]), max_states=100)
-    size = wide.WIDE + 1
+    size = large_automata.WIDE + 1
     rows = [[min(state + 1, size - 1)] for state in range(size)]
     with pytest.raises(ValueError, match="surrogates"):
         Dfa.from_table(Table([0], [0], rows, [state == size - 1 for state in range(size)]))

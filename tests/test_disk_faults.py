@@ -17,12 +17,13 @@ import numpy as np
 import pytest
 
 from constrain import Constraint, Vocabulary, compile, lark, rehearse
-from constrain.cache import VARIABLE, made_by, prune, read_sealed, write_sealed
-from constrain.cache.files import TEMPORARY
+from constrain.cache.cache_folder import VARIABLE, made_by
+from constrain.cache.sealed_files import TEMPORARY, prune, read_sealed, write_sealed
+from constrain.engine.caches import recent
 from constrain.forms import form
-from constrain.kernels import object_cache
-from constrain.store import programs, recent
-from constrain.tokens.mask_table import MaskTable
+from constrain.kernels.jit import object_cache
+from constrain.program import program_cache
+from constrain.vocabulary.mask_table import MaskTable
 from tests.test_processes import forked
 
 TOKENS: list[bytes | None] = [bytes([b]) for b in range(256)] + [f"w{k}".encode() for k in range(3_000)] + [None]
@@ -35,7 +36,7 @@ NOBODY = 54_321
 
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(programs, "most", 64)
+    monkeypatch.setattr(program_cache, "most", 64)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "store"))
     return tmp_path / "store"
 
@@ -51,7 +52,7 @@ def masks() -> list[str]:
         for byte in text:
             found.append(matcher.mask().tobytes().hex())
             matcher.advance(byte)
-    programs.flush()
+    program_cache.flush()
     return found
 
 
@@ -168,7 +169,7 @@ def test_deleted_while_running(store: Path, wanted: list[str]) -> None:
     compile(vocabulary, schema=SCHEMA).matcher().mask()
     shutil.rmtree(store)
     store.write_text("no folder any more")
-    programs.flush()
+    program_cache.flush()
     assert masks() == wanted
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.compile import to_grammar
-from constrain.sampling.distinct import distinct_texts, value_of
-from constrain.sampling.few import few_texts
+from constrain.authoring.samples.distinct_instances import distinct_texts, value_of
+from constrain.authoring.samples.text_enumeration import few_texts
+from constrain.engine.constraint import to_grammar
 
 BYTES = constrain.Vocabulary.bytes()
 FINITE: list[tuple[Any, int]] = [

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import constrain
-from constrain.explain import Refusal, expected, first_refusal, joined, refusal_of, whereabouts
+from constrain.authoring.explanations import Refusal, expected, first_refusal, joined, refusal_of, whereabouts
 from constrain.frontends.json_schema.reading.keywords import KEYWORDS
 
 ROOT = Path(__file__).resolve().parent.parent

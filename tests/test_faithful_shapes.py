@@ -17,9 +17,9 @@ from bench.faithful.shapes import accuracy, arithmetic, checks, gad, molecules, 
 from bench.faithful.shapes.methods import METHODS
 from bench.faithful.shapes.tasks import Guarded, Task
 from bench.faithful.verdicts import Verdict
-from constrain.compile import compile as compiled
+from constrain.engine.constraint import compile as compiled
 from constrain.sampling import awrs
-from constrain.sampling.masked import allowed_tokens
+from constrain.sampling.masked_sampling import allowed_tokens
 from constrain.sampling.success_trie import SuccessTrie
 from tests.markov_made import LETTERS, ChainModel, cases
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import constrain
-from constrain import LimitError, Limits, Style, TokenRefused, Vocabulary, arena, compile, compile_grammar, fill_masks
-from constrain.batches import workers
-from constrain.matcher import Matcher
+from constrain import LimitError, Limits, Style, TokenRefused, Vocabulary, compile, compile_grammar, fill_masks
+from constrain.engine import state_cache
+from constrain.engine.batches import worker_threads
+from constrain.engine.matcher import Matcher
 from tests import grammars_made as make
 from tests.test_matcher_laws import members
 
@@ -166,10 +167,10 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_arenas_that_forget_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arenas so small that each forgets many times: the masks are the same, in every lane."""
     wanted = single([walked(compile(Vocabulary.bytes(), schema=SCHEMAS[1]), k, 12) for k in range(24)])
-    small = {slot: max(64, length // 512) for slot, length in arena.FIRST.items()}
-    for slot in (*arena.HASHES.values(), arena.at.SEEN, arena.at.WIDE, arena.at.ROUTE):
-        small[slot] = 512 if slot == arena.at.ROUTE else 256
-    monkeypatch.setattr(arena, "FIRST", small)
+    small = {slot: max(64, length // 512) for slot, length in state_cache.FIRST.items()}
+    for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE, state_cache.at.ROUTE):
+        small[slot] = 512 if slot == state_cache.at.ROUTE else 256
+    monkeypatch.setattr(state_cache, "FIRST", small)
     constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[1], limits=Limits(arena_bytes=60_000))
     matchers = [walked(constraint, k, 12) for k in range(24)]
     before = constraint.arena().epoch
@@ -185,22 +186,22 @@ def test_what_one_worker_raises_the_caller_raises(monkeypatch: pytest.MonkeyPatc
     def refuse(*_: object) -> int:
         raise LimitError("no more")
 
-    monkeypatch.setattr(arena.Arena, "run", refuse)
-    monkeypatch.setattr("constrain.batches.fill._fill_many", lambda fill, c, s, r, done, *rest: done)
+    monkeypatch.setattr(state_cache.Arena, "run", refuse)
+    monkeypatch.setattr("constrain.engine.batches.parallel_fill._fill_many", lambda fill, c, s, r, done, *rest: done)
     with pytest.raises(LimitError, match="no more"):
         fill_masks(matchers, np.zeros((20, WORDS), np.int32), threads=2)
 
 
 def test_workers_do_all_tasks_and_raise_what_failed() -> None:
     done: list[int] = []
-    workers.together([lambda k=k: done.append(k) for k in range(50)])  # type: ignore[misc]
+    worker_threads.together([lambda k=k: done.append(k) for k in range(50)])  # type: ignore[misc]
     assert sorted(done) == list(range(50))
 
     def fail() -> None:
         raise KeyError("this one")
 
     with pytest.raises(KeyError, match="this one"):
-        workers.together([lambda: done.append(50), fail, lambda: done.append(51)])
+        worker_threads.together([lambda: done.append(50), fail, lambda: done.append(51)])
     assert sorted(done) == list(range(52))
 
 

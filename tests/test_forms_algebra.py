@@ -24,7 +24,7 @@ from constrain import (
     regex,
 )
 from constrain.forms import Form, from_plain
-from constrain.style import Limits
+from constrain.options import Limits
 
 VOCABULARY = Vocabulary.bytes()
 MOST = 4

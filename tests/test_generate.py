@@ -17,8 +17,8 @@ from typing_extensions import TypedDict
 
 import constrain
 from constrain.errors import ConstrainError, GrammarError, LimitError, UnsatisfiableError
-from constrain.integrations.values import parse_json
-from constrain.sampling.masked import Proposal, allowed_tokens, pick
+from constrain.integrations.python_values import parse_json
+from constrain.sampling.masked_sampling import Proposal, allowed_tokens, pick
 from tests.models_made import TableModel
 
 BYTES = constrain.Vocabulary.bytes()

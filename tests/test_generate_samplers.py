@@ -10,10 +10,10 @@ import pytest
 
 from constrain import compile, generate, sampling
 from constrain.errors import ConstrainError, LimitError, UnsupportedError
-from constrain.generate import ATTEMPTS, INDEPENDENT
+from constrain.generation import ATTEMPTS, INDEPENDENT
 from constrain.sampling import SAMPLERS
-from constrain.sampling.masked import allowed_tokens
-from constrain.sampling.stats import weight_stats
+from constrain.sampling.masked_sampling import allowed_tokens
+from constrain.sampling.weight_statistics import weight_stats
 from tests.markov_made import TWO, Case, ChainModel
 
 LM = ChainModel.random(TWO, 1, 4)

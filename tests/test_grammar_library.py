@@ -31,7 +31,7 @@ from lark import logger
 from lark.exceptions import LarkError
 
 from constrain import Vocabulary, grammars
-from constrain.compile import compile_grammar
+from constrain.engine.constraint import compile_grammar
 from constrain.errors import ConstrainError, TokenRefused
 from constrain.frontends.lark import to_grammar
 from tests.sentences_made import Maker, Spell, parser, spelling

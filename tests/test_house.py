@@ -65,7 +65,7 @@ MODULES = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts).removesu
 
 
 def room_of(module: str) -> str:
-    """`constrain.tokens.trie` -> `tokens`; `constrain` itself -> `__init__`."""
+    """`constrain.vocabulary.trie` -> `tokens`; `constrain` itself -> `__init__`."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else "__init__"
 

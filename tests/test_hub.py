@@ -9,7 +9,7 @@ import pytest
 utils = pytest.importorskip("huggingface_hub.utils")
 
 from constrain.errors import ConstrainError, VocabularyError  # noqa: E402
-from constrain.integrations.hub import locally_first  # noqa: E402
+from constrain.integrations.model_hub import locally_first  # noqa: E402
 
 
 class Session:

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import constrain
+from constrain.authoring.samples.random_instances import random_text
 from constrain.errors import LimitError, UnsatisfiableError, UnsupportedError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.algebra.literals import ANY, NEVER, both
-from constrain.frontends.json_schema.arrays.arrays import ArrayCase, Demand, complement, meet, tidy, within
-from constrain.frontends.json_schema.arrays.feasible import Total, feasible
+from constrain.frontends.json_schema.algebra.schema_sets import ANY, NEVER, both
+from constrain.frontends.json_schema.arrays.array_cases import ArrayCase, Demand, complement, meet, tidy, within
+from constrain.frontends.json_schema.arrays.integer_feasibility import Total, feasible
 from constrain.grammar.nodes import Node, Repeat
-from constrain.sampling.random_walk import random_text
-from constrain.style import Style
+from constrain.options import Style
 from tests.dead_ends import dead_parts
 from tests.recogniser import accepts
 from tests.schema_strategies import counting, item_values, valid
@@ -224,7 +224,7 @@ def test_large_totals_are_told_without_trying_each() -> None:
 
 
 def test_a_search_that_is_out_of_hand_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("constrain.frontends.json_schema.arrays.feasible.MOST_HALVINGS", 3)
+    monkeypatch.setattr("constrain.frontends.json_schema.arrays.integer_feasibility.MOST_HALVINGS", 3)
     with pytest.raises(LimitError):
         feasible([None] * 3, [Total(pair, 1_001, 1_001) for pair in ((0, 1), (1, 2), (0, 2))])
     with pytest.raises(UnsupportedError) as caught:

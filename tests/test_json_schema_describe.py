@@ -9,7 +9,7 @@ import pytest
 
 from constrain.errors import SchemaError, UnsatisfiableError
 from constrain.frontends.json_schema import describe, to_grammar
-from constrain.style import Style
+from constrain.options import Style
 
 
 def told(schema: Any, **options: Any) -> dict[str, tuple[str, str]]:

@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings, strategies as st
 
 from constrain.errors import LimitError, UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.algebra import shapes
-from constrain.frontends.json_schema.objects import derivatives, members
-from constrain.style import Limits, Style
+from constrain.frontends.json_schema.algebra import shape
+from constrain.frontends.json_schema.objects import object_derivatives, object_members
+from constrain.options import Limits, Style
 from constrain.work import work_budget
 from tests.recogniser import accepts
 from tests.schema_strategies import valid
@@ -73,10 +73,10 @@ def test_a_product_that_is_not_multiplied_out_is_the_product(
     schema = {"type": "object", "allOf": parts}
     expected = [valid(schema, value) for value in samples]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shapes, "MOST_OBJECTS", 1)
-        patch.setattr(shapes, "split", lambda *_: None)
-        patch.setattr(members, "MOST_RESOLVED", 0)
-        patch.setattr(derivatives, "KEY_ORDERS", ("any", "schema"))
+        patch.setattr(shape, "MOST_OBJECTS", 1)
+        patch.setattr(shape, "split", lambda *_: None)
+        patch.setattr(object_members, "MOST_RESOLVED", 0)
+        patch.setattr(object_derivatives, "KEY_ORDERS", ("any", "schema"))
         try:
             grammar = to_grammar(schema, style=replace(Style.any(), key_order=key_order))
             found = [accepts(grammar, json.dumps(value)) for value in samples]

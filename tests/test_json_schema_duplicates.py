@@ -12,9 +12,9 @@ import pytest
 
 import constrain
 from constrain import Style, Vocabulary
-from constrain.compile import Constraint
+from constrain.authoring.samples.random_instances import random_text
+from constrain.engine.constraint import Constraint
 from constrain.errors import TokenRefused, UnsupportedError
-from constrain.sampling.random_walk import random_text
 from tests.schema_strategies import valid
 
 SCHEMAS: list[dict[str, Any]] = [

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.spacing import INDENTATION
+from constrain.frontends.json_schema.whitespace import INDENTATION
 from constrain.grammar.nodes import Choice, Literal, Object, Rule, Strings
-from constrain.style import Style
+from constrain.options import Style
 from tests.recogniser import accepts
 
 SCHEMA = {

@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from constrain.errors import ConstrainError, SchemaError, UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.reading.faults import faults
-from constrain.frontends.json_schema.reading.parts import impossible
+from constrain.frontends.json_schema.reading.schema_faults import faults
+from constrain.frontends.json_schema.reading.unsatisfiable_parts import impossible
 from tests.schema_strategies import schemas
 
 WRONG: list[tuple[str, Any]] = [

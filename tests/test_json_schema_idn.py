@@ -13,7 +13,7 @@ import constrain
 from constrain import Style, Vocabulary
 from constrain.errors import TokenRefused, UnsupportedError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.strings.idn import is_idn, labels
+from constrain.frontends.json_schema.strings.idn_hostname import is_idn, labels
 
 VALID = [
     "a", "example.com", "Example.COM", "bücher.example", "bücher。example", "例え.テスト", "실례.테스트", "שלום.א1",

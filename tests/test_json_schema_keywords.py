@@ -7,13 +7,20 @@ import pytest
 from constrain.errors import UnsupportedError
 from constrain.frontends.json_schema import KEYWORDS, Keyword, to_grammar
 from constrain.frontends.json_schema.algebra.formulas import COMBINED
-from constrain.frontends.json_schema.arrays import arrays
-from constrain.frontends.json_schema.numbers import quantities
-from constrain.frontends.json_schema.objects import objects
+from constrain.frontends.json_schema.arrays import array_cases
+from constrain.frontends.json_schema.numbers import number_sets
+from constrain.frontends.json_schema.objects import object_cases
 from constrain.frontends.json_schema.reading.keywords import by_draft, children, inert
-from constrain.frontends.json_schema.strings import strings
+from constrain.frontends.json_schema.strings import string_sets
 
-READ = COMBINED | {"type", "enum", "const"} | arrays.FIELDS | objects.FIELDS | quantities.FIELDS | strings.FIELDS
+READ = (
+    COMBINED
+    | {"type", "enum", "const"}
+    | array_cases.FIELDS
+    | object_cases.FIELDS
+    | number_sets.FIELDS
+    | string_sets.FIELDS
+)
 
 
 @pytest.mark.parametrize("row", KEYWORDS, ids=lambda row: row.name)

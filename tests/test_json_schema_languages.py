@@ -8,10 +8,10 @@ from hypothesis import given, strategies as st
 
 from constrain.automata.dfa import Dfa
 from constrain.errors import UnsupportedError
-from constrain.frontends.json_schema.algebra.literals import ANY, NEVER, both, narrower
-from constrain.frontends.json_schema.strings.languages import ALL, Lang, Languages
-from constrain.frontends.json_schema.strings.patterns import read_pattern
-from constrain.style import Limits
+from constrain.frontends.json_schema.algebra.schema_sets import ANY, NEVER, both, narrower
+from constrain.frontends.json_schema.strings.schema_patterns import read_pattern
+from constrain.frontends.json_schema.strings.string_languages import ALL, Lang, Languages
+from constrain.options import Limits
 
 PATTERNS = ["^a", "b$", "^(ab)*$", "^a{2}$", "", "c"]
 atoms = st.one_of(

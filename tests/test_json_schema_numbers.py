@@ -15,8 +15,8 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
 from constrain.errors import LimitError
-from constrain.frontends.json_schema.numbers.numbers import constant_dfa, count, find, number_dfa
-from constrain.style import Style
+from constrain.frontends.json_schema.numbers.number_automata import constant_dfa, count, find, number_dfa
+from constrain.options import Style
 
 PLAIN, PLAIN_UNCAPPED, ANY = Style(), Style(digits=None), Style.any()
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")

@@ -12,7 +12,7 @@ from constrain import Vocabulary, compile
 from constrain.errors import TokenRefused, UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
 from constrain.grammar.nodes import Object, Sequence
-from constrain.style import Style
+from constrain.options import Style
 from tests.recogniser import accepts
 from tests.schema_strategies import valid
 

@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 
 from constrain.errors import UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.numbers.quantities import NumberCase, complement, contains, least_common, meet
-from constrain.style import Style
+from constrain.frontends.json_schema.numbers.number_sets import NumberCase, complement, contains, least_common, meet
+from constrain.options import Style
 from tests.recogniser import accepts
 
 halves = st.integers(-8, 8).map(lambda value: Fraction(value, 2))

@@ -8,7 +8,7 @@ import pytest
 
 from constrain.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError
 from constrain.frontends.json_schema import to_grammar
-from constrain.style import Limits, Style
+from constrain.options import Limits, Style
 from tests.recogniser import accepts
 
 DRAFT4 = "http://json-schema.org/draft-04/schema#"

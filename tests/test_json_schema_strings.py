@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from constrain.errors import LimitError, UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
 from constrain.grammar.nodes import JsonString, Strings
-from constrain.style import Limits, Style
+from constrain.options import Limits, Style
 from tests.recogniser import accepts
 
 

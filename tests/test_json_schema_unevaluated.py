@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 from constrain.errors import LimitError, SchemaError, UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
-from constrain.style import Limits, Style
+from constrain.options import Limits, Style
 from tests.recogniser import accepts
 from tests.schema_strategies import evaluating, valid, values
 

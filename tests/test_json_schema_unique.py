@@ -12,12 +12,12 @@ from hypothesis import given, strategies as st
 from constrain import Vocabulary, compile
 from constrain.errors import TokenRefused, UnsatisfiableError, UnsupportedError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.algebra.algebra import Algebra
-from constrain.frontends.json_schema.arrays.counts import matching
-from constrain.frontends.json_schema.arrays.sizes import Size, listed, size
-from constrain.frontends.json_schema.reading.read import Reader
+from constrain.frontends.json_schema.algebra.shape_algebra import Algebra
+from constrain.frontends.json_schema.arrays.item_counts import matching
+from constrain.frontends.json_schema.arrays.value_counts import Size, listed, size
+from constrain.frontends.json_schema.reading.schema_parser import Reader
 from constrain.grammar.nodes import Unique
-from constrain.style import Limits, Style
+from constrain.options import Limits, Style
 from tests.dead_ends import dead_parts
 from tests.recogniser import accepts
 from tests.schema_strategies import valid

@@ -12,11 +12,11 @@ import pytest
 from lark.indenter import PythonIndenter
 
 from constrain import Vocabulary
-from constrain.automata.parser import Parser
-from constrain.compile import Constraint, compile_grammar
+from constrain.engine.constraint import Constraint, compile_grammar
+from constrain.engine.matcher import Matcher
 from constrain.errors import TokenRefused, UnsatisfiableError
 from constrain.frontends.lark import to_grammar, to_parser
-from constrain.matcher import Matcher
+from constrain.lalr.parser_code import Parser
 
 BYTES = Vocabulary.from_tokens([bytes([i]) for i in range(256)] + [None], eos_ids=[256])
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from constrain import Vocabulary
-from constrain.compile import compile_grammar
+from constrain.engine.constraint import compile_grammar
 from constrain.errors import GrammarError, LimitError
 from constrain.frontends.lark import to_grammar
-from constrain.style import Limits
+from constrain.options import Limits
 
 BLOCKS = """
 start: start block |

@@ -11,8 +11,8 @@ import constrain
 from constrain import Vocabulary
 from constrain.errors import ConstrainError, GrammarError, SourceError
 from constrain.forms import from_plain
-from constrain.frontends.lark.imports import MOST_BYTES, ModuleNotFound, Reader
-from constrain.frontends.lark.load import load
+from constrain.frontends.lark.lark_imports import MOST_BYTES, ModuleNotFound, Reader
+from constrain.frontends.lark.lark_loader import load
 
 VOCABULARY = Vocabulary.bytes()
 SECRET = 'A: "secret"\n'

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from constrain.automata.parser import Parser
 from constrain.frontends.lark import Indentation, to_parser
-from constrain.frontends.lark.kept import MOST_FILES, Kept
-from constrain.frontends.lark.load import load
+from constrain.frontends.lark.lark_loader import load
+from constrain.frontends.lark.parser_cache import MOST_FILES, Kept
+from constrain.lalr.parser_code import Parser
 
 GRAMMAR = """
 %import .words (word, WORD)

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
 from constrain import Vocabulary
-from constrain.compile import compile_grammar
+from constrain.engine.constraint import compile_grammar
+from constrain.engine.matcher import Matcher
 from constrain.errors import ConstrainError, TokenRefused, UnsatisfiableError
 from constrain.frontends.lark import to_grammar
-from constrain.matcher import Matcher
 
 ALPHABET = "ab;"
 LONGEST = 6

@@ -8,10 +8,10 @@ import lark
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from constrain.automata.lalr import build
 from constrain.errors import GrammarError, LimitError
-from constrain.frontends.lark.load import Loaded, load
-from constrain.frontends.lark.options import options
+from constrain.frontends.lark.lark_loader import Loaded, load
+from constrain.frontends.lark.rule_expansion import options
+from constrain.lalr.lalr_tables import build
 
 SHIPPED = Path(lark.__file__).parent / "grammars"
 FAULTS = [

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from hypothesis import given, settings, strategies as st
 
-from constrain.compile import compile_grammar
+from constrain.engine.constraint import compile_grammar
 from constrain.grammar.nodes import Choice, Grammar, Literal, Node, Rule, Sequence
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.test_mask_oracle import members
 
 Item = tuple[int, bytes]

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from constrain import sampling
-from constrain.compile import compile as compile_constraint
+from constrain.engine.constraint import compile as compile_constraint
 from constrain.errors import LimitError, UnsupportedError
-from constrain.sampling import markov
-from constrain.sampling.markov import Product
-from constrain.sampling.ngram import NGram
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.sampling.research import markov_exact
+from constrain.sampling.research.markov_exact import Product
+from constrain.sampling.research.ngram import NGram
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_made import (
     ALARM,
     LETTERS,
@@ -137,7 +137,7 @@ def test_what_is_too_large_is_refused() -> None:
     with pytest.raises(LimitError, match="not even an end token"):
         Product.of(case.lm.as_ngram(), case.constraint, max_tokens=0)
     with pytest.raises(UnsupportedError, match="last few tokens"):
-        markov.draw(case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=8)
+        markov_exact.draw(case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=8)
 
 
 def test_an_ngram_backs_off_to_the_longest_context_it_knows() -> None:

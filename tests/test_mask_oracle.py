@@ -14,7 +14,8 @@ import pytest
 from hypothesis import assume, given, note, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
-from constrain.compile import compile_grammar
+from constrain.engine.constraint import compile_grammar
+from constrain.engine.matcher import Matcher
 from constrain.errors import LimitError, TokenRefused, VocabularyError
 from constrain.frontends.regex import to_dfa, to_grammar
 from constrain.grammar.nodes import (
@@ -31,9 +32,8 @@ from constrain.grammar.nodes import (
     Sequence,
     Strings,
 )
-from constrain.matcher import Matcher
-from constrain.style import Limits
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.options import Limits
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests import grammars_made as make
 from tests.reference import Reference
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain import Vocabulary, compile
+from constrain.engine.matcher import _knows_arrays
 from constrain.kernels import layout as at
-from constrain.matcher import _knows_arrays
 
 VOCABULARY = Vocabulary.bytes()
 WORDS = 9

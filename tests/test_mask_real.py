@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from constrain.automata.dfa import Dfa
-from constrain.compile import compile_grammar
+from constrain.engine.constraint import compile_grammar
 from constrain.frontends.regex import to_dfa
 from constrain.grammar.nodes import (
     Chars,
@@ -31,7 +31,7 @@ from constrain.grammar.nodes import (
     Rule,
     Sequence,
 )
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.reference import Reference
 
 EACH, STRIDE = 40, 6

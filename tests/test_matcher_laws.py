@@ -11,11 +11,11 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from constrain.compile import Constraint, compile_grammar
+from constrain.engine.constraint import Constraint, compile_grammar
+from constrain.engine.matcher import Matcher
 from constrain.errors import TokenRefused
 from constrain.grammar.nodes import Grammar, Literal
-from constrain.matcher import Matcher
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests import grammars_made as make
 
 

@@ -11,12 +11,12 @@ from hypothesis import assume, given, settings, strategies as st
 
 from constrain import LimitError, Limits, Style, UnsupportedError
 from constrain.automata.dfa import Dfa
-from constrain.forms.expand import expanded
-from constrain.forms.meet import meet
-from constrain.forms.spelled import spelled
 from constrain.frontends import json_schema
 from constrain.frontends.gbnf import to_grammar
 from constrain.frontends.regex import to_dfa
+from constrain.grammar.expand import expanded
+from constrain.grammar.intersection import meet
+from constrain.grammar.json_spelling import spelled
 from constrain.grammar.nodes import EMPTY, Chars, Choice, Grammar, JsonString, Literal, Node, Repeat, Sequence
 from tests import grammars_made as make
 from tests.recogniser import accepts

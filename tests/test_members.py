@@ -20,8 +20,11 @@ from hypothesis import given, note, settings, strategies as st
 
 from constrain import Limits, Style, compile, json_schema
 from constrain.automata.dfa import Dfa
-from constrain.compile import Constraint, compile_grammar
-from constrain.decoding.loop import run
+from constrain.decoding.generation_loop import run
+from constrain.engine.constraint import Constraint, compile_grammar
+from constrain.engine.uniqueness.json_equality import value_of
+from constrain.engine.uniqueness.value_continuations import expected
+from constrain.engine.uniqueness.value_index import ValueIndex
 from constrain.errors import LimitError, TokenRefused
 from constrain.grammar.nodes import (
     EMPTY,
@@ -37,10 +40,7 @@ from constrain.grammar.nodes import (
     Strings,
     Unique,
 )
-from constrain.guards.continuations import expected
-from constrain.guards.equality import value_of
-from constrain.guards.index import ValueIndex
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.test_mask_oracle import members
 
 SPELLINGS = [
@@ -219,7 +219,7 @@ def test_values_of_different_types_differ(pair: tuple[bytes, bytes]) -> None:
 
 def test_a_search_that_gives_up_leaves_a_matcher_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """And a text that is generated backs out of it."""
-    monkeypatch.setattr("constrain.guards.questions.MOST_TRIED", 0)
+    monkeypatch.setattr("constrain.engine.uniqueness.uniqueness_queries.MOST_TRIED", 0)
     item = Choice((Literal(b'"ab"'), Literal(b'"ca"'), Literal(b'"cb"')))
     body = Sequence((Member(item), Literal(b","), Member(item)))
     constraint = compile_grammar(

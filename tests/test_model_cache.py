@@ -9,7 +9,7 @@ pytest.importorskip("transformers")
 import torch
 
 from constrain.errors import ConstrainError
-from constrain.integrations.transformers import as_loaded, load
+from constrain.integrations.transformers_models import as_loaded, load
 from tests.models_made import FAMILIES, PADDING, made, tokenizer_for
 
 

@@ -12,7 +12,7 @@ import torch  # noqa: E402
 
 import constrain  # noqa: E402
 from constrain import ConstraintLogitsProcessor, LimitError, Vocabulary, VocabularyError  # noqa: E402
-from constrain.integrations.match import check_logits, check_tokenizer, most_padding  # noqa: E402
+from constrain.integrations.vocabulary_match import check_logits, check_tokenizer, most_padding  # noqa: E402
 from tests import tokenizers_made  # noqa: E402
 from tests.models_made import FAMILIES, configured, made  # noqa: E402
 from tests.test_transformers import inputs_for  # noqa: E402
@@ -175,9 +175,9 @@ def test_the_budget_refuses_only_what_cannot_be_completed() -> None:
             matcher = constraint.matcher()
             for token in row[1:]:
                 matcher.advance(token)
-            found = set(constrain.sampling.masked.allowed_tokens(words).tolist())
+            found = set(constrain.sampling.masked_sampling.allowed_tokens(words).tolist())
             wanted = set()
-            for token in constrain.sampling.masked.allowed_tokens(matcher.mask()).tolist():
+            for token in constrain.sampling.masked_sampling.allowed_tokens(matcher.mask()).tolist():
                 if token in vocabulary.eos_ids:
                     wanted.add(token)
                     continue
@@ -198,5 +198,5 @@ def test_no_warning_where_the_model_declares_its_end_tokens() -> None:
     model.generation_config.eos_token_id = [tokenizer.eos_token_id]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        loaded = constrain.integrations.transformers.as_loaded(model, tokenizer)
+        loaded = constrain.integrations.transformers_models.as_loaded(model, tokenizer)
     assert loaded.vocabulary.eos_ids == (tokenizer.eos_token_id,)

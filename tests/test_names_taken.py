@@ -8,9 +8,9 @@ import random
 from hypothesis import Phase, given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
-from constrain.compile import compile_grammar
+from constrain.engine.constraint import compile_grammar
 from constrain.grammar.nodes import EMPTY, Grammar, Layout, Literal, NameClass, Object
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.test_mask_oracle import members
 
 WORDS = ["", "a", "ab", "abc", "b", "é", "è", "éa", "ß", "😀", "😁", '"', "\\", "\n", "a\nb", "\u20ac", "\u20ad"]

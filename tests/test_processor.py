@@ -8,9 +8,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from constrain.errors import ConstrainError, UnsupportedError, VocabularyError  # noqa: E402
-from constrain.integrations import processor as module  # noqa: E402
-from constrain.integrations.processor import ConstraintLogitsProcessor, unpacked  # noqa: E402
-from constrain.tokens.vocabulary import Vocabulary  # noqa: E402
+from constrain.integrations import logits_processor as module  # noqa: E402
+from constrain.integrations.logits_processor import ConstraintLogitsProcessor, unpacked  # noqa: E402
+from constrain.vocabulary.vocabulary import Vocabulary  # noqa: E402
 from tests.finite_made import FiniteConstraint  # noqa: E402
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b"b", b"ab", b"c", None, None, None], eos_ids=[4])

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.errors import LimitError, UnsatisfiableError
-from constrain.frontends.json_schema.strings.patterns import letters_dfa, pattern_dfa, read_pattern
+from constrain.frontends.json_schema.strings.schema_patterns import letters_dfa, pattern_dfa, read_pattern
 from constrain.frontends.regex import Dialect, Match, parse, to_counted, to_dfa, to_node
 from constrain.frontends.regex.charset import contains
-from constrain.frontends.regex.syntax import Alternation, Anchor, Concatenation, Look, OneOf, Repetition, Term
+from constrain.frontends.regex.regex_tree import Alternation, Anchor, Concatenation, Look, OneOf, Repetition, Term
 from constrain.grammar.nodes import Chars
 from tests.strategies import compile_re
 

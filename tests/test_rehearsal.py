@@ -10,7 +10,7 @@ import pytest
 
 import constrain
 from constrain import Style, Vocabulary
-from constrain.rehearsal import PIECES, rehearse, scene
+from constrain.engine.process_warm_up import PIECES, rehearse, scene
 
 
 def test_a_rehearsal_changes_no_mask() -> None:

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from numpy.typing import NDArray
 
-from constrain import Constraint, Style, Vocabulary, arena, compile, lark, regex
-from constrain.compile import compile_grammar
+from constrain import Constraint, Style, Vocabulary, compile, lark, regex
+from constrain.engine import state_cache
+from constrain.engine.constraint import compile_grammar
 from constrain.kernels import layout as at
-from constrain.tokens import mask_table
+from constrain.vocabulary import mask_table
 from tests.test_left_linear import VOCABULARY, LeftLinear, left_linear
 
 GAP, MARK = 4096, 0x5A5A5A5A
@@ -66,7 +67,7 @@ class Marked:
                 assert (gap == MARK).all(), f"written beyond slot {slot}: {np.flatnonzero(gap != MARK)[:4]}"
 
 
-class MarkedArena(arena.Arena):
+class MarkedArena(state_cache.Arena):
     """An arena all of whose slots stand between marks."""
 
     marked: Marked
@@ -97,8 +98,8 @@ def agree(make: Callable[[], Constraint], text: bytes, records: int) -> None:
     wide = make().matcher()
     patch = pytest.MonkeyPatch()
     with patch.context() as patched:
-        patched.setattr(arena, "FIRST", {slot: smallest(slot, records) for slot in arena.FIRST})
-        patched.setattr(arena, "Arena", MarkedArena)
+        patched.setattr(state_cache, "FIRST", {slot: smallest(slot, records) for slot in state_cache.FIRST})
+        patched.setattr(state_cache, "Arena", MarkedArena)
         for constant, value in TABLE.items():
             patched.setattr(mask_table, constant, value)
         tight = make().matcher()

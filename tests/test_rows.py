@@ -11,7 +11,7 @@ import pytest
 from constrain import Vocabulary
 from constrain.frontends.regex import to_dfa
 from constrain.kernels import layout as at
-from constrain.tokens.mask_table import MaskTable
+from constrain.vocabulary.mask_table import MaskTable
 
 PIECES = [
     b"a", b"b", b"f", b"0", b"7", b" ", b"-", b"/", b"@", b".", b'"', b"\\", b"\\n", b"\\u", b"00e9", b"\xc3", b"\xa9",

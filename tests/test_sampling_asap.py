@@ -8,9 +8,9 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from constrain.sampling import asap, exact
+from constrain.sampling import asap, trie_rejection
 from constrain.sampling.success_trie import END, Node, SuccessTrie
-from constrain.sampling.walks import prefix_law
+from constrain.sampling.success_walks import prefix_law
 from tests.markov_made import LETTERS, TWO, Case, Tokens, cases, outcomes, regular
 
 
@@ -74,7 +74,9 @@ def test_its_law_is_the_one_that_the_trie_says_and_the_weight_undoes_it(name: st
 
     def taught() -> SuccessTrie:
         trie = SuccessTrie(case.max_tokens)
-        exact.draw(case.lm, case.constraint, n=2, rng=np.random.default_rng(1), max_tokens=case.max_tokens, trie=trie)
+        trie_rejection.draw(
+            case.lm, case.constraint, n=2, rng=np.random.default_rng(1), max_tokens=case.max_tokens, trie=trie
+        )
         return trie
 
     q, seen, weighted = (
@@ -98,9 +100,9 @@ def test_the_trie_is_shared_with_trie_rejection() -> None:
     """What one learns the other uses: ASAp's 300 draws spare rejection most of its lost attempts."""
     case, trie = cases()["traps, trigram"], SuccessTrie(7)
     more = {"max_tokens": 7, "n": 50}
-    alone = exact.draw(case.lm, case.constraint, rng=np.random.default_rng(0), **more)
+    alone = trie_rejection.draw(case.lm, case.constraint, rng=np.random.default_rng(0), **more)
     asap.draw(case.lm, case.constraint, rng=np.random.default_rng(0), max_tokens=7, n=300, trie=trie)
-    after = exact.draw(case.lm, case.constraint, rng=np.random.default_rng(0), trie=trie, **more)
+    after = trie_rejection.draw(case.lm, case.constraint, rng=np.random.default_rng(0), trie=trie, **more)
     assert after.stats["attempts"] <= 55 < alone.stats["attempts"]
 
 

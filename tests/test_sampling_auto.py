@@ -8,8 +8,8 @@ import pytest
 from constrain import compile, generate
 from constrain.errors import UnsupportedError
 from constrain.sampling import Hmm, Judged, draw
-from constrain.sampling.auto import FEW, PILOT, SMALL, Choice, Facts, choose, rule
-from constrain.sampling.stats import weight_stats
+from constrain.sampling.sampler_choice import FEW, PILOT, SMALL, Choice, Facts, choose, rule
+from constrain.sampling.weight_statistics import weight_stats
 from tests.markov_made import LETTERS, TWO, ChainModel, cases
 
 GOOD = weight_stats(np.full(PILOT, -9.0))

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 import constrain
 from constrain import sampling
 from constrain.errors import ConstrainError, LimitError, TokenRefused, UnsatisfiableError, UnsupportedError
-from constrain.sampling import SAMPLERS, Draws, markov
-from constrain.sampling.arguments import options_of
+from constrain.sampling import SAMPLERS, Draws
 from constrain.sampling.checkers import Judged
+from constrain.sampling.research import markov_exact
+from constrain.sampling.sampler_arguments import options_of
 from constrain.sampling.success_trie import SuccessTrie
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 
 TWO = Vocabulary.from_tokens([b"a", b"b", None], eos_ids=[2])
 LANGUAGE = constrain.compile(TWO, regex="(b*a){2}b+")
@@ -456,4 +457,4 @@ def test_a_product_is_asked_with_sense() -> None:
     with pytest.raises(LimitError, match="more than 2 states"):
         run("markov", most_states=2)
     with pytest.raises(LimitError, match="not even an end token"):
-        markov.Product.of(Table(), LANGUAGE, max_tokens=0)
+        markov_exact.Product.of(Table(), LANGUAGE, max_tokens=0)

@@ -1,4 +1,4 @@
-"""`sampling.estimate`: against enumerated answers, by every sampler; intervals hold the truth as often as they say."""
+"""`sampling.estimation`: against enumerated answers, by every sampler; intervals hold the truth as often as they say."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from constrain.sampling import SAMPLERS, Estimate, estimate, estimate_from
-from constrain.sampling.base import Draw, Draws
-from constrain.sampling.estimate import FEWEST, student
+from constrain.sampling.estimation import FEWEST, student
+from constrain.sampling.results import Draw, Draws
 from tests.markov_made import cases
 
 CASE = cases()["counting"]

@@ -12,9 +12,9 @@ import pytest
 from constrain import compile, generate
 from constrain.errors import ConstrainError, LimitError, TokenRefused, UnsupportedError
 from constrain.sampling import SAMPLERS, Canonical, Judged, Stepwise, draw
-from constrain.sampling.base import Draw, Draws
-from constrain.sampling.guarded import Guarded
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.sampling.post_filter import Guarded
+from constrain.sampling.results import Draw, Draws
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_made import ALARM, PIECES, TWO, ChainModel, cases, g_test
 
 CASE = cases()["counting"]
@@ -87,16 +87,16 @@ def test_what_is_dead_is_found_once() -> None:
     """With a memory of it, later draws do not go where the checker has refused; the first ones had to."""
     guarded = Guarded(CASE.constraint, Judged(TWO, accepts, viable), dead={})
     given = {"n": 60, "max_tokens": CASE.max_tokens}
-    from constrain.sampling import masked
+    from constrain.sampling import masked_sampling
 
-    first = masked.draw(CASE.lm, guarded, rng=np.random.default_rng(0), **given)  # type: ignore[arg-type]
+    first = masked_sampling.draw(CASE.lm, guarded, rng=np.random.default_rng(0), **given)  # type: ignore[arg-type]
     for seed in range(1, 12):
-        masked.draw(CASE.lm, guarded, rng=np.random.default_rng(seed), **given)  # type: ignore[arg-type]
-    last = masked.draw(CASE.lm, guarded, rng=np.random.default_rng(20), **given)  # type: ignore[arg-type]
+        masked_sampling.draw(CASE.lm, guarded, rng=np.random.default_rng(seed), **given)  # type: ignore[arg-type]
+    last = masked_sampling.draw(CASE.lm, guarded, rng=np.random.default_rng(20), **given)  # type: ignore[arg-type]
     assert first.stats["dead_ends"] > 0.2
     assert last.stats["dead_ends"] < first.stats["dead_ends"] / 2
     asked = guarded.second.asked  # type: ignore[attr-defined]
-    masked.draw(CASE.lm, guarded, rng=np.random.default_rng(20), **given)  # type: ignore[arg-type]
+    masked_sampling.draw(CASE.lm, guarded, rng=np.random.default_rng(20), **given)  # type: ignore[arg-type]
     assert guarded.second.asked == asked  # type: ignore[attr-defined]
 
 

@@ -12,7 +12,7 @@ import pytest
 from constrain import compile
 from constrain.errors import LimitError
 from constrain.sampling import Hmm, draw
-from constrain.sampling.hidden import HiddenProduct
+from constrain.sampling.research.hmm_product import HiddenProduct
 from tests.markov_made import ALARM, LETTERS, TWO, cases, g_test
 
 RNG = np.random.default_rng

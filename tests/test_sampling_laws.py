@@ -22,17 +22,17 @@ from numpy.typing import NDArray
 
 import constrain
 from constrain import sampling
-from constrain.decoding import loop
+from constrain.decoding import generation_loop
 from constrain.errors import LimitError
-from constrain.sampling import SAMPLERS, Draws, asap, awrs, checkers, masked, particles, smc
-from constrain.sampling.canonical import Canonical
-from constrain.sampling.markov import Product
-from constrain.sampling.masked import PLAIN, Proposal
+from constrain.sampling import SAMPLERS, Draws, asap, awrs, checkers, masked_sampling, particles, smc
+from constrain.sampling.canonical_tokens import Canonical
+from constrain.sampling.masked_sampling import PLAIN, Proposal
 from constrain.sampling.particles import Awrs, Masked, Prefixes, Twisted
-from constrain.sampling.population import Settings
+from constrain.sampling.populations import Settings
+from constrain.sampling.research.markov_exact import Product
 from constrain.sampling.success_trie import SuccessTrie
 from constrain.sampling.twists import Future, Learnt, Shortest
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_made import ALARM, LETTERS, TWO, Case, ChainModel, Script, cases, g_test, outcomes, regular
 from tests.test_awrs import Played, PlayedRace
 
@@ -280,7 +280,7 @@ def test_masked_draws_are_proper_under_every_proposal(name: str) -> None:
 
     def under(proposal: Proposal) -> dict[tuple[int, ...], float]:
         more = {"max_tokens": case.max_tokens, "proposal": proposal}
-        return mean_of(lambda rng: masked.draw(case.lm, case.constraint, n=1, rng=rng, **more))
+        return mean_of(lambda rng: masked_sampling.draw(case.lm, case.constraint, n=1, rng=rng, **more))
 
     for proposal in PROPOSALS:
         assert_same(under(proposal), case.law())
@@ -491,7 +491,7 @@ def test_forced_spans_change_no_law(name: str, monkeypatch: pytest.MonkeyPatch) 
         law: dict[tuple[int, ...], float] = defaultdict(float)
         mass: dict[tuple[int, ...], float] = defaultdict(float)
         for probability, out in outcomes(
-            lambda rng: loop.run(case.lm, case.constraint, rng=rng, max_tokens=case.max_tokens)
+            lambda rng: generation_loop.run(case.lm, case.constraint, rng=rng, max_tokens=case.max_tokens)
         ):
             assert out.finish_reason == "complete"
             law[tuple(out.tokens)] += probability
@@ -513,7 +513,9 @@ def test_forced_spans_change_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     lm = ChainModel(np.log(np.maximum(rows, 1e-9) / np.maximum(rows, 1e-9).sum(axis=1, keepdims=True)), 1)
 
     def texts() -> list[Any]:
-        runs = [loop.run(lm, constraint, rng=np.random.default_rng(seed), max_tokens=60) for seed in range(20)]
+        runs = [
+            generation_loop.run(lm, constraint, rng=np.random.default_rng(seed), max_tokens=60) for seed in range(20)
+        ]
         assert (sum(out.stats.forced_tokens for out in runs) > 0) == drafts
         return [(out.tokens, out.logprob, out.log_weight) for out in runs]
 
@@ -522,7 +524,7 @@ def test_forced_spans_change_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     drafts = False
     monkeypatch.setattr(constrain.Matcher, "forced_tokens", lambda self: [])
     assert texts() == before
-    plain = masked.draw(lm, constraint, n=1, rng=np.random.default_rng(0), max_tokens=60)[0]
+    plain = masked_sampling.draw(lm, constraint, n=1, rng=np.random.default_rng(0), max_tokens=60)[0]
     assert (list(plain.tokens), pytest.approx(plain.logprob), pytest.approx(plain.logweight)) == before[0]
 
 

@@ -11,10 +11,10 @@ from hypothesis import given, strategies as st
 
 from constrain import sampling
 from constrain.errors import LimitError, UnsupportedError
-from constrain.sampling.base import Draw, Draws, log_sum
-from constrain.sampling.lm import LanguageModel
-from constrain.sampling.masked import PLAIN, Proposal, allowed_tokens, draw, pick, shape
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.sampling.language_model import LanguageModel
+from constrain.sampling.masked_sampling import PLAIN, Proposal, allowed_tokens, draw, pick, shape
+from constrain.sampling.results import Draw, Draws, log_sum
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.finite_made import FiniteConstraint
 from tests.models_made import TableModel
 

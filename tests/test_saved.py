@@ -42,10 +42,10 @@ from constrain import (
     tools,
     triggered,
 )
-from constrain.documents import find_deeper
+from constrain.engine.saved_constraint import digest
 from constrain.grammar.nodes import Grammar, Literal
-from constrain.saved import digest
-from constrain.tokens.vocabulary import encode_bytes
+from constrain.json_documents import find_deeper
+from constrain.vocabulary.vocabulary import encode_bytes
 
 VOCABULARY = Vocabulary.bytes()
 pytestmark = pytest.mark.filterwarnings("ignore::constrain.SchemaWarning")  # of keywords that were flipped

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
 from constrain.errors import GrammarError, UnsatisfiableError, UnsupportedError
-from constrain.frontends.lark.load import load
+from constrain.frontends.lark.lark_loader import load
 from constrain.frontends.lark.scannerless import Dynamic, scannerless
 from constrain.frontends.regex import to_dfa
 from constrain.grammar.nodes import Literal

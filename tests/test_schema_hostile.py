@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import constrain
 from constrain import Limits, Vocabulary
-from constrain.documents import parse_json, plain_document
 from constrain.errors import ConstrainError, LimitError, SchemaError, SchemaWarning
 from constrain.frontends.json_schema import KEYWORDS, describe, to_grammar
-from constrain.frontends.json_schema.reading.constants import constant
-from constrain.frontends.json_schema.reading.faults import faults
+from constrain.frontends.json_schema.reading.json_values import constant
+from constrain.frontends.json_schema.reading.schema_faults import faults
+from constrain.json_documents import parse_json, plain_document
 from constrain.work import work_budget
 from tests.recogniser import accepts
 

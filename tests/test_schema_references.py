@@ -14,9 +14,9 @@ import pytest
 
 import constrain
 from constrain import Vocabulary
-from constrain.documents import References
 from constrain.errors import SchemaError, UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
+from constrain.json_documents import References
 from tests.recogniser import accepts
 
 BYTES = Vocabulary.bytes()
@@ -168,17 +168,17 @@ def test_a_loop_that_an_instance_takes_is_told(schema: Any) -> None:
 
 def test_a_definition_that_only_refers_to_itself_costs_few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which keywords exclude each other is found by halves: in few trials, not one for each keyword."""
-    from constrain.frontends.json_schema.reading import clash
+    from constrain.frontends.json_schema.reading import unsatisfiable_core
 
     trials = 0
-    empty = clash._empty
+    empty = unsatisfiable_core._empty
 
     def counted(*arguments: Any) -> bool:
         nonlocal trials
         trials += 1
         return empty(*arguments)
 
-    monkeypatch.setattr(clash, "_empty", counted)
+    monkeypatch.setattr(unsatisfiable_core, "_empty", counted)
     node = {"type": "object", "required": ["next"], "properties": {"next": {"$ref": "#/$defs/node"}}}
     others = {f"p{k}": {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}} for k in range(100)}
     schema = {"type": "object", "required": ["n"], "properties": {**others, "n": {"$ref": "#/$defs/node"}}}
@@ -246,9 +246,9 @@ def test_links_out_of_a_folder_are_not_followed(run: Any, folder: Path, tmp_path
 
 
 def test_a_folder_has_a_size(run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from constrain.cli import asked
+    from constrain.cli import common_arguments
 
-    monkeypatch.setattr(asked, "MOST_FILES", 3)
+    monkeypatch.setattr(common_arguments, "MOST_FILES", 3)
     code, _, err = run("check", "{}", "--registry", str(folder))
     assert code == 3 and "more than 3 JSON files" in err
 

@@ -15,7 +15,7 @@ import constrain
 from constrain import Limits, Style, Vocabulary
 from constrain.errors import SchemaWarning
 from constrain.frontends.json_schema import KEYWORDS
-from constrain.frontends.json_schema.reading.slips import find_slips, near_keyword, warnings_of
+from constrain.frontends.json_schema.reading.suspicious_keywords import find_slips, near_keyword, warnings_of
 
 BYTES = Vocabulary.bytes()
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"

@@ -13,12 +13,12 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.errors import LimitError, UnsupportedError
 from constrain.sampling import pimh, smc
-from constrain.sampling.markov import Product
-from constrain.sampling.masked import Proposal
-from constrain.sampling.ngram import NGram
+from constrain.sampling.masked_sampling import Proposal
 from constrain.sampling.particles import Awrs, Masked, Prefixes, Twisted
-from constrain.sampling.population import Settings
+from constrain.sampling.populations import Settings
 from constrain.sampling.resampling import RESAMPLERS, without_replacement
+from constrain.sampling.research.markov_exact import Product
+from constrain.sampling.research.ngram import NGram
 from constrain.sampling.smc import populate
 from constrain.sampling.twists import Future, Learnt, Shortest
 from tests.markov_made import (

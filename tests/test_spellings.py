@@ -11,9 +11,9 @@ import json
 from hypothesis import given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
-from constrain.compile import compile_grammar
+from constrain.engine.constraint import compile_grammar
 from constrain.grammar.nodes import EMPTY, Chars, Grammar, JsonString, Layout, Literal, Node, Object, Property, Sequence
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.reference import Reference
 from tests.test_mask_oracle import members
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from constrain import Vocabulary, compile
-from constrain.cache import VARIABLE
-from constrain.cache.files import TEMPORARY
-from constrain.store import tables
+from constrain.cache.cache_folder import VARIABLE
+from constrain.cache.sealed_files import TEMPORARY
+from constrain.vocabulary import mask_table_cache
 
 WORDS = [bytes([b]) for b in range(256)] + [
     f'{a}"{b}'.encode() for a in ("", "x", " ", "12", "é") for b in ("", ",", ": ")
@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_is_read_masks_as_what_was_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [mask(text) for text in (b"", b'"ab', b"1", b'"\\u00')]
     assert len(list(folder.glob("*.table"))) == 1
-    monkeypatch.setattr(tables, "_make", lambda vocabulary: pytest.fail("the table on disk was not used"))
+    monkeypatch.setattr(mask_table_cache, "_make", lambda vocabulary: pytest.fail("the table on disk was not used"))
     assert made == [mask(text) for text in (b"", b'"ab', b"1", b'"\\u00')]
 
 
@@ -70,11 +70,11 @@ def test_it_can_be_switched_off(off: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_few_files_are_kept(folder: Path) -> None:
     folder.mkdir(mode=0o700)
-    for k in range(tables.MOST_FILES + 4):
+    for k in range(mask_table_cache.MOST_FILES + 4):
         (folder / f"{k}.table").write_bytes(b"")
     abandoned = folder / f"{TEMPORARY}x"
     abandoned.write_bytes(b"half")
     os.utime(abandoned, (1, 1))
     mask(b"")
-    assert len(list(folder.glob("*.table"))) == tables.MOST_FILES
+    assert len(list(folder.glob("*.table"))) == mask_table_cache.MOST_FILES
     assert not abandoned.exists()

@@ -12,7 +12,8 @@ import pytest
 
 from constrain import Constraint, Limits, Style, Vocabulary, compile, gbnf, json_schema, literal
 from constrain.cache import write_behind
-from constrain.store import cache_key, copy_source, recent
+from constrain.cache.cache_key import cache_key, copy_source
+from constrain.engine.caches import recent
 
 VOCABULARY = Vocabulary.bytes()
 NAMED = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}

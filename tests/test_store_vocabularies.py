@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain import Vocabulary
-from constrain.cache import VARIABLE
+from constrain.cache.cache_folder import VARIABLE
 from constrain.integrations import token_files
-from constrain.store import vocabularies
-from constrain.tokens.order import in_order
+from constrain.vocabulary import vocabulary_cache
+from constrain.vocabulary.token_order import in_order
 
 PLAIN = [*(bytes([b]) for b in range(256)), *(f" word{k}".encode() for k in range(9_000)), b"\xff\xfe", b"\x00"]
 
@@ -91,7 +91,7 @@ def test_a_damaged_file_is_read_anew(folder: Path, ranks: Path, damage: str) -> 
 def test_small_files_are_read_themselves(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "small.tiktoken"
     path.write_bytes(b64encode(b"a") + b" 0\n")
-    assert path.stat().st_size < vocabularies.LEAST_BYTES
+    assert path.stat().st_size < vocabulary_cache.LEAST_BYTES
     Vocabulary.from_tiktoken(path, eos_ids=[1], size=2)
     assert not folder.exists()
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from constrain.errors import SourceError, UnsupportedError
-from constrain.sampling import asap, exact
+from constrain.sampling import asap, trie_rejection
 from constrain.sampling.success_trie import END, NODE_BYTES, Law, Node, SuccessTrie, digest, trie_key
 from tests.markov_made import Case, cases
 
@@ -62,7 +62,7 @@ def test_theta_comes_down_to_the_truth(name: str) -> None:
     trie, before = SuccessTrie(case.max_tokens), 1.0
     rng = np.random.default_rng(3)
     for _ in range(40):
-        exact.draw(case.lm, case.constraint, n=20, rng=rng, max_tokens=case.max_tokens, trie=trie)
+        trie_rejection.draw(case.lm, case.constraint, n=20, rng=rng, max_tokens=case.max_tokens, trie=trie)
         assert trie.bound <= before
         before = trie.bound
     assert trie.bound == pytest.approx(case.z, rel=0.05)
@@ -125,7 +125,8 @@ def test_a_trie_is_saved_and_loaded_without_pickle(tmp_path: Path) -> None:
     assert (again.size, again.max_tokens, again.bound) == (trie.size, trie.max_tokens, trie.bound)
     more = {"n": 20, "max_tokens": case.max_tokens}
     draws = [
-        list(exact.draw(case.lm, case.constraint, rng=np.random.default_rng(1), trie=t, **more)) for t in (trie, again)
+        list(trie_rejection.draw(case.lm, case.constraint, rng=np.random.default_rng(1), trie=t, **more))
+        for t in (trie, again)
     ]
     assert draws[0] == draws[1]
     with pytest.raises(SourceError, match="another model, prompt or constraint"):
@@ -189,11 +190,11 @@ def test_a_saved_trie_is_opened_or_a_new_one(tmp_path: Path) -> None:
     case, path = cases()["counting"], tmp_path / "trie.npz"
     given = {"n": 200, "max_tokens": case.max_tokens}
     trie = SuccessTrie.open(path, key="k", max_tokens=case.max_tokens)
-    cold = exact.draw(case.lm, case.constraint, rng=np.random.default_rng(1), **given)
+    cold = trie_rejection.draw(case.lm, case.constraint, rng=np.random.default_rng(1), **given)
     asap.draw(case.lm, case.constraint, rng=np.random.default_rng(0), trie=trie, **given)
     trie.save(path)
     again = SuccessTrie.open(path, key="k", max_tokens=case.max_tokens)
-    warm = exact.draw(case.lm, case.constraint, rng=np.random.default_rng(1), trie=again, **given)
+    warm = trie_rejection.draw(case.lm, case.constraint, rng=np.random.default_rng(1), trie=again, **given)
     assert warm.stats["attempts"] < cold.stats["attempts"]
     with pytest.raises(SourceError, match="max_tokens"):
         SuccessTrie.open(path, key="k", max_tokens=3)

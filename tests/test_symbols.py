@@ -10,7 +10,7 @@ import pytest
 import constrain
 from constrain import Constraint, UnsupportedError, Vocabulary, VocabularyError, gbnf, literal, mark, regex
 from constrain.grammar.nodes import Grammar, Literal, Token
-from constrain.tokens.symbols import NAME, name_of
+from constrain.vocabulary.special_tokens import NAME, name_of
 
 SPECIAL = {"<think>": 257, "</think>": 258, "<|tool|>": 259}
 TOKENS: list[bytes | None] = [bytes((value,)) for value in range(256)]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import sampled_from
 
-from constrain import targets
+from constrain.authoring import targets
 from constrain.errors import ArgumentError, SchemaError
 from constrain.frontends.json_schema.reading.keywords import KEYWORDS
 from tests.schema_strategies import schemas

@@ -20,7 +20,7 @@ from strategies import dfas
 
 import constrain
 from constrain import Style
-from constrain.compile import to_grammar
+from constrain.engine.constraint import to_grammar
 from constrain.errors import ConstrainError, LimitError, UnsatisfiableError
 from constrain.frontends.regex import to_dfa
 from constrain.grammar.nodes import (
@@ -40,10 +40,10 @@ from constrain.grammar.nodes import (
     Unique,
 )  # fmt: skip
 from constrain.testing import NearlyValid, from_grammar, from_regex, from_schema, nearly_valid
-from constrain.testing.choosing import Chooser, Seeded
-from constrain.testing.documents import Recipe
-from constrain.testing.numbers import as_float, number_language
-from constrain.testing.texts import Language, draw_text, language
+from constrain.testing.choice_source import Chooser, Seeded
+from constrain.testing.dfa_texts import Language, draw_text, language
+from constrain.testing.grammar_documents import Recipe
+from constrain.testing.number_texts import as_float, number_language
 
 jsonschema = pytest.importorskip("jsonschema")
 

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 
 from constrain.errors import VocabularyError, VocabularyWarning
 from constrain.integrations.end_tokens import NAMES
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests import tokenizers_made as make
 
 TEXTS = st.text(st.one_of(st.sampled_from(' \n\t{}[]":,\\the_of0123456789é你😀'), st.characters(codec="utf-8")))

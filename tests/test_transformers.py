@@ -11,10 +11,10 @@ import pytest
 transformers = pytest.importorskip("transformers")
 import torch  # noqa: E402
 
-from constrain.decoding.loop import run  # noqa: E402
-from constrain.integrations.processor import ConstraintLogitsProcessor  # noqa: E402
-from constrain.sampling.base import log_sum  # noqa: E402
-from constrain.sampling.masked import Proposal, allowed_tokens  # noqa: E402
+from constrain.decoding.generation_loop import run  # noqa: E402
+from constrain.integrations.logits_processor import ConstraintLogitsProcessor  # noqa: E402
+from constrain.sampling.masked_sampling import Proposal, allowed_tokens  # noqa: E402
+from constrain.sampling.results import log_sum  # noqa: E402
 from tests.finite_made import FiniteConstraint  # noqa: E402
 from tests.models_made import FAMILIES, made  # noqa: E402
 

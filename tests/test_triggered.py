@@ -22,8 +22,8 @@ from constrain import (
     thinking,
     triggered,
 )
-from constrain.forms.triggered import unconstrained
-from constrain.sampling.masked import Proposal, pick
+from constrain.forms.free_text_forms import unconstrained
+from constrain.sampling.masked_sampling import Proposal, pick
 
 BYTES = Vocabulary.bytes()
 SPECIAL = {"<think>": 257, "</think>": 258, "<|tool|>": 259}
@@ -136,7 +136,7 @@ def test_special_tokens_break_a_text() -> None:
 @pytest.fixture(scope="module")
 def loaded() -> object:
     pytest.importorskip("transformers")
-    from constrain.integrations.transformers import load
+    from constrain.integrations.transformers_models import load
 
     return load("demo")
 

@@ -14,7 +14,7 @@ import pytest
 
 from constrain.errors import UnsupportedError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.types import to_schema
+from constrain.frontends.python_types import to_schema
 from tests.recogniser import accepts
 
 

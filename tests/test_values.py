@@ -13,7 +13,7 @@ import pytest
 from typing_extensions import NotRequired, TypedDict
 
 from constrain.errors import UnsupportedError
-from constrain.integrations.values import is_type, parse_json, to_value
+from constrain.integrations.python_values import is_type, parse_json, to_value
 
 
 class Colour(Enum):

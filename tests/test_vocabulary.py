@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain.errors import VocabularyError
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 
 TOKENS: list[bytes | None] = [b"a", b"b", b"ab", b"", b"ab", None, b"bc", b"c", b"\xc3", b"\xa9"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from constrain.errors import LimitError
-from constrain.sampling import masked, without_replacement as without
+from constrain.sampling import masked_sampling, without_replacement as without
 from constrain.sampling.success_trie import SuccessTrie
 from tests.markov_made import LETTERS, PIECES, TWO, Case, cases, empty, g_test, regular
 
@@ -75,7 +75,9 @@ def test_the_order_is_that_of_drawing_from_p_given_l_without_replacement(shared:
 def test_the_masked_order_is_that_of_the_masked_law() -> None:
     """The first answer is a masked draw that did not end nowhere; it is not one of p given L."""
     case = cases()["a^n b^n"]
-    draws = masked.draw(case.lm, case.constraint, n=1000, rng=np.random.default_rng(0), max_tokens=case.max_tokens)
+    draws = masked_sampling.draw(
+        case.lm, case.constraint, n=1000, rng=np.random.default_rng(0), max_tokens=case.max_tokens
+    )
     q = {d.tokens: math.exp(d.logprob - d.logweight) for d in draws if d.logweight > -np.inf}
     law = by_text(case, {tokens: p / math.fsum(q.values()) for tokens, p in q.items()})
     counts = Counter(spelled(case, d[0].tokens) for d in runs(case, 400, 1, seed=2, law="masked"))

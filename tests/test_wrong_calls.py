@@ -22,7 +22,8 @@ from hypothesis import Phase, given, seed as hypothesis_seed, settings
 from pydantic import BaseModel
 
 import constrain
-from constrain import Vocabulary, dialogue, grammars, sampling, targets, testing
+from constrain import Vocabulary, dialogue, grammars, sampling, testing
+from constrain.authoring import targets
 from tests.models_made import TableModel
 
 VARIADIC = inspect.Parameter.VAR_KEYWORD
@@ -261,7 +262,7 @@ CALLS: dict[str, Call] = {
         sampling.estimate_from, lambda: {"draws": sampling.draw(**draws()), "f": None, "level": 0.9},
     ),
     "guarded": (
-        sampling.guarded,
+        sampling.post_filter,
         lambda: {"constraint": constraint(), "sampler": "masked", "checker": None, "spellings": "all"},
     ),
     "trie_key": (

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.compile import Constraint
+from constrain.engine.constraint import Constraint
 from constrain.sampling import LanguageModel
 from constrain.sampling.particles import Move, Node, Prefixes, law_of
 from tests.markov_made import Case, Tokens, cases
@@ -130,7 +130,7 @@ def demo() -> list[Fixture]:
     """The embedded model under real schemas."""
     import constrain
     from constrain import demo as embedded
-    from constrain.integrations.transformers import load
+    from constrain.integrations.transformers_models import load
 
     model = load("demo")
     out = []

@@ -17,9 +17,9 @@ import numpy as np
 
 import constrain
 from constrain import demo
-from constrain.integrations.transformers import load
-from constrain.sampling import exact, masked
-from constrain.sampling.base import Draws
+from constrain.integrations.transformers_models import load
+from constrain.sampling import masked_sampling, trie_rejection
+from constrain.sampling.results import Draws
 
 from .fixtures import Counted, fixture
 
@@ -51,9 +51,11 @@ def main() -> None:
         truth[model.vocabulary.decode(tokens)] += p
     laws: dict[str, dict[str, float]] = {
         "asked again until it fits": dict(truth),
-        "masked": shares(masked.draw(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)),
+        "masked": shares(
+            masked_sampling.draw(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)
+        ),
         'sampler="exact"': shares(
-            exact.draw(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)
+            trie_rejection.draw(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)
         ),
     }
     chosen.out.write_text(picture(laws, f.distortion, chosen.draws), encoding="utf-8")

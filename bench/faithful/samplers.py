@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from constrain.sampling import Draws, asap, awrs, exact, masked, pimh, smc
-from constrain.sampling.ngram import NGram
+from constrain.sampling import Draws, asap, awrs, masked_sampling, pimh, smc, trie_rejection
 from constrain.sampling.particles import Awrs, Twisted
+from constrain.sampling.research.ngram import NGram
 from constrain.sampling.success_trie import SuccessTrie
 from constrain.sampling.twists import Future
 from tests.markov_made import Tokens
@@ -54,7 +54,7 @@ def gathered(once: Callable[[int], list[Tokens]]) -> Stream:
 
 
 def open_masked(f: Fixture, rng: Rng) -> Stream:
-    return gathered(lambda n: alive(masked.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens)))
+    return gathered(lambda n: alive(masked_sampling.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens)))
 
 
 def open_awrs(f: Fixture, rng: Rng) -> Stream:
@@ -68,7 +68,7 @@ def open_asap(f: Fixture, rng: Rng) -> Stream:
 
 def open_exact(f: Fixture, rng: Rng) -> Stream:
     trie = SuccessTrie(f.max_tokens)
-    return lambda n: alive(exact.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, trie=trie))
+    return lambda n: alive(trie_rejection.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, trie=trie))
 
 
 def open_pimh(f: Fixture, rng: Rng) -> Stream:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from constrain.integrations.cuda import mask_softmax_sample
-from constrain.integrations.processor import unpacked
+from constrain.integrations.logits_processor import unpacked
 
 from .applying import WIDTH, masks
 from .timing import device_time

@@ -32,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 
 from constrain.errors import ConstrainError
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 
 from ..corpus import ENDS, SIZE, SPECIAL, Llama3
 from ..maskbench import names

@@ -15,9 +15,9 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any, cast
 
-from constrain.compile import Constraint, compile_grammar
+from constrain.engine.constraint import Constraint, compile_grammar
 from constrain.frontends.lark import to_grammar
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary
 
 from ..corpus import Llama3
 from ..workers import fork, reap

@@ -66,7 +66,7 @@ class Ours(Constrain):
         self.tongue = tongue
 
     def compile(self, text: str = "") -> None:
-        from constrain.compile import compile_grammar
+        from constrain.engine.constraint import compile_grammar
         from constrain.frontends.lark import to_grammar
 
         tongue = self.tongue

@@ -104,9 +104,10 @@ def prepare(names: str) -> dict[str, Mapping[str, Callable[[str], Any]]]:
 def warm() -> None:
     """Imports, kernels and the front ends are no row's cost."""
     import constrain
-    from constrain.store import programs, recent
+    from constrain.engine.caches import recent
+    from constrain.program import program_cache
 
-    recent.most = programs.most = 0
+    recent.most = program_cache.most = 0
     for source in (
         {"schema": {"type": "object", "properties": {"a": {"type": "number"}}}},
         {"regex": "a+(?=b)b"},
@@ -123,7 +124,7 @@ def warm() -> None:
     if importlib.util.find_spec("transformers"):
         import transformers.tokenization_utils_fast  # noqa: F401
     import constrain.cli.app
-    import constrain.integrations.processor
+    import constrain.integrations.logits_processor
 
 
 def cell(row: Row, name: str, use: Mapping[str, Callable[[str], Any]]) -> Cell:

@@ -13,8 +13,8 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
-from constrain.cli.check_keywords import COLUMNS
-from constrain.frontends.json_schema.reading.describe import describe
+from constrain.cli.keyword_output import COLUMNS
+from constrain.frontends.json_schema.reading.keyword_report import describe
 from constrain.frontends.json_schema.reading.keywords import KEYWORDS
 
 from .peers import ENGINES

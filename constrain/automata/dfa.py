@@ -19,9 +19,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from . import algebra, lengths, wide
+from . import boolean_operations, large_automata, text_lengths
 from .table import EMPTY, LAST, SURROGATES, Table, canonical, distances
-from .words import from_words
+from .word_automaton import from_words
 
 __all__ = ["LAST", "MAX_STATES", "SURROGATES", "Dfa", "Table"]
 
@@ -56,15 +56,17 @@ class Dfa:
     @classmethod
     def from_table(cls, table: Table) -> Dfa:
         """The Dfa of a Table in any numbering, not minimal. ValueError if it accepts surrogates."""
-        if len(table.rows) > wide.WIDE:
+        if len(table.rows) > large_automata.WIDE:
             delta = np.array(table.rows, dtype="<i4")
             return cls.from_arrays(table.bounds, table.classes, delta, np.array(table.accepting, dtype=np.bool_))
         return cls._from_canonical_table(canonical(table))
 
     @classmethod
-    def from_arrays(cls, bounds: list[int], classes: list[int], delta: wide.Ints, accepting: NDArray[np.bool_]) -> Dfa:
+    def from_arrays(
+        cls, bounds: list[int], classes: list[int], delta: large_automata.Ints, accepting: NDArray[np.bool_]
+    ) -> Dfa:
         """As from_table: the Dfa of arrays in any numbering, not minimal."""
-        arrays = wide.canonical(bounds, classes, delta, accepting)
+        arrays = large_automata.canonical(bounds, classes, delta, accepting)
         if arrays is None:
             return cls._from_canonical_table(canonical(Table(bounds, classes, delta.tolist(), accepting.tolist())))
         first, end = np.searchsorted(arrays.bounds, [SURROGATES[0] + 1, SURROGATES[1]])
@@ -129,12 +131,12 @@ class Dfa:
     @classmethod
     def any_text(cls) -> Dfa:
         """All texts."""
-        return cls.from_table(algebra.any_text())
+        return cls.from_table(boolean_operations.any_text())
 
     @classmethod
     def from_ranges(cls, ranges: Iterable[tuple[int, int]]) -> Dfa:
         """One character out of inclusive ranges of code points, in any order; surrogates are left out."""
-        return cls.from_table(algebra.from_ranges(ranges))
+        return cls.from_table(boolean_operations.from_ranges(ranges))
 
     @classmethod
     def from_strings(cls, words: Iterable[str], *, max_states: int = MAX_WORD_STATES) -> Dfa:
@@ -154,7 +156,7 @@ class Dfa:
     @classmethod
     def exactly_one_of(cls, languages: Iterable[Dfa], *, max_states: int = MAX_STATES) -> tuple[Dfa, bool]:
         """What exactly one of them accepts; and whether any two of them have a text in common."""
-        found = algebra.exactly_one([language.table for language in languages], max_states)
+        found = boolean_operations.exactly_one([language.table for language in languages], max_states)
         return cls.from_table(found.table), found.overlapping
 
     # ---- new ones from old ------------------------------------------------------------------------------------
@@ -173,15 +175,15 @@ class Dfa:
 
     def complement(self) -> Dfa:
         """All texts that this one does not accept."""
-        return Dfa.from_table(algebra.complement(self.table))
+        return Dfa.from_table(boolean_operations.complement(self.table))
 
     def concatenate(self, other: Dfa, *, max_states: int = MAX_STATES) -> Dfa:
         """A text of this one and then one of the other."""
-        return Dfa.from_table(algebra.chain(self.table, other.table, max_states))
+        return Dfa.from_table(boolean_operations.chain(self.table, other.table, max_states))
 
     def repeat(self, low: int = 0, high: int | None = None, *, max_states: int = MAX_STATES) -> Dfa:
         """`low` to `high` texts of this one in a row (None: no bound)."""
-        return Dfa.from_table(algebra.repeat(self.table, low, high, max_states))
+        return Dfa.from_table(boolean_operations.repeat(self.table, low, high, max_states))
 
     def star(self, *, max_states: int = MAX_STATES) -> Dfa:
         """Any number of texts of this one in a row, also none."""
@@ -192,20 +194,20 @@ class Dfa:
         least, most = self.lengths()
         if least >= low and (high is None or (most is not None and most <= high)):
             return self
-        return Dfa.from_table(algebra.counted(self.table, low, high, self._distances, max_states))
+        return Dfa.from_table(boolean_operations.counted(self.table, low, high, self._distances, max_states))
 
     def _product(self, other: Dfa, accept: object, max_states: int) -> Dfa:
         assert callable(accept)
-        if max(len(self.delta), len(other.delta)) > wide.WIDE:
+        if max(len(self.delta), len(other.delta)) > large_automata.WIDE:
             first, second = self._arrays, other._arrays
             ranges = (Table(one.bounds.tolist(), one.classes.tolist(), (), ()) for one in (first, second))
-            bounds, classes, pairs = algebra.merge_ranges(*ranges)
-            return Dfa.from_arrays(bounds, classes, *wide.product(first, second, pairs, accept, max_states))
-        return Dfa.from_table(algebra.product(self.table, other.table, accept, max_states))
+            bounds, classes, pairs = boolean_operations.merge_ranges(*ranges)
+            return Dfa.from_arrays(bounds, classes, *large_automata.product(first, second, pairs, accept, max_states))
+        return Dfa.from_table(boolean_operations.product(self.table, other.table, accept, max_states))
 
     def meets(self, other: Dfa) -> bool:
         """Whether some text is in both."""
-        return (self == other and not self.is_empty) or algebra.meets(self.table, other.table)
+        return (self == other and not self.is_empty) or boolean_operations.meets(self.table, other.table)
 
     # ---- questions --------------------------------------------------------------------------------------------
 
@@ -243,34 +245,34 @@ class Dfa:
         """The first of its shortest texts. ValueError if there is none."""
         if self.is_empty:
             raise ValueError("the empty language has no shortest text")
-        return lengths.shortest(self.table)
+        return text_lengths.shortest(self.table)
 
     def count(self, cap: int) -> int:
         """Number of its texts, at most `cap`."""
-        return lengths.count(self.table, cap)
+        return text_lengths.count(self.table, cap)
 
     def enumerate(self, cap: int) -> list[str]:
         """Its first `cap` texts, shorter ones first, then by code point."""
-        return list(islice(lengths.enumerate_texts(self.table), cap))
+        return list(islice(text_lengths.enumerate_texts(self.table), cap))
 
     def leads_beyond(self, begun: str, ranges: list[tuple[int, int]] | None, taken: Iterable[str]) -> bool:
         """Whether it accepts a text that begins so, goes on with a character of `ranges` and is not among `taken`.
 
         ranges: of code points, inclusive and disjoint; None: the text may also end here.
         """
-        return lengths.leads_beyond(self.table, begun, ranges, taken)
+        return text_lengths.leads_beyond(self.table, begun, ranges, taken)
 
     def lengths(self) -> tuple[int, int | None]:
         """Least and most characters of a text (None: no bound); (1, 0) if there is no text."""
-        return (self._distances[0], lengths.longest(self.table)) if self.table.rows else (1, 0)
+        return (self._distances[0], text_lengths.longest(self.table)) if self.table.rows else (1, 0)
 
     def extensible(self) -> bool:
         """Whether from every state, acceptance in d more characters implies acceptance in d + 1: no gaps, no end."""
-        return lengths.extensible(self.table)
+        return text_lengths.extensible(self.table)
 
     def endless(self) -> bool:
         """Whether every text that begins an accepted one begins infinitely many."""
-        return lengths.endless(self.table)
+        return text_lengths.endless(self.table)
 
     def distances(self) -> NDArray[np.int32]:
         """int32[n]: least number of characters from each state to acceptance."""
@@ -282,12 +284,12 @@ class Dfa:
         return Table(self.bounds.tolist(), self.classes.tolist(), self.delta.tolist(), self.accepting.tolist())
 
     @property
-    def _arrays(self) -> wide.Arrays:
-        return wide.Arrays(self.bounds, self.classes, self.delta, self.accepting)
+    def _arrays(self) -> large_automata.Arrays:
+        return large_automata.Arrays(self.bounds, self.classes, self.delta, self.accepting)
 
     @cached_property
     def _distances(self) -> list[int]:
-        found = wide.distances(self.delta, self.accepting) if len(self.delta) > wide.WIDE else None
+        found = large_automata.distances(self.delta, self.accepting) if len(self.delta) > large_automata.WIDE else None
         return distances(self.table) if found is None else found.tolist()
 
     def __eq__(self, other: object) -> bool:

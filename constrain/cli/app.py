@@ -17,8 +17,21 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import MESSAGE, ConstrainError, SchemaWarning, shorten
-from . import check, demo, doctor, explain, generate, infer, sample, show, test, validate, view, warmup
-from .options import About
+from . import (
+    check_command,
+    demo_command,
+    doctor_command,
+    explain_command,
+    generate_command,
+    infer_command,
+    output,
+    sample_command,
+    test_command,
+    validate_command,
+    view_command,
+    warm_up_command,
+)
+from .source_options import About
 
 __all__ = ["app", "main", "run"]
 
@@ -49,7 +62,7 @@ def shortened() -> Iterator[None]:
         yield
     except Exception as error:
         if isinstance(said := getattr(error, "message", None), str):
-            error.message = show.harmless(shorten(said, MESSAGE))  # type: ignore[attr-defined]
+            error.message = output.harmless(shorten(said, MESSAGE))  # type: ignore[attr-defined]
         raise
 
 
@@ -65,8 +78,22 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (generate, check, validate, sample, test, view, infer, explain, demo, warmup, doctor):
-    app.command(epilog=EPILOG)(getattr(command, command.__name__.rpartition(".")[2]))
+for command in (
+    generate_command,
+    check_command,
+    validate_command,
+    sample_command,
+    test_command,
+    view_command,
+    infer_command,
+    explain_command,
+    demo_command,
+    warm_up_command,
+    doctor_command,
+):
+    app.command(epilog=EPILOG)(
+        getattr(command, command.__name__.rpartition(".")[2].removesuffix("_command").replace("_", ""))
+    )
 
 
 def version(wanted: bool) -> None:
@@ -99,16 +126,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (ConstrainError, OSError) as error:
         where = getattr(error, About.attribute, "")
         if "--json" in arguments:
-            show.as_json({"error": show.error_json(error, where)})
-        return show.fail(error, where)
+            output.as_json({"error": output.error_json(error, where)})
+        return output.fail(error, where)
     except SchemaWarning as warning:  # made an error by a filter
-        show.note(("error: ", "bold red"), str(warning))
-        return show.WRONG
+        output.note(("error: ", "bold red"), str(warning))
+        return output.WRONG
     except KeyboardInterrupt:
         return 130
     except (RecursionError, MemoryError):
-        show.note(("error: ", "bold red"), "this is nested too deeply, or too large, to be handled")
-        return show.TOO_MUCH
+        output.note(("error: ", "bold red"), "this is nested too deeply, or too large, to be handled")
+        return output.TOO_MUCH
     return 0
 
 
@@ -117,7 +144,7 @@ def tell_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
 
     def tell(message: Warning | str, category: type[Warning], *place: Any) -> None:
         if issubclass(category, SchemaWarning):
-            show.note(("warning: ", "yellow"), str(message))
+            output.note(("warning: ", "yellow"), str(message))
         else:
             otherwise(message, category, *place)
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ..errors import GrammarError
-from .options import about, read_bytes
+from .source_options import about, read_bytes
 
 if TYPE_CHECKING:
-    from ..workshop import Written
+    from ..authoring.grammar_tools import Written
 
 __all__ = [
     "GrammarArgument", "ImportOption", "LexerOption", "StartOption", "grammar_of", "grammar_text", "is_grammar",
@@ -70,7 +70,7 @@ def grammar_text(given: str) -> tuple[str, str]:
 
 def grammar_of(given: str, start: str | None, lexer: str | None, folders: list[str] | None) -> Written:
     """The grammar that is meant, read. GrammarError if it is none."""
-    from ..workshop.written import LEXERS, LexerName, read
+    from ..authoring.grammar_tools.written_grammar import LEXERS, LexerName, read
 
     name, text = grammar_text(given)
     if lexer is None and ready_name(given):

@@ -4,9 +4,9 @@
 `tools` makes a Form of both.
 """
 
-from .definitions import Tool, read_tools
 from .envelopes import ENVELOPES
-from .envelopes.call import ToolCall
-from .tools import tool_calls, tools
+from .envelopes.envelope import ToolCall
+from .tool_definitions import Tool, read_tools
+from .tool_forms import tool_calls, tools
 
 __all__ = ["ENVELOPES", "Tool", "ToolCall", "read_tools", "tool_calls", "tools"]

@@ -7,9 +7,9 @@ of several, or of another, on what `expand` (objects as rules), `spelled` (a Dfa
 """
 
 from .form import Form
-from .plain import from_plain
+from .form_json import from_plain
+from .free_text_forms import mark, thinking, triggered
 from .sources import free_text, gbnf, grammar, json_schema, lark, literal, regex
-from .triggered import mark, thinking, triggered
 
 __all__ = [
     "Form",

@@ -31,17 +31,17 @@ from ..errors import (
     check_type,
     describe,
 )
+from ..grammar.intersection import meet
+from ..grammar.merged_rules import Merged
 from ..grammar.nodes import Chars, Choice, Free, Grammar, Literal, Mark, Node, Repeat, Sequence, Token
-from ..style import Limits, Style
+from ..grammar.quoted import quoted
+from ..grammar.whole_dfa import to_dfa
+from ..options import Limits, Style
 from ..work import memoize, spend
-from .meet import meet
-from .merge import Merged
-from .quoted import quoted
-from .whole import to_dfa
 
 if TYPE_CHECKING:
-    from ..compile import Constraint
-    from ..tokens.vocabulary import Vocabulary
+    from ..engine.constraint import Constraint
+    from ..vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Form", "as_form"]
 
@@ -101,7 +101,7 @@ class Form(ABC):
 
     def compile(self, vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:
         """The Constraint of this form for a vocabulary."""
-        from ..compile import compile
+        from ..engine.constraint import compile
 
         return compile(vocabulary, self, limits=limits)
 

@@ -11,7 +11,6 @@ from typing import Any, Literal as OneOf
 
 from .. import grammars as ready
 from ..automata.dfa import Dfa
-from ..documents import References, load, parse_json, write_json
 from ..errors import (
     ArgumentError,
     SourceError,
@@ -22,9 +21,10 @@ from ..errors import (
     check_type,
     describe,
 )
-from ..frontends.lark.imports import Module
+from ..frontends.lark.lark_imports import Module
 from ..grammar.nodes import Chars, Grammar, Literal, Token
-from ..style import Limits, Style
+from ..json_documents import References, load, parse_json, write_json
+from ..options import Limits, Style
 from .form import Form, as_form
 
 __all__ = [
@@ -95,7 +95,7 @@ class Gbnf(Form):
         return front.to_grammar(self.text, start=self.start, limits=limits)
 
     def names(self, limits: Limits) -> Iterator[Token]:
-        from ..frontends.rules.walk import inner
+        from ..grammar.visitor import inner
 
         try:
             made = self.grammar(limits)
@@ -126,7 +126,7 @@ class Lark(Form):
     parser: str = ""
 
     def read(self, limits: Limits) -> Grammar:
-        from .larks import with_lexer, without_lexer
+        from .embedded_grammars import with_lexer, without_lexer
 
         grammars = {name: form.grammar(limits) for name, form in self.grammars}
         given = self.text, self.start, self.lexer, grammars, self.import_paths, self.modules, limits
@@ -138,7 +138,7 @@ class Lark(Form):
         """As `Form.plain`; what is imported from folders is written out, so that reading it back opens no file."""
         if not self.import_paths:
             return Form.plain(self)
-        from ..frontends.lark.load import imported
+        from ..frontends.lark.lark_loader import imported
 
         modules = imported(self.text, self.import_paths, self.modules)
         return Form.plain(replace(self, import_paths=(), modules=modules))
@@ -208,8 +208,8 @@ def json_schema(
     registry, base_uri, and what is warned of: as with `constrain.compile`. Raise SchemaError for what is no schema
     document; what else is wrong with it is said when the form is read.
     """
-    from ..frontends.json_schema.warn import schema_warnings, warn_of_schema
-    from ..frontends.types import to_schema
+    from ..frontends.json_schema.schema_warnings import schema_warnings, warn_of_schema
+    from ..frontends.python_types import to_schema
 
     check_type("style", style, Style, "give a constrain.Style")
     references = References(registry, base_uri)

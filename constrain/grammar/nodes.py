@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal as OneOf, Union
 
 if TYPE_CHECKING:
     from ..automata.dfa import Dfa
-    from ..automata.parser import Parser
+    from ..lalr.parser_code import Parser
 
 __all__ = [
     "EMPTY", "Chars", "Choice", "Free", "Grammar", "JsonString", "Layout", "Literal", "Mark", "Member", "NameClass",
@@ -65,7 +65,7 @@ class JsonString:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """UTF-8 text that a scanner cuts into lexemes, the longest first, and an LALR table accepts: `automata.parser`."""
+    """UTF-8 text that a scanner cuts into lexemes, the longest first, and an LALR table accepts: `lalr.parser_code`."""
 
     parser: Parser
 
@@ -93,7 +93,7 @@ class Free:
     """Whatever a model writes by itself: any bytes and any special tokens but those that end a text.
 
     without: marks (see `Mark`) that do not occur in it. until: one of them, with whose first occurrence it ends.
-    high: most bytes before that, of which a special token counts as many as its name in `tokens.symbols`.
+    high: most bytes before that, of which a special token counts as many as its name in `vocabulary.special_tokens`.
     """
 
     without: tuple[str, ...] = ()

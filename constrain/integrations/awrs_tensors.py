@@ -5,9 +5,9 @@
                             +---------- rows that need more: the next k of these ------+
 
 The order of arrival is a draw without replacement, and clocks have no memory: to wind those anew that have not gone off
-is the same race (see `sampling.race`). So k tokens of each row, not V, cross to the host, most often once. On a card a
+is the same race (see `sampling.exponential_race`). So k tokens of each row, not V, cross to the host, most often once. On a card a
 kernel runs the race (`cuda.race`), and goes on where it stopped; elsewhere torch's operations do. Weights are those of
-`sampling.rejection.DesRaj` without slack: the mean of `terms` terms after the first valid token, of mean Z given the
+`sampling.token_rejection.DesRaj` without slack: the mean of `terms` terms after the first valid token, of mean Z given the
 token, hence E[exp(logweight) 1{token = a}] = p(a) [a valid] for every row, whatever the budget.
 """
 
@@ -128,7 +128,7 @@ def race_of(logits: torch.Tensor, generator: torch.Generator | None, allowed: to
         from numba import cuda
 
         if cuda.is_available():
-            from .cuda.race import KernelRace
+            from .cuda.device_race import KernelRace
 
             return KernelRace(logits, generator, allowed, few)
     return TorchRace(logits, generator, allowed, few)

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import VocabularyError, check_count, check_type, shorten
-from ..store.vocabularies import LEAST_BYTES, Kept
-from ..tokens.probes import Conduct, self_test
-from ..tokens.vocabulary import MOST_TOKENS, Encode, Vocabulary
-from .documents import existing, parse_document, read_bytes
+from ..vocabulary.self_test import Conduct, self_test
+from ..vocabulary.vocabulary import MOST_TOKENS, Encode, Vocabulary
+from ..vocabulary.vocabulary_cache import LEAST_BYTES, Kept
 from .end_tokens import tiktoken_ends
-from .hub import foreign_errors
+from .model_files import existing, parse_document, read_bytes
+from .model_hub import foreign_errors
 
 __all__ = ["from_mistral", "from_sentencepiece", "from_tiktoken", "piece_bytes"]
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .compiled import inlined, kernel
+from .context_views import size, view
+from .interned_names import ask, mix_config
+from .jit.compilation import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
-from .members import begin_member, end_member
-from .names import ask, mix_config
-from .objects import may_mark, name_has_way, object_start
-from .parse import parse_start
-from .points import point
-from .views import size, view
-
-STAMP = "509d6a49"
+from .object_states import may_mark, name_has_way, object_start
+from .parsing import parse_start
+from .string_cursors import point
+from .unique_members import begin_member, end_member
 
 
 @kernel("int64(int64)")

@@ -14,9 +14,7 @@ import numpy as np
 from numba import float32, float64, types
 from numba.extending import intrinsic, overload
 
-from .compiled import OPTIONS, entry
-
-STAMP = "7ec58ed4"
+from .jit.compilation import OPTIONS, entry
 
 GROUP = 64
 """Words of a group: the square root of the words of a large vocabulary."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .compiled import entry, kernel
+from .context_views import size, view
+from .interned_names import mix, mix_config
+from .jit.compilation import entry, kernel
 from .layout import *  # noqa: F403  (constants only)
-from .names import mix, mix_config
-from .views import size, view
-
-STAMP = "0a845467"
 
 
 @kernel("int64(int64, int64, int64)")

@@ -14,12 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .compiled import entry, inlined, kernel
+from .context_views import size, view
+from .interned_names import hex_value, mix, unescape
+from .jit.compilation import entry, inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
-from .names import hex_value, mix, unescape
-from .views import size, view
-
-STAMP = "0a845467"
 
 DEAD_END, MIXED = -1, -2
 

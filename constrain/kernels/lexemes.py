@@ -15,15 +15,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .compiled import inlined, kernel, recursive
+from .context_views import address, at, size, view
+from .interned_names import ask
+from .jit.compilation import inlined, kernel, recursive
 from .layout import *  # noqa: F403  (constants only)
-from .names import ask
-from .parse import commit, forget_pairs, list_of, may_shift
+from .parsing import commit, forget_pairs, list_of, may_shift
 from .trie import byte_of
-from .views import address, at, size, view
-from .walk import try_token
-
-STAMP = "9e31ea8f"
+from .trie_walks import try_token
 
 
 @inlined("int64(int64, int64, int64, int64)")

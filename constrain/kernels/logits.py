@@ -13,11 +13,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .compiled import entry, inlined
-from .doors import int64s_at
-from .views import at
-
-STAMP = "20e9966f"
+from .context_views import at
+from .jit.compilation import entry, inlined
+from .jit.entry_points import int64s_at
 
 GROUP = 8
 """Words that are looked at together: of single ones, wherever a mask is mixed, no processor guesses what they are."""

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from .compiled import entry, kernel
+from .context_views import address, at, size, view
+from .interned_names import ask, decode_name, name_into_buffer
+from .jit.compilation import entry, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .lexemes import add_lexemes, tail_of
-from .members import keeps_watch
-from .names import ask, decode_name, name_into_buffer
-from .objects import may_repeat
-from .points import bound
-from .recipes import NO_ROW, follow, keep
+from .mask_deltas import NO_ROW, follow, keep
+from .object_states import may_repeat
 from .sets import allows_perhaps, step, twin
+from .string_cursors import bound
 from .trie import child_of
-from .views import address, at, size, view
-from .walk import NO_LIMIT, add_leaf, keep_for_later, only, put_off, take, try_below, try_token, walk
-
-STAMP = "7a5d3446"
+from .trie_walks import NO_LIMIT, add_leaf, keep_for_later, only, put_off, take, try_below, try_token, walk
+from .unique_members import keeps_watch
 
 MOST_ROWS = 128
 """Leaf states that a mask is made of, at most: each may need a row and remainders, which take some 6 ms to make."""

@@ -15,18 +15,15 @@ from __future__ import annotations
 from typing import Any
 
 from .closure import begin, close, emit, push
-from .compiled import entry, kernel
-from .keys import allow, allow_escaped, allow_point, step_escaped, step_point
+from .context_views import lowest, ones, size, view
+from .interned_names import ask, chain, mix, mix_config
+from .jit.compilation import entry, kernel
 from .layout import *  # noqa: F403  (constants only)
-from .members import keeps_watch, still_watched
-from .names import ask, chain, mix, mix_config
-from .objects import may_repeat, name_has_way, object_after, object_named
-from .parse import parse_step
+from .object_states import may_repeat, name_has_way, object_after, object_named
+from .parsing import parse_step
 from .stacks import settle
-from .views import lowest, ones, size, view
-
-STAMP = "6e55dcc9"
-
+from .string_keys import allow, allow_escaped, allow_point, step_escaped, step_point
+from .unique_members import keeps_watch, still_watched
 
 UNKNOWN, UNKNOWN_TO_LEAVES, ALIKE = -1, -2, -3
 """A step that was not taken yet; one that only leaves can take; one of those that leads where the step at hand does."""

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .compiled import inlined, kernel
+from .context_views import size, view
+from .interned_names import ask, mix
+from .jit.compilation import inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
-from .names import ask, mix
-from .views import size, view
-
-STAMP = "0a845467"
 
 
 @inlined("int64(int64, int64, int64)")

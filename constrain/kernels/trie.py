@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .compiled import entry, inlined, kernel
+from .context_views import size, view
+from .jit.compilation import entry, inlined, kernel
 from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
-from .views import size, view
-
-STAMP = "e38dc8cb"
 
 NO_ROOM = -1
 LONG = 4

@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..errors import UnsupportedError, check_choice, check_type
-from . import asap, auto, awrs, exact, markov, masked, pimh, smc, without_replacement
-from .arguments import check, check_constraint, check_options
-from .base import Draw, Draws
-from .canonical import Canonical
+from . import asap, awrs, masked_sampling, pimh, sampler_choice, smc, trie_rejection, without_replacement
+from .canonical_tokens import Canonical
 from .checkers import Both, Checker, Judged, Stepwise
-from .estimate import Estimate, estimate, estimate_from
-from .guarded import Guarded, as_checker
-from .hmm import Hmm
-from .lm import LanguageModel
-from .ngram import NGram
+from .estimation import Estimate, estimate, estimate_from
+from .language_model import LanguageModel
+from .post_filter import Guarded, as_checker
+from .research import markov_exact
+from .research.hidden_markov import Hmm
+from .research.ngram import NGram
+from .results import Draw, Draws
+from .sampler_arguments import check, check_constraint, check_options
 from .success_trie import SuccessTrie, trie_key
-from .transformers import Transformers
+from .transformers_model import Transformers
 
 if TYPE_CHECKING:
-    from ..compile import Constraint
+    from ..engine.constraint import Constraint
 
 __all__ = [
     "SAMPLERS", "Canonical", "Checker", "Draw", "Draws", "Estimate", "Hmm", "Judged", "LanguageModel", "NGram",
@@ -43,14 +44,14 @@ class Sampler(NamedTuple):
 
 
 SAMPLERS: dict[str, Sampler] = {
-    "masked": Sampler(masked.draw, "masked law"),
+    "masked": Sampler(masked_sampling.draw, "masked law"),
     "awrs": Sampler(awrs.draw, "masked law"),
     "asap": Sampler(asap.draw, "consistent"),
-    "exact": Sampler(exact.draw, "exact"),
+    "exact": Sampler(trie_rejection.draw, "exact"),
     "without_replacement": Sampler(without_replacement.draw, "exact"),
     "smc": Sampler(smc.draw, "consistent"),
     "pimh": Sampler(pimh.draw, "consistent"),
-    "markov": Sampler(markov.draw, "exact"),
+    "markov": Sampler(markov_exact.draw, "exact"),
 }
 SAMPLER_WANTED = f"give one of {', '.join(SAMPLERS)} or 'auto'"
 OVER_TRIES = ("asap", "exact", "without_replacement")
@@ -87,7 +88,7 @@ def draw(
         if set(options) - {"repeats"}:
             raise TypeError(f'sampler="auto" takes no options but repeats=, not {", ".join(options)}')
         limited = guarded(constraint, sampler, checker, spellings)
-        choice = auto.choose(lm, limited, rng=rng, max_tokens=max_tokens, **options)
+        choice = sampler_choice.choose(lm, limited, rng=rng, max_tokens=max_tokens, **options)
         given: dict[str, Any] = {"checker": checker, "spellings": spellings, **choice.options}
         drawn = draw(lm, constraint, sampler=choice.sampler, n=n, rng=rng, max_tokens=max_tokens, **given)
         stats = {**drawn.stats, "pilot_calls": choice.calls}

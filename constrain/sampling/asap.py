@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .arguments import check, check_judges, check_masks
-from .base import Draws
-from .lm import LanguageModel
+from .language_model import LanguageModel
+from .results import Draws
+from .sampler_arguments import check, check_judges, check_masks
 from .success_trie import SuccessTrie
-from .walks import Judge, Laws, Walk
+from .success_walks import Judge, Laws, Walk
 
 if TYPE_CHECKING:
-    from ..compile import Constraint
+    from ..engine.constraint import Constraint
 
 __all__ = ["draw"]
 

@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, LimitError
-from .arguments import check, check_counts, check_judges, check_seconds
-from .base import Draw, Draws, log_sum
 from .checkers import Both, Checker, Judged, Position
-from .lm import LanguageModel, rows_after
-from .masked import pick_under
-from .masses import allowed_tokens, mask_of
-from .race import FAINTEST, Race, Row
-from .rejection import Ask, Chunks, DesRaj, ExploreFlip, Method
-from .stats import weight_stats
-from .walks import Judge
+from .exponential_race import FAINTEST, Race, Row
+from .language_model import LanguageModel, rows_after
+from .masked_sampling import pick_under
+from .results import Draw, Draws, log_sum
+from .sampler_arguments import check, check_counts, check_judges, check_seconds
+from .success_walks import Judge
+from .token_masses import allowed_tokens, mask_of
+from .token_rejection import Ask, Chunks, DesRaj, ExploreFlip, Method
+from .weight_statistics import weight_stats
 
 __all__ = ["DES_RAJ", "Step", "draw", "step", "step_at"]
 

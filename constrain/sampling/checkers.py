@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from ..errors import ArgumentError, ConstrainError, TokenRefused
-from ..tokens.vocabulary import Vocabulary
+from ..vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Both", "Checker", "Judged", "Position", "Stepwise"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .masses import Masses
 from .particles import Masked, Move, Node, Prefixes
-from .population import Population, Settings, value_of
+from .populations import Population, Settings, value_of
 from .resampling import without_replacement
+from .token_masses import Masses
 
 __all__ = ["populate_distinct"]
 

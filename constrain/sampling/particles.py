@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import awrs
-from .base import log_sum
-from .lm import LanguageModel, check_mass, rows_after
-from .masked import PLAIN, Proposal, shape
-from .masses import Masses, allowed_tokens, few_tokens
+from .language_model import LanguageModel, check_mass, rows_after
+from .masked_sampling import PLAIN, Proposal, shape
+from .results import log_sum
+from .token_masses import Masses, allowed_tokens, few_tokens
 
 if TYPE_CHECKING:
-    from ..compile import Constraint
-    from ..matcher import Matcher
-    from .rejection import Method
+    from ..engine.constraint import Constraint
+    from ..engine.matcher import Matcher
+    from .token_rejection import Method
     from .twists import Future
 
 __all__ = ["Awrs", "Law", "Masked", "Move", "Mover", "Node", "Prefixes", "Twisted", "law_of"]

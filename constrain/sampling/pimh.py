@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..errors import LimitError
-from .arguments import check, check_counts, check_masks
-from .base import Draw, Draws, log_sum
-from .lm import LanguageModel
+from .language_model import LanguageModel
 from .particles import Mover, Node, Prefixes
-from .population import Critic, Population, Settings
+from .populations import Critic, Population, Settings
 from .resampling import Resampler
+from .results import Draw, Draws, log_sum
+from .sampler_arguments import check, check_counts, check_masks
 from .smc import draw_of, populate
 
 if TYPE_CHECKING:
-    from ..compile import Constraint
+    from ..engine.constraint import Constraint
     from .twists import Twist
 
 __all__ = ["State", "draw", "step"]

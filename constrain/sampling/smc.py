@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ArgumentError
-from .arguments import check, check_counts, check_masks
-from .base import Draw, Draws, log_sum
 from .distinct_particles import populate_distinct
-from .lm import LanguageModel
+from .language_model import LanguageModel
 from .particles import Mover, Node, Prefixes
-from .population import Critic, Population, Settings, value_of
+from .populations import Critic, Population, Settings, value_of
 from .resampling import Resampler
+from .results import Draw, Draws, log_sum
+from .sampler_arguments import check, check_counts, check_masks
 
 if TYPE_CHECKING:
-    from ..compile import Constraint
+    from ..engine.constraint import Constraint
     from .twists import Twist
 
 __all__ = ["draw", "draw_of", "populate"]

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, SourceError, UnsupportedError, check_type
 
 if TYPE_CHECKING:
-    from ..compile import Constraint
+    from ..engine.constraint import Constraint
 
 __all__ = ["END", "Law", "Node", "SuccessTrie", "trie_key"]
 
@@ -354,7 +354,7 @@ def trie_key(constraint: Constraint, *, model: str, prompt: str = "", validators
 
     Raises UnsupportedError for a Constraint made of Grammar nodes, which has no source to be known by.
     """
-    from ..compile import Constraint
+    from ..engine.constraint import Constraint
 
     check_type("constraint", constraint, Constraint, "give what constrain.compile returned")
     for name, text in (("model", model), ("prompt", prompt), ("validators", validators)):

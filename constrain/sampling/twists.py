@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from .lm import LanguageModel
-from .markov import MOST_STATES, Markov, Product
+from .language_model import LanguageModel
 from .particles import Masked, Prefixes
+from .research.markov_exact import MOST_STATES, Markov, Product
 
 if TYPE_CHECKING:
-    from ..compile import Constraint
-    from ..matcher import Matcher
+    from ..engine.constraint import Constraint
+    from ..engine.matcher import Matcher
 
 __all__ = ["Future", "Learnt", "Shortest", "Twist"]
 

@@ -28,15 +28,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, LimitError
-from .arguments import check, check_counts, check_judges, check_masks
-from .base import Draw, Draws, log_sum
-from .lm import LanguageModel
+from .language_model import LanguageModel
+from .results import Draw, Draws, log_sum
+from .sampler_arguments import check, check_counts, check_judges, check_masks
 from .success_trie import END, Law, Node, SuccessTrie
-from .walks import Judge, Laws, choose
+from .success_walks import Judge, Laws, choose
 
 if TYPE_CHECKING:
-    from ..compile import Constraint
-    from ..matcher import Matcher
+    from ..engine.constraint import Constraint
+    from ..engine.matcher import Matcher
 
 __all__ = ["draw", "log_inclusion"]
 

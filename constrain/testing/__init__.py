@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     raise ImportError('constrain.testing needs Hypothesis: pip install "constrain[testing]"') from error
 
-from .nearly import NearlyValid, nearly_valid
+from .nearly_valid import NearlyValid, nearly_valid
 from .strategies import from_grammar, from_regex, from_schema
 
 __all__ = ["NearlyValid", "from_grammar", "from_regex", "from_schema", "nearly_valid"]

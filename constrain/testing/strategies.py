@@ -14,12 +14,12 @@ from typing import Any, Literal, NamedTuple
 
 from hypothesis import reject, strategies as st
 
-from ..compile import Constraint, to_grammar
+from ..engine.constraint import Constraint, to_grammar
 from ..errors import check_choice, check_type
 from ..grammar.nodes import Grammar
-from ..style import Limits, Style
-from .choosing import NoMember
-from .documents import Recipe
+from ..options import Limits, Style
+from .choice_source import NoMember
+from .grammar_documents import Recipe
 
 __all__ = ["Form", "Spelling", "documents", "from_grammar", "from_regex", "from_schema", "spelling_of"]
 

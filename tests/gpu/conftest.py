@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 import torch
 from numba import cuda
 
-from constrain.kernels.cuda.device import SIMULATED
+from constrain.kernels.cuda.cuda_device import SIMULATED
 
 DEVICE = "cpu" if SIMULATED else "cuda"
 HERE = SIMULATED or (torch.cuda.is_available() and cuda.is_available())

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from constrain.integrations.cuda import apply_mask
-from constrain.kernels.cuda.device import SIMULATED
+from constrain.kernels.cuda.cuda_device import SIMULATED
 
 WHOLE = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16: torch.int16}
 

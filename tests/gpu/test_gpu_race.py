@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from constrain.integrations.awrs_tensors import step_batch
-from constrain.integrations.cuda.race import KernelRace, packed
-from constrain.kernels.cuda.device import SIMULATED
+from constrain.integrations.cuda.device_race import KernelRace, packed
+from constrain.kernels.cuda.cuda_device import SIMULATED
 from constrain.sampling.awrs import Step
 from tests.gpu_reference import race
 

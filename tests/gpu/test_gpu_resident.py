@@ -12,7 +12,7 @@ import constrain
 from constrain import LimitError, Vocabulary, VocabularyError
 from constrain.integrations.cuda import ResidentConstraints, TokenTable, mask_softmax_sample, pool, token_table
 from constrain.integrations.cuda.token_table import ENDED
-from constrain.kernels.cuda.automaton import REFUSED
+from constrain.kernels.cuda.cuda_automaton import REFUSED
 
 WORDS = [b"ab", b"abc", b"bc", b"c1", b"12", b"1", b"a", b"b", b"c", b"-", b"b-", b'"', b'":', b"", None]
 VOCABULARY = Vocabulary.from_tokens([*WORDS, None, None], (15, 16), special={"<e>": 15, "<f>": 16})
@@ -70,7 +70,7 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
 def test_packed_rows_are_the_rows(seed: int) -> None:
     """Random tables: each row comes out of base, otherwise and slots as it went in."""
     from constrain.integrations.cuda.token_table import pack
-    from constrain.kernels.cuda.automaton import BASE, OTHERWISE
+    from constrain.kernels.cuda.cuda_automaton import BASE, OTHERWISE
 
     rng = np.random.default_rng(seed)
     rows = [rng.integers(0, rng.integers(1, 40), 60).astype(np.int32) for _ in range(80)]

@@ -11,8 +11,8 @@ from numba import cuda
 
 from constrain.errors import LimitError
 from constrain.integrations.cuda import mask_softmax_sample
-from constrain.integrations.cuda.sampling import THREADS
-from constrain.kernels.cuda.device import SIMULATED, kernel
+from constrain.integrations.cuda.device_sampling import THREADS
+from constrain.kernels.cuda.cuda_device import SIMULATED, kernel
 from constrain.kernels.cuda.philox import philox, scaled
 from tests.gpu_reference import bits_allowed, cut_law, draw, exact_law, masses, philox as slow_philox, uniform
 
@@ -128,7 +128,7 @@ def test_every_token_has_its_probability(device: str) -> None:
     "cut", [{}, {"top_k": 5}, {"top_p": 0.7}, {"min_p": 0.02}, {"top_k": 20, "top_p": 0.6, "min_p": 0.1}]
 )
 def test_the_law_is_the_exact_one_within_its_bound(temperature: float, cut: dict) -> None:
-    """Integer masses beside float64: |P - p| <= p (|z| + 6) 2^-23 + V 2^-44, as `kernels.cuda.sample` has it."""
+    """Integer masses beside float64: |P - p| <= p (|z| + 6) 2^-23 + V 2^-44, as `kernels.cuda.cuda_sample` has it."""
     rng = np.random.default_rng(3)
     for scale in (0.5, 5.0):
         x = (rng.normal(size=300) * scale).astype(np.float32)

@@ -15,7 +15,7 @@ import jsonschema
 import constrain
 from constrain import demo
 from constrain.errors import ConstrainError
-from constrain.integrations.transformers import load
+from constrain.integrations.transformers_models import load
 
 from ..fixtures import Counted
 from .tasks import Task

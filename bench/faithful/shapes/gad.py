@@ -14,13 +14,13 @@ import numpy as np
 
 import constrain
 from constrain import demo
-from constrain.integrations.transformers import load
-from constrain.matcher import Matcher
-from constrain.sampling import asap, exact, masked, smc
-from constrain.sampling.base import Draws
+from constrain.engine.matcher import Matcher
+from constrain.integrations.transformers_models import load
+from constrain.sampling import asap, masked_sampling, smc, trie_rejection
 from constrain.sampling.particles import Awrs
+from constrain.sampling.results import Draws
 from constrain.sampling.success_trie import END, Law, Node, SuccessTrie
-from constrain.sampling.walks import prefix_law
+from constrain.sampling.success_walks import prefix_law
 from tests.markov_made import Tokens
 
 from ..fixtures import Counted, Fixture, fixture
@@ -71,9 +71,9 @@ def windows(f: Fixture, draws: int, seed: int, window: int = WINDOW) -> Windows:
     rng = np.random.default_rng([seed, 31])
     at = list(range(window, draws + 1, max((draws - window) // 10, 1)))
     bumps, drawn = list[tuple[int, float]](), dict[str, list[Tokens]]()
-    drawn["masked"] = ended(masked.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens))
+    drawn["masked"] = ended(masked_sampling.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens))
     drawn["ASAp"] = by_asap(f, draws, rng, bumps)
-    drawn["exact"] = ended(exact.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens))
+    drawn["exact"] = ended(trie_rejection.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens))
     particles = smc.draw(
         f.lm, f.constraint, n=window, rng=rng, max_tokens=f.max_tokens, particles=5, move=Awrs()
     )  # fmt: skip
@@ -120,7 +120,7 @@ def laws(f: Fixture) -> dict[Tokens, Law]:
     stack: list[tuple[Tokens, Matcher]] = [((), f.constraint.matcher())]
     while stack:
         tokens, matcher = stack.pop()
-        allowed = masked.allowed_tokens(matcher.mask())
+        allowed = masked_sampling.allowed_tokens(matcher.mask())
         if len(tokens) + 1 >= f.max_tokens:
             allowed = allowed[np.isin(allowed, ends)]
         law = out[tokens] = prefix_law(f.lm.next_logprobs([list(tokens)])[0], allowed, ends)

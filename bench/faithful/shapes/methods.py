@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from constrain.compile import Constraint
+from constrain.engine.constraint import Constraint
+from constrain.engine.matcher import Matcher
 from constrain.errors import LimitError
-from constrain.matcher import Matcher
-from constrain.sampling import Draw, Draws, awrs, exact, masked, smc
+from constrain.sampling import Draw, Draws, awrs, masked_sampling, smc, trie_rejection
 from constrain.sampling.particles import Awrs
 from constrain.sampling.success_trie import SuccessTrie
 
@@ -57,7 +57,7 @@ def by_weight(draws: Sequence[Draw], rng: Rng) -> Draw | None:
 
 def base(task: Task, n: int, rng: Rng) -> list[Answer]:
     """The model alone."""
-    draws = masked.draw(task.lm, free(task.mask.vocabulary), n=n, rng=rng, max_tokens=task.max_tokens)
+    draws = masked_sampling.draw(task.lm, free(task.mask.vocabulary), n=n, rng=rng, max_tokens=task.max_tokens)
     return [given(task, draw) for draw in draws]
 
 
@@ -79,7 +79,7 @@ def locally(task: Task, n: int, rng: Rng) -> Draws:
     """By first accept where judges are asked, whose law is the mask's."""
     if isinstance(task.guarded, Guarded):
         return awrs.draw(task.lm, under(task), n=n, rng=rng, max_tokens=task.max_tokens)
-    return masked.draw(task.lm, task.mask, n=n, rng=rng, max_tokens=task.max_tokens)
+    return masked_sampling.draw(task.lm, task.mask, n=n, rng=rng, max_tokens=task.max_tokens)
 
 
 def weighed(task: Task, n: int, rng: Rng) -> list[Answer]:
@@ -137,7 +137,7 @@ def exactly(task: Task, n: int, rng: Rng) -> list[Answer]:
     """Trie rejection over the mask, judges behind it."""
     options: dict[str, Any] = {"trie": SuccessTrie(task.max_tokens), "accepts": task.accepts, "viable": task.viable}
     try:
-        draws = exact.draw(
+        draws = trie_rejection.draw(
             task.lm, task.mask, n=n, rng=rng, max_tokens=task.max_tokens, seconds=TIME, attempts=5000, **options
         )
     except LimitError:

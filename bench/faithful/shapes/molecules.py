@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import constrain
-from constrain.sampling.walks import Judge
+from constrain.sampling.success_walks import Judge
 
 from ..fixtures import Counted
 from .tasks import Task, knowing

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import constrain
 from constrain import demo
-from constrain.integrations.transformers import load
+from constrain.integrations.transformers_models import load
 
 from ..fixtures import Counted
 from .tasks import Task

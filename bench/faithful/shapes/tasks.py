@@ -13,13 +13,13 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.compile import Constraint, compile as compiled
+from constrain.engine.constraint import Constraint, compile as compiled
+from constrain.engine.matcher import Matcher
 from constrain.errors import TokenRefused
-from constrain.matcher import Matcher
 from constrain.sampling import NGram
-from constrain.sampling.masked import allowed_tokens
-from constrain.sampling.walks import Judge
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.sampling.masked_sampling import allowed_tokens
+from constrain.sampling.success_walks import Judge
+from constrain.vocabulary.vocabulary import Vocabulary
 
 from ..fixtures import Counted
 

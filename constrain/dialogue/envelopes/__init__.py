@@ -1,10 +1,10 @@
 """The envelopes by name: how models write tool calls, one file a family."""
 
-from .call import Envelope
+from .envelope import Envelope
 from .harmony import HARMONY
 from .hermes import HERMES
+from .json_objects import JSON, LLAMA
 from .mistral import MISTRAL, MISTRAL_ARGS
-from .objects import JSON, LLAMA
 from .pythonic import PYTHONIC
 
 __all__ = ["ENVELOPES"]

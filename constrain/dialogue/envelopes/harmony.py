@@ -14,8 +14,8 @@ import re
 
 from ...errors import SourceError
 from ...forms import Form, literal, mark
-from ...forms.triggered import unconstrained
-from .call import Asked, Envelope, ToolCall, any_of, arguments, as_call, json_at
+from ...forms.free_text_forms import unconstrained
+from .envelope import Asked, Envelope, ToolCall, any_of, arguments, as_call, json_at
 
 __all__ = ["HARMONY"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...errors import SourceError
 from ...forms import Form, mark, triggered
-from .call import Asked, Envelope, ToolCall, any_of, as_call, json_at, listed, named
+from .envelope import Asked, Envelope, ToolCall, any_of, as_call, json_at, listed, named
 
 __all__ = ["HERMES"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...errors import SourceError
 from ...forms import Form, literal, mark, triggered
-from .call import Asked, Envelope, ToolCall, any_of, arguments, as_call, json_at, listed, named
+from .envelope import Asked, Envelope, ToolCall, any_of, arguments, as_call, json_at, listed, named
 
 __all__ = ["MISTRAL", "MISTRAL_ARGS"]
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from ...errors import LimitError, SourceError, UnsupportedError
 from ...forms import Form, json_schema, literal, triggered
 from ...grammar.nodes import Grammar
-from ...style import Limits, Style
-from ..definitions import Tool
-from ..python_values import keywords
-from .call import Arguments, Asked, Envelope, ToolCall, any_of, listed
+from ...options import Limits, Style
+from ..python_arguments import keywords
+from ..tool_definitions import Tool
+from .envelope import Arguments, Asked, Envelope, ToolCall, any_of, listed
 
 __all__ = ["PYTHONIC", "Keywords"]
 

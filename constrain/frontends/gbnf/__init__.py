@@ -3,6 +3,6 @@
 `read` makes the nodes of each rule, `front` finds what is wrong between rules and makes the Grammar.
 """
 
-from .front import to_grammar
+from .gbnf_to_grammar import to_grammar
 
 __all__ = ["to_grammar"]

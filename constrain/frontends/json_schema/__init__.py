@@ -8,8 +8,8 @@ the pipeline.
 
 from __future__ import annotations
 
-from .front import to_grammar
-from .reading.describe import Row, describe
+from .reading.keyword_report import Row, describe
 from .reading.keywords import KEYWORDS, Keyword
+from .schema_pipeline import to_grammar
 
 __all__ = ["KEYWORDS", "Keyword", "Row", "describe", "to_grammar"]

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from ...automata import lalr
-from ...automata.circles import circle
-from ...automata.parser import Layout, Parser
 from ...errors import GrammarError, UnsatisfiableError, UnsupportedError, shorten
 from ...grammar.nodes import Grammar, Parsed
-from ...style import Limits
+from ...lalr import lalr_tables
+from ...lalr.epsilon_cycles import circle
+from ...lalr.parser_code import Layout, Parser
+from ...options import Limits
 from ...work import work_budget
 from .dead_ends import find_dead_ends, table_dead_ends
-from .imports import Module
+from .lark_imports import Module
 
 if TYPE_CHECKING:
-    from .load import Loaded
+    from .lark_loader import Loaded
 
 __all__ = ["Indentation", "Lexer", "to_grammar", "to_parser"]
 
@@ -128,7 +128,7 @@ def _fetched(
     """The parser: from disk, or made, and kept for the next process."""
     if folder is None:
         return _made(text, how, import_paths, modules)[0]
-    from .kept import Kept
+    from .parser_cache import Kept
 
     kept = Kept(folder, (text, repr(how), repr(modules)), import_paths, modules)
     found = kept.fetch()
@@ -140,8 +140,8 @@ def _fetched(
 
 def _made(text: str, how: _How, import_paths: tuple[str, ...], modules: tuple[Module, ...]) -> tuple[Parser, Imports]:
     """The parser, and the texts that were imported."""
-    from .load import load
-    from .terminals import lexers
+    from .lark_loader import load
+    from .lexer_terminals import lexers
 
     indentation = how.indentation
     keep = () if indentation is None else (indentation.newline,)
@@ -163,7 +163,7 @@ def _made(text: str, how: _How, import_paths: tuple[str, ...], modules: tuple[Mo
         position = loaded.position(rule)
         return None if position is None else (loaded.text, position)
 
-    table = lalr.build(loaded.productions, place)
+    table = lalr_tables.build(loaded.productions, place)
     _refuse_circles(table, loaded)
     rows = [np.flatnonzero(row).tolist() for row in table.action]
     always = [layout.newline] if layout else []
@@ -191,7 +191,7 @@ def _made(text: str, how: _How, import_paths: tuple[str, ...], modules: tuple[Mo
 
 def _refuse_losses(parser: Parser, loaded: Loaded, limits: Limits) -> None:
     """Raise GrammarError if the rules make a text that Lark's LALR parser, or its lexer, does not take."""
-    from .lost import lost_text
+    from .conflict_examples import lost_text
 
     text = lost_text(parser, loaded, limits)
     if text is None:
@@ -206,7 +206,7 @@ def _refuse_losses(parser: Parser, loaded: Loaded, limits: Limits) -> None:
     )
 
 
-def _refuse_circles(table: lalr.Lalr, loaded: Loaded) -> None:
+def _refuse_circles(table: lalr_tables.Lalr, loaded: Loaded) -> None:
     """What may stand any number of times and be of no text: Lark's parser reduces it for ever."""
     found = circle(table, loaded.productions)
     if found is None:

@@ -2,7 +2,7 @@
 
 Most grammars cannot, and to know that makes masks cheap: what the table accepts next is what may come next. Proofs are
 tried in the order of their cost. Each is certain where it says that there is no dead end; where none succeeds, masks
-ask the exact automaton of `automata.alive`, stack by stack.
+ask the exact automaton of `lalr.coreachable_stacks`, stack by stack.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...automata.alive import Alive, lexer_forbids
-from ...automata.boundaries import Boundaries
-from ...automata.circles import has_circle
-from ...automata.lalr import Lalr
-from ...automata.parser import DeadEnds
-from ...automata.productions import Productions
-from ...automata.scanner import Scanner
+from ...lalr.coreachable_stacks import Alive, lexer_forbids
+from ...lalr.epsilon_cycles import has_circle
+from ...lalr.lalr_tables import Lalr
+from ...lalr.lexeme_boundaries import Boundaries
+from ...lalr.parser_code import DeadEnds
+from ...lalr.productions import Productions
+from ...lalr.scanner import Scanner
 
 __all__ = ["find_dead_ends"]
 

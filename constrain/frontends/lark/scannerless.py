@@ -20,12 +20,12 @@ from typing import Literal as OneOf
 from ...automata.dfa import Dfa, Table
 from ...errors import UnsatisfiableError, UnsupportedError
 from ...grammar.nodes import Chars, Grammar, Literal, Node, Repeat, Rule
-from ...style import Limits
-from ..rules import tidy
-from ..rules.walk import choice, sequence
-from .characters import of_terminal
-from .load import Loaded
-from .terminals import lexers
+from ...grammar.simplify import tidy
+from ...grammar.visitor import choice, sequence
+from ...options import Limits
+from .lark_loader import Loaded
+from .lexer_terminals import lexers
+from .terminal_characters import of_terminal
 
 __all__ = ["Dynamic", "scannerless"]
 

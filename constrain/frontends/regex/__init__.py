@@ -12,9 +12,9 @@ says whether all of a text must match ("full") or some part of it ("search", as 
 
 from __future__ import annotations
 
-from .build import Match, to_counted, to_dfa
-from .nodes import Encoding, to_grammar, to_node
-from .parse import parse
-from .properties import Dialect
+from .regex_dfa import Match, to_counted, to_dfa
+from .regex_nodes import Encoding, to_grammar, to_node
+from .regex_parser import parse
+from .unicode_properties import Dialect
 
 __all__ = ["Dialect", "Encoding", "Match", "parse", "to_counted", "to_dfa", "to_grammar", "to_node"]

@@ -13,11 +13,11 @@ See docs/how-to/gpu.md. torch is needed; numba's CUDA target is there with the e
 
 from __future__ import annotations
 
-from .ahead import Ahead
-from .masks import apply_mask
-from .overlap import Overlap, decode
-from .resident import Places, ResidentConstraints
-from .sampling import Sampled, mask_softmax_sample
+from .device_masks import apply_mask
+from .device_sampling import Sampled, mask_softmax_sample
+from .mask_overlap import Overlap, decode
+from .masks_ahead import Ahead
+from .resident_constraints import Places, ResidentConstraints
 from .token_table import TokenTable, pool, token_table
 
 __all__ = [

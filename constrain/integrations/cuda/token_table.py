@@ -6,7 +6,7 @@
     rows         masks, each once
 
 Only allowed tokens are in the table: all others lead to REFUSED, for good. An end token leads to ENDED, after which
-only end tokens are allowed, which decoding loops turn into padding. Kernel and layout: `kernels/cuda/automaton.py`.
+only end tokens are allowed, which decoding loops turn into padding. Kernel and layout: `kernels/cuda/cuda_automaton.py`.
 Sources: row displacement, Tarjan and Yao 1979; default entries, as in the tables of LALR parsers (Dragon book, 4.7).
 """
 
@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arena import Forgotten
+from ...engine.state_cache import Forgotten
 from ...errors import ArgumentError, LimitError, VocabularyError
-from ...kernels.cuda.automaton import BASE, HOME, OTHERWISE, REFUSED, ROW
-from ...sampling.masses import mask_of
-from ...sampling.token_automaton import TokenAutomaton
+from ...kernels.cuda.cuda_automaton import BASE, HOME, OTHERWISE, REFUSED, ROW
+from ...sampling.research.token_automaton import TokenAutomaton
+from ...sampling.token_masses import mask_of
 
 if TYPE_CHECKING:
-    from ...compile import Constraint
-    from ...tokens.vocabulary import Vocabulary
+    from ...engine.constraint import Constraint
+    from ...vocabulary.vocabulary import Vocabulary
 
 __all__ = ["ENDED", "MOST_BYTES", "MOST_STATES", "TokenTable", "pool", "token_table"]
 

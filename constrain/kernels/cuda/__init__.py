@@ -8,7 +8,7 @@
     block       sums, maxima and prefix sums of one block of threads
     select      the k-th of V in an order, or where their mass reaches a goal: by counting, without sorting
     sample      mask, temperature, top-k, top-p, min-p to one token, its log-probability and the feasible mass
-    race        the first few tokens of a race by the clocks of `sampling.race`, for rejection sampling
+    race        the first few tokens of a race by the clocks of `sampling.exponential_race`, for rejection sampling
     automaton   a step of constraints whose token automaton lies on the card
 
 Rows of logits come as the bits of their floats: int32 for float32, int16 for bfloat16 and float16, flat, with a

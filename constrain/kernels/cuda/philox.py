@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .device import device
+from .cuda_device import device
 
 __all__ = ["philox", "scaled"]
 

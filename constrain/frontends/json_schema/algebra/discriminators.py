@@ -11,12 +11,12 @@ from collections import Counter
 from math import prod
 from typing import Protocol
 
-from ....style import Limits
-from ..objects.objects import ANY_OBJECT, NO_NAMES, Algebra as Objects, Cell, ObjectCase, look_up
-from ..reading.constants import Constant
-from ..reading.static import Static
-from ..strings.languages import Languages
-from .literals import ANY, NEVER, Lits
+from ....options import Limits
+from ..objects.object_cases import ANY_OBJECT, NO_NAMES, Algebra as Objects, Cell, ObjectCase, look_up
+from ..reading.json_values import Constant
+from ..reading.static_types import Static
+from ..strings.string_languages import Languages
+from .schema_sets import ANY, NEVER, Lits
 
 __all__ = ["Union", "split"]
 

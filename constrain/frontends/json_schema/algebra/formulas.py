@@ -9,16 +9,16 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Union
 
-from ..arrays import arrays
-from ..numbers import quantities
-from ..objects import objects
-from ..objects.tries import MANY, Listed
-from ..reading.constants import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
-from ..reading.static import INTEGER, TYPES
-from ..strings import strings
-from . import evaluated
-from .literals import ANY, NEVER, Lits
-from .shapes import (
+from ..arrays import array_cases
+from ..numbers import number_sets
+from ..objects import object_cases
+from ..objects.enum_tries import MANY, Listed
+from ..reading.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
+from ..reading.static_types import INTEGER, TYPES
+from ..strings import string_sets
+from . import unevaluated
+from .schema_sets import ANY, NEVER, Lits
+from .shape import (
     ALL_ARRAYS,
     ALL_NUMBERS,
     ALL_OBJECTS,
@@ -36,7 +36,7 @@ from .shapes import (
 )
 
 if TYPE_CHECKING:
-    from ..reading.read import Node, Reader
+    from ..reading.schema_parser import Node, Reader
 
 __all__ = ["COMBINED", "All", "Formula", "One", "Own", "Some", "formula", "own"]
 
@@ -129,9 +129,9 @@ def _unevaluated(field: str, node: Node, algebra: Algebra) -> Formula:
     lits: Lits = node.facts[field]
     others = {name: value for name, value in node.facts.items() if name != field}
     keys = field == "unevaluatedProperties"
-    own = evaluated.of_keys if keys else evaluated.of_items
+    own = unevaluated.of_keys if keys else unevaluated.of_items
     options: list[Formula] = []
-    for held, seen in evaluated.ways(node, others, own, algebra, (node.number,)):
+    for held, seen in unevaluated.ways(node, others, own, algebra, (node.number,)):
         if seen.everything:
             options.append(held)
             continue
@@ -140,24 +140,24 @@ def _unevaluated(field: str, node: Node, algebra: Algebra) -> Formula:
     return Some(tuple(options))
 
 
-def _other_keys(seen: evaluated.Seen, lits: Lits, algebra: Algebra) -> Shape:
+def _other_keys(seen: unevaluated.Seen, lits: Lits, algebra: Algebra) -> Shape:
     facts = {
         "properties": dict.fromkeys(sorted(seen.names), ANY), "additionalProperties": lits,
         "patternProperties": dict.fromkeys(sorted(seen.patterns), ANY),
     }  # fmt: skip
-    case = objects.own(facts, algebra)  # Where these names stand is up to those who evaluate them.
+    case = object_cases.own(facts, algebra)  # Where these names stand is up to those who evaluate them.
     return EVERYTHING._replace(objects=(case._replace(mentioned=seen.names),))
 
 
-def _other_items(seen: evaluated.Seen, lits: Lits, node: Node, algebra: Algebra) -> Shape:
+def _other_items(seen: unevaluated.Seen, lits: Lits, node: Node, algebra: Algebra) -> Shape:
     if seen.sets:
         lits = (algebra.reader.derived(node, {"anyOf": (lits, *sorted(seen.sets))}).number,)
-    return EVERYTHING._replace(arrays=(arrays.tidy(arrays.ArrayCase((ANY,) * seen.first, lits)),))
+    return EVERYTHING._replace(arrays=(array_cases.tidy(array_cases.ArrayCase((ANY,) * seen.first, lits)),))
 
 
 def _without(name: str) -> Shape:
     """All values that are not objects with that key."""
-    case = objects.ObjectCase(((name, NEVER),), mentioned=frozenset((name,)))
+    case = object_cases.ObjectCase(((name, NEVER),), mentioned=frozenset((name,)))
     return EVERYTHING._replace(objects=(case,))
 
 
@@ -166,20 +166,22 @@ def own(facts: dict[str, Any], draft: int, algebra: Algebra) -> Shape:
     if "const" in facts or "enum" in facts:
         return _constants(facts, draft, algebra)
     types, fields = facts.get("type", TYPES), facts.keys()
-    number: tuple[quantities.NumberCase, ...] = ()
+    number: tuple[number_sets.NumberCase, ...] = ()
     if types & NUMBER:
-        number = (quantities.own(facts),) if quantities.FIELDS & fields else ALL_NUMBERS
+        number = (number_sets.own(facts),) if number_sets.FIELDS & fields else ALL_NUMBERS
     elif types & INTEGER:
-        number = (quantities.own_integer(facts, draft),)
-    string: tuple[strings.StringCase, ...] = ()
+        number = (number_sets.own_integer(facts, draft),)
+    string: tuple[string_sets.StringCase, ...] = ()
     if types & STRING:
-        string = (strings.own(facts),) if strings.FIELDS & fields else ALL_STRINGS
-    array: tuple[arrays.ArrayCase, ...] = ()
+        string = (string_sets.own(facts),) if string_sets.FIELDS & fields else ALL_STRINGS
+    array: tuple[array_cases.ArrayCase, ...] = ()
     if types & ARRAY:
-        array = _whole((arrays.own(facts),), ALL_ARRAYS) if arrays.FIELDS & fields else ALL_ARRAYS
-    members: tuple[objects.ObjectCase, ...] = ()
+        array = _whole((array_cases.own(facts),), ALL_ARRAYS) if array_cases.FIELDS & fields else ALL_ARRAYS
+    members: tuple[object_cases.ObjectCase, ...] = ()
     if types & OBJECT:
-        members = _whole((objects.own(facts, algebra),), ALL_OBJECTS) if objects.FIELDS & fields else ALL_OBJECTS
+        members = (
+            _whole((object_cases.own(facts, algebra),), ALL_OBJECTS) if object_cases.FIELDS & fields else ALL_OBJECTS
+        )
     scalars = (NULL_BIT if types & NULL else 0) | (FALSE_BIT | TRUE_BIT if types & BOOLEAN else 0)
     return Shape(scalars, number, string, array, members)
 
@@ -218,8 +220,8 @@ def _finite(values: tuple[Constant, ...], reader: Reader) -> Shape:
     lists, maps = brackets[ARRAY], brackets[OBJECT]
     return Shape(
         scalars,
-        (quantities.NumberCase(tuple(numbers)),) if numbers else (),
-        (strings.StringCase(tuple(texts)),) if texts else (),
+        (number_sets.NumberCase(tuple(numbers)),) if numbers else (),
+        (string_sets.StringCase(tuple(texts)),) if texts else (),
         tuple(array_of(value, reader) for value in lists) if len(lists) <= MANY else (),
         tuple(object_of(value, reader) for value in maps) if len(maps) <= MANY else (),
         tuple(Listed(kind, held) for kind, held in brackets.items() if len(held) > MANY),

@@ -34,7 +34,7 @@ from .number_parts import Bound, as_decimal
 from .number_table import explore, row_of
 
 if TYPE_CHECKING:
-    from .numbers import Numbers
+    from .number_automata import Numbers
 
 __all__ = ["exponent_table"]
 

@@ -16,11 +16,11 @@ from functools import cache
 from typing import Any, Literal
 
 from ..algebra import formulas
-from ..arrays import items
-from ..numbers import quantities
-from ..objects import members
-from ..strings import strings
-from . import checks
+from ..arrays import array_items
+from ..numbers import number_sets
+from ..objects import object_members
+from ..strings import string_sets
+from . import keyword_values
 
 __all__ = ["KEYWORDS", "Keyword", "by_draft", "children", "inert"]
 
@@ -47,64 +47,90 @@ class Keyword:
     noted: int = 2020
 
 
-TEXT, NUMERIC, LIST, MAP = strings.emit, quantities.emit, items.emit, members.emit
+TEXT, NUMERIC, LIST, MAP = string_sets.emit, number_sets.emit, array_items.emit, object_members.emit
 VALUE, COMBINE = formulas.own, formulas.formula
 
 SCOPE = "by the way on which the subschema is reached"
 
 KEYWORDS: tuple[Keyword, ...] = (
-    Keyword("$ref", "ref", checks.reference, COMBINE, "mask", note="its siblings are ignored up to draft 7", noted=7),
-    Keyword("$dynamicRef", "dynamicRef", checks.dynamic, COMBINE, "mask", since=2020, note=SCOPE),
-    Keyword("$recursiveRef", "dynamicRef", checks.dynamic, COMBINE, "mask", since=2019, until=2019, note=SCOPE),
-    Keyword("type", "type", checks.types, VALUE, "mask"),
-    Keyword("enum", "enum", checks.values, VALUE, "mask"),
-    Keyword("const", "const", checks.value_of, VALUE, "mask", since=6),
+    Keyword(
+        "$ref", "ref", keyword_values.reference, COMBINE, "mask", note="its siblings are ignored up to draft 7", noted=7
+    ),
+    Keyword("$dynamicRef", "dynamicRef", keyword_values.dynamic, COMBINE, "mask", since=2020, note=SCOPE),
+    Keyword("$recursiveRef", "dynamicRef", keyword_values.dynamic, COMBINE, "mask", since=2019, until=2019, note=SCOPE),
+    Keyword("type", "type", keyword_values.types, VALUE, "mask"),
+    Keyword("enum", "enum", keyword_values.values, VALUE, "mask"),
+    Keyword("const", "const", keyword_values.value_of, VALUE, "mask", since=6),
     # Numbers.
-    Keyword("minimum", "minimum", checks.number, NUMERIC, "mask"),
-    Keyword("maximum", "maximum", checks.number, NUMERIC, "mask"),
-    Keyword("exclusiveMinimum", "exclusiveMinimum", checks.edge, NUMERIC, "mask", note="a boolean in draft 4", noted=4),
-    Keyword("exclusiveMaximum", "exclusiveMaximum", checks.edge, NUMERIC, "mask", note="a boolean in draft 4", noted=4),
-    Keyword("multipleOf", "multipleOf", checks.positive, NUMERIC, "mask"),
+    Keyword("minimum", "minimum", keyword_values.number, NUMERIC, "mask"),
+    Keyword("maximum", "maximum", keyword_values.number, NUMERIC, "mask"),
+    Keyword(
+        "exclusiveMinimum",
+        "exclusiveMinimum",
+        keyword_values.edge,
+        NUMERIC,
+        "mask",
+        note="a boolean in draft 4",
+        noted=4,
+    ),
+    Keyword(
+        "exclusiveMaximum",
+        "exclusiveMaximum",
+        keyword_values.edge,
+        NUMERIC,
+        "mask",
+        note="a boolean in draft 4",
+        noted=4,
+    ),
+    Keyword("multipleOf", "multipleOf", keyword_values.positive, NUMERIC, "mask"),
     # Strings.
-    Keyword("minLength", "minLength", checks.at_least, TEXT, "counter"),
-    Keyword("maxLength", "maxLength", checks.at_most, TEXT, "counter"),
-    Keyword("pattern", "pattern", checks.pattern, TEXT, "mask", note="ECMA-262, anywhere in the text"),
-    Keyword("format", "format", checks.format_name, TEXT, "mask", note="by its RFC; other names assert nothing"),
+    Keyword("minLength", "minLength", keyword_values.at_least, TEXT, "counter"),
+    Keyword("maxLength", "maxLength", keyword_values.at_most, TEXT, "counter"),
+    Keyword("pattern", "pattern", keyword_values.pattern, TEXT, "mask", note="ECMA-262, anywhere in the text"),
+    Keyword(
+        "format", "format", keyword_values.format_name, TEXT, "mask", note="by its RFC; other names assert nothing"
+    ),
     # Arrays.
-    Keyword("prefixItems", "prefixItems", checks.schemas, LIST, "mask", since=2020, holds="list"),
-    Keyword("items", "items", checks.items, LIST, "mask", holds="schema or list"),
-    Keyword("additionalItems", "additionalItems", checks.schema, LIST, "mask", until=2019, holds="schema"),
-    Keyword("minItems", "minItems", checks.at_least, LIST, "counter"),
-    Keyword("maxItems", "maxItems", checks.at_most, LIST, "counter"),
-    Keyword("uniqueItems", "uniqueItems", checks.unique, LIST, "guard", note="its complement only of few values"),
-    Keyword("contains", "contains", checks.schema, LIST, "mask", since=6, holds="schema"),
-    Keyword("minContains", "minContains", checks.contained, LIST, "counter", since=2019),
-    Keyword("maxContains", "maxContains", checks.at_most, LIST, "counter", since=2019),
+    Keyword("prefixItems", "prefixItems", keyword_values.schemas, LIST, "mask", since=2020, holds="list"),
+    Keyword("items", "items", keyword_values.items, LIST, "mask", holds="schema or list"),
+    Keyword("additionalItems", "additionalItems", keyword_values.schema, LIST, "mask", until=2019, holds="schema"),
+    Keyword("minItems", "minItems", keyword_values.at_least, LIST, "counter"),
+    Keyword("maxItems", "maxItems", keyword_values.at_most, LIST, "counter"),
+    Keyword(
+        "uniqueItems", "uniqueItems", keyword_values.unique, LIST, "guard", note="its complement only of few values"
+    ),
+    Keyword("contains", "contains", keyword_values.schema, LIST, "mask", since=6, holds="schema"),
+    Keyword("minContains", "minContains", keyword_values.contained, LIST, "counter", since=2019),
+    Keyword("maxContains", "maxContains", keyword_values.at_most, LIST, "counter", since=2019),
     # Objects.
-    Keyword("properties", "properties", checks.schema_map, MAP, "mask", holds="map"),
-    Keyword("required", "required", checks.names, MAP, "guard"),
-    Keyword("patternProperties", "patternProperties", checks.pattern_map, MAP, "mask", holds="map"),
-    Keyword("additionalProperties", "additionalProperties", checks.additional, MAP, "mask", holds="schema"),
-    Keyword("propertyNames", "propertyNames", checks.additional, MAP, "mask", since=6, holds="schema"),
-    Keyword("minProperties", "minProperties", checks.at_least, MAP, "counter"),
-    Keyword("maxProperties", "maxProperties", checks.at_most, MAP, "counter"),
-    Keyword("dependentRequired", "dependentRequired", checks.name_lists, MAP, "guard", since=2019),
-    Keyword("dependencies", "dependencies", checks.dependencies, MAP, "guard", until=7, holds="map"),
+    Keyword("properties", "properties", keyword_values.schema_map, MAP, "mask", holds="map"),
+    Keyword("required", "required", keyword_values.names, MAP, "guard"),
+    Keyword("patternProperties", "patternProperties", keyword_values.pattern_map, MAP, "mask", holds="map"),
+    Keyword("additionalProperties", "additionalProperties", keyword_values.additional, MAP, "mask", holds="schema"),
+    Keyword("propertyNames", "propertyNames", keyword_values.additional, MAP, "mask", since=6, holds="schema"),
+    Keyword("minProperties", "minProperties", keyword_values.at_least, MAP, "counter"),
+    Keyword("maxProperties", "maxProperties", keyword_values.at_most, MAP, "counter"),
+    Keyword("dependentRequired", "dependentRequired", keyword_values.name_lists, MAP, "guard", since=2019),
+    Keyword("dependencies", "dependencies", keyword_values.dependencies, MAP, "guard", until=7, holds="map"),
     # Schemas for the same value.
-    Keyword("allOf", "allOf", checks.schemas, COMBINE, "mask", holds="list"),
-    Keyword("anyOf", "anyOf", checks.schemas, COMBINE, "mask", holds="list"),
-    Keyword("oneOf", "oneOf", checks.schemas, COMBINE, "mask", holds="list"),
-    Keyword("not", "not", checks.schema, COMBINE, "mask", holds="schema"),
-    Keyword("if", "if", checks.schema, COMBINE, "mask", since=7, holds="schema"),
-    Keyword("then", "then", checks.schema, COMBINE, "mask", since=7, holds="schema"),
-    Keyword("else", "else", checks.schema, COMBINE, "mask", since=7, holds="schema"),
-    Keyword("dependentSchemas", "dependentSchemas", checks.schema_map, COMBINE, "mask", since=2019, holds="map"),
+    Keyword("allOf", "allOf", keyword_values.schemas, COMBINE, "mask", holds="list"),
+    Keyword("anyOf", "anyOf", keyword_values.schemas, COMBINE, "mask", holds="list"),
+    Keyword("oneOf", "oneOf", keyword_values.schemas, COMBINE, "mask", holds="list"),
+    Keyword("not", "not", keyword_values.schema, COMBINE, "mask", holds="schema"),
+    Keyword("if", "if", keyword_values.schema, COMBINE, "mask", since=7, holds="schema"),
+    Keyword("then", "then", keyword_values.schema, COMBINE, "mask", since=7, holds="schema"),
+    Keyword("else", "else", keyword_values.schema, COMBINE, "mask", since=7, holds="schema"),
+    Keyword(
+        "dependentSchemas", "dependentSchemas", keyword_values.schema_map, COMBINE, "mask", since=2019, holds="map"
+    ),
     # What all others leave over.
-    Keyword("unevaluatedItems", "unevaluatedItems", checks.additional, COMBINE, "mask", since=2019, holds="schema"),
+    Keyword(
+        "unevaluatedItems", "unevaluatedItems", keyword_values.additional, COMBINE, "mask", since=2019, holds="schema"
+    ),
     Keyword(
         "unevaluatedProperties",
         "unevaluatedProperties",
-        checks.additional,
+        keyword_values.additional,
         COMBINE,
         "mask",
         since=2019,

@@ -27,10 +27,10 @@ from ....errors import UnsupportedError
 from ....grammar.nodes import Node, Rule
 from ....work import memoize
 from ...regex import to_dfa
-from ..reading.addresses import ipv6_dfa, splice
-from .expressions import is_regex, regex_node, regex_within
-from .idn import idn_node, is_idn
+from .idn_hostname import idn_node, is_idn
+from .ipv6 import ipv6_dfa, splice
 from .leap_seconds import times_with_leap_seconds
+from .regex_format import is_regex, regex_node, regex_within
 
 __all__ = ["BY_RULES", "FORMATS", "LEAPING", "LEAP_STATES", "format_dfa", "format_in", "format_lengths", "times_within"]
 

@@ -1,0 +1,159 @@
+"""The automaton of a lexer as a picture: states in columns by their distance from where it starts.
+
+Where a terminal is accepted the state has a second ring and the terminal's name under it. Bytes between the same states
+are one arrow, labelled as a class of characters; a character of several bytes is one arrow too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+
+from ...lalr.parser_code import Parser
+from ..explanations import ranges
+from .railroad_shapes import columns
+
+__all__ = ["MOST_STATES", "Automaton", "automaton"]
+
+MOST_STATES = 40
+"""States up to which it is drawn: beyond, nobody could follow an arrow."""
+ACROSS, DOWN, CLOSE, RADIUS = 150, 84, 56, 17
+LONGEST = 18
+"""Letters of a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """SVG elements, and the size that they take."""
+
+    parts: list[str]
+    width: float
+    height: float
+
+
+def automaton(parser: Parser, name: dict[int, str]) -> Automaton | None:
+    """The picture; None if there are too many states. name: of terminals."""
+    scanner = parser.scanner
+    starts = sorted({int(start) for start in parser.scan.tolist() if start >= 0})
+    edges = _edges(parser, starts)
+    if edges is None:
+        return None
+    layers = _layers(starts, edges)
+    going = {a for a, _ in edges}  # the others are ends, and stand closer together, below
+    layers = [sorted(layer, key=lambda state: state not in going) for layer in layers]
+    tall = max(sum(DOWN if state in going else CLOSE for state in layer) for layer in layers)
+    place: dict[int, tuple[float, float]] = {}
+    for column, layer in enumerate(layers):
+        top = 56 + (tall - sum(DOWN if state in going else CLOSE for state in layer)) / 2
+        for state in layer:
+            place[state] = 70.0 + ACROSS * column, top
+            top += DOWN if state in going else CLOSE
+    depth = {state: x for x, layer in enumerate(layers) for state in layer}
+    parts = [part for (a, b), found in edges.items() for part in _edge(place, depth, a, b, _label(found))]
+    for number, start in enumerate(starts):
+        x, y = place[start]
+        parts.append(f'<path class="edge" d="M{x - 48:g} {y:g} H{x - RADIUS - 2:g}" marker-end="url(#tip)"/>')
+        if len(starts) > 1:
+            parts.append(f'<text class="label" x="{x - 44:g}" y="{y - 6:g}" text-anchor="start">{number + 1}</text>')
+    for state, (x, y) in place.items():
+        verdicts = sorted({int(t) for t in scanner.verdicts[scanner.accept[state]].tolist() if t >= 0})
+        parts.append(f'<circle class="state" cx="{x:g}" cy="{y:g}" r="{RADIUS}"/>')
+        if verdicts:
+            words = " / ".join(name[t] for t in verdicts)
+            parts.append(f'<circle class="accepts" cx="{x:g}" cy="{y:g}" r="{RADIUS - 4}"/>')
+            shown = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+            parts.append(f'<text class="verdict" x="{x:g}" y="{y + RADIUS + 13:g}">{escape(shown)}</text>')
+        parts.append(f'<text class="number" x="{x:g}" y="{y + 4:g}">{state}</text>')
+    return Automaton(parts, 70 + ACROSS * len(layers), 66 + tall)
+
+
+def _edges(parser: Parser, starts: list[int]) -> dict[tuple[int, int], list[int]] | None:
+    """The bytes between states, from the starts on; None if there are too many states.
+
+    A character beyond ASCII leads at once to where its last byte does, as byte 0x80: within it nothing is decided.
+    """
+    delta = parser.scanner.delta.tolist()
+    edges: dict[tuple[int, int], list[int]] = {}
+    todo, seen = list(starts), set(starts)
+    while todo:
+        state = todo.pop(0)
+        follow = [(byte, {target}) for byte, target in enumerate(delta[state][:0x80]) if target >= 0]
+        for low, high, more in ((0xC2, 0xE0, 1), (0xE0, 0xF0, 2), (0xF0, 0xF5, 3)):
+            ends = {target for target in delta[state][low:high] if target >= 0}
+            for _ in range(more):
+                ends = {target for end in ends for target in delta[end][0x80:0xC0] if target >= 0}
+            follow.append((0x80, ends))
+        for byte, targets in follow:
+            for target in sorted(targets):
+                found = edges.setdefault((state, target), [])
+                if byte not in found:
+                    found.append(byte)
+                if target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+        if len(seen) > MOST_STATES:
+            return None
+    return edges
+
+
+def _layers(starts: list[int], edges: dict[tuple[int, int], list[int]]) -> list[list[int]]:
+    """States by the fewest bytes that lead to them."""
+    follow: dict[int, list[int]] = {}
+    for a, b in edges:
+        follow.setdefault(a, []).append(b)
+    layers, seen = [starts], set(starts)
+    while True:
+        layer = list(dict.fromkeys(b for a in layers[-1] for b in follow.get(a, ()) if b not in seen))
+        if not layer:
+            return layers
+        seen.update(layer)
+        layers.append(layer)
+
+
+def _label(found: list[int]) -> str:
+    """Bytes as one writes them."""
+    printable = [byte for byte in found if 0x20 < byte < 0x7F]
+    words = [ranges(printable) if len(printable) < 94 else "any"] if printable else []
+    named = {0x20: "space", 0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r", 0x0C: "\\f"}
+    words += [word for byte, word in named.items() if byte in found]
+    if any(byte >= 0x80 for byte in found):
+        words.append("beyond ASCII")
+    if any((byte < 0x20 and byte not in named) or byte == 0x7F for byte in found):
+        words.append("controls")
+    text = " ".join(words)
+    if {"space", "\\t", "\\n"} <= set(words):
+        text = " ".join(["blanks", *(word for word in words if word != "space" and not word.startswith("\\"))])
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _edge(place: Mapping[int, tuple[float, float]], depth: dict[int, int], a: int, b: int, label: str) -> list[str]:
+    """An arrow: straight to the next column, a bow to others, a loop to itself."""
+    (x1, y1), (x2, y2) = place[a], place[b]
+    if a == b:
+        path = f"M{x1 - 8:g} {y1 - RADIUS + 2:g} c-14 -30 30 -30 18 -1"
+        at = x1 + 1, y1 - RADIUS - 24
+    elif depth[b] == depth[a] + 1:
+        length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
+        dx, dy = (x2 - x1) / length, (y2 - y1) / length
+        path = (
+            f"M{x1 + dx * RADIUS:.1f} {y1 + dy * RADIUS:.1f} L{x2 - dx * (RADIUS + 3):.1f} {y2 - dy * (RADIUS + 3):.1f}"
+        )
+        at = x1 + (x2 - x1) * 0.56, y1 + (y2 - y1) * 0.56 - 5
+    else:
+        bow = 26 + 9 * abs(depth[b] - depth[a])
+        middle = (x1 + x2) / 2, min(y1, y2) - bow if depth[b] > depth[a] else max(y1, y2) + bow
+        side = -1 if depth[b] > depth[a] else 1
+        if depth[a] == depth[b]:
+            middle, side = (x1 + 46, (y1 + y2) / 2), 0
+        path = (
+            f"M{x1 + (RADIUS if not side else 0):g} {y1 + side * RADIUS:g} Q{middle[0]:g} {middle[1]:g} "
+            f"{x2 + (RADIUS + 2 if not side else 0):g} {y2 + side * (RADIUS + 3):g}"
+        )
+        at = (middle[0] + (x1 + x2) / 2) / 2, (middle[1] + (y1 + y2) / 2) / 2 + side * 10
+    halo = columns(label) * 6.2
+    return [
+        f'<path class="edge" d="{path}" marker-end="url(#tip)"/>',
+        f'<rect class="halo" x="{at[0] - halo / 2:.1f}" y="{at[1] - 10:.1f}" width="{halo:.1f}" height="13"/>',
+        f'<text class="label" x="{at[0]:.1f}" y="{at[1]:.1f}">{escape(label)}</text>',
+    ]

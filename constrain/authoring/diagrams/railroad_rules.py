@@ -1,0 +1,228 @@
+"""From the rules of a grammar, as they are written, to shapes: `x ("," x)*` is a loop with a comma on the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...frontends.gbnf.gbnf_parser import Reader as GbnfReader
+from ...grammar.nodes import Chars, Choice as ChoiceNode, Literal, Node, Repeat, Rule, Sequence as SequenceNode, Token
+from ...options import Limits
+from ..grammar_tools.character_grammar import shown_set
+from ..grammar_tools.written_grammar import Written
+from .railroad_shapes import Box, Choice, Loop, Row, Shape, Skip, Words, folded
+
+__all__ = ["Drawn", "drawn"]
+
+MOST_LETTERS = 70
+"""Letters of a pattern that are shown in a box."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The diagram of a rule or terminal. about: what is said beside its name."""
+
+    name: str
+    kind: str
+    shape: Shape
+    about: str = ""
+
+
+def drawn(written: Written) -> list[Drawn]:
+    """The diagrams of all rules, then of the terminals that have names."""
+    return _Lark(written).all() if written.kind == "lark" else _Gbnf(written.text).all()
+
+
+# ---- what shapes are made of -------------------------------------------------------------------------------------
+
+
+def optional(shape: Shape) -> Shape:
+    """It, or nothing: the way past it is above."""
+    return Choice((Skip(), shape), 1)
+
+
+def repeated(shape: Shape, low: int, high: int | None) -> Shape:
+    """It, low to high times in a row."""
+    if (low, high) == (0, 1):
+        return optional(shape)
+    if (low, high) == (1, 1):
+        return shape
+    if high == 0:
+        return Skip()
+    times = "" if high is None and low <= 1 else f"{low}×" if low == high else f"{low}–{'∞' if high is None else high}×"
+    loop = Loop(shape, Words(times) if times else Skip())
+    return optional(loop) if low == 0 else loop
+
+
+def joined(parts: Sequence[tuple[Any, Shape]], loops: dict[int, tuple[list[Any], list[Shape]]]) -> Shape:
+    """A row of parts (what they are, their shapes). loops: for the place of a `(...)*`, what repeats there: where that
+    ends with what stands before it, both are one loop."""
+    out: list[tuple[Any, Shape]] = []
+    for place, (what, shape) in enumerate(parts):
+        if place in loops:
+            keys, shapes = loops[place]
+            begin = len(out)
+            shared = 0
+            while shared < min(len(keys), begin) and keys[-1 - shared] == out[begin - 1 - shared][0]:
+                shared += 1
+            if shared:
+                again = Row(tuple(one for _, one in out[begin - shared :]))
+                between = [*reversed(shapes[: len(shapes) - shared])]
+                loop = Loop(again, Row(tuple(between)) if between else Skip())
+                out[begin - shared :] = [(object(), loop)]
+                continue
+        out.append((what, shape))
+    return folded([shape for _, shape in out]) if out else Skip()
+
+
+def shortened(text: str) -> str:
+    """As much of a text as fits."""
+    text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…"
+
+
+# ---- Lark --------------------------------------------------------------------------------------------------------
+
+
+class _Lark:
+    def __init__(self, written: Written) -> None:
+        from lark import load_grammar as lark
+
+        from ...frontends.lark.lark_imports import Reader
+        from ...frontends.lark.lark_loader import lend_reader_of_grammars
+
+        lend_reader_of_grammars()
+        reader = Reader(written.import_paths)
+        self.grammar, _ = lark.load_grammar(written.text, written.name, [reader], False)
+        self.written = written
+        self.names = {str(name) for name, *_ in self.grammar.rule_defs} | {str(n) for n, _ in self.grammar.term_defs}
+
+    def all(self) -> list[Drawn]:
+        out = []
+        ignored = set(map(str, self.grammar.ignore))
+        for name, parameters, tree, options in self.grammar.rule_defs:
+            if tree is not None:
+                about = ["start"] if name == self.written.start else []
+                about += [f"template of {', '.join(map(str, parameters))}"] if parameters else []
+                about += [f"priority {options.priority}"] if options.priority else []
+                out.append(Drawn(str(name), "rule", self.shape(tree), " · ".join(about)))
+        out.sort(key=lambda one: one.name != self.written.start)
+        for name, (tree, priority) in self.grammar.term_defs:
+            about = [f"priority {priority}"] if priority else []
+            about += ["ignored"] if str(name) in ignored else []
+            if tree is None:
+                out.append(Drawn(str(name), "terminal", Words("declared: made by whoever uses the grammar"), ""))
+            else:
+                shown = "ignored" if str(name).startswith("__") else str(name)
+                out.append(Drawn(shown, "terminal", self.shape(tree), " · ".join(about) if shown != "ignored" else ""))
+        return out
+
+    def shape(self, tree: Any) -> Shape:
+        """The shape of a tree of Lark's own grammar."""
+        kind = getattr(tree, "data", None)
+        if kind is None:
+            return self.symbol(tree)
+        if kind == "expansions":
+            options = [self.shape(child) for child in tree.children]
+            options = [*(o for o in options if isinstance(o, Skip))][:1] + [
+                o for o in options if not isinstance(o, Skip)
+            ]
+            if len(options) == 1:
+                return options[0]
+            return Choice(tuple(options), 1 if isinstance(options[0], Skip) else 0)
+        if kind == "expansion":
+            return self.row(tree.children)
+        if kind == "alias":
+            return self.shape(tree.children[0])
+        if kind == "maybe":
+            return optional(self.shape(tree.children[0]))
+        if kind == "expr":
+            return repeated(self.shape(tree.children[0]), *_counts(tree))
+        if kind == "range":
+            return Box(f"{tree.children[0]} to {tree.children[1]}", "pattern")
+        if kind == "literal":
+            text = str(tree.children[0])
+            return Box(shortened(text), "text" if text.startswith('"') else "pattern")
+        if kind == "template_usage":
+            inside = ", ".join(map(_source, tree.children[1:]))
+            name = str(tree.children[0].name)
+            return Box(shortened(f"{name}{{{inside}}}"), "rule", f"rule-{name}" if name in self.names else "")
+        return self.row(tree.children)
+
+    def row(self, children: Sequence[Any]) -> Shape:
+        loops: dict[int, tuple[list[Any], list[Shape]]] = {}
+        for place, child in enumerate(children):
+            if getattr(child, "data", None) == "expr" and _counts(child) == (0, None):
+                inner = _only(child.children[0])
+                loops[place] = [_source(one) for one in inner], [self.shape(one) for one in inner]
+        return joined([(_source(child), self.shape(child)) for child in children], loops)
+
+    def symbol(self, symbol: Any) -> Shape:
+        name = str(getattr(symbol, "name", symbol))
+        terminal = name.upper() == name
+        link = f"{'terminal' if terminal else 'rule'}-{name}" if name in self.names else ""
+        return Box(name, "terminal" if terminal else "rule", link)
+
+
+def _counts(tree: Any) -> tuple[int, int | None]:
+    """How often an `expr` repeats."""
+    operator, numbers = str(tree.children[1]), [int(number) for number in tree.children[2:]]
+    if operator == "~":
+        return numbers[0], numbers[-1]
+    return {"?": (0, 1), "*": (0, None), "+": (1, None)}[operator]
+
+
+def _only(tree: Any) -> list[Any]:
+    """The parts of what is in parentheses, if there is one option."""
+    if tree.data == "expansions" and len(tree.children) == 1 and tree.children[0].data == "expansion":
+        return list(tree.children[0].children)
+    return [tree]
+
+
+def _source(tree: Any) -> str:
+    """A part as text, to compare and to name."""
+    if not hasattr(tree, "data"):
+        return str(getattr(tree, "name", tree))
+    between = {"expansions": " | ", "range": ".."}.get(tree.data, " ")
+    return between.join(map(_source, tree.children))
+
+
+# ---- GBNF --------------------------------------------------------------------------------------------------------
+
+
+class _Gbnf:
+    def __init__(self, text: str) -> None:
+        self.reader = GbnfReader(text, Limits().nesting)
+        self.reader.read()
+
+    def all(self) -> list[Drawn]:
+        out = [Drawn(_called(name), "rule", self.shape(body)) for name, body in self.reader.rules.items()]
+        return sorted(out, key=lambda one: one.name != "root")
+
+    def shape(self, node: Node) -> Shape:
+        if isinstance(node, Literal):
+            return Box(shortened(f'"{node.data.decode()}"'), "text") if node.data else Skip()
+        if isinstance(node, Chars):
+            return Box(shortened(shown_set(node.dfa)), "pattern")
+        if isinstance(node, Rule):
+            return Box(_called(node.name), "rule", f"rule-{_called(node.name)}")
+        if isinstance(node, Token):
+            return Box(("not " if node.negated else "") + ", ".join(map(str, node.names)), "terminal")
+        if isinstance(node, Repeat):
+            return repeated(self.shape(node.node), node.low, node.high)
+        if isinstance(node, ChoiceNode):
+            options = [self.shape(option) for option in node.options]
+            options.sort(key=lambda option: not isinstance(option, Skip))
+            return Choice(tuple(options), 1 if isinstance(options[0], Skip) and len(options) > 1 else 0)
+        assert isinstance(node, SequenceNode)
+        loops: dict[int, tuple[list[Any], list[Shape]]] = {}
+        for place, part in enumerate(node.parts):
+            if isinstance(part, Repeat) and (part.low, part.high) == (0, None):
+                inner = part.node.parts if isinstance(part.node, SequenceNode) else (part.node,)
+                loops[place] = list(inner), [self.shape(one) for one in inner]
+        return joined([(part, self.shape(part)) for part in node.parts], loops)
+
+
+def _called(name: Hashable) -> str:
+    return name if isinstance(name, str) else "group"

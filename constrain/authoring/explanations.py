@@ -1,0 +1,342 @@
+"""Why: what may come next at a position, in words; where and why a text or a token is refused; where a keyword lives.
+
+    expected(matcher)             -> ("a digit", '","', '"]"')          what may come next
+    first_refusal(constraint, b)  -> Refusal or None                     the first illegal byte of a text
+    refusal_of(matcher, b)        -> Refusal or None                     the same for a piece of text after a position
+    whereabouts("minItems")       -> [Whereabouts(...)]                  the table's rows, with file and line
+
+Everything here asks a Matcher and changes none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TokenRefused, locate
+
+if TYPE_CHECKING:
+    from ..engine.constraint import Constraint
+    from ..engine.matcher import Matcher
+
+__all__ = ["Refusal", "Whereabouts", "expected", "first_refusal", "joined", "refusal_of", "whereabouts"]
+
+MOST_SPELLINGS = 12
+"""Keys, values of an enum and the like that are named one by one; beyond, only how they begin is said."""
+FEW = 8
+"""Characters that are listed one by one; more are given as ranges."""
+MANY = 80
+"""Of the 95 printable characters of ASCII: where so many may come, any text may, more or less."""
+LONGEST = 60
+"""Most characters of forced text that are shown."""
+
+END = "the end of the text"
+QUOTE = "'\"'"
+WHITE = frozenset(b" \t\n\r")
+PRINTABLE = frozenset(range(0x20, 0x7F))
+LEADS = frozenset(range(0xC2, 0xF5))
+REST = frozenset(range(0x80, 0xC0))
+CONTROLS = frozenset(range(0x20)) | {0x7F}
+GROUPS: tuple[tuple[str, frozenset[int]], ...] = (
+    ("a letter", frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")),
+    ("a small letter", frozenset(b"abcdefghijklmnopqrstuvwxyz")),
+    ("a capital letter", frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")),
+    ("a hexadecimal digit", frozenset(b"0123456789abcdefABCDEF")),
+    ("a hexadecimal digit", frozenset(b"0123456789abcdef")),
+    ("a digit", frozenset(b"0123456789")),
+    ("a digit from 1 to 9", frozenset(b"123456789")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Where a text stops being a possible beginning, and what could have stood there.
+
+    offset: bytes before the refused one. line, column: 1-based, in characters. excerpt, caret: that line, and where in
+    it the place is. found: what stands there, in words. expected: what may, in words.
+    """
+
+    offset: int
+    line: int
+    column: int
+    excerpt: str
+    caret: int
+    found: str
+    expected: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """A row of the keyword table, and where its reader and its emitter stand ("file:line")."""
+
+    keyword: str
+    how: str
+    since: str
+    until: str
+    reader: str
+    emitter: str
+    note: str
+
+
+# ---- what may come -----------------------------------------------------------------------------------------------
+
+
+def expected(matcher: Matcher) -> tuple[str, ...]:
+    """What may come next, in words; empty if nothing may follow an end token."""
+    ending = [END] if matcher.is_complete else []
+    forced = matcher.forced()
+    if forced:
+        return (*forced_words(matcher, forced), *ending)
+    left = matcher.next_bytes()
+    if left & REST and not left & PRINTABLE:
+        return ("the rest of a UTF-8 character", *ending)
+    white = left & WHITE
+    if len(left & PRINTABLE) >= MANY and left & LEADS:
+        words = ["any character", *(strings(matcher) if 0x22 in left else ())]
+        words = [word for word in words if word != "a string"]  # outside JSON a quote is a character like others
+        return (*words, *ending)
+    words = [word for word in strings(matcher) if word != QUOTE] if 0x22 in left else []
+    left -= white | ({0x22} if words else set())
+    for word in keywords(matcher, left):
+        words.append(word)
+        left -= {ord(word[0])}
+    words += grouped(matcher, left)
+    if words == ['","']:
+        words = [f'"," (then {joined(after(matcher, b","))})']
+    if white:
+        words.append("white space" if len(white) > 1 else quoted(chr(*white)))
+    return (*words, *ending)
+
+
+def forced_words(matcher: Matcher, forced: bytes) -> list[str]:
+    """Forced text; where it ends with the quote that begins a string, the strings that may stand there."""
+    other = matcher.fork()
+    if forced.endswith(b'"'):
+        if forced[:-1]:
+            other.advance_bytes(forced[:-1])
+        options = [word for word in strings(other) if word != QUOTE]
+        if options:
+            return [f"{shown(forced[:-1])} (then {joined(options)})"] if forced[:-1] else options
+    return [shown(forced)]
+
+
+def grouped(matcher: Matcher, left: set[int]) -> list[str]:
+    """Bytes by their kind: letters, digits, then each by itself, or as ranges if they are many."""
+    words = []
+    for name, group in GROUPS:
+        if left >= group:
+            words.append(name)
+            left = left - group
+    escape = 0x5C in left and after_backslash(matcher)
+    singles = sorted((left & PRINTABLE) - ({0x5C} if escape else set()))
+    if len(singles) > FEW:
+        words.append("one of " + ranges(singles))
+    else:
+        words += [quoted(chr(byte)) for byte in singles]
+    if left & CONTROLS:
+        words.append("a control character")
+    if left >= LEADS:
+        words.append("any character beyond ASCII")
+    elif left & LEADS:
+        words.append("some characters beyond ASCII")
+    return [*words, "an escape"] if escape else words
+
+
+def keywords(matcher: Matcher, left: set[int]) -> list[str]:
+    """Those of true, false, null that may begin here."""
+    found = []
+    for word in (b"false", b"null", b"true"):
+        if word[0] in left:
+            other = matcher.fork()
+            other.advance_bytes(word[:1])
+            if other.forced().startswith(word[1:]):
+                found.append(word.decode())
+    return found
+
+
+def strings(matcher: Matcher) -> list[str]:
+    """What a quote begins: the strings that may stand here; or that it ends one."""
+    inside = matcher.fork()
+    inside.advance_bytes(b'"')
+    follow = inside.next_bytes()
+    if len(follow & PRINTABLE) >= MANY:
+        return ["a string"]
+    if follow <= WHITE | frozenset(b",:]}") and not inside.forced().strip().startswith(b'"'):
+        return ["'\"'"]
+    found: list[str] = []
+    for word in spellings(matcher, b'"'):
+        found.append(word)
+        if len(found) > MOST_SPELLINGS:
+            return ["a string of some"]
+    return found
+
+
+def spellings(matcher: Matcher, begun: bytes, depth: int = 0) -> Iterator[str]:
+    """The strings that begin so, each to its closing quote or to where the choice becomes wide."""
+    here = matcher.fork()
+    here.advance_bytes(begun if depth == 0 else begun[-1:])
+    forced = here.forced()
+    whole = begun + forced
+    end = re.match(rb'"(?:[^"\\]|\\.)*"', whole)
+    if end:
+        yield end[0].decode("utf-8", "replace")
+        return
+    if forced:
+        here.advance_bytes(forced)
+    choices = sorted(here.next_bytes() - {0x5C})
+    if len(choices) > MOST_SPELLINGS or depth > 40 or here.is_complete:
+        yield whole.decode("utf-8", "replace") + "…"
+        return
+    for byte in choices:
+        yield from spellings(here, whole + bytes((byte,)), depth + 1)
+
+
+def after(matcher: Matcher, text: bytes) -> tuple[str, ...]:
+    """What is expected behind more text, white space left out."""
+    other = matcher.fork()
+    other.advance_bytes(text)
+    return tuple(word for word in expected(other) if word != "white space") or ("white space",)
+
+
+def after_backslash(matcher: Matcher) -> bool:
+    """Whether a backslash would begin an escape of JSON here."""
+    other = matcher.fork()
+    other.advance_bytes(b"\\")
+    follow = other.next_bytes()
+    return 0x75 in follow and follow <= frozenset(b'"\\/bfnrtu')
+
+
+# ---- why not -----------------------------------------------------------------------------------------------------
+
+
+def first_refusal(constraint: Constraint, text: bytes) -> Refusal | None:
+    """The first byte of a whole text that is illegal, or its end if it stops too early; None if it is a valid one."""
+    matcher = constraint.matcher()
+    refusal = refusal_of(matcher, text)
+    if refusal is not None:
+        return refusal
+    done = matcher.fork()
+    done.advance_bytes(text)
+    return None if done.is_complete else at(matcher, text, len(text))
+
+
+def refusal_of(matcher: Matcher, text: bytes) -> Refusal | None:
+    """The first byte of a piece of text that is illegal after the matcher's position; None if all may come."""
+    try:
+        matcher.fork().advance_bytes(text)
+    except TokenRefused as error:
+        return at(matcher, text, error.position or 0)
+    return None
+
+
+def at(matcher: Matcher, text: bytes, offset: int) -> Refusal:
+    """The Refusal of the byte at an offset of a text that begins at the matcher's position."""
+    here = matcher.fork()
+    here.advance_bytes(text[:offset])
+    what, words = found(text, offset), expected(here)
+    whole = string_at(text, offset)
+    if whole is not None:
+        start = matcher.fork()
+        start.advance_bytes(text[: whole.start()])
+        options = [word for word in expected(start) if len(word) > 3 and word[0] == word[-1] == '"']
+        if options:
+            what, words = shown(whole[0]), tuple(options)
+    # What stands before was accepted, so it is UTF-8 but for a character that may be cut off at its end.
+    position = len(text[:offset].decode("utf-8", "ignore"))
+    line, column, excerpt, caret = locate(text.decode("utf-8", "replace"), position)
+    return Refusal(offset, line, column, excerpt, caret, what, words)
+
+
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*("|$)', re.DOTALL)
+
+
+def string_at(text: bytes, offset: int) -> re.Match[bytes] | None:
+    """The string of JSON, quotes included, inside which an offset is; None outside of strings."""
+    if offset >= len(text):
+        return None
+    return next((match for match in STRING.finditer(text) if match.start() < offset < match.end()), None)
+
+
+def found(text: bytes, offset: int) -> str:
+    """What stands at an offset, in words."""
+    if offset >= len(text):
+        return END if text else "nothing at all"
+    if text.startswith(b"\xef\xbb\xbf") and offset < 3:
+        return "a byte order mark"
+    for length in (1, 2, 3, 4):
+        try:
+            return quoted(text[offset : offset + length].decode())
+        except UnicodeDecodeError:
+            continue
+    return f"the byte 0x{text[offset]:02x}"
+
+
+# ---- words -------------------------------------------------------------------------------------------------------
+
+
+def joined(words: Iterable[str]) -> str:
+    """a, b or c"""
+    listed = list(words) or ["nothing"]
+    return listed[0] if len(listed) == 1 else ", ".join(listed[:-1]) + " or " + listed[-1]
+
+
+def quoted(char: str) -> str:
+    """A character in quotes, or its name if it cannot be seen."""
+    names = {" ": "a space", "\n": "the end of the line", "\t": "a tab", "\r": "a carriage return", '"': "'\"'"}
+    return names.get(char) or (f'"{char}"' if char.isprintable() else f"the character U+{ord(char):04X}")
+
+
+def shown(forced: bytes) -> str:
+    """Forced text in a sentence: as it is, cut if it is long."""
+    text = forced.decode("utf-8", "ignore")
+    if not text:
+        return "the rest of a UTF-8 character"
+    if len(text) == 1:
+        return quoted(text)
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    if len(text) <= LONGEST and re.fullmatch(r'"(?:[^"\\]|\\.)*"', text):
+        return text  # a string of JSON has its own quotes
+    return f"`{text}`" if len(text) <= LONGEST else f"`{text[: LONGEST - 1]}…`"
+
+
+def ranges(codes: list[int]) -> str:
+    """Characters as ranges: !-/ :-@"""
+    parts: list[list[int]] = []
+    for code in codes:
+        if parts and parts[-1][1] == code - 1:
+            parts[-1][1] = code
+        else:
+            parts.append([code, code])
+    return " ".join(chr(a) if a == b else f"{chr(a)}{chr(b)}" if b == a + 1 else f"{chr(a)}-{chr(b)}" for a, b in parts)
+
+
+# ---- the table of keywords ---------------------------------------------------------------------------------------
+
+DRAFTS = {4: "draft 4", 6: "draft 6", 7: "draft 7", 2019: "2019-09", 2020: "2020-12"}
+
+
+def whereabouts(keyword: str) -> list[Whereabouts]:
+    """The rows of the keyword table with this name; empty if there is none."""
+    from ..frontends.json_schema.reading.keywords import KEYWORDS
+
+    return [
+        Whereabouts(
+            row.name, row.how, DRAFTS[row.since], DRAFTS[row.until], place(row.read), place(row.emitter), row.note
+        )
+        for row in KEYWORDS
+        if row.name == keyword
+    ]
+
+
+def place(function: Any) -> str:
+    """ "file:line name" of a function, the file from the folder that holds the package."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return "-"
+    file = Path(code.co_filename)
+    folder = Path(__file__).parent.parent
+    shown_file = file.relative_to(folder) if file.is_relative_to(folder) else file
+    return f"{shown_file}:{code.co_firstlineno} {code.co_name}"

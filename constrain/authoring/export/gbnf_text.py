@@ -1,0 +1,158 @@
+"""A Grammar as GBNF, as llama.cpp reads it: no left recursion, no counts beyond 2,000."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from ...automata.dfa import LAST
+from ...errors import UnsupportedError
+from ...forms.form import Form
+from ...frontends.regex.charset import CharSet, complement, spans
+from ...frontends.regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
+from ...grammar.nodes import Chars, Grammar, Node, Rule, Sequence, Token
+from ...grammar.visitor import inner
+from ...options import Limits
+from ...program.program import Program
+from .grammar_writer import MOST_COUNT, OPTION, STEP, STEPS, Writer, Written
+from .regular_expression import expression
+from .rule_names import Names
+
+__all__ = ["to_gbnf"]
+
+ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
+
+
+def to_gbnf(source: Grammar | Form, *, limits: Limits = Limits()) -> str:
+    """The text of a GBNF grammar, ASCII only, that makes the same texts; its start is `root`.
+
+    Objects and JSON strings are written out as rules. Raises UnsupportedError, naming it, for what GBNF cannot say:
+    undeclared keys of objects, many keys in free order, members that differ, a lexer, counts beyond 2,000, and rules
+    that begin with themselves by way of others. LimitError beyond limits.
+    """
+    return _Gbnf(source, limits).write("root")
+
+
+def shown(point: int, special: str) -> str:
+    """A character inside quotes or brackets."""
+    char = chr(point)
+    if char in ESCAPES:
+        return ESCAPES[char]
+    if char in special:
+        return f"\\x{point:02X}" if char == "^" else "\\" + char
+    if 32 <= point < 127:
+        return char
+    return f"\\x{point:02X}" if point < 256 else f"\\u{point:04X}" if point < 1 << 16 else f"\\U{point:08X}"
+
+
+def characters(charset: CharSet) -> str:
+    """A class, the shorter way."""
+    if charset == (0, LAST):
+        return "."
+    rest = complement(charset)
+    mark, ranges = ("^", spans(rest)) if len(rest) < len(charset) else ("", spans(charset))
+    out = ""
+    for low, high in ranges:
+        out += shown(low, "[]-^")
+        if high > low:
+            out += ("-" if high > low + 1 else "") + shown(high, "[]-^")
+    return f"[{mark}{out}]"
+
+
+class _Gbnf(Writer):
+    language = "GBNF"
+
+    def __init__(self, source: Grammar | Form, limits: Limits) -> None:
+        super().__init__(source, limits)
+        self.names = Names("a-z0-9-", "-", {"root"})
+        begins_with_itself(self.grammar)
+
+    def text(self, text: str) -> Written:
+        return '"' + "".join(shown(ord(char), '"') for char in text) + '"', STEP
+
+    def nothing(self) -> Written:
+        return '""', STEP
+
+    def rule(self, name: str, body: str) -> str:
+        return f"{name} ::= {body}"
+
+    def counted(self, low: int, high: int | None) -> str:
+        return f"{{{low}}}" if high == low else f"{{{low},{'' if high is None else high}}}"
+
+    def token(self, node: Token) -> Written:
+        if node.negated and len(node.names) > 1:
+            raise UnsupportedError("export to GBNF: any token but several", hint="Exclude one.")
+        marks = [name if isinstance(name, str) else f"<[{name}]>" for name in node.names]
+        for mark in marks:
+            if not (mark.startswith("<") and mark.find(">") == len(mark) - 1):
+                raise UnsupportedError(
+                    f"export to GBNF: a token {mark} has no spelling there", hint="Name it by its id."
+                )
+        return self.options([("!" * node.negated + mark, STEP) for mark in marks])
+
+    def chars(self, node: Chars) -> Written:
+        one = node.dfa.with_length(1, 1, max_states=self.limits.dfa_states)
+        if not one.is_empty and node.dfa == one.star(max_states=self.limits.dfa_states):
+            term = expression(one)
+            if term is not None and max(node.low, node.high or 0) <= MOST_COUNT:
+                return self.repeated(self.term(term), node.low, node.high)
+        dfa = node.dfa.with_length(node.low, node.high, max_states=self.limits.dfa_states)
+        term = expression(dfa)
+        return self.term(term) if term is not None else (self.states(dfa), STEP)
+
+    def one(self, charset: CharSet) -> str:
+        return characters(charset)
+
+    def term(self, term: Term) -> Written:
+        """An expression, runs of single characters as text."""
+        if isinstance(term, OneOf):
+            if len(term.charset) == 2 and term.charset[1] == term.charset[0] + 1:
+                return self.text(chr(term.charset[0]))
+            return characters(term.charset), STEP
+        if isinstance(term, Repetition):
+            return self.repeated(self.term(term.term), term.low, term.high)
+        if isinstance(term, Alternation):
+            return " | ".join(self.bracketed(self.term(option), STEPS) for option in term.options), OPTION
+        assert isinstance(term, Concatenation)
+        out: list[Written] = []
+        run = ""
+        for part in term.parts:
+            if isinstance(part, OneOf) and len(part.charset) == 2 and part.charset[1] == part.charset[0] + 1:
+                run += chr(part.charset[0])
+                continue
+            if run:
+                out.append(self.text(run))
+                run = ""
+            out.append(self.term(part))
+        if run:
+            out.append(self.text(run))
+        return self.steps(out) if out else self.nothing()
+
+
+def begins_with_itself(grammar: Grammar) -> None:
+    """Raises UnsupportedError if a rule is left-recursive: llama.cpp refuses such a grammar."""
+    program = Program(grammar)
+    first = {name: set(leftmost(body, program)) for name, body in grammar.rules.items()}
+    for name in first:
+        todo, seen = list(first[name]), set()
+        while todo:
+            other = todo.pop()
+            if other == name:
+                raise UnsupportedError(
+                    f"export to GBNF: rule {name} begins with itself, which llama.cpp does not take",
+                    hint="Write the rule so that what repeats comes last.",
+                )
+            if other not in seen:
+                seen.add(other)
+                todo.extend(first.get(other, ()))
+
+
+def leftmost(node: Node, program: Program) -> list[Hashable]:
+    """The rules that a node may begin with."""
+    if isinstance(node, Rule):
+        return [node.name]
+    out: list[Hashable] = []
+    for part in inner(node):
+        out += leftmost(part, program)
+        if isinstance(node, Sequence) and not program.nullable(part):
+            break
+    return out

@@ -1,0 +1,151 @@
+"""What writing a Grammar has in common, whatever the language: expressions with brackets where they are needed.
+
+A language says how it spells a text, a set of characters, a rule's name, a repetition. Precedence: an option is 0, a
+sequence 1, what may be repeated 2.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+from ...automata.dfa import Dfa
+from ...errors import UnsupportedError
+from ...forms.form import Form
+from ...frontends.regex.charset import CharSet
+from ...grammar.expand import expanded
+from ...grammar.nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings, Token
+from ...grammar.visitor import alternatives, reached
+from ...options import Limits
+from .regular_expression import charsets
+from .rule_names import Names
+
+__all__ = ["MOST_COUNT", "OPTION", "STEP", "STEPS", "Writer"]
+
+OPTION, STEPS, STEP = 0, 1, 2
+MOST_COUNT = 2_000
+"""Most rounds of a repetition: llama.cpp takes {0,2001} for {0,}, and others write every round out."""
+
+Written = tuple[str, int]
+
+
+class Writer(ABC):
+    """Writes the rules of one Grammar; `rules` are lines in the order of the grammar, the start first."""
+
+    language: str
+    names: Names
+
+    def __init__(self, source: Grammar | Form, limits: Limits) -> None:
+        self.limits = limits
+        grammar = source.grammar(limits) if isinstance(source, Form) else source
+        self.grammar = expanded(grammar, f"export to {self.language}", limits=limits)
+        self.rules: list[str] = []
+        self.leaves: dict[Dfa, str] = {}
+
+    @abstractmethod
+    def text(self, text: str) -> Written:
+        """A literal that is not empty."""
+
+    @abstractmethod
+    def chars(self, node: Chars) -> Written:
+        """A leaf."""
+
+    @abstractmethod
+    def one(self, charset: CharSet) -> str:
+        """One character of a set."""
+
+    @abstractmethod
+    def token(self, node: Token) -> Written:
+        """A token."""
+
+    @abstractmethod
+    def counted(self, low: int, high: int | None) -> str:
+        """The mark of a repetition, not 0 to any, 1 to any, 0 to 1."""
+
+    @abstractmethod
+    def rule(self, name: str, body: str) -> str:
+        """The line of a rule."""
+
+    @abstractmethod
+    def nothing(self) -> Written:
+        """The empty text."""
+
+    def write(self, start: str) -> str:
+        """The whole grammar."""
+        rules = self.grammar.rules
+        if isinstance(self.grammar.start, Rule):
+            self.names.known[self.grammar.start.name] = start
+        else:
+            self.rules.append(self.rule(start, self.node(self.grammar.start)[0]))
+        for name in reversed(reached(self.grammar.start, rules)):
+            self.rules.append(self.rule(self.names.of(name), self.node(rules[name])[0]))
+        return "\n".join(self.rules) + "\n"
+
+    def node(self, node: Node) -> Written:
+        if isinstance(node, Rule):
+            return self.names.of(node.name), STEP
+        if node == EMPTY:
+            return self.nothing()
+        if isinstance(node, Literal):
+            return self.text(self.decoded(node.data))
+        if isinstance(node, Strings):
+            return self.options([self.node(Literal(option)) for option in node.options if option], b"" in node.options)
+        if isinstance(node, Choice):
+            options = alternatives(node)
+            return self.options([self.node(option) for option in options if option != EMPTY], EMPTY in options)
+        if isinstance(node, Sequence):
+            return self.steps(self.node(part) for part in node.parts)
+        if isinstance(node, Repeat):
+            return self.repeated(self.node(node.node), node.low, node.high)
+        if isinstance(node, Token):
+            return self.token(node)
+        assert isinstance(node, Chars), f"{type(node).__name__} was expanded"
+        return self.chars(node)
+
+    def states(self, dfa: Dfa) -> str:
+        """One rule a state, where an expression would be too large: the name of the first."""
+        if dfa not in self.leaves:
+            names = [self.names.fresh("state") for _ in range(len(dfa.table.rows))]
+            self.leaves[dfa] = names[0]
+            for state, targets in enumerate(charsets(dfa)):
+                options = [(f"{self.one(chars)} {names[target]}", STEPS) for target, chars in targets.items()]
+                self.rules.append(self.rule(names[state], self.options(options, dfa.table.accepting[state])[0]))
+        return self.leaves[dfa]
+
+    def decoded(self, data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise UnsupportedError(
+                f"export to {self.language}: {data!r} is not UTF-8", hint="Write whole characters."
+            ) from None
+
+    def options(self, options: list[Written], may_be_empty: bool = False) -> Written:
+        if not options:
+            return self.nothing()
+        one = options[0] if len(options) == 1 else (" | ".join(text for text, _ in options), OPTION)
+        return (self.bracketed(one, STEP) + "?", STEP + 1) if may_be_empty else one
+
+    def steps(self, steps: Iterable[Written]) -> Written:
+        found = list(steps)
+        return found[0] if len(found) == 1 else (" ".join(self.bracketed(step, STEPS) for step in found), STEPS)
+
+    def repeated(self, body: Written, low: int, high: int | None) -> Written:
+        if high == 0:
+            return self.nothing()
+        if (low, high) == (1, 1):
+            return body
+        count = max(low, high or 0)
+        if count > MOST_COUNT:
+            raise UnsupportedError(
+                f"export to {self.language}: a repetition counts to {count:,}, beyond {MOST_COUNT:,}",
+                hint="Use smaller bounds, or none.",
+            )
+        simple = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+        mark = simple.get((low, high)) or self.counted(low, high)
+        return self.bracketed(body, STEP) + mark, STEP + 1
+
+    def bracketed(self, written: Written, least: int) -> str:
+        """In parentheses if it binds less than that, or is repeated already."""
+        text, level = written
+        return f"({text})" if level < least or (least == STEP and level > STEP) else text

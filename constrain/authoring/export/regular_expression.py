@@ -1,0 +1,126 @@
+"""From a Dfa to an expression, by taking out one state after the other (Brzozowski, McCluskey 1963).
+
+Where a regex engine tries options in order, the first match of the expression is the longest: ways on stand before
+ways to stop, and of a deterministic automaton only one way on fits a text.
+"""
+
+from __future__ import annotations
+
+from ...automata.dfa import LAST, SURROGATES, Dfa
+from ...frontends.regex.charset import CharSet, contains, union
+from ...frontends.regex.regex_tree import EMPTY, Alternation, Concatenation, OneOf, Repetition, Term, subterms
+from ...work import spend
+
+__all__ = ["MOST_TERMS", "charsets", "expression"]
+
+MOST_TERMS = 4_000
+"""Terms of an expression: in the worst case it is exponentially larger than its Dfa."""
+
+
+def charsets(dfa: Dfa) -> list[dict[int, CharSet]]:
+    """For each state: the characters that lead to each next state. Where all around are in, surrogates are too."""
+    table = dfa.table
+    spans: dict[int, list[CharSet]] = {}
+    for k, bound in enumerate(table.bounds):
+        end = table.bounds[k + 1] if k + 1 < len(table.bounds) else LAST
+        spans.setdefault(table.classes[k], []).append((bound, end))
+    sets = {index: union(parts) for index, parts in spans.items()}
+    out: list[dict[int, CharSet]] = []
+    for row in table.rows:
+        targets: dict[int, list[CharSet]] = {}
+        for index, target in enumerate(row):
+            if target >= 0:
+                targets.setdefault(target, []).append(sets[index])
+        out.append({target: _filled(union(parts)) for target, parts in targets.items()})
+    return out
+
+
+def _filled(charset: CharSet) -> CharSet:
+    if contains(charset, SURROGATES[0] - 1) and contains(charset, SURROGATES[1]):
+        return union((charset, SURROGATES))
+    return charset
+
+
+def expression(dfa: Dfa) -> Term | None:
+    """The expression of a Dfa that is not empty; None if it is larger than MOST_TERMS."""
+    edges: list[dict[int, Term]] = [{t: OneOf(chars) for t, chars in row.items()} for row in charsets(dfa)]
+    ends: list[Term | None] = [EMPTY if accepts else None for accepts in dfa.table.accepting]
+    size = len(edges)
+    into: list[set[int]] = [{p for p in range(size) if q in edges[p]} for q in range(size)]
+    left, sizes = set(range(1, size)), _Sizes()
+    while left:
+        state = min(left, key=lambda q: (len(into[q] - {q}) * len(edges[q].keys() - {q}), q))
+        left.discard(state)
+        loop = edges[state].pop(state, None)
+        again = EMPTY if loop is None else _star(loop)
+        for before in into[state] - {state}:
+            first = _joined(edges[before].pop(state), again)
+            for after, term in edges[state].items():
+                edges[before][after] = _either(_joined(first, term), edges[before].get(after))
+                into[after].add(before)
+            end = ends[state]
+            if end is not None:
+                ends[before] = _either(_joined(first, end), ends[before])
+            total = max(sum(map(sizes.of, edges[before].values())), sizes.of(ends[before] or EMPTY))
+            spend(len(edges[before]) + total // 64, "the expression of an automaton")
+            if total > MOST_TERMS:
+                return None
+        for after in edges[state]:
+            into[after].discard(state)
+    loop, end = edges[0].get(0), ends[0]
+    assert end is not None, "not empty"
+    whole = end if loop is None else _joined(_star(loop), end)
+    return whole if sizes.of(whole) <= MOST_TERMS else None
+
+
+class _Sizes:
+    """Numbers of terms in terms. Terms share parts, so that one may be exponentially larger than it is in memory."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Term, int]] = {}  # by identity, with the term, so that nothing else gets its id
+
+    def of(self, term: Term) -> int:
+        """Return how many terms there are in a term, itself included; each that occurs again is counted again."""
+        known, work = self._known, [term]
+        while work:
+            one = work[-1]
+            unknown = [part for part in subterms(one) if id(part) not in known]
+            if unknown:
+                work += unknown
+            else:
+                known[id(one)] = one, 1 + sum(known[id(part)][1] for part in subterms(one))
+                work.pop()
+        return known[id(term)][1]
+
+
+def _star(term: Term) -> Term:
+    return Repetition(term, 0, None)
+
+
+def _joined(first: Term, second: Term) -> Term:
+    parts: list[Term] = []
+    for term in (first, second):
+        parts += term.parts if isinstance(term, Concatenation) else (term,)
+    for k in range(len(parts) - 1):
+        following = parts[k + 1]
+        if isinstance(following, Repetition) and following == Repetition(parts[k], 0, None):
+            parts[k : k + 2] = [Repetition(parts[k], 1, None)]
+            break
+    return parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
+
+
+def _either(first: Term, second: Term | None) -> Term:
+    """What goes on first, what stops here last."""
+    if second is None or second == first:
+        return first
+    if isinstance(first, OneOf) and isinstance(second, OneOf):
+        return OneOf(union((first.charset, second.charset)))
+    if second == EMPTY:
+        return Repetition(first, 0, 1)
+    if first == EMPTY:
+        return Repetition(second, 0, 1)
+    if isinstance(second, Repetition) and (second.low, second.high) == (0, 1):
+        return Repetition(_either(first, second.term), 0, 1)
+    options = [first]
+    options += second.options if isinstance(second, Alternation) else (second,)
+    return Alternation(tuple(options))

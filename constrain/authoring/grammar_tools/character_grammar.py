@@ -1,0 +1,261 @@
+"""GBNF as numbered rules over sets of characters that do not overlap: no lexer, each character is a terminal.
+
+All literals and classes of the grammar are cut against each other; what none of them tells apart is one terminal. So
+two derivations are two derivations of a text, and not of names for its parts.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from ...automata.dfa import LAST, Dfa
+from ...errors import GrammarError, LimitError
+from ...frontends.gbnf.gbnf_parser import Reader
+from ...grammar.nodes import Chars, Choice, Literal, Node, Repeat, Rule, Sequence, Token
+from ...lalr.lalr_tables import Lalr
+from ...lalr.productions import Productions
+from ...lalr.shortest_suffix import Endings
+from ...options import Limits
+
+__all__ = ["CharacterEndings", "Ranges", "productions_of", "shown_set", "written_at"]
+
+Ranges = tuple[tuple[int, int], ...]
+MOST_COPIES = 2_000
+"""Copies that a counted repetition is written out to: as llama.cpp's own limit."""
+
+
+def written_at(text: str, name: str) -> int | None:
+    """Where the rule of a nonterminal is written."""
+    found = re.search(rf"^[ \t]*({re.escape(rule_of(name))})[ \t]*::=", text, re.M)
+    return found.start(1) if found else None
+
+
+def rule_of(name: str) -> str:
+    """The rule for which a nonterminal was made."""
+    return name.partition("\0")[0]
+
+
+def productions_of(text: str, start: str) -> tuple[Productions, tuple[Ranges, ...], tuple[str, ...]]:
+    """Rules, the characters of each terminal, and the names of special tokens, terminals behind those."""
+    reader = Reader(text, Limits().nesting)
+    reader.read()
+    for name, place in reader.uses.items():
+        if name not in reader.rules:
+            from ...frontends.gbnf import to_grammar
+
+            to_grammar(text, start=name if start not in reader.rules else start)  # says it, with a cure
+            raise GrammarError(f"rule {name} is named but not given", source=text, position=place)
+    if start not in reader.rules:
+        from ...frontends.gbnf import to_grammar
+
+        to_grammar(text, start=start)
+    return _Numbers(reader.rules).productions(start)
+
+
+class _Numbers:
+    def __init__(self, rules: dict[Hashable, Node]) -> None:
+        self.rules = rules
+        self.names: dict[str, int] = {}
+        self.tokens: dict[str, int] = {}
+        self.left: list[int] = []
+        self.right: list[tuple[int, ...]] = []
+        self.shown: dict[int, str] = {}
+        self.classes: dict[Ranges, int] = {}
+        sets = [found for body in rules.values() for found in _sets(body)]
+        self.cuts = sorted({0, *(edge for ranges in sets for low, high in ranges for edge in (low, high + 1))})
+        self.sets = sorted(set(sets))
+        self.signature = self._signatures()
+        order = sorted({sign for sign in self.signature if sign})
+        self.terminal = {sign: t for t, sign in enumerate(order)}
+        alphabet: list[list[tuple[int, int]]] = [[] for _ in order]
+        for place, sign in enumerate(self.signature):
+            if sign:
+                high = self.cuts[place + 1] - 1 if place + 1 < len(self.cuts) else LAST - 1
+                alphabet[self.terminal[sign]].append((self.cuts[place], high))
+        self.alphabet = tuple(tuple(ranges) for ranges in alphabet)
+
+    def _signatures(self) -> list[int]:
+        """For each stretch between cuts the sets that hold it, as bits."""
+        signs = [0] * len(self.cuts)
+        for bit, ranges in enumerate(self.sets):
+            for low, high in ranges:
+                for place in range(bisect_right(self.cuts, low) - 1, bisect_right(self.cuts, high)):
+                    signs[place] |= 1 << bit
+        return signs
+
+    def productions(self, start: str) -> tuple[Productions, tuple[Ranges, ...], tuple[str, ...]]:
+        for name in self.rules:
+            self.names[self.name(name)] = len(self.names)
+        for name, body in self.rules.items():
+            self.define(self.names[self.name(name)], body, self.name(name))
+        nonterminals = tuple(self.names)
+        terminals = [_shown(ranges) for ranges in self.alphabet]
+        self.shown |= {
+            ~n: rule_of(name) for n, name in enumerate(nonterminals) if "\0" in name and ~n not in self.shown
+        }
+        made = Productions(
+            terminals=(*terminals, *self.tokens),
+            nonterminals=nonterminals,
+            left=tuple(self.left),
+            right=tuple(self.right),
+            priority=(0,) * len(self.left),
+            start=self.names[start],
+            shown=self.shown,
+        )
+        return made, self.alphabet, tuple(self.tokens)
+
+    @staticmethod
+    def name(name: Hashable) -> str:
+        return name if isinstance(name, str) else f"group {name!r}\0"
+
+    def define(self, nonterminal: int, body: Node, inside: str) -> None:
+        for option in body.options if isinstance(body, Choice) else (body,):
+            self.rule(nonterminal, self.sequence(option, inside))
+
+    def rule(self, left: int, right: Iterable[int]) -> None:
+        self.left.append(left)
+        self.right.append(tuple(right))
+
+    def made(self, inside: str, words: str) -> int:
+        """A new nonterminal."""
+        number = self.names.setdefault(f"{rule_of(inside)}\0{len(self.names)}", len(self.names))
+        self.shown[~number] = words
+        return number
+
+    def sequence(self, node: Node, inside: str) -> list[int]:
+        parts = node.parts if isinstance(node, Sequence) else (node,)
+        return [symbol for part in parts for symbol in self.symbols(part, inside)]
+
+    def symbols(self, node: Node, inside: str) -> list[int]:
+        if isinstance(node, Literal):
+            return [self.of_set(((ord(char), ord(char)),)) for char in node.data.decode()]
+        if isinstance(node, Chars):
+            return [self.of_set(_ranges(node.dfa))]
+        if isinstance(node, Rule):
+            return [~self.names[self.name(node.name)]]
+        if isinstance(node, Token):
+            name = ("!" if node.negated else "") + "".join(map(str, node.names))
+            return [len(self.alphabet) + self.tokens.setdefault(name, len(self.tokens))]
+        if isinstance(node, Sequence):
+            return self.sequence(node, inside)
+        if isinstance(node, Repeat):
+            return self.repeat(node, inside)
+        assert isinstance(node, Choice)
+        made = self.made(inside, f"(a choice in {rule_of(inside)})")
+        self.define(made, node, inside)
+        return [~made]
+
+    def of_set(self, ranges: Ranges) -> int:
+        """The terminal of a set of characters, or the nonterminal of its terminals."""
+        bit = 1 << self.sets.index(ranges)
+        found = sorted({self.terminal[sign] for sign in self.signature if sign & bit})
+        if len(found) == 1:
+            return found[0]
+        known = self.classes.get(ranges)
+        if known is None:
+            known = self.classes[ranges] = self.made("characters", _shown(ranges))
+            for terminal in found:
+                self.rule(known, [terminal])
+        return ~known
+
+    def repeat(self, node: Repeat, inside: str) -> list[int]:
+        """low copies, then as many as one likes, or each with the rest of them or not at all."""
+        if max(node.low, node.high or 0) > MOST_COPIES:
+            raise LimitError(
+                f"a repetition in {rule_of(inside)} goes beyond {MOST_COPIES:,} copies, too many to look into",
+                hint="Give it a smaller bound for looking, or none at all.",
+            )
+        body = self.symbols(node.node, inside)
+        if len(body) != 1:
+            one = self.made(inside, f"(a step in {rule_of(inside)})")
+            self.rule(one, body)
+            body = [~one]
+        words = f"(a repetition in {rule_of(inside)})"
+        if node.high is None:
+            more = self.made(inside, words)
+            self.rule(more, [])
+            self.rule(more, [~more, *body])
+            return [*body * node.low, ~more]
+        rest: list[int] = []
+        for _ in range(node.high - node.low):
+            more = self.made(inside, words)
+            self.rule(more, [])
+            self.rule(more, [*body, *rest])
+            rest = [~more]
+        return body * node.low + rest
+
+
+def _sets(node: Node) -> Iterable[Ranges]:
+    """The sets of characters in a node."""
+    if isinstance(node, Literal):
+        yield from (((ord(char), ord(char)),) for char in node.data.decode())
+    elif isinstance(node, Chars):
+        yield _ranges(node.dfa)
+    elif isinstance(node, Repeat):
+        yield from _sets(node.node)
+    elif isinstance(node, (Sequence, Choice)):
+        for part in node.parts if isinstance(node, Sequence) else node.options:
+            yield from _sets(part)
+
+
+def _ranges(dfa: Dfa) -> Ranges:
+    """The characters that a Dfa of single ones takes."""
+    ends = [*dfa.bounds[1:].tolist(), LAST]
+    taken = dfa.delta[0] >= 0
+    return tuple(
+        (low, end - 1) for low, end, kind in zip(dfa.bounds.tolist(), ends, dfa.classes.tolist()) if taken[kind]
+    )
+
+
+def _shown(ranges: Ranges) -> str:
+    """A set as one writes it."""
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+        return '"' + _char(ranges[0][0], '"') + '"'
+    if ranges[-1][1] == LAST - 1 and ranges[0][0] == 0:
+        gaps = tuple((a[1] + 1, b[0] - 1) for a, b in zip(ranges, ranges[1:]) if (a[1], b[0]) != (0xD7FF, 0xE000))
+        return "[^" + _members(gaps) + "]" if gaps else "."
+    return "[" + _members(ranges) + "]"
+
+
+def shown_set(dfa: Dfa) -> str:
+    """The characters of a Dfa of single ones, as one writes them."""
+    return _shown(_ranges(dfa))
+
+
+def _members(ranges: Ranges) -> str:
+    return "".join(_char(a, "]-^") if a == b else f"{_char(a, ']-^')}-{_char(b, ']-^')}" for a, b in ranges)
+
+
+def _char(code: int, special: str) -> str:
+    char = chr(code)
+    if char in special or char == "\\":
+        return "\\" + char
+    return char if char.isprintable() else {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char, f"\\u{code:04X}")
+
+
+@dataclass(frozen=True)
+class Characters:
+    """What `Endings` asks of a parser."""
+
+    table: Lalr
+    productions: Productions
+    terminals: int
+
+
+class CharacterEndings(Endings):
+    """Costs where each terminal is one character."""
+
+    def __init__(self, productions: Productions, table: Lalr) -> None:
+        super().__init__(Characters(table, productions, len(table.terminals)))  # type: ignore[arg-type]
+
+    @cached_property
+    def symbols(self) -> tuple[list[int], list[int]]:
+        """Least characters of each terminal and of each nonterminal."""
+        from .derivations import least
+
+        terminals = [1] * (len(self.parser.table.terminals) - 1) + [0]
+        return terminals, least(self.parser.productions, terminals)

@@ -1,0 +1,83 @@
+"""Sentences from rules: a derivation is drawn rule by rule, and beyond a size only the rules that end soonest go on.
+
+So it always ends: each of those brings the derivation nearer to its end by what it costs itself.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from ...errors import UnsatisfiableError
+from ...lalr.productions import Productions
+from ...lalr.shortest_suffix import NEVER
+
+__all__ = ["Derivation", "least"]
+
+
+def least(productions: Productions, terminals: list[int]) -> list[int]:
+    """The cost of each nonterminal's cheapest sentence, given those of terminals; NEVER if it has none."""
+    costs = [NEVER] * len(productions.nonterminals)
+    users: list[list[int]] = [[] for _ in costs]
+    for rule, right in enumerate(productions.right):
+        for symbol in set(right):
+            if symbol < 0:
+                users[~symbol].append(rule)
+    todo = list(range(len(productions.left)))
+    while todo:
+        rule = todo.pop()
+        cost = sum(terminals[s] if s >= 0 else costs[~s] for s in productions.right[rule])
+        if cost < costs[productions.left[rule]]:
+            costs[productions.left[rule]] = cost
+            todo += users[productions.left[rule]]
+    return costs
+
+
+class Derivation:
+    """Draws strings of terminals. Raises UnsatisfiableError for a grammar whose start has no sentence."""
+
+    def __init__(self, productions: Productions) -> None:
+        self.productions = productions
+        # One more for each rule, so that the cheapest way never goes in a circle.
+        self.costs = self._heights()
+        if self.costs[productions.start] >= NEVER:
+            raise UnsatisfiableError(
+                f"no text can be made by {productions.nonterminals[productions.start]}: each of its ways leads back to "
+                "itself",
+                hint="Give a rule on the way an option that ends.",
+            )
+        self.by_left = [[rule for rule in rules if self.cost(rule) < NEVER] for rules in productions.by_left()]
+
+    def _heights(self) -> list[int]:
+        costs = [NEVER] * len(self.productions.nonterminals)
+        changed = True
+        while changed:
+            changed = False
+            for left, right in zip(self.productions.left, self.productions.right):
+                cost = 1 + sum(1 if s >= 0 else costs[~s] for s in right)
+                if cost < costs[left]:
+                    costs[left], changed = cost, True
+        return costs
+
+    def cost(self, rule: int) -> int:
+        """Rules and terminals of the cheapest sentence of a rule."""
+        return 1 + sum(1 if s >= 0 else self.costs[~s] for s in self.productions.right[rule])
+
+    def draw(self, rng: Random, size: int) -> list[int]:
+        """Terminals. size: rules and terminals after which it is closed; it may be passed by what closing takes."""
+        stack, spent, due = [~self.productions.start], 0, self.costs[self.productions.start]
+        out: list[int] = []
+        while stack:
+            symbol = stack.pop()
+            if symbol >= 0:
+                out.append(symbol)
+                spent += 1
+                due -= 1
+                continue
+            rules = self.by_left[~symbol]
+            room = size - spent - due
+            fitting = [rule for rule in rules if self.cost(rule) - self.costs[~symbol] <= room]
+            rule = rng.choice(fitting) if fitting else min(rules, key=self.cost)
+            due += self.cost(rule) - self.costs[~symbol] - 1
+            spent += 1
+            stack += reversed(self.productions.right[rule])
+        return out

@@ -1,0 +1,276 @@
+"""What there is to say of a grammar that can be read: what is wrong in it, what is doubtful, what is good to know.
+
+wrong: it cannot be meant so (a rule without a text, a terminal that never wins, two rules that clash). doubtful: it may
+be meant so (an ambiguity that a shift resolves, a definition that nothing uses). note: it is as it should be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ...lalr.productions import Productions
+from ...options import Limits
+from .character_grammar import rule_of
+from .lalr_conflicts import Clash, Clashes
+from .rule_references import of_gbnf, of_lark
+from .shadowed_terminals import inseparable, shadows
+from .unlexing import Speller
+from .written_grammar import Written
+
+__all__ = ["Finding", "findings", "level", "shown"]
+
+MOST_SEARCHED = 6
+"""Conflicts that are searched for a text of two readings."""
+MOST_RULES = 4_000
+"""Rules of a GBNF grammar, characters counted, up to which it is searched for texts of two readings."""
+
+Weight = Literal["wrong", "doubtful", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """kind: unproductive, unreachable, unused, clash, conflict, ambiguous, left recursion, never wins, cannot follow or
+    declared. names: what it is about. position: where in the text. examples: (what it shows, a text)."""
+
+    kind: str
+    weight: Weight
+    names: tuple[str, ...]
+    position: int | None
+    cause: str
+    cure: str = ""
+    examples: tuple[tuple[str, str], ...] = ()
+
+
+def findings(written: Written) -> list[Finding]:
+    """All of them, the worst first, then in the order of the text."""
+    found = [*_rules(written), *_unused(written)]
+    empty = written.productions.start not in written.productions.productive()
+    if not empty:
+        found += _clashes(written)
+        if written.has_lexer:
+            found += _terminals(written)
+    found += _left_recursion(written)
+    order: tuple[Weight, ...] = ("wrong", "doubtful", "note")
+    return sorted(found, key=lambda one: (order.index(one.weight), one.position is None, one.position or 0))
+
+
+def level(written: Written, found: Sequence[Finding]) -> int:
+    """1: whatever the machine lets begin can be finished; 2: a rule that gave way, or has no text, may lead into a dead
+    end; 3: two terminals that no text writes side by side may."""
+    if any(one.kind == "cannot follow" and one.weight == "wrong" for one in found):
+        return 3
+    return 2 if written.has_lexer and (written.overruled or _unproductive(written.productions)) else 1
+
+
+def shown(text: bytes) -> str:
+    """A text as an example."""
+    return text.decode("utf-8", "replace")
+
+
+# ---- rules -------------------------------------------------------------------------------------------------------
+
+
+def _own(productions: Productions, n: int) -> bool:
+    """Whether a nonterminal was written by a person."""
+    name = productions.nonterminals[n]
+    return not name.startswith("__") and "\0" not in name
+
+
+def _unproductive(productions: Productions) -> list[int]:
+    good = productions.productive()
+    return [n for n in range(len(productions.nonterminals)) if n not in good]
+
+
+def _rules(written: Written) -> Iterator[Finding]:
+    productions = written.productions
+    for n in _unproductive(productions):
+        if _own(productions, n):
+            name = productions.name(~n)
+            is_start = n == productions.start
+            yield Finding(
+                "unproductive",
+                "wrong",
+                (name,),
+                written.position(n),
+                f"rule `{name}` makes no text: every option comes back to a rule that never ends"
+                + (", and it is the start, so nothing at all is accepted" if is_start else ""),
+                "Give some rule on the way an option that does not lead back.",
+            )
+    loaded = written.loaded
+    if loaded is not None and (written.parser is None or written.parser.layout is None):
+        for t in loaded.declared:
+            name = loaded.terminals[t].name
+            yield Finding(
+                "declared",
+                "doubtful",
+                (name,),
+                loaded.terminals[t].position,
+                f"terminal `{name}` is declared, and nothing in the grammar makes it",
+                f"Define it, or give it a form: constrain.lark(text, grammars={{{name!r}: ...}}).",
+            )
+
+
+def _unused(written: Written) -> Iterator[Finding]:
+    if written.loaded is not None:
+        references = of_lark(written.loaded.places)
+        loaded = {terminal.name for terminal in written.loaded.terminals}
+    else:
+        from ...frontends.gbnf.gbnf_parser import Reader
+
+        reader = Reader(written.text, Limits().nesting)
+        reader.read()
+        references, loaded = of_gbnf(written.text, {str(name): body for name, body in reader.rules.items()}), set()
+    for name in references.unused(written.start):
+        if name in loaded:
+            continue
+        terminal = written.kind == "lark" and name.upper() == name
+        brought = references.imported.get(name)
+        what = f"`{name}` is imported from {brought}" if brought else f"{'terminal' if terminal else 'rule'} `{name}`"
+        yield Finding(
+            "unused" if terminal else "unreachable",
+            "doubtful",
+            (name,),
+            references.places[name],
+            f"{what}{' and' if brought else ''} is never used"
+            if terminal or brought
+            else f"{what} is not reached from `{written.start}`",
+            "Leave it out, or use it."
+            + (f" To start with it: --start {name}." if not terminal and not brought else ""),
+        )
+
+
+def _left_recursion(written: Written) -> Iterator[Finding]:
+    productions = written.productions
+    nullable = {~n for n in productions.nullable()}
+    reach: list[set[int]] = [set() for _ in productions.nonterminals]
+    for left, right in zip(productions.left, productions.right):
+        for symbol in right:
+            if symbol < 0:
+                reach[left].add(~symbol)
+            if symbol not in nullable:
+                break
+    changed = True
+    while changed:
+        changed = False
+        for edges in reach:
+            more = set().union(*(reach[n] for n in edges)) - edges
+            if more:
+                edges |= more
+                changed = True
+    again = [n for n in range(len(reach)) if n in reach[n] and _own(productions, n)]
+    if again:
+        names = tuple(rule_of(productions.name(~n)) for n in again)
+        yield Finding(
+            "left recursion",
+            "note",
+            names,
+            written.position(again[0]),
+            f"left recursion in {', '.join(f'`{name}`' for name in names)}: allowed, and here it costs nothing",
+        )
+
+
+# ---- conflicts ---------------------------------------------------------------------------------------------------
+
+
+def _clashes(written: Written) -> Iterator[Finding]:
+    if (written.kind == "gbnf" and len(written.productions.left) > MOST_RULES) or not written.overruled:
+        return
+    speller = Speller(written)
+    told: set[tuple[int, ...]] = set()
+    for clash in Clashes(written).found(MOST_SEARCHED):
+        if clash.ambiguous is not None and clash.ambiguous in told:
+            continue
+        if clash.ambiguous is not None:
+            told.add(clash.ambiguous)
+        elif not written.has_lexer:
+            continue  # its parser looks ahead as far as it takes
+        yield _told(written, clash, speller)
+
+
+def _told(written: Written, clash: Clash, speller: Speller) -> Finding:
+    productions = written.productions
+
+    def text(types: Sequence[int]) -> str:
+        spelled = speller.text(types)
+        return shown(speller.loose(types) if spelled is None else spelled)
+
+    examples = []
+    if clash.ambiguous is not None:
+        examples.append(("two readings", text(clash.ambiguous)))
+    elif clash.other is not None:
+        examples.append(("the rules make", text(clash.other)))
+    ends = productions.text(clash.rule)
+    end = clash.terminal == len(productions.terminals)
+    before = "the end of the text" if end else productions.name(clash.terminal)
+    if clash.taken < 0:
+        other = f"going on with {before}"
+        rival = f"`{ends}` could end before {before}, or a longer rule go on with it"
+    else:
+        other = f"`{productions.text(clash.taken)}`"
+        rival = f"`{ends}` and {other} could both end before {before}"
+    refused = written.clash is not None and clash.taken >= 0
+    position = written.position(productions.left[clash.rule])
+    names = tuple(
+        dict.fromkeys(rule_of(productions.name(~productions.left[r])) for r in (clash.rule, clash.taken) if r >= 0)
+    )
+    if not written.has_lexer:
+        cause = f"the grammar is ambiguous: {rival}"
+        return Finding("ambiguous", "doubtful", names, position, cause, "", tuple(examples))
+    if refused:
+        cure = "Join the rules, or give one of them a priority: `name.2: ...` goes first."
+        return Finding("clash", "wrong", names, position, f"{rival}, and nothing says which", cure, tuple(examples))
+    if clash.ambiguous is not None:
+        cause = f"the grammar is ambiguous: {rival}; {other} wins"
+        cure = "If that is meant, leave it. Else write a rule for each level, or something that closes."
+        return Finding("ambiguous", "doubtful", names, position, cause, cure, tuple(examples))
+    cause = f"{rival}, and one token of look-ahead does not tell; {other} wins"
+    cure = "Texts that need the other way are refused. Write the common beginning once, or a rule for each level."
+    return Finding("conflict", "doubtful", names, position, cause, cure, tuple(examples))
+
+
+# ---- terminals ---------------------------------------------------------------------------------------------------
+
+
+def _terminals(written: Written) -> Iterator[Finding]:
+    loaded, parser = written.loaded, written.parser
+    assert loaded is not None and parser is not None
+    productions = written.productions
+
+    def name(terminal: int) -> str:
+        return parser.table.terminals[terminal] if terminal >= len(loaded.terminals) else productions.name(terminal)
+
+    dead = shadows(loaded, parser)
+    for shadow in dead:
+        examples: tuple[tuple[str, str], ...] = ()
+        winner = ""
+        if shadow.text is not None and shadow.by is not None:
+            part = shadow.text.encode()[: shadow.length].decode("utf-8", "ignore")
+            winner = ": others take all its texts"
+            examples = ((f"taken for {name(shadow.by)}", part),)
+        yield Finding(
+            "never wins",
+            "wrong",
+            (loaded.terminals[shadow.terminal].name,),
+            loaded.terminals[shadow.terminal].position,
+            f"the lexer never finds the terminal {name(shadow.terminal)}{winner}",
+            "Give it a priority (`NAME.1: ...`), or make the other one narrower.",
+            examples,
+        )
+    never = {shadow.terminal for shadow in dead}
+    speller = Speller(written)
+    for a, b, dead_end in inseparable(parser):
+        if {a, b} & never:
+            continue
+        ends = ". Behind it the text cannot go on" if dead_end else ", so that way is never taken"
+        yield Finding(
+            "cannot follow",
+            "wrong" if dead_end else "note" if a == b else "doubtful",
+            (loaded.terminals[a].name, loaded.terminals[b].name),
+            loaded.terminals[b].position,
+            f"{name(b)} can stand directly behind {name(a)} by the rules, and no text is ever read so: "
+            f"the lexer goes on with {name(a)} or finds something longer{ends}",
+            "Ignore white space between them, or keep the texts of one from going on with the other's.",
+            (("read otherwise", shown(speller.beside(a, b))),),
+        )

@@ -1,0 +1,296 @@
+"""Where one token of look-ahead does not tell how to go on: conflicts, each with a text, and texts of two readings.
+
+A grammar whose table has no conflict is unambiguous. Where there is one, two parsers that do what the table leaves out
+too are sent over the same text, from a shortest place where both ways are open. If their stacks become equal, the text
+has two derivations; a text is then finished as soon as it can be. Else it is a conflict of one token only, and the
+text that the table refuses because of it is shown.
+
+Source: a pair of parsers on one text is the idea of Schmitz, "Conservative ambiguity detection in context-free
+grammars" (ICALP 2007), and of Isradisaikul and Myers, "Finding counterexamples from parsing conflicts" (PLDI 2015).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heappop, heappush
+from itertools import count
+
+from ...lalr.shortest_suffix import NEVER
+from .lexeme_parser import Stack
+from .written_grammar import Written
+
+__all__ = ["Clash", "Clashes"]
+
+MOST_PATHS = 3_000
+"""Ways to a conflict that are tried; shorter ones first."""
+MOST_PLACES = 8
+"""Stacks on top of which a conflict is followed: what lies below decides whether both ways can go on."""
+MOST_PAIRS = 1_000
+"""Pairs of stacks that are followed from each of them; shorter texts first."""
+MOST_REDUCTIONS = 200
+"""Reductions before one terminal, beyond which nothing new comes of them: a rule that makes itself without end."""
+MOST_WAYS = 6
+"""Ways to one terminal that are told apart."""
+MOST_TOKENS = 400
+"""Tokens of an example."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Something that could be done before a terminal and is not, because the table does something else.
+
+    state, terminal, rule: the rule could end in that state, before that terminal. taken: the rule that ends instead,
+    -1: the terminal is shifted. before: terminals of a shortest text up to there, None if none was found. ambiguous:
+    those of a whole text with two readings, None if none was found. other: those of a whole text that the rule's end
+    leads to.
+    """
+
+    state: int
+    terminal: int
+    rule: int
+    taken: int
+    before: tuple[int, ...] | None = None
+    ambiguous: tuple[int, ...] | None = None
+    other: tuple[int, ...] | None = None
+
+
+class Clashes:
+    """The conflicts of a grammar."""
+
+    def __init__(self, written: Written) -> None:
+        self.written = written
+        self.productions = written.productions
+        self.table = written.table
+        self.end = len(self.table.terminals) - 1
+        self.costs = written.endings.symbols
+        self.also: dict[tuple[int, int], list[int]] = {}
+        for state, terminal, rule in written.overruled:
+            self.also.setdefault((state, terminal), []).append(rule)
+
+    def found(self, most: int) -> list[Clash]:
+        """One for each pair of a rule and what is done instead; the first `most` of them with texts."""
+        seen: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for state, terminal, rule in self.written.overruled:
+            act = int(self.table.action[state, terminal])
+            seen.setdefault((rule, -1 - act if act < 0 else -1), []).append((state, terminal))
+        out = []
+        for number, ((rule, taken), places) in enumerate(seen.items()):
+            if number < most:
+                out.append(self.shown(rule, taken, places))
+            else:
+                out.append(Clash(*places[0], rule, taken))
+        return out
+
+    def shown(self, rule: int, taken: int, places: list[tuple[int, int]]) -> Clash:
+        """The clash with texts: at that of its places that is reached soonest."""
+        best: Clash | None = None
+        tried = 0
+        for stack, terminal in self.reached(places):
+            pairs = self.parted(stack, terminal, rule)
+            if not pairs:
+                continue
+            tried += 1
+            if tried > MOST_PLACES:
+                break
+            before = self.spelled(stack)
+            if best is None:
+                here = stack[-1], terminal
+                other = min((self.finished(after) for _, after in pairs), key=_length, default=None)
+                best = Clash(*here, rule, taken, before, None, None if other is None else (*before, terminal, *other))
+                if terminal == self.end:
+                    best = Clash(*here, rule, taken, before, None, before)
+            joined = self.joined(pairs, terminal)
+            if joined is not None:
+                whole = before if terminal == self.end else (*before, terminal, *joined)
+                return Clash(stack[-1], terminal, rule, taken, best.before, whole, best.other)
+        return best or Clash(*places[0], rule, taken)
+
+    # ---- ways to a conflict -------------------------------------------------------------------------------------
+
+    def reached(self, places: list[tuple[int, int]]) -> Iterator[tuple[Stack, int]]:
+        """Stacks that end in one of the states, and the terminal there: those of shorter texts first."""
+        wanted: dict[int, list[int]] = {}
+        for state, terminal in places:
+            wanted.setdefault(state, []).append(terminal)
+        near = self.distances(set(wanted))
+        tie = count()
+        heap: list[tuple[int, int, int, Stack]] = [(near[self.table.start], next(tie), 0, (self.table.start,))]
+        for _ in range(MOST_PATHS):
+            if not heap:
+                return
+            _, _, spent, stack = heappop(heap)
+            for terminal in wanted.get(stack[-1], ()):
+                yield stack, terminal
+            for cost, after in self.steps[stack[-1]]:
+                if near[after] < NEVER and stack.count(after) < 3:
+                    heappush(heap, (spent + cost + near[after], next(tie), spent + cost, (*stack, after)))
+
+    @cached_property
+    def steps(self) -> list[list[tuple[int, int]]]:
+        """From each state: (what the symbol costs, the next state), by symbol."""
+        terminals, nonterminals = self.costs
+        out: list[list[tuple[int, int]]] = []
+        for state, row in enumerate(self.table.action.tolist()):
+            moves = [(max(1, terminals[t]), act - 1) for t, act in enumerate(row[:-1]) if act > 0]
+            moves += [(nonterminals[n], s) for n, s in enumerate(self.table.goto[state].tolist()) if s >= 0]
+            out.append([(cost, after) for cost, after in moves if cost < NEVER])
+        return out
+
+    @cached_property
+    def symbol_of(self) -> dict[int, int]:
+        """The symbol by which a state is reached: there is one for each."""
+        found: dict[int, int] = {}
+        for row, gotos in zip(self.table.action.tolist(), self.table.goto.tolist()):
+            found |= {act - 1: t for t, act in enumerate(row[:-1]) if act > 0}
+            found |= {after: ~n for n, after in enumerate(gotos) if after >= 0}
+        return found
+
+    def distances(self, goals: set[int]) -> list[int]:
+        """What it costs at least from each state to one of the goals."""
+        into: list[list[tuple[int, int]]] = [[] for _ in self.steps]
+        for state, moves in enumerate(self.steps):
+            for cost, after in moves:
+                into[after].append((cost, state))
+        near = [NEVER] * len(into)
+        heap = [(0, goal) for goal in goals]
+        while heap:
+            cost, state = heappop(heap)
+            if cost < near[state]:
+                near[state] = cost
+                for more, before in into[state]:
+                    heappush(heap, (cost + more, before))
+        return near
+
+    def spelled(self, stack: Stack) -> tuple[int, ...]:
+        """The terminals of the cheapest text that leads to a stack."""
+        return tuple(t for state in stack[1:] for t in self.sentence(self.symbol_of[state]))
+
+    def sentence(self, symbol: int) -> tuple[int, ...]:
+        """The terminals of the cheapest text of a symbol."""
+        out, todo = [], [symbol]
+        while todo:
+            here = todo.pop()
+            if here >= 0:
+                out.append(here)
+            else:
+                todo += reversed(self.productions.right[self.cheapest[~here]])
+        return tuple(out)
+
+    @cached_property
+    def cheapest(self) -> list[int]:
+        """The rule of each nonterminal that ends soonest, in an order in which none needs itself."""
+        terminals, _ = self.costs
+        rules, costs, steps = (
+            self.productions.by_left(),
+            [NEVER] * len(self.productions.nonterminals),
+            [0] * len(self.productions.nonterminals),
+        )
+        best = [0] * len(costs)
+        changed = True
+        while changed:
+            changed = False
+            for n, options in enumerate(rules):
+                for rule in options:
+                    right = self.productions.right[rule]
+                    cost = sum(terminals[s] if s >= 0 else costs[~s] for s in right)
+                    depth = 1 + max((steps[~s] for s in right if s < 0), default=0)
+                    if (cost, depth) < (costs[n], steps[n] or NEVER) and cost < NEVER:
+                        costs[n], steps[n], best[n], changed = cost, depth, rule, True
+        return best
+
+    # ---- two parsers on one text --------------------------------------------------------------------------------
+
+    def reduced(self, stack: Stack, rule: int) -> Stack | None:
+        """The stack after a reduction, None if it cannot be."""
+        stack = stack[: len(stack) - len(self.productions.right[rule])]
+        after = int(self.table.goto[stack[-1], self.productions.left[rule]]) if stack else -1
+        return (*stack, after) if after >= 0 else None
+
+    def moves(self, stack: Stack, terminal: int) -> list[Stack]:
+        """The stacks after a terminal, one for each way of reductions before it: two equal ones are two ways."""
+        out: list[Stack] = []
+        todo, work = [stack], 0
+        while todo and work < MOST_REDUCTIONS and len(out) < MOST_WAYS:
+            here, work = todo.pop(), work + 1
+            act = int(self.table.action[here[-1], terminal])
+            if act > 0:
+                out.append((*here, act - 1))
+            for rule in ([-1 - act] if act < 0 else []) + self.also.get((here[-1], terminal), []):
+                after = self.reduced(here, rule)
+                if after is not None:
+                    todo.append(after)
+        return out
+
+    def parted(self, stack: Stack, terminal: int, rule: int) -> list[tuple[Stack, Stack]]:
+        """Pairs of stacks after the terminal: the table's way, and one with that rule ended before it."""
+        act = int(self.table.action[stack[-1], terminal])
+        if act > 0:
+            first = [(*stack, act - 1)]
+        else:
+            instead = self.reduced(stack, -1 - act)
+            first = self.moves(instead, terminal) if instead else []
+        ended = self.reduced(stack, rule)
+        second = self.moves(ended, terminal) if ended else []
+        return [(a, b) for a in first for b in second]
+
+    def joined(self, pairs: list[tuple[Stack, Stack]], terminal: int) -> tuple[int, ...] | None:
+        """The terminals after which both stacks are one, and those that finish it; None if none were found."""
+        if terminal == self.end:
+            return ()
+        tie, seen = count(), set(pairs)
+        heap: list[tuple[int, int, int, tuple[Stack, Stack], tuple[int, ...]]] = [
+            (self.due(pair), next(tie), 0, pair, ()) for pair in pairs
+        ]
+        heap.sort()
+        for _ in range(MOST_PAIRS):
+            if not heap:
+                return None
+            due, _, spent, (a, b), text = heappop(heap)
+            if due >= NEVER:
+                return None
+            if a == b:
+                rest = self.finished(a)
+                if rest is not None:
+                    return (*text, *rest)
+                continue
+            if self.moves(a, self.end) and self.moves(b, self.end):
+                return text
+            for t in self.next_of(a, b):
+                cost = spent + max(1, self.costs[0][t])
+                for pair in ((x, y) for x in self.moves(a, t) for y in self.moves(b, t)):
+                    if pair not in seen:
+                        seen.add(pair)
+                        heappush(heap, (cost + self.due(pair), next(tie), cost, pair, (*text, t)))
+        return None
+
+    def next_of(self, *stacks: Stack) -> list[int]:
+        """Terminals, without the end, that each of the stacks has some use for."""
+        rows = [self.table.action[stack[-1]] != 0 for stack in stacks]
+        both = rows[0] if len(rows) == 1 else rows[0] & rows[1]
+        return [t for t in both.nonzero()[0].tolist() if t != self.end]
+
+    def due(self, pair: tuple[Stack, Stack]) -> int:
+        """What it takes at least to finish both."""
+        return max(self.written.endings.cost(pair[0]), self.written.endings.cost(pair[1]))
+
+    def finished(self, stack: Stack) -> tuple[int, ...] | None:
+        """Terminals that finish a text with this stack, about as few as possible; None if nothing does."""
+        out: list[int] = []
+        cost = self.written.endings.cost
+        while not self.moves(stack, self.end):
+            found = [
+                (self.costs[0][t] + cost(after), len(after), t, after)
+                for t in self.next_of(stack)
+                for after in self.moves(stack, t)
+            ]
+            if not found or len(out) >= MOST_TOKENS or (best := min(found))[0] >= NEVER:
+                return None
+            out.append(best[2])
+            stack = best[3]
+        return tuple(out)
+
+
+def _length(text: tuple[int, ...] | None) -> int:
+    return NEVER if text is None else len(text)

@@ -1,0 +1,176 @@
+"""A text read lexeme by lexeme, as the machine's parser does it, to say where and why it stops.
+
+What the kernels decide byte by byte for all continuations at once is here decided for one whole text, in plain Python:
+the longest lexeme from each place, fed to the table; indentation as `lark.indenter.Indenter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...lalr.parser_code import Parser
+
+__all__ = ["END_OF_TEXT", "Lexeme", "Reading", "Stack", "accepted", "fed", "parse"]
+
+END_OF_TEXT = 256
+
+Stack = tuple[int, ...]
+"""States of the table, the first at the bottom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lexeme:
+    """Bytes first to last of a text, taken for a terminal."""
+
+    first: int
+    last: int
+    terminal: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How far a text was read.
+
+    lexemes: those that the parser took, ignored ones too. stopped: where the first begins that it did not take, the
+    text's length if it is its end; None: the text is accepted. terminal: what that was taken for, None if for nothing.
+    stack: before it. inside: whether brackets were open. blocks: why the layout stopped it, or "".
+    """
+
+    lexemes: tuple[Lexeme, ...]
+    stopped: int | None
+    terminal: int | None
+    stack: Stack
+    inside: bool = False
+    blocks: str = ""
+
+
+def shift(parser: Parser, stack: Sequence[int], terminal: int) -> tuple[int, list[int]] | None:
+    """Return what a terminal makes of a stack: how many of its states stay, and the states above those.
+
+    None if the terminal is refused; also where a resolved conflict reduces without end.
+    """
+    table = parser.table
+    kept, above = len(stack), list[int]()
+    for _ in range((len(stack) + 1) * (len(table.left) + len(table.action))):
+        act = int(table.action[above[-1] if above else stack[kept - 1], terminal])
+        if act >= 0:
+            return (kept, [*above, act - 1]) if act else None
+        rule = -act - 1
+        length = int(table.length[rule])
+        popped = min(length, len(above))
+        del above[len(above) - popped :]
+        kept -= length - popped
+        above.append(int(table.goto[above[-1] if above else stack[kept - 1], table.left[rule]]))
+    return None
+
+
+def fed(parser: Parser, stack: Stack, terminal: int) -> Stack | None:
+    """The stack after a terminal, None if it is refused; also where a resolved conflict reduces without end."""
+    found = shift(parser, stack, terminal)
+    return None if found is None else (*stack[: found[0]], *found[1])
+
+
+class ParseStack:
+    """A stack that is changed in place: reading a text takes time linear in its length, however deep it nests."""
+
+    def __init__(self, parser: Parser) -> None:
+        self.parser = parser
+        self.states = [parser.table.start]
+        self.changes: list[tuple[int, list[int]]] = []  # by terminal since `keep`: states that stayed, states removed
+
+    def feed(self, terminal: int) -> bool:
+        """Take a terminal. Return whether it is accepted; a refused one changes nothing."""
+        found = shift(self.parser, self.states, terminal)
+        if found is None:
+            return False
+        kept, above = found
+        self.changes.append((kept, self.states[kept:]))
+        self.states[kept:] = above
+        return True
+
+    def keep(self) -> None:
+        """Make the terminals that were taken final."""
+        self.changes.clear()
+
+    def undo(self) -> Stack:
+        """Take back the terminals since `keep`, and return the stack."""
+        while self.changes:
+            kept, removed = self.changes.pop()
+            self.states[kept:] = removed
+        return tuple(self.states)
+
+
+def accepted(parser: Parser, stack: Stack) -> list[int]:
+    """The terminals that the parser takes with this stack, the end of the text (the last one) among them."""
+    row = np.flatnonzero(parser.table.action[stack[-1]]).tolist()
+    return [terminal for terminal in row if fed(parser, stack, terminal) is not None]
+
+
+def lexeme(parser: Parser, state: int, text: bytes, first: int) -> tuple[int, int] | None:
+    """Where the longest lexeme from `first` ends, and its terminal, for a scanner that starts in `state`."""
+    scanner, found = parser.scanner, None
+    place = first
+    while state >= 0:
+        after = text[place] if place < len(text) else END_OF_TEXT
+        terminal = int(scanner.verdicts[scanner.accept[state], after])
+        if terminal >= 0:
+            found = place, terminal
+        if after == END_OF_TEXT:
+            break
+        state = int(scanner.delta[state, after])
+        place += 1
+    return found
+
+
+def parse(parser: Parser, text: bytes) -> Reading:
+    """Reads a text from its start."""
+    stack = ParseStack(parser)
+    place, brackets, columns = 0, 0, [0]
+    lexemes: list[Lexeme] = []
+    layout = parser.layout
+
+    def stopped(terminal: int | None, blocks: str = "") -> Reading:
+        return Reading(tuple(lexemes), place, terminal, stack.undo(), brackets > 0, blocks)
+
+    while place < len(text):
+        found = lexeme(parser, int(parser.scan[stack.states[-1]]), text, place)
+        if found is None:
+            return stopped(None)
+        end, terminal = found
+        newline = layout is not None and terminal == layout.newline
+        if terminal not in parser.ignored and not (newline and brackets):
+            if not stack.feed(terminal):
+                return stopped(terminal)
+            if layout is not None and newline:
+                last = text[place:end].rpartition(b"\n")
+                column = last[2].count(b" ") + layout.tab * last[2].count(b"\t")
+                if not last[1]:
+                    return stopped(terminal, "a lexeme that ends a line has no end of a line in it")
+                moves = []
+                if column > columns[-1]:
+                    moves = [layout.indent]
+                    columns.append(column)
+                while column < columns[-1]:
+                    columns.pop()
+                    moves.append(layout.dedent)
+                if column != columns[-1]:
+                    return stopped(terminal, f"column {column + 1} is that of no block that is open")
+                for move in moves:
+                    if not stack.feed(move):
+                        return stopped(move, "a block begins here" if move == layout.indent else "a block ends here")
+            elif layout is not None:
+                brackets += (terminal in layout.opening) - (terminal in layout.closing)
+                if brackets < 0:
+                    return stopped(terminal, "this bracket was never opened")
+            stack.keep()
+        lexemes.append(Lexeme(place, end, terminal))
+        place = end
+    ends = [parser.terminals - 1]
+    if layout is not None:
+        ends = [layout.dedent] * (len(columns) - 1) + ends
+    if not all(stack.feed(terminal) for terminal in ends):
+        return stopped(None)
+    return Reading(tuple(lexemes), None, None, stack.undo())

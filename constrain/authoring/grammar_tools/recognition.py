@@ -1,0 +1,105 @@
+"""Whether a text is one of a grammar, decided by the machine byte by byte; and if not, where and why, in terminals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...engine.constraint import Constraint, compile_grammar
+from ...lalr.parser_code import Parser
+from ...vocabulary.vocabulary import Vocabulary
+from ..explanations import Refusal, first_refusal
+from .lexeme_parser import Reading, accepted, parse
+from .written_grammar import Written
+
+__all__ = ["Stop", "Trial"]
+
+END = "the end of the text"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where a text stops being a possible beginning.
+
+    refusal: the first byte that is refused, and what may stand there: terminals by name or as written, characters for
+    GBNF. lexeme: the terminals that the text up to there, from `since` (line, column) on, could still have become;
+    begun: that text. behind: the last lexemes that were read.
+    """
+
+    refusal: Refusal
+    begun: str = ""
+    since: tuple[int, int] | None = None
+    lexeme: tuple[str, ...] = ()
+    why: str = ""
+    behind: tuple[str, ...] = ()
+
+
+class Trial:
+    """Tries texts on one grammar."""
+
+    def __init__(self, written: Written) -> None:
+        self.written = written
+        self.constraint: Constraint = compile_grammar(written.grammar, Vocabulary.bytes())
+        self.parser: Parser | None = written.parser if written.has_lexer else None
+
+    def accepts(self, text: bytes) -> bool:
+        """Whether it is a whole text of the grammar."""
+        return first_refusal(self.constraint, text) is None
+
+    def stop(self, text: bytes) -> Stop | None:
+        """Where it is refused; None if it is accepted."""
+        refusal = first_refusal(self.constraint, text)
+        if refusal is None or self.parser is None:
+            return None if refusal is None else Stop(refusal)
+        reading = parse(self.parser, text[: refusal.offset])
+        # Up to the refused byte all is a possible beginning; what its last lexeme is may be open.
+        since = reading.stopped
+        if since is None or since >= refusal.offset:
+            since = refusal.offset
+            if refusal.offset < len(text) and reading.lexemes and reading.stopped is None:
+                whole = parse(self.parser, text)
+                if whole.stopped is not None and whole.stopped < refusal.offset:
+                    reading, since = whole, whole.stopped
+        words = self.words(self.parser, reading, text[since : refusal.offset])
+        begun = text[since : refusal.offset].decode("utf-8", "replace")
+        before = text[:since].decode("utf-8", "replace")
+        place = (before.count("\n") + 1, len(before) - before.rfind("\n"))
+        lexemes = tuple(self.shown(self.parser, text, one) for one in reading.lexemes[-4:])
+        if begun:
+            return Stop(refusal, begun, place, words, reading.blocks, lexemes)
+        return Stop(replace(refusal, expected=words or refusal.expected), why=reading.blocks, behind=lexemes)
+
+    def words(self, parser: Parser, reading: Reading, begun: bytes) -> tuple[str, ...]:
+        """The terminals that may come where a reading stopped and begin so, literals first."""
+        names = []
+        layout = parser.layout
+        state = int(parser.scan[reading.stack[-1]])
+        for byte in begun:
+            state = int(parser.scanner.delta[state, byte]) if state >= 0 else -1
+        for terminal in accepted(parser, reading.stack):
+            if begun and state >= 0 and not parser.possible[state, terminal // 32] >> terminal % 32 & 1:
+                continue
+            if terminal == parser.terminals - 1:
+                names.append((2, END))
+            elif layout is not None and terminal in (layout.indent, layout.dedent):
+                names.append((1, "the beginning of a block" if terminal == layout.indent else "the end of a block"))
+            else:
+                word = self.name(terminal)
+                names.append((0 if word.startswith('"') else 1, word))
+        return tuple(word for _, word in sorted(dict.fromkeys(names)))
+
+    def name(self, terminal: int) -> str:
+        """A terminal as a person wrote it: a literal, a name, or a pattern without one."""
+        productions, loaded = self.written.productions, self.written.loaded
+        if loaded is None or terminal >= len(loaded.terminals):
+            return productions.name(terminal) if terminal < len(productions.terminals) else "something ignored"
+        one = loaded.terminals[terminal]
+        if one.kind == "text" and (one.written or one.name.isalpha()) and one.text.isprintable():
+            return f'"{one.text}"'
+        return one.written or one.name
+
+    def shown(self, parser: Parser, text: bytes, lexeme: object) -> str:
+        """A lexeme that was read: its text and its terminal."""
+        first, last, terminal = lexeme.first, lexeme.last, lexeme.terminal  # type: ignore[attr-defined]
+        found = text[first:last].decode("utf-8", "replace")
+        name = "(ignored)" if terminal in parser.ignored else self.name(terminal)
+        return f"{found!r}" if name == f'"{found}"' else f"{found!r} {name}"

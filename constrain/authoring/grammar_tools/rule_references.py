@@ -1,0 +1,70 @@
+"""Which definitions name which others, by the text alone: lark drops what is never used before anyone could ask."""
+
+from __future__ import annotations
+
+import re
+
+from ...frontends.lark.source_map import Places
+from ...grammar.nodes import Choice, Node, Repeat, Rule, Sequence
+
+__all__ = ["References", "of_gbnf", "of_lark"]
+
+
+class References:
+    """names: of all definitions, with their place; imported ones are placed where they are imported. uses: the names
+    that stand in each definition. roots: what counts as used anyway (%ignore, %declare)."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+        self.uses: dict[str, set[str]] = {}
+        self.roots: set[str] = set()
+        self.imported: dict[str, str] = {}
+
+    def unused(self, start: str) -> list[str]:
+        """Definitions that nothing reaches from the start, in the order of the text."""
+        seen, todo = set[str](), [start, *self.roots]
+        while todo:
+            name = todo.pop()
+            if name not in seen:
+                seen.add(name)
+                todo += self.uses.get(name, ())
+        return sorted((name for name in self.places if name not in seen), key=self.places.__getitem__)
+
+
+def of_lark(places: Places) -> References:
+    """Of a Lark grammar."""
+    out = References()
+    for name, (grammar, position) in places.brought.items():
+        out.places[name], out.imported[name] = position, grammar
+    for name, positions in places.definitions.items():
+        out.places.setdefault(name, positions[0])
+    heads = {position for positions in places.definitions.values() for position in positions}
+    inside: set[str] = out.roots
+    skipping = False
+    for token in places.tokens:
+        if token.kind == "directive":
+            inside, skipping = out.roots, token.text in ("%import", "%declare", "%extend", "%override")
+        elif token.kind == "name" and token.position in heads:
+            inside, skipping = out.uses.setdefault(token.text, set()), False
+        elif token.kind == "name" and not skipping:
+            inside.add(token.text)
+    return out
+
+
+def of_gbnf(text: str, rules: dict[str, Node]) -> References:
+    """Of a GBNF grammar."""
+    out = References()
+    for name, body in rules.items():
+        found = re.search(rf"^[ \t]*({re.escape(name)})[ \t]*::=", text, re.M)
+        out.places[name] = found.start(1) if found else 0
+        out.uses[name] = set()
+        todo = [body]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, Rule):
+                out.uses[name].add(str(node.name))
+            todo += (
+                node.parts if isinstance(node, Sequence) else node.options if isinstance(node, Choice)
+                else (node.node,) if isinstance(node, Repeat) else ()
+            )  # fmt: skip
+    return out

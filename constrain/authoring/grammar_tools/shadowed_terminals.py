@@ -1,0 +1,211 @@
+"""Terminals that a lexer never finds, because another takes their texts; and pairs that cannot stand side by side.
+
+Both are read off the scanner: a terminal that no state's verdict names never wins; and `B` can stand directly behind
+`A` if some text of B, or of something ignored, makes the scanner let go of a text of A where A ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ConstrainError
+from ...frontends.lark.lark_loader import Loaded
+from ...lalr.parser_code import Parser
+from ...lalr.productions import Productions
+
+__all__ = ["Shadow", "adjacent", "inseparable", "shadows"]
+
+MOST_PAIRS = 20_000
+"""Pairs of scanner states that are followed for one pair of terminals, before it counts as separable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """terminal is never found. text: its shortest, if known. by: the terminal that `text`, or a beginning of it of
+    `length` bytes, is taken for; None: for nothing."""
+
+    terminal: int
+    text: str | None
+    by: int | None
+    length: int
+
+
+def shadows(loaded: Loaded, parser: Parser) -> list[Shadow]:
+    """The terminals with a text that the scanner never finds."""
+    scanner = parser.scanner
+    given = set(np.unique(scanner.verdicts[np.unique(scanner.accept)]).tolist())
+    # what is ignored and found as a keyword too has a number of its own
+    given |= {loaded.productions.terminals.index(name) for t, name in enumerate(parser.table.terminals[:-1])
+              if t in given and t >= len(loaded.terminals)}  # fmt: skip
+    rows = parser.table.action != 0
+    out = []
+    for t, terminal in enumerate(loaded.terminals):
+        if t in given or terminal.kind == "declared":
+            continue
+        states = np.flatnonzero(rows[:, t]) if t not in parser.ignored else np.arange(len(rows))
+        starts = [int(parser.scan[q]) for q in states.tolist() if parser.scan[q] >= 0]
+        text = _shortest(terminal.text if terminal.kind == "text" else None, terminal.regexp(), loaded.flags)
+        by, length = _taken(parser, starts[0], text.encode()) if starts and text is not None else (None, 0)
+        out.append(Shadow(t, text, by, length))
+    return out
+
+
+def _shortest(text: str | None, pattern: str, flags: str) -> str | None:
+    """A shortest text of a terminal, taken by itself."""
+    from ...frontends import regex
+    from ...grammar.whole_dfa import to_dfa
+    from ...options import Limits
+
+    if text is not None:
+        return text
+    try:
+        prefix = f"(?{flags})" if flags else ""
+        return to_dfa(regex.to_grammar(prefix + pattern), "a terminal", Limits()).shortest()
+    except ConstrainError:
+        return None
+
+
+def _taken(parser: Parser, state: int, text: bytes) -> tuple[int | None, int]:
+    """What the lexer takes a text for, or the longest beginning of it."""
+    from .lexeme_parser import lexeme
+
+    found = lexeme(parser, state, text, 0)
+    return (None, 0) if found is None else (found[1], found[0])
+
+
+# ---- side by side ------------------------------------------------------------------------------------------------
+
+
+def adjacent(productions: Productions) -> set[tuple[int, int]]:
+    """Pairs of terminals that stand directly behind each other in some sentence."""
+    nullable = {~n for n in productions.nullable()}
+    productive = {~n for n in productions.productive()}
+    first = _edges(productions, nullable, 1)
+    last = _edges(productions, nullable, -1)
+    found: set[tuple[int, int]] = set()
+    for right in productions.right:
+        if any(symbol < 0 and symbol not in productive for symbol in right):
+            continue
+        for i, a in enumerate(right):
+            for b in right[i + 1 :]:
+                found |= {(x, y) for x in _of(a, last) for y in _of(b, first)}
+                if b not in nullable:
+                    break
+    return found
+
+
+def _of(symbol: int, sets: list[set[int]]) -> set[int]:
+    return {symbol} if symbol >= 0 else sets[~symbol]
+
+
+def _edges(productions: Productions, nullable: set[int], step: int) -> list[set[int]]:
+    """The terminals that sentences of each nonterminal begin with (step 1) or end with (-1)."""
+    sets: list[set[int]] = [set() for _ in productions.nonterminals]
+    changed = True
+    while changed:
+        changed = False
+        for left, right in zip(productions.left, productions.right):
+            for symbol in right[::step]:
+                more = _of(symbol, sets) - sets[left]
+                if more:
+                    sets[left] |= more
+                    changed = True
+                if symbol not in nullable:
+                    break
+    return sets
+
+
+def inseparable(parser: Parser) -> list[tuple[int, int, bool]]:
+    """(A, B, whether A may lead into a dead end) for what some sentence has side by side and no text does.
+
+    A dead end: a state of the table behind A in which all that could come next is so.
+    """
+    scanner, action = parser.scanner, parser.table.action
+    pairs = adjacent(parser.productions)
+    hidden = {parser.layout.indent, parser.layout.dedent, parser.layout.newline} if parser.layout else set()
+    ends = _ends(parser)
+    shifts: dict[int, set[int]] = {}
+    for state, terminal in np.argwhere(action > 0).tolist():
+        shifts.setdefault(terminal, set()).add(int(action[state, terminal]) - 1)
+    firsts: dict[tuple[int, int], NDArray[np.bool_]] = {}
+
+    def first(e: int, terminal: int) -> NDArray[np.bool_]:
+        """The bytes with which a terminal begins from a start."""
+        if (e, terminal) not in firsts:
+            row = scanner.delta[e]
+            bits = scanner.possible[row, terminal // 64] >> np.uint64(terminal % 64) & np.uint64(1)
+            firsts[e, terminal] = (row >= 0) & (bits != 0)
+        return firsts[e, terminal]
+
+    out = []
+    for a, b in sorted(pairs):
+        if {a, b} & (hidden | parser.ignored) or a not in ends:
+            continue
+        starts = {int(parser.scan[s]) for s in shifts.get(a, ()) if action[s, b]} - {-1}
+        found = [e for e in starts if (scanner.possible[e, b // 64] >> np.uint64(b % 64)) & np.uint64(1)]
+        if not found:
+            continue
+        easy = any(
+            (first(e, z)[let_go]).any() for e in found for let_go in ends[a] for z in (b, *sorted(parser.ignored))
+        )
+        if not easy and not any(_parts(parser, a, b, d, e) for d in _states(parser, a) for e in found):
+            out.append((a, b))
+    apart: dict[int, set[int]] = {}
+    for a, b in out:
+        apart.setdefault(a, set()).add(b)
+    dead = {
+        a: [rest for s in shifts[a] if (rest := set(np.flatnonzero(action[s]).tolist())) <= apart[a]] for a in apart
+    }
+    return [(a, b, any(b in rest for rest in dead[a])) for a, b in out]
+
+
+def _states(parser: Parser, terminal: int) -> list[int]:
+    """The states that may accept a terminal."""
+    rows = (parser.scanner.verdicts == terminal).any(1)
+    found: list[int] = np.flatnonzero(rows[parser.scanner.accept]).tolist()
+    return found
+
+
+def _ends(parser: Parser) -> dict[int, list[NDArray[np.bool_]]]:
+    """For each terminal: sets of next bytes before which it ends, nothing longer being possible then."""
+    scanner, out = parser.scanner, {}
+    for terminal in np.unique(scanner.verdicts).tolist():
+        if terminal >= 0:
+            sets = {
+                ((scanner.delta[d] < 0) & (scanner.verdicts[scanner.accept[d], :256] == terminal)).tobytes()
+                for d in _states(parser, terminal)
+            }
+            out[terminal] = [np.frombuffer(one, np.bool_) for one in sorted(sets)]
+    return out
+
+
+def _parts(parser: Parser, a: int, b: int, d: int, e: int) -> bool:
+    """Whether some text of b from start e leaves d, which is a, without its accepting anything longer."""
+    scanner = parser.scanner
+    delta, verdicts, accept = scanner.delta, scanner.verdicts, scanner.accept
+    bit, word = np.uint64(b % 64), b // 64
+    todo = [(d, e, True)]
+    seen = {(d, e)}
+    while todo:
+        here, there, fresh = todo.pop()
+        for byte in np.flatnonzero(delta[there] >= 0).tolist():
+            verdict = int(verdicts[accept[here], byte])
+            if (verdict != a) if fresh else verdict >= 0:
+                continue
+            after, then = int(delta[here, byte]), int(delta[there, byte])
+            if not scanner.possible[then, word] >> bit & np.uint64(1):
+                continue
+            if after < 0:
+                return True
+            if (after, then) not in seen:
+                seen.add((after, then))
+                todo.append((after, then, False))
+                if len(seen) > MOST_PAIRS:
+                    return True
+        # b may be complete here, and what comes behind it decides: then d must not accept either
+        if not fresh and (verdicts[accept[there]] == b).any() and (verdicts[accept[here]] < 0).any():
+            return True
+    return False

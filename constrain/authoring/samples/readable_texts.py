@@ -1,0 +1,169 @@
+"""Texts that people can read, out of a regular language: words where words will do, else a walk through its Dfa.
+
+    text(dfa, low, high, rng)   a text that the Dfa accepts, of low to high characters
+
+First a few things that people write (words, dates, addresses, numbers) are offered, kind by kind, and the Dfa says
+which of them it accepts. Where it accepts none, its states are walked with a liking for letters and digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from ...automata.dfa import Dfa
+from ...errors import LimitError
+
+__all__ = ["phrase", "text"]
+
+WORDS = (
+    "amber apple arrow basil beacon birch bread bridge candle canyon cedar cherry cloud clover copper coral cotton "
+    "delta ember falcon fern forest garden ginger harbor hazel honey island ivory jasmine kettle ladder lantern lemon "
+    "linen maple marble meadow mellow mint morning moss nectar north olive orchard paper pebble pepper pine planet "
+    "plum quartz rabbit raven ribbon river rose saffron sailor silver sparrow spruce stone summer thistle timber "
+    "tulip valley velvet violet walnut water willow winter yellow"
+).split()
+
+MORE_MEAN = 5
+"""How many more characters than the least a walk takes, on average: enough to be no minimum, few enough to read."""
+
+LIKING: tuple[tuple[float, int, int], ...] = (
+    (10.0, 0x61, 0x7B), (2.0, 0x41, 0x5B), (6.0, 0x30, 0x3A), (0.3, 0x20, 0x7F), (0.02, 0xC0, 0x250),
+    (0.002, 0xA0, 0x2028), (0.002, 0x202A, 0x110000), (0.0001, 0x2028, 0x202A), (0.0001, 0, 0x20), (0.0001, 0x7F, 0xA0),
+)  # fmt: skip
+"""How much the characters from .. to (exclusive) are liked: small letters, capitals, digits, ASCII, Latin, others."""
+
+Rng = np.random.Generator
+
+
+def text(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
+    """A text of the language with low <= characters <= high (None: no bound). LimitError if counting needs too much."""
+    if dfa.is_universal:
+        return phrase(low, high, rng)
+    for kind in KINDS:
+        offered = [made for make in kind for made in make(rng) if low <= len(made)]
+        liked = [made for made in offered if (high is None or len(made) <= high) and dfa.accepts(made)]
+        if liked:
+            return liked[int(rng.integers(len(liked)))]
+    return walk(dfa, low, high, rng)
+
+
+# ---- what people write -------------------------------------------------------------------------------------------
+
+
+def phrase(low: int, high: int | None, rng: Rng) -> str:
+    """One to three words, more or less of them where lengths demand it."""
+    made = " ".join(some(rng) for _ in range(int(rng.integers(1, 4))))
+    while len(made) < low:
+        made += " " + (some(rng) if low - len(made) < 1000 else " ".join(WORDS))
+    made = made if high is None else made[:high]
+    if made.endswith(" "):
+        made = made[:-1] + "s"
+    return made.capitalize() if rng.random() < 0.5 else made
+
+
+def some(rng: Rng) -> str:
+    """A word."""
+    return WORDS[int(rng.integers(len(WORDS)))]
+
+
+def words(rng: Rng) -> Iterator[str]:
+    yield from (some(rng), some(rng).capitalize(), f"{some(rng)} {some(rng)}", f"{some(rng)}-{some(rng)}")
+
+
+def identifiers(rng: Rng) -> Iterator[str]:
+    yield from (f"{some(rng)}_{some(rng)}", some(rng).upper(), f"{some(rng)}{rng.integers(100)}")
+
+
+def times(rng: Rng) -> Iterator[str]:
+    date = f"{rng.integers(1960, 2040)}-{rng.integers(1, 13):02}-{rng.integers(1, 29):02}"
+    time = f"{rng.integers(24):02}:{rng.integers(60):02}:{rng.integers(60):02}"
+    yield from (date, f"{date}T{time}Z", f"{time}Z", time, f"PT{rng.integers(1, 60)}M", f"P{rng.integers(1, 30)}D")
+
+
+def addresses(rng: Rng) -> Iterator[str]:
+    yield from (f"{some(rng)}.{some(rng)}@example.org", f"{some(rng)}.example.org", f"/{some(rng)}/{rng.integers(10)}")
+    yield f"https://{some(rng)}.example.org/{some(rng)}"
+    yield ".".join(str(part) for part in rng.integers(1, 255, 4))
+    digits = rng.bytes(16).hex()
+    yield f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+    yield f"2001:db8::{digits[:4].lstrip('0') or '1'}"
+
+
+def numbers(rng: Rng) -> Iterator[str]:
+    for least, most in ((0, 10), (1, 100), (10, 1000), (100, 10_000), (1960, 2040), (-100, 0)):
+        yield str(rng.integers(least, most))
+    for step in (0.01, 0.25, 0.1, 0.5):
+        for most in (1, 100):
+            yield f"{round(rng.random() * most / step) * step:.2f}".rstrip("0").rstrip(".")
+    for step in (5, 10, 25, 100, 1000):
+        yield str(step * rng.integers(1, 20))
+
+
+Maker = Callable[[Rng], Iterator[str]]
+KINDS: tuple[tuple[Maker, ...], ...] = ((words,), (identifiers,), (times, addresses), (numbers,))
+"""Kinds of text, the likelier ones first: of the first that the Dfa accepts anything of, one is taken."""
+
+
+# ---- what the Dfa says -------------------------------------------------------------------------------------------
+
+
+def walk(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
+    """A text of the language by walking its states towards a length that was drawn ahead."""
+    least, most = dfa.lengths()
+    if low > least or (high is not None and (most is None or high < most)):
+        if not dfa.extensible():
+            return walk(dfa.with_length(low, high), 0, None, rng)
+        most = high
+    target = max(low, least) + int(rng.geometric(1 / (1 + MORE_MEAN))) - 1
+    return stroll(dfa, target if most is None else min(target, most), rng)
+
+
+def stroll(dfa: Dfa, target: int, rng: Rng) -> str:
+    """A text of about `target` characters; of exactly as many if the Dfa is extensible (then no length is missing)."""
+    rows, distance, exact = dfa.table.rows, dfa.distances(), dfa.extensible()
+    state, made = 0, list[str]()
+    while True:
+        left = target - len(made)
+        if dfa.accepting[state] and left <= 0:
+            break
+        if exact:
+            near = left - 1
+        else:
+            near = len(rows) if left > 0 else int(distance[state]) - 1
+        steps = [(kind, after) for kind, after in enumerate(rows[state]) if after >= 0 and distance[after] <= near]
+        if not steps:
+            if dfa.accepting[state]:
+                break
+            raise LimitError(f"no text of {target} characters was found")
+        liking = np.array([palette(dfa)[kind][0] for kind, _ in steps])
+        kind, state = steps[int(rng.choice(len(steps), p=liking / liking.sum()))]
+        made.append(character(palette(dfa)[kind][1], rng))
+    return "".join(made)
+
+
+Palette = tuple[tuple[float, tuple[tuple[float, int, int], ...]], ...]
+
+
+@lru_cache(maxsize=64)
+def palette(dfa: Dfa) -> Palette:
+    """For each class of characters how much it is liked, and its ranges (liking, from, to exclusive)."""
+    table = dfa.table
+    found: list[list[tuple[float, int, int]]] = [[] for _ in range(max(table.classes) + 1)]
+    for start, end, kind in zip(table.bounds, [*table.bounds[1:], 0x110000], table.classes):
+        for liking, first, last in LIKING:
+            if max(start, first) < min(end, last):
+                found[kind].append((liking, max(start, first), min(end, last)))
+    return tuple((max((r[0] for r in ranges), default=1e-6), tuple(ranges)) for ranges in found)
+
+
+def character(ranges: tuple[tuple[float, int, int], ...], rng: Rng) -> str:
+    """One character of a class; a surrogate, of which none is in any text, is never drawn."""
+    liking = np.array([weight for weight, _, _ in ranges])
+    while True:
+        _, first, last = ranges[int(rng.choice(len(ranges), p=liking / liking.sum()))]
+        code = int(rng.integers(first, last))
+        if not 0xD800 <= code < 0xE000:
+            return chr(code)

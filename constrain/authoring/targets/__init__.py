@@ -1,0 +1,105 @@
+"""What other products would make of a schema: which parts they refuse, ignore or change, and what to write instead.
+
+    for finding in constrain.authoring.targets.findings(schema, "openai"):
+        print(finding.pointer, finding.verdict, finding.reason, finding.cure)
+
+One file a target, each a table with a row for each keyword (`rows.py` has the words). The tables say what was read and
+on which day; nothing is fetched, and no schema is sent anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ...errors import SchemaError, check_choice
+from ...frontends.json_schema.reading.keywords import KEYWORDS
+from ...frontends.json_schema.reading.schema_faults import faults
+from ...frontends.json_schema.reading.schema_references import token
+from .anthropic import ANTHROPIC
+from .gemini import GEMINI
+from .llamacpp import LLAMACPP
+from .openai import OPENAI
+from .subschemas import Document, Place
+from .target_tables import Finding, Row, Target, Verdict
+from .vllm import route
+
+__all__ = ["TARGETS", "Finding", "Target", "Verdict", "findings", "target_of"]
+
+TARGETS: Mapping[str, Callable[[Document], Target]] = {
+    "openai": lambda document: OPENAI,
+    "anthropic": lambda document: ANTHROPIC,
+    "gemini": lambda document: GEMINI,
+    "vllm": route,
+    "llamacpp": lambda document: LLAMACPP,
+}
+"""By name: the table that counts for a document."""
+
+ASSERTING = frozenset(row.name for row in KEYWORDS)
+"""Keywords of any dialect that assert something; all others are nothing to a target without a row for them."""
+
+
+def findings(
+    schema: dict[str, Any] | bool | str, target: str, *, registry: Mapping[str, Any] | None = None
+) -> list[Finding]:
+    """What `target`, one of TARGETS, would do to a schema, in document order; [] if it takes it as it is.
+
+    schema: a dict, a boolean or JSON text. Raises SchemaError if it is no schema (but a reference may name what is not
+    at hand), ArgumentError if there is no such target.
+    """
+    for error, _ in faults(schema, registry=registry):
+        if isinstance(error, SchemaError) and not (error.pointer or "").endswith("/$ref"):
+            raise error
+    document = Document(schema, registry)
+    table = target_of(document, target)
+    found: list[Finding] = []
+    for place in document.places:
+        found += judge(place, table)
+    return found + list(exceeded(document, table))
+
+
+def target_of(schema: Document | dict[str, Any] | bool | str, target: str) -> Target:
+    """The table that counts for a schema; ArgumentError if there is no such target."""
+    check_choice("target", target, tuple(TARGETS))
+    return TARGETS[target](schema if isinstance(schema, Document) else Document(schema))
+
+
+def judge(place: Place, target: Target) -> Iterator[Finding]:
+    """What becomes of one subschema: its keywords in their order, then those that are missing."""
+    if isinstance(place.raw, bool):
+        row = next((row for row in target.table if row.keyword == "" and row.when(place)), None)
+        if row is not None:
+            yield Finding(place.pointer, "true" if place.raw else "false", row.verdict, row.reason, row.cure)
+        return
+    if not isinstance(place.raw, dict):
+        return
+    for name in place.raw:
+        row = of(name, place, target)
+        if row.verdict != "enforced":
+            yield Finding(f"{place.pointer}/{token(name)}", name, row.verdict, row.reason, row.cure)
+    for row in target.table:
+        if row.missing and row.keyword not in place.raw and row.when(place):
+            yield Finding(place.pointer, row.keyword, row.verdict, row.reason, row.cure)
+
+
+def of(name: str, place: Place, target: Target) -> Row:
+    """The row that counts for a keyword that is written."""
+    for row in target.table:
+        if row.keyword == name and not row.missing and row.when(place):
+            return row
+    return target.unlisted if name in ASSERTING else ENFORCED
+
+
+ENFORCED = Row("", "enforced")
+
+
+def exceeded(document: Document, target: Target) -> Iterator[Finding]:
+    """The limits that the document exceeds, each where it does."""
+    for limit in target.limits:
+        total, where = 0, ""
+        for pointer, count in limit.counted(document):
+            if total <= limit.most < total + count:
+                where = pointer
+            total += count
+        if total > limit.most:
+            yield Finding(where, limit.keyword, "limit", f"{limit.reason} Here it is {total:,}.", limit.cure)

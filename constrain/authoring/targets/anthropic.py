@@ -1,0 +1,105 @@
+"""Anthropic, structured outputs (`output_config.format`) and strict tool use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .subschemas import Document, Place
+from .target_tables import Limit, Row, Target, rows
+
+__all__ = ["ANTHROPIC"]
+
+FORMATS = frozenset("date-time time date duration email hostname uri ipv4 ipv6 uuid".split())
+BEYOND_REGEX = re.compile(r"\(\?<?[=!]|\\[1-9]|\\k<|\\[bB]")
+"""Lookaround, back references, word boundaries."""
+LARGE = 100
+"""Repetitions from which on a quantifier is called large here; the documentation says 'large' and no number."""
+
+
+def is_complex(value: Any) -> bool:
+    """Whether a value is an array or an object."""
+    return isinstance(value, (list, dict))
+
+
+def large_quantifier(place: Place) -> bool:
+    """Whether the pattern repeats something often."""
+    return any(int(number) >= LARGE for number in re.findall(r"\{\d*,?(\d+)\}", str(place.get("pattern"))))
+
+
+def external(place: Place) -> bool:
+    """Whether the reference leaves the document."""
+    return not str(place.get("$ref")).startswith("#")
+
+
+def optional_count(document: Document) -> Iterator[tuple[str, int]]:
+    """Properties that are not required."""
+    for place in document.places:
+        properties = place.get("properties")
+        if isinstance(properties, dict):
+            yield f"{place.pointer}/properties", len(set(properties) - set(place.get("required", ())))
+
+
+def union_count(document: Document) -> Iterator[tuple[str, int]]:
+    """Subschemas with anyOf or several types."""
+    for place in document.places:
+        if place.has("anyOf") or isinstance(place.get("type"), list):
+            yield f"{place.pointer}/{'anyOf' if place.has('anyOf') else 'type'}", 1
+
+
+NOT_TAKEN = "Documented as not supported: the API answers 400 (the SDKs move it into `description` instead)."
+CHECK_LATER = "Leave it out, say it in `description`, and check the answer with constrain."
+
+ANTHROPIC = Target(
+    name="anthropic",
+    title="Anthropic structured outputs",
+    read="2026-11-21",
+    sources=(
+        "platform.claude.com, guide 'Structured outputs', sections 'JSON Schema limitations', 'Pattern support' and "
+        "'Schema complexity limits' (stored copies of 2026)",
+        "error messages of the API in public issues (minItems, maxItems), 2026",
+    ),
+    table=(
+        Row("additionalProperties", "refused", "additionalProperties has to be false.",
+            "Write `\"additionalProperties\": false`; say a map as an array of objects with key and value.",
+            when=lambda place: place.get("additionalProperties") is not False),
+        Row("additionalProperties", "refused", "Objects must be closed: additionalProperties has to be false.",
+            "Write `\"additionalProperties\": false`.", when=lambda place: place.is_object, missing=True),
+        Row("enum", "refused", "Enum values may be strings, numbers, booleans and null, not arrays or objects.",
+            "Write anyOf with one closed object each.", when=lambda place: any(map(is_complex, place.get("enum", ())))),
+        Row("enum", "changed", "The capitalisation of string values is not guaranteed.", "Compare without case.",
+            when=lambda place: any(isinstance(value, str) and value.lower() != value.upper()
+                                   for value in place.get("enum", ()))),
+        Row("const", "changed", "The capitalisation of string values is not guaranteed.", "Compare without case.",
+            when=lambda place: isinstance(place.get("const"), str)),
+        Row("$ref", "refused", "Recursive schemas are not supported.", "Unroll it to the depth that you need.",
+            when=lambda place: place.is_recursive),
+        Row("$ref", "refused", "A reference must stay in the document.", "Copy the schema into $defs.", when=external),
+        Row("allOf", "refused", "allOf with a $ref in it is not supported.", "Copy the definition in.",
+            when=lambda place: any("$ref" in one for one in place.get("allOf") if isinstance(one, dict))),
+        Row("format", "refused", "Not one of the formats that are taken: " + ", ".join(sorted(FORMATS)) + ".",
+            "Leave it out, or say the form by `pattern`.", when=lambda place: place.get("format") not in FORMATS),
+        Row("minItems", "refused", "Only 0 and 1 are taken.", "Say the number in `description`; check it afterwards.",
+            when=lambda place: place.get("minItems") not in (0, 1)),
+        Row("pattern", "refused", "Back references, lookaround and \\b are not supported in patterns.",
+            "Write it without, or as an enum.",
+            when=lambda place: bool(BEYOND_REGEX.search(str(place.get("pattern"))))),
+        Row("pattern", "limit", "Large {n,m} quantifiers are not supported (how large is not said).",
+            "Use *, + or a small number.", when=large_quantifier),
+        *rows("enforced", "additionalProperties enum const $ref allOf format minItems pattern type anyOf properties "
+              "required items"),
+        *rows("refused", "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems "
+              "uniqueItems", NOT_TAKEN, CHECK_LATER),
+        *rows("refused", "oneOf", "Not listed as supported.", "Write anyOf, and tell the cases apart by a const."),
+    ),
+    unlisted=Row("", "refused", "Not listed as supported: an unsupported feature is answered with 400.", CHECK_LATER),
+    limits=(
+        Limit("properties", 24, optional_count,
+              "All schemas of a request may have 24 optional properties together.",
+              "Put more of them into `required`."),
+        Limit("anyOf", 16, union_count,
+              "All schemas of a request may have 16 parameters with anyOf or several types together.",
+              "Use fewer nullable properties."),
+    ),
+)  # fmt: skip

@@ -1,0 +1,149 @@
+"""OpenAI, structured outputs with `strict: true` (response_format or a function's parameters)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .subschemas import Document, Place
+from .target_tables import Limit, Row, Target, rows
+
+__all__ = ["OPENAI"]
+
+FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
+
+
+def other_format(place: Place) -> bool:
+    """Whether the format is not among the documented ones."""
+    return place.get("format") not in FORMATS
+
+
+def open_object(place: Place) -> bool:
+    """Whether undeclared keys are allowed."""
+    return place.get("additionalProperties") is not False
+
+
+def optional(place: Place) -> bool:
+    """Whether a declared property may be left out."""
+    properties = place.get("properties")
+    return isinstance(properties, dict) and not set(properties) <= set(place.get("required", ()))
+
+
+def no_type(place: Place) -> bool:
+    """Whether it says neither what type the value has nor where that is said."""
+    return place.document.root is not place.raw and not place.has("anyOf", "$ref", "enum", "const")
+
+
+def beside_ref(place: Place) -> bool:
+    """Whether the reference has neighbours that assert something."""
+    return any(name not in ("$ref", "$defs", "definitions", "$schema", "$id") for name in place.raw)
+
+
+def property_count(document: Document) -> Iterator[tuple[str, int]]:
+    """Properties of all objects."""
+    for place in document.places:
+        properties = place.get("properties")
+        if isinstance(properties, dict):
+            yield f"{place.pointer}/properties", len(properties)
+
+
+def depth(document: Document) -> Iterator[tuple[str, int]]:
+    """How much deeper than all before it an object is nested."""
+    deepest = 0
+    for place in document.places:
+        if place.is_object and place.depth > deepest:
+            yield place.pointer, place.depth - deepest
+            deepest = place.depth
+
+
+def enum_count(document: Document) -> Iterator[tuple[str, int]]:
+    """Values of all enums."""
+    for place in document.places:
+        if isinstance(place.get("enum"), list):
+            yield f"{place.pointer}/enum", len(place.get("enum"))
+
+
+def text_length(document: Document) -> Iterator[tuple[str, int]]:
+    """Characters of property names, definition names, enum values and const values."""
+    for place in document.places:
+        for name in ("properties", "$defs", "definitions"):
+            if isinstance(place.get(name), dict):
+                yield f"{place.pointer}/{name}", sum(map(len, place.get(name)))
+        if isinstance(place.get("enum"), list):
+            yield f"{place.pointer}/enum", sum(len(str(value)) for value in place.get("enum"))
+        if place.has("const"):
+            yield f"{place.pointer}/const", len(str(place.get("const")))
+
+
+def long_enum(place: Place) -> bool:
+    """Whether more than 250 strings have more than 15,000 characters together."""
+    values = place.get("enum")
+    texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+    return len(texts) > 250 and sum(map(len, texts)) > 15_000
+
+
+UNLISTED = "Not among the keywords that the documentation lists; the API answers 400, '... is not permitted'."
+LEFT_OUT = "Leave it out, say it in `description`, and check the answer with constrain."
+
+OPENAI = Target(
+    name="openai",
+    title="OpenAI structured outputs, strict",
+    read="2026-11-21",
+    sources=(
+        "developers.openai.com, guide 'Structured Outputs', section 'Supported schemas' (its limits as quoted in a "
+        "copy with 5 levels of nesting and in a profile of February 2026 with 10)",
+        "jsonschemaprofiles.unitvectorylabs.com, OpenAI profile 202602",
+        "error messages of the API in public issues (uniqueItems, oneOf, format uri, $ref siblings), 2025 and 2026",
+    ),
+    table=(
+        Row("type", "refused", "The root must be an object.", "Wrap it in an object with one property.",
+            when=lambda place: place.is_root and place.types != {"object"}),
+        Row("type", "enforced"),
+        Row("type", "refused", "The root must say `\"type\": \"object\"`.", "Wrap it in an object with one property.",
+            when=lambda place: place.is_root, missing=True),
+        Row("type", "refused", "A subschema must say its type: '... must have a type key'.",
+            "Write `type`, or anyOf with the types that it may have.", when=no_type, missing=True),
+        Row("additionalProperties", "refused", "Objects must be closed: additionalProperties has to be false.",
+            "Write `\"additionalProperties\": false`; say a map as an array of objects with key and value.",
+            when=open_object),
+        Row("additionalProperties", "enforced"),
+        Row("additionalProperties", "refused", "Objects must be closed: additionalProperties has to be false.",
+            "Write `\"additionalProperties\": false`.", when=lambda place: place.is_object, missing=True),
+        Row("required", "refused", "All properties must be in `required`.",
+            "List them all; make those that may be missing nullable: `\"type\": [\"string\", \"null\"]`.",
+            when=optional),
+        Row("required", "enforced"),
+        Row("required", "refused", "All properties must be in `required`.",
+            "List them all; make those that may be missing nullable: `\"type\": [\"string\", \"null\"]`.",
+            when=optional, missing=True),
+        Row("anyOf", "refused", "The root must not be an anyOf.", "Wrap it in an object with one property.",
+            when=lambda place: place.is_root),
+        Row("format", "refused", "Not one of the formats that are taken: " + ", ".join(sorted(FORMATS)) + ".",
+            "Leave it out, or say the form by `pattern`.", when=other_format),
+        Row("enum", "limit", "An enum of more than 250 strings may have 15,000 characters in all.",
+            "Shorten the values.",
+            when=long_enum),
+        Row("$ref", "refused", "$ref cannot have keywords beside it.", "Move them into the definition.",
+            when=beside_ref),
+        *rows("enforced", "$ref anyOf format enum const properties items pattern minimum maximum exclusiveMinimum "
+              "exclusiveMaximum multipleOf minItems maxItems"),
+        *rows("refused", "allOf", "Documented as not supported.", "Write the conjunction out as one schema."),
+        *rows("refused", "oneOf", "Not listed; the API answers 400, 'oneOf is not permitted'.",
+              "Write anyOf, and tell the cases apart by a const."),
+        *rows("refused", "not if then else dependentRequired dependentSchemas",
+            "Documented as not supported.", LEFT_OUT),
+        *rows("refused", "minLength maxLength", "Of strings the guide lists pattern and format only.",
+              "Say the length by a pattern: `^.{1,80}$`."),
+        *rows("refused", "default", "Reported as refused: '... default is not permitted'.",
+              "Leave it out; every property is required anyway."),
+    ),
+    unlisted=Row("", "refused", UNLISTED, LEFT_OUT),
+    limits=(
+        Limit("properties", 5_000, property_count, "A schema may have 5,000 properties in all.", "Split the schema."),
+        Limit("properties", 10, depth, "Objects may be nested 10 levels deep (5 in an older copy of the guide).",
+              "Flatten it; references were not followed in this count."),
+        Limit("enum", 1_000, enum_count, "A schema may have 1,000 enum values in all.", "Take a string, and check it."),
+        Limit("properties", 120_000, text_length,
+              "Names of properties and definitions, enum and const values may have 120,000 characters in all.",
+              "Shorten the names, or split the schema."),
+    ),
+)  # fmt: skip

@@ -1,0 +1,153 @@
+"""The subschemas of a document, each with what a table may ask about it: where it stands, and what it refers to.
+
+Subschemas are looked for at the schema positions of the dialect only, so that an `enum` value or a property that is
+called "type" is no keyword. `$ref` is followed inside the document, to tell which references are recursive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, Union
+
+from ...errors import ConstrainError
+from ...frontends.json_schema.reading.keywords import children
+from ...frontends.json_schema.reading.schema_references import Library, Scope, token
+from ...frontends.json_schema.schema_pipeline import load
+
+__all__ = ["Document", "Place"]
+
+
+Step = tuple[Union[str, int], ...]
+
+
+class Place:
+    """One subschema.
+
+    raw: as it is written, an object or a boolean. pointer: where it stands. holder: the subschema around it, or None
+    at the root. step: the reference tokens that lead here from the holder, such as ("properties", "a").
+    """
+
+    __slots__ = ("document", "holder", "pointer", "raw", "scope", "step")
+
+    def __init__(
+        self,
+        document: Document,
+        raw: Any,
+        scope: Scope,
+        pointer: str,
+        holder: Place | None,
+        step: tuple[str | int, ...],
+    ) -> None:
+        self.document = document
+        self.raw = raw
+        self.scope = scope
+        self.pointer = pointer
+        self.holder = holder
+        self.step = step
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a keyword."""
+        return self.raw.get(name, default) if isinstance(self.raw, dict) else default
+
+    def has(self, *names: str) -> bool:
+        """Whether any of the keywords is written here."""
+        return isinstance(self.raw, dict) and any(name in self.raw for name in names)
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The types that `type` names; none if it is not written."""
+        given = self.get("type", ())
+        return frozenset((given,) if isinstance(given, str) else [name for name in given if isinstance(name, str)])
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it plainly describes objects."""
+        return "object" in self.types or self.has("properties", "required", "additionalProperties")
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it is the whole document."""
+        return self.holder is None
+
+    @property
+    def is_recursive(self) -> bool:
+        """Whether its `$ref` leads back to a schema that it stands in."""
+        return self.pointer in self.document.recursive
+
+    @property
+    def is_required(self) -> bool:
+        """Whether the property that it is, or is part of, must be there; so it is where there is no property."""
+        place: Place | None = self
+        while place is not None and place.holder is not None:
+            if place.step[0] == "properties":
+                return place.step[-1] in place.holder.get("required", ())
+            if place.step[0] in ("$defs", "definitions"):
+                return True
+            place = place.holder
+        return True
+
+    @property
+    def depth(self) -> int:
+        """How many objects it stands in, itself included."""
+        count, place = 0, self
+        while place is not None:
+            count += place.is_object
+            place = place.holder  # type: ignore[assignment]
+        return count
+
+
+class Document:
+    """A schema document and all its subschemas, in the order in which they are written.
+
+    Raises SchemaError if it is neither an object nor a boolean, or not JSON.
+    """
+
+    def __init__(self, schema: dict[str, Any] | bool | str, registry: Mapping[str, Any] | None = None) -> None:
+        self.root = load(schema)
+        self.library = Library(self.root, registry)
+        self.places: list[Place] = list(self._walk())
+
+    def _walk(self) -> Iterator[Place]:
+        todo = [Place(self, self.root, self.library.main, "", None, ())]
+        while todo:
+            place = todo.pop()
+            if not place.is_root:
+                place.scope = self.library.enter(place.raw, place.scope, place.pointer)
+            yield place
+            if isinstance(place.raw, dict):
+                below = [
+                    Place(self, raw, place.scope, "/".join((place.pointer, *map(token, step))), place, step)
+                    for step, raw in children(place.raw, place.scope.draft)
+                ]
+                todo.extend(reversed(below))
+
+    @cached_property
+    def recursive(self) -> frozenset[str]:
+        """Pointers of the subschemas whose `$ref` is part of a cycle."""
+        edges: dict[str, list[str]] = {place.pointer: [] for place in self.places}
+        named: list[tuple[str, str]] = []
+        for place in self.places:
+            if place.holder is not None and place.step[0] not in ("$defs", "definitions"):
+                edges[place.holder.pointer].append(place.pointer)
+            reference = place.get("$ref")
+            if isinstance(reference, str):
+                try:
+                    target = self.library.resolve(reference, place.scope, place.pointer)[2]
+                except ConstrainError:
+                    continue
+                edges[place.pointer].append(target)
+                named.append((place.pointer, target))
+        below = {target: reached(edges, target) for target in {target for _, target in named}}
+        return frozenset(pointer for pointer, target in named if pointer in below[target])
+
+
+def reached(edges: Mapping[str, list[str]], start: str) -> set[str]:
+    """All that can be reached, the start included."""
+    seen, todo = {start}, [start]
+    while todo:
+        for target in edges.get(todo.pop(), ()):
+            if target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return seen

@@ -1,0 +1,245 @@
+"""vLLM, structured outputs with the backend `auto`: XGrammar; where vLLM sees that it falls short, llguidance.
+
+vLLM looks for a few keywords (`seen_by_vllm`), and where it finds one it takes llguidance ("guidance"), which refuses
+what it cannot enforce; with patternProperties anywhere it takes Outlines, which refuses those. All else goes to
+XGrammar, in its strict mode, which ignores what it does not know. What the three do was also tried, not only read:
+`tests/test_targets.py` runs XGrammar 0.2.8 and llguidance 1.9.1 where they are installed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .subschemas import Document, Place
+from .target_tables import Row, Target, rows
+
+__all__ = ["GUIDANCE", "OUTLINES", "XGRAMMAR", "route"]
+
+READ = "2026-11-21"
+SOURCES = (
+    "vllm-project/vllm, vllm/v1/structured_output/backend_xgrammar.py, backend_guidance.py (stored, autumn 2026)",
+    "guidance-ai/llguidance, docs/json_schema.md",
+    "tried: xgrammar 0.2.8 (strict mode, as vLLM calls it) and llguidance 1.9.1",
+)
+
+XGRAMMAR_FORMATS = frozenset(
+    "email date time date-time duration ipv4 ipv6 hostname uuid uri uri-reference uri-template json-pointer "
+    "relative-json-pointer".split()
+)
+GUIDANCE_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid uri".split())
+
+LOOKAROUND = re.compile(r"\(\?<?[=!]")
+REFUSED_REGEX = re.compile(r"\\[bB]|\\[1-9]|\\[pP]\{|\(\?[a-z]")
+"""Word boundaries, back references, properties of Unicode, flags: errors in XGrammar's regex parser."""
+
+NUMBERS = "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"
+TEXTS = "minLength maxLength pattern format"
+OBJECTS = "minProperties maxProperties propertyNames patternProperties"
+ARRAYS = "minItems maxItems"
+ASSERTS = frozenset(f"{NUMBERS} {TEXTS} {OBJECTS} {ARRAYS} type enum const properties required items prefixItems "
+                    "additionalProperties not if then else allOf oneOf anyOf uniqueItems contains".split())  # fmt: skip
+
+
+def seen_by_vllm(raw: Any) -> bool:
+    """Whether vLLM itself finds something that XGrammar does not enforce. It looks at objects with a `type` only."""
+    if isinstance(raw, list):
+        return any(map(seen_by_vllm, raw))
+    if not isinstance(raw, dict):
+        return False
+    given = raw.get("type")
+    types = {given} if isinstance(given, str) else {t for t in given if isinstance(t, str)} if given else set()
+    names = raw.get("propertyNames")
+    patterns = raw.get("patternProperties")
+    seen = (
+        (types & {"integer", "number"} and "multipleOf" in raw)
+        or ("array" in types and raw.keys() & {"uniqueItems", "contains", "minContains", "maxContains"})
+        or ("string" in types and ("format" in raw and raw["format"] not in XGRAMMAR_FORMATS))
+        or ("string" in types and both_bounds(raw))
+        or ("object" in types and isinstance(names, dict) and both_bounds(names))
+        or (
+            "object" in types
+            and names is not None
+            and (
+                raw.keys() & {"properties", "patternProperties"}
+                or isinstance(raw.get("additionalProperties"), dict)
+                or raw.get("unevaluatedProperties", True) is not True
+            )
+        )
+        or ("object" in types and isinstance(patterns, dict) and ("properties" in raw or len(patterns) > 1))
+    )
+    return bool(seen) or any(seen_by_vllm(value) for value in raw.values())
+
+
+def both_bounds(raw: dict[str, Any]) -> bool:
+    """Whether a form and a length are asked for."""
+    return bool(raw.keys() & {"pattern", "format"} and raw.keys() & {"minLength", "maxLength"})
+
+
+def route(document: Document) -> Target:
+    """The backend that vLLM takes for this schema."""
+    if not seen_by_vllm(document.root):
+        return XGRAMMAR
+    return OUTLINES if any(place.has("patternProperties") for place in document.places) else GUIDANCE
+
+
+CLOSING = (("additionalProperties",), ("items",), ("unevaluatedProperties",), ("unevaluatedItems",))
+"""Where `false` closes an object or array, and is no error."""
+
+
+def no_type(place: Place) -> bool:
+    """Whether the keyword stands where no type is named."""
+    return not place.has("type")
+
+
+def anchored(pattern: str) -> bool:
+    """Whether a pattern matches the whole text or nothing."""
+    return pattern.startswith("^") and pattern.endswith("$")
+
+
+def neighbours(place: Place, *own: str) -> bool:
+    """Whether other keywords that assert something stand here too."""
+    return bool(ASSERTS & place.raw.keys() - set(own))
+
+
+def undeclared(place: Place) -> bool:
+    """Whether a required key is no property."""
+    return not set(place.get("required", ())) <= set(place.get("properties", ()))
+
+
+KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (bool, "boolean"), (type(None), "null"), (str, "string"), (list, "array"), (dict, "object"),
+)  # fmt: skip
+
+
+def fits(value: Any, types: frozenset[str]) -> bool:
+    """Whether a constant is of one of the types."""
+    for kind, name in KINDS:
+        if isinstance(value, kind):
+            return name in types
+    return "number" in types or ("integer" in types and value == int(value))
+
+
+def overlapping(place: Place) -> bool:
+    """Whether two branches of a oneOf are neither of different types nor told apart by a const."""
+    branches = [branch for branch in place.get("oneOf") if isinstance(branch, dict)]
+    for number, one in enumerate(branches):
+        for other in branches[:number]:
+            if not apart(one, other):
+                return True
+    return len(branches) < len(place.get("oneOf"))
+
+
+def apart(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether no value can be of both, as far as types and constants tell."""
+    left, right = (({t} if isinstance(t, str) else set(t)) for t in (one.get("type", ()), other.get("type", ())))
+    if left and right and not left & right and not (left | right) >= {"integer", "number"}:
+        return True
+    if "const" in one and "const" in other:
+        return bool(one["const"] != other["const"])
+    shared = set(one.get("required", ())) & set(other.get("required", ()))
+    pairs = [(one.get("properties", {}).get(key), other.get("properties", {}).get(key)) for key in shared]
+    return any(isinstance(a, dict) and isinstance(b, dict) and apart(a, b) for a, b in pairs)
+
+
+CHECK_LATER = "Leave it out, say it in the prompt, and check the answer with constrain."
+NOT_ENFORCED = "XGrammar does not know it, and says nothing."
+
+XGRAMMAR = Target(
+    name="vllm",
+    title="vLLM, auto: XGrammar",
+    read=READ,
+    sources=SOURCES,
+    table=(
+        Row("", "refused", "A schema that nothing satisfies is an error: 'cannot accept any value'.",
+            "Leave the property out, and close the object.",
+            when=lambda place: place.raw is False and place.step[:1] not in CLOSING),
+        Row("$ref", "ignored", "Only #/ pointers are followed; anchors and other documents allow any value.",
+            "Copy the schema into $defs, and refer to it by a pointer.",
+            when=lambda place: not str(place.get("$ref")).startswith("#/") and place.get("$ref") != "#"),
+        Row("$ref", "changed", "Keywords beside $ref are ignored.", "Move them into the definition.",
+            when=lambda place: neighbours(place, "$ref")),
+        Row("additionalProperties", "changed", "In strict mode an object that does not say so is closed.",
+            "Write `\"additionalProperties\": true`.",
+            when=lambda place: place.has("properties", "required"), missing=True),
+        Row("items", "changed", "In strict mode no items beyond prefixItems are allowed where `items` is not written.",
+            "Write `\"items\": {}`.",
+            when=lambda place: place.has("prefixItems", "minItems", "maxItems"), missing=True),
+        Row("items", "refused", "A list of schemas is an error: 'items must be a boolean or an object'.",
+            "Write prefixItems.", when=lambda place: isinstance(place.get("items"), list)),
+        Row("required", "ignored", "A required key that is no property is dropped.", "Declare it in `properties`.",
+            when=undeclared),
+        Row("exclusiveMinimum", "refused", "A boolean (draft 4) is an error.", "Write the number itself.",
+            when=lambda place: isinstance(place.get("exclusiveMinimum"), bool)),
+        Row("exclusiveMaximum", "refused", "A boolean (draft 4) is an error.", "Write the number itself.",
+            when=lambda place: isinstance(place.get("exclusiveMaximum"), bool)),
+        *rows("ignored", NUMBERS, "Without `type` it is ignored.", "Write `type`.", when=no_type),
+        *rows("ignored", TEXTS, "Without `type` it is ignored.", "Write `\"type\": \"string\"`.", when=no_type),
+        *rows("ignored", OBJECTS, "Without `type` it is ignored.", "Write `\"type\": \"object\"`.",
+              when=lambda place: not place.has("type", "properties")),
+        *rows("ignored", ARRAYS, "Without `type` it is ignored.", "Write `\"type\": \"array\"`.",
+              when=lambda place: not place.has("type", "items", "prefixItems")),
+        Row("pattern", "refused", "\\b, \\p{...}, back references and flags are errors in its regex parser.",
+            "Write it with character classes.",
+            when=lambda place: bool(REFUSED_REGEX.search(str(place.get("pattern"))))),
+        Row("pattern", "ignored", "Lookaround is skipped.", "Write the pattern without it.",
+            when=lambda place: bool(LOOKAROUND.search(str(place.get("pattern"))))),
+        Row("pattern", "changed", "The pattern must match the whole text, not a part of it.",
+            "Write `^.*` before and `.*$` after it where that is meant.",
+            when=lambda place: not anchored(str(place.get("pattern")))),
+        Row("patternProperties", "changed", "A pattern must match the whole key.",
+            "Write `^.*` before and `.*$` after it where that is meant.",
+            when=lambda place: not all(map(anchored, place.get("patternProperties")))),
+        Row("enum", "changed", "`type` beside enum is ignored.", "Take the values of other types out.",
+            when=lambda place: place.has("type") and not all(fits(v, place.types) for v in place.get("enum", ()))),
+        Row("anyOf", "changed", "Keywords beside anyOf are ignored.", "Move them into the branches.",
+            when=lambda place: neighbours(place, "anyOf")),
+        Row("oneOf", "changed", "Read as anyOf, without what stands beside it: an instance of several branches is "
+            "allowed.", "Make the branches exclude each other, by a const for example."),
+        Row("allOf", "ignored", "Of several branches nothing is enforced.", "Write the conjunction out as one schema.",
+            when=lambda place: len(place.get("allOf")) > 1 or neighbours(place, "allOf")),
+        *rows("enforced", "type const enum anyOf allOf $ref properties required additionalProperties items prefixItems "
+              f"unevaluatedProperties unevaluatedItems {NUMBERS} {TEXTS} {OBJECTS} {ARRAYS}"),
+    ),
+    unlisted=Row("", "ignored", NOT_ENFORCED, CHECK_LATER),
+)  # fmt: skip
+
+REFUSES = "llguidance refuses the schema: 'Unimplemented keys'."
+
+GUIDANCE = Target(
+    name="vllm",
+    title="vLLM, auto: llguidance",
+    read=READ,
+    sources=SOURCES,
+    table=(
+        Row("$ref", "refused", "References to other documents are refused.", "Copy the schema into $defs.",
+            when=lambda place: not str(place.get("$ref")).startswith("#")),
+        Row("format", "refused", "llguidance refuses formats other than " + ", ".join(sorted(GUIDANCE_FORMATS)) + ".",
+            "Leave it out, or say the form by `pattern`.",
+            when=lambda place: place.get("format") not in GUIDANCE_FORMATS),
+        Row("pattern", "refused", "Lookaround, \\b and back references are refused.", "Write the pattern without.",
+            when=lambda place: bool(re.search(r"\(\?<?[=!]|\\[bB]|\\[1-9]", str(place.get("pattern"))))),
+        Row("oneOf", "refused", "Taken only where the branches provably exclude each other.",
+            "Write anyOf, or tell the branches apart by their types or a const.",
+            when=overlapping),
+        *[Row(name, "refused", "Taken only where all declared properties are required.",
+              "Put them all into `required`, or leave it out.",
+              when=lambda place: set(place.get("properties", ())) > set(place.get("required", ())))
+          for name in ("minProperties", "maxProperties")],
+        *rows("enforced", f"type const enum anyOf allOf oneOf $ref properties required additionalProperties items "
+              f"additionalItems prefixItems minProperties maxProperties {NUMBERS} {TEXTS} {ARRAYS}"),
+    ),
+    unlisted=Row("", "refused", REFUSES, CHECK_LATER),
+)  # fmt: skip
+
+OUTLINES = Target(
+    name="vllm",
+    title="vLLM, auto: Outlines",
+    read=READ,
+    sources=SOURCES,
+    table=(
+        Row("patternProperties", "refused", "With it vLLM leaves llguidance out too, and Outlines refuses it.",
+            "Declare the properties, or use additionalProperties."),
+    ),
+    unlisted=Row("", "enforced"),
+)  # fmt: skip

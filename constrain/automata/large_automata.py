@@ -1,0 +1,208 @@
+"""`table.canonical` and `algebra.product` for automata of many states, in arrays instead of lists.
+
+A round of Moore's refinement gives each state a number of 64 bits, made of its block and those of its successors, and
+sorts the numbers. Two unlike states that happened to get one number would wrongly become one, so the partition is
+then compared with the automaton, row by row, and made anew with other numbers if it is no congruence: it is exact.
+
+An automaton of many layers (a count of characters) would need as many rounds: it is left to lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..work import spend
+from .boolean_operations import PRODUCT, exceeded
+
+Ints: TypeAlias = NDArray[np.integer[Any]]
+
+__all__ = ["WIDE", "Arrays", "canonical", "distances", "product"]
+
+WIDE = 300
+"""States from which arrays are faster than lists."""
+
+LAYERS = 300
+"""Most characters to acceptance, and most rounds: beyond them lists are faster."""
+
+MINIMAL = "a minimal automaton"
+"""What work is spent on."""
+
+SEEDS = 8
+"""Attempts. Each fails with a probability of states^2 / 2^64."""
+
+
+class Arrays(NamedTuple):
+    """bounds, classes, delta, accepting: as in `Dfa`."""
+
+    bounds: NDArray[np.int32]
+    classes: NDArray[np.int32]
+    delta: NDArray[np.int32]
+    accepting: NDArray[np.bool_]
+
+
+def canonical(bounds: list[int], classes: list[int], delta: Ints, accepting: NDArray[np.bool_]) -> Arrays | None:
+    """The trimmed, minimal arrays of the same language, as `table.canonical` numbers them; None if it is too deep.
+
+    delta: int32[n, C], -1 is dead, the start is 0. States need not be reachable.
+    """
+    spend(delta.size // 16, MINIMAL)
+    distance = distances(delta, accepting)
+    if distance is None:
+        return None
+    if not len(distance) or distance[0] < 0:
+        return _arrays([0], [0], np.zeros((0, 1), dtype=np.int32), accepting[:0])
+    alive = np.flatnonzero(distance >= 0)
+    names = np.full(len(delta) + 1, -1, dtype=np.int64)
+    names[alive] = np.arange(len(alive))
+    delta, accepting, distance = names[delta[alive]], accepting[alive], distance[alive]
+    for seed in range(SEEDS):
+        block = _refined(delta, distance, np.random.default_rng(seed))
+        if block is None:
+            return None
+        kept = np.zeros(int(block.max()) + 1, dtype=np.int64)
+        kept[block] = np.arange(len(block))
+        after = np.append(block, -1)[delta]
+        like = kept[block]
+        if np.array_equal(after, after[like]) and np.array_equal(accepting, accepting[like]):
+            reached, order = _ordered(after[kept], int(block[0]))
+            bounds, classes, quotient = _merged(bounds, classes, reached)
+            quotient, again = _ordered(quotient, 0)
+            return _arrays(bounds, classes, quotient, accepting[kept[order[again]]])
+    raise AssertionError("Unlike states got equal random numbers of 64 bits, time after time.")
+
+
+def product(
+    first: Arrays,
+    second: Arrays,
+    columns: Sequence[tuple[int, int]],
+    accept: Callable[[bool, bool], bool],
+    max_states: int,
+) -> tuple[Ints, NDArray[np.bool_]]:
+    """delta and accepting of both side by side, of the pairs of states that are reached and may lead somewhere.
+
+    columns: the pairs of classes that occur. accept: of both answers; accept(False, False) is False. The start is 0.
+    LimitError beyond max_states pairs.
+    """
+    keep_first, keep_second = accept(True, False), accept(False, True)
+    # State s is row s + 1; row 0 is the dead state.
+    dead_and_all = [np.vstack([np.full((1, one.delta.shape[1]), -1), one.delta]) for one in (first, second)]
+    left, right = (rows[:, list(kinds)] for rows, kinds in zip(dead_and_all, zip(*columns)))
+    width = len(second.delta) + 1
+
+    def after(codes: Ints) -> Ints:
+        """int64[n, C]: code of the next pair, -1 where it leads nowhere."""
+        a, b = left[codes // width] + 1, right[codes % width] + 1
+        dead = (a == 0) & (b == 0)
+        if not keep_second:
+            dead |= a == 0
+        if not keep_first:
+            dead |= b == 0
+        return np.where(dead, -1, a * width + b)
+
+    start = int(len(first.delta) > 0) * width + int(len(second.delta) > 0)
+    known = layer = np.array([start], dtype=np.int64)
+    while len(layer):
+        codes = np.unique(after(layer))
+        places = np.minimum(np.searchsorted(known, codes), len(known) - 1)
+        layer = codes[(codes >= 0) & (known[places] != codes)]
+        known = np.sort(np.concatenate([known, layer]))
+        spend(len(known) // 64 + len(layer) * (4 + len(columns)) // 32, PRODUCT)
+        if len(known) > max_states:
+            raise exceeded("A combination of automata", max_states)
+    order = np.concatenate([[start], known[known != start]])
+    names = np.empty(len(known), dtype=np.int64)
+    names[np.searchsorted(known, order)] = np.arange(len(order))
+    targets = after(order)
+    delta = np.where(targets < 0, -1, names[np.minimum(np.searchsorted(known, targets), len(known) - 1)])
+    answers = np.array([[accept(a, b) for b in (False, True)] for a in (False, True)])
+    accepts_first, accepts_second = (np.append(False, one.accepting).astype(np.int64) for one in (first, second))
+    return delta, answers[accepts_first[order // width], accepts_second[order % width]]
+
+
+def _arrays(bounds: list[int], classes: list[int], delta: Ints, accepting: NDArray[np.bool_]) -> Arrays:
+    ranges = np.array(bounds, dtype="<i4"), np.array(classes, dtype="<i4")
+    return Arrays(*ranges, np.ascontiguousarray(delta, dtype="<i4"), np.ascontiguousarray(accepting))
+
+
+def distances(delta: Ints, accepting: NDArray[np.bool_]) -> Ints | None:
+    """int32[n]: least number of characters from each state to acceptance, -1 where there is none; None if too deep."""
+    states, width = delta.shape
+    flat = delta.ravel()
+    edges = np.flatnonzero(flat >= 0)
+    edges = edges[np.argsort(flat[edges], kind="stable")]
+    starts = np.zeros(states + 1, dtype=np.int64)
+    np.cumsum(np.bincount(flat[edges], minlength=states), out=starts[1:])
+    sources = edges // width
+    distance = np.full(states, -1, dtype=np.int32)
+    layer, steps = np.flatnonzero(accepting), 0
+    while len(layer):
+        if steps > LAYERS:
+            return None
+        distance[layer] = steps
+        sizes = starts[layer + 1] - starts[layer]
+        ends = np.cumsum(sizes)
+        before = sources[np.arange(ends[-1]) + np.repeat(starts[layer] - ends + sizes, sizes)]
+        layer = np.unique(before[distance[before] < 0])
+        steps += 1
+    return distance
+
+
+def _refined(delta: Ints, distance: Ints, random: np.random.Generator) -> Ints | None:
+    """int64[n]: the block of each state; None if there are too many rounds.
+
+    Blocks are never too small, and too large only where random numbers were equal.
+    """
+    columns = list({column.tobytes(): column for column in delta.T.copy()}.values())
+    weights = random.integers(1 << 63, size=len(columns) + 1, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    fresh = random.integers(1 << 63, size=len(delta) + 1, dtype=np.uint64)
+    names, block = np.unique(distance, return_inverse=True)
+    for _ in range(LAYERS):
+        spend(len(delta) * (32 + len(columns)) // 256, MINIMAL)
+        numbers = fresh[np.append(block, -1)]  # The last is that of the dead state.
+        sums = numbers[:-1] * weights[-1]
+        for column, weight in zip(columns, weights):
+            sums += numbers[column] * weight
+        count = len(names)
+        names, block = np.unique(sums, return_inverse=True)
+        if len(names) <= count:
+            return block
+    return None
+
+
+def _merged(bounds: list[int], classes: list[int], delta: Ints) -> tuple[list[int], list[int], Ints]:
+    """Ranges and columns with equal columns made one class, classes numbered by their first code point."""
+    columns = delta.T.copy()
+    numbers: dict[bytes, int] = {}
+    kept: list[int] = []
+    new_bounds: list[int] = []
+    new_classes: list[int] = []
+    for bound, index in zip(bounds, classes):
+        text = columns[index].tobytes()
+        if text not in numbers:
+            numbers[text] = len(numbers)
+            kept.append(index)
+        if not new_classes or new_classes[-1] != numbers[text]:
+            new_bounds.append(bound)
+            new_classes.append(numbers[text])
+    return new_bounds, new_classes, delta[:, kept]
+
+
+def _ordered(delta: Ints, start: int) -> tuple[Ints, Ints]:
+    """delta of the states that are reachable, nearer ones first, then in the order of the classes that lead there; and
+    their old numbers."""
+    names = np.full(len(delta) + 1, -1, dtype=np.int64)
+    met = np.zeros(len(delta) + 1, dtype=np.bool_)
+    met[[start, -1]] = True
+    layers = [np.array([start])]
+    while len(layers[-1]):
+        targets = delta[layers[-1]].ravel()
+        targets, first = np.unique(targets[~met[targets]], return_index=True)
+        layers.append(targets[np.argsort(first)])
+        met[targets] = True
+    order = np.concatenate(layers)
+    names[order] = np.arange(len(order))
+    return names[delta[order]], order

@@ -1,0 +1,103 @@
+"""The minimal acyclic automaton of a list of words, in one pass over the sorted words.
+
+Source: Daciuk, Mihov, Watson and Watson, "Incremental construction of minimal acyclic finite-state automata" (2000),
+section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .boolean_operations import exceeded
+from .table import LAST, SURROGATES
+
+__all__ = ["from_words"]
+
+_Node = tuple[bool, tuple[tuple[str, int], ...]]
+Arrays = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]
+
+
+def from_words(words: Iterable[str], max_states: int) -> Arrays:
+    """bounds, classes, delta, accepting (see Dfa) of exactly these words, in canonical form already.
+
+    Words with lone surrogates are no texts and are refused (ValueError). There must be one word.
+    """
+    ordered = sorted(set(words))
+    register: dict[_Node, int] = {}
+    nodes: list[_Node] = []
+    # The path of the last word: edges that are settled, and whether a word ends here. path[i] is after i characters.
+    path: list[tuple[bool, list[tuple[str, int]]]] = [(False, [])]
+    previous = ""
+
+    def settle(depth: int) -> None:
+        """Merge the tail of the path, below `depth` characters, with what is known already."""
+        while len(path) > depth + 1:
+            final, edges = path.pop()
+            node = (final, tuple(edges))
+            number = register.get(node)
+            if number is None:
+                number = register[node] = len(nodes)
+                if number >= max_states:
+                    raise exceeded("A list of words", max_states)
+                nodes.append(node)
+            path[-1][1].append((previous[len(path) - 1], number))
+
+    for word in ordered:
+        shared, room = 0, min(len(previous), len(word))
+        while shared < room and previous[shared] == word[shared]:
+            shared += 1
+        settle(shared)
+        path.extend((False, []) for _ in range(len(word) - shared))
+        path[-1] = (True, path[-1][1])
+        previous = word
+    settle(0)
+    nodes.append((path[0][0], tuple(path[0][1])))
+    return _arrays(nodes)
+
+
+def _arrays(nodes: list[_Node]) -> Arrays:
+    """Nodes, of which the last is the start, with states numbered breadth-first and equal columns merged.
+
+    Edges are in the order of their characters, hence also of their classes: those are numbered by first character.
+    """
+    names = {len(nodes) - 1: 0}
+    order = [len(nodes) - 1]
+    columns: dict[str, list[int]] = {}
+    for source, number in enumerate(order):
+        for char, target in nodes[number][1]:
+            if target not in names:
+                names[target] = len(order)
+                order.append(target)
+            columns.setdefault(char, []).extend((source, names[target]))
+    starts: dict[int, tuple[int, ...]] = {ord(char): tuple(column) for char, column in columns.items()}
+    if any(SURROGATES[0] <= point < SURROGATES[1] for point in starts):
+        raise ValueError("a lone surrogate is no character")
+    for point in (-1, *map(ord, columns)):
+        starts.setdefault(point + 1, ())  # What lies between two characters of the words has the empty column.
+    starts.pop(LAST, None)
+    numbers: dict[tuple[int, ...], int] = {}
+    bounds: list[int] = []
+    classes: list[int] = []
+    for point in sorted(starts):
+        number = numbers.setdefault(starts[point], len(numbers))
+        if not classes or classes[-1] != number:
+            bounds.append(point)
+            classes.append(number)
+    return (
+        np.array(bounds, dtype="<i4"),
+        np.array(classes, dtype="<i4"),
+        _delta(len(order), numbers),
+        np.array([nodes[number][0] for number in order], dtype=np.bool_),
+    )
+
+
+def _delta(states: int, numbers: dict[tuple[int, ...], int]) -> NDArray[np.int32]:
+    """int32[states, classes] of columns, each a flat tuple of pairs (state, next state)."""
+    delta = np.full((states, len(numbers)), -1, dtype="<i4")
+    for column, number in numbers.items():
+        pairs = np.array(column, dtype=np.int64).reshape(-1, 2)
+        delta[pairs[:, 0], number] = pairs[:, 1]
+    return delta

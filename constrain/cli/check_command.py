@@ -1,0 +1,260 @@
+"""`constrain check`: is it a schema, can anything satisfy it, how is each keyword enforced, what does it cost.
+
+With --target it tells instead what other products would make of the schema (`check_targets`). A grammar is looked at by
+`check_grammar`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import (
+    ConstrainError,
+    LimitError,
+    SchemaError,
+    SchemaWarning,
+    UnsatisfiableError,
+    UnsupportedError,
+    VocabularyError,
+)
+from ..options import Style
+from . import output
+from .common_arguments import Asked, takes_style
+from .grammar_source import ImportOption, LexerOption, StartOption, is_grammar
+from .kernel_notice import ready
+from .keyword_output import notable, tell_keywords, tell_notes
+from .schema_positions import Places, places
+from .source_options import JsonFlag, SchemaArgument, Source, VocabularyOption, about, read_schema, vocabulary_of
+from .target_output import tell_targets
+
+if TYPE_CHECKING:
+    from ..engine.constraint import Constraint
+    from ..frontends.json_schema.reading.schema_faults import Fault
+    from ..vocabulary.vocabulary import Vocabulary
+
+__all__ = ["check"]
+
+MOST_RULES = 20_000
+"""Rules that are linked to see the size: all of them, for any schema that a person has written."""
+LONGEST = 400
+"""Characters of the shortest instance that are shown to people; --json has all."""
+
+
+@takes_style(Style())
+def check(
+    schema: SchemaArgument,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            metavar="NAME",
+            help="What openai, anthropic, gemini, vllm or llamacpp (all: every one) would refuse, ignore or change; "
+            "may be repeated.",
+        ),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", metavar=" ", help="Show every subschema and place, however many there are.")
+    ] = False,
+    start: StartOption = None,
+    lexer: LexerOption = None,
+    folders: ImportOption = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", metavar=" ", help="Of a grammar: exit code 1 if anything is wrong or doubtful.")
+    ] = False,
+    vocabulary: VocabularyOption = None,
+    asked: Asked = Asked(),
+    as_json: JsonFlag = False,
+) -> None:
+    """Look at a schema: is it one, can it be satisfied, how is each keyword enforced, what does it cost.
+
+    All that is wrong with it is told at once (exit code 2). Where nothing satisfies it (1), the keywords that exclude
+    each other are named by JSON pointer; where a keyword is not supported (3), the table says which and why.
+
+    With --target only the subsets of other products are looked at: 0 if all of them take the schema as it is, 1 if
+    one refuses, ignores or changes a part of it. Nothing is sent anywhere.
+
+    A grammar (.lark, .gbnf): rules that are not reached or make no text, ambiguities with a text, terminals that never
+    win or cannot follow each other, a shortest sentence, sizes.
+    """
+    if is_grammar(schema):
+        from .check_grammar_command import check_grammar
+
+        raise typer.Exit(check_grammar(schema, start, lexer, folders, as_json=as_json, strict=strict))
+    source = read_schema(schema)
+    asked = asked.relative_to(source)
+    with about(source.name):
+        faults = right(source, asked, as_json)
+        where = places(source.text)
+        if target:
+            raise typer.Exit(
+                tell_targets(source, asked.registry, target, where, as_json=as_json, everything=everything)
+            )
+        look(source, asked, where, faults, vocabulary, as_json=as_json, everything=everything)
+
+
+def right(source: Source, asked: Asked, as_json: bool) -> list[Fault]:
+    """Leaves if the schema is none, and tells everything that is wrong with it; else the faults that do no harm, or
+    are no more than unsupported."""
+    from ..frontends.json_schema.reading.schema_faults import faults
+
+    try:
+        found = faults(source.text, style=asked.style, registry=asked.registry)
+    except RecursionError:
+        raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
+    wrong = [fault.error for fault in found if fault.reached and isinstance(fault.error, SchemaError)]
+    if len(wrong) == 1:
+        raise wrong[0]
+    if not wrong:
+        return found
+    if as_json:
+        listed = [output.error_json(error, source.name) for error in wrong]
+        output.as_json({"schema": False, "error": listed[0], "errors": listed})
+    else:
+        output.note((f"error: {source.name}: ", "bold red"), f"{len(wrong)} things are wrong")
+        lines = places(source.text).lines
+        for error in wrong:
+            line = lines.get(error.pointer or "")
+            output.note((f"line {line}  " if line else "", "dim"), error.render())
+    raise typer.Exit(output.WRONG)
+
+
+def look(
+    source: Source,
+    asked: Asked,
+    where: Places,
+    faults: list[Fault],
+    vocabulary: str | None,
+    *,
+    as_json: bool,
+    everything: bool,
+) -> None:
+    """Tells how the schema is enforced and what it costs; leaves with a code if it is not, or cannot be satisfied."""
+    from ..frontends.json_schema.reading.keyword_report import describe
+    from ..frontends.json_schema.reading.unsatisfiable_parts import impossible
+
+    made: tuple[Constraint, dict[str, float]] | None = None
+    refused: UnsupportedError | None = None
+    ready()
+    known = vocabulary_of(vocabulary)
+    try:
+        made = compiled(source.text, asked, known)
+        again = compiled(source.text, asked, known)[1]
+    except UnsatisfiableError as error:
+        unsatisfiable(source, error, where, as_json)
+    except UnsupportedError as error:
+        refused = error
+    beyond = {fault.error.pointer: fault.error.cause for fault in faults if fault.reached}
+    rows = [
+        row._replace(how="refused", note=beyond[row.pointer]) if row.pointer in beyond else row
+        for row in describe(source.text, style=asked.style, registry=asked.registry)
+    ]
+    empty = [] if refused else impossible(source.text, style=asked.style, registry=asked.registry)
+    notes = notable(rows, where, empty, faults)
+    if not as_json:
+        tell_keywords(source.name, rows, where, satisfiable=None if refused else True, everything=everything)
+        tell_notes(notes, everything=everything)
+    answer: dict[str, Any] = {
+        "schema": True,
+        "supported": not refused,
+        "keywords": [row._asdict() | {"line": where.lines.get(row.pointer)} for row in rows],
+        "notes": [note._asdict() for note in notes],
+    }
+    if made is None:
+        unsupported(source, refused, answer, as_json)
+    else:
+        constraint, cost = made
+        shortest = (constraint.matcher().shortest_completion() or b"").decode()
+        answer |= {"satisfiable": True, "size": size_of(constraint), "shortest": shortest}
+        answer["cost"] = {"first": cost, "again": again, "tokens": known.size}
+        output.as_json(answer) if as_json else tell(answer)
+
+
+def unsupported(source: Source, error: ConstrainError | None, answer: dict[str, Any], as_json: bool) -> None:
+    """Tells what is not supported, and leaves."""
+    assert error is not None
+    if not as_json:
+        raise error
+    output.as_json(answer | {"satisfiable": None, "error": output.error_json(error, source.name)})
+    raise typer.Exit(output.TOO_MUCH)
+
+
+def unsatisfiable(source: Source, error: UnsatisfiableError, where: Places, as_json: bool) -> None:
+    """Tells that nothing satisfies the schema, and leaves."""
+    if as_json:
+        notes = [note._asdict() for note in notable([], where, [], [])]
+        found = {"schema": True, "satisfiable": False, "error": output.error_json(error, source.name), "notes": notes}
+        output.as_json(found)
+    else:
+        output.say((source.name, "bold"), ": ", ("a JSON Schema", "green"), ", but ", ("nothing satisfies it", "red"))
+        output.say()
+        for text in error.render().split("\n"):
+            line = where.lines.get(text.strip()) if text.startswith("    ") else None
+            output.say(text, (f"  (line {line})" if line else "", "dim"))
+        if where.twice:
+            output.say()
+            tell_notes(notable([], where, [], []), everything=True)
+    raise typer.Exit(output.NO)
+
+
+def compiled(text: str, asked: Asked, vocabulary: Vocabulary) -> tuple[Constraint, dict[str, float]]:
+    """The Constraint, and what it cost in µs: to compile, to the first mask, and per mask along its shortest text."""
+    from ..engine.constraint import compile
+
+    warm = compile(vocabulary, schema=True)  # the vocabulary's own tables are no cost of this schema
+    warm.matcher().mask()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SchemaWarning)  # `notable` has the same
+        start = perf_counter_ns()
+        constraint = compile(vocabulary, schema=text, style=asked.style, registry=asked.registry)
+    done = perf_counter_ns()
+    matcher = constraint.matcher()
+    mask = matcher.mask()
+    first = perf_counter_ns()
+    try:
+        shortest = vocabulary.fewest(matcher.shortest_completion() or b"")
+    except VocabularyError:  # no tokens spell it; then only the first mask is measured
+        shortest = []
+    spent = 0
+    for token in shortest:
+        matcher.advance(token)
+        before = perf_counter_ns()
+        matcher.mask(mask)
+        spent += perf_counter_ns() - before
+    cost = {"compile_us": (done - start) / 1e3, "first_mask_us": (first - done) / 1e3}
+    return constraint, cost | {"mask_us": spent / 1e3 / max(1, len(shortest))}
+
+
+def size_of(constraint: Constraint) -> dict[str, int]:
+    """How large the machine is, once all of it is linked."""
+    program = constraint.program
+    program.link_ahead(MOST_RULES)
+    return {
+        "rules": len(program._cells),
+        "code_words": program.used,
+        "leaves": len(program.leaves),
+        "leaf_states": sum(len(dfa.delta) for dfa, _ in program.leaves),
+    }
+
+
+def timed(cost: dict[str, float]) -> str:
+    """A cost in words."""
+    return (
+        f"{cost['compile_us']:,.0f} µs to compile, {cost['first_mask_us']:,.0f} to the first mask, "
+        f"{cost['mask_us']:.1f} a mask after it"
+    )
+
+
+def tell(answer: dict[str, Any]) -> None:
+    """Prints size, cost and the shortest instance."""
+    size, cost, shortest = answer["size"], answer["cost"], answer["shortest"]
+    leaves = f"{size['leaf_states']} states in {size['leaves']} leaves"
+    output.facts([
+        ("size", f"{size['rules']} rules, {size['code_words']} words of code, {leaves}"),
+        ("the first time", timed(cost["first"])),
+        ("then", f"{timed(cost['again'])} ({cost['tokens']:,} tokens)"),
+        ("shortest", shortest if len(shortest) <= LONGEST else shortest[: LONGEST - 1] + "…"),
+    ])  # fmt: skip

@@ -1,0 +1,198 @@
+"""A second opinion on an instance, from the `jsonschema` package if it is there; and why it may differ from ours."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Literal
+
+from ..authoring.explanations import first_refusal
+from ..errors import ConstrainError
+from ..options import Limits, Style
+from .common_arguments import Asked
+
+__all__ = ["Opinion", "second_opinion", "why_different"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What jsonschema says of an instance. "none": nothing, and `message` says why."""
+
+    verdict: Literal["valid", "invalid", "none"]
+    message: str = ""
+    keyword: str = ""
+
+
+def second_opinion(
+    schema: str, instance: bytes, asked: Asked = Asked(), *, parse: Callable[[str], Any] = json.loads
+) -> Opinion:
+    """What jsonschema says, with the registry and the formats that are asked for. Nothing is fetched. parse: how texts
+    are read."""
+    try:
+        import jsonschema
+    except ImportError:
+        return Opinion("none", 'jsonschema is not installed: pip install "constrain[validate]"')
+    try:
+        value = parse(instance.decode("utf-8"))
+    except ValueError as error:
+        return Opinion("invalid", f"no JSON: {error}")
+    except RecursionError:
+        return Opinion("none", "it is nested too deeply for Python's json module")
+    try:
+        worst = jsonschema.exceptions.best_match(validator_of(schema, asked, parse).iter_errors(value))
+    except jsonschema.SchemaError as error:
+        return Opinion("none", f"jsonschema does not take the schema: {error.message}")
+    except RecursionError:
+        return Opinion("none", "it is nested too deeply for jsonschema")
+    except Exception as error:  # what a third party raises on a schema that it cannot handle is not ours to list
+        return Opinion("none", f"jsonschema failed: {type(error).__name__}: {error}")
+    if worst is None:
+        return Opinion("valid")
+    return Opinion("invalid", f"{worst.json_path}: {worst.message}", str(worst.validator))
+
+
+@lru_cache(maxsize=4)
+def validator_of(schema: str, asked: Asked, parse: Callable[[str], Any]) -> Any:
+    """The validator of a schema, by the dialect that it names. Raises what jsonschema raises."""
+    import jsonschema
+    import referencing.jsonschema
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+
+    document = parse(schema)
+    if asked.base_uri and isinstance(document, dict) and not {"$id", "id", "$ref"} & document.keys():
+        document = {"$id": asked.base_uri, "id": asked.base_uri, **document}
+    dialect = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)
+    dialect.check_schema(document)
+    spoken = referencing.jsonschema.specification_with(dialect.ID_OF(dialect.META_SCHEMA))
+    beside = ((uri, spoken.detect(content), content) for uri, text in asked.documents for content in [parse(text)])
+    known = REGISTRY.with_resources((uri, spec.create_resource(content)) for uri, spec, content in beside)
+    checker = dialect.FORMAT_CHECKER if asked.style.formats == "assert" else None
+    return linear(dialect)(document, format_checker=checker, registry=known)
+
+
+@lru_cache(maxsize=16)
+def linear(dialect: Any) -> Any:
+    """The same dialect, with keywords that match patterns by `matches`, so that none can take exponential time."""
+    import jsonschema
+    from jsonschema.exceptions import ValidationError
+
+    def pattern(validator: Any, expression: str, value: Any, schema: Any) -> Iterator[Any]:
+        if validator.is_type(value, "string") and not matches(expression, value):
+            yield ValidationError(f"{value!r} does not match {expression!r}")
+
+    def pattern_properties(validator: Any, patterns: Any, value: Any, schema: Any) -> Iterator[Any]:
+        if validator.is_type(value, "object"):
+            for expression, inner in patterns.items():
+                for name in value:
+                    if matches(expression, name):
+                        yield from validator.descend(value[name], inner, path=name, schema_path=expression)
+
+    def additional_properties(validator: Any, inner: Any, value: Any, schema: Any) -> Iterator[Any]:
+        if not validator.is_type(value, "object"):
+            return
+        patterns, named = schema.get("patternProperties", {}), schema.get("properties", {})
+        extra = [name for name in value if name not in named and not any(matches(one, name) for one in patterns)]
+        if validator.is_type(inner, "object"):
+            for name in extra:
+                yield from validator.descend(value[name], inner, path=name)
+        elif not inner and extra:
+            yield ValidationError(f"Additional properties are not allowed ({', '.join(map(repr, extra[:3]))})")
+
+    def unevaluated_properties(validator: Any, inner: Any, value: Any, schema: Any) -> Iterator[Any]:
+        if '"patternProperties"' in json.dumps(validator.schema, default=str):
+            raise NotImplementedError("unevaluatedProperties beside patterns, which may take it for ever")
+        yield from dialect.VALIDATORS["unevaluatedProperties"](validator, inner, value, schema)
+
+    ours = {
+        "pattern": pattern, "patternProperties": pattern_properties, "additionalProperties": additional_properties,
+        "unevaluatedProperties": unevaluated_properties,
+    }  # fmt: skip
+    known = {name: keyword for name, keyword in ours.items() if name in dialect.VALIDATORS}
+    return jsonschema.validators.extend(dialect, known)
+
+
+MOST_OPTIONS = 10
+"""Optional parts of a pattern that Python's `re` is given: it may try each of their subsets."""
+
+
+def matches(expression: str, text: str) -> bool:
+    """Whether a pattern is found in a text: by Python's `re` where nothing repeats, else by our automaton."""
+    from ..frontends.json_schema.strings.schema_patterns import pattern_dfa
+
+    if not any(char in expression for char in "*+{") and expression.count("?") <= MOST_OPTIONS:
+        return re.search(expression, text) is not None
+    return pattern_dfa(expression, Limits().dfa_states).accepts(text)
+
+
+def why_different(schema: str, instance: bytes, asked: Asked, ours: bool, theirs: Opinion) -> str:
+    """Why the two verdicts differ: the first of the known reasons that holds, or that none does."""
+    style = asked.style
+    if not ours:
+        widest = replace(Style.any(), formats=style.formats)
+        if style != widest and accepts(schema, instance, asked, widest):
+            return "the value is valid, but not spelled as the options ask: see --any"
+        reason = not_json(instance)
+        if reason:
+            return reason
+    if second_opinion(schema, instance, asked, parse=exact).verdict == ("valid" if ours else "invalid"):
+        return "jsonschema computes with binary floating point; with exact numbers it agrees"
+    loose = replace(style, formats="annotate")
+    if theirs.keyword == "format" or ('"format"' in schema and not ours and accepts(schema, instance, asked, loose)):
+        return "they read a `format` differently: here each is asserted as its RFC says"
+    if theirs.keyword in ("pattern", "patternProperties") or '"pattern' in schema:
+        return "a pattern is ECMA 262 here; jsonschema takes it for a pattern of Python's re"
+    return "for no known reason: one of the two is wrong; please report it with both files"
+
+
+def accepts(schema: str, instance: bytes, asked: Asked, style: Style) -> bool:
+    """Our verdict in another style; False where it cannot be had."""
+    from ..engine.constraint import compile
+    from ..vocabulary.vocabulary import Vocabulary
+
+    try:
+        return (
+            first_refusal(compile(Vocabulary.bytes(), schema=schema, style=style, registry=asked.registry), instance)
+            is None
+        )
+    except ConstrainError:
+        return False
+
+
+def not_json(instance: bytes) -> str:
+    """What Python's json module takes although RFC 8259 does not, or warns of; "" if nothing of that is there."""
+    reasons: list[str] = []
+
+    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in members]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            reasons.append(f"the key {twice!r} is there twice; jsonschema sees only the last")
+        return dict(members)
+
+    def constant(name: str) -> float:
+        reasons.append(f"{name} is no JSON (RFC 8259, section 6); Python's json module takes it")
+        return 0.0
+
+    try:
+        value = json.loads(instance.decode(), object_pairs_hook=pairs, parse_constant=constant)
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        reasons.append("an escape spells half of a surrogate pair, which is no character")
+    except (ValueError, RecursionError):
+        return ""
+    return reasons[0] if reasons else ""
+
+
+def exact(text: str) -> Any:
+    """JSON with exact numbers."""
+
+    def number(digits: str) -> Any:
+        made = Decimal(digits)
+        whole = abs(made.adjusted()) < 1000 and made == made.to_integral_value()
+        return int(made) if whole else made
+
+    return json.loads(text, parse_float=number)

@@ -1,0 +1,139 @@
+"""`constrain demo`: the main job, shown: a schema, a model's answer token by token, and what it cost."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from statistics import mean, median
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.syntax import Syntax
+
+from ..engine.constraint import compile
+from . import output
+from .cross_check import Opinion, second_opinion
+from .generate_command import document, loaded, streaming, tell
+from .kernel_notice import ready
+from .source_options import JsonFlag, Source, read_schema
+
+if TYPE_CHECKING:
+    from ..vocabulary.vocabulary import Vocabulary
+
+__all__ = ["demo"]
+
+REPLAYS = 5
+"""Times that the demo's text is walked again: masks of a first text also make the vocabulary's tables."""
+PROMPT = "Describe a person."
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 1},
+        "age": {"type": "integer", "minimum": 0, "maximum": 120},
+        "email": {"type": "string", "format": "email"},
+        "hobbies": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3},
+    },
+    "required": ["name", "age", "email"],
+    "additionalProperties": False,
+}
+"""What is shown where the folder `schemas/` of the repository is not at hand."""
+
+
+def demo(
+    schema: Annotated[str | None, typer.Option(help="Another schema: a file, or the JSON text.")] = None,
+    prompt: Annotated[str | None, typer.Option(help="Another prompt.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 1,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of the text.")] = 512,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show the main job: a schema, a constrained answer by the embedded model token by token, and its verdict."""
+    from ..generation import generate as write
+
+    source = person() if schema is None else read_schema(schema)
+    asked = prompt or (PROMPT if schema is None else "Fill in the form.")
+    live = sys.stdout.isatty() and not as_json
+    if not as_json:
+        heading(f"the schema ({source.name})")
+        show_json(source.text)
+    ready()
+    model = loaded("demo")
+    if not as_json:
+        heading(f'the answer of the embedded model to "{asked}", token by token')
+    made = write(
+        model, asked, schema=source.text, n=1, seed=seed, max_tokens=max_tokens, stream=streaming() if live else None
+    )[0]
+    opinion = second_opinion(source.text, made.text.encode())
+    if as_json:
+        shown = {"schema": json.loads(source.text), "prompt": asked}
+        output.as_json(shown | document(made) | {"jsonschema": opinion.verdict})
+    else:
+        if not live:
+            print(made.text, end="")
+        print()
+        heading("the value")
+        show_value(made.value)
+        heading("the verdict")
+        verdict(opinion)
+        tell(made)
+        compiling, spent = replayed(model.vocabulary, source.text, made.tokens)
+        output.note((
+            f"the same text {REPLAYS} times more, each with a new constraint: compiled in {median(compiling):,.0f} µs, "
+            f"median {median(spent):.1f} µs a mask, mean {mean(spent):.1f}", "dim",
+        ))  # fmt: skip
+    raise typer.Exit(output.NO if opinion.verdict == "invalid" else output.FINE)
+
+
+def person() -> Source:
+    """The schema of a person: the repository's, or our own copy."""
+    file = Path(__file__).parent.parent.parent / "schemas" / "person.json"
+    if file.is_file():
+        return Source("schemas/person.json", file.read_text("utf-8"))
+    return Source("person.json", json.dumps(PERSON, indent=2))
+
+
+def heading(text: str) -> None:
+    """A line that says what follows."""
+    output.say()
+    output.say((text, "bold cyan"))
+
+
+def show_json(text: str) -> None:
+    """JSON as it is written, coloured on a terminal."""
+    if sys.stdout.isatty():
+        coloured = Syntax(text.rstrip(), "json", theme="ansi_dark", background_color="default", word_wrap=True)
+        output.answers().print(coloured)
+    else:
+        print(text.rstrip())
+
+
+def show_value(value: Any) -> None:
+    """The parsed value: one member a line, as Python sees it."""
+    if isinstance(value, dict):
+        output.facts([(str(key), repr(item)) for key, item in value.items()])
+    else:
+        output.say(repr(value))
+
+
+def replayed(vocabulary: Vocabulary, schema: str, tokens: tuple[int, ...]) -> tuple[list[float], list[float]]:
+    """µs of each compiling, and of each mask along these tokens: new Constraints, no new tables."""
+    compiling, spent = [], []
+    for _ in range(REPLAYS):
+        start = perf_counter_ns()
+        matcher, mask = compile(vocabulary, schema=schema).matcher(), None
+        compiling.append((perf_counter_ns() - start) / 1e3)
+        for token in (*tokens, None):
+            start = perf_counter_ns()
+            mask = matcher.mask(mask)
+            spent.append((perf_counter_ns() - start) / 1e3)
+            if token is not None:
+                matcher.advance(token)
+    return compiling, spent
+
+
+def verdict(opinion: Opinion) -> None:
+    """What the independent validator says."""
+    style = {"valid": "green", "invalid": "red", "none": "yellow"}[opinion.verdict]
+    words = {"valid": "valid", "invalid": f"invalid: {opinion.message}", "none": opinion.message}[opinion.verdict]
+    output.say("the jsonschema package says: ", (words, style))

@@ -1,0 +1,48 @@
+"""`constrain doctor`: what constrain sees in a model's tokenizer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+import typer
+
+from . import output
+from .source_options import JsonFlag, vocabulary_of
+
+__all__ = ["doctor"]
+
+
+def doctor(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="demo, a folder, a tokenizer file or a hub id.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Test a model's tokenizer: are the bytes of its tokens what it encodes and decodes, and what is odd about it.
+
+    Loading a vocabulary runs the self-test: what it encodes must be what its tokens' bytes spell.
+    """
+    with output.working("reading and testing the tokenizer …"):
+        vocabulary = vocabulary_of(model)
+    texts = [token for token in vocabulary.tokens if token]
+    repeats = sum(n - 1 for n in Counter(texts).values())
+    ends = [name for name, token in vocabulary.special.items() if token in vocabulary.eos_ids]
+    missing = sorted(vocabulary.missing_bytes)
+    longest = max(map(len, texts), default=0)
+    if as_json:
+        output.as_json({
+            "name": vocabulary.name, "size": vocabulary.size, "with_text": len(texts), "repeats": repeats,
+            "special": len(vocabulary.special), "end_ids": list(vocabulary.eos_ids), "missing_bytes": missing,
+            "leading_space": vocabulary.leading_space, "longest": longest,
+            "fingerprint": vocabulary.fingerprint, "self_test": "passed",
+        })  # fmt: skip
+        return
+    output.facts([
+        ("vocabulary", vocabulary.name),
+        ("self-test", "passed: what it encodes is what its tokens' bytes spell"),
+        ("tokens", f"{vocabulary.size:,}: {len(texts):,} with text, {repeats} repeats; at most {longest} bytes"),
+        ("special", f"{len(vocabulary.special)}; end tokens {' '.join(map(str, vocabulary.eos_ids))} {' '.join(ends)}"),
+        ("missing bytes", ", ".join(f"0x{byte:02x}" for byte in missing) or "none: every text can be spelled"),
+        ("leading space", f"{vocabulary.leading_space} by its own decoding at the start of a text; constrain keeps it"
+         if vocabulary.leading_space != "kept" else "kept"),
+        ("fingerprint", vocabulary.fingerprint),
+    ])  # fmt: skip

@@ -1,0 +1,198 @@
+"""`constrain explain`: where a keyword is enforced; what may come at a place, and why a token may not."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..authoring.explanations import Refusal, Whereabouts, expected, joined, refusal_of, whereabouts
+from ..errors import ConstrainError
+from ..options import Style
+from . import output
+from .common_arguments import Asked, takes_style
+from .kernel_notice import ready
+from .source_options import JsonFlag, VocabularyOption, about, bytes_of, read_schema, vocabulary_of
+
+if TYPE_CHECKING:
+    from ..engine.constraint import Constraint
+    from ..engine.matcher import Matcher
+
+__all__ = ["explain"]
+
+SAMPLE = 24
+"""Tokens that are listed of those that may come next."""
+
+HOW = {
+    "mask": "in the mask: the automaton itself",
+    "counter": "by a counter in the frame of the array or string",
+    "guard": "by a guard: the set of keys seen",
+    "annotation": "asserts nothing",
+    "structure": "where other schemas are kept",
+    "refused": "refused, unless it excludes nothing: UnsupportedError",
+}
+
+
+@takes_style(Style())
+def explain(
+    keyword: Annotated[str | None, typer.Option(help="Where and how this JSON Schema keyword is enforced.")] = None,
+    schema: Annotated[str | None, typer.Option(help="A schema: a file, - or JSON text.")] = None,
+    regex: Annotated[str | None, typer.Option(help="A regular expression.")] = None,
+    prefix: Annotated[str, typer.Option(help="The text so far.")] = "",
+    token: Annotated[str | None, typer.Option(help="A text that should come next: why it may not.")] = None,
+    token_id: Annotated[int | None, typer.Option(help="The same, for a token of the vocabulary.")] = None,
+    vocabulary: VocabularyOption = None,
+    asked: Asked = Asked(),
+    as_json: JsonFlag = False,
+) -> None:
+    """Where a keyword is enforced; or what may come next after a prefix, and why a token may not.
+
+    constrain explain --keyword minItems
+
+    constrain explain --schema S --prefix '{"age": 1' --token x --model demo
+    """
+    if keyword is not None:
+        raise typer.Exit(explain_keyword(keyword, as_json))
+    if (schema is None) == (regex is None):
+        raise typer.BadParameter("give one of --keyword, --schema and --regex.")
+    what: dict[str, Any] = {"regex": regex}
+    name = "the regex"
+    if schema is not None:
+        source = read_schema(schema)
+        name, text, asked = source.name, source.text, asked.relative_to(source)
+        what = {"schema": text}
+    ready()
+    from ..engine.constraint import compile
+
+    with about(name):
+        constraint = compile(vocabulary_of(vocabulary), style=asked.style, registry=asked.registry, **what)
+    token_text = None if token is None else bytes_of("--token", token)
+    if token_id is not None:
+        token_text = token_bytes(constraint, token_id)
+    before = bytes_of("--prefix", prefix)
+    raise typer.Exit(explain_position(constraint, before, token_text, vocabulary is not None, as_json))
+
+
+def explain_keyword(keyword: str, as_json: bool) -> int:
+    """Prints the rows of a keyword: the exit code."""
+    from ..frontends.json_schema.reading.keywords import KEYWORDS, inert
+
+    rows = whereabouts(keyword)
+    if not rows and keyword in inert():
+        rows = [Whereabouts(keyword, "annotation", "", "", "-", "-", "so it is in the specification")]
+    if not rows:
+        near = get_close_matches(keyword, [row.name for row in KEYWORDS], 1)
+        raise ConstrainError(
+            f"{keyword!r} is no keyword of JSON Schema that asserts anything.",
+            hint=f"Did you mean {near[0]}?" if near else "",
+        )
+    if as_json:
+        output.as_json({"keyword": keyword, "rows": [asdict(row) for row in rows]})
+        return output.FINE
+    for row in rows:
+        lines = [("keyword", row.keyword), ("enforced", HOW[row.how])]
+        if row.since:
+            lines += [("dialects", row.since if row.since == row.until else f"{row.since} to {row.until}")]
+            lines += [("read by", row.reader), ("written by", row.emitter)]
+        output.facts(lines + ([("note", row.note)] if row.note else []))
+    return output.FINE
+
+
+def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None, listed: bool, as_json: bool) -> int:
+    """Prints what may come after a prefix, and about one token: the exit code."""
+    matcher = constraint.matcher()
+    refusal = refusal_of(matcher, prefix)
+    answer: dict[str, Any] = {"prefix": prefix.decode("utf-8", "replace")}
+    if refusal is not None:
+        answer |= {"prefix_refused": asdict(refusal)}
+        if as_json:
+            output.as_json(answer)
+        else:
+            output.say(("the prefix itself is refused", "bold red"))
+            show_refusal(refusal)
+        return output.NO
+    matcher.advance_bytes(prefix)
+    words, forced, closing = expected(matcher), matcher.forced(), matcher.shortest_completion()
+    answer |= {
+        "expected": words, "may_end": matcher.is_complete, "forced": forced.decode("utf-8", "replace"),
+        "next_bytes": sorted(matcher.next_bytes()),
+        "shortest_completion": None if closing is None else closing.decode("utf-8", "replace"),
+    }  # fmt: skip
+    lines = [("next", joined(words)), ("may end here", "yes" if matcher.is_complete else "no")]
+    if len(forced) > 1:
+        lines.append(("forced", forced.decode("utf-8", "replace")))
+    if closing:
+        lines.append(("shortest end", closing.decode("utf-8", "replace")))
+    if listed:
+        tokens = next_tokens(matcher)
+        some = {token: shown(constraint, token) for token in few(tokens)}
+        answer |= {"tokens_allowed": len(tokens), "tokens": [{"id": i, "text": text} for i, text in some.items()]}
+        share = f"{len(tokens):,} of {constraint.vocabulary.size:,}"
+        lines.append(("tokens", f"{share}: " + "  ".join(some.values())))
+    no = None if token is None else refusal_of(matcher, token)
+    if token is not None:
+        found = None if no is None else asdict(no)
+        answer["token"] = {"text": token.decode("utf-8", "replace"), "allowed": no is None, "refusal": found}
+    if as_json:
+        output.as_json(answer)
+    else:
+        output.facts(lines)
+        if token is not None:
+            show_verdict(token.decode("utf-8", "replace"), no)
+    return output.FINE if no is None else output.NO
+
+
+def show_verdict(token: str, refusal: Refusal | None) -> None:
+    """Whether a token may come next, and why not."""
+    output.say()
+    if refusal is None:
+        output.say((repr(token), "bold"), (" may come next", "green"))
+    else:
+        output.say((repr(token), "bold"), (" may not come next", "red"))
+        show_refusal(refusal)
+
+
+def show_refusal(refusal: Refusal) -> None:
+    """Where it is refused, and what was expected there."""
+    output.say(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
+    output.say(f"    {refusal.excerpt}")
+    output.say("    ", " " * refusal.caret, ("^", "bold red"))
+    output.say(f"  expected: {joined(refusal.expected)}")
+
+
+def token_bytes(constraint: Constraint, token: int) -> bytes:
+    """The text of a token. ConstrainError if it has none."""
+    vocabulary = constraint.vocabulary
+    if not 0 <= token < vocabulary.size:
+        raise ConstrainError(f"there is no token {token}; the vocabulary has {vocabulary.size}.")
+    text = vocabulary.tokens[token]
+    if not text:
+        raise ConstrainError(f"token {token} is special or padding: it has no text, and never comes inside one.")
+    return text
+
+
+def next_tokens(matcher: Matcher) -> list[int]:
+    """The tokens that the mask allows, end tokens included."""
+    from ..sampling.masked_sampling import allowed_tokens
+
+    return [int(token) for token in allowed_tokens(matcher.mask())]
+
+
+def few(tokens: list[int]) -> list[int]:
+    """A few of many tokens: evenly spread over them, longer ones among them."""
+    if len(tokens) <= SAMPLE:
+        return tokens
+    return [tokens[k * len(tokens) // SAMPLE] for k in range(SAMPLE)]
+
+
+def shown(constraint: Constraint, token: int) -> str:
+    """A token for people."""
+    text = constraint.vocabulary.tokens[token]
+    if text is None:
+        return "<end>" if token in constraint.vocabulary.eos_ids else "<special>"
+    try:
+        return repr(text.decode())
+    except UnicodeDecodeError:
+        return repr(text)

@@ -1,0 +1,160 @@
+"""`constrain generate`: a model's answer in exactly the form asked for, as it is written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..engine.constraint import to_grammar
+from ..forms import grammar as form_of
+from ..options import Style
+from . import output
+from .common_arguments import Asked, takes_style
+from .grammar_source import ImportOption, grammar_text, ready_name
+from .kernel_notice import ready
+from .source_options import JsonFlag, Seed, about, quiet, read_schema
+
+if TYPE_CHECKING:
+    from ..decoding.generation_loop import Piece
+    from ..generation import Generation
+    from ..integrations.transformers_models import LoadedModel
+
+__all__ = ["generate", "loaded", "streaming", "tell"]
+
+COUNTED = ("attempts", "acceptance", "populations", "checks_per_token", "model_calls")
+"""What is told of a sampler other than masked."""
+ORIGINS = {"drawn": "", "forced": "dim", "closing": "yellow"}
+"""How a token looks while it is streamed: drawn by itself, found in a draft of forced text, or written to close."""
+
+
+@takes_style(Style())
+def generate(
+    schema: Annotated[str | None, typer.Option(help="A JSON Schema: a file, - for stdin, or the JSON text.")] = None,
+    regex: Annotated[str | None, typer.Option(help="A regular expression that the whole text matches.")] = None,
+    grammar: Annotated[
+        str | None, typer.Option(help="A grammar, Lark's or GBNF: a file, the name of a ready one, - for stdin.")
+    ] = None,
+    choice: Annotated[list[str] | None, typer.Option(help="One of the texts to choose from; repeat it.")] = None,
+    prompt: Annotated[str | None, typer.Option(help="What to write about; - for stdin.")] = None,
+    model: Annotated[str, typer.Option(help="demo (embedded), a folder, or a hub id on this machine.")] = "demo",
+    n: Annotated[int, typer.Option("-n", min=1, help="How many texts.")] = 1,
+    seed: Seed = None,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of a text, which is complete in any case.")] = 512,
+    temperature: Annotated[float, typer.Option(min=0, help="0 takes the likeliest token.")] = 1.0,
+    top_k: Annotated[int | None, typer.Option(min=1, help="Only the K likeliest of the allowed tokens.")] = None,
+    top_p: Annotated[float | None, typer.Option(max=1, help="Only the likeliest of them that sum up to P.")] = None,
+    sampler: Annotated[
+        str, typer.Option(help="masked (streams); faithful to the model: exact, without_replacement, smc; or auto.")
+    ] = "masked",
+    particles: Annotated[int | None, typer.Option(min=1, help="Texts side by side, for smc and pimh.")] = None,
+    folders: ImportOption = None,
+    asked: Asked = Asked(),
+    as_json: JsonFlag = False,
+) -> None:
+    """Let a model write text in exactly the form that --schema, --regex, --grammar or --choice asks for.
+
+    The text goes to stdout, what it cost to stderr. On a terminal it is streamed: forced text is dim.
+    """
+    given = {"--schema": schema, "--regex": regex, "--grammar": grammar, "--choice": choice or None}
+    if sum(value is not None for value in given.values()) != 1:
+        raise typer.BadParameter(f"give one of {', '.join(given)}.")
+    if schema is not None:
+        source = read_schema(schema)
+        name, text, asked = source.name, source.text, asked.relative_to(source)
+        what: dict[str, Any] = {"schema": text}
+    elif grammar is not None:
+        name, text = grammar_text(grammar)
+        what = {"grammar": form_of(grammar if ready_name(grammar) else text, import_paths=folders or ())}
+    else:
+        name, what = ("the regex", {"regex": regex}) if regex is not None else ("the choices", {"choices": choice})
+    with about(name):
+        to_grammar(
+            **what, style=asked.style, registry=asked.registry
+        )  # what is wrong with it is said before a model is loaded
+    if prompt == "-":
+        prompt = sys.stdin.read()
+    ready()
+    live = sys.stdout.isatty() and not as_json and n == 1 and sampler == "masked"
+    from ..generation import generate as write
+
+    prompted = loaded(model)
+    with about(name), nullcontext() if live else output.working("writing …"):
+        made = write(
+            prompted, prompt, **what, style=asked.style, registry=asked.registry, n=n, seed=seed, max_tokens=max_tokens,
+            temperature=temperature, top_k=top_k, top_p=top_p, sampler=sampler, particles=particles,
+            stream=streaming() if live else None,
+        )  # fmt: skip
+    if as_json:
+        output.as_json({"texts": [document(one) for one in made]})
+        return
+    if live:
+        print()
+    for one in made:
+        if not live:
+            print(one.text)
+        tell(one)
+    tell_all(made)
+
+
+def loaded(model: str) -> LoadedModel:
+    """The model, with a note while it is loaded."""
+    from ..integrations.transformers_models import load
+
+    with output.working(f"loading the model {model} …"):
+        quiet()
+        return load(model)
+
+
+def streaming() -> Callable[[Piece], None]:
+    """Prints pieces as they come."""
+    out = output.answers()
+
+    def stream(piece: Piece) -> None:
+        out.print(output.harmless(piece.text), style=ORIGINS[piece.origin], end="", markup=False, soft_wrap=True)
+        sys.stdout.flush()
+
+    return stream
+
+
+def tell(made: Generation) -> None:
+    """Prints to stderr what a text cost and how it ended."""
+    stats = made.stats
+    endings = {"complete": "complete", "budget": "closed in time (--max-tokens)", "length": "cut off, not complete"}
+    speed = stats.tokens / stats.total_us * 1e6 if stats.total_us else 0.0
+    forced = f", {stats.forced_tokens} of them forced" if stats.forced_tokens else ""
+    counted = [f"{name} {stats.counts[name]:.4g}" for name in COUNTED if name in stats.counts]
+    cost = f"{stats.mask_us:.1f} µs a mask" if not counted else f"for all texts: {', '.join(counted)}"
+    output.note((
+        f"{endings[made.finish_reason]} · {stats.tokens} tokens{forced} · {speed:.0f} tokens/s · "
+        f"{cost} · compiled in {stats.compile_us:,.0f} µs · log weight {made.log_weight:.1f}", "dim",
+    ))  # fmt: skip
+
+
+def tell_all(made: list[Generation]) -> None:
+    """Prints to stderr which sampler was chosen and why, and what the weights of all texts say together."""
+    from ..generation import FAITHFUL
+
+    stats = made[0].stats
+    if stats.reason:
+        output.note((f"{stats.sampler}: {stats.reason}", "dim"))
+    if len(made) > 1:
+        said, of = stats.weights, f"of the {len(made)} texts: log Z {stats.weights['log_z']:.1f}"
+        if stats.sampler in FAITHFUL:
+            output.note((f"{of} · from the model's own law, given the form", "dim"))
+            return
+        trusted = "" if said["trusted"] else " · not to be trusted yet: draw more"
+        off = f"{said['kl_to_target']:.2g} nats (and {said['kl_from_target']:.2g} the other way)"
+        output.note((f"{of} · off from the model by {off} · worth {said['ess']:.1f} faithful ones{trusted}", "dim"))
+
+
+def document(made: Generation) -> dict[str, Any]:
+    """A Generation for machines."""
+    return {
+        "text": made.text, "value": made.value, "finish_reason": made.finish_reason, "tokens": list(made.tokens),
+        "logprob": made.logprob, "log_weight": made.log_weight, "stats": asdict(made.stats),
+    }  # fmt: skip

@@ -1,0 +1,106 @@
+"""`constrain infer`: a schema from example documents."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+
+from ..errors import SourceError
+from . import output
+from .cross_check import second_opinion
+from .kernel_notice import ready
+from .source_options import JsonFlag, about, read_bytes
+
+__all__ = ["infer"]
+
+ESCAPED = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+"""Control characters that JSON lets stand as they are, and that could steer a terminal."""
+
+
+def infer(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="EXAMPLES...", help="Files: JSON lines, a JSON array of examples; - for stdin."),
+    ],
+    tight: Annotated[
+        bool, typer.Option("--tight", metavar=" ", help="Bounds on numbers and lengths, as they were seen.")
+    ] = False,
+    open_: Annotated[
+        bool, typer.Option("--open", metavar=" ", help="Objects may have keys that were not seen.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Find a tight JSON Schema that all examples satisfy.
+
+    Types, required keys, formats that every text has, enums where few texts repeat; objects are closed. A JSON array
+    is a list of examples. Before the schema is printed, constrain and (if installed) the jsonschema package have
+    accepted every example.
+    """
+    from ..authoring.schema_inference import infer as found_in
+
+    examples: list[Any] = []
+    for name in files:
+        source = "stdin" if name == "-" else name
+        with about(source):
+            examples += read_examples(read_bytes(name))
+    ready()
+    with about(", ".join("stdin" if name == "-" else name for name in files)):
+        bounds: Literal["free", "observed"] = "observed" if tight else "free"
+        keys: Literal["closed", "open"] = "open" if open_ else "closed"
+        schema = found_in(examples, bounds=bounds, keys=keys)
+        opinion = second_opinion(*held(schema, examples))
+        if opinion.verdict == "invalid" and opinion.keyword == "format":
+            # The two read a format differently; then it is too near the edge to be guessed.
+            schema = found_in(examples, bounds=bounds, keys=keys, formats="ignore")
+            opinion = second_opinion(*held(schema, examples))
+        if opinion.verdict == "invalid":
+            raise SourceError(
+                f"jsonschema does not accept an example by the schema found: {opinion.message}",
+                hint="This is a fault of constrain or of jsonschema; please report it with the examples.",
+            )
+    if as_json:
+        output.as_json({"schema": schema, "examples": len(examples), "jsonschema": opinion.verdict})
+        return
+    print(json.dumps(schema, indent=2, ensure_ascii=False).translate(ESCAPED))
+    theirs = "constrain and jsonschema" if opinion.verdict == "valid" else "constrain"
+    plural = "s" * (len(examples) != 1)
+    output.note((f"{len(examples):,} example{plural}, all accepted by {theirs}", "dim"))
+
+
+def held(schema: dict[str, Any], examples: list[Any]) -> tuple[str, bytes]:
+    """All examples against the schema, as one instance."""
+    return json.dumps({"type": "array", "items": schema}), json.dumps(examples).encode()
+
+
+def read_examples(data: bytes) -> list[Any]:
+    """The documents of a file. SourceError, with its line, for the first that is no JSON."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"Not text: byte {error.start} is no UTF-8.", hint="Examples are JSON in UTF-8.") from None
+    try:
+        whole = json.loads(text, parse_constant=refuse)
+        return whole if isinstance(whole, list) else [whole]
+    except json.JSONDecodeError as error:
+        if "\n" not in text.strip() or error.msg != "Extra data":
+            raise SourceError(f"Not JSON: {error.msg}.", source=text, position=error.pos) from None
+    except ValueError as error:
+        raise SourceError(f"Not JSON: {error}.") from None
+    out, start = [], 0
+    for line in text.split("\n"):
+        try:
+            if line.strip():
+                out.append(json.loads(line, parse_constant=refuse))
+        except json.JSONDecodeError as error:
+            raise SourceError(f"Not JSON: {error.msg}.", source=text, position=start + error.pos) from None
+        except ValueError as error:
+            raise SourceError(f"Not JSON: {error}.", source=text, position=start) from None
+        start += len(line) + 1
+    return out
+
+
+def refuse(name: str) -> NoReturn:
+    """NaN and the infinities are no JSON."""
+    raise ValueError(f"{name} is not a JSON number")

@@ -1,0 +1,59 @@
+"""The kernels are compiled once per install, which takes a while: say so, and keep it out of what is measured."""
+
+from __future__ import annotations
+
+import sys
+from time import perf_counter
+
+from rich.progress import Progress
+
+from ..kernels.jit import precompile
+from .output import messages, note
+
+__all__ = ["compiled", "ready"]
+
+WORDS = "compiling kernels, once per install"
+
+
+def compiled() -> bool:
+    """Whether all kernels, as they are, lie compiled on disk."""
+    return precompile.is_kept()
+
+
+def ready() -> float:
+    """Loads all kernels, compiling them if need be, with a bar on stderr (in a pipe a line): the seconds it took."""
+    start = perf_counter()
+    if not compiled():
+        compile_all()
+    exercise()
+    return perf_counter() - start
+
+
+def compile_all() -> None:
+    """Compiles the kernels and shows how far it is."""
+    if not sys.stderr.isatty():
+        note(f"{WORDS} (some twenty seconds on two cores) …")
+        precompile.on_progress = lambda done, all_: None
+        precompile.compile_all()
+        return
+    with Progress(console=messages(), transient=True) as progress:
+        task = progress.add_task(WORDS)
+        precompile.on_progress = lambda done, all_: progress.update(task, completed=done, total=all_)
+        precompile.compile_all()
+
+
+def exercise() -> None:
+    """Uses every public kernel once, on next to nothing."""
+    from ..engine import batches  # noqa: F401  (with its kernels)
+    from ..engine.constraint import compile
+    from ..vocabulary.vocabulary import Vocabulary
+
+    schema = {"type": "array", "items": {"type": ["string", "integer", "object"]}, "minItems": 1}
+    matcher = compile(Vocabulary.bytes(), schema=schema).matcher()
+    matcher.mask()
+    matcher.advance_bytes(b'["')
+    matcher.advance(97)
+    matcher.next_bytes()
+    matcher.forced()
+    matcher.shortest_completion()
+    matcher.mask()

@@ -1,0 +1,148 @@
+"""What `check` prints of keywords: on a terminal a line for each subschema, its keywords under the mechanism that
+enforces them; in a pipe a line for each keyword. Then what deserves a look.
+
+Three mechanisms: the automaton knows; the frame of a string, array or object counts, or keeps the keys it has seen;
+a guard compares a value with those before it. All are exact; a guard can bite only where a value ends.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.table import Table
+from rich.text import Text
+
+from . import output
+from .schema_positions import Places
+
+if TYPE_CHECKING:
+    from ..frontends.json_schema.reading.keyword_report import Row
+    from ..frontends.json_schema.reading.schema_faults import Fault
+
+__all__ = ["Note", "notable", "tell_keywords", "tell_notes"]
+
+HOW = {
+    "mask": "by the automaton",
+    "counter": "by a counter",
+    "keys": "by the set of keys",
+    "guard": "by a guard",
+    "annotation": "asserts nothing",
+    "structure": "holds schemas",
+    "refused": "not supported",
+}
+COLUMNS = (
+    ("automaton", ("mask",), "green"),
+    ("frame", ("counter", "keys"), "cyan"),
+    ("guard", ("guard",), "yellow"),
+    ("not supported", ("refused",), "bold red"),
+    ("asserts nothing", ("annotation", "structure"), "dim"),
+)
+"""Title, which `how` it holds, style. A column without a keyword is not shown."""
+
+MOST_LINES = 40
+"""Subschemas that a terminal shows without --all: more scroll away."""
+
+EXPECTED = ("", "schemas that others refer to", "false asserts nothing")
+"""Notes of annotations that are no surprise."""
+PLAIN = ("never", "ignored", "in a schema", "unknown keyword")
+"""How notes begin that say by themselves that nothing is asserted."""
+
+
+class Note(NamedTuple):
+    """Something that deserves a look. kind: "guard", "nothing", "twice", "idle" or "impossible"."""
+
+    kind: str
+    pointer: str
+    line: int | None
+    text: str
+
+
+def notable(rows: list[Row], where: Places, empty: list[str], faults: list[Fault]) -> list[Note]:
+    """What deserves a look, in the order of the lines. empty: pointers of subschemas that nothing satisfies. faults:
+    those that are not reached are told, because they do harm as soon as they are."""
+    notes = [
+        Note("twice", pointer, last, f"written twice: line {first} is overruled by line {last}")
+        for pointer, first, last in where.twice
+    ]
+    notes += [Note("impossible", pointer, where.lines.get(pointer), "nothing satisfies this part") for pointer in empty]
+    notes += [
+        Note("idle", pointer, where.lines.get(pointer), f"wrong, though nothing refers to it: {error.cause}")
+        for error, reached in faults
+        if not reached and (pointer := error.pointer)
+    ]
+    for row in rows:
+        surprising = row.how == "annotation" and row.note not in EXPECTED
+        if surprising or row.how == "guard":
+            kind = "guard" if row.how == "guard" else "nothing"
+            text = row.note if kind == "guard" or row.note.startswith(PLAIN) else f"asserts nothing: {row.note}"
+            notes.append(Note(kind, row.pointer, where.lines.get(row.pointer), text))
+    return sorted(notes, key=lambda note: note.line or 0)
+
+
+def tell_keywords(name: str, rows: list[Row], where: Places, *, satisfiable: bool | None, everything: bool) -> None:
+    """Prints what the schema is, and how its keywords are enforced."""
+    verdict = ("satisfiable", "green") if satisfiable else ("not fully supported", "red")
+    output.say((name, "bold"), ": ", ("a JSON Schema", "green"), ", ", verdict)
+    if not rows:
+        output.say("no keywords: every value satisfies it")
+        return
+    counts = Counter(HOW[row.how] for row in rows)
+    summary = ", ".join(f"{n} {how}" for how, n in counts.most_common())
+    output.say(f"{len(rows)} keyword{'s' * (len(rows) != 1)}: {summary}")
+    output.say()
+    if sys.stdout.isatty():
+        by_subschema(rows, where, everything)
+    else:
+        lines = [(row.pointer, HOW[row.how], row.note, str(where.lines.get(row.pointer, ""))) for row in rows]
+        output.table(("where", "how", "note", "line"), lines)
+    output.say()
+
+
+def by_subschema(rows: list[Row], where: Places, everything: bool) -> None:
+    """The table for people."""
+    shown: dict[str, list[Row]] = {}
+    for row in rows:
+        shown.setdefault(row.pointer.rpartition("/")[0], []).append(row)
+    columns = [column for column in COLUMNS if any(row.how in column[1] for row in rows)]
+    grid = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True, padding=(0, 2, 0, 0))
+    grid.add_column("line", justify="right", style="dim", no_wrap=True)
+    grid.add_column("where", overflow="fold")
+    for title, _, style in columns:
+        grid.add_column(title, style=style, overflow="fold")
+    most = len(shown) if everything else MOST_LINES
+    for pointer, members in list(shown.items())[:most]:
+        cells = [" ".join(row.keyword for row in members if row.how in hows) for _, hows, _ in columns]
+        place = Text(output.harmless(pointer)) if pointer else Text("(the root)", style="dim")
+        grid.add_row(str(where.lines.get(pointer, "")), place, *(Text(output.harmless(cell)) for cell in cells))
+    output.answers().print(grid)
+    if len(shown) > most:
+        output.say((f"… and {len(shown) - most:,} more subschemas: --all shows them", "dim"))
+
+
+STYLES = {"guard": "yellow", "nothing": "dim", "twice": "red", "idle": "yellow", "impossible": "red"}
+
+
+def tell_notes(notes: list[Note], *, everything: bool) -> None:
+    """Prints what deserves a look, if anything does; to people the same thing at several places once."""
+    if not notes:
+        return
+    if not sys.stdout.isatty():
+        output.table(("look at", "why", "line"), [(note.pointer, note.text, str(note.line or "")) for note in notes])
+        output.say()
+        return
+    alike: dict[tuple[str, ...], list[Note]] = {}
+    for note in notes:
+        name = note.pointer if everything else note.pointer.rpartition("/")[2]
+        alike.setdefault((note.kind, name, note.text), []).append(note)
+    grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    grid.add_column("line", justify="right", style="dim", no_wrap=True)
+    grid.add_column("worth a look", overflow="fold")
+    grid.add_column("")
+    for first, *others in alike.values():
+        place = output.assembled([first.pointer, (f" and {len(others):,} more" if others else "", "dim")])
+        text = Text(output.harmless(first.text), style=STYLES[first.kind])
+        grid.add_row(str(first.line or ""), place, text)
+    output.answers().print(grid)
+    output.say()

@@ -1,0 +1,121 @@
+"""`constrain sample`: random valid instances of a schema, random sentences of a grammar, with no model."""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import islice
+from random import Random
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from ..errors import check_count
+from ..grammars import BLOCK
+from ..options import Style
+from . import output
+from .common_arguments import Asked, takes_style
+from .cross_check import second_opinion
+from .grammar_source import ImportOption, LexerOption, StartOption, grammar_of, is_grammar
+from .kernel_notice import ready
+from .source_options import JsonFlag, SchemaArgument, Seed, about, read_schema
+
+__all__ = ["sample"]
+
+SIZE = 600
+"""Bytes after which an instance of a schema is closed, if nobody says."""
+
+
+@takes_style(Style())
+def sample(
+    schema: SchemaArgument,
+    n: Annotated[int, typer.Option("-n", min=0, help="How many.")] = 5,
+    seed: Seed = None,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Bytes after which an instance is closed (600); of a grammar: rules and lexemes (60)."
+        ),
+    ] = None,
+    start: StartOption = None,
+    lexer: LexerOption = None,
+    folders: ImportOption = None,
+    asked: Asked = Asked(),
+    as_json: JsonFlag = False,
+) -> None:
+    """Different random valid instances of a schema, one a line: test data, without any model.
+
+    It always ends, also for recursive schemas. Keys come in the order of the schema, optional ones sometimes. What the
+    jsonschema package, if installed, would judge otherwise (binary floats, Python's patterns) is drawn again.
+
+    Of a grammar (.lark, .gbnf): different random sentences, drawn from its rules; where one has several lines, all come
+    as blocks under `--- accept`, as `constrain test --examples` reads them.
+    """
+    if seed is not None:
+        check_count("--seed", seed)
+    if is_grammar(schema):
+        sample_grammar(schema, n, Random(seed), size, start, lexer, folders, as_json)
+        return
+    from ..authoring.samples.distinct_instances import distinct_texts
+    from ..engine.constraint import compile
+    from ..vocabulary.vocabulary import Vocabulary
+
+    source = read_schema(schema)
+    asked = asked.relative_to(source)
+    ready()
+    with about(source.name):
+        constraint = compile(Vocabulary.bytes(), schema=source.text, style=asked.style, registry=asked.registry)
+
+    def agreed(text: bytes) -> bool:
+        return second_opinion(source.text, text, asked).verdict != "invalid"
+
+    drawn = distinct_texts(constraint, n, rng=np.random.default_rng(seed), size=size or SIZE, agree=agreed)
+    made = (text.decode() for text in drawn)
+    count = 0
+    if as_json:  # The texts themselves, so that numbers keep all their digits.
+        texts = list(made)
+        count = len(texts)
+        print(f'{{"instances": [{", ".join(texts)}]}}')
+    else:
+        for text in made:
+            print(text)
+            count += 1
+    tell_missing(count, n, "instance")
+
+
+def tell_missing(count: int, n: int, what: str) -> None:
+    """Says if there are fewer than were asked for."""
+    if count < n:
+        print(f"{count} instead of {n}: no other {what} was found.", file=sys.stderr)
+
+
+def sample_grammar(
+    given: str,
+    n: int,
+    rng: Random,
+    size: int | None,
+    start: str | None,
+    lexer: str | None,
+    folders: list[str] | None,
+    as_json: bool,
+) -> None:
+    """Prints sentences of a grammar."""
+    from ..authoring.grammar_tools.random_sentences import SIZE as RULES, sentences
+
+    written = grammar_of(given, start, lexer, folders)
+    ready()
+    with about(written.name):
+        found = [text.decode() for text in islice(sentences(written, rng, size or RULES), n)]
+    if as_json:
+        output.as_json({"sentences": found})
+    elif any("\n" in text or "\r" in text for text in found):
+        for text in found:
+            plain = "\r" not in text and not BLOCK.search(text)
+            print("--- accept" if plain else f"--- accept as JSON\n{json.dumps(text)}")
+            if plain:
+                print(text)
+    else:
+        for text in found:
+            print(text)
+    tell_missing(len(found), n, "sentence")

@@ -1,0 +1,175 @@
+"""`constrain test`: texts that a grammar must accept, and texts that it must refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from ..authoring.explanations import joined
+from ..errors import SourceError
+from . import output
+from .check_grammar_command import visible
+from .grammar_source import GrammarArgument, ImportOption, LexerOption, StartOption, grammar_of, ready_name
+from .kernel_notice import ready
+from .source_options import JsonFlag, about, read_bytes
+
+if TYPE_CHECKING:
+    from ..authoring.grammar_tools.recognition import Stop
+
+__all__ = ["test"]
+
+MOST_WORDS = 12
+"""Things expected that are listed; --json has all."""
+
+
+class Example(NamedTuple):
+    """A text, where it is from, and whether it must be accepted."""
+
+    name: str
+    text: bytes
+    accept: bool
+
+
+def test(
+    grammar: GrammarArgument,
+    accept: Annotated[
+        list[str] | None, typer.Option("--accept", metavar="FILE", help="A text to accept, or a folder of them.")
+    ] = None,
+    reject: Annotated[
+        list[str] | None, typer.Option("--reject", metavar="FILE", help="A text to refuse, or a folder of them.")
+    ] = None,
+    examples: Annotated[
+        list[str] | None,
+        typer.Option("--examples", metavar="FILE", help="Both in one file: blocks under --- accept and --- reject."),
+    ] = None,
+    lines: Annotated[bool, typer.Option("--lines", metavar=" ", help="Each line of a file is a text.")] = False,
+    strip: Annotated[
+        bool, typer.Option("--strip", metavar=" ", help="The line end at the end of a file is no part of the text.")
+    ] = False,
+    start: StartOption = None,
+    lexer: LexerOption = None,
+    folders: ImportOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Test a grammar: texts that it must accept, and texts that it must refuse.
+
+    Where a text is refused that should be accepted, the place is shown, and what was expected there. Exit code 0: all
+    went as it should; 1: not. Each option may be repeated; a ready grammar brings its own examples.
+    """
+    written = grammar_of(grammar, start, lexer, folders)
+    if ready_name(grammar) and not (accept or reject or examples):
+        texts = ready_examples(grammar)
+    else:
+        texts = [*given(accept, True, lines, strip), *given(reject, False, lines, strip), *in_blocks(examples)]
+    if not texts:
+        raise typer.BadParameter("give --accept, --reject or --examples.")
+    ready()
+    from ..authoring.grammar_tools.recognition import Trial
+
+    with about(written.name):
+        trial = Trial(written)
+    rows: list[dict[str, Any]] = []
+    wrong = 0
+    for example in texts:
+        stop = trial.stop(example.text)
+        fine = (stop is None) == example.accept
+        wrong += not fine
+        rows.append({
+            "name": example.name, "expected": "accept" if example.accept else "reject", "accepted": stop is None,
+            "fine": fine, "refusal": None if stop is None else asdict(stop),
+        })  # fmt: skip
+        if not fine and not as_json:
+            tell(example, stop)
+    if as_json:
+        output.as_json({"texts": rows, "passed": len(texts) - wrong, "failed": wrong})
+    else:
+        accepts = sum(example.accept for example in texts)
+        output.say(
+            (f"{len(texts) - wrong} of {len(texts)} as expected", "green" if not wrong else "red"),
+            f" ({accepts} to accept, {len(texts) - accepts} to refuse)",
+        )
+    raise typer.Exit(output.NO if wrong else output.FINE)
+
+
+def given(names: list[str] | None, accept: bool, lines: bool, strip: bool) -> Iterator[Example]:
+    """The texts of files and folders."""
+    for name in names or []:
+        files = [name]
+        if Path(name).is_dir():
+            files = sorted(str(path) for path in Path(name).rglob("*") if path.is_file() and not hidden(path))
+            if not files:
+                raise SourceError(f"the folder {name} holds no file")
+        for file in files:
+            data = read_bytes(file)
+            if lines:
+                for number, line in enumerate(data.splitlines(), 1):
+                    yield Example(f"{file}:{number}", line, accept)
+            else:
+                yield Example(file, data.removesuffix(b"\n").removesuffix(b"\r") if strip else data, accept)
+
+
+def hidden(path: Path) -> bool:
+    """Whether it, or a folder that it is in, begins with a dot."""
+    return any(part.startswith(".") and part not in (".", "..") for part in path.parts)
+
+
+def in_blocks(names: list[str] | None) -> Iterator[Example]:
+    """The texts of files of examples."""
+    from .. import grammars
+
+    for name in names or []:
+        with about(name):
+            try:
+                found = grammars.examples(read_bytes(name).decode())
+            except UnicodeDecodeError as error:
+                raise SourceError(f"not text: byte {error.start} is no UTF-8.") from None
+        yield from named(name, found)
+
+
+def ready_examples(name: str) -> list[Example]:
+    """The texts that come with a ready grammar."""
+    from .. import grammars
+
+    found = grammars.read(name)
+    return list(named(f"{name}.examples", (found.accepts, found.rejects)))
+
+
+def named(name: str, found: tuple[tuple[str, ...], tuple[str, ...]]) -> Iterator[Example]:
+    for verdict, texts in zip(("accept", "reject"), found):
+        for number, text in enumerate(texts, 1):
+            yield Example(f"{name} ({verdict} {number})", text.encode(), verdict == "accept")
+
+
+def tell(example: Example, stop: Stop | None) -> None:
+    """Prints what went otherwise than it should."""
+    output.say((example.name, "bold"), ": ", ("accepted, and should be refused" if stop is None else "refused", "red"))
+    if stop is None:
+        output.say("    ", visible(example.text.decode("utf-8", "replace")))
+        output.say()
+        return
+    refusal = stop.refusal
+    output.say(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
+    output.say(f"    {refusal.excerpt}")
+    output.say("    ", " " * refusal.caret, ("^", "bold red"))
+    if stop.why:
+        output.say(f"  {stop.why}")
+    if stop.begun and stop.since is not None:
+        line, column = stop.since
+        where = f"which begins at line {line}, column {column}"
+        output.say(f"  in {visible(stop.begun)}, {where}; it may become {few(stop.lexeme)}")
+        output.say(f"  to go on with it: {few(refusal.expected)}")
+    else:
+        output.say(f"  expected: {few(refusal.expected)}")
+    if refusal.offset == len(example.text) - 1 and example.text.endswith(b"\n"):
+        output.say("  Only the line end of the file is too much: --strip leaves it out.")
+    output.say()
+
+
+def few(words: tuple[str, ...]) -> str:
+    """A list in words, cut if it is long."""
+    more = len(words) - MOST_WORDS + 1
+    return joined(words if more <= 1 else (*words[:-more], f"{more} more"))

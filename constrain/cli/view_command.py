@@ -1,0 +1,42 @@
+"""`constrain view`: railroad diagrams of a grammar's rules and terminals, and the automaton of its lexer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import output
+from .grammar_source import GrammarArgument, ImportOption, LexerOption, StartOption, grammar_of
+from .source_options import about
+
+__all__ = ["view"]
+
+
+def view(
+    grammar: GrammarArgument,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Where to: .svg or .html; - for SVG on stdout.")
+    ] = "-",
+    start: StartOption = None,
+    lexer: LexerOption = None,
+    folders: ImportOption = None,
+) -> None:
+    """Draw a grammar: a railroad diagram for each rule and terminal, and the lexer's automaton if it is small.
+
+    An .html page has links between the rules; both follow the light or dark of whoever looks. Nothing is fetched.
+    """
+    from ..authoring.diagrams import page, picture
+
+    html = output.endswith((".html", ".htm"))
+    if not html and output != "-" and not output.endswith(".svg"):
+        raise typer.BadParameter(f"{output} ends neither with .svg nor with .html.", param_hint="'-o'")
+    written = grammar_of(grammar, start, lexer, folders)
+    with about(written.name):
+        drawn = page(written) if html else picture(written)
+    if output == "-":
+        print(drawn, end="")
+    else:
+        Path(output).write_text(drawn, encoding="utf-8")
+        output.note(f"{output}: {len(drawn):,} characters")

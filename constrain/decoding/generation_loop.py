@@ -1,0 +1,274 @@
+"""The generation loop: one text, token by token, under a Constraint and within a budget.
+
+    until an end token:  rows of log-probabilities  ->  mask  ->  pick  ->  advance  ->  does a completion still fit?
+
+Two things make it more than that. *Forced runs*: where the text is forced for a while, the tokens that spell it are fed
+to the model ahead of time, all in one call, as a draft. Each position is still drawn from the model's own row, and the
+draft is dropped at the first token that comes out otherwise: so the law is exactly that of one call per token, for any
+spelling of forced text that the model prefers. *The budget*: a token after which no completion fits in what is left
+is not taken (see `budget.py`); when none of a few tries fits, the completion at hand is written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..sampling.language_model import LanguageModel, rows_after
+from ..sampling.masked_sampling import PLAIN, Pick, Proposal, allowed_tokens, pick
+from .token_budget import Closing
+
+if TYPE_CHECKING:
+    from ..engine.constraint import Constraint
+    from ..engine.matcher import Matcher
+    from ..vocabulary.vocabulary import Vocabulary
+
+__all__ = ["Outcome", "Piece", "Stats", "run"]
+
+DRAFT = 64
+"""Most tokens fed ahead: rows of a 128k vocabulary take 1 MB each. After a draft that was dropped the next one is at
+most twice as long as what was found in it, since the rest is wasted work; one that was not doubles that again."""
+TRIES = 8
+"""Tokens tried at one step when the budget is tight, before the completion at hand is written out."""
+
+FinishReason = Literal["complete", "budget", "length"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One token as it is streamed. text: what it adds that is whole characters (the rest comes with a later one);
+    logprob, logmass: as in `Pick`; origin: drawn on its own, found in a draft of forced text, or written to close."""
+
+    token: int
+    text: str
+    logprob: float
+    logmass: float
+    origin: Literal["drawn", "forced", "closing"]
+
+
+@dataclass(slots=True)
+class Stats:
+    """What a text cost. Times are means per token, or totals where they say so.
+
+    tokens: with the end token. model_calls: calls of `next_logprobs`. forced_tokens: found in drafts, so that they cost
+    no call of their own. closing_tokens: written to close the text in time. refused_for_budget: tokens drawn and not
+    taken because no completion would have fitted. log_mass: sum of the logs of the mass that masking left (nats):
+    how far the constraint had to push the model.
+
+    For all texts of a call together: sampler, and reason where "auto" chose it; counts: what a sampler other than
+    "masked" counted, by its own names; weights: what the texts' log_weights say, see `sampling.weight_statistics.weight_stats`
+    (log_z, both divergences from p given the constraint, ess, trusted ...).
+    """
+
+    tokens: int = 0
+    model_calls: int = 0
+    forced_tokens: int = 0
+    closing_tokens: int = 0
+    refused_for_budget: int = 0
+    log_mass: float = 0.0
+    mask_us: float = 0.0
+    advance_us: float = 0.0
+    model_us_total: float = 0.0
+    compile_us: float = 0.0
+    total_us: float = 0.0
+    counts: dict[str, float] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
+    sampler: str = "masked"
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """A finished text.
+
+    tokens: without the end token; data: their bytes, special tokens by what the tokenizer calls them.
+    logprob, log_weight: with the end token (nats).
+    finish_reason: "complete": ended as the model wanted. "budget": the budget changed what was drawn, so log_weight is
+    only that of the tokens as they were taken, and the text is valid but no sample of the model's law. "length": cut
+    off, not complete; only where the vocabulary has no token for some bytes, so that no way to close was known.
+    """
+
+    tokens: list[int] = field(default_factory=list)
+    data: bytes = b""
+    logprob: float = 0.0
+    log_weight: float = 0.0
+    finish_reason: FinishReason = "complete"
+    stats: Stats = field(default_factory=Stats)
+
+
+def run(
+    lm: LanguageModel,
+    constraint: Constraint,
+    *,
+    rng: np.random.Generator,
+    max_tokens: int,
+    proposal: Proposal = PLAIN,
+    stream: Callable[[Piece], None] | None = None,
+) -> Outcome:
+    """One text of `constraint`, drawn from `lm` under the mask, of at most max_tokens tokens, end token included.
+
+    A complete text (but see `Outcome.finish_reason`). Raises LimitError before anything is drawn if not even the
+    shortest one fits.
+    """
+    return Loop(lm, constraint, rng, max_tokens, proposal, stream).run()
+
+
+class Loop:
+    """The state of one run: the Matcher, its completion, the draft with its rows, and the Outcome so far."""
+
+    def __init__(
+        self,
+        lm: LanguageModel,
+        constraint: Constraint,
+        rng: np.random.Generator,
+        max_tokens: int,
+        proposal: Proposal,
+        stream: Callable[[Piece], None] | None,
+    ) -> None:
+        self.lm, self.rng, self.proposal = lm, rng, proposal
+        self.vocabulary = constraint.vocabulary
+        self.ends = self.vocabulary.eos_ids
+        self.matcher: Matcher = constraint.matcher()
+        self.max_tokens = max_tokens
+        self.closing = Closing(self.vocabulary, self.matcher, max_tokens)
+        self.out = Outcome()
+        self.emit = Emitter(self.out, self.vocabulary, stream)
+        self.draft: list[int] = []
+        self.reach, self.found = DRAFT, 0
+        self.rows: list[NDArray[np.floating[Any]]] = []
+        self.mask_ns = self.advance_ns = self.model_ns = self.masks = 0
+
+    def run(self) -> Outcome:
+        """Draw until an end token, or close."""
+        start = perf_counter_ns()
+        while True:
+            row, drafted = self.next_row()
+            choice = self.choose(row)
+            if choice is None:
+                self.close()
+                break
+            self.count(choice)
+            if choice.token in self.ends:
+                break
+            origin: Literal["drawn", "forced"] = "drawn"
+            if choice.token == drafted:
+                origin, self.found = "forced", self.found + 1
+                self.out.stats.forced_tokens += 1
+            elif drafted is not None:
+                self.draft, self.rows, self.reach = [], [], max(1, 2 * self.found)
+            self.out.tokens.append(choice.token)
+            self.emit(choice.token, choice.logprob, choice.logmass, origin)
+        self.finish(perf_counter_ns() - start)
+        return self.out
+
+    def next_row(self) -> tuple[NDArray[np.floating[Any]], int | None]:
+        """The model's row for the next token, and the token that a draft holds there; a new draft if there is none."""
+        if not self.rows:
+            remaining = self.max_tokens - len(self.out.tokens)
+            self.draft = self.matcher.forced_tokens()[: min(self.reach, remaining - 1)]
+            self.rows, self.found, self.reach = self.ask(self.draft), 0, min(DRAFT, 2 * self.reach)
+        row = self.rows.pop(0)
+        return row, self.draft.pop(0) if self.draft else None
+
+    def ask(self, ahead: list[int]) -> list[NDArray[np.floating[Any]]]:
+        """Rows after the text so far and after each token of `ahead`, in one call of the model."""
+        start = perf_counter_ns()
+        prefixes = [self.out.tokens + ahead[:k] for k in range(len(ahead) + 1)]
+        rows = list(rows_after(self.lm, prefixes, self.vocabulary.size))
+        self.model_ns += perf_counter_ns() - start
+        self.out.stats.model_calls += 1
+        return rows
+
+    def choose(self, row: NDArray[np.floating[Any]]) -> Pick | None:
+        """Draw a token and let the Matcher take it; None if the text has to be closed now."""
+        start = perf_counter_ns()
+        mask = self.matcher.mask(None)
+        self.mask_ns, self.masks = self.mask_ns + perf_counter_ns() - start, self.masks + 1
+        allowed = allowed_tokens(mask)
+        remaining = self.max_tokens - len(self.out.tokens)
+        if remaining == 1 and not np.isin(allowed, self.ends).all():
+            allowed = allowed[np.isin(allowed, self.ends)]
+            self.out.finish_reason = "budget"
+        for _ in range(TRIES):
+            if not len(allowed):
+                break
+            choice = pick(row, allowed, self.rng, self.proposal, self.ends)
+            if choice.token in self.ends:
+                return choice
+            start = perf_counter_ns()
+            self.matcher.advance(choice.token)
+            self.advance_ns += perf_counter_ns() - start
+            if self.closing.follow(self.matcher, choice.token, remaining - 1):
+                return choice
+            self.matcher.rollback(1)
+            allowed = allowed[allowed != choice.token]
+            if not self.closing.lost:  # else it is as if the mask had known that nothing can follow
+                self.out.stats.refused_for_budget += 1
+                self.out.finish_reason = "budget"
+        return None
+
+    def count(self, choice: Pick) -> None:
+        """Add a drawn token to the sums."""
+        self.out.logprob += choice.logprob
+        self.out.log_weight += choice.logprob - choice.logproposal
+        self.out.stats.log_mass += choice.logmass
+
+    def close(self) -> None:
+        """Write out the completion at hand and an end token, whatever the model thinks of it; without one, stop."""
+        if self.closing.data is None:
+            self.out.finish_reason = "length"
+            return
+        self.out.finish_reason = "budget"
+        left: list[int | None] = [*self.closing.tokens(), None]
+        while left:
+            now, left = left[:DRAFT], left[DRAFT:]
+            for row, token in zip(self.ask([one for one in now[: DRAFT - 1] if one is not None]), now):
+                self.write(row, token)
+
+    def write(self, row: NDArray[np.floating[Any]], token: int | None) -> None:
+        """Take a token that was not drawn; None: the end."""
+        logprob = float(np.logaddexp.reduce(row[list(self.ends) if token is None else [token]]))
+        self.count(Pick(-1, logprob, 0.0, 0.0))
+        if token is not None:
+            self.matcher.advance(token)
+            self.out.tokens.append(token)
+            self.out.stats.closing_tokens += 1
+            self.emit(token, logprob, 0.0, "closing")
+
+    def finish(self, total_ns: int) -> None:
+        """The text and the means."""
+        out, stats = self.out, self.out.stats
+        out.data = self.vocabulary.transcript(out.tokens)
+        self.emit.flush()
+        stats.tokens = len(out.tokens) + (out.finish_reason != "length")
+        stats.mask_us = self.mask_ns / max(self.masks, 1) / 1e3
+        stats.advance_us = self.advance_ns / max(self.masks, 1) / 1e3
+        stats.model_us_total, stats.total_us = self.model_ns / 1e3, total_ns / 1e3
+
+
+class Emitter:
+    """Streams tokens as text, holding back the bytes of a character that is not whole yet."""
+
+    def __init__(self, out: Outcome, vocabulary: Vocabulary, stream: Callable[[Piece], None] | None) -> None:
+        from codecs import getincrementaldecoder
+
+        self.vocabulary, self.stream, self.out = vocabulary, stream, out
+        self.decoder = getincrementaldecoder("utf-8")("replace")
+
+    def __call__(
+        self, token: int, logprob: float, logmass: float, origin: Literal["drawn", "forced", "closing"]
+    ) -> None:
+        if self.stream is not None:
+            text = self.decoder.decode(self.vocabulary.transcript((token,)))
+            self.stream(Piece(token, text, logprob, logmass, origin))
+
+    def flush(self) -> None:
+        """What is held back at the end: only a constraint on bytes, not characters, can leave any."""
+        if self.stream is not None and (rest := self.decoder.decode(b"", True)):
+            last = self.out.tokens[-1]
+            self.stream(Piece(last, rest, 0.0, 0.0, "closing"))

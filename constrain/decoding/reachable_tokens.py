@@ -1,0 +1,121 @@
+"""Which tokens leave enough of a budget to complete the text, for decoders that do not say which token they choose.
+
+`Closing` (budget.py) tries the token that was drawn. A logits processor has to know before anything is drawn: it groups
+the allowed tokens by the state that they lead to, which are few, and asks for the shortest completion of each state.
+
+    a token may be taken if  tokens of a completion after it + 1 for the end token <= tokens that remain after it
+
+The completion at hand is tried first: it, or the rest of it, mostly still holds. What it begins with can so always be
+taken, and the budget holds by induction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LimitError, VocabularyError
+from ..sampling.masked_sampling import allowed_tokens
+from .token_budget import completes
+
+if TYPE_CHECKING:
+    from ..engine.matcher import Matcher
+    from ..vocabulary.vocabulary import Vocabulary
+
+__all__ = ["Budget"]
+
+KEPT = 4096
+"""Completions that are remembered."""
+State = tuple[int, int]
+
+
+class Budget:
+    """The completions of one Constraint, by state. max_tokens: of a text, end token included."""
+
+    def __init__(self, vocabulary: Vocabulary, max_tokens: int) -> None:
+        self.vocabulary, self.max_tokens = vocabulary, max_tokens
+        self.byte_by_byte = not vocabulary.missing_bytes
+        self.found: dict[State, bytes | None] = {}
+        self.lengths: dict[bytes, int | None] = {}
+
+    def begin(self, matcher: Matcher) -> bytes | None:
+        """Return the completion of a text that has not begun. Raise LimitError if it does not fit in max_tokens."""
+        data = self.completion(matcher)
+        if data is not None and not self.fits(data, self.max_tokens):
+            least = (self.length(data) or 0) + 1
+            raise LimitError(
+                f"max_new_tokens is {self.max_tokens}; the shortest text found takes {least} tokens, its end token "
+                "included",
+                hint=f"Give max_new_tokens={least} or more.",
+            )
+        return data
+
+    def narrow(self, matcher: Matcher, mask: NDArray[np.int32], known: bytes | None, remaining: int) -> None:
+        """Clear the bits of tokens after which the text cannot be completed in `remaining` - 1 tokens.
+
+        known: a completion of the text as it stands; None where no tokens spell any, so that nothing is promised.
+        """
+        if known is None:
+            return
+        ends = self.vocabulary.eos_ids
+        tokens = allowed_tokens(mask)
+        tokens = tokens[~np.isin(tokens, ends)]
+        if not len(tokens):
+            return
+        keep = np.zeros(len(tokens), np.bool_)
+        if remaining > 1:
+            states = matcher.states_after(tokens)
+            _, firsts, groups = np.unique(states, return_index=True, return_inverse=True)
+            fitting = [self.reaches(matcher, int(tokens[first]), known, remaining - 1) for first in firsts]
+            keep = np.array(fitting, np.bool_)[groups.reshape(-1)]
+        words = mask.view(np.uint32)
+        for token in tokens[~keep].tolist():
+            words[token // 32] &= np.uint32(~(1 << (token % 32)) & 0xFFFFFFFF)
+
+    def reaches(self, matcher: Matcher, token: int, known: bytes, remaining: int) -> bool:
+        """Whether a completion after the token fits in `remaining` tokens."""
+        trial = matcher.fork()
+        trial.advance(token)
+        return self.after(trial, token, known, remaining) is not None
+
+    def after(self, matcher: Matcher, token: int, known: bytes | None, remaining: int) -> bytes | None:
+        """Return a completion after `matcher` took `token` that fits in `remaining` tokens; None if there is none.
+
+        The known completion without as many bytes, or all of it again, mostly still holds (see `budget.Closing`).
+        """
+        for data in () if known is None else (known[len(self.vocabulary.spelled(token)) :], known):
+            if self.fits(data, remaining) and completes(matcher, data):
+                return data
+        found = self.completion(matcher)
+        return found if found is not None and self.fits(found, remaining) else None
+
+    def completion(self, matcher: Matcher) -> bytes | None:
+        """Return about the shortest completion; None if no tokens spell it."""
+        state = matcher.state
+        if state not in self.found:
+            if len(self.found) >= KEPT:
+                self.found.clear()
+            data = matcher.shortest_completion(None)
+            spelled = data is not None and (self.byte_by_byte or self.length(data) is not None)
+            self.found[state] = data if spelled else None
+        return self.found[state]
+
+    def fits(self, data: bytes, remaining: int) -> bool:
+        """Whether a completion and an end token take no more than `remaining` tokens."""
+        if self.byte_by_byte and len(data) < remaining:
+            return True
+        length = self.length(data)
+        return length is not None and length < remaining
+
+    def length(self, data: bytes) -> int | None:
+        """Return the least number of tokens that spell `data`, or None if none do."""
+        if data not in self.lengths:
+            if len(self.lengths) >= KEPT:
+                self.lengths.clear()
+            try:
+                self.lengths[data] = len(self.vocabulary.fewest(data))
+            except VocabularyError:
+                self.lengths[data] = None
+        return self.lengths[data]

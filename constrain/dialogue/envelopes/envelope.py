@@ -1,0 +1,121 @@
+"""What envelopes have in common: calls, what is asked for, forms of arguments and lists, reading JSON in a text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from ...errors import ConstrainError, LimitError, SourceError
+from ...forms import Form, json_schema, literal
+from ...forms.form import as_form
+from ...grammar.nodes import Grammar
+from ...json_documents import find_deeper
+from ...options import Limits, Style
+from ..tool_definitions import Tool
+
+__all__ = ["Arguments", "Asked", "Envelope", "ToolCall", "any_of", "arguments", "json_at", "listed", "named"]
+
+
+def integer(text: str) -> int:
+    """An int of any length that Python converts; others are not numbers a function can take."""
+    try:
+        return int(text)
+    except ValueError:
+        raise LimitError(f"an argument has a whole number of {len(text):,} digits") from None
+
+
+DECODER = json.JSONDecoder(parse_int=integer)
+MOST_NESTING = Limits().nesting
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as it was read from a text."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an envelope is to hold. free: whether the model may also write text and no call at all. most: calls."""
+
+    tools: tuple[Tool, ...]
+    free: bool
+    most: int | None
+    style: Style
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A way to write calls. form: of what is asked; calls: those in a text, in order, or SourceError."""
+
+    name: str
+    models: str
+    form: Callable[[Asked], Form]
+    calls: Callable[[str], list[ToolCall]]
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Form):
+    """The arguments of a tool: a form whose errors say which tool it is."""
+
+    tool: str
+    form: Form
+
+    def read(self, limits: Limits) -> Grammar:
+        try:
+            return self.form.grammar(limits)
+        except ConstrainError as error:
+            error.cause = f"the arguments of the tool {self.tool!r}: {error.cause}"
+            error.args = (error.render(),)
+            raise
+
+
+def arguments(tool: Tool, style: Style) -> Form:
+    """The arguments of a tool as a JSON object."""
+    return Arguments(tool.name, json_schema(dict(tool.parameters), style=style))
+
+
+def named(tool: Tool, key: str, style: Style) -> Form:
+    """A call as a JSON object, behind its opening `{"name": "`."""
+    return literal(f'{tool.name}", "{key}": ') + arguments(tool, style) + "}"
+
+
+def any_of(forms: list[Form]) -> Form:
+    """One of several forms."""
+    return reduce(or_, forms)
+
+
+def listed(one: Form, separator: Form | str, most: int | None) -> Form:
+    """One or more, with something between."""
+    if most == 1:
+        return one
+    return one + (as_form(separator) + one).repeat(0, None if most is None else most - 1)
+
+
+def json_at(text: str, at: int, what: str) -> tuple[Any, int]:
+    """The JSON value that begins at a place, white space before it skipped, and where it ends."""
+    while text[at : at + 1].isspace():
+        at += 1
+    if find_deeper(text, MOST_NESTING, at) >= 0:
+        raise LimitError(f"{what} is nested deeper than {MOST_NESTING} levels (Limits.nesting)")
+    try:
+        return DECODER.raw_decode(text, at)
+    except (RecursionError, json.JSONDecodeError) as error:
+        if isinstance(error, RecursionError):
+            raise LimitError(
+                f"{what} is nested too deep for this interpreter", hint="Call it from a shallower stack."
+            ) from None
+        raise SourceError(f"{what} is not JSON: {error.msg}", source=text, position=error.pos) from None
+
+
+def as_call(value: Any, key: str, text: str, at: int) -> ToolCall:
+    """The call that a JSON object stands for."""
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not isinstance(value.get(key), dict):
+        raise SourceError(f'a call is an object with "name" and "{key}", another object', source=text, position=at)
+    return ToolCall(value["name"], value[key])

@@ -1,0 +1,40 @@
+"""Calls as JSON objects in plain text, begun by `{"name": "`.
+
+json     [{"name": "weather", "arguments": {"city": "Oslo"}}, ...]      a list, or one object where one call is asked
+llama    {"name": "weather", "parameters": {"city": "Oslo"}}; {...}     Llama 3.1 and 3.2
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ...forms import Form, literal, triggered
+from .envelope import Asked, Envelope, ToolCall, any_of, as_call, json_at, listed, named
+
+__all__ = ["JSON", "LLAMA"]
+
+OPEN = '{"name": "'
+
+
+def form(key: str, asked: Asked) -> Form:
+    """Free text before, between and behind calls; if calls are required, calls alone."""
+    body = any_of([named(tool, key, asked.style) for tool in asked.tools])
+    if asked.free:
+        return triggered({OPEN: body}, most=asked.most)
+    one = literal(OPEN) + body
+    if key == "parameters":
+        return listed(one, "; ", asked.most)
+    return one if asked.most == 1 else "[" + listed(one, ", ", asked.most) + "]"
+
+
+def calls(key: str, text: str) -> list[ToolCall]:
+    """The calls in a text: every object in it that begins with a name."""
+    found, at = [], 0
+    while (begin := text.find(OPEN, at)) >= 0:
+        value, at = json_at(text, begin, "a tool call")
+        found.append(as_call(value, key, text, begin))
+    return found
+
+
+JSON = Envelope("json", "any model that was told so", partial(form, "arguments"), partial(calls, "arguments"))
+LLAMA = Envelope("llama", "Llama 3.1, 3.2, 3.3", partial(form, "parameters"), partial(calls, "parameters"))

@@ -1,0 +1,219 @@
+"""A Grammar of JSON objects as keyword arguments of Python: `city="Oslo", days=3, metric=True`.
+
+JSON and Python spell values alike but for three words and a few escapes: `true`, `false`, `null` outside of strings
+become `True`, `False`, `None`; inside them `\\/` and pairs of surrogates, which mean something else in Python, are left
+out (Python 3.12 reference, 2.4.1.1). Whether a piece of the Grammar is inside of a string follows from the quotes
+before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+from functools import cache
+from keyword import iskeyword
+
+from ..automata.dfa import Dfa
+from ..errors import LimitError, UnsupportedError
+from ..grammar.json_spelling import spelled
+from ..grammar.nodes import (
+    EMPTY,
+    Chars,
+    Choice,
+    Grammar,
+    JsonString,
+    Literal,
+    Node,
+    Object,
+    Property,
+    Repeat,
+    Rule,
+    Sequence,
+    Strings,
+)
+from ..options import Limits
+
+__all__ = ["keywords"]
+
+WORDS = {b"true": b"True", b"false": b"False", b"null": b"None"}
+OUTSIDE = re.compile(rb'"|true|false|null|[0-9][eE]|[A-Za-z]')
+INSIDE = re.compile(rb'\\.|\\$|"', re.S)
+QUOTE = Literal(b'"')
+WHAT = "arguments as Python writes them"
+
+
+def keywords(grammar: Grammar, limits: Limits = Limits()) -> Grammar:
+    """The members of the objects of a Grammar as keyword arguments, in the order of the schema.
+
+    Only declared members are written: a call has no others. UnsupportedError for what is beyond this.
+    """
+    return _Writer(grammar, limits).made()
+
+
+class _Writer:
+    def __init__(self, grammar: Grammar, limits: Limits) -> None:
+        self.grammar, self.limits = grammar, limits
+        self.rules: dict[Hashable, Node] = {}
+        self.todo: list[tuple[Hashable, bool]] = []
+
+    def made(self) -> Grammar:
+        start = self.arguments(self.grammar.start)
+        while self.todo:
+            name, inside = self.todo.pop()
+            node, after = self.node(self.grammar.rules[name], inside)
+            if after != inside:
+                raise refusal("a rule of the schema ends within a string")
+            self.rules[name, inside] = node
+            if len(self.rules) > self.limits.dfa_states:
+                raise LimitError(
+                    f"{WHAT} would be more than {self.limits.dfa_states} rules", hint="Simplify the schema."
+                )
+        return Grammar(start, self.rules)
+
+    # ---- the object itself
+
+    def arguments(self, node: Node) -> Node:
+        """The members of the object, or of one of several."""
+        if isinstance(node, Rule):
+            return self.arguments(self.grammar.rules[node.name])
+        if isinstance(node, Choice):
+            return Choice(tuple(map(self.arguments, node.options)))
+        if not isinstance(node, Object):
+            raise refusal("they are no plain object")
+        required = {prop.name for prop in node.properties if prop.required}
+        counts = node.low > len(required) or (node.high is not None and node.high < len(node.properties))
+        if counts or any(other.required for other in node.others):
+            raise refusal("the number of members is bounded", 'Leave out "minProperties" and "maxProperties".')
+        for prop in node.properties:
+            if not prop.name.isidentifier() or iskeyword(prop.name):
+                raise refusal(f"{prop.name!r} is no name in Python", "Rename it, or use another envelope.")
+            if not prop.needs <= required:
+                raise refusal(f"{prop.name!r} depends on others", 'Leave out "dependentRequired".')
+        return self.member(("members", len(self.rules)), node.properties, 0, True)
+
+    def member(self, key: Hashable, properties: tuple[Property, ...], at: int, first: bool) -> Node:
+        """What may come from the property `at` on."""
+        name = (key, at, first)
+        if name not in self.rules:
+            options: list[Node] = []
+            for k in range(at, len(properties)):
+                prop = properties[k]
+                value, inside = self.node(prop.value, False)
+                if inside:
+                    raise refusal("a value ends within a string")
+                begin = Literal(f"{'' if first else ', '}{prop.name}=".encode())
+                options.append(Sequence((begin, value, self.member(key, properties, k + 1, False))))
+                if prop.required:
+                    break
+            else:
+                options.append(EMPTY)
+            self.rules[name] = options[0] if len(options) == 1 else Choice(tuple(options))
+        return Rule(name)
+
+    # ---- values
+
+    def node(self, node: Node, inside: bool) -> tuple[Node, bool]:
+        """A node as Python spells it, and whether a string is open behind it."""
+        if isinstance(node, Literal):
+            data, inside = respelled(node.data, inside)
+            return Literal(data), inside
+        if isinstance(node, Strings):
+            made = [respelled(option, inside) for option in node.options]
+            return Strings(tuple(sorted({data for data, _ in made}))), one_of({after for _, after in made})
+        if isinstance(node, JsonString):
+            return Sequence((QUOTE, self.text(node.dfa, node.low, node.high), QUOTE)), inside
+        if isinstance(node, Chars):
+            return self.chars(node, inside), inside
+        if isinstance(node, Sequence):
+            parts = []
+            for part in node.parts:
+                one, inside = self.node(part, inside)
+                parts.append(one)
+            return Sequence(tuple(parts)), inside
+        if isinstance(node, Choice):
+            options = [self.node(option, inside) for option in node.options]
+            return Choice(tuple(option for option, _ in options)), one_of({after for _, after in options})
+        if isinstance(node, Repeat):
+            body, after = self.node(node.node, inside)
+            return Repeat(body, node.low, node.high), one_of({after, inside})
+        if isinstance(node, Rule):
+            if (node.name, inside) not in self.rules:
+                self.rules[node.name, inside] = node  # Known: to be written.
+                self.todo.append((node.name, inside))
+            return Rule((node.name, inside)), inside
+        if isinstance(node, Object):
+            return self.object(node), inside
+        raise refusal("items that must differ are compared as JSON", 'Leave out "uniqueItems".')
+
+    def object(self, node: Object) -> Node:
+        if node.others:
+            raise refusal(
+                "an object among them may have undeclared keys, which are spelled as JSON",
+                'Say "additionalProperties": false there, or use another envelope.',
+            )
+        lay = node.layout
+        properties = tuple(
+            Property(prop.name, self.node(prop.value, False)[0], prop.required, prop.needs) for prop in node.properties
+        )
+        around = [self.node(part, False)[0] for part in (lay.open, lay.close, lay.comma, lay.colon, lay.empty)]
+        return Object(properties, (), type(lay)(*around), node.low, node.high, node.order, node.escapes, node.excluded)
+
+    def chars(self, node: Chars, inside: bool) -> Node:
+        if inside:
+            if node.encoding == "json":
+                return self.text(node.dfa, node.low, node.high)
+            return Chars(node.dfa.intersect(same(), max_states=self.limits.dfa_states), "utf8", node.low, node.high)
+        table = node.dfa.table
+        for char in '"tfn':
+            if any(node.dfa.step(state, char) >= 0 for state in range(len(table.rows))):
+                raise refusal("a pattern of the schema holds values of several kinds")
+        return node
+
+    def text(self, dfa: Dfa, low: int, high: int | None) -> Node:
+        """The inside of a string."""
+        most = self.limits.dfa_states
+        if low or high is not None:
+            one = dfa.with_length(1, 1, max_states=most)
+            if dfa == one.star(max_states=most):  # Every character by itself: counted, not written out.
+                return Repeat(self.text(one, 0, None), low, high)
+            dfa = dfa.with_length(low, high, max_states=most)
+        return Chars(spelled(dfa, max_states=most).intersect(same(), max_states=most))
+
+
+@cache
+def same() -> Dfa:
+    """The insides of strings that JSON and Python read alike."""
+    plain = Dfa.from_ranges([(0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10FFFF)])
+    short = Dfa.from_strings(["\\" + char for char in '"\\bfnrt'])
+    digit = Dfa.from_ranges([(0x30, 0x39), (0x41, 0x46), (0x61, 0x66)])
+    other = digit.subtract(Dfa.from_strings(["d", "D"]))
+    low = Dfa.from_strings(["d", "D"]).concatenate(Dfa.from_ranges([(0x30, 0x37)]))
+    four = other.concatenate(digit).union(low).concatenate(digit).concatenate(digit)
+    return Dfa.union_of([plain, short, Dfa.from_strings(["\\u"]).concatenate(four)]).star()
+
+
+def respelled(data: bytes, inside: bool) -> tuple[bytes, bool]:
+    """A piece of JSON as Python spells it, and whether a string is open behind it."""
+    out, at = bytearray(), 0
+    while (found := (INSIDE if inside else OUTSIDE).search(data, at)) is not None:
+        piece = found[0]
+        out += data[at : found.start()] + WORDS.get(piece, piece)
+        at = found.end()
+        if piece == b'"':
+            inside = not inside
+        elif inside and (piece == b"\\" or piece == b"\\/"):
+            raise refusal(f"the constant {data!r} has an escape that Python has not")
+        elif not inside and piece.isalpha() and piece not in WORDS:
+            raise refusal(f"the constant {data!r} is in pieces")
+    return bytes(out + data[at:]), inside
+
+
+def one_of(states: set[bool]) -> bool:
+    """What all ways agree on."""
+    if len(states) > 1:
+        raise refusal("a string begins in one way through the schema and not in another")
+    return states.pop()
+
+
+def refusal(cause: str, hint: str = "Simplify the schema, or use another envelope.") -> UnsupportedError:
+    return UnsupportedError(f"{WHAT}: {cause}", hint=hint)

@@ -1,0 +1,128 @@
+"""fill_masks: the masks of many matchers in one call, shared out among the cores.
+
+What grows while masking belongs to an arena, which one thread uses at a time. So arenas are what is shared out: each
+is one worker's while the caller waits, and nothing is locked. Matchers of one Constraint begin in one arena; where that
+holds more than a worker's share, some of them move to another one of the caller's (another *lane*), where their tokens
+are taken anew, once: they stay there.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from functools import partial
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ArgumentError, check_count, describe
+from ...kernels import layout as at, masks, matcher_calls
+from ...kernels.jit.entry_points import door
+from ..state_cache import Forgotten
+from .array_memory import Memory, as_numpy, memory_of, places
+from .worker_threads import cores, together
+
+if TYPE_CHECKING:
+    from ..matcher import Matcher
+    from ..state_cache import Arena
+
+__all__ = ["fill_masks"]
+
+LEAST_SHARE = 32
+"""Rows for which another thread pays: to wake one takes some 40 µs, a mask 0.5 to 10."""
+
+_fill_many, _count_rows = door(matcher_calls.fill_many), door(matcher_calls.count_rows)
+
+
+def fill_masks(
+    matchers: Sequence[Matcher], out: Any, *, rows: Iterable[int] | None = None, threads: int | None = None
+) -> Any:
+    """Writes the mask of each matcher to its row of `out`, as `Matcher.mask` would; returns `out`.
+
+    matchers: of one Constraint or of several, none of them in use by another thread meanwhile. What has ended gets a
+    row of zeros.
+    out: int32 [R, W], a numpy array or a CPU tensor of torch, rows contiguous; W at least ceil(V / 32), words beyond it
+    become 0.
+    rows: the row of each matcher, R > row >= 0, all different; by default 0, 1, 2, ... Other rows stay as they are.
+    threads: most threads; by default the cores, as far as that pays. The GIL is not held while masks are made.
+
+    Raises ValueError or TypeError for an `out` or rows that do not fit, LimitError as `Matcher.mask`.
+    """
+    if not isinstance(matchers, Sequence) or not all(hasattr(matcher, "_address") for matcher in matchers):
+        raise TypeError(f"matchers is {describe(matchers)}: give a list of constrain.Matcher")
+    threads = None if threads is None else check_count("threads", threads, 1)
+    memory = memory_of(out, "out")
+    if len(memory.shape) != 2 or memory.dtype != "int32" or not memory.has_whole_rows():
+        raise ArgumentError(f"out is {memory}, strides {memory.strides}: give int32 [rows, words], each row contiguous")
+    listed = places(rows, len(matchers), memory.shape[0], "matchers")
+    if threads is None:
+        threads = min(cores(), len(matchers) // LEAST_SHARE) if len(matchers) >= 2 * LEAST_SHARE else 1
+    threads = max(1, min(threads, len(matchers)))
+    found = array("q", [matcher._address for matcher in matchers])
+    if threads > 1:
+        most = -(-len(matchers) // threads) * 5 // 4  # better is not worth it: to move is to take all tokens anew
+        counts = array("q", bytes(8 * threads))
+        if _count_rows(found.buffer_info()[0], len(found), threads, counts.buffer_info()[0]) > most:
+            _share_out(matchers, threads, most)
+    left: list[int] = []
+    serve = partial(_serve, matchers, found, listed, memory, left, get_ident(), threads)
+    if threads == 1:
+        serve(0)
+    else:
+        together([partial(serve, worker) for worker in range(threads)])
+    for index in left:
+        mask, row = matchers[index].mask(), index if listed is None else listed[index]
+        if len(mask) > memory.shape[1]:
+            raise ArgumentError(
+                f"out has {memory.shape[1]} words a row, a mask has {len(mask)}: give int32 [rows, words]"
+            )
+        as_numpy(out)[row, : len(mask)], as_numpy(out)[row, len(mask) :] = mask, 0
+    return out
+
+
+def _share_out(matchers: Sequence[Matcher], threads: int, most: int) -> None:
+    """Gives each arena to a worker, largest first to whom has least; where that is too much, some matchers move."""
+    groups: dict[Arena, list[Matcher]] = {}
+    for matcher in matchers:
+        groups.setdefault(matcher._here(), []).append(matcher)
+    given: set[Arena] = set()
+    loads = [0] * threads
+    even = -(-len(matchers) // threads)
+    while groups:
+        arena = max(groups, key=lambda one: len(groups[one]))
+        group = groups.pop(arena)
+        worker = min(range(threads), key=loads.__getitem__)
+        arena.arrays[at.HEAD][at.WORKER] = worker
+        given.add(arena)
+        if loads[worker] + len(group) > most:
+            group.sort(key=lambda matcher: len(matcher._taken), reverse=True)
+            lane, constraint = 0, group[0].constraint
+            while constraint.arena(lane) in given:
+                lane += 1
+            for matcher in group[even - loads[worker] :]:
+                matcher._move(lane)
+                groups.setdefault(matcher._arena, []).append(matcher)
+            del group[even - loads[worker] :]
+        loads[worker] += len(group)
+
+
+def _serve(
+    matchers: Sequence[Matcher], found: array[int], rows: list[int] | None, memory: Memory, left: list[int],
+    thread: int, threads: int, worker: int,
+) -> None:  # fmt: skip
+    """One worker's rows. `left` gets those that `Matcher.mask` has to do."""
+    numbers = array("q", rows) if rows else None
+    where = found.buffer_info()[0], numbers.buffer_info()[0] if numbers else 0
+    how = worker, threads, thread, memory.address, memory.stride, memory.shape[1]
+    done, last = 0, len(found)
+    while (done := _fill_many(*where, done, last, *how)) != last:
+        if done < 0:
+            left.append(-1 - done)
+            done = -done
+            continue
+        matcher = matchers[done]
+        try:
+            matcher._arena.run(
+                masks.fill, matcher._set, memory.address + memory.stride * (rows[done] if rows else done)
+            )
+        except Forgotten:
+            pass  # so that this position does not stand any more, as others of this arena

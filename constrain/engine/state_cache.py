@@ -1,0 +1,418 @@
+"""Arena: one thread's sets and memos for one Constraint, and the loop that gives kernels what they ask for.
+
+A kernel that lacks something returns -1 and names it in HEAD[STATUS]: room, rules, leaf states, rows. `run` provides
+it and calls again. Room doubles; an arena beyond `Limits.arena_bytes` is emptied and its `epoch` raised, whereupon
+each Matcher finds its place again by taking its tokens anew.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable
+from functools import lru_cache
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+from weakref import finalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ConstrainError, LimitError
+from ..fork_safety import fork_handlers
+from ..kernels import layout as at
+from ..kernels.growth import rehash
+from ..kernels.sets import start_set
+from ..options import Limits
+from ..vocabulary.mask_table import TableFull, address_of
+from ..vocabulary.mask_table_cache import table_of
+from . import uniqueness
+
+if TYPE_CHECKING:
+    from ..program.program import Program
+    from ..vocabulary.vocabulary import Vocabulary
+    from .shortest_completion import Completion
+
+__all__ = ["Arena", "Forgotten"]
+
+FIRST: dict[int, int] = {
+    at.SETS: 8192 * at.SET_W, at.CONFIGS: 32768 * 5, at.SET_HASH: 32768, at.WIDE: 4096 * 256,
+    at.NODES: 1024 * 4, at.EDGES: 2048 * 3, at.NODE_HASH: 4096, at.POINTS: 4096 * 5, at.POINT_HASH: 16384,
+    at.OBJECTS: 32768, at.OBJECT_HASH: 16384, at.NAMES: 4096 * 3, at.NAME_HASH: 16384,
+    at.STARTS: 64, at.ITEMS: 512 * 5, at.SEEN: 2048 * 2, at.LOCALS: 256 * 4, at.LEDGES: 1024 * 5, at.MISSING: 4096,
+    at.BUFFER: 8192, at.STACK: 16384, at.PATH: 1024,
+    at.GUARDS: 512 * at.GUARD_W, at.GUARD_HASH: 2048, at.LATER: 4096,
+    at.PAIRS: 1024 * at.PAIR_W, at.PAIR_HASH: 4096, at.LISTS: 1024, at.LIST_HASH: 1024, at.MAY_SHIFT: 1024,
+    at.QUESTIONS: 1024 * at.QUESTION_W,
+    at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.JOINTS: 16 * at.JOINT_W, at.SCANNERS: 16, at.ROUTE: 512,
+}  # fmt: skip
+"""First length of each slot, int32s: what all but a few constraints never outgrow."""
+
+FEW_ROUNDS = 8
+"""Rounds of linking in one step after which rules are linked ahead, twice as many each time."""
+
+HASHES = {
+    at.SETS: at.SET_HASH, at.NODES: at.NODE_HASH, at.POINTS: at.POINT_HASH,
+    at.OBJECTS: at.OBJECT_HASH, at.NAMES: at.NAME_HASH, at.GUARDS: at.GUARD_HASH,
+    at.PAIRS: at.PAIR_HASH, at.LISTS: at.LIST_HASH,
+}  # fmt: skip
+FILLED = {
+    at.SETS: (at.N_SETS, at.SET_W), at.CONFIGS: (at.N_CONFIGS, 5), at.WIDE: (at.N_WIDE, 256), at.NODES: (at.N_NODES, 4),
+    at.EDGES: (at.N_EDGES, 3), at.POINTS: (at.N_POINTS, 5), at.OBJECTS: (at.N_OBJECTS, 1), at.NAMES: (at.N_NAMES, 3),
+    at.GUARDS: (at.N_GUARDS, at.GUARD_W), at.PAIRS: (at.N_PAIRS, at.PAIR_W), at.LISTS: (at.N_LISTS, 1),
+    at.MASKS: (at.N_MASKS, 1), at.MAY_SHIFT: (at.N_MAY_SHIFT, 1), at.JOINTS: (at.N_JOINTS, at.JOINT_W),
+}  # fmt: skip
+"""Slots that fill from the front: the field of HEAD that counts, and int32s of each."""
+MOST_ITEMS = 1 << 17
+"""Places of a program that one closure may reach: it takes some 10 ms for them."""
+MOST_STEPS = 1 << 30
+MASK_SLOTS = 128
+SPARES = 4
+LINE = 16
+"""int32s of a cache line: where slots begin."""
+
+
+class Block:
+    """The first room of all slots of an arena, in one piece: an arena that is gone leaves it to the next one.
+
+    memory: int32. context: (address, length) of each slot below TABLE. places: where each begins in the memory.
+    Hash tables need no clearing, an entry counts only if what it names points back, so pages are touched when used.
+    """
+
+    def __init__(self, words: int) -> None:
+        self.places, offsets, room = _layout(words, tuple(FIRST.items()))
+        # Not by numpy: it asks for huge pages, each of which is 2 MB to clear at the first touch.
+        self.memory: NDArray[np.int32] = np.frombuffer(_private_pages(4 * room), np.int32)  # All 0.
+        self.context = offsets.copy()
+        self.context[::2] += address_of(self.memory)
+        self.memory[self.places[at.SETS]][at.SET_MASK] = -1
+        self.memory[self.places[at.NODES]][:4] = 0, 0, 1, -1
+        self.memory[self.places[at.NAMES]][: 3 * at.ROOTS] = -1
+
+
+def _private_pages(size: int) -> mmap.mmap:
+    """Return zeroed memory that a forked child does not share (as mmap's default would): each has its own copy."""
+    if hasattr(mmap, "MAP_PRIVATE") and hasattr(mmap, "MAP_ANONYMOUS"):
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return mmap.mmap(-1, size)  # Windows, where nothing forks.
+
+
+@lru_cache(4)
+def _layout(words: int, first: tuple[tuple[int, int], ...]) -> tuple[dict[int, slice], NDArray[np.int64], int]:
+    """Where slots are in a block: as slices, as (bytes from its start, length) for each slot, and the room of all."""
+    lengths = {at.HEAD: at.HEAD_W, **dict(first), at.MASKS: MASK_SLOTS * words, at.SPARE: words}
+    places, offsets, room = dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
+    for slot, length in lengths.items():
+        places[slot] = slice(room, room + length)
+        offsets[2 * slot : 2 * slot + 2] = 4 * room, length
+        room += length + -length % LINE
+    return places, offsets, room
+
+
+class Slots(dict[int, NDArray[np.int32]]):
+    """The array of each slot: part of the block, made when it is asked for, until the slot outgrows it."""
+
+    def __init__(self, block: Block) -> None:
+        super().__init__()
+        self.block = block
+
+    def __missing__(self, slot: int) -> NDArray[np.int32]:
+        array = self[slot] = self.block.memory[self.block.places[slot]]
+        return array
+
+
+def _give_back(block: Block, spare: list[Block]) -> None:
+    """An arena is gone: its block serves the next one, memory touched before being cheaper than fresh pages."""
+    if len(spare) < SPARES:
+        spare.append(block)
+
+
+class Forgotten(Exception):
+    """The arena was emptied: set ids mean nothing any more, the caller finds its place again."""
+
+
+class Arena:
+    """Sets of configurations of one Program over one MaskTable, for one thread at a time.
+
+    lost: the arena that it replaces, whose epochs it goes on from.
+
+    context, address: as of MaskTable, all slots filled. epoch: raised whenever set ids lose their meaning.
+    start: the set before any text. thread: the thread that it belongs to. is_lost: whether nobody may use it any more:
+    it belongs to a thread of the process that this one was forked from, or was changed halfway when an interrupt came.
+    """
+
+    def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits, lost: Arena | None = None) -> None:
+        self.program = program
+        self.vocabulary = vocabulary
+        self.most_bytes, self.work = limits.arena_bytes, limits.work
+        self.thread, self.is_lost = get_ident(), False
+        self.epoch: int = -1 if lost is None else lost.epoch
+        self.alive: dict[int, bool] = {}  # of tokens.spelling: sets from which tokens reach the end
+        self.guarded = uniqueness.Memory(self.work)
+        self._completion: Completion | None = None
+        self.table = table_of(vocabulary)
+        try:
+            self.block: Block = self.table.spare.pop()
+        except IndexError:
+            self.block = Block(self.table.words)
+        self.context = self.table.context.copy()
+        self.address = address_of(self.context)  # type: ignore[arg-type]
+        self.reset()
+        self._finalizer = finalize(self, _give_back, self.block, self.table.spare)
+        self._finalizer.atexit = False
+        fork_handlers.add(self)
+
+    def after_fork(self) -> None:
+        """Keep what belongs to the thread that forked; a kernel may have been writing to all else at that moment."""
+        if self.thread != get_ident() or self.table.is_broken:
+            self.lose()
+            self._finalizer.detach()  # The next arena should not get this memory.
+
+    def lose(self) -> None:
+        """Give this arena up: no position means anything here any more, and the Constraint makes another one."""
+        self.is_lost = True
+        self.program.forget_derived()
+        self.epoch += 1
+        self.arrays[at.HEAD][at.EPOCH] = self.epoch
+
+    def reset(self) -> None:
+        """Forgets everything; begins with the vocabulary's present table."""
+        self.table = table_of(self.vocabulary)
+        self.context[2 * at.TABLE :] = self.table.context[2 * at.TABLE :]
+        self.context[: 2 * at.TABLE] = self.block.context
+        self.arrays = Slots(self.block)
+        head = self.arrays[at.HEAD]
+        closures, worker = int(head[at.CLOSURES]), int(head[at.WORKER])  # SEEN is stamped with closures: they go on
+        head[:] = 0
+        for field in (at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS):
+            head[field] = 1
+        head[at.N_NAMES], head[at.WORDS], head[at.ENTRY] = at.ROOTS, self.table.words, self.program.entry
+        head[at.CLOSURES], head[at.WORKER] = closures, worker  # who may be at work with it just now
+        head[at.MOST_STEPS], head[at.MAY_LACK] = min(self.work, MOST_STEPS), bool(self.vocabulary.missing_bytes)
+        self.arrays[at.STARTS].fill(-1)
+        self.arrays[at.SCANNERS].fill(-1)
+        self.arrays[at.LIST_HASH].fill(0)  # what it names has no fixed places, so that it cannot point back
+        self._generation = self.program.generation
+        self._see_program()
+        self.epoch += 1
+        head[at.EPOCH] = self.epoch
+        self.alive.clear()
+        self.guarded = uniqueness.Memory(self.work)
+        self.start = self.run(start_set)
+
+    def _put(self, slot: int, array: NDArray[np.int32]) -> None:
+        self.arrays[slot] = array
+        self.context[2 * slot], self.context[2 * slot + 1] = address_of(array), array.size
+
+    def run(self, kernel: Callable[..., int], *arguments: Any, length: int = 0) -> int:
+        """Call a kernel on this arena until it needs nothing more, and return what it returns.
+
+        length: bytes of a text that the call takes, by which more work is allowed to it (see `guards.Memory`).
+        """
+        result = kernel(self.address, *arguments)
+        if result != -1:
+            return result
+        self.guarded.begin_step(length)
+        rounds = 0
+        while True:
+            try:
+                if self.arrays[at.HEAD][at.STATUS] == at.NEED_READERS:
+                    with self.table.lock:
+                        self.arrays[at.HEAD][at.BUILDING] = 1
+                        result = kernel(self.address, *arguments)
+                        self.arrays[at.HEAD][at.BUILDING] = 0
+                    if result != -1:
+                        return result
+                rounds += self.arrays[at.HEAD][at.STATUS] == at.NEED_RULES
+                self._provide(rounds)
+            except (Forgotten, ConstrainError):
+                raise
+            except BaseException:  # KeyboardInterrupt, MemoryError: what is provided may be there by half.
+                self.lose()
+                raise
+            result = kernel(self.address, *arguments)
+            if result != -1:
+                return result
+
+    def _provide(self, rounds: int) -> None:
+        """Provide what a kernel asks for. rounds: how often it has asked for rules."""
+        head = self.arrays[at.HEAD]
+        status, argument = int(head[at.STATUS]), int(head[at.ARGUMENT])
+        try:
+            if status == at.FULL:
+                self._grow(argument)
+            elif status == at.NEED_RULES:
+                self._see_generation()
+                missing = self.arrays[at.MISSING][: head[at.N_MISSING]].tolist()
+                # A closure begins anew with each rule of a chain of calls, unless the later ones are there in time.
+                self.program.link_following(missing, 1 << min(rounds, 16) if rounds > FEW_ROUNDS else 0)
+                self._see_program()
+            elif status == at.NEED_START:
+                self.arrays[at.STARTS][argument] = self.table.start(*self.program.leaves[argument])
+            elif status == at.NEED_LEAF:
+                self.table.expand(argument)
+            elif status == at.NEED_ROW:
+                self.table.row(argument)
+            elif status == at.NEED_REST:
+                self.table.rest(argument)
+            elif status == at.NEED_ORDER:
+                self.table.order(argument)
+            elif status == at.NEED_SCANNER:
+                parser = self.program.parsers[argument]
+                self.arrays[at.SCANNERS][list(self.program.parsers).index(argument)] = self.table.scanner(parser)
+            elif status == at.NEED_ALIVE:
+                self._keep_alive(argument)
+            elif status == at.TABLE_FULL:
+                raise TableFull
+            elif status == at.SPENT:
+                raise LimitError(
+                    f"A mask would take more than {int(head[at.MOST_STEPS]):,} steps: too many readings of the text.",
+                    hint="Write the grammar so that a text has fewer readings, or raise Limits(work=...).",
+                )
+            elif status == at.STUCK:
+                raise LimitError(
+                    "No token is allowed here, though the text is not complete: a search for what may follow gave up.",
+                    hint="Roll back, or relax the constraint: members that must differ are searched for up to a limit.",
+                )
+            elif status == at.NEED_JOINT:
+                self._join(argument)
+            elif status == at.NEED_ANSWERS:
+                self._answer_all()
+            else:
+                self._answer(status, argument)
+        except TableFull:
+            if self.vocabulary.__dict__.get("mask_table") is self.table:  # else another arena has begun a new one
+                self.vocabulary.__dict__.pop("mask_table", None)
+            self.reset()
+            raise Forgotten from None
+
+    def _answer_all(self) -> None:
+        """Answer the questions that a mask has put off, each once."""
+        head, asked = self.arrays[at.HEAD], self.arrays[at.QUESTIONS]
+        words = asked[: at.QUESTION_W * head[at.N_QUESTIONS]].reshape(-1, at.QUESTION_W).tolist()
+        for status, argument, text, spelling, state in dict.fromkeys(map(tuple, words)):
+            head[at.TEXT], head[at.SPELLING], head[at.NAMED_IN] = text, spelling, state
+            self._answer(status, argument)
+
+    def _answer(self, status: int, argument: int) -> None:
+        """Answer a question about members that must differ; what runs for it belongs to the same step."""
+        text, nested = int(self.arrays[at.HEAD][at.TEXT]), self.guarded.is_asked
+        memory = self.guarded
+        memory.is_asked = True
+        try:
+            if status == at.NEED_WATCH:
+                uniqueness.watch(self, argument, text)
+            elif status == at.NEED_VERDICT:
+                uniqueness.verdict(self, argument, text)
+            elif status == at.NEED_NAME:
+                uniqueness.name(self, argument)
+            else:
+                uniqueness.way(self, argument)
+        finally:
+            memory.is_asked = nested
+
+    def _see_generation(self) -> None:
+        """Begins anew if the program did: its cells have other numbers now."""
+        self.program.whole()
+        if self.program.generation != self._generation:
+            self.reset()
+            raise Forgotten
+
+    def _join(self, count: int) -> None:
+        """Remembers what the last of `count` lexemes in LISTING can still become beside those before it."""
+        head = self.arrays[at.HEAD]
+        block, first = int(head[at.ASKED]), int(head[at.ASKED_AT])
+        if at.JOINT_W * (head[at.N_JOINTS] + 1) > self.arrays[at.JOINTS].size:
+            self._grow(at.JOINTS)
+            return
+        parser = self.program.parsers[block]
+        if head[at.N_MAY_SHIFT] + 2 + parser.words > self.arrays[at.MAY_SHIFT].size:
+            self._grow(at.MAY_SHIFT)
+            return
+        states = self.arrays[at.LISTING][first + 1 : first + at.LEXEME_W * count : at.LEXEME_W]
+        place = int(head[at.N_MAY_SHIFT]) + 2
+        self.arrays[at.MAY_SHIFT][place - 2 : place] = 0, parser.words
+        self.arrays[at.MAY_SHIFT][place : place + parser.words] = parser.joint(states.tolist())
+        head[at.N_MAY_SHIFT] = place + parser.words
+        record = at.JOINT_W * int(head[at.N_JOINTS])
+        self.arrays[at.JOINTS][record : record + 2 + count] = [block, count, *states]
+        self.arrays[at.JOINTS][record + at.JOINT_W - 1] = place
+        head[at.N_JOINTS] += 1
+
+    def _keep_alive(self, stack: int) -> None:
+        """Remembers by which terminals a parser's stack comes to an end at last."""
+        head, pairs = self.arrays[at.HEAD], self.arrays[at.PAIRS]
+        parser = self.program.parsers[int(head[at.ASKED])]
+        place = int(head[at.N_MAY_SHIFT]) + 2
+        if place + parser.words > self.arrays[at.MAY_SHIFT].size:
+            self._grow(at.MAY_SHIFT)
+            return
+        states, below = list[int](), stack
+        while pairs[at.PAIR_W * below + at.PAIR_BELOW] >= 0:
+            states.append(int(pairs[at.PAIR_W * below]))
+            below = int(pairs[at.PAIR_W * below + at.PAIR_BELOW])
+        self.arrays[at.MAY_SHIFT][place - 2 : place] = stack, parser.words
+        self.arrays[at.MAY_SHIFT][place : place + parser.words] = parser.leads_on(states[::-1])
+        pairs[at.PAIR_W * stack + at.PAIR_SHIFTS] = place
+        head[at.N_MAY_SHIFT] = place + parser.words
+
+    def _see_program(self) -> None:
+        """Takes over what was linked, and makes room for the leaves that came with it, or will come to this code."""
+        self._put(at.CODE, self.program.code)
+        for slot, room in ((at.SCANNERS, self.program.parser_room), (at.STARTS, self.program.leaf_room)):
+            known = self.arrays[slot]
+            if len(known) < room:
+                self._put(slot, np.concatenate([known, np.full(room - len(known), -1, np.int32)]))
+
+    def _grow(self, slot: int) -> None:
+        """Doubles a slot (and the hash table that finds what is in it)."""
+        if slot == at.LISTING:
+            raise LimitError(
+                f"More than {at.MOST_LEXEMES - 2} lexemes of the grammar are in the making at one place.",
+                hint="Some terminal can be far longer than where it is first complete: write it so that it is not.",
+            )
+        if slot == at.ITEMS and self.arrays[slot].size >= 5 * MOST_ITEMS:
+            raise LimitError(
+                f"More than {MOST_ITEMS:,} places of the grammar are reached at one place of the text.",
+                hint="Write the grammar so that a text has fewer readings.",
+            )
+        if self.bytes_used() > self.most_bytes:
+            self.reset()
+            raise Forgotten
+        parts = {slot, HASHES.get(slot, slot), at.SEEN if slot == at.ITEMS else slot}
+        for part in parts:
+            old = self.arrays[part]
+            new = np.zeros(2 * old.size, np.int32) if part == at.SEEN else np.empty(2 * old.size, np.int32)
+            if part != at.SEEN:
+                new[: old.size] = old
+            self._put(part, new)
+        if slot in HASHES:
+            rehash(self.address)
+
+    def completion(self) -> Completion:
+        """What finishes texts from this arena's sets, with its memos."""
+        from .shortest_completion import Completion
+
+        if self._completion is None or self._completion.epoch != self.epoch:
+            costs = self.program.costs()
+            self._see_generation()
+            self._completion = Completion(self, costs)
+            self._see_program()
+        return self._completion
+
+    def filled(self) -> list[int]:
+        """Return how many int32s of each slot hold something by now; hash tables and scratch count in whole."""
+        head: list[int] = self.arrays[at.HEAD].tolist()
+        lengths: list[int] = self.context[1 : 2 * at.TABLE : 2].tolist()
+        lengths[at.CODE] = 0
+        for slot, (count, width) in FILLED.items():
+            lengths[slot] = head[count] * width
+        return lengths
+
+    def bytes_filled(self) -> int:
+        """Return the bytes that hold something by now: memory that was reserved and never written costs nothing."""
+        return 4 * sum(self.filled())
+
+    def bytes_used(self) -> int:
+        """Bytes reserved, the table's not counted."""
+        grown = [array.nbytes for slot, array in self.arrays.items() if array.base is not self.block.memory]
+        return self.block.memory.nbytes + sum(grown) - self.arrays[at.CODE].nbytes

@@ -1,6 +1,0 @@
-"""Grammars written for others to read: as GBNF for llama.cpp, as Lark text for its Earley parser."""
-
-from .gbnf import to_gbnf
-from .lark import to_lark
-
-__all__ = ["to_gbnf", "to_lark"]

@@ -1,0 +1,301 @@
+"""The reader of GBNF: characters to nodes, rule by rule, one place in the text at a time.
+
+    rule   name "::=" options, up to the end of the line; inside parentheses, after "::=" and after "|" lines may end
+    step   "text"  [a-z]  [^a-z]  .  name  ( options )  <token>  <[id]>  !<token>    then * + ? {m} {m,} {m,n} {,n}
+
+A repetition takes the whole step before it, a literal of several characters too. Groups are kept on a stack, and those
+nested deep become rules of their own, so that nothing recurses as deep as `Limits.nesting` allows.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from ...automata.dfa import LAST, SURROGATES, Dfa
+from ...errors import GrammarError, LimitError
+from ...grammar.nodes import EMPTY, Chars, Literal, Node, Repeat, Rule, Token
+from ...grammar.visitor import choice, sequence
+from ...options import Limits
+from ...work import spend
+
+__all__ = ["Reader"]
+
+WORD = frozenset(string.ascii_letters + string.digits + "-_")
+HEX = {"x": 2, "u": 4, "U": 8}
+PLAIN = {"n": "\n", "r": "\r", "t": "\t"} | {char: char for char in '\\"[]-'}
+DIGITS = 10
+"""Digits of a count: the machine counts up to 2^31 - 1."""
+DEEP = 12
+"""Groups inside each other from which on a group is a rule: what works on nodes recurses into them."""
+
+
+@dataclass(slots=True)
+class Group:
+    """Options that are being read: an open parenthesis, or the rule itself."""
+
+    place: int
+    options: list[Node] = field(default_factory=list)
+    steps: list[Node] = field(default_factory=list)
+
+    def node(self) -> Node:
+        return choice([*self.options, sequence(self.steps)])
+
+
+class Reader:
+    """rules: the node of each rule by name. places: where each begins. uses: where a name is first used."""
+
+    def __init__(self, text: str, nesting: int = Limits().nesting) -> None:
+        self.text = text
+        self.nesting = nesting
+        self.at = 0
+        self.rules: dict[Hashable, Node] = {}
+        self.places: dict[str, int] = {}
+        self.uses: dict[str, int] = {}
+
+    def fail(self, cause: str, place: int | None = None, hint: str = "") -> NoReturn:
+        position = self.at if place is None else place
+        raise GrammarError(cause, source=self.text, position=position, hint=hint)
+
+    @property
+    def char(self) -> str:
+        """The next character, "" at the end."""
+        return self.text[self.at : self.at + 1]
+
+    def space(self, lines: bool) -> None:
+        """Over blanks and comments, and over ends of lines if they may stand here."""
+        while self.char and self.char in (" \t#\r\n" if lines else " \t#"):
+            if self.char == "#":
+                while self.char and self.char not in "\r\n":
+                    self.at += 1
+            else:
+                self.at += 1
+
+    def read(self) -> None:
+        """All rules."""
+        spend(len(self.text), "the text of a grammar")
+        self.space(lines=True)
+        while self.char:
+            self.rule()
+
+    def rule(self) -> None:
+        place = self.at
+        if self.char in "|*+?{":
+            self.fail(
+                "the rule above ended with its line, so nothing goes on here",
+                hint="End the line before with `|`, or put the options in parentheses, in which lines may end.",
+            )
+        name = self.word("a rule begins with its name")
+        self.space(lines=False)
+        if not self.text.startswith("::=", self.at):
+            self.fail(f"`::=` belongs behind the name {name}", hint="A rule is `name ::= ...`; `root` is the start.")
+        if name in self.rules:
+            self.fail(f"rule {name} is given a second time", place, "Put both into one, with `|` between them.")
+        self.at += 3
+        self.space(lines=True)
+        self.places[name] = place
+        self.rules[name] = self.body()
+        if self.char and self.char not in "\r\n":
+            self.fail(*self.unexpected())
+        self.space(lines=True)
+
+    def unexpected(self) -> tuple[str, None, str]:
+        if self.char == ")":
+            return "this parenthesis was never opened", None, "Remove it, or put ( before."
+        if self.text.startswith("::=", self.at):
+            return "a rule begins in the midst of a line", None, "Begin every rule on a line of its own."
+        return f"{self.char!r} begins nothing", None, 'Literal text stands in quotes: "..."; a character in [...].'
+
+    def word(self, cause: str) -> str:
+        first = self.at
+        while self.char and self.char in WORD:
+            self.at += 1
+        if self.at == first:
+            self.fail(cause, hint="Names are made of letters, digits, `-` and `_`.")
+        return self.text[first : self.at]
+
+    def body(self) -> Node:
+        """Options up to what cannot be a part of them."""
+        stack = [Group(self.at)]
+        while True:
+            group, inside = stack[-1], len(stack) > 1
+            place = self.at
+            if self.char == "(":
+                if len(stack) > self.nesting:
+                    raise LimitError(
+                        f"Parentheses are nested deeper than Limits.nesting = {self.nesting}.",
+                        source=self.text,
+                        position=self.at,
+                        hint="Give the inner ones rules of their own, or raise Limits(nesting=...).",
+                    )
+                self.at += 1
+                self.space(lines=True)
+                stack.append(Group(place))
+                continue
+            if self.char == "|":
+                self.at += 1
+                self.space(lines=True)
+                group.options.append(sequence(group.steps))
+                group.steps = []
+                continue
+            if self.char == ")" and inside:
+                self.at += 1
+                stack.pop()
+                stack[-1].steps.append(self.grouped(group.node(), len(stack)))
+            elif self.char and self.char in "*+?{":
+                if not group.steps:
+                    self.fail(
+                        f"there is nothing here that {self.char} could repeat",
+                        hint=f'For the character itself write "{self.char}".',
+                    )
+                low, high = self.count()
+                group.steps[-1] = Repeat(self.repeated(group.steps[-1]), low, high)
+            elif (step := self.step()) is not None:
+                group.steps.append(step)
+            elif inside and self.char:
+                self.fail(*self.unexpected())
+            elif inside:
+                self.fail("this parenthesis is never closed", group.place, "Put ) behind the last option.")
+            else:
+                return group.node()
+            self.space(lines=len(stack) > 1)
+
+    def grouped(self, node: Node, depth: int) -> Node:
+        if depth < DEEP:
+            return node
+        name = ("group", len(self.rules), self.at)
+        self.rules[name] = node
+        return Rule(name)
+
+    def repeated(self, node: Node) -> Node:
+        """A node for one more repetition around it: a rule of its own if there are many already."""
+        inside, depth = node, 0
+        while isinstance(inside, Repeat) and depth < DEEP:
+            inside, depth = inside.node, depth + 1
+        return self.grouped(node, depth)
+
+    def step(self) -> Node | None:
+        """A literal, a class, a token or a name; None for anything else."""
+        place, char = self.at, self.char
+        if char == '"':
+            return self.literal()
+        if char == "[":
+            return self.characters()
+        if char == ".":
+            self.at += 1
+            return Chars(Dfa.from_ranges([(0, LAST - 1)]))
+        if char in ("<", "!"):
+            return self.token()
+        if char and char in WORD:
+            name = self.word("")
+            self.uses.setdefault(name, place)
+            return Rule(name)
+        return None
+
+    def literal(self) -> Node:
+        place = self.at
+        out: list[str] = []
+        self.at += 1
+        while self.char != '"':
+            if not self.char:
+                self.fail("this quote is never closed", place, 'Put " behind the text; inside it write \\".')
+            out.append(self.character())
+        self.at += 1
+        return Literal("".join(out).encode()) if out else EMPTY
+
+    def character(self) -> str:
+        """One character, escaped or as it stands."""
+        place, char = self.at, self.char
+        self.at += 1
+        if char == "\\":
+            kind = self.char
+            self.at += 1
+            if kind in PLAIN and kind:
+                return PLAIN[kind]
+            if kind not in HEX or not kind:
+                escapes = '\\n \\r \\t \\xHH \\uHHHH \\UHHHHHHHH \\\\ \\" \\[ \\] \\-'
+                self.fail(f"\\{kind} is no escape", place, f"There are {escapes}.")
+            digits = self.text[self.at : self.at + HEX[kind]]
+            if len(digits) < HEX[kind] or not all(digit in string.hexdigits for digit in digits):
+                self.fail(f"\\{kind} needs {HEX[kind]} hexadecimal digits", place, "Fill up with zeros at the left.")
+            self.at += HEX[kind]
+            point = int(digits, 16)
+        else:
+            point = ord(char)
+        if SURROGATES[0] <= point < SURROGATES[1] or point >= LAST:
+            self.fail(f"U+{point:04X} is no character", place, "Write a character beyond U+FFFF as \\U and 8 digits.")
+        return chr(point)
+
+    def characters(self) -> Node:
+        """[...] or [^...]."""
+        place = self.at
+        self.at += 1
+        negated = self.char == "^"
+        self.at += negated
+        ranges: list[tuple[int, int]] = []
+        while self.char != "]":
+            start = self.at
+            if not self.char:
+                self.fail("this bracket is never closed", place, "Put ] behind the characters; inside it write \\].")
+            low = high = ord(self.character())
+            if self.char == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
+                self.at += 1
+                high = ord(self.character())
+            if high < low:
+                self.fail("this range is backwards", start, "Put the smaller character first; for - itself write \\-.")
+            ranges.append((low, high))
+        self.at += 1
+        if not ranges:
+            self.fail("no character is in this class", place, "Write . for any character.")
+        if negated:
+            ranges.sort()
+            edges = [(-1, -1), *ranges, (LAST, LAST)]
+            reach, gaps = -1, []
+            for low, high in edges[1:]:
+                if low > reach + 1:
+                    gaps.append((reach + 1, low - 1))
+                reach = max(reach, high)
+            ranges = gaps
+        return Chars(Dfa.from_ranges(ranges))
+
+    def token(self) -> Node:
+        """<token>, <[id]>, or one of these with ! before it."""
+        place = self.at
+        negated = self.char == "!"
+        self.at += negated
+        end = self.text.find(">", self.at)
+        if self.char != "<":
+            self.fail("a token belongs behind !", hint='Write !<name> or !<[id]>, or "!" for the character.')
+        if end < 0:
+            self.fail("this token is never closed", place, 'Write <name> or <[id]>, or "<" for the character.')
+        name = self.text[self.at : end + 1]
+        self.at = end + 1
+        if not name.startswith("<["):
+            return Token((name,), negated)
+        number = name[2:-2]
+        if not name.endswith("]>") or not (number.isascii() and number.isdigit()):
+            self.fail("<[ ]> holds the number of a token", place, "Such as <[1000]>.")
+        return Token((int(number),), negated)
+
+    def count(self) -> tuple[int, int | None]:
+        """* + ? or {...}."""
+        place, char = self.at, self.char
+        self.at += 1
+        if char != "{":
+            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[char]
+        end = self.text.find("}", self.at)
+        inside = self.text[self.at : end] if end >= 0 else ""
+        low, comma, high = (part.strip() for part in inside.partition(","))
+        numbers = [number for number in (low, high) if number]
+        if not numbers or not all(number.isascii() and number.isdigit() for number in numbers):
+            self.fail("this is no count", place, 'Write {m}, {m,}, {m,n} or {,n}; "{" for the character.')
+        if max(map(len, numbers)) > DIGITS:
+            raise LimitError(f"A count has more than {DIGITS} digits.", source=self.text, position=place)
+        self.at = end + 1
+        least = int(low) if low else 0
+        most = (int(high) if high else None) if comma else least
+        if most is not None and most < least:
+            self.fail(f"no count is at least {least} and at most {most}", place, "Put the smaller number first.")
+        return least, most

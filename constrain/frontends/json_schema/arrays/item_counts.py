@@ -1,0 +1,403 @@
+"""Arrays whose items are counted or must differ: an automaton over (position, counts, values left), made when reached.
+
+A `State` is all that still matters after some items: how many there were, how many met each demand (each capped where
+more makes no difference), and which of a few listed values are left. An item is one of the values that are left, or
+of a *kind*: a truth cell of the demands, its set ANDed with S or NOT S for each of them. Only steps are written after
+which the array can be finished (`Plan.alive`): by arithmetic on how many of each kind are still to come (`feasible`),
+over a prefix by trying, over listed values by matching. Each state is a rule of the Grammar that is named in last
+place, so neither the stack nor the code grows with bounds, only with what is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ....errors import LimitError, UnsupportedError
+from ....grammar.nodes import EMPTY, Choice, Member, Node, Repeat, Rule, Sequence
+from ....options import Style
+from ....work import spend
+from ..algebra.schema_sets import Lits
+from ..reading.json_values import Constant
+from ..whitespace import spacing
+from .array_cases import ArrayCase
+from .integer_feasibility import Total, feasible
+
+if TYPE_CHECKING:
+    from ..algebra.shape_algebra import Algebra
+
+__all__ = ["Items", "Kind", "Plan", "State", "first", "matching", "more", "place_of"]
+
+MOST_DEMANDS = 8
+"""Most different demands on one array: each may split a set of items in two."""
+
+MOST_GUESSES = 8
+"""Least count up to which an item may stay uncounted though it meets the demand: it saves the complement of the set,
+and the machine carries at most so many guesses side by side."""
+
+MOST_STATES = 20_000
+"""States of a prefix that are tried before the search is given up."""
+
+Counts = tuple[int, ...]
+
+
+class State(NamedTuple):
+    """After some items: their number, how many met each demand, both capped; listed values that are left, as bits."""
+
+    position: int
+    counts: Counts
+    left: int
+
+
+class Kind(NamedTuple):
+    """Items of one truth cell: their set, and what they add to each count."""
+
+    lits: Lits
+    adds: Counts
+
+
+class Step(NamedTuple):
+    """One item: its set, whether the machine must see that it differs from the others, and the state after it."""
+
+    lits: Lits
+    guarded: bool
+    after: State
+
+
+class Plan:
+    """The automaton of one settled case.
+
+    values: listed values of which each comes once at most; what is not listed is guarded by the machine if the case is
+    unique. exact: an item that meets a demand is always counted.
+    """
+
+    def __init__(self, case: ArrayCase, values: tuple[Constant, ...], exact: bool, algebra: Algebra) -> None:
+        self.case = case
+        self.values = values
+        self.exact = exact
+        self.algebra = algebra
+        self.size = max([len(case.prefix), *(demand.start for demand in case.demands)])
+        self.start = State(0, (0,) * len(case.demands), (1 << len(values)) - 1)
+        self._last = max(self.size, case.low) if case.high is None else case.high
+        self._constants = [algebra.reader.constant(value) for value in values]
+        self._kinds: dict[tuple[Lits, tuple[int, ...]], list[Kind]] = {}
+        self._inside: dict[tuple[int, Lits], bool] = {}
+        self._alive: dict[Hashable, bool] = {}
+        self._future = self._futures()
+        if len(case.demands) > MOST_DEMANDS:
+            raise self._refuse(f"More than {MOST_DEMANDS} different counts of items on one array.")
+
+    # ---- steps -------------------------------------------------------------------------------------------------
+
+    def steps(self, state: State) -> Iterator[Step]:
+        """The items that may come next, such that the array can be finished after them."""
+        return (step for step in self._all_steps(state) if self.alive(step.after))
+
+    def stops(self, state: State) -> bool:
+        """Whether the array may end here."""
+        if state.position < self.case.low:
+            return False
+        return all(
+            demand.low <= count and (demand.high is None or count <= demand.high)
+            for demand, count in zip(self.case.demands, state.counts)
+        )
+
+    def settled(self, state: State) -> list[Kind] | None:
+        """The kinds of all further items, if they are the same for each and change no count; None if not."""
+        if state.position < self.size or self.case.unique:
+            return None
+        kinds = [kind for kind in self.kinds(state.position, state.counts) if self._count(state.counts, kind.adds)]
+        return kinds if all(self._count(state.counts, kind.adds) == state.counts for kind in kinds) else None
+
+    def kinds(self, position: int, counts: Counts) -> list[Kind]:
+        """The truth cells of an item at a position that is none of the listed values."""
+        base, open_ones = self.case.at(position), self._open(position, counts)
+        known = self._kinds.get((base, open_ones))
+        if known is None:
+            known = self._kinds[base, open_ones] = self._split(base, open_ones)
+        return known
+
+    def all_kinds(self) -> Iterator[Kind]:
+        """The kinds of all positions, with demands met and unmet."""
+        demands = self.case.demands
+        free = [index for index, demand in enumerate(demands) if demand.high is None]
+        top = self.size if self.case.high is None else min(self.size, self.case.high - 1)
+        for position in range(top + 1):
+            for chosen in range(1 << len(free)):
+                met = {index for bit, index in enumerate(free) if chosen >> bit & 1}
+                yield from self.kinds(position, tuple(d.low if k in met else 0 for k, d in enumerate(demands)))
+
+    @property
+    def lists_all(self) -> bool:
+        """Whether every item is one of the listed values, so that nothing is left to guard."""
+        return not any(True for _ in self.all_kinds())
+
+    def _open(self, position: int, counts: Counts) -> tuple[int, ...]:
+        """The demands for which it matters what the item at a position is."""
+        return tuple(
+            index for index, (demand, count) in enumerate(zip(self.case.demands, counts))
+            if demand.start <= position and (demand.high is not None or count < demand.low)
+        )  # fmt: skip
+
+    def _split(self, base: Lits, open_ones: tuple[int, ...]) -> list[Kind]:
+        algebra, zeros = self.algebra, [0] * len(self.case.demands)
+        if self.values:
+            base = algebra.both(base, algebra.opposite(algebra.any_of(self.values)))
+        cells: list[tuple[Lits, list[int]]] = [(base, zeros)] if algebra.nonempty(base) else []
+        for index in open_ones:
+            _, lits, low, high = self.case.demands[index]
+            guess = high is None and low <= MOST_GUESSES and not self.exact
+            parted: list[tuple[Lits, list[int]]] = []
+            for cell, adds in cells:
+                inside = algebra.both(cell, lits)
+                if not algebra.nonempty(inside):
+                    parted.append((cell, adds))
+                    continue
+                parted.append((inside, [int(k == index) or add for k, add in enumerate(adds)]))
+                outside = cell if guess else algebra.both(cell, algebra.opposite(lits))
+                if inside != cell and (guess or algebra.nonempty(outside)):
+                    parted.append((outside, adds))
+            cells = parted
+        return [Kind(cell, tuple(adds)) for cell, adds in cells]
+
+    def _count(self, counts: Counts, adds: Counts) -> Counts | None:
+        """The counts after an item; None if there are too many of a demand."""
+        out = []
+        for demand, count, add in zip(self.case.demands, counts, adds):
+            if demand.high is not None and count + add > demand.high:
+                return None
+            out.append(min(count + add, demand.low if demand.high is None else demand.high))
+        return tuple(out)
+
+    def _all_steps(self, state: State) -> Iterator[Step]:
+        position, counts, left = state
+        if self.case.high is not None and position >= self.case.high:
+            return
+        base = self.case.at(position)
+        spend(3 + 2 * len(self.values), "items that must differ")
+        for index, adds in self._listed(position, counts, left):
+            after = self._count(counts, adds)
+            if after is not None:
+                lits = self.algebra.both(base, self._constants[index])
+                yield Step(lits, False, self._state(position + 1, after, left & ~(1 << index)))
+        for kind in self.kinds(position, counts):
+            after = self._count(counts, kind.adds)
+            if after is not None:
+                yield Step(kind.lits, self.case.unique, self._state(position + 1, after, left))
+
+    def _state(self, position: int, counts: Counts, left: int) -> State:
+        position = min(position, self._last)
+        return State(position, counts, left & self._future[min(position, self.size)] if self._goes_on(position) else 0)
+
+    def _goes_on(self, position: int) -> bool:
+        return self.case.high is None or position < self.case.high
+
+    # ---- listed values -----------------------------------------------------------------------------------------
+
+    def _is_in(self, index: int, lits: Lits) -> bool:
+        """Whether a listed value is in a set."""
+        known = self._inside.get((index, lits))
+        if known is None:
+            met = self.algebra.both(self._constants[index], lits)
+            known = self._inside[index, lits] = self.algebra.nonempty(met)
+        return known
+
+    def _listed(self, position: int, counts: Counts, left: int) -> Iterator[tuple[int, Counts]]:
+        """The listed values that may stand at a position, and what they add to the counts."""
+        base, open_ones = self.case.at(position), self._open(position, counts)
+        for index in range(len(self.values)):
+            if left >> index & 1 and self._is_in(index, base):
+                yield (
+                    index,
+                    tuple(
+                        int(k in open_ones and self._is_in(index, demand.lits))
+                        for k, demand in enumerate(self.case.demands)
+                    ),
+                )
+
+    def _futures(self) -> list[int]:
+        """For each position of the prefix, and for the rest: which listed values may come there or later."""
+        out, later = [], 0
+        for position in range(self.size, -1, -1):
+            base = self.case.at(position)
+            later |= sum(1 << index for index in range(len(self.values)) if self._is_in(index, base))
+            out.append(later)
+        return out[::-1]
+
+    # ---- whether an array can be finished ----------------------------------------------------------------------
+
+    def alive(self, state: State) -> bool:
+        """Whether an array can be finished from a state."""
+        known = self._alive.get(state)
+        if known is None:
+            if self.stops(state):
+                known = True
+            elif not self.case.demands:
+                spend(10 + 5 * state.left.bit_count(), "items that must differ")
+                known = self._matched(state)
+            elif state.position >= self.size:
+                known = self._rest_alive(state)
+            else:
+                self._sweep(state)
+                known = self._alive[state]
+            self._alive[state] = known
+        return known
+
+    def _rest_alive(self, state: State) -> bool:
+        """The same where all further items are of one set: how many of each kind?"""
+        position, counts, left = state
+        case, open_ones = self.case, self._open(position, counts)
+        kinds = self.kinds(position, counts)
+        adds, most = [kind.adds for kind in kinds], [None] * len(kinds)
+        groups: dict[Counts, int] = {}
+        for _, added in self._listed(position, counts, left):
+            groups[added] = groups.get(added, 0) + 1
+        room: list[int | None] = [*most, *groups.values()]
+        adds += groups
+        high = None if case.high is None else case.high - position
+        totals = [Total(tuple(range(len(adds))), max(0, case.low - position), high)]
+        for index in open_ones:
+            demand, count = case.demands[index], counts[index]
+            chosen = tuple(kind for kind, added in enumerate(adds) if added[index])
+            top = None if demand.high is None else demand.high - count
+            totals.append(Total(chosen, max(0, demand.low - count), top))
+        key = (tuple(room), tuple(adds), tuple(totals))
+        known = self._alive.get(key)
+        if known is None:
+            try:
+                known = self._alive[key] = feasible(room, totals)
+            except LimitError as error:
+                raise self._refuse(error.cause) from None
+        return known
+
+    def _sweep(self, state: State) -> None:
+        """The same inside the prefix: every state that can be reached, back to front."""
+        layers: list[dict[State, list[State]]] = []
+        front, total = {state}, 0
+        for _ in range(state.position, self.size):
+            layer = {one: [step.after for step in self._all_steps(one)] for one in front}
+            layers.append(layer)
+            front = {after for nexts in layer.values() for after in nexts}
+            total += len(front)
+            if total > MOST_STATES:
+                raise self._refuse("It is out of hand to tell how these first items can be chosen.")
+        for layer in reversed(layers):
+            for one, nexts in layer.items():
+                self._alive[one] = self.stops(one) or any(map(self.alive, nexts))
+
+    def _matched(self, state: State) -> bool:
+        """The same without demands: whether each item that must come has a value of its own."""
+        places = []
+        for position in range(state.position, min(self.case.low, self.size)):
+            if not self.kinds(position, ()):
+                places.append([index for index, _ in self._listed(position, (), state.left)])
+        rest = self.case.low - max(state.position, self.size)
+        if rest > 0 and not self.kinds(self.size, ()):
+            values = [index for index, _ in self._listed(self.size, (), state.left)]
+            if rest > len(values):
+                return False
+            places += [values] * rest
+        return matching(places)
+
+    def _refuse(self, cause: str) -> UnsupportedError:
+        field = "contains" if self.case.demands else "uniqueItems"
+        cure = "Use smaller bounds, or fewer `contains` on one array."
+        return UnsupportedError(cause, pointer=place_of(field, self.algebra), hint=cure)
+
+
+def place_of(field: str, algebra: Algebra) -> str:
+    """Where a field stands that is to blame: at what is being computed, or as little below as possible."""
+    place = algebra.refuse("", field).pointer or ""
+    below = [
+        f"{node.pointer}/{field}" for node in algebra.nodes
+        if node is not None and node.pointer is not None and field in node.facts and node.pointer.startswith(place)
+    ]  # fmt: skip
+    return place if place.endswith(f"/{field}") else min(below, key=len, default=place)
+
+
+def matching(places: list[list[int]]) -> bool:
+    """Whether each place can have a value of its own (augmenting paths, H. W. Kuhn 1955)."""
+    owner: dict[int, int] = {}
+    for place in range(len(places)):
+        came: dict[int, int] = {}  # value -> the place from which it was reached
+        todo, free = [place], None
+        while todo and free is None:
+            current = todo.pop()
+            for value in places[current]:
+                if value not in came:
+                    came[value] = current
+                    if value not in owner:
+                        free = value
+                        break
+                    todo.append(owner[value])
+        if free is None:
+            return False
+        while True:
+            taker = came[free]
+            before = next((value for value, holder in owner.items() if holder == taker), None)
+            owner[free] = taker
+            if before is None:
+                break
+            free = before
+    return True
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------
+
+
+class Items(NamedTuple):
+    """The name of a rule: one item or more after a state of a case, at a depth."""
+
+    case: ArrayCase
+    state: State
+    depth: int
+
+
+class Writer(Protocol):
+    """What is asked of the writer of values."""
+
+    style: Style
+
+    def value(self, lits: Lits, depth: int) -> Node: ...
+    def plan(self, case: ArrayCase) -> Plan: ...
+
+
+def first(case: ArrayCase, writer: Writer, depth: int) -> Node | None:
+    """The items of an array, one at least; None if there can be none."""
+    plan = writer.plan(case)
+    return Rule(Items(case, plan.start, depth)) if any(True for _ in plan.steps(plan.start)) else None
+
+
+def more(name: Items, writer: Writer) -> Node:
+    """What such a rule stands for: an item, and what may come after it."""
+    plan = writer.plan(name.case)
+    groups: dict[State, list[Node]] = {}
+    for lits, guarded, after in plan.steps(name.state):
+        value = writer.value(lits, name.depth)
+        groups.setdefault(after, []).append(Member(value) if guarded else value)
+    return _choice([_then(_choice(values), _after(plan, after, name, writer)) for after, values in groups.items()])
+
+
+def _after(plan: Plan, state: State, name: Items, writer: Writer) -> Node:
+    """The rest of the items, or nothing, where the array may end."""
+    comma = spacing(writer.style, name.depth - 1).comma
+    kinds = plan.settled(state)
+    if kinds is not None:
+        low, high = max(0, name.case.low - state.position), name.case.high
+        high = None if high is None else high - state.position
+        if not kinds or high == 0:
+            return EMPTY
+        value = _choice([writer.value(kind.lits, name.depth) for kind in kinds])
+        return Repeat(_then(comma, value), low, high)
+    if not any(True for _ in plan.steps(state)):
+        return EMPTY
+    rest = _then(comma, Rule(Items(name.case, state, name.depth)))
+    return Choice((EMPTY, rest)) if plan.stops(state) else rest
+
+
+def _choice(options: list[Node]) -> Node:
+    return options[0] if len(options) == 1 else Choice(tuple(options))
+
+
+def _then(one: Node, other: Node) -> Node:
+    return one if other is EMPTY else other if one is EMPTY else Sequence((one, other))

@@ -1,0 +1,184 @@
+"""Many numbers in every spelling, each with what follows it: read digit by digit, as rules made on the way.
+
+A number that is not zero is 0.ddd * 10^point. After some digits of a text those numbers are left whose digits begin so
+(zeros may follow the last), and where the text's own decimal point stands says which exponent each of them needs. The
+numbers are sorted by their digits, so that those that are left are a range. As for a constant by itself
+(`number_exponents`), a mantissa beside an exponent has at most REACH digits before the point and zeros behind it; a
+cap on digits holds for the fraction, unless the number itself needs more, and for all of such a mantissa.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from fractions import Fraction
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from ....automata.dfa import Dfa
+from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
+from ....options import Style
+from ....work import memoize
+from ..strings.enum_words import Follow
+from .number_automata import constant_dfa, plain_integers
+from .number_exponents import REACH
+from .number_parts import as_decimal
+
+__all__ = ["Decimals", "Digits", "decimals", "exponent"]
+
+
+class Decimals:
+    """Numbers of one sign, none of them zero, sorted by their digits. Equal only to itself.
+
+    scaled: (a, s) for a / 10^s. follow: writes what comes after a number, for its numbers. cap: most digits in a row.
+    marked: whether a number must have a point or an exponent.
+    """
+
+    def __init__(
+        self, scaled: list[tuple[int, int]], numbers: list[int], follow: Follow, cap: int | None, marked: bool
+    ) -> None:
+        whole = [str(abs(figures)) for figures, _ in scaled]
+        points = [len(text) - scale for text, (_, scale) in zip(whole, scaled)]
+        texts = [text.rstrip("0") for text in whole]
+        order = sorted(range(len(scaled)), key=points.__getitem__)
+        order.sort(key=texts.__getitem__)
+        self.digits = [texts[k] for k in order]
+        self.points = [points[k] for k in order]
+        self.numbers = [numbers[k] for k in order]
+        self.follow = follow
+        self.marked = marked
+        self.cap = inf if cap is None else cap
+        self.whole = min(REACH, self.cap)
+        self.lengths = np.array([len(text) for text in self.digits])
+        self.places = np.array(self.points)
+        self.longest = int(self.lengths.max())
+
+    def split(self, low: int, high: int, read: int) -> Iterator[tuple[str, int, int]]:
+        """The ranges of those that go on with the same digit."""
+        digits = self.digits
+        before = digits[low][:read].ljust(read, "0")
+        while low < high:
+            digit = digits[low][read : read + 1] or "0"
+            end = high if digit == "9" else bisect_left(digits, before + chr(ord(digit) + 1), low, high)
+            yield digit, low, end
+            low = end
+
+    def same(self, low: int, high: int) -> int:
+        """The end of those in a range that have the same digits as its first one."""
+        return bisect_right(self.digits, self.digits[low], low, high)
+
+    def alive(self, low: int, high: int, read: int, point: int, behind: bool) -> bool:
+        """Whether one of a range can be finished: with an exponent, or without."""
+        if not behind:
+            longest = self.cap if not read else self.whole + self.cap if point <= self.whole else -1
+        elif read:
+            longest = self.cap + point if -REACH <= point <= self.whole and read - point <= self.cap else -1
+        else:
+            longest = self.cap + point if point >= -REACH else -1
+        if longest >= self.longest:
+            return True
+        lengths, places = self.lengths[low:high], self.places[low:high]
+        if behind and read:
+            fits = (places == point) & (read - point <= np.maximum(np.maximum(lengths - places, 0) + 1, self.cap))
+        else:
+            fits = places >= point if read else places <= point
+        return bool((fits | (lengths <= longest)).any())
+
+
+class Digits(NamedTuple):
+    """The name of a rule: the numbers that are left after some digits, low to high - 1.
+
+    read: digits read from the first that is not zero on. point: what has been read is 0.ddd * 10^point, so far.
+    behind: whether the decimal point has been there. bare: whether it was the last that was read.
+    """
+
+    numbers: Decimals
+    low: int
+    high: int
+    read: int
+    point: int
+    behind: bool
+    bare: bool = False
+
+    def node(self) -> Node:
+        """What it stands for."""
+        numbers, low, high, read, point, behind, bare = self
+        options: list[Node] = []
+        if read and len(numbers.digits[low]) <= read and not bare:
+            options += self._ends(numbers.same(low, high))
+        if read or behind:
+            moves = point + (not behind) if read else point
+            for digit, first, end in numbers.split(low, high, read):
+                options += _next(digit.encode(), Digits(numbers, first, end, read + 1, moves, behind))
+        if behind and read == 0:  # One more zero before the first digit that is not.
+            options += _next(b"0", Digits(numbers, low, high, 0, point - 1, True))
+        if not behind:
+            options += _next(b".", Digits(numbers, low, high, read, point, True, True))
+        return _choice(options)
+
+    def _ends(self, end: int) -> Iterator[Node]:
+        """Those before `end` may end here, with the exponents that they then need."""
+        numbers, first, _, read, point, behind, _ = self
+        tail = read - point if behind else 0
+        while first < end:
+            place = numbers.points[first]
+            more = bisect_right(numbers.points, place, first, end)
+            then = numbers.follow(numbers.numbers[first:more])
+            needed = max(len(numbers.digits[first]) - place, 0) + 1
+            if place == point and tail <= max(needed, numbers.cap) and (behind or not numbers.marked):
+                yield then
+            if -REACH <= point <= numbers.whole and tail <= numbers.cap:
+                yield _then(Chars(exponent(place - point)), then)
+            first = more
+
+
+def _next(byte: bytes, name: Digits) -> Iterator[Node]:
+    """One more character, if a number can still be finished after it."""
+    numbers, low, high, read, point, behind, _ = name
+    if numbers.alive(low, high, read, point, behind):
+        if behind and numbers.cap == inf:  # More zeros than any number has digits make no difference.
+            name = name._replace(read=min(read, numbers.longest))
+        yield Sequence((Literal(byte), Rule(name)))
+
+
+def decimals(values: list[Fraction], numbers: list[int], follow: Follow, style: Style, *, marked: bool = False) -> Node:
+    """One of the values in any spelling, and what follows it for its numbers.
+
+    marked: whether each is written with a point or an exponent.
+    """
+    options: list[Node] = []
+    scaled = [as_decimal(value) for value in values]
+    for sign in (b"", b"-"):
+        chosen = [k for k, (figures, _) in enumerate(scaled) if figures and (figures < 0) == bool(sign)]
+        if chosen:
+            all_of = Decimals([scaled[k] for k in chosen], [numbers[k] for k in chosen], follow, style.digits, marked)
+            heads: list[Node] = []
+            for digit, first, end in all_of.split(0, len(chosen), 0):
+                heads += _next(digit.encode(), Digits(all_of, first, end, 1, 1, False))
+            heads += _next(b"0", Digits(all_of, 0, len(chosen), 0, 0, False))
+            options.append(_then(Literal(sign), _choice(heads)) if sign else _choice(heads))
+    zeros = [number for (figures, _), number in zip(scaled, numbers) if not figures]
+    if zeros:
+        dfa = constant_dfa(Fraction(0), style)
+        options.append(_then(Chars(dfa.subtract(plain_integers()) if marked else dfa), follow(zeros)))
+    return _choice(options)
+
+
+@memoize(maxsize=1024)
+def exponent(value: int) -> Dfa:
+    """The spellings of an exponent, the e included."""
+    zeros = Dfa.from_strings(["0"]).star()
+    signs = ["e-", "E-"] if value < 0 else ["e", "E", "e+", "E+"]
+    if value == 0:
+        signs = ["e", "E", "e+", "E+", "e-", "E-"]
+    return Dfa.from_strings(signs).concatenate(zeros).concatenate(Dfa.from_strings([str(abs(value))]))
+
+
+def _then(one: Node, other: Node) -> Node:
+    return one if other is EMPTY else Sequence((one, other))
+
+
+def _choice(options: list[Node]) -> Node:
+    return options[0] if len(options) == 1 else Choice(tuple(options))

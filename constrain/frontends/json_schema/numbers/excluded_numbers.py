@@ -1,0 +1,133 @@
+"""All numbers but many listed ones, in every spelling: the trie of `digits` turned inside out, made as the text goes.
+
+As long as the digits of a text are those with which a listed number begins, the text may end where its point stands
+otherwise than in that number, or with any exponent but the one that would make it that number. With the first other
+digit everything is settled, and the rest is any. A number that is not zero always has an exponent left, so nothing is
+a dead end but a zero without room for another digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import inf
+from typing import NamedTuple
+
+from ....automata.dfa import Dfa
+from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
+from ....options import Style
+from ....work import memoize
+from .digit_rules import Decimals, exponent
+from .number_automata import number_dfa
+from .number_parts import as_decimal
+
+__all__ = ["Others", "others"]
+
+
+class Others(NamedTuple):
+    """The name of a rule: the rest of a number that has begun like those from low to high - 1, and is to be another.
+
+    zero: whether zero is listed, too. The rest as in `Digits`; as long as read is 0, all digits were zeros.
+    """
+
+    numbers: Decimals
+    zero: bool
+    low: int
+    high: int
+    read: int
+    point: int
+    behind: bool
+    bare: bool = False
+
+    def node(self) -> Node:
+        """What it stands for."""
+        numbers, zero, low, high, read, point, behind, bare = self
+        options = [] if bare else list(self._ends())
+        tail = read - point if behind else 0
+        if tail < numbers.cap if behind else 0 < read < numbers.cap:
+            moves = point + (not behind)
+            ranges = {digit: (first, end) for digit, first, end in numbers.split(low, high, read)}
+            for digit in "0123456789":
+                if digit == "0" and read == 0:
+                    if zero and tail + 1 >= numbers.cap:
+                        continue  # Only zeros would be left.
+                    name = Others(numbers, zero, low, high, 0, point - 1, True)
+                elif digit in ranges:
+                    length = read + 1 if numbers.cap < inf or not behind else min(read + 1, numbers.longest)
+                    name = Others(numbers, zero, *ranges[digit], length, moves, behind)
+                else:
+                    options.append(Sequence((Literal(digit.encode()), self._free())))
+                    continue
+                options.append(Sequence((Literal(digit.encode()), Rule(name))))
+        if not behind:
+            options.append(Sequence((Literal(b"."), Rule(Others(numbers, zero, low, high, read, point, True, True)))))
+        return Choice(tuple(options))
+
+    def _ends(self) -> Iterator[Node]:
+        """The number may end here, if it is not listed then."""
+        numbers, zero, low, high, read, point, _, _ = self
+        if read == 0:
+            if not zero:
+                yield EMPTY
+                yield Chars(exponents(frozenset()))
+            return
+        first = numbers.digits[low]
+        listed = frozenset(
+            numbers.points[k] - point for k in range(low, numbers.same(low, high) if len(first) <= read else low)
+        )
+        if 0 not in listed:
+            yield EMPTY
+        yield Chars(exponents(listed))
+
+    def _free(self) -> Node:
+        """Any rest, after one more digit."""
+        cap = self.numbers.cap
+        if cap == inf:
+            return Chars(rest(None if self.behind else inf, inf))
+        if self.behind:
+            return Chars(rest(None, cap - (self.read - self.point) - 1))
+        return Chars(rest(cap - self.read - 1, cap))
+
+
+@memoize(maxsize=1024)
+def exponents(apart: frozenset[int]) -> Dfa:
+    """All exponents but those, the e included."""
+    digits = Dfa.from_ranges([(48, 57)]).repeat(1, None)
+    dfa = Dfa.from_strings(["e", "E", "e+", "E+", "e-", "E-"]).concatenate(digits)
+    for value in apart:
+        dfa = dfa.subtract(exponent(value))
+    return dfa
+
+
+@memoize(maxsize=256)
+def rest(whole: float | None, tail: float) -> Dfa:
+    """At most so many digits, a point and at most so many digits, an exponent. whole: None behind the point."""
+    digit, none = Dfa.from_ranges([(48, 57)]), Dfa.from_strings([""])
+    most = None if tail == inf else int(tail)
+    ends = none.union(exponents(frozenset()))
+    if whole is None:
+        return digit.repeat(0, most).concatenate(ends)
+    fraction = none.union(Dfa.from_strings(["."]).concatenate(digit.repeat(1, most)))
+    return digit.repeat(0, None if whole == inf else int(whole)).concatenate(fraction).concatenate(ends)
+
+
+def others(values: list[Fraction], style: Style) -> Node:
+    """Any number but these, in any spelling."""
+    scaled = [as_decimal(value) for value in values]
+    zero = any(not figures for figures, _ in scaled)
+    options: list[Node] = []
+    for sign in (b"", b"-"):
+        chosen = [pair for pair in scaled if pair[0] and (pair[0] < 0) == bool(sign)]
+        if not chosen:
+            ends = {"high" if sign else "low": Fraction(0), "high_open" if sign else "low_open": zero}
+            options.append(Chars(number_dfa(**ends, style=style)))  # type: ignore[arg-type]
+            continue
+        numbers = Decimals(chosen, [0] * len(chosen), lambda _: EMPTY, style.digits, False)
+        whole = Others(numbers, zero, 0, len(chosen), 0, 0, False)
+        heads: list[Node] = [Sequence((Literal(b"0"), Rule(whole)))]
+        ranges = {digit: (first, end) for digit, first, end in numbers.split(0, len(chosen), 0)}
+        for digit in "123456789":
+            begun = Rule(Others(numbers, zero, *ranges[digit], 1, 1, False)) if digit in ranges else whole._free()
+            heads.append(Sequence((Literal(digit.encode()), begun)))
+        options.append(Sequence((Literal(sign), Choice(tuple(heads)))) if sign else Choice(tuple(heads)))
+    return Choice(tuple(options))

@@ -1,0 +1,397 @@
+"""Numbers: the automaton of exactly the JSON numbers that a schema allows, and questions about their set.
+
+The text is RFC 8259 section 6, `-? (0|[1-9][0-9]*) (\\. [0-9]+)? ([eE] [+-]? [0-9]+)?`; -0 is zero. The value is the
+exact decimal that is written, never a float. A sign turns an interval into one of magnitudes, which is read digit by
+digit by the parts of `number_parts` side by side: states are met breadth-first, then trimmed, so that there is no dead
+end (`0.005` for a multiple of 0.01), and made minimal by `Dfa`. Multiples are automata of their own
+(`number_multiples`), which the bounds are intersected with.
+
+What is in the automaton, by `Style.numbers`:
+
+    plain, integer   no fraction, no exponent
+    plain, number    no bounds but 0, no multiples: fraction, exponent of 1 to 3 digits; else fraction, no exponent
+    any, number      no bounds but 0, no multiples: everything
+    any, otherwise   everything without an exponent, and with one what `number_exponents` says: an exponent makes
+                     bounds and multiples irregular (a mantissa of any length against an exponent of any size), so
+                     there the length of the mantissa has a limit. That is the one thing left out.
+
+`Style.digits` caps the digits in a row of an integer part without a bound, and of every fraction, unless the schema
+itself needs more, or is about multiples of more than MOST_CAPPED residues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor, inf, lcm
+from typing import Any
+
+from ....automata.dfa import MAX_STATES, Dfa, Table
+from ....options import Style
+from ....work import memoize
+from .number_exponents import exponent_table
+from .number_multiples import ROOM, apart, factor_dfa, reduced, residues
+from .number_parts import Bound, Cap, Members, Part, lcm_of, plain_texts, split_digits, too_many_states
+from .number_table import explore, row_of
+
+__all__ = ["constant_dfa", "count", "find", "number_dfa", "plain_integers"]
+
+MOST_MEMBERS = 5_000
+"""Most values that are spelled one by one where a multiple's residues would be too many."""
+
+MANY_RESIDUES = 500
+"""Residues from which it is worth asking whether there are fewer values."""
+
+MOST_CAPPED = 300
+"""Residues up to which digits are capped: each is a state for each digit that may be written."""
+
+PLAIN_EXPONENT = 3
+"""Digits of an exponent in plain style: all floats have at most three (`1e-323`)."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A set of numbers: low <= x <= high (None: no bound; open: without the end), a multiple of `multiple` (None: of
+    nothing), and of none of `not_multiples`. All are decimals; multiples are positive."""
+
+    low: Fraction | None
+    high: Fraction | None
+    low_open: bool
+    high_open: bool
+    multiple: Fraction | None
+    not_multiples: tuple[Fraction, ...]
+
+    @classmethod
+    def of(
+        cls,
+        low: Fraction | None,
+        high: Fraction | None,
+        low_open: bool,
+        high_open: bool,
+        multiples: Iterable[Fraction],
+        not_multiples: Iterable[Fraction],
+    ) -> Numbers:
+        """Made simple: multiples as one decimal (a decimal that is a multiple of 2/3 is one of 2)."""
+        factors = list(multiples)
+        factor = _decimal_multiple(lcm_of(factors)) if factors else None
+        excluded = reduced(factor, map(_decimal_multiple, not_multiples))
+        if factor is not None:
+            # The nearest multiple is the same bound with fewer digits; where that is the first from zero, zero is.
+            if low is not None:
+                low, low_open = (floor(low / factor) + 1 if low_open else ceil(low / factor)) * factor, False
+                low, low_open = (Fraction(0), True) if low == factor else (low, low_open)
+            if high is not None:
+                high, high_open = (ceil(high / factor) - 1 if high_open else floor(high / factor)) * factor, False
+                high, high_open = (Fraction(0), True) if high == -factor else (high, high_open)
+        return cls(low, high, low_open, high_open, factor, excluded)
+
+    @property
+    def is_scalable(self) -> bool:
+        """Whether a number may be multiplied by any power of ten: at most its sign is bounded."""
+        return not (self.low or self.high or self.multiple or self.not_multiples)
+
+    def mirrored(self) -> Numbers:
+        """The numbers -x."""
+        low = None if self.high is None else -self.high
+        high = None if self.low is None else -self.low
+        return Numbers(low, high, self.high_open, self.low_open, self.multiple, self.not_multiples)
+
+    def has_magnitudes(self) -> bool:
+        """Whether there may be an x >= 0."""
+        return self.high is None or self.high > 0 or (self.high == 0 and not self.high_open)
+
+    def contains(self, value: Fraction) -> bool:
+        """Whether value is one of the numbers."""
+        above = self.low is None or value > self.low or (value == self.low and not self.low_open)
+        below = self.high is None or value < self.high or (value == self.high and not self.high_open)
+        fits = self.multiple is None or (value / self.multiple).denominator == 1
+        return above and below and fits and all((value / other).denominator > 1 for other in self.not_multiples)
+
+
+def number_dfa(
+    *,
+    low: Fraction | None = None,
+    high: Fraction | None = None,
+    low_open: bool = False,
+    high_open: bool = False,
+    multiple_of: Fraction | None = None,
+    not_multiples: tuple[Fraction, ...] = (),
+    integer: bool = False,
+    style: Style,
+    max_states: int = MAX_STATES,
+) -> Dfa:
+    """The Dfa (over ASCII) of the JSON numbers in the set, as the module says; the empty Dfa if there is none.
+
+    low, high, multiple_of, not_multiples: decimals (ValueError otherwise), multiples positive. integer: zero fraction.
+    LimitError: more than max_states states, or a bound of more than 4,000 digits.
+    """
+    key = (low, high, low_open, high_open, multiple_of, tuple(not_multiples), integer)
+    return _number_dfa(*key, style.numbers == "any", style.digits, max_states)
+
+
+def constant_dfa(value: Fraction | int, style: Style) -> Dfa:
+    """The Dfa of the spellings of exactly this decimal.
+
+    Plain: the shortest text without an exponent, and what `json.dumps` writes for the float, where that is the same
+    number: 1 and 1.0; 0.000001 and 1e-06. Any: as number_dfa with value as both bounds.
+    """
+    value = Fraction(value)
+    if style.numbers == "any":
+        return number_dfa(low=value, high=value, style=style)
+    return _constant_dfa(value)
+
+
+@memoize(maxsize=1)
+def plain_integers() -> Dfa:
+    """Numbers without fraction and exponent."""
+    digit, zero = Dfa.from_ranges([(48, 57)]), Dfa.from_ranges([(48, 48)])
+    magnitude = zero.union(Dfa.from_ranges([(49, 57)]).concatenate(digit.star()))
+    return Dfa.from_strings(["", "-"]).concatenate(magnitude)
+
+
+def find(
+    low: Fraction | None,
+    high: Fraction | None,
+    low_open: bool,
+    high_open: bool,
+    multiple_of: Fraction | None,
+    not_multiples: tuple[Fraction, ...] = (),
+) -> Fraction | None:
+    """One number of the set, a small one with few digits; None exactly if there is none."""
+    numbers = Numbers.of(low, high, low_open, high_open, _given(multiple_of), not_multiples)
+    if low is not None and low == high:
+        return low if numbers.contains(low) else None
+    if numbers.multiple is not None:
+        return next(_multiples(numbers, numbers.multiple), None)
+    if low is not None and high is not None and low > high:
+        return None
+    step = Fraction(1)
+    # Ends: any interval holds multiples of a step that is small, and such a step is no multiple of `not_multiples`.
+    while (found := next(_multiples(numbers, step), None)) is None:
+        step /= 10
+    return found
+
+
+def count(
+    low: Fraction | None,
+    high: Fraction | None,
+    low_open: bool,
+    high_open: bool,
+    multiple_of: Fraction | None,
+    not_multiples: tuple[Fraction, ...] = (),
+    *,
+    cap: int,
+) -> int:
+    """How many numbers the set has, at most cap."""
+    numbers = Numbers.of(low, high, low_open, high_open, _given(multiple_of), not_multiples)
+    if low is not None and low == high:
+        return min(cap, int(numbers.contains(low)))
+    if numbers.multiple is None:
+        return cap if low is None or high is None or low < high else 0
+    first, last = _index_range(numbers, numbers.multiple)
+    if not numbers.not_multiples and first > -inf and last < inf:
+        return max(0, min(cap, int(last - first) + 1))
+    return sum(1 for _, _ in zip(range(cap), _multiples(numbers, numbers.multiple)))
+
+
+# ---- sets ------------------------------------------------------------------------------------------------------
+
+
+def _given(value: Fraction | None) -> tuple[Fraction, ...]:
+    return () if value is None else (value,)
+
+
+def _decimal_multiple(factor: Fraction) -> Fraction:
+    """The number whose multiples are the decimals among the multiples of factor > 0."""
+    if factor <= 0:
+        raise ValueError(f"multiples of {factor}")
+    rest = factor.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return factor * rest
+
+
+def _index_range(numbers: Numbers, step: Fraction) -> tuple[float, float]:
+    """First and last k with k * step between the bounds: ints, or infinite."""
+    first, last = -inf, inf
+    if numbers.low is not None:
+        first = ceil(numbers.low / step)
+        first += numbers.low_open and first * step == numbers.low
+    if numbers.high is not None:
+        last = floor(numbers.high / step)
+        last -= numbers.high_open and last * step == numbers.high
+    return first, last
+
+
+def _multiples(numbers: Numbers, step: Fraction) -> Iterator[Fraction]:
+    """The numbers of the set that are multiples of step, those nearest to zero first.
+
+    k * step is a multiple of n exactly if k is one of lcm(step, n) / step, so unless that is 1, within any few k in a
+    row there is one that is no multiple of any n: there is never a long search between two results.
+    """
+    periods = [int(lcm_of((step, other)) / step) for other in numbers.not_multiples]
+    if 1 in periods:
+        return
+    first, last = _index_range(numbers, step)
+    up = max(first, 0)
+    down = min(last, -1)
+    while up <= last or down >= first:
+        if up <= last:
+            if all(up % period for period in periods):
+                yield int(up) * step
+            up += 1
+        if down >= first:
+            if all(down % period for period in periods):
+                yield int(down) * step
+            down -= 1
+
+
+# ---- the automaton ---------------------------------------------------------------------------------------------
+
+
+@memoize(maxsize=512)
+def _constant_dfa(value: Fraction) -> Dfa:
+    return Dfa.from_strings(plain_texts(value))
+
+
+@memoize(maxsize=512)
+def _number_dfa(
+    low: Fraction | None,
+    high: Fraction | None,
+    low_open: bool,
+    high_open: bool,
+    multiple_of: Fraction | None,
+    not_multiples: tuple[Fraction, ...],
+    integer: bool,
+    spell_any: bool,
+    digits: int | None,
+    max_states: int,
+) -> Dfa:
+    multiples = _given(multiple_of) + ((Fraction(1),) if integer else ())
+    numbers = Numbers.of(low, high, low_open, high_open, multiples, not_multiples)
+    fraction = spell_any or not integer
+    exponent = (inf if spell_any else PLAIN_EXPONENT) if numbers.is_scalable else 0
+    factors = [(other, False) for other in numbers.not_multiples]
+    if numbers.multiple is not None and (fraction or numbers.multiple != 1):
+        factors.insert(0, (numbers.multiple, True))
+    number = lcm(*(residues(factor) for factor, _ in factors))
+    few = _few(numbers, number)
+    if few is None and (numbers.low is None or numbers.high is None) and apart(number) > max_states:
+        raise too_many_states(max_states)  # at once: the product would only find that out slowly
+    capped = digits if few is not None or number <= MOST_CAPPED else None
+    dfa = Dfa.from_table(_plain_table(numbers, few, fraction, exponent, capped, max_states))
+    for factor, wanted in factors if few is None else ():
+        dfa = dfa.intersect(factor_dfa(factor, wanted, fraction, max_states), max_states=ROOM * max_states)
+    if spell_any and not exponent:
+        sides = [side if side.has_magnitudes() else None for side in (numbers, numbers.mirrored())]
+        exponents = Dfa.from_table(exponent_table(sides[0], sides[1], digits, max_states))
+        dfa = dfa.union(exponents, max_states=ROOM * max_states)
+    return dfa
+
+
+START, ZERO, WHOLE, POINT, TAIL = range(5)
+"""Phases of reading: no digit yet; a leading zero; more digits; the point; digits of the fraction."""
+
+E, E_SIGN, SIGN = "e", "e+", "-"
+"""Phases besides: the e; its sign; the minus sign. (An exponent's digits read are an int beyond, as ("e", n).)"""
+
+
+def _plain_table(
+    numbers: Numbers, few: list[Fraction] | None, fraction: bool, exponent: float, digits: int | None, max_states: int
+) -> Table:
+    """Numbers by their parts. fraction: may there be one. exponent: most digits of one, if numbers are scalable."""
+    mirrored = numbers.mirrored()
+    start: dict[Any, list[Part]] = {}
+    for sign, side in (("", numbers), (SIGN, mirrored)):
+        if side.has_magnitudes():
+            values = few and [-value if sign else value for value in few]
+            start[sign] = _parts(side, values, fraction, digits)
+    behind = "" if mirrored == numbers else SIGN  # What is the same on both sides of zero is built once.
+
+    def successors(state: Any) -> tuple[Sequence[Any], bool]:
+        if state[0] == "e":
+            return _exponent_row(state[1], exponent)
+        sign, phase, inner = state
+        if phase == START and sign == "":
+            minus = (SIGN, START, _starts(start[SIGN])) if SIGN in start else None
+            digit_row = _digit_row("", start[""], START, inner) if "" in start else (None,) * 10
+            return row_of(digits=digit_row, minus=minus), False
+        parts = start[sign]
+        ends = phase in (ZERO, WHOLE, TAIL)
+        accepts = ends and all(part.accepts(at) for part, at in zip(parts, inner))
+        digit_row = (None,) * 10 if phase == ZERO else _digit_row(sign and behind, parts, phase, inner)
+        point = None
+        if fraction and phase in (ZERO, WHOLE):
+            after = tuple(part.point(at) for part, at in zip(parts, inner))
+            point = None if None in after else (sign, POINT, after)
+        return row_of(digits=digit_row, point=point, e=("e", E) if exponent and accepts else None), accepts
+
+    first = ("", START, _starts(start.get("", [])))
+    return explore(first, successors, max_states)
+
+
+def _starts(parts: Sequence[Part]) -> tuple[Any, ...]:
+    return tuple(part.start for part in parts)
+
+
+def _digit_row(sign: str, parts: Sequence[Part], phase: int, inner: tuple[Any, ...]) -> list[Any]:
+    """The states after a digit."""
+    following = TAIL if phase >= POINT else WHOLE
+    columns = zip(*[part.digits(at) for part, at in zip(parts, inner)]) if parts else ((),) * 10
+    row: list[Any] = [None if None in after else (sign, following, after) for after in columns]
+    if phase == START and row[0] is not None:
+        row[0] = (sign, ZERO, row[0][2])
+    return row
+
+
+def _exponent_row(read: Any, most: float) -> tuple[Sequence[Any], bool]:
+    """After the e: `read` is E, E_SIGN or the number of digits."""
+    done = read if isinstance(read, int) else 0
+    longer = ("e", min(done + 1, most) if most < inf else 1) if done < most else None
+    sign = ("e", E_SIGN) if read == E else None
+    return row_of(digits=(longer,) * 10, plus=sign, minus=sign), done > 0
+
+
+def _parts(numbers: Numbers, values: list[Fraction] | None, fraction: bool, digits: int | None) -> list[Part]:
+    """What to watch in a magnitude besides multiples. A lower bound of 0 asks nothing."""
+    parts: list[Part] = []
+    low, high = numbers.low, numbers.high
+    if values is not None:
+        parts.append(Members(value for value in values if value >= 0))
+    if values is None and low is not None and (low > 0 or (low == 0 and numbers.low_open)):
+        parts.append(Bound(low, (1,) if numbers.low_open else (0, 1)))
+    if values is None and high is not None:
+        parts.append(Bound(high, (-1,) if numbers.high_open else (-1, 0)))
+    if digits is not None and (fraction or high is None):
+        parts.append(_cap(numbers, digits))
+    return parts
+
+
+def _few(numbers: Numbers, residues: int) -> list[Fraction] | None:
+    """The numbers one by one, where they are fewer than the residues of all factors."""
+    if numbers.multiple is None or residues < MANY_RESIDUES:
+        return None
+    first, last = _index_range(numbers, numbers.multiple)
+    if last - first >= min(MOST_MEMBERS, residues):
+        return None
+    values = (index * numbers.multiple for index in range(int(first), int(last) + 1))
+    return [value for value in values if numbers.contains(value)]
+
+
+def _cap(numbers: Numbers, digits: int) -> Cap:
+    """The cap on digits, raised to what the constraints need.
+
+    Beyond a lower bound of n digits there are numbers of n + 1, among them a multiple of each a < 10^n. Between two
+    bounds with at most f digits of fraction lies a number with f + 1.
+    """
+    whole, tail = digits, digits
+    for bound in (numbers.low, numbers.high):
+        if bound is not None:
+            before, after = split_digits(abs(bound))
+            whole, tail = max(whole, len(before) + 1), max(tail, len(after) + 1)
+    for factor in (*_given(numbers.multiple), *numbers.not_multiples):
+        before, after = split_digits(factor)
+        whole, tail = max(whole, len(before) + 1), max(tail, len(after) + 1)
+    return Cap(whole if numbers.high is None else None, tail)

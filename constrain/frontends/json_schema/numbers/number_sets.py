@@ -1,0 +1,271 @@
+"""Numbers as sets: bounds, `multipleOf`, integers, and the numbers of `enum` and `const`.
+
+A `NumberCase` is a finite tuple of exact values, or an interval with a step and steps that are excluded. How a set
+is spelled is the business of `numbers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import gcd
+from typing import Any, Literal, NamedTuple
+
+from ....automata.dfa import Dfa
+from ....grammar.nodes import EMPTY, Chars, Node
+from ....options import Limits, Style
+from ....work import memoize
+from ..strings.enum_words import FEW
+from . import number_automata
+from .digit_rules import decimals
+from .excluded_numbers import others
+from .number_parts import plain_texts, split_digits
+
+__all__ = [
+    "ANY_NUMBER",
+    "NumberCase",
+    "case_dfa",
+    "complement",
+    "costly",
+    "emit",
+    "large",
+    "meet",
+    "nonempty",
+    "own",
+    "own_integer",
+]
+
+
+class NumberCase(NamedTuple):
+    """Numbers: one of `values` if that is not None, else those of the interval that are multiples as said.
+
+    spelling: draft 4 calls a number an integer for how it is written: "integer" has neither fraction nor exponent,
+    "fraction" has one or the other, None does not care.
+    """
+
+    values: tuple[Fraction, ...] | None = None
+    low: Fraction | None = None
+    low_open: bool = False
+    high: Fraction | None = None
+    high_open: bool = False
+    multiple: Fraction | None = None
+    not_multiples: tuple[Fraction, ...] = ()
+    spelling: Literal["integer", "fraction"] | None = None
+
+
+ANY_NUMBER = NumberCase()
+
+FIELDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
+"""The fields that this room reads."""
+ONE = Fraction(1)
+SHORT = 20
+"""Digits of a bound up to which an automaton of bounds alone is never too large."""
+
+
+def own_integer(facts: dict[str, Any], draft: int) -> NumberCase:
+    """As `own`, of integers only, as the dialect understands the word."""
+    case = own(facts)
+    multiple = ONE if case.multiple is None else least_common(ONE, case.multiple)
+    return case._replace(multiple=multiple, spelling="integer" if draft == 4 else None)
+
+
+def own(facts: dict[str, Any]) -> NumberCase:
+    """The case that a subschema's own keywords make."""
+    low, high = facts.get("minimum"), facts.get("maximum")
+    low_open = high_open = False
+    edge = facts.get("exclusiveMinimum")
+    if edge is True:
+        low_open = low is not None
+    elif edge is not None and edge is not False and (low is None or edge >= low):
+        low, low_open = edge, True
+    edge = facts.get("exclusiveMaximum")
+    if edge is True:
+        high_open = high is not None
+    elif edge is not None and edge is not False and (high is None or edge <= high):
+        high, high_open = edge, True
+    return NumberCase(None, low, low_open, high, high_open, facts.get("multipleOf"))
+
+
+def least_common(one: Fraction, other: Fraction) -> Fraction:
+    """The least number that both divide."""
+    if one == other:
+        return one
+    top = one.numerator * other.numerator // gcd(one.numerator, other.numerator)
+    # lcm(a/b, c/d) = lcm(a, c) / gcd(b, d) for fractions in lowest terms.
+    return Fraction(top, gcd(one.denominator, other.denominator))
+
+
+def meet(one: NumberCase, other: NumberCase) -> NumberCase | None:
+    """Numbers of both."""
+    spelling = one.spelling or other.spelling
+    if one.spelling and other.spelling and one.spelling != other.spelling:
+        return None
+    if one.values is not None or other.values is not None:
+        if one.values is None:
+            one, other = other, one
+        assert one.values is not None
+        if other.values is not None:
+            wanted = set(other.values)
+            kept = tuple(value for value in one.values if value in wanted)
+        else:
+            kept = tuple(value for value in one.values if contains(other, value))
+        return one._replace(values=kept, spelling=spelling) if kept else None
+    low, low_open = one.low, one.low_open
+    if other.low is not None and (low is None or (other.low, other.low_open) > (low, low_open)):
+        low, low_open = other.low, other.low_open
+    high, high_open = one.high, one.high_open
+    if other.high is not None and (high is None or (other.high, not other.high_open) < (high, not high_open)):
+        high, high_open = other.high, other.high_open
+    if low is not None and high is not None and (low > high or (low == high and (low_open or high_open))):
+        return None
+    multiple = one.multiple if other.multiple is None else other.multiple
+    if one.multiple is not None and other.multiple is not None:
+        multiple = least_common(one.multiple, other.multiple)
+    excluded = tuple(sorted({*one.not_multiples, *other.not_multiples}))
+    if multiple is not None and any(multiple % step == 0 for step in excluded):
+        return None
+    return NumberCase(None, low, low_open, high, high_open, multiple, excluded, spelling)
+
+
+def contains(case: NumberCase, value: Fraction) -> bool:
+    """Whether the value is in the case, however it is spelled."""
+    if case.values is not None:
+        return value in case.values
+    if case.low is not None and (value < case.low or (case.low_open and value == case.low)):
+        return False
+    if case.high is not None and (value > case.high or (case.high_open and value == case.high)):
+        return False
+    if case.multiple is not None and value % case.multiple:
+        return False
+    return all(value % step for step in case.not_multiples)
+
+
+def complement(case: NumberCase) -> list[NumberCase]:
+    """Numbers that are not of the case."""
+    out: list[NumberCase] = []
+    if case.spelling:
+        out.append(NumberCase(spelling="fraction" if case.spelling == "integer" else "integer"))
+    if case.values is not None:
+        edges = [None, *sorted(case.values), None]
+        for low, high in zip(edges, edges[1:]):
+            out.append(NumberCase(None, low, low is not None, high, high is not None))
+        return out
+    if case.low is not None:
+        out.append(NumberCase(high=case.low, high_open=not case.low_open))
+    if case.high is not None:
+        out.append(NumberCase(low=case.high, low_open=not case.high_open))
+    if case.multiple is not None:
+        out.append(NumberCase(not_multiples=(case.multiple,)))
+    out.extend(NumberCase(multiple=step) for step in case.not_multiples)
+    return out
+
+
+def nonempty(case: NumberCase, style: Style, limits: Limits) -> bool:
+    """Whether there is such a number, and a spelling of it."""
+    if case.spelling == "fraction" and case.values is not None:
+        return bool(case.values) if style.numbers == "any" else any(True for _ in texts(case, style))
+    if case.spelling == "fraction":
+        return not case_dfa(case, style, limits.dfa_states).is_empty
+    if case.spelling == "integer" and case.values is not None:
+        return any(value.denominator == 1 for value in case.values)
+    if case.values is not None:
+        return bool(case.values)
+    if case.multiple is None and not case.not_multiples:
+        return (
+            case.low is None
+            or case.high is None
+            or case.low < case.high
+            or (case.low == case.high and not case.low_open and not case.high_open)
+        )
+    if not case.not_multiples and (case.low is None or case.high is None):
+        return True
+    found = number_automata.find(case.low, case.high, case.low_open, case.high_open, case.multiple, case.not_multiples)
+    return found is not None
+
+
+def costly(case: NumberCase, style: Style) -> bool:
+    """Whether its automaton may exceed a limit, so that it must be built to know that it can be."""
+    stepped = case.not_multiples or case.multiple not in (None, ONE)
+    bounds = [bound for bound in (case.low, case.high) if bound is not None]
+    long = style.numbers == "any" and any(len("".join(split_digits(abs(bound)))) > SHORT for bound in bounds)
+    return bool(case.values is None and (stepped or long))
+
+
+def large(cases: tuple[NumberCase, ...], style: Style) -> bool:
+    """Whether automata have to be built: these had better be a rule, made when it is reached."""
+    return any(
+        case.low is not None or case.high is not None or (case.values is not None and style.numbers == "any")
+        for case in cases
+    )
+
+
+@memoize(maxsize=2048)
+def case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
+    """The spellings of the numbers of a case."""
+    if case.values is not None:
+        parts = [number_automata.constant_dfa(value, style) for value in case.values]
+        dfa = Dfa.union_of(parts, max_states=max_states)
+    else:
+        integer = case.multiple is not None and case.multiple.denominator == 1
+        dfa = number_automata.number_dfa(
+            low=case.low, high=case.high, low_open=case.low_open, high_open=case.high_open,
+            multiple_of=None if integer and case.multiple == 1 else case.multiple,
+            not_multiples=case.not_multiples, integer=integer, style=style, max_states=max_states,
+        )  # fmt: skip
+    if case.spelling == "integer":
+        return dfa.intersect(number_automata.plain_integers(), max_states=max_states)
+    if case.spelling == "fraction":
+        return dfa.subtract(number_automata.plain_integers(), max_states=max_states)
+    return dfa
+
+
+def emit(cases: tuple[NumberCase, ...], style: Style, limits: Limits) -> tuple[set[bytes], list[Node]]:
+    """What spells the numbers: constants that are written in few ways (to be gathered with others), and nodes."""
+    constants: set[bytes] = set()
+    nodes: list[Node] = []
+    chain = gaps(cases) if style.numbers == "any" and len(cases) > FEW else ()
+    if len(chain) > FEW:
+        nodes.append(others([case.low for case in chain if case.low is not None], style))
+        known = set(chain)
+        cases = tuple(case for case in cases if case not in known)
+    for case in cases:
+        if case.values is not None and (style.numbers == "plain" or case.spelling == "integer"):
+            constants.update(text.encode() for text in texts(case, style))
+        elif case.values is not None and len(case.values) > FEW:
+            numbered = list(range(len(case.values)))
+            marked = case.spelling == "fraction"
+            nodes.append(decimals(list(case.values), numbered, lambda _: EMPTY, style, marked=marked))
+        else:
+            dfa = case_dfa(case, style, limits.dfa_states)
+            if not dfa.is_empty:
+                nodes.append(Chars(dfa))
+    return constants, nodes
+
+
+def gaps(cases: tuple[NumberCase, ...]) -> list[NumberCase]:
+    """Open intervals that are all numbers but those where one ends and the next begins; none if there are no such."""
+    after: dict[Fraction | None, NumberCase] = {}
+    for case in cases:
+        low, high = case.low, case.high
+        if case == NumberCase(low=low, low_open=low is not None, high=high, high_open=high is not None):
+            after[low] = case
+    chain = [after[None]] if None in after else []
+    while chain and chain[-1].high is not None:
+        following = after.get(chain[-1].high)
+        if following is None:
+            return []
+        chain.append(following)
+    return chain
+
+
+def texts(case: NumberCase, style: Style) -> Iterator[str]:
+    """The spellings of listed numbers in plain style, and of integers of draft 4 in any."""
+    for value in case.values or ():
+        if value.denominator == 1 and case.spelling != "fraction":
+            yield str(value.numerator)
+            if style.numbers == "any" and not value.numerator:
+                yield "-0"
+        elif case.spelling != "integer":
+            for text in plain_texts(value):
+                if case.spelling is None or not text.lstrip("-").isdigit():
+                    yield text

@@ -1,0 +1,244 @@
+"""Many listed arrays and objects: one trie over all of them, made as the text goes.
+
+A `Left` is what still matters after some text: the values that begin so, where in them the text stands, and which keys
+each open object has had. Each is a rule that is named in last place, so that only what is reached costs anything, in
+every order of keys. What stands next is a word (a key, a constant) or a bracket; of many words those with the same
+beginning share a rule too (`words`), and so do numbers that may be spelled in every way (`digits`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol
+
+from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
+from ....options import Limits, Style
+from ..algebra.schema_sets import Lits
+from ..numbers.digit_rules import Digits, decimals
+from ..numbers.excluded_numbers import Others
+from ..numbers.number_automata import constant_dfa
+from ..numbers.number_parts import plain_texts
+from ..reading.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
+from ..strings.enum_words import FEW, Follow, Prefix, spelled
+from ..strings.string_sets import all_quoted
+from ..whitespace import spacing
+
+__all__ = ["MANY", "Left", "Listed", "Made", "write"]
+
+MANY = 100
+"""Arrays, or objects, in one enum beyond which they are a trie: of fewer the algebra knows more as cases."""
+
+Path = tuple[str | int, ...]
+Seen = tuple[frozenset[str], ...]
+NONE: frozenset[str] = frozenset()
+
+
+class Listed:
+    """Different constants, all arrays or all objects. Equal only to itself, so that nobody hashes them all."""
+
+    def __init__(self, kind: int, values: Iterable[Constant]) -> None:
+        self.kind = kind
+        self.values = tuple(values)
+        self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    def some(self, numbers: list[int]) -> tuple[int, ...]:
+        """Values by number: equal sets are one tuple."""
+        chosen = tuple(numbers)
+        return self._sets.setdefault(chosen, chosen)
+
+
+class Left(NamedTuple):
+    """The name of a rule: what may come after some text.
+
+    numbers: the values that are left. path: keys and positions that lead to the value that comes next, or, if `after`,
+    that was there last. seen: of each array or object on the way, the keys that it has had (of arrays none).
+    """
+
+    listed: Listed
+    numbers: tuple[int, ...]
+    path: Path
+    seen: Seen
+    after: bool
+    depth: int
+
+
+Made = (Left, Prefix, Digits, Others)
+"""Names of rules that are made here and below."""
+
+
+class Writer(Protocol):
+    """What is asked of the writer of values."""
+
+    style: Style
+    limits: Limits
+
+    def value(self, lits: Lits, depth: int) -> Node: ...
+    def constant(self, value: Constant) -> Lits: ...
+
+
+def write(name: Hashable, writer: Writer) -> Node:
+    """What a rule of a trie stands for."""
+    if isinstance(name, (Prefix, Digits, Others)):
+        return name.node()
+    assert isinstance(name, Left)
+    return _Text(name, writer).node()
+
+
+class _Text:
+    """Writes what comes next after a text."""
+
+    def __init__(self, name: Left, writer: Writer) -> None:
+        self.listed, self.numbers, self.path, self.seen, self.is_after, self.depth = name
+        self.writer = writer
+        self.style = writer.style
+
+    def node(self) -> Node:
+        """What may come."""
+        return self.after() if self.is_after else self.value()
+
+    def rule(self, numbers: list[int], path: Path, seen: Seen, after: bool) -> Node:
+        """What comes then, for those values."""
+        if after and not path:
+            return EMPTY
+        return Rule(Left(self.listed, self.listed.some(numbers), path, seen, after, self.depth))
+
+    def at(self, number: int, path: Path) -> Constant:
+        """What a value holds at the end of a path."""
+        value = self.listed.values[number]
+        for step in path:
+            inside = value[1]
+            value = inside[step] if isinstance(step, int) else next(item for name, item in inside if name == step)
+        return value
+
+    def value(self) -> Node:
+        """The value at the path."""
+        values: dict[Constant, list[int]] = {}
+        found: dict[int, tuple[list[Any], list[int]]] = {STRING: ([], []), NUMBER: ([], [])}
+        brackets: dict[int, list[int]] = {ARRAY: [], OBJECT: []}
+        few = len(self.numbers) <= FEW and bool(self.path)
+        for number in self.numbers:
+            value = self.at(number, self.path)
+            kind = value[0]
+            if kind in found:
+                found[kind][0].append(value[1])
+                found[kind][1].append(number)
+            elif kind in brackets and not few:
+                brackets[kind].append(number)
+            else:
+                values.setdefault(value, []).append(number)
+        options = [self.whole(value, numbers) for value, numbers in values.items()]
+        options += self.texts(*found[STRING], self.then)
+        options += self.figures(*found[NUMBER])
+        options += [self.bracket(kind, numbers) for kind, numbers in brackets.items() if numbers]
+        return _choice(options)
+
+    def then(self, numbers: list[int]) -> Node:
+        """What follows the value at the path."""
+        return self.rule(numbers, self.path, self.seen, True)
+
+    def whole(self, value: Constant, numbers: list[int]) -> Node:
+        """A value by itself, and what follows it."""
+        word = WORDS.get(value)
+        if word is not None:
+            return _then(Literal(word), self.then(numbers))
+        node = self.writer.value(self.writer.constant(value), self.depth + len(self.path))
+        return _then(node, self.then(numbers))
+
+    def texts(self, texts: list[str], numbers: list[int], follow: Follow) -> list[Node]:
+        """Strings, each with what follows it."""
+        if not texts:
+            return []
+        if self.style.escapes == "canonical":
+            return [spelled(all_quoted(texts), numbers, follow, escapes=False)]
+        return [_then(QUOTE, spelled(texts, numbers, lambda held: _then(QUOTE, follow(held)), escapes=True))]
+
+    def figures(self, values: list[Fraction], numbers: list[int]) -> list[Node]:
+        """Numbers, each with what follows it."""
+        if not values:
+            return []
+        style = self.style
+        if style.numbers == "plain":
+            words = [(text, number) for value, number in zip(values, numbers) for text in _plain(value, style)]
+            return [spelled([text for text, _ in words], [number for _, number in words], self.then, escapes=False)]
+        if len(values) > 1:
+            return [decimals(values, numbers, self.then, style)]
+        groups: dict[Fraction, list[int]] = {}
+        for value, number in zip(values, numbers):
+            groups.setdefault(value, []).append(number)
+        return [_then(Chars(constant_dfa(value, style)), self.then(held)) for value, held in groups.items()]
+
+    def bracket(self, kind: int, numbers: list[int]) -> Node:
+        """An array or an object: its bracket, and what comes inside."""
+        lay = spacing(self.style, self.depth + len(self.path))
+        filled = [number for number in numbers if self.at(number, self.path)[1]]
+        empty = [number for number in numbers if not self.at(number, self.path)[1]]
+        left, right = (b"[", b"]") if kind == ARRAY else (b"{", b"}")
+        options: list[Node] = []
+        if empty:
+            options.append(_then(lay.empty, Literal(right), self.rule(empty, self.path, self.seen, True)))
+        if filled:
+            inside = self.item(filled, self.path, 0) if kind == ARRAY else self.keys(filled, self.path, NONE)
+            options.append(_then(lay.open, inside))
+        return _then(Literal(left), _choice(options))
+
+    def after(self) -> Node:
+        """After a value inside an array or object: its end, or the next one."""
+        path, last = self.path[:-1], self.path[-1]
+        lay = spacing(self.style, self.depth + len(path))
+        is_array, seen = isinstance(last, int), self.seen[-1]
+        had = last + 1 if isinstance(last, int) else len(seen)
+        done: list[int] = []
+        more: list[int] = []
+        for number in self.numbers:
+            (done if len(self.at(number, path)[1]) == had else more).append(number)
+        options: list[Node] = []
+        if done:
+            end = Literal(b"]" if is_array else b"}")
+            options.append(_then(lay.close, end, self.rule(done, path, self.seen[:-1], True)))
+        if more:
+            inside = self.item(more, path, had) if is_array else self.keys(more, path, seen)
+            options.append(_then(lay.comma, inside))
+        return _choice(options)
+
+    def item(self, numbers: list[int], path: Path, position: int) -> Node:
+        """The next item of an array."""
+        return self.rule(numbers, (*path, position), (*self.seen[: len(path)], NONE), False)
+
+    def keys(self, numbers: list[int], path: Path, seen: frozenset[str]) -> Node:
+        """A key of an object that has not been there, and its value."""
+        groups: dict[str, list[int]] = {}
+        for number in numbers:
+            names = [name for name, _ in self.at(number, path)[1]]
+            for name in names if self.style.key_order == "any" else names[len(seen) : len(seen) + 1]:
+                if name not in seen:
+                    groups.setdefault(name, []).append(number)
+        words, held = list(groups), list(groups.values())
+
+        def follow(which: list[int]) -> Node:
+            return self.member(words[which[0]], held[which[0]], path, seen)
+
+        return _choice(self.texts(words, list(range(len(words))), follow))
+
+    def member(self, name: str, numbers: list[int], path: Path, seen: frozenset[str]) -> Node:
+        """What follows a key."""
+        colon = spacing(self.style, self.depth + len(path)).layout.colon
+        return _then(colon, self.rule(numbers, (*path, name), (*self.seen[: len(path)], seen | {name}), False))
+
+
+QUOTE = Literal(b'"')
+WORDS: dict[Constant, bytes] = {(NULL,): b"null", (BOOLEAN, False): b"false", (BOOLEAN, True): b"true"}
+
+
+def _plain(value: Fraction, style: Style) -> list[str]:
+    """How a number is spelled in plain style."""
+    return [str(value.numerator)] if value.denominator == 1 else plain_texts(value)
+
+
+def _choice(options: list[Node]) -> Node:
+    return options[0] if len(options) == 1 else Choice(tuple(options))
+
+
+def _then(*parts: Node) -> Node:
+    kept = tuple(part for part in parts if part is not EMPTY)
+    return kept[0] if len(kept) == 1 else Sequence(kept)

@@ -1,0 +1,35 @@
+"""Clauses of objects: unions, in one case of each of which an object must be (`ObjectCase.clauses`).
+
+A product of unions may have exponentially many cases, and for some no smaller union of cases says the same: "no key
+that the list in another key names" needs one for each set of keys. So it is kept as it is, a formula in conjunctive
+form, simplified by unit propagation (`objects.narrow`). Whether it holds an object is asked by a search, case by case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....work import spend
+from .object_cases import Algebra, ObjectCase, meet
+
+__all__ = ["resolved"]
+
+
+def resolved(case: ObjectCase, algebra: Algebra) -> Iterator[ObjectCase]:
+    """Cases without clauses that together are the objects of a case, found one by one."""
+    todo = [case]
+    while todo:
+        case = todo.pop()
+        spend(20, "a search for an object among alternatives")
+        values = dict(case.names)
+        if not all(algebra.nonempty(values[name]) for name in case.required):
+            continue
+        if not case.clauses:
+            yield case
+            continue
+        clause = min(case.clauses, key=len)
+        bare = case._replace(clauses=tuple(other for other in case.clauses if other is not clause))
+        for way in reversed(clause):
+            met = meet(bare, way, algebra)
+            if met is not None:
+                todo.append(met)

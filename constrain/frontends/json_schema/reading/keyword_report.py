@@ -1,0 +1,194 @@
+"""Row by row: every keyword of a schema, with how it is enforced. What `constrain check` prints.
+
+The table of keywords says how a keyword is enforced in general. Here is what depends on the schema: whether
+`uniqueItems` needs a guard or is decided without, which keywords the dialect does not know, which ones can never
+apply because of the `type` beside them, and which names look like slips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ....errors import ConstrainError, UnsupportedError
+from ....grammar.nodes import Choice, Node, Repeat, Sequence, Unique
+from ....options import Limits, Style
+from ..algebra.shape_algebra import Algebra, Circular
+from ..emitter import Writer
+from ..schema_pipeline import load, to_grammar
+from .keywords import LIST, MAP, NUMERIC, STRUCTURE, TEXT, Keyword, children, inert
+from .schema_parser import ExactReader
+from .schema_references import Library, Scope, token
+from .suspicious_keywords import format_note, keyword_note
+
+__all__ = ["Row", "describe"]
+
+
+class Row(NamedTuple):
+    """One keyword of a schema.
+
+    pointer: where it stands. how: "mask", the automaton; "counter" or "keys", a register or the set of keys in the
+    frame of the string, array or object; "guard", a comparison with values before; "annotation", "structure" or
+    "refused", as in `keywords`. note: what there is to say about it here.
+    """
+
+    pointer: str
+    keyword: str
+    how: str
+    note: str
+
+
+def describe(
+    schema: dict[str, Any] | bool | str,
+    *,
+    style: Style = Style(),
+    registry: Mapping[str, Any] | None = None,
+    limits: Limits = Limits(),
+) -> list[Row]:
+    """Every keyword at every schema position of the document, in its order. Errors as of `to_grammar`, except that
+    what is not enforced yet is not raised: the first such keyword has a row that says "refused" and why."""
+    document = load(schema, limits)
+    refused: UnsupportedError | None = None
+    try:
+        to_grammar(document, style=style, registry=registry, limits=limits)
+    except UnsupportedError as error:
+        refused = error
+    library = Library(document, registry, limits)
+    rows: list[Row] = []
+    todo: list[tuple[Any, Scope, str]] = [(document, library.main, "")]
+    while todo:
+        raw, scope, pointer = todo.pop()
+        if not isinstance(raw, dict):
+            continue
+        scope = library.enter(raw, scope, pointer)
+        for name in raw:
+            where = f"{pointer}/{token(name)}"
+            if refused is not None and refused.pointer == where:
+                rows.append(Row(where, name, "refused", refused.cause))
+            else:
+                rows.append(Row(where, name, *_how(raw, name, scope, style)))
+        below = [(child, scope, "/".join((pointer, *map(token, path)))) for path, child in children(raw, scope.draft)]
+        todo.extend(reversed(below))
+    if refused is not None:
+        if not any(row.how == "refused" for row in rows):
+            pointer = refused.pointer or ""
+            rows.append(Row(pointer, pointer.rpartition("/")[2], "refused", refused.cause))
+    elif any(row.keyword == "uniqueItems" for row in rows):
+        decided = dict(_unique(document, style, registry, limits))
+        rows = [row._replace(**decided.get(row.pointer, {})) for row in rows]
+    return rows
+
+
+def _how(raw: dict[str, Any], name: str, scope: Scope, style: Style) -> tuple[str, str]:
+    """How and why for one keyword, by the keywords beside it."""
+    row = scope.dialect.keywords.get(name)
+    if row is None:
+        return _unread(name, raw, scope)
+    if "$ref" in raw and scope.draft <= 7 and name != "$ref":
+        return "annotation", "ignored beside $ref, as the dialect has it"
+    idle = _idle(raw, row)
+    if idle:
+        return "annotation", idle
+    if name == "format" and (style.formats == "annotate" or format_note(raw[name]) is not None):
+        return "annotation", _unasserted(raw[name])
+    if name == "uniqueItems" and raw[name] is False:
+        return "annotation", "false asserts nothing"
+    if row.how == "refused":
+        return "annotation", "in a schema that nothing refers to"
+    note = row.note if scope.draft <= row.noted else ""
+    return ("keys" if row.how == "guard" and row.emitter is MAP else row.how), note
+
+
+APPLIES = {
+    NUMERIC: frozenset(("integer", "number")),
+    TEXT: frozenset(("string",)),
+    LIST: frozenset(("array",)),
+    MAP: frozenset(("object",)),
+}
+"""By emitter: the types whose values a keyword says something about."""
+
+
+def _idle(raw: dict[str, Any], row: Keyword) -> str:
+    """Why a keyword can never apply: of the types beside it none is one that it is about; "" if it can."""
+    given = raw.get("type")
+    types = [given] if isinstance(given, str) else given
+    kinds = APPLIES.get(row.emitter) if row.emitter is not None else None
+    if kinds is None or not isinstance(types, list) or kinds & set(types):
+        return ""
+    return f"never applies: the type is {' or '.join(types)}"
+
+
+def _unread(name: str, raw: dict[str, Any], scope: Scope) -> tuple[str, str]:
+    """How and why for a name that the dialect does not read."""
+    if name in STRUCTURE:
+        return "structure", "schemas that others refer to"
+    note = keyword_note(name, raw[name], raw, scope)
+    if note is None:
+        return "annotation", "" if name in inert() else "unknown keyword"
+    if note.cause == "unknown keyword":
+        return "annotation", f"unknown keyword: did you mean {note.hint}?"
+    return "annotation", note.cause + (f"; write {note.hint}" if note.hint else "")
+
+
+def _unasserted(name: str) -> str:
+    """A format that is not asserted, and what was most likely meant."""
+    note = format_note(name)
+    if note is None:
+        return "not asserted"
+    if not note.slip:
+        return note.cause
+    return f"no known format: {name}" + (f"; did you mean {note.hint}?" if note.hint else "")
+
+
+# ---- uniqueItems: the one keyword of which the schema decides how it is enforced ---------------------------------
+
+
+def _unique(
+    document: Any, style: Style, registry: Mapping[str, Any] | None, limits: Limits
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """(pointer, how and note) for every `uniqueItems` that can be reached."""
+    reader = ExactReader(document, registry, style, limits)
+    algebra = Algebra(reader, style, limits)
+    writer = Writer(algebra, style)
+    for node in reader.nodes:
+        if node is None or node.pointer is None or not node.facts.get("uniqueItems"):
+            continue
+        try:
+            guarded = _has_guard(writer.body((node.number,), 0)) if algebra.nonempty((node.number,)) else False
+            most = [array.high for array in algebra.live((node.number,)).arrays]
+        except (ConstrainError, Circular):  # of this subschema on its own; where it is used it may well be enforced
+            continue
+        if not guarded:
+            yield (
+                f"{node.pointer}/uniqueItems",
+                {
+                    "how": "mask",
+                    "note": "decided by the items: few constants, or none can be equal",
+                },
+            )
+        else:
+            bound = max((high for high in most if high is not None), default=0) if None not in most else 0
+            often = f", at most {bound - 1:,} times" if bound > 1 else ""
+            yield (
+                f"{node.pointer}/uniqueItems",
+                {
+                    "how": "guard",
+                    "note": f"an item that equals one before cannot end: it may bite from the second item on{often}",
+                },
+            )
+
+
+def _has_guard(node: Node) -> bool:
+    """Whether values in a node are compared with those before."""
+    todo = [node]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Unique):
+            return True
+        if isinstance(node, Sequence):
+            todo += node.parts
+        elif isinstance(node, Choice):
+            todo += node.options
+        elif isinstance(node, Repeat):
+            todo.append(node.node)
+    return False

@@ -1,0 +1,108 @@
+"""Everything that is wrong with a schema, not only the first: what `to_grammar` would raise if the rest were right.
+
+A Reader that goes on. Where a keyword's value is not what it must be, the fault is noted and the keyword taken for
+one that asserts nothing. Subschemas that nothing refers to are read too, after all others: they do no harm, so what is
+wrong in them is told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ....errors import ConstrainError, SchemaError, UnsupportedError
+from ....options import Limits, Style
+from ..algebra.schema_sets import ANY, Lits
+from ..schema_pipeline import load
+from .keyword_values import SKIP
+from .keywords import children
+from .schema_parser import ExactReader, Place
+from .schema_references import Scope, token
+
+__all__ = ["Fault", "faults"]
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong. reached: whether a value is ever held against the schema that it stands in."""
+
+    error: SchemaError | UnsupportedError
+    reached: bool
+
+
+def faults(
+    schema: dict[str, Any] | bool | str,
+    *,
+    style: Style = Style(),
+    registry: Mapping[str, Any] | None = None,
+    limits: Limits = Limits(),
+) -> list[Fault]:
+    """All faults of the keywords, those first that hinder compiling; [] if every keyword can be read.
+
+    SchemaError if the document itself is none, as JSON or as a schema. What only shows when keywords are combined
+    (that nothing satisfies them, that a budget is spent) is no fault of a keyword, and `to_grammar` says it.
+    """
+    document = load(schema, limits)
+    try:
+        reader = PatientReader(document, registry, style, limits)
+    except ConstrainError as error:  # of the document itself, such as a dialect that is not read
+        if not isinstance(error, (SchemaError, UnsupportedError)):
+            raise
+        return [Fault(error, True)]
+    reached = len(reader.found)
+    reader.rest(document)
+    seen: dict[tuple[str | None, str], Fault] = {}
+    for number, found in enumerate(reader.found):
+        seen.setdefault((found.pointer, found.cause), Fault(found, number < reached))
+    return list(seen.values())
+
+
+class PatientReader(ExactReader):
+    """A Reader that notes what is wrong and reads on."""
+
+    def __init__(self, document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits) -> None:
+        self.found: list[SchemaError | UnsupportedError] = []
+        super().__init__(document, registry, style, limits)
+
+    def read(self) -> None:
+        """Read every node that is waiting, and those that they refer to."""
+        while self._queue:
+            node = self._queue.popleft()
+            assert node.waiting is not None
+            live, scope = node.waiting
+            node.waiting = None
+            place = Place(self, node, scope)
+            for keyword, value in live:
+                try:
+                    found = keyword.read(place, keyword.name, value)
+                except (SchemaError, UnsupportedError) as error:
+                    self.found.append(error)
+                    continue
+                if found is not SKIP:
+                    node.facts[keyword.field] = found
+
+    def lits(self, raw: Any, scope: Scope, pointer: str) -> Lits:
+        """The literal set of a subschema; any value, if it is none."""
+        try:
+            return super().lits(raw, scope, pointer)
+        except (SchemaError, UnsupportedError) as error:
+            self.found.append(error)
+            return ANY
+
+    def rest(self, document: Any) -> None:
+        """Read what nothing refers to."""
+        todo: list[tuple[Any, Scope, str]] = [(document, self.library.main, "")]
+        while todo:
+            raw, scope, pointer = todo.pop()
+            self.lits(raw, scope, pointer)
+            if isinstance(raw, dict):
+                try:
+                    scope = self.library.enter(raw, scope, pointer)
+                except (SchemaError, UnsupportedError):  # noted by `lits`
+                    continue
+                below = [
+                    (child, scope, "/".join((pointer, *map(token, path))))
+                    for path, child in children(raw, scope.draft)
+                    if not (path[0] == "dependencies" and isinstance(child, list))  # names of keys, no schema
+                ]
+                todo.extend(reversed(below))
+        self.read()

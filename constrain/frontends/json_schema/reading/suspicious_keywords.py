@@ -1,0 +1,407 @@
+"""Find keywords and formats that assert nothing, yet were most likely meant to: slips in a schema.
+
+A name that a dialect does not know asserts nothing (core specification, section 4.3.1), so a schema with `maxlenght`
+is right, and lets everything through. Reported are: names one or two edits from a keyword, with a value that this
+keyword could have; keywords of other drafts, of draft 3, and OpenAPI's `nullable`; and unknown formats. Annotations of
+any vendor are not, nor is anything inside `enum`, `const`, `default` or `examples`, or a property's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple, Union
+
+from ....errors import SchemaError, UnsupportedError, shorten
+from ....options import Limits, Style
+from ....work import spend
+from ..strings.formats import FORMATS
+from .json_values import echo
+from .keywords import KEYWORDS, STRUCTURE, inert
+from .schema_references import Library, Scope, token
+
+__all__ = ["Slip", "find_slips", "format_note", "keyword_note", "near_keyword", "warnings_of"]
+
+
+class KeywordNote(NamedTuple):
+    """Why something asserts nothing, what to write instead, or "", and whether it was most likely meant to assert."""
+
+    cause: str
+    hint: str
+    slip: bool
+
+
+class Slip(NamedTuple):
+    """Something that asserts nothing. subject, cause: what and why, in words; hint: what to write instead, or ""."""
+
+    pointer: str
+    subject: str
+    cause: str
+    hint: str
+
+
+RENAMED = {
+    "dependencies": "dependentRequired or dependentSchemas",
+    "additionalItems": "items, beside prefixItems",
+    "id": "$id",
+    "divisibleBy": "multipleOf",
+    "extends": "allOf",
+    "disallow": "not",
+    "$recursiveRef": "$dynamicRef",
+    "$recursiveAnchor": "$dynamicAnchor",
+    "nullable": 'a list of types with "null" in it, or anyOf with {"type": "null"}',
+    "prefixItems": "a list in `items`",
+    "dependentRequired": "dependencies",
+    "dependentSchemas": "dependencies",
+    "const": "an enum of one value",
+}
+"""What a keyword of another dialect is called in this one, or a keyword of OpenAPI in JSON Schema."""
+
+MEANT = {"inclusiveMaximum": "maximum", "inclusiveMinimum": "minimum"}
+"""Unknown names that are near a keyword which means something else."""
+
+OPENAPI = frozenset(("discriminator", "example", "externalDocs", "nullable", "xml"))
+"""Keywords of OpenAPI 3.0's Schema Object that JSON Schema lacks."""
+DRAFT_3 = frozenset(("disallow", "divisibleBy", "extends"))
+CONTENT = frozenset(("contentEncoding", "contentMediaType", "contentSchema"))
+HARMLESS = frozenset(("id", "$recursiveAnchor"))
+"""Of other dialects, but without an assertion of their own."""
+
+OTHER_FORMATS = frozenset((
+    "base64", "base64url", "binary", "byte", "char", "commonmark", "decimal", "decimal128", "directory-path", "double",
+    "double-int", "file-path", "float", "html", "http-date", "int16", "int32", "int64", "int8", "json-string",
+    "markdown",
+    "media-range", "multi-host-uri", "password", "path", "sf-binary", "sf-boolean", "sf-decimal", "sf-integer",
+    "sf-string", "sf-token", "uint16", "uint32", "uint64", "uint8",
+))  # fmt: skip
+"""Formats of the OpenAPI registry and of Pydantic: names that are right, for something that is not asserted."""
+SYNONYMS = {
+    "url": "uri", "guid": "uuid", "ip": "ipv4", "ip-address": "ipv4", "ipaddress": "ipv4", "timestamp": "date-time",
+    "mail": "email", "e-mail": "email", "host-name": "hostname", "host": "hostname", "domain": "hostname",
+    "regexp": "regex", "iso8601": "date-time", "iso-date": "date", "emailaddress": "email", "link": "uri",
+    "color": "", "phone": "", "style": "", "utc-millisec": "",
+}  # fmt: skip
+"""What formats are called in other places, and in draft 3; "": nothing is like it."""
+
+
+# ---- names that are nearly keywords --------------------------------------------------------------------------------
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, (bool, str, list, dict)) and value is not None
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, (dict, bool))
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_types(value: Any) -> bool:
+    names = value if isinstance(value, list) else [value]
+    return bool(names) and all(isinstance(name, str) and name in TYPES for name in names)
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_schema, value.values()))
+
+
+def _is_schemas(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_schema, value))
+
+
+TYPES = frozenset(("null", "boolean", "number", "integer", "string", "array", "object"))
+VALUES: dict[str, Callable[[Any], bool]] = {
+    "type": _is_types, "enum": lambda value: isinstance(value, list), "const": lambda value: True,
+    "pattern": lambda value: isinstance(value, str), "format": lambda value: isinstance(value, str),
+    "uniqueItems": lambda value: isinstance(value, bool), "required": _is_names,
+    "items": lambda value: isinstance(value, (dict, bool, list)),
+    **dict.fromkeys(("dependencies", "dependentRequired"), lambda value: isinstance(value, dict)),
+    **dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(
+        ("exclusiveMinimum", "exclusiveMaximum"), lambda value: isinstance(value, bool) or _is_number(value)
+    ),
+    **{row.name: {"schema": _is_schema, "map": _is_map, "list": _is_schemas}[row.holds]
+       for row in KEYWORDS if row.holds in ("schema", "map", "list") and row.name != "dependencies"},
+}  # fmt: skip
+"""By keyword: whether a value is one that it could have. All others have numbers."""
+
+COMMENTED = ("x-", "_", "//", "--", "#/")
+"""How names begin that are meant to assert nothing: extensions, and keywords that were commented out."""
+SHORT = 4
+"""Keywords of so few letters have too many words one letter from them: there only a letter too many or too few, or two
+that changed places, is a slip; of still fewer letters (`if`, `not`) none is."""
+LONG = 9
+"""Keywords of that many letters may have two slips."""
+LONGEST = 40
+
+
+def _bare(name: str) -> str:
+    """A name without what styles of writing add: case, and characters between words."""
+    return "".join(char for char in name.lower() if char.isalnum())
+
+
+def _without_one(name: str) -> set[str]:
+    return {name[:place] + name[place + 1 :] for place in range(len(name))}
+
+
+@cache
+def _near() -> dict[str, set[str]]:
+    """Every bare keyword, and each with one or two letters left out (symmetric deletion), to the keywords."""
+    index: dict[str, set[str]] = {}
+    for row in KEYWORDS:
+        bare = _bare(row.name)
+        shorter = _without_one(bare)
+        if len(bare) >= LONG:
+            shorter |= {other for one in shorter for other in _without_one(one)}
+        for one in (bare, *shorter):
+            index.setdefault(one, set()).add(row.name)
+    return index
+
+
+def near_keyword(name: str) -> str:
+    """Return the keyword that an unknown name was most likely meant to be, or "" if none is near.
+
+    Near is: the same but for case and separators, or at a Damerau-Levenshtein distance of 1, of long keywords 2.
+    """
+    bare = _bare(name)
+    if not bare or len(name) > LONGEST:
+        return ""
+    index = _near()
+    shorter = _without_one(bare)
+    candidates = set().union(*(index.get(one, ()) for one in (bare, *shorter)))
+    if len(bare) >= LONG - 2:
+        candidates |= set().union(*(index.get(other, ()) for one in shorter for other in _without_one(one)))
+    ranked = sorted((_distance(bare, _bare(keyword)), keyword) for keyword in candidates)
+    ranked = [(distance, keyword) for distance, keyword in ranked if len(keyword) >= SHORT or not distance]
+    for distance, keyword in ranked:
+        other = _bare(keyword)
+        if distance == 0 or (
+            distance == 1 and (len(other) > SHORT or len(bare) != len(other) or sorted(bare) == sorted(other))
+        ):
+            return keyword
+        if distance == 2 and len(other) >= LONG:
+            return keyword
+    return ""
+
+
+def _distance(one: str, other: str) -> int:
+    """The Damerau-Levenshtein distance (optimal string alignment)."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        before, row, above = row, [i], before
+        for j, b in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                cost = min(cost, above[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
+
+
+# ---- one keyword ---------------------------------------------------------------------------------------------------
+
+
+def dialect_name(scope: Scope) -> str:
+    """What the dialect of a scope is called."""
+    return f"draft {scope.draft}" if scope.draft < 2019 else "2019-09" if scope.draft == 2019 else "2020-12"
+
+
+def keyword_note(name: str, value: Any, beside: Mapping[str, Any], scope: Scope) -> KeywordNote | None:
+    """Say what there is to say about a name that the dialect does not read: cause, hint, and whether it is a slip.
+
+    None: nothing, it is an annotation. value: what it has; beside: the schema that it stands in.
+    """
+    hint = RENAMED.get(name, "")
+    if name in STRUCTURE:
+        return None
+    if name in CONTENT:
+        return KeywordNote("the text inside is not looked at, as the specification has it", "", False)
+    rows = [row for row in KEYWORDS if row.name == name]
+    if any(row.since <= scope.draft <= row.until for row in rows):
+        return KeywordNote("of a vocabulary that its $schema leaves out", "", False)
+    if rows or (name in HARMLESS and not (name == "id" and scope.draft == 4)):
+        empty = name == "additionalItems" and value in (True, {})
+        return KeywordNote(f"not a keyword of {dialect_name(scope)}", hint, not empty and name not in HARMLESS)
+    if name in inert():
+        return None
+    if name in OPENAPI:
+        return KeywordNote(
+            "a keyword of OpenAPI, not of JSON Schema", hint, name == "nullable" and _excludes_null(value, beside)
+        )
+    if name in DRAFT_3:
+        return KeywordNote("a keyword of draft 3", hint, True)
+    if name.startswith(COMMENTED):
+        return None
+    spend(30, "the search for misspelt keywords")
+    near = MEANT.get(name) or near_keyword(name)
+    if near and near not in beside and VALUES.get(near, _is_number)(value):
+        return KeywordNote("unknown keyword", near, True)
+    return None
+
+
+def _excludes_null(value: Any, beside: Mapping[str, Any]) -> bool:
+    """Whether `nullable` asks for null where the schema does not take it anyway, as far as one can see here."""
+    types = beside.get("type")
+    if value is not True or types is None or types == "null" or (isinstance(types, list) and "null" in types):
+        return (
+            value is True
+            and types is None
+            and not {"anyOf", "oneOf", "enum"}.isdisjoint(beside)
+            and not _names_null(beside)
+        )
+    return True
+
+
+def _names_null(beside: Mapping[str, Any]) -> bool:
+    """Whether null is listed, or the type of a branch."""
+    listed = beside.get("enum")
+    if isinstance(listed, list):
+        return None in listed
+    branches = [
+        branch for name in ("anyOf", "oneOf") for branch in _listed(beside.get(name)) if isinstance(branch, dict)
+    ]
+    return any(branch.get("type") == "null" for branch in branches)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+@cache
+def _near_formats() -> dict[str, set[str]]:
+    """Every bare format, and each but the short ones with one letter left out, to the formats."""
+    index: dict[str, set[str]] = {}
+    for known in FORMATS:
+        bare = _bare(known)
+        for one in (bare, *(_without_one(bare) if len(bare) > SHORT else ())):
+            index.setdefault(one, set()).add(known)
+    return index
+
+
+def format_note(name: str) -> KeywordNote | None:
+    """Say what there is to say about a format's name, as `keyword_note` does; None: it is asserted."""
+    if name in FORMATS:
+        return None
+    if name in OTHER_FORMATS:
+        return KeywordNote("a format that JSON Schema does not define", "", False)
+    bare = name[: LONGEST + 1].lower().replace("_", "-")
+    near = SYNONYMS.get(bare)
+    if near is None:
+        spend(15, "the search for misspelt formats")
+        joined, index = _bare(bare), _near_formats()
+        shorter = _without_one(joined) if SHORT <= len(joined) <= LONGEST else set()
+        candidates = set().union(*(index.get(one, ()) for one in (joined, *shorter)))
+        ranked = sorted((_distance(joined, _bare(known)), known) for known in candidates)
+        near = next((known for distance, known in ranked if distance <= 1), "")
+    return KeywordNote("unknown format", near, True)
+
+
+# ---- a document ----------------------------------------------------------------------------------------------------
+
+
+Path = Union[tuple["Path", Union[str, int]], None]
+"""Where a subschema stands: the holder's path, and a reference token. Pointers are made where something is found."""
+
+
+def find_slips(document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits) -> list[Slip]:
+    """Find the slips of a checked document, in its order. Its registry is not looked into."""
+    library = Library(document, registry, limits)
+    found: list[Slip] = []
+    todo: list[tuple[dict[str, Any], Scope, Path]] = []
+    if isinstance(document, dict):
+        todo.append((document, library.main, None))
+    while todo:
+        raw, scope, path = todo.pop()
+        spend(1 + len(raw) // 4, "the search for misspelt keywords")
+        if "$id" in raw or "id" in raw or "$schema" in raw:
+            try:
+                scope = library.enter(raw, scope, _pointer(path))
+            except (SchemaError, UnsupportedError):  # The reader says so, if anything refers to it.
+                continue
+        held = _held(scope.dialect.draft)
+        odd = scope.dialect.vocabularies is not None
+        below: list[tuple[dict[str, Any], Scope, Path]] = []
+        for name, value in raw.items():
+            holds = held.get(name)
+            if holds is None:
+                odd = True
+            elif holds and type(value) is dict:
+                if "schema" in holds:
+                    below.append((value, scope, (path, name)))
+                elif holds == "map":
+                    here = (path, name)
+                    below += [(item, scope, (here, key)) for key, item in value.items() if type(item) is dict]
+            elif "list" in holds and type(value) is list:
+                here = (path, name)
+                below += [(item, scope, (here, key)) for key, item in enumerate(value) if type(item) is dict]
+            elif holds == "format" and not (isinstance(value, str) and value in FORMATS):
+                odd = True
+        if odd:
+            found.extend(_in_schema(raw, scope, _pointer(path), style))
+        below.reverse()
+        todo += below
+    return found
+
+
+def _pointer(path: Path) -> str:
+    parts: list[str] = []
+    while path is not None:
+        path, name = path
+        parts.append(token(name))
+    return "".join(f"/{part}" for part in reversed(parts))
+
+
+@cache
+def _held(draft: int) -> dict[str, str]:
+    """The names of a draft that are no slips, with the subschemas that they hold; "format" for `format`."""
+    held: dict[str, str] = dict.fromkeys(inert(), "")
+    held |= STRUCTURE | {row.name: row.holds for row in KEYWORDS if row.since <= draft <= row.until}
+    if draft > 4:
+        del held["id"]
+    return held | {"format": "format"}
+
+
+def _in_schema(raw: dict[str, Any], scope: Scope, pointer: str, style: Style) -> Iterator[Slip]:
+    """The slips among the keywords of one schema."""
+    table = scope.dialect.keywords
+    if "$ref" in raw and scope.draft <= 7:  # Everything beside it is ignored.
+        return
+    for name, value in raw.items():
+        if name not in table:
+            said = keyword_note(name, value, raw, scope)
+        elif (
+            name == "format" and isinstance(value, str) and (style.formats == "assert" or scope.dialect.asserts_formats)
+        ):
+            said = format_note(value)
+        else:
+            continue
+        if said is not None and said.slip:
+            cause, hint = said.cause, said.hint
+            subject = f"`{shorten(name)}` is"
+            if name in table:
+                subject, cause = f"The format {echo(value)} is", "not known"
+            yield Slip(f"{pointer}/{token(name)}", subject, cause, hint)
+
+
+MOST_WARNINGS = 20
+"""Names that are warned of one by one."""
+
+
+def warnings_of(slips: list[Slip]) -> tuple[str, ...]:
+    """One message for each kind of slip: the first place, and how many more there are."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for slip in slips:
+        alike.setdefault((slip.subject, slip.cause, slip.hint), []).append(slip.pointer)
+    messages = []
+    for (subject, cause, hint), pointers in list(alike.items())[:MOST_WARNINGS]:
+        guess = cause in ("unknown keyword", "not known")
+        cure = "." if not hint else f": did you mean {hint}?" if guess else f"; write {hint}."
+        more = f" and at {len(pointers) - 1:,} more" if len(pointers) > 1 else ""
+        article = "an " if cause == "unknown keyword" else ""
+        messages.append(f"{subject} {article}{cause}, so it asserts nothing{cure}\n  at {shorten(pointers[0])}{more}")
+    if len(alike) > MOST_WARNINGS:
+        messages.append(f"{len(alike) - MOST_WARNINGS:,} more names assert nothing: `constrain check` lists all.")
+    return tuple(messages)

@@ -1,0 +1,61 @@
+"""The pipeline of this front end: read, ask whether anything satisfies it, look at everything once, write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import LimitError
+from ...grammar.nodes import Grammar
+from ...json_documents import load, nests_deeper
+from ...options import Limits, Style
+from .algebra.shape_algebra import Algebra, Circular
+from .emitter import Writer
+from .fresh_stack import on_fresh_stack, with_room
+from .reading.reachability import survey
+from .reading.schema_parser import Reader
+from .reading.unsatisfiable_core import unsatisfiable
+from .whitespace import around
+
+__all__ = ["load", "to_grammar"]
+
+DEEP = 48
+"""Levels of a document beyond which it is read on a stack of its own: comparing constants takes stack, too."""
+
+
+def to_grammar(
+    schema: dict[str, Any] | bool | str,
+    *,
+    style: Style = Style(),
+    registry: Mapping[str, Any] | None = None,
+    limits: Limits = Limits(),
+) -> Grammar:
+    """The Grammar of the JSON texts that are instances of a schema, spelled as `style` wants them.
+
+    schema: a dict, a boolean, or JSON text, whose numbers keep all their digits (of two equal keys the later one
+    counts). registry: documents by URI that `$ref` may name; nothing is fetched. Rules are made when they are asked
+    for, but everything that can be reached is checked now.
+
+    SchemaError: not a schema. UnsupportedError: a keyword that is not enforced yet, by JSON pointer.
+    UnsatisfiableError: no value is an instance. LimitError: a budget of `limits` was spent.
+    """
+    document = load(schema, limits)
+    deep = nests_deeper(document, DEEP)
+    try:
+        return (on_fresh_stack if deep else with_room)(_make, document, style, registry, limits, deep)
+    except RecursionError:  # A recursion that is bounded neither by `DEEP` nor by `continue_deeper`.
+        raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
+
+
+def _make(document: Any, style: Style, registry: Mapping[str, Any] | None, limits: Limits, deep: bool) -> Grammar:
+    reader = Reader(document, registry, style, limits)
+    algebra = Algebra(reader, style, limits)
+    try:
+        if not algebra.nonempty(reader.root):
+            raise unsatisfiable(document, registry, style, limits)
+        survey(algebra, reader.root)
+    except Circular as signal:
+        raise algebra.circular(signal) from None
+    writer = Writer(algebra, style)
+    writer.rules.deep = deep
+    return Grammar(around(writer.start(reader.root), style), writer.rules)

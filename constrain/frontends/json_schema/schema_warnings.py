@@ -1,0 +1,40 @@
+"""Tell the caller of a public function, by Python's warnings, what in a schema asserts nothing."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import SchemaWarning
+from ...json_documents import load
+from ...options import Limits, Style
+from ...work import work_budget
+from .reading.suspicious_keywords import find_slips, warnings_of
+
+__all__ = ["schema_warnings", "warn_of_schema"]
+
+PACKAGE = __name__.partition(".")[0]
+
+
+def schema_warnings(schema: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits) -> tuple[str, ...]:
+    """Return what there is to warn of in a schema. Raise SchemaError or LimitError for what is no document."""
+    with work_budget(limits.work):
+        return warnings_of(find_slips(load(schema, limits), registry, style, limits))
+
+
+def warn_of_schema(messages: tuple[str, ...]) -> None:
+    """Warn with `SchemaWarning`, at the line of the nearest caller that is not a module of this package."""
+    if messages:
+        level = _outside()
+        for message in messages:
+            warnings.warn(message, SchemaWarning, stacklevel=level)
+
+
+def _outside() -> int:
+    """The `stacklevel` for `warn_of_schema` that names the line from which this package was called."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+        frame, level = frame.f_back, level + 1
+    return level

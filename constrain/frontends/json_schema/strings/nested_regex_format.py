@@ -1,0 +1,309 @@
+"""Texts of the format `regex`, or of none, that a Dfa accepts too (Bar-Hillel, Perles, Shamir 1961), as rules.
+
+`SYMBOLS` is a grammar of both languages. A regular expression is flat text (`flat_expressions`) and groups in turn.
+What is none goes wrong at one place: inside of flat text, at a `)` that closes nothing, at a group of no known kind, or
+because a group is never closed. Flat text never goes on with a parenthesis, so every text is read in one way only.
+
+`(X, p, q)` is the texts of a symbol X that lead the Dfa from state p to q. Where they lead is the least fixpoint over
+the pairs (symbol, state) that are asked for; a rule is written when the text comes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextvars import Context
+from functools import cache
+from typing import NamedTuple, Union
+
+from ....automata.boolean_operations import merge_ranges, universal_states
+from ....automata.dfa import Dfa, Table
+from ....errors import LimitError
+from ....grammar.nodes import EMPTY, Chars, Choice, Node, Rule, Sequence
+from ....work import spend
+from ...regex import to_dfa
+from .flat_regex_format import flat
+
+__all__ = ["Nested", "NestedPart"]
+
+WHAT = "a format that is no regular language, beside other conditions"
+
+Symbol = Union[str, Dfa]
+Alternatives = dict[str, tuple[tuple[Symbol, ...], ...]]
+
+NAME = r"[A-Za-z_$\x80-\U0010ffff][0-9A-Za-z_$\x80-\U0010ffff]*"
+
+
+@cache
+def symbols(sign: bool) -> Alternatives:
+    """The grammar, which is the same for all: it is charged to nobody's budget. Without `sign`, of texts that are none.
+
+    Built in a fraction of a second without it, at once with it.
+    """
+    return Context().run(_symbols, sign)
+
+
+def _symbols(sign: bool) -> Alternatives:
+    """The grammar: "regex", "other" (texts that are none) and "open" (such behind a group that is never closed).
+
+    Each is right-linear but for whole groups. It begins "fresh", or behind a group that a quantifier may follow
+    ("atom"), or behind a bare parenthesis ("bare").
+    """
+    any_text, none = Dfa.any_text(), Dfa.from_strings(["?"]).concatenate(Dfa.any_text())
+    bare, close = Dfa.from_strings(["("]), Dfa.from_strings([")"])
+    group = to_dfa(rf"\(\?(?::|<{NAME}>|{_flags()}:)")
+    look = to_dfa(r"\(\?(?:=|!|<=|<!)")
+    brackets = bare.union(close).concatenate(any_text)
+    unknown = to_dfa(r"\(\?").concatenate(any_text).subtract(group.union(look).concatenate(any_text))
+    groups = ((bare, "atom"), (group, "atom"), (look, "fresh"))
+    out: Alternatives = {}
+    for level, text in (("fresh", flat()), ("atom", _behind_an_atom())):
+
+        def behind_groups(kind: str, text: Dfa = text) -> tuple[tuple[Symbol, ...], ...]:
+            """A group, and what comes behind it."""
+            return tuple((text, opening, "regex fresh", close, f"{kind} {after}") for opening, after in groups)
+
+        out[f"regex {level}"] = ((text,), *behind_groups("regex"))
+        if sign:
+            continue
+        begun = _prefixes(text)
+        wrong = any_text.subtract(begun).subtract(text.concatenate(brackets)).union(text.concatenate(unknown))
+        ended = begun.subtract(text).union(wrong).union(text.concatenate(close).concatenate(any_text))
+        never_closed: tuple[tuple[Symbol, ...], ...] = (
+            (text, bare, "open bare"), (text, group.union(look), "open fresh"),
+        )  # fmt: skip
+        out[f"other {level}"] = ((ended,), *behind_groups("other"), *never_closed)
+        out[f"open {level}"] = ((begun.union(wrong),), *behind_groups("open"), *never_closed)
+        if level == "fresh":
+            # Behind a bare parenthesis a question mark begins another kind of group: `unknown` has said which.
+            out["open bare"] = ((begun.union(wrong).subtract(none),), *out["open fresh"][1:])
+    return out
+
+
+START = {True: "regex fresh", False: "other fresh"}
+
+
+def _flags() -> str:
+    """What stands between `?` and `:`: flags that are switched on, and off behind a dash, none twice."""
+    orders = _orders("ims")
+    pairs = [f"{on}-{off}" for on in orders for off in orders if off and not set(on) & set(off)]
+    return "(?:" + "|".join([order for order in orders if order] + pairs) + ")"
+
+
+def _orders(letters: str) -> list[str]:
+    """Every order of some of the letters."""
+    return ["", *(letter + rest for letter in letters for rest in _orders(letters.replace(letter, "")))]
+
+
+def _behind_an_atom() -> Dfa:
+    """The flat text that may stand behind a term: what follows a letter."""
+    table = flat().table
+    first = flat().step(0, "a")
+    rows = [table.rows[first], *([t + 1 if t >= 0 else -1 for t in row] for row in table.rows)]
+    rows[0] = [t + 1 if t >= 0 else -1 for t in rows[0]]
+    return Dfa.from_table(Table(table.bounds, table.classes, rows, [table.accepting[first], *table.accepting]))
+
+
+def _prefixes(dfa: Dfa) -> Dfa:
+    """All texts that begin one of its texts: every state of a Dfa leads to acceptance."""
+    table = dfa.table
+    return Dfa.from_table(Table(table.bounds, table.classes, table.rows, [True] * len(table.rows)))
+
+
+class NestedPart(NamedTuple):
+    """The name of a rule: the parts from `place` on of an alternative of a symbol, from one state to another.
+
+    alternative: -1 for all of them.
+    """
+
+    nested: Nested
+    symbol: str
+    alternative: int
+    place: int
+    first: int
+    last: int
+
+    def node(self) -> Node:
+        """What it stands for."""
+        nested = self.nested
+        if self.alternative >= 0:
+            return nested.sequence(self.symbol, self.alternative, self.place, self.first, self.last)
+        return _choice([
+            nested.sequence(self.symbol, number, 0, self.first, self.last)
+            for number, parts in enumerate(nested.symbols[self.symbol])
+            if self.last in nested.through(parts, 0, self.first)
+        ])  # fmt: skip
+
+
+class Nested:
+    """The texts that are regular expressions (or, with `sign` False, are none) and that `dfa` accepts.
+
+    Equal only to itself. LimitError beyond max_states pairs of a symbol and a state.
+    """
+
+    def __init__(self, sign: bool, dfa: Dfa, max_states: int) -> None:
+        self.start = START[sign]
+        self.dfa = dfa
+        self.max_states = max_states
+        self.symbols = symbols(sign)
+        self._table = dfa.table
+        self._found: dict[tuple[str, int], frozenset[int]] = {}
+        self._asked: dict[tuple[str, int], set[tuple[str, int]]] = {}
+        self._leaves: dict[tuple[Dfa, int], tuple[Table, list[tuple[int, int]]] | None] = {}
+        self._nodes: dict[tuple[Dfa, int, int], Node] = {}
+        self._free = min(universal_states(self._table), default=-1)
+        """The state from which every text is accepted: there the Dfa need not be looked at any more."""
+        self._ends: list[int] = []
+        if not dfa.is_empty:
+            self._solve()
+            self._ends = [q for q in sorted(self._found[self.start, 0]) if self._table.accepting[q]]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no text."""
+        return not self._ends
+
+    def node(self) -> Node:
+        """What stands for the texts, as they are written inside a JSON string. There must be one."""
+        return _choice([self._rule(self.start, q, 0) for q in self._ends])
+
+    def is_endless(self) -> bool:
+        """Whether it plainly has infinitely many texts; no is not an answer."""
+        for (symbol, p), ends in self._found.items():
+            if symbol == self.start and p == 0 and self._free >= 0 and self._free in ends:
+                return True
+        return False
+
+    def _rule(self, symbol: str, last: int, first: int) -> Node:
+        return Rule(NestedPart(self, symbol, -1, 0, first, last))
+
+    # ---- where symbols lead ------------------------------------------------------------------------------------
+
+    def _solve(self) -> None:
+        """Fill in `_found` for all that the start asks for."""
+        todo: list[tuple[str, int]] = []
+
+        def leads(symbol: Symbol, p: int, asker: tuple[str, int]) -> frozenset[int]:
+            if isinstance(symbol, Dfa):
+                return self._leaf_ends(symbol, p)
+            key = (symbol, p)
+            if key not in self._found:
+                self._found[key] = frozenset()
+                self._asked[key] = set()
+                todo.append(key)
+                if len(self._found) > self.max_states:
+                    raise LimitError(
+                        f"{WHAT[:1].upper()}{WHAT[1:]}: more than {self.max_states} rules",
+                        hint="Simplify them, or raise Limits.dfa_states.",
+                    )
+            self._asked[key].add(asker)
+            return self._found[key]
+
+        self._found[self.start, 0] = frozenset()
+        self._asked[self.start, 0] = set()
+        todo.append((self.start, 0))
+        while todo:
+            key = todo.pop()
+            ends: set[int] = set()
+            for parts in self.symbols[key[0]]:
+                states = {key[1]}
+                for part in parts:
+                    spend(1 + len(states), WHAT)
+                    states = set().union(*(leads(part, state, key) for state in states))
+                    if not states:
+                        break
+                ends |= states
+            if not ends <= self._found[key]:
+                self._found[key] |= ends
+                todo.extend(self._asked[key])
+
+    def leads(self, symbol: Symbol, p: int) -> frozenset[int]:
+        """The states to which a symbol leads from another one."""
+        if isinstance(symbol, Dfa):
+            return self._leaf_ends(symbol, p)
+        return self._found.get((symbol, p), frozenset())
+
+    def through(self, parts: tuple[Symbol, ...], place: int, p: int) -> set[int]:
+        """Where the parts from a place on lead."""
+        states = {p}
+        for part in parts[place:]:
+            states = set().union(*(self.leads(part, state) for state in states))
+        return states
+
+    # ---- leaves ------------------------------------------------------------------------------------------------
+
+    def _walk(self, leaf: Dfa, p: int) -> tuple[Table, list[tuple[int, int]]]:
+        """Both automata side by side from (0, p) on, with the pairs of states."""
+        known = self._leaves.get((leaf, p))
+        if known is None:
+            table, other = leaf.table, self._table
+            bounds, classes, pairs = merge_ranges(table, other)
+            order, numbers, rows = [(0, p)], {(0, p): 0}, []
+            for a, b in order:  # Grows meanwhile.
+                spend(2 + len(pairs) // 4, WHAT)
+                row = []
+                for left, right in pairs:
+                    target = (table.rows[a][left], other.rows[b][right])
+                    number = -1
+                    if min(target) >= 0:
+                        number = numbers.setdefault(target, len(order))
+                        if number == len(order):
+                            order.append(target)
+                    row.append(number)
+                rows.append(row)
+            accepting = [table.accepting[a] for a, _ in order]
+            known = self._leaves[leaf, p] = Table(bounds, classes, rows, accepting), order
+        return known
+
+    def _leaf_ends(self, leaf: Dfa, p: int) -> frozenset[int]:
+        if p == self._free:
+            return frozenset((p,))
+        table, order = self._walk(leaf, p)
+        return frozenset(b for (_, b), accepts in zip(order, table.accepting) if accepts)
+
+    def _leaf(self, leaf: Dfa, p: int, q: int) -> Node:
+        """The texts of a leaf that lead from p to q."""
+        known = self._nodes.get((leaf, p, q))
+        if known is None:
+            if p == self._free:
+                known = Chars(leaf, "json")
+            else:
+                table, order = self._walk(leaf, p)
+                accepting = [accepts and b == q for (_, b), accepts in zip(order, table.accepting)]
+                dfa = Dfa.from_table(table._replace(accepting=accepting))
+                known = EMPTY if dfa == EMPTY_TEXT else Chars(dfa, "json")
+            self._nodes[leaf, p, q] = known
+        return known
+
+    # ---- writing -----------------------------------------------------------------------------------------------
+
+    def sequence(self, symbol: str, alternative: int, place: int, p: int, q: int) -> Node:
+        """The parts of an alternative from a place on that lead from p to q, of which there are some."""
+        parts = self.symbols[symbol][alternative]
+        return _choice(list(self._ways(symbol, alternative, parts, place, p, q)))
+
+    def _ways(
+        self, symbol: str, alternative: int, parts: tuple[Symbol, ...], place: int, p: int, q: int
+    ) -> Iterator[Node]:
+        part, last = parts[place], place + 1 == len(parts)
+        middles = [q] if last else sorted(self.leads(part, p))
+        for middle in middles:
+            if not last and q not in self.through(parts, place + 1, middle):
+                continue
+            first = self._leaf(part, p, middle) if isinstance(part, Dfa) else self._rule(part, middle, p)
+            if last:
+                yield first
+            elif place + 2 == len(parts) and isinstance(parts[-1], str):
+                yield _sequence(first, self._rule(parts[-1], q, middle))
+            else:
+                yield _sequence(first, Rule(NestedPart(self, symbol, alternative, place + 1, middle, q)))
+
+
+EMPTY_TEXT = Dfa.from_strings([""])
+
+
+def _choice(options: list[Node]) -> Node:
+    return options[0] if len(options) == 1 else Choice(tuple(options))
+
+
+def _sequence(first: Node, rest: Node) -> Node:
+    return rest if first is EMPTY else first if rest is EMPTY else Sequence((first, rest))

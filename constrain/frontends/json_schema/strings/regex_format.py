@@ -1,0 +1,106 @@
+"""The format `regex`: the texts that are regular expressions of ECMA-262, as far as an automaton can tell.
+
+Parentheses nest, so this is no regular language, but it is one between parentheses: a Disjunction is flat text
+(`flat_expressions`), then any number of groups, each with flat text behind it. So a few leaves and one recursive rule
+say it all. What they accept is what `pattern` reads: Unicode mode, with a lone `{`, `}` and `]` and escaped
+punctuation.
+
+Of the early errors of ECMA-262 (section 22.2.1.1) these are judged: what a quantifier stands behind, `{3,2}` below
+100, `[z-a]` between ASCII characters, and `\\0` before a digit. Not judged is what would take a memory of its own:
+whether a group exists to which a number or a name refers, whether two have one name, which letters beyond ASCII a name
+may have, what properties of characters there are, the other ranges.
+"""
+
+from __future__ import annotations
+
+from ....automata.dfa import Dfa
+from ....grammar.nodes import Chars, Choice, Node, Repeat, Rule, Sequence
+from ....work import memoize
+from ...regex import to_dfa
+from .flat_regex_format import flat
+
+__all__ = ["is_regex", "regex_node", "regex_within"]
+
+LOOK = r"\(\?(?:=|!|<=|<!)"
+NAME = r"[A-Za-z_$\x80-\U0010ffff][0-9A-Za-z_$\x80-\U0010ffff]*"
+QUANTIFIER = r"(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\??"
+
+
+def regex_node(inner: Rule, low: int) -> Node:
+    """A Disjunction of at least `low` (0 or 1) characters, as it is written inside a JSON string; `inner` is any."""
+    text = Chars(flat(), "json")
+    groups = Choice(tuple(
+        Sequence((Chars(opening, "json"), inner, Chars(closing, "json"), text)) for opening, closing in _brackets()
+    ))  # fmt: skip
+    if low == 0:
+        return Sequence((text, Repeat(groups)))
+    some = Chars(flat().with_length(1), "json")
+    return Choice((Sequence((some, Repeat(groups))), Repeat(groups, 1)))
+
+
+def regex_within(other: Dfa, max_states: int) -> Dfa | None:
+    """Those that another Dfa accepts too; None if some of these might have groups."""
+    grouped = flat().concatenate(to_dfa(r"\(")).concatenate(Dfa.any_text())
+    if not grouped.intersect(other, max_states=max_states).is_empty:
+        return None
+    return flat().intersect(other, max_states=max_states)
+
+
+def is_regex(text: str) -> bool:
+    """Whether the text is one."""
+    closings: list[Dfa] = []
+    state, place = 0, 0
+    while place < len(text):
+        following = flat().step(state, text[place])
+        if following >= 0:
+            state, place = following, place + 1
+            continue
+        if not flat().accepting[state]:
+            return False
+        if text[place] == ")" and closings:
+            place = _longest(closings.pop(), text, place)
+        else:
+            # Behind ( there is never a ?, so the longest opening is the one.
+            place, closing = max(
+                ((_longest(opening, text, place), closing) for opening, closing in _brackets()),
+                key=lambda found: found[0],
+            )
+            if not place:
+                return False
+            closings.append(closing)
+        state = 0
+    return not closings and bool(flat().accepting[state])
+
+
+def _longest(dfa: Dfa, text: str, place: int) -> int:
+    """Where the longest text of the Dfa that starts at a place ends; 0 if there is none."""
+    state, found = 0, 0
+    while state >= 0:
+        if dfa.accepting[state]:
+            found = place
+        if place == len(text):
+            break
+        state, place = dfa.step(state, text[place]), place + 1
+    return found
+
+
+@memoize(64)
+def _brackets() -> tuple[tuple[Dfa, Dfa], ...]:
+    """What opens and what closes a group behind which a quantifier may stand, and one of the others."""
+    group = to_dfa(rf"\((?:\?(?::|<{NAME}>|{_flags()}:))?")
+    falling = Dfa.from_strings(f"){{{low},{high}}}" for low in range(100) for high in range(low))
+    falling = falling.union(to_dfa(r"\)\{[1-9][0-9]{2,},[0-9]{1,2}\}"))
+    closing = to_dfa(rf"\)(?:{QUANTIFIER})?").subtract(falling.concatenate(to_dfa(r"\??")))
+    return (group, closing), (to_dfa(LOOK), to_dfa(r"\)"))
+
+
+def _flags() -> str:
+    """What stands between `?` and `:`: flags that are switched on, and off behind a dash, none twice."""
+    orders = _orders("ims")
+    pairs = [f"{on}-{off}" for on in orders for off in orders if off and not set(on) & set(off)]
+    return "(?:" + "|".join([order for order in orders if order] + pairs) + ")"
+
+
+def _orders(letters: str) -> list[str]:
+    """Every order of some of the letters."""
+    return ["", *(letter + rest for letter in letters for rest in _orders(letters.replace(letter, "")))]

@@ -1,0 +1,97 @@
+"""Regular expressions of a schema: read once, told how much work they are, built when somebody must know.
+
+`pattern` is ECMA-262, matched anywhere in the text. What it asks of the length of the text (`^[a-z]{1,255}$`,
+`^(?=.{1,255}$)`) becomes an interval, which a counter keeps beside the automaton of the rest, its *letters*.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ....automata.dfa import SURROGATES, Dfa
+from ....errors import ConstrainError, LimitError, RegexError, SchemaError, UnsupportedError
+from ....options import Limits
+from ....work import memoize
+from ...regex.charset import spans
+from ...regex.regex_dfa import build, build_whole
+from ...regex.regex_parser import parse
+from ...regex.regex_program import written_out
+from ...regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
+from ...regex.whole_pattern import Whole, split, unanchored
+
+__all__ = ["Pattern", "check_pattern", "letters_dfa", "pattern_dfa", "read_pattern"]
+
+SMALL = 14
+"""Positions of a pattern up to which its automaton cannot exceed 2^14 states, so that it may be built later."""
+
+
+class Pattern(NamedTuple):
+    """A pattern that has been parsed.
+
+    term: its tree. whole: the same taken apart. counted: the least and most characters (None: no bound), if it asks for
+    that beside its letters. surely: some text certainly matches. small: its automaton need not be built to know that
+    it can be.
+    """
+
+    term: Term
+    whole: Whole
+    counted: tuple[int, int | None] | None
+    surely: bool
+    small: bool
+
+
+@memoize(4096)
+def read_pattern(pattern: str) -> Pattern:
+    """Parse it. RegexError, UnsupportedError and LimitError say where in the pattern."""
+    term = parse(pattern, dialect="ecma", flags="", nesting=Limits().nesting)
+    whole = split(term, "search")
+    bare = unanchored(term, "search")
+    if bare is None:
+        return Pattern(term, whole, (whole.low, whole.high) if whole.counted else None, False, False)
+    if isinstance(bare, Repetition) and isinstance(bare.term, OneOf) and _some(bare.term):
+        return Pattern(term, whole, (bare.low, bare.high), True, True)
+    return Pattern(term, whole, None, _some(bare), written_out(bare) <= SMALL)
+
+
+def _some(term: Term) -> bool:
+    """Whether some text certainly matches a tree without anchors."""
+    if isinstance(term, OneOf):
+        # Half a surrogate pair is no character, though a pattern may name it.
+        return any(first < SURROGATES[0] or last >= SURROGATES[1] for first, last in spans(term.charset))
+    if isinstance(term, Concatenation):
+        return all(map(_some, term.parts))
+    if isinstance(term, Alternation):
+        return any(map(_some, term.options))
+    return isinstance(term, Repetition) and (term.low == 0 or _some(term.term))
+
+
+@memoize(4096)
+def pattern_dfa(pattern: str, max_states: int) -> Dfa:
+    """The texts that match somewhere."""
+    return build(read_pattern(pattern).term, dialect="ecma", match="search", max_states=max_states)
+
+
+@memoize(1024)
+def letters_dfa(pattern: str, max_states: int) -> Dfa:
+    """Of a counted pattern, the texts that match but for their length."""
+    return build_whole(read_pattern(pattern).whole, dialect="ecma", max_states=max_states)
+
+
+def check_pattern(pattern: str, pointer: str, limits: Limits) -> None:
+    """Raise what is wrong with a regular expression, at its place in the schema."""
+    try:
+        known = read_pattern(pattern)
+        if not known.small:
+            (pattern_dfa if known.counted is None else letters_dfa)(pattern, limits.dfa_states)
+    except RegexError as error:
+        raise SchemaError(
+            f"Not a regular expression: {error.cause}",
+            pointer=pointer, source=error.source, position=error.position, hint=error.hint,
+        ) from None  # fmt: skip
+    except (UnsupportedError, LimitError) as error:
+        raise located(error, pointer) from None
+
+
+def located(error: ConstrainError, pointer: str) -> ConstrainError:
+    """The same error, at a place in the schema."""
+    return type(error)(error.cause, pointer=pointer, source=error.source, position=error.position, hint=error.hint)

@@ -1,0 +1,213 @@
+"""Languages of texts as formulas: what strings and names of keys are asked for, before any Dfa is built.
+
+A `Lang` is a set of signed atoms, meaning their AND: `(True, "pattern", "^a")`, `(False, "texts", ("x", "y"))`.
+It is small and hashable, so that cases of Shapes can be compared and combined for nothing; `Languages` makes the
+Dfa when somebody must know, and remembers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from ....automata.dfa import Dfa
+from ....errors import ConstrainError, UnsupportedError
+from ....options import Limits
+from ....work import memoize
+from ..algebra.schema_sets import Lits
+from .formats import BY_RULES, LEAP_STATES, LEAPING, format_dfa, times_within
+from .nested_regex_format import Nested
+from .regex_format import is_regex, regex_within
+from .schema_patterns import letters_dfa, pattern_dfa, read_pattern
+
+__all__ = ["ALL", "Atom", "Lang", "Languages", "any_text"]
+
+Atom = tuple[bool, Literal["pattern", "letters", "format", "texts", "names", "dfa"], object]
+"""Sign, kind and payload: a regular expression; one of which only the character class counts, not how often; a
+format's name; a tuple of texts; the literal set of propertyNames; what has been multiplied out."""
+
+Lang = frozenset[Atom]
+
+NESTING = frozenset(("regex",))
+"""Formats that are met with other conditions by rules (`nested`)."""
+
+FEW_TEXTS = 1_000
+"""Texts up to which a language is judged text by text."""
+
+ALL: Lang = frozenset()
+"""All texts."""
+
+
+@memoize(64)
+def any_text() -> Dfa:
+    """All texts."""
+    return Dfa.any_text()
+
+
+class Languages:
+    """The Dfas of formulas, each made once."""
+
+    def __init__(
+        self, limits: Limits, names: Callable[[Lits], Dfa], refuse: Callable[[str, str], ConstrainError]
+    ) -> None:
+        """names: the texts of a literal set. refuse: the error of a cause, at the place of a keyword."""
+        self.limits = limits
+        self._names = names
+        self._refuse = refuse
+        self._dfas: dict[Lang, Dfa] = {ALL: any_text()}
+        self._atoms: dict[tuple[bool, str, object], Dfa] = {}
+        self._nested: dict[tuple[Lang, int, int | None], Nested | Dfa] = {}
+        self._meet: dict[tuple[str, str], bool] = {}
+
+    def dfa(self, lang: Lang) -> Dfa:
+        """The Dfa of the formula."""
+        known = self._dfas.get(lang)
+        if known is None and isinstance(found := self.nested(lang), Dfa):
+            known = self._dfas[lang] = found
+        if known is None:
+            most = self.limits.dfa_states
+            ruled = [atom for atom in lang if atom[0] and atom[1] == "format" and atom[2] in BY_RULES]
+            if ruled and len(lang) > 1:
+                name = str(ruled[0][2])
+                met = BY_RULES[name].within(self.dfa(lang - {ruled[0]}), most)
+                known = self._dfas[lang] = self._atom(True, "format", name) if met is None else met
+                return known
+            timed = [atom for atom in lang if atom[1] == "format" and atom[2] in LEAPING]
+            if timed and timed[0][0] and len(lang) > 1:
+                known = self._dfas[lang] = times_within(str(timed[0][2]), self.dfa(lang - {timed[0]}), most)
+                return known
+            if timed:
+                most += LEAP_STATES
+            wanted = [self._atom(True, kind, payload) for sign, kind, payload in lang if sign]
+            refused = [self._atom(False, kind, payload) for sign, kind, payload in lang if not sign]
+            wanted.sort(key=lambda dfa: dfa.delta.shape[0])
+            refused.sort(key=lambda dfa: dfa.delta.shape[0])
+            known = wanted[0] if wanted else refused.pop(0).complement()
+            for other in wanted[1:]:
+                known = known.intersect(other, max_states=most)
+            for other in refused:
+                known = known.subtract(other, max_states=most)
+            self._dfas[lang] = known
+        return known
+
+    def irregular(self, lang: Lang) -> bool:
+        """Whether an atom of the formula is a format that is no regular language."""
+        return any(kind == "format" and payload in NESTING for _, kind, payload in lang)
+
+    def nested(self, lang: Lang, low: int = 0, high: int | None = None) -> Nested | Dfa | None:
+        """The texts of low to high characters of a formula that holds the format `regex`; None: it does not.
+
+        A Dfa where they are a regular language for all to see: where no parentheses are allowed, or few texts.
+        """
+        if not self.irregular(lang):
+            return None
+        known = self._nested.get((lang, low, high))
+        if known is None:
+            own = {atom for atom in lang if atom[1] == "format" and atom[2] in NESTING}
+            other = self.dfa(lang - own).with_length(low, high, max_states=self.limits.dfa_states)
+            signs = {sign for sign, _, _ in own}
+            if len(signs) > 1 or other.is_empty:
+                known = Dfa.empty()
+            else:
+                known = self._regular(other, True in signs) or Nested(True in signs, other, self.limits.dfa_states)
+            self._nested[lang, low, high] = known
+        return known
+
+    def _regular(self, other: Dfa, sign: bool) -> Dfa | None:
+        """The texts of a Dfa that are regular expressions, or are none, where that plainly is a regular language."""
+        if other.count(FEW_TEXTS + 1) <= FEW_TEXTS:
+            return Dfa.from_strings([text for text in other.enumerate(FEW_TEXTS) if is_regex(text) == sign])
+        found = regex_within(other, self.limits.dfa_states)
+        return found if found is None or sign else other.subtract(found, max_states=self.limits.dfa_states)
+
+    def holds_names(self, lang: Lang) -> bool:
+        """Whether a language has a text."""
+        found = self.nested(lang)
+        return not (self.dfa(lang) if found is None else found).is_empty
+
+    def split(self, lang: Lang, pattern: str) -> tuple[Lang | None, Lang | None]:
+        """The texts of a language that match a pattern, and those that do not; None where there surely are none."""
+        atom = self._atom(True, "pattern", pattern)
+        told = [(sign, self.meet(str(payload), pattern)) for sign, kind, payload in lang if kind == "pattern"]
+        if atom.is_empty or (True, False) in told:
+            return None, lang
+        if not lang and atom.is_universal:
+            return lang | {(True, "pattern", pattern)}, None
+        if len(told) == len(lang) and all(answer == (False, False) for answer in told):
+            # It has nothing in common with any pattern before, as most have: nothing need be built.
+            alone: Lang = lang | {(True, "pattern", pattern)}
+            self._dfas[alone] = atom
+            return alone, lang | {(False, "pattern", pattern)}
+        whole = self.dfa(lang)
+        inside = whole.intersect(atom, max_states=self.limits.dfa_states)
+        if inside.is_empty:
+            return None, lang
+        if inside == whole:
+            return lang | {(True, "pattern", pattern)}, None
+        met: Lang = lang | {(True, "pattern", pattern)}
+        rest: Lang = lang | {(False, "pattern", pattern)}
+        self._dfas[met] = inside
+        self._dfas[rest] = whole.subtract(atom, max_states=self.limits.dfa_states)
+        return met, rest
+
+    def meet(self, one: str, other: str) -> bool:
+        """Whether some text matches both patterns."""
+        known = self._meet.get((one, other))
+        if known is None:
+            known = self._atom(True, "pattern", one).meets(self._atom(True, "pattern", other))
+            self._meet[one, other] = known
+        return known
+
+    def accepts(self, lang: Lang, text: str) -> bool:
+        """Whether the text is in the language."""
+        for sign, kind, payload in lang:
+            if kind == "texts":
+                if (text in payload) != sign:  # type: ignore[operator]
+                    return False
+            elif kind == "format" and payload in BY_RULES:
+                if BY_RULES[str(payload)].accepts(text) != sign:
+                    return False
+            elif self._atom(sign, kind, payload).accepts(text) != sign:
+                return False
+        return True
+
+    def surely(self, lang: Lang) -> bool:
+        """Whether it certainly holds a text; no is not an answer."""
+        if len(lang) > 1:
+            return False
+        for sign, kind, payload in lang:
+            if kind in ("pattern", "letters"):
+                return sign and read_pattern(str(payload)).surely
+            if kind == "format":
+                return sign or payload not in BY_RULES
+            return kind == "texts" and (not sign or bool(payload))
+        return True
+
+    def _atom(self, sign: bool, kind: str, payload: object) -> Dfa:
+        key = (sign or kind != "format", kind, payload)
+        known = self._atoms.get(key)
+        if known is None:
+            known = self._atoms[key] = self._make(*key)
+        return known
+
+    def _make(self, sign: bool, kind: str, payload: object) -> Dfa:
+        if kind == "texts":
+            assert isinstance(payload, tuple)
+            return Dfa.from_strings(payload)
+        if isinstance(payload, Dfa):
+            return payload
+        if kind == "names":
+            assert isinstance(payload, tuple)
+            return self._names(payload)
+        assert isinstance(payload, str)
+        if kind == "pattern":
+            return pattern_dfa(payload, self.limits.dfa_states)
+        if kind == "letters":
+            return letters_dfa(payload, self.limits.dfa_states)
+        # What a complement leaves out must be all of the format; for the rest see `formats` on leap seconds.
+        try:
+            known = format_dfa(payload, spelling="plain" if sign else "any")
+        except UnsupportedError as error:
+            raise self._refuse(error.cause, "format") from None
+        assert known is not None
+        return known

@@ -1,0 +1,231 @@
+"""Strings: `minLength`, `maxLength`, `pattern`, `format`, and the texts of `enum` and `const`.
+
+A `StringCase` is a finite tuple of texts, or a formula of atoms (`languages`) with an interval of lengths. Lengths
+count code points of the decoded text. A pattern beside a length is kept as a counter beside the pattern's Dfa
+wherever that cannot run into a dead end (`_lengths`), and multiplied out elsewhere: never is one dropped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ....automata.dfa import Dfa
+from ....grammar.nodes import JsonString, Literal, Node, Rule, Sequence
+from ....options import Style
+from ....work import memoize, spend
+from .enum_words import spelled
+from .formats import BY_RULES, format_lengths
+from .nested_regex_format import Nested
+from .schema_patterns import read_pattern
+from .string_languages import ALL, Atom, Lang, Languages
+
+__all__ = [
+    "ANY_STRING",
+    "ByRules",
+    "StringCase",
+    "all_quoted",
+    "complement",
+    "emit",
+    "meet",
+    "nonempty",
+    "own",
+    "quoted",
+    "string_dfa",
+]
+
+
+class StringCase(NamedTuple):
+    """Texts: one of `values` if that is not None, else those of `lang` with low to high characters."""
+
+    values: tuple[str, ...] | None = None
+    lang: Lang = ALL
+    low: int = 0
+    high: int | None = None
+
+
+ANY_STRING = StringCase()
+
+MANY_LETTERS = 10_000
+"""Letters of listed texts beyond which they are a trie that is made as the text goes: sooner than their Dfa."""
+
+QUOTE = Literal(b'"')
+
+FIELDS = frozenset(("minLength", "maxLength", "pattern", "format"))
+"""The fields that this room reads."""
+
+
+def own(facts: dict[str, Any]) -> StringCase:
+    """The case that a subschema's own keywords make."""
+    atoms: set[Atom] = set()
+    low, high = facts.get("minLength", 0), facts.get("maxLength")
+    if "pattern" in facts:
+        counted = read_pattern(facts["pattern"]).counted
+        atoms.add((True, "pattern" if counted is None else "letters", facts["pattern"]))
+        low, high = _narrow(low, high, counted or (0, None))
+    if "format" in facts:
+        atoms.add((True, "format", facts["format"]))
+        low, high = _narrow(low, high, format_lengths(facts["format"]))
+    return StringCase(None, frozenset(atoms), low, high)
+
+
+def _narrow(low: int, high: int | None, interval: tuple[int, int | None]) -> tuple[int, int | None]:
+    """The lengths that are in both intervals."""
+    least, most = interval
+    return max(low, least), high if most is None else most if high is None else min(high, most)
+
+
+def meet(one: StringCase, other: StringCase, languages: Languages) -> StringCase | None:
+    """Texts of both."""
+    if one.values is None and other.values is None:
+        low, high = _narrow(one.low, one.high, (other.low, other.high))
+        return StringCase(None, one.lang | other.lang, low, high) if high is None or low <= high else None
+    if one.values is None:
+        one, other = other, one
+    assert one.values is not None
+    if other.values is not None:
+        wanted = set(other.values)
+        kept = tuple(text for text in one.values if text in wanted)
+    else:
+        kept = tuple(text for text in one.values if contains(other, text, languages))
+    return one._replace(values=kept) if kept else None
+
+
+def merge(cases: tuple[StringCase, ...], languages: Languages) -> StringCase:
+    """The texts of all cases as one case: their Dfas are united."""
+    union = Dfa.union_of([whole_dfa(case, languages) for case in cases], max_states=languages.limits.dfa_states)
+    return StringCase(lang=frozenset(((True, "dfa", union),)))
+
+
+def contains(case: StringCase, text: str, languages: Languages) -> bool:
+    """Whether the text is one of the case."""
+    if case.values is not None:
+        return text in case.values
+    if len(text) < case.low or (case.high is not None and len(text) > case.high):
+        return False
+    return languages.accepts(case.lang, text)
+
+
+def complement(case: StringCase) -> list[StringCase]:
+    """Texts that are not of the case."""
+    if case.values is not None:
+        return [StringCase(lang=frozenset(((False, "texts", case.values),)))]
+    out = [StringCase(lang=frozenset(((not sign, kind, payload),))) for sign, kind, payload in case.lang]
+    if case.low:
+        out.append(StringCase(high=case.low - 1))
+    if case.high is not None:
+        out.append(StringCase(low=case.high + 1))
+    return out
+
+
+def nonempty(case: StringCase, languages: Languages) -> bool:
+    """Whether there is such a text."""
+    if case.values is not None:
+        return bool(case.values)
+    if case.high is not None and case.low > case.high:
+        return False
+    found = languages.nested(case.lang, case.low, case.high)
+    if found is not None:
+        return not found.is_empty
+    if case.high is None and (by_rules(case) or (case.low == 0 and languages.surely(case.lang))):
+        return True
+    return not case.lang or not string_dfa(case, languages)[0].is_empty
+
+
+def string_dfa(case: StringCase, languages: Languages) -> tuple[Dfa, int, int | None]:
+    """A Dfa with the interval of lengths that is still to be counted beside it."""
+    if case.values is not None:
+        return Dfa.from_strings(case.values), 0, None
+    found = languages.nested(case.lang, case.low, case.high)
+    if isinstance(found, Dfa):
+        return found, 0, None
+    dfa = languages.dfa(case.lang)
+    if not case.lang:
+        return dfa, case.low, case.high
+    return _lengths(dfa, case.low, case.high, languages.limits.dfa_states)
+
+
+@memoize(1024)
+def _lengths(dfa: Dfa, low: int, high: int | None, most_states: int) -> tuple[Dfa, int, int | None]:
+    """The same texts, with an interval that can be counted beside the Dfa without a dead end.
+
+    An upper bound never needs states: a text of n characters in a state that accepts d characters later at the
+    earliest is alive exactly if n + d <= high. A lower bound needs none if acceptance in d characters implies that in
+    d + 1; elsewhere (`^([a-z][0-9])+$`, at least 5) the count up to it is multiplied in.
+    """
+    if dfa.is_empty or (low == 0 and high is None):
+        return dfa, 0, None
+    least, most = dfa.lengths()
+    if (high is not None and least > high) or (most is not None and most < low):
+        return Dfa.empty(), 0, None
+    if high is not None and most is not None and most <= high:
+        high = None
+    if least >= low:
+        return dfa, 0, high
+    if dfa.extensible():
+        return dfa, low, high
+    dfa = dfa.with_length(low, None, max_states=most_states)
+    return _lengths(dfa, 0, high, most_states)
+
+
+def whole_dfa(case: StringCase, languages: Languages) -> Dfa:
+    """The Dfa of exactly the case, lengths multiplied in."""
+    dfa, low, high = string_dfa(case, languages)
+    return dfa.with_length(low, high, max_states=languages.limits.dfa_states) if low or high is not None else dfa
+
+
+def large(cases: tuple[StringCase, ...]) -> bool:
+    """Whether automata have to be built: these had better be a rule, made when it is reached."""
+    return any(case.lang for case in cases)
+
+
+def emit(cases: tuple[StringCase, ...], languages: Languages, style: Style) -> tuple[set[bytes], list[Node]]:
+    """What spells the texts: constants as they are written (to be gathered with other constants), and nodes."""
+    constants: set[bytes] = set()
+    nodes: list[Node] = []
+    for case in cases:
+        spend(2 * len(case.values or ()), "the texts of a schema")
+        if case.values is not None and style.escapes == "canonical":
+            constants.update(text.encode() for text in all_quoted(case.values))
+        elif case.values is not None and sum(map(len, case.values)) > MANY_LETTERS:
+            words = spelled(list(case.values), [0] * len(case.values), lambda _: QUOTE, escapes=True)
+            nodes.append(Sequence((QUOTE, words)))
+        elif (name := by_rules(case)) is not None:
+            nodes.append(Sequence((QUOTE, Rule(name), QUOTE)))
+        elif isinstance(found := languages.nested(case.lang, case.low, case.high), Nested):
+            nodes.append(Sequence((QUOTE, found.node(), QUOTE)))
+        else:
+            dfa, low, high = string_dfa(case, languages)
+            nodes.append(JsonString(dfa, low, high))
+    return constants, nodes
+
+
+class ByRules(NamedTuple):
+    """The name of the rule that stands for a format that is no regular language; low: least characters, 0 or 1."""
+
+    format: str
+    low: int = 0
+
+    def node(self) -> Node:
+        """What it stands for."""
+        return BY_RULES[self.format].node(Rule(ByRules(self.format)), self.low)
+
+
+def by_rules(case: StringCase) -> ByRules | None:
+    """The rule of the texts, if they are just those of a format that is no regular language."""
+    if case.values is not None or len(case.lang) != 1 or case.low > 1 or case.high is not None:
+        return None
+    [(sign, kind, payload)] = case.lang
+    return ByRules(str(payload), case.low) if sign and kind == "format" and payload in BY_RULES else None
+
+
+def all_quoted(texts: Iterable[str]) -> list[str]:
+    """Texts as `json.dumps(ensure_ascii=False)` writes them."""
+    # One call for all: inside a JSON string every line feed is written as an escape.
+    return json.dumps(list(texts), ensure_ascii=False, separators=("\n", ":"))[1:-1].split("\n")
+
+
+def quoted(text: str) -> bytes:
+    """A text as `json.dumps(ensure_ascii=False)` writes it."""
+    return json.dumps(text, ensure_ascii=False).encode()

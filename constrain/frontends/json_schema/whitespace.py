@@ -1,0 +1,78 @@
+"""White space and punctuation, as the Style wants it, at each depth.
+
+The style "flexible" takes what JSON writers produce: `json.dumps` with any separators and indent, `JSON.stringify`,
+prettier, Go's and jq's. None of them writes anything before a colon or comma, or more than one line break. Inside
+brackets and after a comma there is a *gap*: nothing, a space, or a line break and an indentation of spaces or of tabs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...automata.dfa import Dfa
+from ...grammar.nodes import EMPTY, Chars, Layout, Literal, Node, Sequence
+from ...options import Style
+from ...work import memoize
+
+__all__ = ["INDENTATION", "Spacing", "around", "blank", "gap", "spacing"]
+
+INDENTATION = 64
+"""Most spaces or tabs behind a line break in the style "flexible"."""
+
+
+class Spacing(NamedTuple):
+    """What stands between the tokens of an array or object: white space inside the brackets, and punctuation."""
+
+    open: Node
+    close: Node
+    comma: Node
+    empty: Node
+    layout: Layout
+
+
+@memoize(256)
+def spacing(style: Style, depth: int) -> Spacing:
+    """The spacing of a container at a depth (0: the root); only an indented style looks at the depth."""
+    if isinstance(style.whitespace, int):
+        outer = "\n" + " " * (style.whitespace * depth)
+        inner = "\n" + " " * (style.whitespace * (depth + 1))
+        parts = tuple(Literal(text.encode()) for text in (inner, outer, "," + inner, ": "))
+        return _spacing(parts[0], parts[1], parts[2], parts[3], EMPTY)
+    if style.whitespace == "compact":
+        return _spacing(EMPTY, EMPTY, Literal(b","), Literal(b":"), EMPTY)
+    if style.whitespace == "flexible":
+        space = gap()
+        return _spacing(space, space, Sequence((Literal(b","), space)), Sequence((Literal(b":"), one_space())), space)
+    space = blank()
+    return _spacing(
+        space, space, Sequence((space, Literal(b","), space)), Sequence((space, Literal(b":"), space)), space
+    )
+
+
+def _spacing(inner: Node, outer: Node, comma: Node, colon: Node, empty: Node) -> Spacing:
+    return Spacing(inner, outer, comma, empty, Layout(inner, outer, comma, colon, empty))
+
+
+@memoize(64)
+def blank() -> Chars:
+    """White space: `ws` of RFC 8259, as much as one likes."""
+    return Chars(Dfa.from_ranges([(32, 32), (9, 10), (13, 13)]).star())
+
+
+@memoize(64)
+def gap() -> Chars:
+    """Nothing, one space, or one line break and an indentation. Every prefix of it is one, so a count may end it."""
+    space, tab, newline = (Dfa.from_strings([text]) for text in (" ", "\t", "\n"))
+    broken = newline.concatenate(Dfa.union_of([space.star(), tab.star()]))
+    return Chars(Dfa.union_of([Dfa.from_strings(["", " "]), broken]), high=1 + INDENTATION)
+
+
+@memoize(64)
+def one_space() -> Chars:
+    """Nothing, or one space."""
+    return Chars(Dfa.from_strings(["", " "]))
+
+
+def around(value: Node, style: Style) -> Node:
+    """The root: with white space around it if the style allows any."""
+    return Sequence((blank(), value, blank())) if style.whitespace == "any" else value

@@ -1,0 +1,279 @@
+"""Find a text that the rules make and the parser refuses: what a resolved conflict or a hidden terminal takes away.
+
+An LALR table decides a conflict for one side. Often nothing is lost, as with a dangling `else`: the text is read the
+other way. Whether that is so cannot be decided in general, so the refused side of each conflict is followed, from the
+shortest stacks on which it comes up to the shortest ends, for a counted number of steps. Whatever is found is a proof:
+it was derived by the rules, and the parser was run on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from itertools import count
+
+import numpy as np
+
+from ...lalr.lalr_tables import overruled
+from ...lalr.parser_code import Parser
+from ...lalr.scanner import END_OF_TEXT, Scanner
+from ...options import Limits
+from ...work import spend
+from .lark_loader import Loaded
+from .lexer_terminals import build_alone
+
+__all__ = ["lost_text"]
+
+Stack = tuple[int, ...]
+NEVER = 1 << 30
+MOST_PLACES = 200
+"""Conflicts that are followed."""
+MOST_PATHS = 300
+"""Ways to them that are tried."""
+MOST_STEPS = 150
+"""Stacks that are followed from each of them."""
+WORK = "the search for texts that a conflict loses"
+
+
+def lost_text(parser: Parser, loaded: Loaded, limits: Limits) -> str | None:
+    """Return a text of the rules, terminals spelled in full, that the parser refuses; None if none was found."""
+    found = {int(t) for t in np.unique(parser.scanner.verdicts)}
+    if len(parser.table.terminals) == len(loaded.terminals) + 1:  # else ignored ones may reach the table as keywords
+        found -= parser.ignored & {s for right in loaded.productions.right for s in right}
+    hidden = [t for t, terminal in enumerate(loaded.terminals) if t not in found and terminal.kind != "declared"]
+    if not hidden and not parser.table.conflicts:
+        return None
+    search = _Search(parser, loaded, hidden, limits)
+    for sentence in search.sentences():
+        if search.takes(sentence):
+            continue
+        text = search.spelled(sentence)
+        if text is not None and not accepts(parser, text.encode(errors="surrogatepass")):
+            return text
+    return None
+
+
+class _Search:
+    def __init__(self, parser: Parser, loaded: Loaded, hidden: list[int], limits: Limits) -> None:
+        self.hidden, self.limits = hidden, limits
+        self.parser, self.table, self.productions = parser, parser.table, parser.productions
+        self.loaded = loaded
+        self.end = parser.terminals - 1
+        self.action = self.table.action.tolist()
+        self.goto = self.table.goto.tolist()
+        self.texts = self._texts()
+        self.cheapest, self.costs = self._cheapest()
+        self.also: dict[tuple[int, int], list[int]] = {}
+        self.places = overruled(self.productions, self.table) if self.table.conflicts else []
+        for state, terminal, rule in self.places:
+            self.also.setdefault((state, terminal), []).append(rule)
+
+    def takes(self, sentence: Stack) -> bool:
+        """Whether the table takes a sentence: if its text is refused, then that is not for a conflict."""
+        if not set(self.hidden).isdisjoint(sentence):
+            return False
+        stack = [self.table.start]
+        return all(shift(self.parser, stack, t) for t in (*sentence, self.end))
+
+    # ---- spelling -----------------------------------------------------------------------------------------------
+
+    def _texts(self) -> list[str | None]:
+        """Return a short text of each terminal; None if it has none."""
+        terminals = self.loaded.terminals
+        starts = np.unique(self.parser.scan[self.parser.scan >= 0]).tolist()
+        short = shortest_texts(self.parser.scanner, starts)
+        for t in self.hidden:
+            if terminals[t].kind == "pattern":
+                scanner, start = build_alone(self.loaded, t, self.limits)
+                short[t] = shortest_texts(scanner, [start] if start >= 0 else []).get(0, "")
+        return [each.text if each.kind == "text" else short.get(t) or None for t, each in enumerate(terminals)]
+
+    def spelled(self, sentence: Stack) -> str | None:
+        """Spell terminals one after the other, with a blank between them if blanks are ignored."""
+        blank = any(self.loaded.terminals[t].regexp() and self._is_blank(t) for t in self.loaded.ignored)
+        parts = [self.texts[t] if t < len(self.texts) else None for t in sentence]
+        return None if None in parts else (" " if blank else "").join(part or "" for part in parts)
+
+    def _is_blank(self, t: int) -> bool:
+        scanner = self.parser.scanner
+        for start in np.unique(self.parser.scan[self.parser.scan >= 0]).tolist():
+            after = int(scanner.delta[start, 32])
+            if after >= 0 and int(scanner.verdicts[scanner.accept[after], END_OF_TEXT]) == t:
+                return True
+        return False
+
+    # ---- sentences ----------------------------------------------------------------------------------------------
+
+    def sentences(self) -> Iterator[Stack]:
+        """Derive sentences that use what the table or the lexer left out, shorter ones first."""
+        wanted: dict[int, list[tuple[int, int]]] = {}
+        for state, terminal, rule in self.places[:MOST_PLACES]:
+            wanted.setdefault(state, []).append((terminal, rule))
+        hidden = [t for t in self.hidden if self.texts[t] is not None]
+        for stack, spelled in self.paths({*wanted}, set(hidden)):
+            for t in hidden:
+                if self.action[stack[-1]][t] > 0:
+                    yield from self.finished([(*stack, self.action[stack[-1]][t] - 1)], (*spelled, t))
+            for terminal, rule in wanted.get(stack[-1], ()):
+                ended = self.reduced(stack, rule)
+                if ended is None:
+                    continue
+                if terminal == self.end:
+                    if self.moves(ended, self.end):
+                        yield spelled
+                else:
+                    yield from self.finished(self.moves(ended, terminal), (*spelled, terminal))
+
+    def paths(self, states: set[int], terminals: set[int]) -> Iterator[tuple[Stack, Stack]]:
+        """Find stacks that end in one of the states, or shift one of the terminals, with the text that led there."""
+        tie = count()
+        heap: list[tuple[int, int, Stack, Stack]] = [(0, next(tie), (self.table.start,), ())]
+        times: dict[int, int] = {}
+        given = 0
+        while heap and given < MOST_PATHS:
+            cost, _, stack, spelled = heappop(heap)
+            top = stack[-1]
+            times[top] = times.get(top, 0) + 1
+            if times[top] > 3:
+                continue
+            spend(20 + len(stack) + len(self.goto[top]) // 4 + len(self.action[top]) // 4, WORK)
+            if top in states or any(self.action[top][t] > 0 for t in terminals):
+                given += 1
+                yield stack, spelled
+            for t, act in enumerate(self.action[top][:-1]):
+                if act > 0 and (t >= len(self.texts) or self.texts[t] is not None):
+                    heappush(heap, (cost + 1, next(tie), (*stack, act - 1), (*spelled, t)))
+            for n, after in enumerate(self.goto[top]):
+                if after >= 0 and self.costs[n] < NEVER and self.costs[n] + len(spelled) < 200:
+                    sentence = self.sentence(n)
+                    heappush(heap, (cost + self.costs[n], next(tie), (*stack, after), (*spelled, *sentence)))
+
+    def _cheapest(self) -> tuple[list[int], list[int]]:
+        """Return the rule of each nonterminal with the fewest terminals, and how many."""
+        size = len(self.productions.nonterminals)
+        rules, costs, changed = [-1] * size, [NEVER] * size, True
+        while changed:
+            changed = False
+            spend(len(self.productions.left) * 2, WORK)
+            for rule, (left, right) in enumerate(zip(self.productions.left, self.productions.right)):
+                cost = 0
+                for s in right:
+                    if s < 0:
+                        cost += costs[~s]
+                    else:
+                        cost += 1 if s >= len(self.texts) or self.texts[s] is not None else NEVER
+                if cost < costs[left]:
+                    costs[left], rules[left], changed = cost, rule, True
+        return rules, costs
+
+    def sentence(self, nonterminal: int) -> Stack:
+        """Return the shortest sentence of a nonterminal."""
+        out: list[int] = []
+        todo = [~nonterminal]
+        while todo:
+            here = todo.pop()
+            if here >= 0:
+                out.append(here)
+            else:
+                todo += reversed(self.productions.right[self.cheapest[~here]])
+        return tuple(out)
+
+    # ---- a parser that does what the table left out, too --------------------------------------------------------
+
+    def reduced(self, stack: Stack, rule: int) -> Stack | None:
+        stack = stack[: len(stack) - len(self.productions.right[rule])]
+        after = self.goto[stack[-1]][self.productions.left[rule]] if stack else -1
+        return (*stack, after) if after >= 0 else None
+
+    def moves(self, stack: Stack, terminal: int) -> list[Stack]:
+        """Return the stacks after a terminal, for some ways of reductions before it."""
+        out: list[Stack] = []
+        todo = [stack]
+        for _ in range(50):
+            if not todo or len(out) >= 6:
+                break
+            here = todo.pop()
+            act = self.action[here[-1]][terminal]
+            if act > 0:
+                out.append((*here, act - 1))
+            for rule in ([-1 - act] if act < 0 else []) + self.also.get((here[-1], terminal), []):
+                after = self.reduced(here, rule)
+                if after is not None:
+                    todo.append(after)
+            spend(10 + len(here), WORK)
+        return out
+
+    def finished(self, stacks: list[Stack], spelled: Stack) -> Iterator[Stack]:
+        """Find whole sentences that go on from one of the stacks, lower stacks first."""
+        tie = count()
+        heap = [(len(stack), next(tie), stack, spelled) for stack in stacks]
+        given = 0
+        for _ in range(MOST_STEPS):
+            if not heap or given >= 5:
+                return
+            _, _, stack, text = heappop(heap)
+            if self.moves(stack, self.end):
+                given += 1
+                yield text
+            for t, act in enumerate(self.action[stack[-1]][:-1]):
+                if act and (t >= len(self.texts) or self.texts[t] is not None):
+                    for after in self.moves(stack, t):
+                        heappush(heap, (len(text) - len(spelled) + len(after), next(tie), after, (*text, t)))
+
+
+def shortest_texts(scanner: Scanner, starts: list[int]) -> dict[int, str]:
+    """Return for each terminal about the shortest text that is found as it, if the text ends there."""
+    found: dict[int, str] = {}
+    queue = [(start, b"") for start in starts]
+    seen = set(starts)
+    for state, text in queue:  # grows while it is read: shortest texts first
+        t = int(scanner.verdicts[scanner.accept[state], END_OF_TEXT])
+        if t >= 0:
+            found.setdefault(t, text.decode(errors="replace"))
+        spend(20, WORK)
+        for after, byte in zip(*np.unique(scanner.delta[state], return_index=True)):
+            if after >= 0 and int(after) not in seen:
+                seen.add(int(after))
+                queue.append((int(after), text + bytes([byte])))
+    return found
+
+
+def accepts(parser: Parser, text: bytes) -> bool:
+    """Whether a parser without indentation accepts a text: lexer and table, run step by step."""
+    scanner = parser.scanner
+    stack, place = [parser.table.start], 0
+    while True:
+        terminal, after = parser.terminals - 1, place
+        if place < len(text):
+            state, terminal, k = int(parser.scan[stack[-1]]), -1, place
+            while state >= 0 and k < len(text):
+                state = int(scanner.delta[state, text[k]])
+                k += 1
+                if state >= 0:
+                    found = int(scanner.verdicts[scanner.accept[state], text[k] if k < len(text) else END_OF_TEXT])
+                    if found >= 0:
+                        terminal, after = found, k
+            if terminal < 0:
+                return False
+        place = after
+        if terminal in parser.ignored:
+            continue
+        if not shift(parser, stack, terminal):
+            return False
+        if terminal == parser.terminals - 1:
+            return True
+
+
+def shift(parser: Parser, stack: list[int], terminal: int) -> bool:
+    """Reduce and shift a terminal, in place; whether it is taken."""
+    table = parser.table
+    for _ in range(len(table.action) + len(stack) + 1):
+        act = int(table.action[stack[-1], terminal])
+        if act >= 0:
+            break
+        rule = -1 - act
+        del stack[len(stack) - int(table.length[rule]) :]
+        stack.append(int(table.goto[stack[-1], table.left[rule]]))
+    if act > 0:
+        stack.append(act - 1)
+    return act > 0

@@ -1,0 +1,163 @@
+"""Count what a Lark grammar would expand to before lark expands it.
+
+lark writes out choices, optional parts and templates, and composes terminals, with no bound on the result; and it walks
+brackets by recursion. So each is counted here first, iteratively, and charged to `Limits.work`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import LimitError
+from ...work import spend
+from .rule_expansion import options
+from .source_map import Places, Token
+
+__all__ = ["charge_options", "charge_templates", "charge_terminals", "check_nesting"]
+
+OPENING, CLOSING = "([{", ")]}"
+MOST_TERMINAL_DEPTH = 150
+"""Levels of terminals within terminals: lark composes them by recursion."""
+
+
+def check_nesting(places: Places, nesting: int) -> None:
+    """Raise LimitError if brackets are nested more deeply than `nesting`."""
+    depth = 0
+    for token in places.tokens:
+        if token.kind == "sign":
+            if token.text in OPENING:
+                depth += 1
+                if depth > nesting:
+                    raise LimitError(
+                        f"brackets are nested more than Limits.nesting = {nesting} levels deep",
+                        source=places.text,
+                        position=token.position,
+                        hint="Name inner parts as rules of their own.",
+                    )
+            elif token.text in CLOSING:
+                depth = max(0, depth - 1)
+
+
+def charge_options(count: int) -> None:
+    """Charge the options that one rule is written out to; lark compares them pair by pair."""
+    spend(50 * count + count * count // 10, "the options of a rule, written out")
+
+
+def charge_terminals(places: Places) -> None:
+    """Charge the patterns that terminals are composed to, each written out in full."""
+    bodies = {name: body for name, body in _bodies(places).items() if name.upper() == name}
+    sizes: dict[str, tuple[int, int]] = {}  # of each terminal: parts once written out, and levels
+    for root in bodies:
+        todo = [root]
+        while todo:
+            name = todo[-1]
+            inner = [t.text for t in bodies[name] if t.kind == "name" and t.text in bodies]
+            missing = [one for one in inner if one not in sizes]
+            if name in sizes or not missing:
+                todo.pop()
+                if name not in sizes:
+                    parts = [sizes[one] for one in inner]
+                    depth = 1 + max((levels for _, levels in parts), default=0)
+                    size = len(bodies[name]) + sum(count for count, _ in parts)
+                    _charge_terminal(places, name, size, depth)
+                    sizes[name] = size, depth
+            elif any(one in todo for one in missing):  # It contains itself, which lark refuses.
+                return
+            else:
+                todo.append(missing[0])
+
+
+def _charge_terminal(places: Places, name: str, size: int, depth: int) -> None:
+    spend(size * (20 + 2 * depth), "the terminals, written out")
+    if depth > MOST_TERMINAL_DEPTH:
+        raise LimitError(
+            f"terminal `{name}` is made of terminals in terminals, more than {MOST_TERMINAL_DEPTH} levels deep",
+            source=places.text,
+            position=places.definition(name) or 0,
+            hint="Write inner ones out, or make rules of the outer ones.",
+        )
+
+
+def _bodies(places: Places) -> dict[str, list[Token]]:
+    """The tokens of the definitions of each name; of all of them where there are several."""
+    bodies: dict[str, list[Token]] = {}
+    current: list[Token] = []
+    heads = {position: name for name, positions in places.definitions.items() for position in positions}
+    for token in places.tokens:
+        if token.kind == "directive" and token.text not in ("%extend", "%override"):
+            current = []
+        elif token.position in heads and heads[token.position] == token.text:
+            current = bodies.setdefault(token.text, [])
+        else:
+            current.append(token)
+    return bodies
+
+
+# ---- templates
+
+Usage = tuple[str, tuple[int, ...]]
+"""A template, and its arguments by number."""
+
+
+def charge_templates(rules: Any) -> None:
+    """Charge the rules that templates become. rules: `rule_defs` of a grammar that lark has loaded."""
+    templates = {str(name): ([str(p) for p in params], tree) for name, params, tree, _ in rules if params}
+    if templates:
+        counter = _Templates(templates)
+        for _, params, tree, _ in rules:
+            if not params and tree is not None:
+                counter.use(tree, {})
+        counter.run()
+
+
+class _Templates:
+    """Instances of templates, with no more than their numbers and the lengths of their names."""
+
+    def __init__(self, templates: dict[str, tuple[list[str], Any]]) -> None:
+        self.templates = templates
+        self.numbers: dict[object, int] = {}
+        self.lengths: list[int] = []
+        self.todo: list[Usage] = []
+        self.sizes = {name: sum(1 for _ in tree.iter_subtrees()) for name, (_, tree) in templates.items()}
+        self.usages = {name: list(tree.find_data("template_usage")) for name, (_, tree) in templates.items()}
+
+    def number(self, key: object, length: int) -> int:
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = len(self.lengths)
+            self.lengths.append(length)
+        return found
+
+    def run(self) -> None:
+        while self.todo:
+            name, arguments = self.todo.pop()
+            parameters, tree = self.templates[name]
+            options_ = options(tree)
+            charge_options(options_)
+            spend(200 + 20 * self.sizes[name], "the templates, written out")
+            self.use(tree, dict(zip(parameters, arguments)), self.usages[name])
+
+    def use(self, tree: Any, names: dict[str, int], usages: list[Any] | None = None) -> None:
+        """Note the usages in a tree; iter_subtrees gives inner ones first."""
+        numbers: dict[int, int] = {}
+        for node in tree.find_data("template_usage") if usages is None else usages:
+            name = str(node.children[0].name)
+            if name in names or name not in self.templates:  # lark refuses the first; the second it has refused
+                continue
+            arguments = tuple(self.argument(child, names, numbers) for child in node.children[1:])
+            key: Usage = name, arguments
+            known = key in self.numbers
+            length = len(name) + 2 + sum(self.lengths[one] + 1 for one in arguments)
+            numbers[id(node)] = self.number(key, length)
+            if not known:
+                spend(10 + length, "the templates, written out")
+                self.todo.append(key)
+
+    def argument(self, node: Any, names: dict[str, int], numbers: dict[int, int]) -> int:
+        inner = node
+        while getattr(inner, "data", None) == "value" and len(inner.children) == 1:
+            inner = inner.children[0]
+        if id(inner) in numbers:
+            return numbers[id(inner)]
+        text = str(getattr(inner, "name", inner))
+        return names[text] if text in names else self.number(text, len(text))

@@ -1,0 +1,329 @@
+"""What lark says is wrong with a grammar, said with a place and a cure.
+
+lark's errors are sentences without a place. Each row of `sentences.ROWS` knows one of them, and where in the text its
+subject is; syntax errors are told by `syntax`, patterns that are none by `bad_pattern`. A sentence that no row knows is
+passed on as it is, with the place of the first name in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...errors import EXCERPT, ConstrainError, GrammarError, LimitError
+from .lark_imports import ModuleNotFound, Reader
+from .lark_literals import wrong_literal
+from .lark_messages import ROWS
+from .lark_syntax import wrong_syntax
+from .source_map import Places
+
+__all__ = ["Faults"]
+
+MOST_NAMES = 12
+"""Names that a message lists."""
+
+
+class Faults:
+    """Explains what is wrong with one grammar.
+
+    text, source: the grammar and the file that it is from. reader: what its imports found. places: of its text.
+    """
+
+    def __init__(self, text: str, source: str, reader: Reader) -> None:
+        self.text = text
+        self.source = source
+        self.reader = reader
+        self.places = Places(text)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """What lark raises inside is raised as a GrammarError."""
+        try:
+            yield
+        except ConstrainError:
+            raise
+        except Exception as error:  # lark raises assertions and look-up errors too where a grammar is wrong
+            raise self.explain(error) from error
+
+    def explain(self, error: BaseException) -> ConstrainError:
+        """What a sentence, or a failure without one, of lark's means."""
+        cause = error.__context__
+        if cause is not None and hasattr(cause, "pos_in_stream"):
+            error = cause
+        if hasattr(error, "pos_in_stream"):
+            return self._wrong_syntax(error)
+        original = getattr(error, "orig_exc", error)
+        if isinstance(original, ModuleNotFound):
+            return self.no_grammar(str(original))
+        if isinstance(original, RecursionError):
+            return LimitError(
+                "the grammar is nested more deeply than lark can read it: fewer levels than Limits.nesting",
+                hint="Name inner parts as rules of their own.",
+            )
+        sentence = str(original)
+        for pattern, text, where, cure in ROWS:
+            if found := re.search(pattern, sentence):
+                return self._told(found.groupdict(), text, where, cure)
+        if known := self._bad_range() or self._declared() or self._first_bad_pattern():
+            return known
+        first = next((line.strip() for line in sentence.splitlines() if line.strip()), type(original).__name__)
+        named = (self._find(name, "anywhere") for name in re.findall(r"[A-Za-z_]\w+", sentence))
+        place = next((place for place in named if place), None)
+        return self.at(place, f"lark refuses the grammar: {first}", "See lark's grammar reference.")
+
+    # ---- what load finds itself ---------------------------------------------------------------------------------
+
+    def no_start(self, start: str) -> GrammarError:
+        """The rule that a text shall be is not there."""
+        if start in self.places.definitions:
+            what = "a template" if self.places.is_template(start) else f"a {kind_of(start)}"
+            cure = "Add a rule that consists of it alone."
+            return self.at(self._find(start, "defined"), f"the start must be a rule, and `{start}` is {what}", cure)
+        rules = [name for name in self.places.definitions if name.lower() == name]
+        cure = f"Define it, or say which rule a text is: start={rules[0]!r}." if rules else f"Define it: `{start}: ...`"
+        return self.at(
+            (self.places, self.source, 0),
+            f"there is no rule `{start}`, and every text of a grammar is one",
+            self._similar(start) + cure,
+        )
+
+    def no_rule(self, name: str) -> GrammarError:
+        """A nonterminal without productions: a template used as a rule, or a rule that is only declared."""
+        place = self._find(name, "used")
+        if self.places.is_template(name):
+            return self.at(place, f"`{name}` is a template, used without arguments", f"Write `{name}{{...}}`.")
+        return self.at(place, f"rule `{name}` is used but has no options", f"Define it: `{name}: ...`")
+
+    def too_many(self, name: str, count: int, most: int) -> LimitError:
+        """A rule whose choices multiply."""
+        where = self._find(name, "defined")
+        many = str(count) if count < 10**9 else "over a billion"
+        return LimitError(
+            f"rule `{name}` has {many} options, more than {most}, once its choices and optional parts are written out",
+            source=where[0].text if where else None,
+            position=where[2] if where else None,
+            hint="Give inner choices rules of their own: what has a name is not written out.",
+        )
+
+    def ignored_without_text(self, name: str) -> GrammarError:
+        """%ignore of a declared terminal."""
+        return self.at(
+            self._find(name, "used"),
+            f"%ignore names `{name}`, which is only declared and so is never in a text",
+            f"Define it, `{name}: ...`, or do not ignore it.",
+        )
+
+    def empty_terminal(self, name: str, regexp: str, written: str) -> GrammarError:
+        """A terminal that can match nothing. written: its literal, if it has no name."""
+        position = self.places.literal(written) if written else None
+        return self.at(
+            self._find(name, "anywhere") if position is None else (self.places, self.source, position),
+            f"terminal {self._called(name)} can match the empty text, as {shortened(regexp)!r} does",
+            "Let it match one character at least (`+` for `*`), and make what uses it optional with `?`.",
+        )
+
+    def bad_pattern(self, name: str, regexp: str, error: Exception) -> GrammarError:
+        """A pattern that `re` does not take: the literal that is wrong by itself, or else the terminal as composed."""
+        if known := self._bad_range() or self._first_bad_pattern():
+            return known
+        return self.at(
+            self._find(name, "defined"),
+            f"terminal {self._called(name)} is no pattern for `re` once it is composed, {shortened(regexp)!r}: {error}",
+            "Each part is one, so rewrite the terminal that joins them.",
+        )
+
+    def no_grammar(self, file: str) -> GrammarError:
+        """An import of which nothing was found."""
+        name = file.removesuffix(".lark").replace("/", ".").replace("\\", ".")
+        place = self.places.imported(name)
+        where = (self.places, self.source, place) if place is not None else None
+        if place is not None and self.text.startswith(".", place):
+            folders = ", ".join(map(repr, self.reader.folders)) or "no folder"
+            cure = f"It is looked for in import_paths=, which names {shortened(folders)}."
+            return self.at(where, f"%import finds no file {file}", cure)
+        known = self.reader.available()
+        near = difflib.get_close_matches(name.rpartition(".")[2], known, 1)
+        cure = f"Known: {', '.join(known)}. Others are looked for in the folders of import_paths= alone."
+        return self.at(
+            where, f"%import finds no grammar `{name}`", (f"Did you mean {near[0]}? " if near else "") + cure
+        )
+
+    # ---- places -------------------------------------------------------------------------------------------------
+
+    def at(self, place: tuple[Places, str, int] | None, cause: str, cure: str) -> GrammarError:
+        """The error at a place of this grammar, or of one that it imports, which is then named."""
+        if place is None:
+            return GrammarError(cause, hint=cure.strip())
+        places, file, position = place
+        if places is not self.places:
+            cause = f"{cause} (in the imported {file})"
+        return GrammarError(cause, source=places.text, position=position, hint=cure.strip())
+
+    def _texts(self) -> Iterator[tuple[Places, str]]:
+        """This grammar, then what it imports, the latest first."""
+        yield self.places, self.source
+        for file, text in reversed(self.reader.texts.items()):
+            yield Places(text), file
+
+    def _find(self, name: str, how: str, inside: str | None = None) -> tuple[Places, str, int] | None:
+        """Where a name stands: "defined" (or "again": the second time), "used", or "anywhere".
+
+        lark renames what it imports: `NAME` of grammar `a.b` is `a__b__NAME`, so parts are left off in imported texts.
+        """
+        for places, file in self._texts():
+            short, within = name, inside
+            while True:
+                place = self._place(places, short, how, within)
+                if place is not None:
+                    return places, file, place
+                if places is self.places or "__" not in short.lstrip("_"):
+                    break
+                short = short.lstrip("_").partition("__")[2]
+                within = within.lstrip("_").partition("__")[2] if within else None
+        return None
+
+    def _word(self, name: str) -> tuple[Places, str, int] | None:
+        """Where these letters are, whatever they are part of."""
+        position = self.text.find(name)
+        return (self.places, self.source, position) if position >= 0 else None
+
+    @staticmethod
+    def _place(places: Places, name: str, how: str, inside: str | None) -> int | None:
+        defined = places.definition(name)
+        if how == "again":
+            second = places.definition(name, 1)
+            return defined if second is None else second
+        if how == "used":
+            return places.use(name, inside) or places.use(name)
+        return defined if defined is not None or how == "defined" else places.use(name)
+
+    def _told(self, groups: dict[str, str | None], text: str, where: str, cure: str) -> GrammarError:
+        """A row of the table, filled in."""
+        words = {key: value or "" for key, value in groups.items()}
+        name = words.get("name", "")
+        words |= {"kind": kind_of(name), "upper": name.upper(), "similar": "", "missing": ""}
+        if "{missing}" in cure:
+            if brought := self.places.brought.get(name):
+                grammar, position = brought
+                names = self._names_of(grammar)
+                return self.at(
+                    (self.places, self.source, position),
+                    f"%import takes `{name}` from {grammar}, which does not define it",
+                    self._similar(name, names)
+                    or f"It defines {', '.join(names[:MOST_NAMES])}{', ...' if len(names) > MOST_NAMES else '.'}",
+                )
+            if mixed := self.places.mixed(name):
+                return self.at(
+                    (self.places, self.source, mixed.position),
+                    f"the name `{mixed.text}` mixes upper and lower case",
+                    "A rule's name is all in lower case, a terminal's all in upper case.",
+                )
+            words["missing"] = self._missing(name)
+        words["similar"] = self._similar(name)
+        return self.at(self._point(where, words), text.format(**words), cure.format(**words))
+
+    def _point(self, where: str, words: dict[str, str]) -> tuple[Places, str, int] | None:
+        """The place that a row of the table means."""
+        if where in ("defined", "again", "used"):
+            return (
+                self._find(words["name"], where) or self._find(words["name"], "anywhere") or self._word(words["name"])
+            )
+        if where == "used inside":
+            used = self._find(words["name"], "used", words["inside"].partition("{")[0])
+            return used or self._word(words["name"])
+        for places, file in self._texts():
+            if (place := places.special(where, words)) is not None:
+                return places, file, place
+        return None
+
+    # ---- causes that lark has no sentence for -------------------------------------------------------------------
+
+    def _wrong_syntax(self, error: Any) -> GrammarError:
+        """lark reads each text before it resolves anything, so the wrong one is that which was read last."""
+        places, file = (self.places, self.source)
+        if self.reader.texts:
+            file = next(reversed(self.reader.texts))
+            places = Places(self.reader.texts[file])
+        position, cause, cure = wrong_syntax(places.text, error)
+        return self.at((places, file, position), cause, cure)
+
+    def _bad_range(self) -> GrammarError | None:
+        """`"a".."z"` with ends that are not one character each, in order."""
+        for places, file in self._texts():
+            for low, high, position in places.ranges():
+                try:
+                    ends = ast.literal_eval(low), ast.literal_eval(high)
+                except (ValueError, SyntaxError):
+                    continue
+                if any(len(end) != 1 for end in ends):
+                    cause = f"the range {low}..{high} goes from one character to one other"
+                    return self.at((places, file, position), cause, "Use a /pattern/ or a choice for anything longer.")
+                if ends[0] > ends[1]:
+                    cause = f"the range {low}..{high} is the wrong way round"
+                    return self.at((places, file, position), cause, f"Write {high}..{low}.")
+        return None
+
+    def _declared(self) -> GrammarError | None:
+        """A declared terminal in the definition of another, or a declared rule."""
+        for places, file in self._texts():
+            for name, inside, position in places.declared_inside():
+                return self.at(
+                    (places, file, position),
+                    f"terminal {inside} is made of `{name}`, which is only declared and so has no text",
+                    f"Define `{name}: ...` instead of declaring it.",
+                )
+            for name, position in places.declared_rules():
+                cure = f"Define it, `{name}: ...`, or declare a terminal, in upper case."
+                return self.at((places, file, position), f"%declare names `{name}`, which is a rule", cure)
+        return None
+
+    def _first_bad_pattern(self) -> GrammarError | None:
+        """The first literal that is no pattern, or no string, by itself."""
+        for places, file in self._texts():
+            for token in places.tokens:
+                if token.kind in ("pattern", "string") and (found := wrong_literal(token.kind, token.text)):
+                    offset, cause, cure = found
+                    return self.at((places, file, token.position + offset), cause, cure)
+        return None
+
+    # ---- words --------------------------------------------------------------------------------------------------
+
+    def _called(self, name: str) -> str:
+        return "of %ignore" if name.startswith("__IGNORE") else "here" if name.startswith("__") else f"`{name}`"
+
+    def _similar(self, name: str, names: Iterable[str] = ()) -> str:
+        """A hint at names like this one."""
+        near = difflib.get_close_matches(name, [n for n in names or self.places.definitions if n != name], 1, 0.7)
+        return f"Did you mean `{near[0]}`? " if near else ""
+
+    def _missing(self, name: str) -> str:
+        """How a name that is missing can be had."""
+        if kind_of(name) == "rule":
+            return f"Define it: `{name}: ...`"
+        for grammar in ("common", "python"):
+            if name in self._names_of(grammar):
+                return f"`%import {grammar}.{name}` brings it."
+        return f'Define it, `{name}: ...`; or write "{name}" if that is the text; or %declare it for a post-lexer.'
+
+    def _names_of(self, grammar: str) -> list[str]:
+        """What a grammar that can be imported defines."""
+        path = grammar.strip(".").replace(".", os.sep) + ".lark"
+        found = [text for (_, asked), text in self.reader.read.items() if asked == path]
+        try:
+            return list(Places(found[0] if found else self.reader(None, path)[1]).definitions)
+        except ModuleNotFound:
+            return []
+
+
+def kind_of(name: str) -> str:
+    """Rules are in lower case, terminals in upper case."""
+    return "terminal" if name.upper() == name else "rule"
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= EXCERPT else text[: EXCERPT - 3] + "..."

@@ -1,0 +1,266 @@
+"""From the text of a Lark grammar to numbered productions and terminals, through lark's own loader.
+
+    text --lark: imports, templates, EBNF, terminal arithmetic--> terminals and rules --here--> Loaded
+
+So what a grammar means is what lark says that it means, to the automatic names of terminals and the order of rules.
+What shapes trees only (`?rule`, `_rule`, `-> alias`, `!`) is gone. What lark complains about becomes a GrammarError
+with a place, see `faults`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ...errors import GrammarError
+from ...lalr.productions import Productions
+from ...options import Limits
+from ...work import spend
+from .expansion_budget import charge_options, charge_templates, charge_terminals, check_nesting
+from .lark_errors import Faults
+from .lark_imports import Module, Reader
+from .rule_expansion import options
+from .source_map import Places
+
+__all__ = ["Loaded", "Terminal", "imported", "load"]
+
+FLAGS = {"a": re.A, "i": re.I, "l": re.L, "m": re.M, "s": re.S, "u": re.U, "x": re.X}
+
+MADE = re.compile(r"__(.+)_(plus|star|repeat_a\d+_b\d+(?:_opt)?)_\d+", re.S)
+"""Names of rules that lark makes for repetitions."""
+
+MOST_OPTIONS = 10_000
+"""Options that one rule may have, once its optional parts are written out: lark takes some seconds for as many."""
+
+SIGNS = {"normal": 1, "invert": -1, "ignore": 0}
+Priority = Literal["normal", "invert", "ignore"]
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """A terminal as lark has it after composing.
+
+    kind: "text", `text` is itself what is matched; "pattern", `text` is a pattern for `re`; "declared", it has no text
+    (`%declare`: a post-lexer makes it). flags: letters of `re`, sorted, for all of `text`; inner ones stand in it.
+    priority: higher ones are tried first. least, most: characters that it matches, `most` as lark has it: a very large
+    number if there is no end. written: the literal in the grammar that it was made for, if it has no name there.
+    """
+
+    name: str
+    kind: Literal["text", "pattern", "declared"]
+    text: str
+    flags: str
+    priority: int
+    least: int
+    most: int
+    written: str
+    places: Places = field(repr=False, compare=False)
+
+    @property
+    def position(self) -> int | None:
+        """Offset of its definition, or of the first such literal, in the grammar's text; None if it is imported."""
+        return self.places.literal(self.written) if self.written else self.places.definition(self.name)
+
+    def regexp(self) -> str:
+        """All of it as one pattern for `re`, spelled as lark spells it: flags as groups around it."""
+        pattern = re.escape(self.text) if self.kind == "text" else self.text
+        for flag in self.flags:
+            pattern = f"(?{flag}:{pattern})"
+        return pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A grammar as lark compiled it for one start rule.
+
+    text, source: what was given. terminals: of `productions`, in its order; those that no rule uses are ignored ones
+    or were asked for by `keep`. ignored: numbers of terminals that the parser never sees. flags: for all patterns
+    (lark's g_regex_flags). imports: what was read besides: (folder asked from, path asked for, text).
+    """
+
+    text: str
+    source: str
+    terminals: tuple[Terminal, ...]
+    productions: Productions
+    ignored: tuple[int, ...]
+    flags: str
+    imports: tuple[tuple[str | None, str, str], ...]
+    places: Places = field(repr=False, compare=False)
+
+    @property
+    def declared(self) -> tuple[int, ...]:
+        """Terminals without a text: somebody must make them from others, as an Indenter does."""
+        return tuple(t for t, terminal in enumerate(self.terminals) if terminal.kind == "declared")
+
+    def position(self, rule: int) -> int | None:
+        """Where the nonterminal that a rule of `productions` makes is defined in `text`; None if it is imported."""
+        return self.places.definition(_written(self.productions.nonterminals[self.productions.left[rule]]))
+
+
+def load(
+    text: str,
+    *,
+    start: str = "start",
+    source: str = "<grammar>",
+    import_paths: Sequence[str] = (),
+    modules: Sequence[Module] = (),
+    keep: Iterable[str] = (),
+    flags: str = "",
+    priority: Priority = "normal",
+    nesting: int = Limits().nesting,
+) -> Loaded:
+    """Reads a grammar. GrammarError says where it is wrong and what to do.
+
+    start: the rule that a whole text is. source: the file that the text is from, for messages. import_paths: folders
+    for `%import`, before lark's own grammars. modules: see `imports.Reader`. keep: terminals that a post-lexer needs
+    though no rule uses them (an Indenter's line ends). flags: letters of `re` for all patterns. priority: what `.2`
+    means; "invert" negates it, "ignore" takes it for 0. nesting: most levels of brackets.
+    """
+    from lark import load_grammar as lark
+
+    for flag in flags:
+        if flag not in FLAGS:
+            raise GrammarError(f"flag {flag!r} is none of {', '.join(FLAGS)}", hint="These are the flags of `re`.")
+    reader = Reader(import_paths, modules)
+    faults = Faults(text, source, reader)
+    spend(20 * len(text) + 100, "the text of a grammar")
+    check_nesting(faults.places, nesting)
+    charge_terminals(faults.places)
+    with faults.explained():
+        lend_reader_of_grammars()
+        grammar, _ = lark.load_grammar(text, source, [reader], False)
+        for name, _, tree, _ in grammar.rule_defs:
+            if tree is not None:
+                if (count := options(tree)) > MOST_OPTIONS:
+                    raise faults.too_many(str(name), count, MOST_OPTIONS)
+                charge_options(count)
+        charge_templates(grammar.rule_defs)
+        definitions, rules, ignored = grammar.compile([start], set(keep))
+    own = {name for name, _ in grammar.term_defs}
+    terminals = [_terminal(definition, own, SIGNS[priority], flags, faults) for definition in definitions]
+    known = {terminal.name for terminal in terminals}
+    for symbol in (symbol for rule in rules for symbol in rule.expansion if symbol.is_term):
+        if symbol.name not in known:  # lark checked that it is defined, so it was declared
+            known.add(symbol.name)
+            terminals.append(Terminal(str(symbol.name), "declared", "", "", 0, 0, 0, "", faults.places))
+    numbers = {terminal.name: number for number, terminal in enumerate(terminals)}
+    shown = {numbers[d.name]: d.pattern.raw for d in definitions if d.name not in own and d.pattern.raw}
+    productions = _productions(rules, numbers, shown, start, SIGNS[priority], faults)
+    for name in ignored:
+        if name not in numbers or terminals[numbers[name]].kind == "declared":
+            raise faults.ignored_without_text(name)
+    return Loaded(
+        text=text,
+        source=source,
+        terminals=tuple(terminals),
+        productions=productions,
+        ignored=tuple(dict.fromkeys(numbers[name] for name in ignored)),
+        flags=flags,
+        imports=tuple((base, path, found) for (base, path), found in reader.read.items()),
+        places=faults.places,
+    )
+
+
+def imported(text: str, import_paths: Sequence[str], modules: Sequence[Module] = ()) -> tuple[Module, ...]:
+    """Return the modules that a grammar imports from folders, for `imports.Reader`."""
+    from lark import load_grammar as lark
+
+    reader = Reader(import_paths, modules)
+    faults = Faults(text, "<grammar>", reader)
+    with faults.explained():
+        lend_reader_of_grammars()
+        lark.load_grammar(text, "<grammar>", [reader], False)
+    return reader.modules
+
+
+def _terminal(definition: Any, own: set[str], sign: int, flags: str, faults: Faults) -> Terminal:
+    """One terminal, after the checks that lark leaves to its lexers: a pattern for `re`, never empty."""
+    pattern = definition.pattern
+    written = (pattern.raw or "") if definition.name not in own or definition.name.startswith("__") else ""
+    try:
+        re.compile(pattern.to_regexp(), sum(FLAGS[flag] for flag in flags))
+        least, most = pattern.min_width, pattern.max_width
+    except (re.error, ValueError, OverflowError, RecursionError) as error:
+        raise faults.bad_pattern(definition.name, pattern.to_regexp(), error) from error
+    if least == 0:
+        raise faults.empty_terminal(definition.name, pattern.to_regexp(), written)
+    return Terminal(
+        name=str(definition.name),
+        kind="text" if pattern.type == "str" else "pattern",
+        text=pattern.value,
+        flags="".join(sorted(pattern.flags)),
+        priority=sign * definition.priority,
+        least=least,
+        most=most,
+        written=written,
+        places=faults.places,
+    )
+
+
+def _productions(
+    rules: Sequence[Any], number: dict[str, int], shown: dict[int, str], start: str, sign: int, faults: Faults
+) -> Productions:
+    """The rules in numbers. GrammarError if one is used that has no productions."""
+    nonterminal: dict[str, int] = {}
+    for rule in rules:
+        nonterminal.setdefault(str(rule.origin.name), len(nonterminal))
+    if start not in nonterminal:
+        raise faults.no_start(start)
+    for symbol in (symbol for rule in rules for symbol in rule.expansion if not symbol.is_term):
+        if symbol.name not in nonterminal:
+            raise faults.no_rule(str(symbol.name))
+    names = {t: name for name, t in number.items()} | {~n: name for name, n in nonterminal.items()}
+    right = tuple(
+        tuple(number[s.name] if s.is_term else ~nonterminal[s.name] for s in rule.expansion) for rule in rules
+    )
+    for made, n in nonterminal.items():
+        if found := MADE.fullmatch(made):
+            inner = [r for rule, r in zip(rules, right) if rule.origin.name == made and r[:1] != (~n,)]
+            spelled = " | ".join(" ".join(shown.get(s) or names[s] for s in option) for option in inner)
+            shown[~n] = f"({spelled})+" if found[2] in ("plus", "star") else f"(a repetition in {found[1]})"
+    return Productions(
+        terminals=tuple(number),
+        nonterminals=tuple(nonterminal),
+        left=tuple(nonterminal[rule.origin.name] for rule in rules),
+        right=right,
+        priority=tuple(sign * (rule.options.priority or 0) for rule in rules),
+        start=nonterminal[start],
+        shown=shown,
+    )
+
+
+def _written(name: str) -> str:
+    """The rule in the text from which lark made a rule: `__list_star_0` comes from `list`, `sep{A}` from `sep`."""
+    if made := MADE.fullmatch(name):
+        name = made[1]
+    return name.partition("{")[0]
+
+
+def lend_reader_of_grammars() -> None:
+    """Makes lark's parser of grammar texts without its check of that parser's own terminals.
+
+    lark makes it once in a process, and where `interegular` is installed compares all its terminals with each other,
+    0.2 s before the first grammar is read.
+    """
+    from lark import load_grammar as lark
+
+    if hasattr(lark._get_parser, "cache"):
+        return
+    terminals = [lark.TerminalDef(name, lark.PatternRE(pattern)) for name, pattern in lark.TERMINALS.items()]
+    rules = [
+        lark.Rule(
+            lark.NonTerminal(name.lstrip("?")),
+            [lark.symbol_from_strcase(symbol) for symbol in option.split()],
+            order,
+            None,
+            lark.RuleOptions(expand1=name.startswith("?")),
+        )
+        for name, options in lark.RULES.items()
+        for order, option in enumerate(options)
+    ]
+    lexing = lark.LexerConf(terminals, re, ["WS", "COMMENT", "BACKSLASH"], skip_validation=True)
+    parsing = lark.ParserConf(rules, lark.ParseTreeBuilder(rules, lark.ST).create_callback(), ["start"])
+    lexing.lexer_type, parsing.parser_type = "basic", "lalr"
+    lark._get_parser.cache = lark.ParsingFrontend(lexing, parsing, None)

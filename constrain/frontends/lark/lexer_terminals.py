@@ -1,0 +1,201 @@
+"""Which terminals a lexer of lark tries and in which order, and the scanner of all lexers of a grammar.
+
+As lark's lexers do it: terminals are tried by priority, then by the longest text they may match, the length of their
+pattern, their name. A string that a pattern of equal priority in the same list takes as well is *embedded*: it is not
+tried, and renames what the pattern finds. The contextual lexer has a list for each set of terminals that a parser
+state has a use for, so there a keyword is reserved only where both it and the name could stand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...automata.thread_steps import Programs
+from ...errors import ConstrainError, GrammarError
+from ...lalr.scanner import END_OF_TEXT, Scanner, TerminalList, build
+from ...options import Limits
+from ...work import spend
+from ..regex import parse
+from ..regex.ordered_program import write_ordered
+from .lark_loader import FLAGS, Loaded, Terminal
+
+__all__ = ["Lexers", "build_alone", "lexers"]
+
+MOST_BACKTRACKED = 16
+"""Characters of a keyword up to which `re` is asked whether a pattern takes it."""
+GLOBAL_FLAGS = re.compile(r"\(\?[aiLmsux]+\)")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lexers:
+    """The lexers of a grammar.
+
+    scanner: of all of them. Its terminals are those of the grammar, then those of `fed`.
+    starts: int32[lexers], the start state of each lexer asked for; -1: it never finds anything.
+    fed: ignored terminals that reach the parser all the same, where they are what a keyword renames a pattern to:
+        number len(terminals) + i of the scanner is terminal fed[i], and is not ignored.
+    """
+
+    scanner: Scanner
+    starts: NDArray[np.int32]
+    fed: tuple[int, ...]
+
+
+def lexers(
+    loaded: Loaded,
+    accepts: Sequence[Iterable[int]] | None = None,
+    *,
+    always: Iterable[int] = (),
+    limits: Limits = Limits(),
+) -> Lexers:
+    """The basic lexer (accepts: None), or a contextual one for each set of terminals.
+
+    accepts: for each lexer the terminals of which it has need; numbers that are no terminal with a text do not count.
+    always: what a post-lexer wants to see in every lexer. Ignored terminals are in all of them.
+    GrammarError, UnsupportedError and LimitError name the terminal.
+    """
+    makers = _Lists(loaded, limits)
+    everything = range(len(loaded.terminals))
+    common = {*loaded.ignored, *always}
+    asked = [frozenset(everything)] if accepts is None else [frozenset(common.union(accept)) for accept in accepts]
+    lists = {item: makers.of(item) for item in dict.fromkeys(asked)}
+    numbers = {item: number for number, item in enumerate(dict.fromkeys(lists.values()))}
+    scanner = build(makers.programs(limits), list(numbers), max_states=limits.dfa_states)
+    starts = np.array([scanner.starts[numbers[lists[item]]] for item in asked], dtype=np.int32)
+    return Lexers(scanner, starts, tuple(makers.fed))
+
+
+class _Lists:
+    def __init__(self, loaded: Loaded, limits: Limits) -> None:
+        self.loaded = loaded
+        self.limits = limits
+        self.terminals = loaded.terminals
+        self.order = sorted(
+            (t for t, terminal in enumerate(self.terminals) if terminal.kind != "declared"),
+            key=lambda t: _rank(self.terminals[t]),
+        )
+        self.embedding: dict[int, list[int]] = {t: [] for t in self.order}  # Patterns that take a string.
+        self.silent: set[tuple[int, int]] = set()  # String and pattern, where the string is tried all the same.
+        self.renames: list[dict[int, int]] = [{} for _ in self.terminals]
+        self.fed: list[int] = []
+        self._alone: dict[int, tuple[Scanner, int]] = {}
+        self._embed()
+
+    def _embed(self) -> None:
+        """Which strings are keywords of which patterns."""
+        terminals, ignored = self.terminals, set(self.loaded.ignored)
+        flags = sum(FLAGS[flag] for flag in self.loaded.flags)
+        strings = [t for t in self.order if terminals[t].kind == "text"]
+        tags: dict[int, int] = {}
+        spend(len(strings) * (len(self.order) - len(strings)), "the keywords among the terminals")
+        for pattern in (t for t in self.order if terminals[t].kind == "pattern"):
+            match = re.compile(terminals[pattern].regexp(), flags).match
+            for string in strings:
+                if terminals[string].priority != terminals[pattern].priority:
+                    continue
+                if not self._takes(pattern, match, terminals[string].text):
+                    continue
+                self.embedding[string].append(pattern)
+                if not set(terminals[string].flags) <= set(terminals[pattern].flags):
+                    self.silent.add((string, pattern))
+                if pattern not in ignored:  # Else what is found is ignored before it is renamed.
+                    if string in ignored and string not in tags:
+                        tags[string] = len(terminals) + len(self.fed)
+                        self.fed.append(string)
+                    self.renames[pattern][string] = tags.get(string, string)
+
+    def _takes(self, t: int, match: Callable[[str], re.Match[str] | None], text: str) -> bool:
+        """Whether a pattern's preferred match on a text is all of it.
+
+        `re` tells for short texts; it may take exponential time for longer ones, which are run through the scanner.
+        """
+        if len(text) <= MOST_BACKTRACKED:
+            found = match(text)
+            return found is not None and found[0] == text
+        if t not in self._alone:
+            self._alone[t] = build_alone(self.loaded, t, self.limits)
+        scanner, state = self._alone[t]
+        for byte in text.encode(errors="surrogatepass"):
+            state = int(scanner.delta[state, byte]) if state >= 0 else -1
+        return state >= 0 and bool(scanner.verdicts[scanner.accept[state], END_OF_TEXT] >= 0)
+
+    def of(self, accepted: frozenset[int]) -> TerminalList:
+        """The list of a lexer with these terminals."""
+        tried, keywords = [], []
+        for t in self.order:
+            if t not in accepted:
+                continue
+            patterns = [pattern for pattern in self.embedding[t] if pattern in accepted]
+            if any(t in self.renames[pattern] for pattern in patterns):
+                keywords.append(t)
+            if all((t, pattern) in self.silent for pattern in patterns):
+                tried.append(t)
+        return TerminalList(tuple(tried), tuple(keywords))
+
+    def programs(self, limits: Limits) -> Programs:
+        """The programs of all terminals that have a text."""
+        terminals = self.terminals
+        programs = Programs(
+            names=[_shown(terminal) for terminal in terminals] + [_shown(terminals[t]) for t in self.fed],
+            source=self._source,
+            starts=[-1] * len(terminals),
+            keywords=[-1] * len(terminals),
+            renames=self.renames,
+        )
+        renaming = {string for strings in self.renames for string in strings}
+        for t in self.order:
+            programs.starts[t] = self._write(t, programs, t, limits)
+            if t in renaming:
+                programs.keywords[t] = self._write(t, programs, ~t, limits)
+        return programs
+
+    def _write(self, t: int, programs: Programs, owner: int, limits: Limits) -> int:
+        """Append the program of a terminal; its place."""
+        terminal, code = self.terminals[t], programs.code
+        pattern = terminal.regexp()
+        if GLOBAL_FLAGS.match(pattern):
+            raise self._located(t, GrammarError("flags for all of a pattern cannot be in it", hint=GLOBALLY))
+        try:
+            tree = parse(pattern, dialect="python", flags=self.loaded.flags, nesting=limits.nesting, ordered=True)
+            start = write_ordered(tree, code, programs.utf8, terminal=t, max_places=limits.dfa_states)
+        except ConstrainError as error:
+            raise self._located(t, error) from None
+        programs.owners += [owner] * (len(code) - start)
+        return start
+
+    def _located(self, t: int, error: ConstrainError) -> ConstrainError:
+        """The error with the name and the place of its terminal."""
+        source, position = self._source(t)
+        cause = f"terminal {_shown(self.terminals[t])}: {error.cause}"
+        return type(error)(cause, source=source, position=position, hint=error.hint)
+
+    def _source(self, t: int) -> tuple[str, int]:
+        """A text, and where in it the terminal stands."""
+        terminal = self.terminals[t]
+        return (terminal.text, 0) if terminal.position is None else (self.loaded.text, terminal.position)
+
+
+def build_alone(loaded: Loaded, t: int, limits: Limits) -> tuple[Scanner, int]:
+    """The scanner of one terminal, and where it starts."""
+    only = replace(loaded, terminals=(loaded.terminals[t],), ignored=())
+    programs = _Lists(only, limits).programs(limits)
+    scanner = build(programs, [TerminalList((0,))], max_states=limits.dfa_states)
+    return scanner, int(scanner.starts[0])
+
+
+GLOBALLY = "Write /pattern/i, or (?i:...) around a part."
+
+
+def _rank(terminal: Terminal) -> tuple[int, int, int, str]:
+    """What lark sorts terminals by."""
+    return -terminal.priority, -terminal.most, -len(terminal.text), terminal.name
+
+
+def _shown(terminal: Terminal) -> str:
+    """A name for messages: lark's own ones say nothing."""
+    return terminal.text if terminal.name.startswith("__") else terminal.name

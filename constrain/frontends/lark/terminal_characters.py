@@ -1,0 +1,95 @@
+"""From one terminal's scanner, over bytes, to its Dfa over characters: the texts at whose end it may be found.
+
+The bytes of a character lead to runs of code points with one target; what the last bytes of a sequence lead to is
+worked out once for each state.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...automata.dfa import LAST, SURROGATES, Dfa, Table
+from ...lalr.scanner import Scanner
+
+__all__ = ["of_terminal"]
+
+LEADS = ((0xC2, 0xE0, 1, 0x1F), (0xE0, 0xF0, 2, 0x0F), (0xF0, 0xF5, 3, 0x07))
+"""First and one past the last lead byte, bytes that follow, bits of the code point in the lead."""
+
+Run = tuple[int, int]
+"""Number of code points in a row, state of the scanner after each of them."""
+
+
+def of_terminal(scanner: Scanner, start: int) -> Dfa | None:
+    """The Dfa of what is accepted from a start state; None if that depends on the next byte."""
+    return _Reader(scanner).dfa(start)
+
+
+class _Reader:
+    def __init__(self, scanner: Scanner) -> None:
+        self.delta, self.accept, self.verdicts = scanner.delta, scanner.accept, scanner.verdicts
+        self.known: dict[tuple[int, int], list[Run]] = {}
+
+    def dfa(self, start: int) -> Dfa | None:
+        order, numbers = [start], {start: 0}
+        changes: list[list[tuple[int, int]]] = []
+        accepting = []
+        for state in order:  # Grows meanwhile.
+            verdict = self.verdicts[self.accept[state]]
+            if (verdict != verdict[-1]).any():
+                return None
+            accepting.append(bool(verdict[-1] >= 0))
+            row = []
+            for point, target in self.characters(state):
+                if target >= 0 and target not in numbers:
+                    numbers[target] = len(order)
+                    order.append(target)
+                row.append((point, numbers[target] if target >= 0 else -1))
+            changes.append(row)
+        bounds = sorted({0, *SURROGATES, *(point for row in changes for point, _ in row)})
+        rows = []
+        for row in changes:
+            points = np.array([point for point, _ in row])
+            found = np.searchsorted(points, bounds, side="right") - 1
+            rows.append([row[k][1] for k in found.tolist()])
+        return Dfa.from_table(Table(bounds, list(range(len(bounds))), rows, accepting))
+
+    def characters(self, state: int) -> list[tuple[int, int]]:
+        """(code point, state of the scanner) where the state after a character changes, ascending."""
+        out = changed(0, [(1, int(target)) for target in self.delta[state, :0x80]], 0)
+        for first, end, left, bits in LEADS:
+            for lead in range(first, end):
+                runs = self.rest(int(self.delta[state, lead]), left)
+                out += changed((lead & bits) << 6 * left, runs, out_of_reach(left))
+        return [change for change in out if change[0] < LAST]
+
+    def rest(self, state: int, left: int) -> list[Run]:
+        """What `left` more bytes lead to, in order of code points."""
+        if left == 0 or state < 0:
+            return [(1 << 6 * left, state)]
+        found = self.known.get((state, left))
+        if found is None:
+            found = []
+            for byte in range(0x80, 0xC0):
+                for count, target in self.rest(int(self.delta[state, byte]), left - 1):
+                    if found and found[-1][1] == target:
+                        found[-1] = (found[-1][0] + count, target)
+                    else:
+                        found.append((count, target))
+            self.known[state, left] = found
+        return found
+
+
+def out_of_reach(left: int) -> int:
+    """The first code point that `left` bytes behind a lead spell and fewer do not."""
+    return (0x80, 0x800, 0x10000)[left - 1]
+
+
+def changed(point: int, runs: list[Run], least: int) -> list[tuple[int, int]]:
+    """Runs from a code point on, as places of change from `least` on."""
+    out = []
+    for count, target in runs:
+        if point + count > least:
+            out.append((max(point, least), target))
+        point += count
+    return out

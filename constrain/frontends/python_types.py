@@ -1,0 +1,289 @@
+"""Python types become JSON Schemas: what their values look like as JSON. The inverse: `integrations.python_values`.
+
+    None bool int float str Decimal date time datetime UUID Any         the JSON type, with a `format` if there is one
+    list set frozenset tuple dict Sequence Mapping ...                  arrays and objects of their arguments
+    Literal Enum                                                        `enum` of the values
+    Union Optional `X | Y` Annotated NewType                            `anyOf`; bounds of annotated-types are kept
+    dataclass TypedDict NamedTuple                                      closed objects with the fields as keys
+    Pydantic models and dataclasses, and every other type               as Pydantic says, where it is installed
+
+A class means its fields: other keys are not written, unless a Pydantic model says `extra="allow"`. A set is an array
+in which items may repeat, since it is the same set then. A class that is used inside itself becomes a `$ref`.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import datetime
+import types
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from decimal import Decimal
+from enum import Enum
+from os import PathLike
+from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+from ..errors import UnsupportedError, describe, shorten
+
+__all__ = ["to_schema"]
+
+Schema = dict[str, Any]
+
+SCALARS: dict[Any, Schema] = {
+    None: {"type": "null"},
+    type(None): {"type": "null"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    Decimal: {"type": "number"},
+    str: {"type": "string"},
+    datetime.date: {"type": "string", "format": "date"},
+    datetime.datetime: {"type": "string", "format": "date-time"},
+    datetime.time: {"type": "string", "format": "time"},
+    UUID: {"type": "string", "format": "uuid"},
+    Any: {},
+    object: {},
+}
+
+BOUNDS = {
+    "gt": "exclusiveMinimum",
+    "ge": "minimum",
+    "lt": "exclusiveMaximum",
+    "le": "maximum",
+    "multiple_of": "multipleOf",
+}
+"""Attributes of `annotated_types` and of Pydantic's fields -> keywords for numbers."""
+
+LENGTHS = {
+    "min_length": ("minLength", "minItems", "minProperties"),
+    "max_length": ("maxLength", "maxItems", "maxProperties"),
+}
+"""The same for lengths, of strings, arrays and objects."""
+
+ARRAYS = (list, set, frozenset, collections.abc.Sequence, collections.abc.Set, collections.abc.Iterable,
+          collections.abc.Collection, collections.abc.MutableSequence, collections.abc.MutableSet)  # fmt: skip
+MAPPINGS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+MARKS = ("Required", "NotRequired", "ReadOnly", "Final")
+
+
+def to_schema(tp: Any) -> Schema:
+    """The JSON Schema (2020-12) of a Python type. UnsupportedError if neither this module nor Pydantic knows it."""
+    check_is_type(tp)
+    reader = _Reader()
+    schema = reader.of(tp)
+    if not reader.defs:
+        return schema
+    if schema.keys() == {"$ref"} and reader.uses == 1:  # Only used here: no definition needed.
+        return next(iter(reader.defs.values()))
+    return {**schema, "$defs": reader.defs}
+
+
+def check_is_type(tp: Any) -> None:
+    """Raise TypeError unless `tp` is a class or what `typing` makes of classes."""
+    if tp is None or isinstance(tp, (type, str, ForwardRef)):
+        return
+    if type(tp).__module__ in ("typing", "typing_extensions", "types") and not isinstance(tp, types.FunctionType):
+        if not isinstance(tp, (types.BuiltinFunctionType, types.ModuleType, types.SimpleNamespace)):
+            return
+    if isinstance(tp, PathLike):
+        wanted = "read the file, and give json.loads(text)"
+    elif hasattr(type(tp), "__pydantic_validator__") or is_dataclass(tp):
+        wanted = f"give the class {type(tp).__name__}, not an instance of it"
+    else:
+        wanted = "give a JSON Schema as dict, bool or JSON text, or a class such as a Pydantic model"
+    raise TypeError(f"the schema is {describe(tp)}: {wanted}")
+
+
+class _Reader:
+    """Remembers the classes that have been met, for `$ref`."""
+
+    def __init__(self) -> None:
+        self.defs: dict[str, Schema] = {}
+        self.names: dict[Any, str] = {}
+        self.uses = 0
+
+    def of(self, tp: Any) -> Schema:
+        """The schema of a type."""
+        scalar = SCALARS.get(tp) if isinstance(tp, collections.abc.Hashable) else None
+        if scalar is not None:
+            return dict(scalar)
+        origin, args = get_origin(tp), get_args(tp)
+        if hasattr(tp, "__supertype__"):
+            return self.of(tp.__supertype__)
+        if type(tp).__name__ == "TypeAliasType":
+            return self.of(tp.__value__)
+        if origin is Annotated:
+            return self.annotated(args[0], args[1:])
+        if getattr(origin, "__name__", getattr(origin, "_name", "")) in MARKS:
+            return self.of(args[0])
+        if origin is Literal:
+            return {"enum": [item.value if isinstance(item, Enum) else item for item in args]}
+        if origin is Union or origin is getattr(types, "UnionType", None):
+            return {"anyOf": [self.of(item) for item in args]}
+        if isinstance(tp, (str, ForwardRef, TypeVar)):
+            raise UnsupportedError(f"{tp!r} stands for no type by itself.", hint="Give the class itself.")
+        if origin is tuple and not args:
+            return {"type": "array", "items": False, "maxItems": 0}
+        return self.collection(origin or tp, args) or self.instance(tp)
+
+    def annotated(self, tp: Any, marks: tuple[Any, ...]) -> Schema:
+        """A type with the bounds of annotated-types; other marks are remarks."""
+        schema = self.of(tp)
+        if "$ref" in schema:
+            schema = {"allOf": [schema]}
+        position = {"array": 1, "object": 2}.get(schema.get("type", ""), 0)
+        for mark in marks:
+            for part in (mark, *(getattr(mark, "metadata", None) or ())):
+                for name, keyword in BOUNDS.items():
+                    if getattr(part, name, None) is not None:
+                        schema[keyword] = getattr(part, name)
+                for name, keywords in LENGTHS.items():
+                    if getattr(part, name, None):
+                        schema[keywords[position]] = getattr(part, name)
+                if isinstance(getattr(part, "pattern", None), str):
+                    schema["pattern"] = part.pattern
+        return schema
+
+    def collection(self, origin: Any, args: tuple[Any, ...]) -> Schema | None:
+        """list[int], tuple[int, str], dict[str, int] and their like; None if it is none."""
+        if origin is tuple:
+            if args and args[-1] is not Ellipsis:
+                items = [self.of(item) for item in args if item != ()]
+                prefix = {"prefixItems": items} if items else {}
+                return {"type": "array", **prefix, "items": False, "minItems": len(items)}
+            return {"type": "array", "items": self.of(args[0])} if args else {"type": "array"}
+        if origin in ARRAYS:
+            return {"type": "array", "items": self.of(args[0])} if args else {"type": "array"}
+        if origin in MAPPINGS:
+            schema: Schema = {"type": "object"}
+            if args:
+                names = self.of(args[0]) if args[0] is not int else {"pattern": "^(0|-?[1-9][0-9]*)$"}
+                if names != {"type": "string"} and names:
+                    schema["propertyNames"] = names
+                schema["additionalProperties"] = self.of(args[1])
+            return schema
+        return None
+
+    def instance(self, tp: Any) -> Schema:
+        """An Enum, a class with fields, or what Pydantic knows."""
+        if not isinstance(tp, type) or hasattr(tp, "__pydantic_validator__"):
+            return self.pydantic(tp)
+        if issubclass(tp, Enum):
+            return {"enum": [member.value for member in tp]}
+        if not (is_dataclass(tp) or hasattr(tp, "_fields") or hasattr(tp, "__required_keys__")):
+            return next(
+                (dict(SCALARS[base]) for base in (str, int, float) if issubclass(tp, base)), None
+            ) or self.pydantic(tp)
+        self.uses += 1
+        name = self.names.get(tp)
+        if name is None:
+            name = self.names[tp] = _fresh(tp.__name__, self.defs)
+            self.defs[name] = {}
+            self.defs[name].update(self.record(tp))
+        return {"$ref": f"#/$defs/{name}"}
+
+    def record(self, tp: Any) -> Schema:
+        """A dataclass, TypedDict or NamedTuple: its fields, and which of them must be there."""
+        try:
+            hints = get_type_hints(tp, include_extras=True)
+        except NameError as error:
+            raise UnsupportedError(
+                f"An annotation of {_name(tp)} names what cannot be found: {error}.", hint="Define it at module level."
+            ) from None
+        if is_dataclass(tp):
+            known = [field for field in fields(tp) if field.init]
+            names = [field.name for field in known]
+            required = [f.name for f in known if f.default is MISSING and f.default_factory is MISSING]
+        elif hasattr(tp, "_fields"):
+            names = list(tp._fields)
+            required = [name for name in names if name not in tp._field_defaults]
+        else:
+            names = list(hints)
+            required = [name for name in names if _required(tp, name, hints[name])]
+        schema: Schema = {"title": tp.__name__, "type": "object"}
+        schema["properties"] = {name: self.of(hints.get(name, Any)) for name in names}
+        return {**schema, "required": required, "additionalProperties": False}
+
+    def pydantic(self, tp: Any) -> Schema:
+        """What Pydantic says; its definitions are put beside ours."""
+        try:
+            from pydantic import TypeAdapter
+            from pydantic.errors import PydanticUserError
+        except ImportError:
+            raise UnsupportedError(
+                f"No JSON Schema is known for the type {_name(tp)}.",
+                hint="pip install pydantic, or give the schema itself.",
+            ) from None
+        try:
+            schema: Schema = TypeAdapter(tp).json_schema(
+                ref_template="#/$defs/{model}", schema_generator=_generator(), mode="validation"
+            )
+        except PydanticUserError as error:
+            raise UnsupportedError(
+                f"There is no JSON Schema for the type {shorten(_name(tp))}.",
+                hint="Give a class with fields (Pydantic, dataclass, TypedDict), or the JSON Schema itself.",
+            ) from error
+        except (TypeError, ValueError, AttributeError, NameError, RecursionError) as error:
+            raise UnsupportedError(f"Pydantic has no JSON Schema for {shorten(_name(tp))}: {shorten(error)}") from error
+        for name, definition in schema.pop("$defs", {}).items():
+            if self.defs.setdefault(name, definition) != definition:
+                raise UnsupportedError(f"Two different classes are called {name}.", hint="Rename one of them.")
+        return schema
+
+
+def _generator() -> Any:
+    """Pydantic's generator, but: closed objects, sets without uniqueItems, and a Decimal is a number."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    def closed(name: str) -> Callable[[Any, Any], Schema]:
+        def method(self: Any, schema: Any) -> Schema:
+            made: Schema = getattr(super(Generator, self), name)(schema)
+            if "properties" in made and "$ref" not in made:
+                made.setdefault("additionalProperties", False)
+            return made
+
+        return method
+
+    class Generator(GenerateJsonSchema):
+        """See `_generator`."""
+
+        def set_schema(self, schema: Any) -> Schema:
+            made = super().set_schema(schema)
+            made.pop("uniqueItems", None)
+            return made
+
+        def frozenset_schema(self, schema: Any) -> Schema:
+            made = super().frozenset_schema(schema)
+            made.pop("uniqueItems", None)
+            return made
+
+        def decimal_schema(self, schema: Any) -> Schema:
+            made = super().decimal_schema(schema)
+            numbers = [option for option in made.get("anyOf", ()) if option.get("type") == "number"]
+            return numbers[0] if numbers else made
+
+        model_schema: Any = closed("model_schema")
+        dataclass_schema: Any = closed("dataclass_schema")
+        typed_dict_schema: Any = closed("typed_dict_schema")
+
+    return Generator
+
+
+def _required(tp: Any, key: str, hint: Any) -> bool:
+    """Whether a TypedDict requires a key; its own set does not see marks that were written as text."""
+    mark = getattr(get_origin(hint), "__name__", getattr(get_origin(hint), "_name", ""))
+    return mark == "Required" or (mark != "NotRequired" and key in tp.__required_keys__)
+
+
+def _fresh(name: str, taken: dict[str, Schema]) -> str:
+    """A name for a definition that no other one has."""
+    number = 2
+    fresh = name
+    while fresh in taken:
+        fresh, number = f"{name}{number}", number + 1
+    return fresh
+
+
+def _name(tp: Any) -> str:
+    return getattr(tp, "__qualname__", None) or repr(tp)

@@ -1,0 +1,138 @@
+"""Backreferences to groups of few texts: `(['"]).*\\1` is `'.*'|".*"`, and so is regular.
+
+A reference is written out where its group stands in front of it in the same concatenation, so that it is sure to have
+matched just before, and has few texts, all of which a backtracking matcher would try. Any other is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from .charset import one, spans
+from .regex_tree import EMPTY, Alternation, Concatenation, Look, OneOf, Repetition, Term, walk
+from .unicode_properties import Folding, close_over_case
+
+__all__ = ["Capture", "Reference", "written_out"]
+
+MOST_TEXTS = 128
+"""Most texts that the groups referred to may have: as often is what follows them written out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capture(Concatenation):
+    """A group that may be referred to."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reference(Concatenation):
+    """The text that a group has matched. position: of the reference in the pattern."""
+
+    number: int
+    position: int
+    folding: Folding
+
+
+def written_out(tree: Term) -> Term | Reference:
+    """The tree without references; or the first one that cannot be written out."""
+    left = MOST_TEXTS
+    wanted = {item.number for item in walk(tree) if isinstance(item, Reference)}
+
+    def spread(parts: tuple[Term, ...]) -> Term:
+        """A concatenation, once for each text of the groups that its later parts refer to."""
+        nonlocal left
+        for index, part in enumerate(parts):
+            if not (left and isinstance(part, Capture) and part.number in wanted):
+                continue
+            if not any(refers(later, part.number) for later in parts[index + 1 :]):
+                continue
+            words = texts(part, left)
+            if words is None:
+                continue
+            left = min(left // max(len(words), 1), left - 1)
+            options: list[Term] = []
+            for word in sorted(words):
+                rest = tuple(replaced(later, part.number, word) for later in parts[index + 1 :])
+                options.append(spread((*parts[:index], *map(literal, word), *rest)))
+            return Alternation(tuple(options)) if options else OneOf(())
+        return Concatenation(parts)
+
+    def literal(char: str) -> Term:
+        return OneOf(one(ord(char)))
+
+    made: dict[int, Term] = {}
+    for item in reversed(list(walk(tree))):
+        if isinstance(item, Concatenation) and not isinstance(item, Reference):
+            parts = tuple(made[id(part)] for part in item.parts)
+            spreading = spread(parts)
+            made[id(item)] = Capture((spreading,), item.number) if isinstance(item, Capture) else spreading
+        else:
+            made[id(item)] = _with(item, made)
+    left_over = [item for item in walk(made[id(tree)]) if isinstance(item, Reference)]
+    return min(left_over, key=lambda item: item.position) if left_over else made[id(tree)]
+
+
+def refers(term: Term, number: int) -> bool:
+    """Whether a reference to the group is in it."""
+    return any(isinstance(item, Reference) and item.number == number for item in walk(term))
+
+
+def replaced(term: Term, number: int, word: str) -> Term:
+    """The term with the text in place of references to the group."""
+    made: dict[int, Term] = {}
+    for item in reversed(list(walk(term))):
+        if isinstance(item, Reference) and item.number == number:
+            made[id(item)] = Concatenation(tuple(OneOf(close_over_case(one(ord(c)), item.folding)) for c in word))
+        else:
+            made[id(item)] = _with(item, made)
+    return made[id(term)]
+
+
+def _with(item: Term, made: dict[int, Term]) -> Term:
+    """The same term, of what its parts have become."""
+    if item is EMPTY or isinstance(item, Reference):
+        return item
+    if isinstance(item, Capture):
+        return Capture(tuple(made[id(part)] for part in item.parts), item.number)
+    if isinstance(item, Concatenation):
+        return Concatenation(tuple(made[id(part)] for part in item.parts))
+    if isinstance(item, Alternation):
+        return Alternation(tuple(made[id(option)] for option in item.options))
+    if isinstance(item, Repetition):
+        return Repetition(made[id(item.term)], item.low, item.high)
+    return Look(made[id(item.term)], item.direction, item.negated) if isinstance(item, Look) else item
+
+
+def texts(term: Term, most: int) -> set[str] | None:
+    """The texts of a term, None if there are more than `most` or if they are not known without their surroundings."""
+    made: dict[int, set[str] | None] = {}
+    for item in reversed(list(walk(term))):
+        found: set[str] | None = None
+        if isinstance(item, OneOf):
+            if sum(last - first + 1 for first, last in spans(item.charset)) <= most:
+                found = {chr(point) for first, last in spans(item.charset) for point in range(first, last + 1)}
+        elif isinstance(item, Concatenation) and not isinstance(item, Reference):
+            found = _joined([made[id(part)] for part in item.parts], most)
+        elif isinstance(item, Alternation):
+            options = [made[id(option)] for option in item.options]
+            found = None if None in options else {text for option in options for text in option or ()}
+        elif isinstance(item, Repetition) and item.high is not None and item.high <= most:
+            inner = made[id(item.term)]
+            found = set() if inner is not None else None
+            for count in range(item.low, item.high + 1):
+                more = _joined([inner] * count, most)
+                found = None if found is None or more is None else found | more
+        made[id(item)] = found if found is not None and len(found) <= most else None
+    return made[id(term)]
+
+
+def _joined(parts: list[set[str] | None], most: int) -> set[str] | None:
+    """One text of each, one after the other."""
+    found: set[str] = {""}
+    for part in parts:
+        if part is None or len(found) * len(part) > most:
+            return None
+        found = {first + second for first, second in product(found, part)}
+    return found

@@ -1,0 +1,324 @@
+"""Looking around, exactly: the automaton of a pattern with assertions anywhere, by threads that carry duties.
+
+A thread is a place in the program that reads next, with its *duties*: what the look-aheads that it has passed demand of
+the rest of the text (`duties`). Look-behinds are programs of their own that run along from the beginning of the text;
+the states that they are in are the *past*, which a gate asks. A state of the result is a past and a set of threads: an
+alternating automaton (Chandra, Kozen, Stockmeyer 1981), determinised as it is reached.
+
+    (?=X)   at a gap: the duty "the rest begins with X", built as an automaton from the past of this gap on
+    (?!X)   the same, complemented
+    (?<=X)  the threads of `any text, X` that have arrived here: true, or what they owe if X looked ahead
+    ^ $     are looks as well: no character stands before, none follows
+
+Looks may be in looks, in any direction: inner ones are compiled, and take their steps, before outer ones.
+"""
+
+from __future__ import annotations
+
+from ...automata.dfa import SURROGATES, Dfa, Table
+from ...errors import LimitError
+from ...work import spend
+from .charset import ALL, CharSet, complement, one, partition
+from .pending_lookahead import Duties, Ledger
+from .program_runner import ACCEPT, NOTHING, Code, Gate, Past, Readings, Runner, Threads, readings, runner_of
+from .regex_program import MATCH, Search, compile_program
+from .regex_tree import Anchor, Concatenation, Look, OneOf, Repetition, Term
+
+__all__ = ["WORK", "too_large", "with_looks"]
+
+WORK = 64
+"""Places that may be united for each state of the limit: what bounds patterns with few states but large sets."""
+
+STATE = 16
+"""What a state counts as, in places: the looks of a pattern together may have four times as many as the limit."""
+
+MOST_LOOKS = 24
+"""Deepest nesting of looks in looks: each level is a few calls of Python deep."""
+
+
+def too_large(max_states: int) -> LimitError:
+    """The error of a pattern that ran out of its budget."""
+    return LimitError(
+        f"the automaton of the pattern needs more than {max_states} states (max_states), or as much work",
+        hint="Simplify the pattern, or raise Limits.dfa_states.",
+    )
+
+
+def with_looks(term: Term, *, newline: CharSet, search: Search, max_states: int) -> Dfa:
+    """The texts that match a tree with anchors and looks anywhere."""
+    return Dfa.from_table(_Looking(term, newline, search, max_states).table())
+
+
+class _Looking:
+    def __init__(self, term: Term, newline: CharSet, search: Search, max_states: int) -> None:
+        self.max_states = max_states
+        self.work = WORK * max_states
+        self.sets: dict[CharSet, int] = {}
+        self.runners: dict[str, list[Runner]] = {"ahead": [], "behind": []}
+        self.anchors = anchors_as_looks(newline)
+        self._gates: dict[object, int] = {}
+        self.main = self._compile(term, search, 0)
+        self.bounds, self.classes, members = partition(list(self.sets))
+        surrogates = [c for bound, c in zip(self.bounds, self.classes) if bound == SURROGATES[0]]
+        self.ledger = Ledger(self.bounds, self.classes, surrogates[0] if surrogates else -1)
+        for runner in (self.main, *self.runners["ahead"], *self.runners["behind"]):
+            runner.read_by(members)
+        self._holds: dict[tuple[Gate, Past], tuple[Duties, ...]] = {}
+        self._faded: dict[Past, Past] = {}
+        self._pasts: dict[tuple[Past, int], Past] = {}
+
+    # ---- programs -----------------------------------------------------------------------------------------------
+
+    def _compile(self, term: Term, search: Search, depth: int) -> Runner:
+        """The runner of a tree; those of its looks first."""
+        if depth > MOST_LOOKS:
+            raise LimitError(f"looks are nested deeper than {MOST_LOOKS}", hint="Write the inner ones side by side.")
+        program = compile_program(term, search=search, max_positions=self.max_states)
+        behinds: set[int] = set()
+        known: dict[int, Gate] = {}
+        code: Code = []
+        sets = [self.sets.setdefault(charset, len(self.sets)) for charset in program.sets]
+        for step in program.code:
+            if isinstance(step, str) and step != MATCH:
+                step = self.anchors[step]
+            if isinstance(step, Look):  # Copies of a repetition share theirs.
+                gate = known.get(id(step)) or known.setdefault(id(step), self._gate(step, depth))
+                behinds |= self.runners[gate.direction][gate.program].behinds
+                behinds |= {gate.program} if gate.direction == "behind" else set()
+                code.append(gate)
+            else:
+                code.append(sets[step] if isinstance(step, int) else step)
+        return runner_of(program, code, frozenset(behinds))
+
+    def _gate(self, look: Look, depth: int) -> Gate:
+        """The gate of a look, whose program is shared with equal ones."""
+        runners = self.runners[look.direction]
+        runner = self._compile(look.term, look.direction, depth + 1)
+        number = self._gates.setdefault((look.direction, tuple(runner.code)), len(runners))
+        if number == len(runners):
+            runners.append(runner)
+        return Gate(look.direction, number, look.negated)
+
+    # ---- one gap between two characters -------------------------------------------------------------------------
+
+    def reach(self, runner: Runner, place: int, past: Past) -> tuple[tuple[Duties, int], ...]:
+        """The threads that start at a place of the code, at a gap with this past."""
+        found = runner.reached.get(place) or runner.reached.get((place, past))
+        if found is not None:
+            return found
+        threads: dict[Duties, int] = {}
+        looked = False
+        work = [(place, NOTHING)]
+        seen = set(work)
+        while work:
+            here, duties = work.pop()
+            step = runner.code[here]
+            following: list[tuple[int, Duties]] = []  # Where to go on, and owing what.
+            if isinstance(step, Gate):
+                looked = True
+                following = [(here + 1, duties | more) for more in self.holds(step, past)]
+            elif isinstance(step, tuple):
+                following = [(target, duties) for target in step]
+            else:  # A character or the match.
+                bit = runner.bits.get(here, ACCEPT)
+                threads[duties] = threads.get(duties, 0) | bit
+            fresh = [item for item in following if item not in seen]
+            seen.update(fresh)
+            work += fresh
+        self._spend(len(seen))
+        result = tuple(threads.items())
+        runner.reached[(place, past) if looked else place] = result
+        return result
+
+    def holds(self, gate: Gate, past: Past) -> tuple[Duties, ...]:
+        """The alternatives under which the assertion holds at a gap with this past: none if it does not."""
+        runner = self.runners[gate.direction][gate.program]
+        past = self._only(past, runner.behinds | ({gate.program} if gate.direction == "behind" else set()))
+        key = (gate, past)
+        found = self._holds.get(key)
+        if found is None:
+            if gate.direction == "ahead":
+                table = self._determinise(runner, past, self._settle(runner, dict(self.reach(runner, 0, past))))
+                found = self.ledger.of(table, negated=gate.negated)
+            else:
+                arrived = [duties for duties, places in runner.states[past[gate.program]] if places & ACCEPT]
+                found = self._arrived(arrived, gate.negated)
+            self._holds[key] = found
+        return found
+
+    def _arrived(self, arrived: list[Duties], negated: bool) -> tuple[Duties, ...]:
+        """The alternatives of a look-behind with threads that have arrived and owe this."""
+        if NOTHING in arrived:
+            arrived = [NOTHING]
+        if not negated:
+            return tuple(arrived)
+        if not arrived:
+            return (NOTHING,)
+        return () if arrived == [NOTHING] else self.ledger.of(self._promised(arrived), negated=True)
+
+    def _promised(self, alternatives: list[Duties]) -> Table:
+        """The texts that satisfy one of the alternatives."""
+        start = frozenset(alternatives)
+        numbers = {start: 0}
+        order = [start]
+        rows: list[list[int]] = []
+        for state in order:
+            row = []
+            for index in range(len(self.main.readers)):
+                after = [self.ledger.after(duties)[index] for duties in state] if index != self.ledger.dead else []
+                target = frozenset(duties for duties in after if duties is not None)
+                if target and target not in numbers:
+                    numbers[target] = len(order)
+                    order.append(target)
+                row.append(numbers[target] if target else -1)
+            rows.append(row)
+            self._spend(len(state) * len(row))
+        return Table(self.bounds, self.classes, rows, [any(map(self.ledger.ends, state)) for state in order])
+
+    # ---- one character ------------------------------------------------------------------------------------------
+
+    def _only(self, past: Past, behinds: frozenset[int]) -> Past:
+        """The past as far as these look-behinds are concerned."""
+        return tuple([state if number in behinds else -1 for number, state in enumerate(past)])
+
+    def _beginning(self) -> Past:
+        """The past at the beginning of a text."""
+        past: Past = (-1,) * len(self.runners["behind"])
+        for number, runner in enumerate(self.runners["behind"]):
+            threads = self._settle(runner, dict(self.reach(runner, 0, self._only(past, runner.behinds))))
+            past = (*past[:number], runner.number(threads), *past[number + 1 :])
+        return past
+
+    def _fade(self, past: Past) -> Past:
+        """The past without what only this gap may ask: who has arrived."""
+        found = self._faded.get(past)
+        if found is None:
+            faded = []
+            for runner, state in zip(self.runners["behind"], past):
+                left = [(duties, places & ~ACCEPT) for duties, places in runner.states[state]] if state >= 0 else []
+                faded.append(runner.number(frozenset(item for item in left if item[1])) if state >= 0 else -1)
+            found = self._faded[past] = tuple(faded)
+        return found
+
+    def _advance(self, past: Past, index: int) -> Past:
+        """The past after one more character of the class."""
+        key = (past, index)
+        found = self._pasts.get(key)
+        if found is None:
+            found = (-1,) * len(past)
+            for number, state in enumerate(past):
+                if state >= 0:
+                    runner = self.runners["behind"][number]
+                    threads = self._step(runner, runner.states[state], index, self._only(found, runner.behinds))
+                    found = (*found[:number], runner.number(threads), *found[number + 1 :])
+                    if len(runner.states) > self.max_states:
+                        raise too_large(self.max_states)
+            self._pasts[key] = found
+        return found
+
+    def _step(self, runner: Runner, threads: Threads, index: int, past: Past) -> Threads:
+        """The threads after one more character of the class. past: at the gap after it."""
+        owing = [(self.ledger.after(duties), places) for duties, places in threads]
+        return self._follow(runner, readings(owing, runner.readers[index], index), past)
+
+    def _follow(self, runner: Runner, reading: Readings, past: Past) -> Threads:
+        """The threads after those have read. past: at the gap after it."""
+        if not reading:
+            return frozenset()
+        known = runner.steps.get((reading, past))
+        if known is not None:
+            return known
+        found: dict[Duties, int] = {}
+        for owed, places in reading:
+            self._spend(places.bit_count())
+            while places:
+                bit = places & -places
+                places ^= bit
+                for more, bits in self.reach(runner, runner.places[bit.bit_length() - 1] + 1, past):
+                    both = owed | more if more else owed
+                    found[both] = found.get(both, 0) | bits
+        known = runner.steps[reading, past] = self._settle(runner, found)
+        return known
+
+    def _settle(self, runner: Runner, found: dict[Duties, int]) -> Threads:
+        """The threads without those that others make superfluous: such as owe less and are no further up a ladder."""
+        if runner.rest and found.get(NOTHING, 0) & runner.rest:
+            return frozenset(((NOTHING, runner.rest | ACCEPT),))
+        for ladder in runner.ladders:
+            for duties, places in found.items():
+                on = places & ladder
+                if on & (on - 1):
+                    found[duties] ^= on ^ (on & -on)
+        if len(found) == 1:
+            return frozenset(found.items())
+        kept = []
+        self._spend(len(found) ** 2)
+        for duties, places in found.items():
+            for less, others in found.items():
+                if less < duties:
+                    places &= ~runner.superfluous(others)
+            if places:
+                kept.append((duties, places))
+        return frozenset(kept)
+
+    # ---- the automaton ------------------------------------------------------------------------------------------
+
+    def table(self) -> Table:
+        """Of the whole pattern."""
+        past = self._only(self._beginning(), self.main.behinds)
+        return self._determinise(self.main, past, self._settle(self.main, dict(self.reach(self.main, 0, past))))
+
+    def _determinise(self, runner: Runner, past: Past, threads: Threads) -> Table:
+        """A state for each past and set of threads that can be met from these on."""
+        everything = frozenset(((NOTHING, runner.rest | ACCEPT),)) if runner.rest else None
+        nowhere: Past = (-1,) * len(past)
+        start = (nowhere if threads == everything else self._fade(past), threads)
+        numbers = {start: 0}
+        order = [start]
+        rows: list[list[int]] = []
+        reached: dict[tuple[Readings, Past], int] = {}
+        gaps: dict[Past, list[tuple[Past, Past]]] = {}
+        for past, threads in order:
+            row = []
+            if past not in gaps:
+                pasts = [self._advance(past, index) for index in range(len(runner.readers))]
+                gaps[past] = [(after, self._fade(after)) for after in pasts]
+            owing = [(self.ledger.after(duties), places) for duties, places in threads]
+            for index, (reader, (after, faded)) in enumerate(zip(runner.readers, gaps[past])):
+                key = (readings(owing, reader, index), after)
+                number = reached.get(key)
+                if number is None:
+                    target = self._follow(runner, *key)
+                    state = (nowhere if target == everything else faded, target)
+                    number = numbers.setdefault(state, len(order)) if target else -1
+                    if number == len(order):
+                        order.append(state)
+                    reached[key] = number
+                row.append(number)
+            rows.append(row)
+            self._spend(STATE)
+            if len(order) > self.max_states:
+                raise too_large(self.max_states)
+        accepting = [
+            any(places & ACCEPT and self.ledger.ends(duties) for duties, places in threads) for _, threads in order
+        ]
+        return Table(self.bounds, self.classes, rows, accepting)
+
+    def _spend(self, work: int) -> None:
+        spend(work, "a pattern that looks around")
+        self.work -= work
+        if self.work < 0:
+            raise too_large(self.max_states)
+
+
+def anchors_as_looks(newline: CharSet) -> dict[str, Look]:
+    """What each kind of anchor looks for."""
+    character, line = OneOf(ALL), OneOf(complement(newline))
+    last = Concatenation((Repetition(OneOf(one(0x0A)), 0, 1), Anchor("end")))
+    return {
+        "begin": Look(character, "behind", True),
+        "end": Look(character, "ahead", True),
+        "line_begin": Look(line, "behind", True),
+        "line_end": Look(line, "ahead", True),
+        "last_line_end": Look(last, "ahead", False),
+    }

@@ -1,0 +1,286 @@
+"""From the tree of a pattern to an ordered program: one whose first thread is what a backtracking matcher prefers.
+
+Alternatives are tried in written order, repetitions as often (lazy ones: as seldom) as possible. A look-behind asks
+for the kinds of the characters just read, so sets are split by kind where one can be asked for; word boundaries and
+anchors are looks as well. Repetitions are written out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Union
+
+from ...automata.thread_steps import Behind, Done, Enter, Leave, Look as Ahead, Read, Step
+from ...automata.utf8 import Utf8
+from ...errors import LimitError, UnsupportedError
+from .charset import CharSet, contains, intersection, one, partition
+from .lookaround_threads import MOST_LOOKS, anchors_as_looks
+from .regex_program import written_out
+from .regex_tree import Alternation, Anchor, Concatenation, Look, OneOf, Repetition, Term, walk
+
+__all__ = ["write_ordered"]
+
+ANCHORS = anchors_as_looks(one(0x0A))
+MOST_OPTIONS = 256
+"""Most texts, by kinds of their characters, that one look-behind may ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """The beginning of a body that may take no text."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Its end, with labels."""
+
+    number: int
+    again: int
+    out: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Jump:
+    """To one of the labels, in this order of preference."""
+
+    labels: tuple[int, ...]
+
+
+_Task = Union[Term, _Jump, _Loop, _End, Done, int]
+"""What is still to be written: a term, a jump, or the place of a label."""
+
+
+@dataclass(slots=True)
+class _Kinds:
+    """The classes of characters that the look-behinds of a pattern tell apart."""
+
+    sets: list[CharSet] = field(default_factory=list)
+
+    def of(self, charset: CharSet) -> int:
+        """The kinds within a union of them, as bits."""
+        return sum(1 << kind for kind, part in enumerate(self.sets) if contains(charset, part[0]))
+
+
+def write_ordered(term: Term, code: list[Step], utf8: Utf8, *, terminal: int, max_places: int) -> int:
+    """Append the program of a tree that `parse` made with `ordered`; its place.
+
+    UnsupportedError: look-behinds other than of sets of characters. LimitError: more than `max_places`.
+    """
+    if written_out(term) > max_places:
+        raise _too_long(max_places)
+    return _Writer(term, code, utf8, max_places).write(term, terminal, 0)
+
+
+class _Writer:
+    def __init__(self, term: Term, code: list[Step], utf8: Utf8, max_places: int) -> None:
+        self.code = code
+        self.utf8 = utf8
+        self.most = len(code) + max_places
+        self.kinds = _kinds(term)
+        self.loops = 0
+
+    def write(self, term: Term, terminal: int, depth: int) -> int:
+        """Append the program of a term, and behind it those of its looks."""
+        telling = bool(self.kinds.sets) and any(map(_asks_behind, walk(term)))
+        if depth > MOST_LOOKS:
+            raise LimitError(f"looks are nested deeper than {MOST_LOOKS}", hint="Write the inner ones side by side.")
+        code, start = self.code, len(self.code)
+        labels: list[int] = []
+        work: list[_Task] = [Done(terminal), term]
+        jumps: list[tuple[int, _Jump | _End]] = []
+        looks: list[tuple[int, Look]] = []
+        while work:
+            task = work.pop()
+            if isinstance(task, int):
+                labels[task] = len(code)
+            elif isinstance(task, _Kinded):
+                code.append(Read(self.utf8.root(task.charset), task.kind))
+            elif isinstance(task, OneOf):
+                if telling:
+                    work.extend(reversed(self._by_kind(task.charset, labels)))
+                else:
+                    code.append(Read(self.utf8.root(task.charset)))
+            elif isinstance(task, (_Jump, _End)):
+                jumps.append((len(code), task))
+                code.append(())
+            elif isinstance(task, _Loop):
+                code.append(Enter(task.number))
+            elif isinstance(task, Done):
+                code.append(task)
+            elif isinstance(task, Concatenation):
+                work.extend(reversed(task.parts))
+            elif isinstance(task, Alternation):
+                work.extend(reversed(_branches(task.options, labels)))
+            elif isinstance(task, Repetition):
+                work.extend(reversed(self._copies(task, labels)))
+            else:
+                look = _as_look(task)
+                assert look is not None
+                if look.direction == "ahead":
+                    looks.append((len(code), look))
+                    code.append(())
+                else:
+                    code.append(self._behind(look))
+            if len(code) > self.most:
+                raise _too_long(self.most)
+        for place, jump in jumps:
+            if isinstance(jump, _Jump):
+                code[place] = tuple([labels[label] for label in jump.labels])
+            else:
+                code[place] = Leave(jump.number, labels[jump.again], labels[jump.out])
+        for place, look in looks:
+            code[place] = Ahead(self.write(look.term, -1, depth + 1), look.negated)
+        return start
+
+    def _by_kind(self, charset: CharSet, labels: list[int]) -> list[_Task]:
+        """A set, split by the kinds of its characters: in which order is all one, for they share none."""
+        parts = [(kind, intersection(charset, part)) for kind, part in enumerate(self.kinds.sets)]
+        return _branches([_Kinded(part, kind) for kind, part in parts if part] or [_Kinded((), 0)], labels)
+
+    def _copies(self, term: Repetition, labels: list[int]) -> list[_Task]:
+        """A repetition: its copies one after the other, optional ones each with a way out."""
+        inner, tasks, out = term.term, [term.term] * term.low, _label(labels)
+        result: list[_Task] = list(tasks)
+        idle = _may_be_empty(inner)
+
+        def way(body: int) -> _Jump:
+            return _Jump((out, body) if term.lazy else (body, out))
+
+        if term.high is None:
+            again, body = _label(labels), _label(labels)
+            if term.low and not idle:
+                return [*tasks[:-1], body, inner, way(body), out]
+            loop = self._loop() if idle else None
+            end: list[_Task] = [_End(loop.number, again, out)] if loop else [_Jump((again,))]
+            return [*result, again, way(body), body, *([loop] if loop else []), inner, *end, out]
+        for _ in range(term.high - term.low):
+            body, after = _label(labels), _label(labels)
+            result += [way(body), body]
+            if idle:
+                loop = self._loop()
+                result += [loop, inner, _End(loop.number, after, out)]
+            else:
+                result.append(inner)
+            result.append(after)
+        return [*result, out]
+
+    def _loop(self) -> _Loop:
+        self.loops += 1
+        return _Loop(self.loops)
+
+    def _behind(self, look: Look) -> Behind:
+        """The step of a look-behind."""
+        texts = _texts_behind(look.term)
+        if texts is None or len({len(text) for text in texts}) != 1:
+            raise UnsupportedError(
+                "a look-behind for other than texts of one length without conditions is not supported",
+                hint="Write it as a choice between sequences of characters and classes.",
+            )
+        options = tuple(tuple(self.kinds.of(charset) for charset in text) for text in texts)
+        return Behind(options, len(texts[0]), look.negated)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kinded(OneOf):
+    """One character of a set whose characters are all of one kind."""
+
+    kind: int
+
+
+def _branches(options: list[OneOf] | tuple[Term, ...] | list[_Kinded], labels: list[int]) -> list[_Task]:
+    """Alternatives in their order."""
+    if len(options) == 1:
+        return [options[0]]
+    end = _label(labels)
+    starts = [_label(labels) for _ in options]
+    tasks: list[_Task] = [_Jump(tuple(starts))]
+    for start, option in zip(starts, options):
+        tasks += [start, option, _Jump((end,))]
+    tasks[-1] = end  # The last option runs into the end.
+    return tasks
+
+
+def _label(labels: list[int]) -> int:
+    labels.append(-1)
+    return len(labels) - 1
+
+
+def _kinds(term: Term) -> _Kinds:
+    """What the look-behinds of a tree tell apart."""
+    sets: list[CharSet] = []
+    for item in walk(term):
+        look = _as_look(item)
+        if look and look.direction == "behind":
+            sets += [charset for text in _texts_behind(look.term) or () for charset in text]
+    if not sets:
+        return _Kinds()
+    bounds, classes, _ = partition([*sets, (0, 0x110000)])
+    parts: dict[int, list[int]] = {}
+    for low, high, number in zip(bounds, [*bounds[1:], 0x110000], classes):
+        parts.setdefault(number, []).extend((low, high))
+    # Surrogates are a class of their own there; no text has any.
+    return _Kinds([tuple(part) for part in parts.values() if part[0] != 0xD800])
+
+
+def _as_look(term: Term) -> Look | None:
+    """A term that takes no text as the look that it is."""
+    look = ANCHORS[term.kind] if isinstance(term, Anchor) else term
+    return look if isinstance(look, Look) else None
+
+
+def _asks_behind(term: Term) -> bool:
+    look = _as_look(term)
+    return look is not None and look.direction == "behind"
+
+
+def _texts_behind(term: Term) -> list[tuple[CharSet, ...]] | None:
+    """The texts of a look-behind, each a set for each character; None if it is more than that."""
+    made: dict[int, list[tuple[CharSet, ...]] | None] = {}
+    for item in reversed(list(walk(term))):
+        found: list[tuple[CharSet, ...]] | None = None
+        if isinstance(item, OneOf):
+            found = [(item.charset,)]
+        elif isinstance(item, Concatenation):
+            found = _joined([made[id(part)] for part in item.parts])
+        elif isinstance(item, Alternation):
+            options = [made[id(option)] for option in item.options]
+            found = None if None in options else [text for option in options for text in option or ()]
+        elif isinstance(item, Repetition) and item.low == item.high and item.low <= MOST_OPTIONS:
+            found = _joined([made[id(item.term)]] * item.low)
+        made[id(item)] = found if found is not None and len(found) <= MOST_OPTIONS else None
+    return made[id(term)]
+
+
+def _joined(parts: list[list[tuple[CharSet, ...]] | None]) -> list[tuple[CharSet, ...]] | None:
+    """One text of each, one after the other."""
+    found: list[tuple[CharSet, ...]] = [()]
+    for part in parts:
+        if part is None or len(found) * len(part) > MOST_OPTIONS:
+            return None
+        found = [first + second for first, second in product(found, part)]
+    return found
+
+
+def _may_be_empty(term: Term) -> bool:
+    """Whether a term may take no text."""
+    made: dict[int, bool] = {}
+    for item in reversed(list(walk(term))):
+        if isinstance(item, Concatenation):
+            made[id(item)] = all(made[id(part)] for part in item.parts)
+        elif isinstance(item, Alternation):
+            made[id(item)] = any(made[id(option)] for option in item.options)
+        elif isinstance(item, Repetition):
+            made[id(item)] = item.low == 0 or made[id(item.term)]
+        else:
+            made[id(item)] = not isinstance(item, OneOf)
+    return made[id(term)]
+
+
+def _too_long(max_places: int) -> LimitError:
+    return LimitError(
+        f"the terminals, with their repetitions written out, have more than {max_places} characters",
+        hint="Repeat less, or raise Limits.dfa_states.",
+    )

@@ -1,0 +1,156 @@
+"""From a pattern to its Dfa: subset construction over the items of its program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from ...automata.dfa import MAX_STATES, Dfa, Table
+from ...errors import LimitError
+from ...options import Limits
+from ...work import spend
+from .charset import CharSet, one
+from .lookaround_threads import WORK, too_large, with_looks
+from .regex_parser import ECMA_TERMINATORS, parse
+from .regex_positions import ACCEPT, PATTERN, Items
+from .regex_program import Search, compile_program
+from .regex_tree import Term
+from .unicode_properties import Dialect
+from .whole_pattern import Whole, has_looks, split
+
+__all__ = ["Match", "build", "build_whole", "located", "to_counted", "to_dfa"]
+
+Match = Literal["full", "search"]
+
+
+def to_dfa(
+    pattern: str,
+    *,
+    dialect: Dialect = "python",
+    flags: str = "",
+    match: Match = "full",
+    max_states: int = MAX_STATES,
+) -> Dfa:
+    """The texts that match. flags: letters as in an inline group (a i m s x; ecma: i m s).
+
+    RegexError, UnsupportedError, LimitError say where in the pattern.
+    """
+    term = parse(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting)
+    with located(pattern):
+        return build(term, dialect=dialect, match=match, max_states=max_states)
+
+
+@contextmanager
+def located(pattern: str) -> Iterator[None]:
+    """Budgets spent inside are reported with the pattern."""
+    try:
+        yield
+    except LimitError as error:
+        if error.source is not None:
+            raise
+        raise LimitError(error.cause, source=pattern, position=0, hint=error.hint) from None
+
+
+def build(term: Term, *, dialect: Dialect, match: Match, max_states: int) -> Dfa:
+    """The Dfa of a tree."""
+    if not has_looks(term):
+        return _plain(term, dialect, match, max_states)
+    whole = split(term, match)
+    dfa = build_whole(whole, dialect=dialect, max_states=max_states)
+    return dfa.with_length(whole.low, whole.high, max_states=max_states)
+
+
+def build_whole(whole: Whole, *, dialect: Dialect, max_states: int) -> Dfa:
+    """The Dfa of a pattern that has been taken apart, but for the length."""
+    dfa = _automaton(whole.body, dialect, whole.search, max_states)
+    for look in whole.conditions:
+        condition = _automaton(look.term, dialect, look.direction, max_states)
+        combine = dfa.subtract if look.negated else dfa.intersect
+        dfa = combine(condition, max_states=max_states)
+    return dfa
+
+
+def _automaton(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa:
+    """The Dfa of a tree: by sets of items if it does not look around, by threads if it does."""
+    if has_looks(term):
+        return with_looks(term, newline=newline(dialect), search=search, max_states=max_states)
+    return _plain(term, dialect, search, max_states)
+
+
+def newline(dialect: Dialect) -> CharSet:
+    """What ends a line."""
+    return one(0x0A) if dialect == "python" else ECMA_TERMINATORS
+
+
+def _plain(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa:
+    """The Dfa of a tree that does not look around."""
+    program = compile_program(term, search=search, max_positions=max_states)
+    try:
+        return Dfa.from_table(_determinise(Items(program, newline(dialect)), max_states))
+    except LimitError:
+        if not program.ladders:
+            raise
+        # Threads leave out copies of a repetition that say nothing new, which `(.{1,63}\\.)+` lives by.
+        return with_looks(term, newline=newline(dialect), search=search, max_states=max_states)
+
+
+def _determinise(items: Items, max_states: int) -> Table:
+    """A state for each set of items that can be met."""
+    after, everything, readers = items.after, items.everything, items.readers
+
+    def simplified(states: int) -> int:
+        # What takes any text needs no company.
+        return everything | ACCEPT if everything and states & everything == everything else states
+
+    start = simplified(items.start)
+    numbers = {start: 0}
+    order = [start]
+    reached: dict[int, int] = {0: -1}  # From the items that read a character to the next state.
+    rows: list[list[int]] = []
+    work = WORK * max_states
+    words = 1 + len(items.places) * items.width // 2_000
+    units = 2 + len(readers) * words // 3
+    for states in order:
+        spend(units, PATTERN)
+        row = []
+        for reader in readers:
+            reading = states & reader
+            number = reached.get(reading)
+            if number is None:
+                target, rest = items.after_plain(reading)
+                spend((1 + rest.bit_count()) * words, PATTERN)
+                while rest:
+                    bit = rest & -rest
+                    rest ^= bit
+                    target |= after(bit.bit_length() - 1)
+                    work -= 1
+                target = simplified(target)
+                number = numbers.get(target)
+                if number is None:
+                    number = numbers[target] = len(order) if target else -1
+                    if target:
+                        order.append(target)
+                reached[reading] = number
+            row.append(number)
+        rows.append(row)
+        if len(order) > max_states or items.work > work:
+            raise too_large(max_states)
+    return Table(items.bounds, items.classes, rows, [bool(states & ACCEPT) for states in order])
+
+
+def to_counted(
+    pattern: str,
+    *,
+    dialect: Dialect = "python",
+    flags: str = "",
+    match: Match = "full",
+    max_states: int = MAX_STATES,
+) -> tuple[Dfa, int, int | None]:
+    """(dfa, low, high): the texts that match are those of `dfa` with low to high characters (None: no bound).
+
+    So that `^[a-z]{1,255}$` is one state and a count, see `whole`. In general low is 0 and high None.
+    """
+    whole = split(parse(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting), match)
+    with located(pattern):
+        return build_whole(whole, dialect=dialect, max_states=max_states), whole.low, whole.high

@@ -1,0 +1,206 @@
+"""From a pattern to nodes of a Grammar: one Chars where its Dfa is small, else pieces, with large repetitions counted.
+
+A Dfa writes repetitions out: `([a-z]{1,63}\\.){1,127}` would have 8,000 states. A Repeat or a Chars with bounds
+counts in a register instead. So a tree that is large when written out is cut at its repetitions.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...automata.dfa import MAX_STATES, Dfa
+from ...errors import LimitError, UnsatisfiableError
+from ...grammar.nodes import EMPTY, Chars, Choice, Grammar, Node, Repeat, Sequence
+from ...options import Limits
+from .charset import spans
+from .regex_dfa import Match, build, build_whole, located
+from .regex_parser import parse
+from .regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
+from .unicode_properties import Dialect
+from .whole_pattern import Whole, split, unanchored
+
+__all__ = ["Encoding", "to_grammar", "to_node"]
+
+Encoding = Literal["utf8", "json"]
+"""How the text is spelled, see Chars."""
+
+SMALL = 256
+"""Characters of a pattern, repetitions written out, up to which it is tried as one Dfa."""
+
+SMALL_STATES = 512
+"""States up to which that is kept: the rows of a vocabulary cost memory and time for each of them."""
+
+
+def to_node(
+    pattern: str,
+    *,
+    dialect: Dialect = "python",
+    flags: str = "",
+    match: Match = "full",
+    max_states: int = MAX_STATES,
+    encoding: Encoding = "utf8",
+) -> Node:
+    """A node for the texts that match. Errors as of `to_dfa`, and UnsatisfiableError if there are none."""
+    term = parse(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting)
+    bare = unanchored(term, match)
+    with located(pattern):
+        if bare is not None:
+            cutter = _Cutter(bare, dialect, encoding)
+            node = cutter.node(bare, cutter.sizes[id(bare)], 0)
+        else:  # Anchors in the midst tie the parts together.
+            whole = split(term, match)
+            dfa = build_whole(whole, dialect=dialect, max_states=max_states)
+            node = _counted(dfa, whole, encoding, max_states)
+    if node is None:
+        raise UnsatisfiableError("no text matches the pattern", source=pattern, position=0)
+    return node
+
+
+def to_grammar(
+    pattern: str,
+    *,
+    dialect: Dialect = "python",
+    flags: str = "",
+    match: Match = "full",
+    max_states: int = MAX_STATES,
+    encoding: Encoding = "utf8",
+) -> Grammar:
+    """The Grammar of the texts that match. Errors as of `to_node`."""
+    node = to_node(pattern, dialect=dialect, flags=flags, match=match, max_states=max_states, encoding=encoding)
+    return Grammar(node, {})
+
+
+def _counted(dfa: Dfa, whole: Whole, encoding: Encoding, max_states: int) -> Node | None:
+    """The texts of a Dfa that have the length which a pattern asks for."""
+    low, high = whole.low, whole.high
+    if low and not dfa.extensible():  # Beside a counter there may be no gaps, see `grammar.nodes`.
+        dfa, low = dfa.with_length(low, max_states=max_states), 0
+    least, _ = dfa.lengths()
+    if dfa.is_empty or (high is not None and max(least, low) > high):
+        return None
+    return Chars(dfa, encoding, low, high)
+
+
+class _Cutter:
+    """Makes nodes of one tree without anchors. Methods return None for a term that takes no text."""
+
+    def __init__(self, tree: Term, dialect: Dialect, encoding: Encoding) -> None:
+        self.dialect = dialect
+        self.encoding = encoding
+        self.sizes = _sizes(tree)
+
+    def node(self, term: Term, size: int, depth: int) -> Node | None:
+        """The node of a term of a size (characters, repetitions written out) at a depth of the tree."""
+        if depth > 2 * Limits().nesting:  # A group is at most two levels of what is cut here.
+            raise LimitError("groups with large repetitions are nested too deep (Limits.nesting)")
+        if isinstance(term, Repetition) and isinstance(term.term, OneOf):
+            return self.characters(term, term.term)
+        if isinstance(term, OneOf):
+            return self.chars(Dfa.from_ranges(spans(term.charset)))
+        if size <= SMALL:
+            try:
+                return self.chars(build(term, dialect=self.dialect, match="full", max_states=SMALL_STATES))
+            except LimitError:
+                pass
+        if isinstance(term, Concatenation):
+            return self.sequence(term, depth)
+        if isinstance(term, Alternation):
+            return self.choice(term, depth)
+        assert isinstance(term, Repetition), "anchors have been taken off"
+        return self.repeat(term, depth)
+
+    def chars(self, dfa: Dfa) -> Node | None:
+        if dfa.lengths() == (0, 0):
+            return EMPTY
+        return None if dfa.is_empty else Chars(dfa, self.encoding)
+
+    def characters(self, term: Repetition, inner: OneOf) -> Node | None:
+        """One set, again and again."""
+        dfa = Dfa.from_ranges(spans(inner.charset))
+        if dfa.is_empty:
+            return None if term.low else EMPTY
+        if term.high is None and term.low < 2:
+            return self.chars(dfa.repeat(term.low, None))
+        return Chars(dfa.star(), self.encoding, term.low, term.high)
+
+    def sequence(self, term: Concatenation, depth: int) -> Node | None:
+        nodes: list[Node] = []
+        for part, size in self.grouped(term.parts):
+            node = self.node(Concatenation(part) if len(part) > 1 else part[0], size, depth + 1)
+            if node is None:
+                return None
+            if node != EMPTY:
+                nodes.append(node)
+        return nodes[0] if len(nodes) == 1 else Sequence(tuple(nodes)) if nodes else EMPTY
+
+    def choice(self, term: Alternation, depth: int) -> Node | None:
+        nodes = []
+        for part, size in self.grouped(term.options):
+            node = self.node(Alternation(part) if len(part) > 1 else part[0], size, depth + 1)
+            if node is not None:
+                nodes.append(node)
+        return None if not nodes else nodes[0] if len(nodes) == 1 else Choice(tuple(nodes))
+
+    def grouped(self, terms: tuple[Term, ...]) -> list[tuple[tuple[Term, ...], int]]:
+        """Neighbours that are small together, with their size; one by one if that would be all of them again."""
+        groups: list[tuple[tuple[Term, ...], int]] = []
+        for term in terms:
+            size = self.sizes[id(term)]
+            if groups and groups[-1][1] + size <= SMALL // 2:
+                groups[-1] = ((*groups[-1][0], term), groups[-1][1] + size)
+            else:
+                groups.append(((term,), size))
+        return groups if len(groups) > 1 else [((term,), self.sizes[id(term)]) for term in terms]
+
+    def repeat(self, term: Repetition, depth: int) -> Node | None:
+        """Counted. What is repeated takes no empty text if that can be helped: one would count for nothing."""
+        inner = self.node(term.term, self.sizes[id(term.term)], depth + 1)
+        low = term.low
+        if inner is None or inner == EMPTY:
+            return EMPTY if inner == EMPTY or not low else None
+        if _nullable(inner):
+            low = 0
+            if isinstance(inner, Chars) and inner.high is None:
+                inner = Chars(inner.dfa.subtract(Dfa.from_strings([""])), self.encoding)
+            elif isinstance(inner, Chars):
+                inner = Chars(inner.dfa, self.encoding, 1, inner.high)
+        return Repeat(inner, low, term.high)
+
+
+def _nullable(node: Node) -> bool:
+    """Whether a node made here takes the empty text."""
+    if isinstance(node, Chars):
+        return node.low == 0 and node.dfa.accepts("")
+    if isinstance(node, Sequence):
+        return all(map(_nullable, node.parts))
+    if isinstance(node, Choice):
+        return any(map(_nullable, node.options))
+    if isinstance(node, Repeat):
+        return node.low == 0 or _nullable(node.node)
+    return node == EMPTY
+
+
+def _sizes(tree: Term) -> dict[int, int]:
+    """By id: the number of characters of each term when repetitions are written out."""
+    order, work = [], [tree]
+    while work:
+        term = work.pop()
+        order.append(term)
+        if isinstance(term, Concatenation):
+            work.extend(term.parts)
+        elif isinstance(term, Alternation):
+            work.extend(term.options)
+        elif isinstance(term, Repetition):
+            work.append(term.term)
+    sizes: dict[int, int] = {}
+    for term in reversed(order):
+        if isinstance(term, Concatenation):
+            size = sum(sizes[id(part)] for part in term.parts)
+        elif isinstance(term, Alternation):
+            size = sum(sizes[id(option)] for option in term.options)
+        elif isinstance(term, Repetition):
+            size = sizes[id(term.term)] * max(term.low, term.high or 0, 1)
+        else:
+            size = 1
+        sizes[id(term)] = size
+    return sizes

@@ -1,0 +1,242 @@
+"""The named sets of characters: \\d \\w \\s, Unicode general categories and properties, and case folding.
+
+All come from the `unicodedata` of the running Python, so `\\w` is here what it is in `re`. They are computed when
+first asked for (a few ms) and kept: they are constants.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from typing import Literal
+
+from ...work import memoize
+from .charset import ALL, CharSet, complement, contains, intersection, one, span, spans, union
+from .unicode_scripts import PROPERTIES, SCRIPT_NAMES, SCRIPTS
+
+__all__ = ["ASCII_WORD", "Dialect", "Folding", "class_escape", "close_over_case", "property_set"]
+
+Dialect = Literal["python", "ecma"]
+Folding = Literal["none", "ascii", "python", "ecma"]
+"""Which characters `i` makes equal: none, A-Z with a-z, as `re` does, or by Unicode simple case folding."""
+
+ASCII_DIGIT = span(0x30, 0x39)
+ASCII_WORD = union((ASCII_DIGIT, span(0x41, 0x5A), one(0x5F), span(0x61, 0x7A)))
+ASCII_SPACE = union((span(0x09, 0x0D), one(0x20)))
+
+ECMA_SPACE = union(
+    (ASCII_SPACE, *map(one, (0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF)), span(0x2000, 0x200A))
+)
+"""WhiteSpace and LineTerminator, ECMA-262 sections 12.2 and 12.3: Zs, tab, VT, FF, BOM, LF, CR, LS, PS."""
+
+HEX_DIGIT = union((ASCII_DIGIT, span(0x41, 0x46), span(0x61, 0x66)))
+WHITE_SPACE = union(
+    (ASCII_SPACE, *map(one, (0x85, 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)), span(0x2000, 0x200A))
+)
+BINARY = {
+    "Any": ALL, "ASCII": span(0, 0x7F), "ASCII_Hex_Digit": HEX_DIGIT, "AHex": HEX_DIGIT,
+    "White_Space": WHITE_SPACE, "space": WHITE_SPACE,
+    "Hex_Digit": union((HEX_DIGIT, span(0xFF10, 0xFF19), span(0xFF21, 0xFF26), span(0xFF41, 0xFF46))),
+    "Join_Control": span(0x200C, 0x200D), "Regional_Indicator": span(0x1F1E6, 0x1F1FF),
+    "Variation_Selector": union((span(0x180B, 0x180D), one(0x180F), span(0xFE00, 0xFE0F), span(0xE0100, 0xE01EF))),
+    "Emoji_Modifier": span(0x1F3FB, 0x1F3FF),
+    "Emoji_Component": union((
+        one(0x23), one(0x2A), ASCII_DIGIT, one(0x200D), one(0x20E3), one(0xFE0F), span(0x1F1E6, 0x1F1FF),
+        span(0x1F3FB, 0x1F3FF), span(0x1F9B0, 0x1F9B3), span(0xE0020, 0xE007F),
+    )),
+}  # fmt: skip
+NAMES = {
+    "Hex": "Hex_Digit", "Join_C": "Join_Control", "RI": "Regional_Indicator", "VS": "Variation_Selector",
+    "EPres": "Emoji_Presentation", "EMod": "Emoji_Modifier", "EBase": "Emoji_Modifier_Base",
+    "EComp": "Emoji_Component", "ExtPict": "Extended_Pictographic", "IDS": "ID_Start", "IDC": "ID_Continue",
+    "XIDS": "XID_Start", "XIDC": "XID_Continue",
+}  # fmt: skip
+"""Short names of properties (PropertyAliases.txt)."""
+
+NOT_XID_START = "37A E33 EB3 309B-309C FC5E-FC63 FDFA-FDFB FE70 FE72 FE74 FE76 FE78 FE7A FE7C FE7E FF9E-FF9F"
+NOT_XID_CONTINUE = "37A 309B-309C FC5E-FC63 FDFA-FDFB FE70 FE72 FE74 FE76 FE78 FE7A FE7C FE7E"
+"""What identifiers lose where they must stay such when normalised (NFKC, UAX 31): `str.isidentifier` asks that."""
+
+
+CATEGORIES = {
+    "L": "Letter", "Lu": "Uppercase_Letter", "Ll": "Lowercase_Letter", "Lt": "Titlecase_Letter",
+    "LC": "Cased_Letter", "Lm": "Modifier_Letter", "Lo": "Other_Letter", "M": "Mark", "Mn": "Nonspacing_Mark",
+    "Mc": "Spacing_Mark", "Me": "Enclosing_Mark", "N": "Number", "Nd": "Decimal_Number", "Nl": "Letter_Number",
+    "No": "Other_Number", "P": "Punctuation", "Pc": "Connector_Punctuation", "Pd": "Dash_Punctuation",
+    "Ps": "Open_Punctuation", "Pe": "Close_Punctuation", "Pi": "Initial_Punctuation", "Pf": "Final_Punctuation",
+    "Po": "Other_Punctuation", "S": "Symbol", "Sm": "Math_Symbol", "Sc": "Currency_Symbol",
+    "Sk": "Modifier_Symbol", "So": "Other_Symbol", "Z": "Separator", "Zs": "Space_Separator",
+    "Zl": "Line_Separator", "Zp": "Paragraph_Separator", "C": "Other", "Cc": "Control", "Cf": "Format",
+    "Cs": "Surrogate", "Co": "Private_Use", "Cn": "Unassigned",
+}  # fmt: skip
+PLANES = {0: range(0x40000), 0xE0000: range(0xE0000, 0xF0000)}
+"""The code points that may have properties: planes 4 to 13 hold no characters yet, 15 and 16 are for private use."""
+
+ALIASES = {"punct": "P", "digit": "Nd", "cntrl": "Cc", "Combining_Mark": "M"}
+"""Further names that PropertyValueAliases.txt gives to general categories."""
+
+
+def class_escape(letter: str, dialect: Dialect, ascii_only: str) -> CharSet:
+    """The set of \\d \\D \\s \\S \\w \\W. ascii_only: "a" if Python's flag a holds, else ""."""
+    lower = letter.lower()
+    if dialect == "ecma":
+        result = {"d": ASCII_DIGIT, "s": ECMA_SPACE, "w": ASCII_WORD}[lower]
+    elif ascii_only:
+        result = {"d": ASCII_DIGIT, "s": ASCII_SPACE, "w": ASCII_WORD}[lower]
+    else:
+        result = _python_set(lower)
+    return result if letter == lower else complement(result)
+
+
+@memoize(1024)
+def _python_set(letter: str) -> CharSet:
+    """\\d \\s \\w of `re` on str, by asking it."""
+    wanted = re.compile(rf"\{letter}+")
+    result: list[CharSet] = []
+    for first in (0, 0xE0000):
+        text = "".join(map(chr, PLANES[first]))
+        result += [(first + found.start(), first + found.end()) for found in wanted.finditer(text)]
+    return union(result)
+
+
+@memoize(1024)
+def property_set(name: str) -> CharSet | None:
+    """The set of \\p{name}, None if it is unknown.
+
+    Known are the general categories (also `gc=`), common scripts (also `sc=`) and the names below.
+    """
+    key, equals, value = name.partition("=")
+    if equals:
+        known = {"gc": _category, "General_Category": _category, "sc": _script, "Script": _script}
+        return known[key](value) if key in known else None
+    name = NAMES.get(name, name)
+    if name in BINARY:
+        return BINARY[name]
+    if name in ("ID_Start", "ID_Continue", "XID_Start", "XID_Continue"):
+        return _identifiers(name)
+    if name in ("Lowercase", "Lower", "Uppercase", "Upper"):  # As in DerivedCoreProperties.txt.
+        test = str.islower if name.startswith("L") else str.isupper
+        return union(one(point) for plane in PLANES.values() for point in plane if test(chr(point)))
+    if name in ("Alphabetic", "Alpha"):
+        parts = [property_set(part) or () for part in ("L", "Nl", "Lowercase", "Uppercase")]
+        return union((*parts, _ranges(PROPERTIES["Other_Alphabetic"])))
+    if name in PROPERTIES and name != "Other_Alphabetic":
+        return _ranges(PROPERTIES[name])
+    if name == "Assigned":
+        return complement(_category("Cn") or ())
+    return _category(name) or _script(name)
+
+
+@memoize(1024)
+def _identifiers(name: str) -> CharSet:
+    """What identifiers begin with, or go on with."""
+    prefix = "a" if name.endswith("Continue") else ""
+    found = union(one(point) for plane in PLANES.values() for point in plane if (prefix + chr(point)).isidentifier())
+    if name.startswith("XID"):
+        return found if prefix else intersection(found, complement(one(0x5F)))  # Python lets a name begin with _.
+    lost = _ranges(NOT_XID_CONTINUE if prefix else NOT_XID_START)
+    return union((found if prefix else intersection(found, complement(one(0x5F))), lost))
+
+
+def _script(name: str) -> CharSet | None:
+    """The characters of a script, by its long or short name."""
+    text = SCRIPTS.get(SCRIPT_NAMES.get(name, name))
+    return None if text is None else _ranges(text)
+
+
+def _ranges(text: str) -> CharSet:
+    """Ranges as `scripts` writes them."""
+    pairs = [item.partition("-") for item in text.split()]
+    return union(span(int(first, 16), int(last or first, 16)) for first, _, last in pairs)
+
+
+def _category(name: str) -> CharSet | None:
+    """The characters of a general category, by its short or long name."""
+    short = ALIASES.get(name, name)
+    short = next((key for key, long in CATEGORIES.items() if long == short), short)
+    if short not in CATEGORIES:
+        return None
+    runs = _categories()
+    if short == "LC":
+        return union((runs["Lu"], runs["Ll"], runs["Lt"]))
+    return union(charset for key, charset in runs.items() if key.startswith(short))
+
+
+@memoize(1024)
+def _categories() -> dict[str, CharSet]:
+    """The code points of each two-letter general category."""
+    points = [*PLANES[0], *PLANES[0xE0000], 0xF0000]
+    toggles: defaultdict[str, list[int]] = defaultdict(list)
+    previous = ""
+    following = 0
+    for point, category in zip(points, map(unicodedata.category, map(chr, points))):
+        if point != following:  # The gap in front of plane 14.
+            toggles[previous].append(following)
+            toggles["Cn"] += (following, point)
+            previous = ""
+        if category != previous:
+            if previous:
+                toggles[previous].append(point)
+            toggles[category].append(point)
+            previous = category
+        following = point + 1
+    del toggles["Co"][-1]
+    result = {name: union(zip(ends[::2], ends[1::2])) for name, ends in toggles.items()}
+    # Private use planes, but for the last two code points of each, which are no characters for ever.
+    result["Co"] = union((result["Co"], span(0xF0000, 0xFFFFD), span(0x100000, 0x10FFFD)))
+    result["Cn"] = union((result["Cn"], span(0xFFFFE, 0xFFFFF), span(0x10FFFE, 0x10FFFF)))
+    return result
+
+
+def close_over_case(charset: CharSet, folding: Folding) -> CharSet:
+    """The set with all that the flag i makes equal to one of its characters."""
+    if folding == "none" or charset == ALL:
+        return charset
+    if folding == "ascii":
+        extra = []
+        for shift, low, high in ((32, 0x41, 0x5A), (-32, 0x61, 0x7A)):
+            for i in range(0, len(charset), 2):
+                start, end = max(charset[i], low), min(charset[i + 1] - 1, high)
+                if start <= end:
+                    extra.append(span(start + shift, end + shift))
+        return union((charset, *extra))
+    partners = _case_partners(folding)
+    if sum(charset[1::2]) - sum(charset[::2]) < len(partners):
+        touched = (partners.get(point, ()) for low, high in spans(charset) for point in range(low, high + 1))
+    else:
+        touched = (group for point, group in partners.items() if contains(charset, point))
+    return union((charset, *(one(point) for group in touched for point in group)))
+
+
+@memoize(1024)
+def _case_partners(folding: Literal["python", "ecma"]) -> dict[int, tuple[int, ...]]:
+    """For each character that is equal to others under the flag i: all of them, itself too."""
+    groups: defaultdict[str, list[int]] = defaultdict(list)
+    fold = _fold_as_re if folding == "python" else _fold_simply
+    for start in range(0, 0x20000, 256):  # Beyond plane 1 nothing has a case.
+        block = "".join(map(chr, range(start, start + 256)))
+        if not block.lower() == block.upper() == block.casefold() == block:
+            for char in block:
+                groups[fold(char)].append(ord(char))
+    if folding == "python":
+        # `re` compares lower case, and takes lower-case characters with one upper case as equal.
+        merged: defaultdict[str, list[int]] = defaultdict(list)
+        for name, points in groups.items():
+            merged[name.upper()] += points
+        groups = merged
+    return {point: tuple(points) for points in groups.values() if len(points) > 1 for point in points}
+
+
+def _fold_as_re(char: str) -> str:
+    """The simple lower case. U+0130 is the one character whose full lower case is longer; its simple one is i."""
+    lower = char.lower()
+    return lower if len(lower) == 1 else lower[0]
+
+
+def _fold_simply(char: str) -> str:
+    """Simple case folding, statuses C and S of CaseFolding.txt, which `casefold` has except where F is longer."""
+    folded, lower = char.casefold(), char.lower()
+    if len(folded) == 1:
+        return folded
+    return lower if len(lower) == 1 else char

@@ -1,0 +1,178 @@
+"""What a pattern asks of the text as a whole: conditions, and an interval of lengths, beside its body.
+
+`^(?!.*://)(?=.{1,255}$)([a-z]{1,63}\\.)+$` looks around at the ends of the text only. So it is a conjunction: the body
+and each condition become small automata of their own, which are intersected (`build`), and what is only a matter of
+length is not a matter of states at all: a counter keeps it. Nor does a text of at most 255 characters hold more than
+127 times two of them, so `(..){1,127}` needs no count then.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .charset import ALL, CharSet, contains, intersection, one, union
+from .regex_program import Search
+from .regex_tree import Alternation, Anchor, Concatenation, Look, OneOf, Repetition, Term, walk
+
+__all__ = ["Interval", "Whole", "has_looks", "split", "unanchored"]
+
+Interval = tuple[int, "int | None"]
+"""Least and most characters; None: no bound."""
+
+
+class Whole(NamedTuple):
+    """The texts that match `body` by `search`, satisfy the conditions, and have low to high characters (None: any).
+
+    A condition that looks ahead does so from the beginning of the text, one that looks behind from its end.
+    """
+
+    body: Term
+    search: Search
+    conditions: tuple[Look, ...] = ()
+    low: int = 0
+    high: int | None = None
+
+    @property
+    def counted(self) -> bool:
+        """Whether lengths matter beside the rest."""
+        return (self.low, self.high) != (0, None)
+
+
+def has_looks(term: Term) -> bool:
+    """Whether it looks around somewhere."""
+    return any(isinstance(item, Look) for item in walk(term))
+
+
+def split(term: Term, search: Search) -> Whole:
+    """Take a pattern apart. What is neither condition nor length stays in the body, which may be all of it."""
+    bare = unanchored(term, search)
+    if isinstance(bare, Repetition) and isinstance(bare.term, OneOf):
+        return Whole(Repetition(bare.term, 0, None), "full", (), bare.low, bare.high)
+    if bare is not None or not has_looks(term):
+        return Whole(term, search)
+    body, conditions = _at_the_ends(flat(term), search)
+    inner = split(body, search) if conditions and not has_looks(body) else Whole(body, search)
+    low, high = inner.low, inner.high
+    letters = _letters(inner)
+    kept = []
+    for look in conditions:
+        interval, rest = _length(look, letters)
+        low = max(low, interval[0])
+        high = interval[1] if high is None else high if interval[1] is None else min(high, interval[1])
+        kept += [] if rest is None else [rest]
+    body = inner.body if high is None else _uncounted(inner.body, high)
+    return Whole(body, inner.search, tuple(kept), low, high)
+
+
+def unanchored(term: Term, search: Search) -> Term | None:
+    """A tree without anchors that, matched in full, takes the texts that `term` takes by `search`; None if that is
+    more than taking anchors off both ends."""
+    parts = list(term.parts) if isinstance(term, Concatenation) else [term]
+    anything = Repetition(OneOf(ALL), 0, None)
+    first, last = (parts[0], parts[-1]) if parts else (term, term)
+    if isinstance(first, Anchor) and first.kind == "begin":
+        del parts[0]
+    elif search == "search":
+        parts.insert(0, anything)
+    if isinstance(last, Anchor) and parts and last.kind in ("end", "last_line_end"):
+        parts.pop()
+        if last.kind == "last_line_end" and search == "search":
+            parts.append(Repetition(OneOf(one(0x0A)), 0, 1))
+    elif search == "search":
+        parts.append(anything)
+    tree = parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
+    return None if any(isinstance(item, (Anchor, Look)) for item in walk(tree)) else tree
+
+
+def flat(term: Term) -> list[Term]:
+    """The parts of a concatenation, those of groups directly in it included."""
+    parts: list[Term] = []
+    work = [term]
+    while work:
+        item = work.pop()
+        if isinstance(item, Concatenation):
+            work.extend(reversed(item.parts))
+        else:
+            parts.append(item)
+    return parts
+
+
+def _at_the_ends(parts: list[Term], search: Search) -> tuple[Term, list[Look]]:
+    """The tree of the parts without the looks that are conditions of the whole text, and these."""
+    widthless = [isinstance(part, (Anchor, Look)) for part in parts]
+    head = widthless.index(False) if False in widthless else len(parts)
+    tail = len(parts) - widthless[::-1].index(False) if False in widthless else 0
+    begins = search == "full" or any(isinstance(part, Anchor) and part.kind == "begin" for part in parts[:head])
+    ends = search == "full" or any(isinstance(part, Anchor) and part.kind == "end" for part in parts[tail:])
+    body: list[Term] = []
+    conditions: list[Look] = []
+    for index, part in enumerate(parts):
+        ahead = begins and index < head and isinstance(part, Look) and part.direction == "ahead"
+        behind = ends and index >= tail and isinstance(part, Look) and part.direction == "behind"
+        if (ahead or behind) and isinstance(part, Look):
+            conditions.append(part)
+        else:
+            body.append(part)
+    return body[0] if len(body) == 1 else Concatenation(tuple(body)), conditions
+
+
+def _letters(whole: Whole) -> CharSet:
+    """Characters that a text of the body may have, perhaps more."""
+    parts = flat(whole.body)
+    kinds = [part.kind if isinstance(part, Anchor) else "" for part in (*parts[:1], *parts[-1:])]
+    if whole.search != "full" and kinds != ["begin", "end"]:
+        return ALL
+    return union(item.charset for item in walk(whole.body) if isinstance(item, OneOf))
+
+
+def _length(look: Look, letters: CharSet) -> tuple[Interval, Look | None]:
+    """A condition as an interval of lengths and what else it asks, given the characters of the body."""
+    unchanged: tuple[Interval, Look | None] = ((0, None), look)
+    parts = flat(look.term)
+    if look.direction == "ahead" and parts and parts[0] == Anchor("begin"):
+        del parts[0]
+    # Where no newline can be, `$` of Python is the end too.
+    ends = parts[-1:] == [Anchor("end")] or (parts[-1:] == [Anchor("last_line_end")] and not contains(letters, 0x0A))
+    if look.direction == "behind" or len(parts) != 1 + ends:
+        return unchanged
+    item = parts[0]
+    run = item if isinstance(item, Repetition) else Repetition(item, 1, 1)
+    if not isinstance(run.term, OneOf):
+        return unchanged
+    subset = intersection(letters, run.term.charset) == letters
+    low, high = run.low, run.high
+    if not look.negated and ends:
+        rest = Look(Concatenation((Repetition(run.term, 0, None), Anchor("end"))), "ahead", False)
+        return (low, high), None if subset else rest
+    if not subset:
+        return unchanged
+    if not look.negated:
+        return (low, None), None
+    if low and (high is None or not ends):
+        return (0, low - 1), None
+    if ends and low == 0 and high is not None:
+        return (high + 1, None), None
+    return unchanged
+
+
+def _uncounted(term: Term, most: int) -> Term:
+    """The tree with repetitions unbounded whose bound no text of at most `most` characters reaches."""
+    shortest: dict[int, int] = {}
+    made: dict[int, Term] = {}
+    for item in reversed(list(walk(term))):
+        new = item
+        if isinstance(item, Concatenation):
+            size = sum(shortest[id(part)] for part in item.parts)
+            new = Concatenation(tuple(made[id(part)] for part in item.parts))
+        elif isinstance(item, Alternation):
+            size = min(shortest[id(option)] for option in item.options)
+            new = Alternation(tuple(made[id(option)] for option in item.options))
+        elif isinstance(item, Repetition):
+            each = shortest[id(item.term)]
+            size = each * item.low
+            vacuous = item.high is not None and (item.high + 1) * each > most
+            new = Repetition(made[id(item.term)], item.low, None if vacuous else item.high)
+        else:
+            size = int(isinstance(item, OneOf))
+        shortest[id(item)], made[id(item)] = size, new
+    return made[id(term)]

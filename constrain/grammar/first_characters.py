@@ -1,0 +1,50 @@
+"""The characters that texts of a Grammar may begin with: never too few, perhaps too many."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from ..automata.dfa import LAST, Dfa
+from ..program.program import Program
+from .nodes import Chars, Grammar, JsonString, Literal, Node, Object, Rule, Sequence, Strings
+from .visitor import inner
+
+__all__ = ["first_characters"]
+
+ANY = Dfa.from_ranges([(0, LAST - 1)])
+
+
+def first_characters(grammar: Grammar) -> Dfa:
+    """One character, with which a text may begin; any, if the text may be empty or it is not known."""
+    program = Program(grammar)
+    if program.nullable(grammar.start):
+        return ANY
+    found: list[Dfa] = []
+    seen: set[Hashable] = set()
+    todo: list[Node] = [grammar.start]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Rule):
+            if node.name not in seen:
+                seen.add(node.name)
+                todo.append(grammar.rules[node.name])
+        elif isinstance(node, Sequence):
+            for part in node.parts:
+                todo.append(part)
+                if not program.nullable(part):
+                    break
+        elif isinstance(node, (Literal, Strings)):
+            options = node.options if isinstance(node, Strings) else (node.data,)
+            heads = [option.decode("utf-8", "replace")[:1] for option in options if option]
+            found.append(ANY if "\ufffd" in heads else Dfa.from_strings(heads))
+        elif isinstance(node, (Object, JsonString)):
+            found.append(Dfa.from_strings(["{" if isinstance(node, Object) else '"']))
+        elif isinstance(node, Chars) and node.encoding == "utf8":
+            table = node.dfa.table
+            row = [target if target < 0 else 1 for target in table.rows[0]]
+            found.append(Dfa.from_table(table._replace(rows=[row, [-1] * len(row)], accepting=[False, True])))
+        elif inner(node):
+            todo.extend(inner(node))
+        else:
+            return ANY
+    return Dfa.union_of(found)

@@ -1,0 +1,110 @@
+"""Which nodes have a text at all, and rules without those that have none: a mask may lead nowhere else.
+
+A rule has a text if its body has one, given those that are known to: the least fixpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+from ..work import spend
+from .nodes import EMPTY, Chars, Choice, JsonString, Node, Repeat, Rule, Sequence, Strings
+from .visitor import choice, inner, reached, rebuilt, sequence
+
+__all__ = ["texts_begin", "without_dead_ends"]
+
+Rules = Mapping[Hashable, Node]
+
+
+def texts_begin(rules: Rules) -> set[Hashable]:
+    """The rules that have a text. Rules that are named but not among these belong to others and have one.
+
+    Linear in the size of the rules (Dowling and Gallier 1984): a node has a text once as many of its parts have one as
+    it needs, all of a sequence, one of a choice; whatever becomes known to have one tells the nodes that it is part of.
+    """
+    found: set[Hashable] = set()
+    users: dict[Hashable, list[int]] = {}  # by rule: the parts that name it
+    parents: list[int] = []  # of each part: the part that it belongs to, or -1 - the number of its rule
+    missing: list[int] = []  # how many of its own parts must still be known to have a text
+    names = list(rules)
+    known: list[int] = []
+    for number, name in enumerate(names):
+        todo: list[tuple[Node, int]] = [(rules[name], -1 - number)]
+        while todo:
+            node, parent = todo.pop()
+            part = len(parents)
+            parents.append(parent)
+            parts = _parts(node)
+            missing.append(min(1, len(parts)) if isinstance(node, Choice) else len(parts))
+            todo.extend((one, part) for one in parts)
+            if isinstance(node, Rule) and node.name in rules:
+                users.setdefault(node.name, []).append(part)
+            elif not parts and _is_leaf_with_text(node):
+                known.append(part)
+    spend(len(parents), "the rules of a grammar")
+    while known:
+        parent = parents[known.pop()]
+        if parent >= 0:
+            missing[parent] -= 1
+            if missing[parent] == 0:
+                known.append(parent)
+        elif names[-1 - parent] not in found:
+            found.add(names[-1 - parent])
+            known.extend(users.get(names[-1 - parent], ()))
+    return found
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    """The parts of a node on which it depends whether it has a text."""
+    return () if isinstance(node, Repeat) and (node.low == 0 or node.high == 0) else inner(node)
+
+
+def _is_leaf_with_text(node: Node) -> bool:
+    """Whether a node that depends on no other has a text."""
+    if isinstance(node, Strings):
+        return bool(node.options)
+    if isinstance(node, (Chars, JsonString)):
+        least, most = node.dfa.lengths()
+        below = node.high is None or max(least, node.low) <= node.high
+        return not node.dfa.is_empty and below and (most is None or node.low <= most)
+    return not isinstance(node, Choice)
+
+
+def without_dead_ends(start: Node, rules: Rules) -> tuple[Node, dict[Hashable, Node]] | None:
+    """The start and the rules that it reaches, without options that have no text; None if the start has none."""
+    productive = texts_begin(rules)
+    kept = _kept(start, productive, rules)
+    if kept is None:
+        return None
+    bodies = {name: body for name in productive if (body := _kept(rules[name], productive, rules)) is not None}
+    return kept, {name: bodies[name] for name in reached(kept, bodies)}
+
+
+def _has_text(node: Node, productive: set[Hashable], rules: Rules) -> bool:
+    if isinstance(node, Rule):
+        return node.name in productive or node.name not in rules
+    if isinstance(node, Repeat):
+        return node.low == 0 or node.high == 0 or _has_text(node.node, productive, rules)
+    if isinstance(node, Choice):
+        return any(_has_text(option, productive, rules) for option in node.options)
+    if not inner(node):
+        return _is_leaf_with_text(node)
+    return all(_has_text(part, productive, rules) for part in inner(node))
+
+
+def _kept(node: Node, productive: set[Hashable], rules: Rules) -> Node | None:
+    """The node without what has no text, None if that is all of it."""
+    if not _has_text(node, productive, rules):
+        return None
+    if isinstance(node, Repeat):
+        if node.high == 0:
+            return EMPTY
+        body = _kept(node.node, productive, rules)
+        return EMPTY if body is None else Repeat(body, node.low, node.high)
+    if isinstance(node, Choice):
+        options = (_kept(option, productive, rules) for option in node.options)
+        return choice(option for option in options if option is not None)
+    if isinstance(node, Sequence):
+        parts = [_kept(part, productive, rules) for part in node.parts]
+        return sequence(part for part in parts if part is not None)
+    return rebuilt(node, lambda part: _kept(part, productive, rules) or part)

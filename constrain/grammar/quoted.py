@@ -1,0 +1,46 @@
+"""quoted: the texts of a Grammar as JSON strings, with both quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from json.encoder import encode_basestring
+
+from ..automata.dfa import Dfa
+from ..errors import UnsupportedError
+from ..options import Limits, Style
+from .expand import expanded
+from .nodes import Chars, Choice, Grammar, Literal, Node, Strings, Token
+from .visitor import rebuilt, sequence
+
+__all__ = ["quoted"]
+
+WHAT = "a grammar inside a JSON string"
+QUOTE = Literal(b'"')
+
+
+def quoted(grammar: Grammar, style: Style = Style(), limits: Limits = Limits()) -> Grammar:
+    """Characters of leaves may be spelled with any escapes; literals are as `style.escapes` says."""
+    plain = expanded(grammar, WHAT, limits=limits)
+
+    def inside(node: Node) -> Node:
+        if isinstance(node, Chars):
+            return Chars(node.dfa, "json", node.low, node.high)
+        if isinstance(node, Literal):
+            return text(node.data)
+        if isinstance(node, Strings):
+            return Choice(tuple(map(text, node.options)))
+        if isinstance(node, Token):
+            raise UnsupportedError(f"{WHAT}: a token is no text", hint="Leave tokens outside of JSON.")
+        return rebuilt(node, inside)
+
+    def text(data: bytes) -> Node:
+        try:
+            one = data.decode()
+        except UnicodeDecodeError:
+            raise UnsupportedError(f"{WHAT}: {data!r} is not UTF-8", hint="Write whole characters.") from None
+        if style.escapes == "any" and one:
+            return Chars(Dfa.from_strings([one]), "json")
+        return Literal(encode_basestring(one)[1:-1].encode())
+
+    rules: dict[Hashable, Node] = {name: inside(node) for name, node in plain.rules.items()}
+    return Grammar(sequence((QUOTE, inside(plain.start), QUOTE)), rules)

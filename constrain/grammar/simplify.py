@@ -1,0 +1,128 @@
+"""tidy: from the rules of a grammar text to a Grammar without dead ends, in few and large leaves.
+
+Literals at the edges of a regular piece stay outside of its leaf, so that `"\\"" char* "\\""` shares the leaf of
+`char*` with others. What only spells strings is Literal or Strings: there is nothing to prepare for those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+from ..automata.dfa import Dfa
+from ..work import spend
+from .left_linear import unrolled
+from .nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings
+from .productive import without_dead_ends
+from .regular_parts import Regular
+from .visitor import alternatives, choice, reached, rebuilt, sequence, steps
+
+__all__ = ["tidy"]
+
+
+def tidy(start: Node, rules: Mapping[Hashable, Node]) -> Grammar | None:
+    """A Grammar of the same texts, None if there are none. Rules that are named but not given stay as they are."""
+    found = without_dead_ends(start, rules)
+    if found is None:
+        return None
+    start, kept = found
+    bodies = {name: unrolled(name, body) for name, body in kept.items()}
+    writer = _Writer()
+    for name in reached(start, bodies):
+        writer.add(name, bodies[name])
+    body = writer.node(start)
+    written = writer.written
+    return Grammar(body, {name: written[name] for name in reached(body, written)})
+
+
+INLINED = 1 << 10
+"""Bytes of strings up to which a rule is written where it is named: where rules name each other, more would double."""
+
+
+def _size(node: Node) -> int:
+    """Bytes of the strings of a leaf."""
+    if isinstance(node, Literal):
+        return len(node.data)
+    return sum(map(len, node.options)) if isinstance(node, Strings) else 0
+
+
+def _is_leaf(node: Node) -> bool:
+    return isinstance(node, (Literal, Strings, Chars))
+
+
+class _Writer:
+    """Writes rules, each after those that it names."""
+
+    def __init__(self) -> None:
+        self.regular = Regular()
+        self.written: dict[Hashable, Node] = {}
+
+    def add(self, name: Hashable, body: Node) -> None:
+        self.regular.add(name, body)
+        self.written[name] = made = self.node(body)
+        spend(1 + _size(made) // 16, "the strings of a grammar")
+
+    def node(self, node: Node) -> Node:
+        if isinstance(node, Rule):
+            body = self.written.get(node.name)
+            return body if body is not None and _is_leaf(body) and _size(body) <= INLINED else node
+        if isinstance(node, Sequence):
+            return self.sequence(steps(node))
+        if isinstance(node, Choice):
+            return self.leaf(node) or self.choice(node)
+        if isinstance(node, Repeat):
+            return self.leaf(node) or self.repeat(node)
+        return rebuilt(node, self.node)
+
+    def leaf(self, node: Node) -> Node | None:
+        """One leaf, if there is more in the node than strings."""
+        dfa = self.regular.dfa(node) if self.regular.has_classes(node) else None
+        return None if dfa is None else chars(dfa)
+
+    def sequence(self, parts: tuple[Node, ...]) -> Node:
+        """Neighbours that are regular become one leaf, from the first class of characters to the last."""
+        if not any(map(self.regular.has_classes, parts)):
+            return sequence(map(self.node, parts))
+        out: list[Node] = []
+        run: list[Node] = []
+        for part in parts:
+            if self.regular.dfa(part) is not None:
+                run.append(part)
+            else:
+                out += [*self.run(run), self.node(part)]
+                run = []
+        return sequence([*out, *self.run(run)])
+
+    def run(self, parts: list[Node]) -> list[Node]:
+        inside = [k for k, part in enumerate(parts) if self.regular.has_classes(part)]
+        if inside:
+            first, last = inside[0], inside[-1] + 1
+            dfa = self.regular.joined([self.regular.dfa(part) for part in parts[first:last]])
+            if dfa is not None and last - first > 1:
+                return [*map(self.node, parts[:first]), chars(dfa), *map(self.node, parts[last:])]
+        return [self.node(part) for part in parts]
+
+    def choice(self, node: Choice) -> Node:
+        """Literals among the options are one set of strings."""
+        options = [self.node(option) for option in alternatives(node)]
+        texts = {o.data for o in options if isinstance(o, Literal)}
+        texts.update(text for o in options if isinstance(o, Strings) for text in o.options)
+        others: list[Node] = [o for o in options if not isinstance(o, (Literal, Strings))]
+        if len(texts) == 1:
+            others.append(Literal(next(iter(texts))))
+        elif texts:
+            others.append(Strings(tuple(sorted(texts))))
+        return choice(others)
+
+    def repeat(self, node: Repeat) -> Node:
+        dfa = self.regular.dfa(node.node) if self.regular.has_classes(node) else None
+        if dfa is not None and dfa.lengths() == (1, 1):  # Characters are counted beside their leaf.
+            return Chars(dfa.star(), "utf8", node.low, node.high)
+        body = self.node(node.node)
+        return EMPTY if body == EMPTY else Repeat(body, node.low, node.high)
+
+
+def chars(dfa: Dfa) -> Node:
+    """A leaf; literals for one text."""
+    if dfa.count(2) == 1:
+        return Literal(dfa.shortest().encode())
+    return Chars(dfa)

@@ -1,0 +1,32 @@
+"""The Dfa of a whole Grammar, where it is regular."""
+
+from __future__ import annotations
+
+from ..automata.dfa import Dfa
+from ..errors import UnsupportedError
+from ..options import Limits
+from .expand import expanded
+from .nodes import Grammar
+from .regular_parts import Regular
+from .visitor import reached
+
+__all__ = ["to_dfa"]
+
+
+def to_dfa(grammar: Grammar, what: str, limits: Limits = Limits()) -> Dfa:
+    """Its texts as a Dfa. UnsupportedError where rules name themselves, or the automaton would be too large.
+
+    what: what this is needed for, for errors.
+    """
+    plain = expanded(grammar, what, limits=limits)
+    regular = Regular(limits.dfa_states)
+    for name in reached(plain.start, plain.rules):
+        regular.add(name, plain.rules[name])
+    dfa = regular.dfa(plain.start)
+    if dfa is None:
+        raise UnsupportedError(
+            f"{what}: this needs a regular language, and here a rule names itself, or there are more than "
+            f"{limits.dfa_states} states",
+            hint="Use a regex, or rules that only repeat; or raise Limits.dfa_states.",
+        )
+    return dfa

@@ -1,6 +1,0 @@
-"""Guards: what the machine asks about values that must differ. `questions` answers; the rest is what it needs."""
-
-from .copies import copies_after
-from .questions import Memory, name, verdict, watch, way
-
-__all__ = ["Memory", "copies_after", "name", "verdict", "watch", "way"]

@@ -1,0 +1,64 @@
+"""Races on a card, for `awrs_tensors.step_batch`: only the first few tokens of each row cross to the host."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ...errors import ArgumentError
+from ...kernels.cuda.cuda_device import SIMULATED
+from ...kernels.cuda.cuda_race import MOST, arrivals
+from .tensor_launch import choices, launch, rows_of
+
+__all__ = ["KernelRace", "packed"]
+
+THREADS = 4 if SIMULATED else 512
+"""Of a block, which has a row to itself: so many fit by their registers."""
+NOBODY = 1 << 62
+"""Above all ranks: nothing has arrived."""
+
+
+class KernelRace:
+    """A race for each row of logits (float32, bfloat16 or float16 [B, V] on a card), by `kernels/cuda/cuda_race.py`.
+
+    generator: of the device of the logits; it gives each row its seed, everything else is a function of that. allowed:
+    bool [B, V]. few: tokens of a row in one round, at most 256.
+    """
+
+    def __init__(
+        self, logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, few: int
+    ) -> None:
+        if not 1 <= few <= MOST:
+            raise ArgumentError(f"few is {few}: 1 to {MOST} tokens of a row are fetched at a time")
+        self.rows, device = rows_of(logits.detach()), logits.device
+        self.bits, self.words, self.sources = choices(None if allowed is None else packed(allowed), None, self.rows)
+        count = self.rows.count
+        self.seeds = torch.randint(0, NOBODY, (count,), generator=generator, device=device)
+        self.steps = torch.zeros(count, dtype=torch.int64, device=device)
+        self.ceilings = torch.full((count,), NOBODY, dtype=torch.int64, device=device)
+        self.few = few
+
+    def arrivals(self, rows: list[int]) -> tuple[list[list[int]], list[list[float]], list[float]]:
+        """See `awrs_tensors.Race`: one kernel, and one copy."""
+        found, device = self.rows, self.rows.bits.device
+        which = torch.tensor(rows, dtype=torch.int32).to(device)
+        tokens = torch.empty((len(rows), self.few), dtype=torch.int32, device=device)
+        logs = torch.empty((len(rows), self.few), dtype=torch.float64, device=device)
+        lefts = torch.empty(len(rows), dtype=torch.float64, device=device)
+        launch(
+            arrivals, len(rows), THREADS, found.bits, found.stride, found.width, found.kind, self.bits, self.words,
+            self.sources, which, self.few, self.seeds, self.steps, self.ceilings, tokens, logs, lefts,
+        )  # fmt: skip
+        left: list[float] = lefts.tolist()
+        if any(math.isnan(one) for one in left):
+            raise ArgumentError("the logits hold NaN, or a row without any mass")
+        return tokens.tolist(), logs.exp().tolist(), left
+
+
+def packed(allowed: torch.Tensor) -> torch.Tensor:
+    """Masks, int32 [B, words], of bool [B, V]."""
+    spare = -allowed.shape[1] % 32
+    bits = torch.nn.functional.pad(allowed, (0, spare)).view(len(allowed), -1, 32).to(torch.int64)
+    words = (bits << torch.arange(32, device=allowed.device)).sum(dim=-1)
+    return torch.where(words >= 1 << 31, words - (1 << 32), words).to(torch.int32)

@@ -1,0 +1,100 @@
+"""`Ahead`: masks of a ConstraintLogitsProcessor, made while the model runs, inside `model.generate` of transformers.
+
+A logits processor is called behind the forward pass: whoever then asks for the ids waits for that pass. A *stopping
+criterion* is called before it, with the same ids. This one never stops anything. It starts copying them to the host
+beside the current stream, and a thread makes the masks and sends them to the card; the processor finds them there.
+
+    processor = ConstraintLogitsProcessor(constraint)
+    model.generate(..., logits_processor=[processor], stopping_criteria=[Ahead(processor)])
+
+Where other ids are asked for than were announced (beams in a new order, the first step), the processor does as ever.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import torch
+from numba import cuda
+
+from .device_masks import apply_mask
+from .tensor_launch import KINDS
+
+if TYPE_CHECKING:
+    from ..logits_processor import ConstraintLogitsProcessor
+
+__all__ = ["Ahead"]
+
+
+class Ahead:
+    """A stopping criterion that starts the masks of the next step. found: steps that found their masks made."""
+
+    def __init__(self, processor: ConstraintLogitsProcessor) -> None:
+        self.processor, self.found = processor, 0
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="constrain-ahead")
+        self._shape: tuple[int, ...] | None = None
+        self._ids: torch.Tensor | None = None
+        self._made: Future[tuple[torch.Tensor, Any]] | None = None
+        self._stream: Any = None
+        processor.ahead = self
+
+    def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
+        """bool [rows], all False. input_ids: int64 [rows, length], those that the processor will be asked about."""
+        if self._made is not None:
+            self._made.exception()  # its own call tells of it
+            self._made = None
+        if self._shape is not None and len(input_ids) == self._shape[0]:
+            self._ids, self._made = input_ids, self._start(input_ids)
+        return torch.zeros(len(input_ids), dtype=torch.bool, device=input_ids.device)
+
+    def masks(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """int32 [rows, words] on the scores' device: the masks that were announced, or made now, by the same thread."""
+        made, ids = self._made, self._ids
+        shape, self._shape = self._shape, tuple(scores.shape)
+        self._made = self._ids = None
+        if made is None or ids is not input_ids or shape != self._shape:
+            if made is not None:
+                made.exception()
+            made = self._start(input_ids)
+        else:
+            self.found += 1
+        words, sent = made.result()
+        if sent is not None:
+            here = torch.cuda.current_stream(words.device)
+            here.wait_event(sent)
+            words.record_stream(here)
+        return words
+
+    def masked(self, input_ids: torch.Tensor, scores: torch.Tensor) -> Any:
+        """The scores with what is not allowed at -inf, as a new tensor: by a kernel where there is one for them."""
+        from ..logits_processor import masked
+
+        words = self.masks(input_ids, scores)
+        if scores.is_cuda and scores.dtype in KINDS and cuda.is_available():
+            return apply_mask(scores.clone(memory_format=torch.contiguous_format), words)
+        return masked(scores, words)
+
+    def _start(self, input_ids: torch.Tensor) -> Future[tuple[torch.Tensor, Any]]:
+        drawn = None
+        if input_ids.is_cuda:
+            drawn = torch.cuda.Event()
+            drawn.record(torch.cuda.current_stream(input_ids.device))
+        return self._worker.submit(self._make, input_ids, drawn)
+
+    def _make(self, input_ids: torch.Tensor, drawn: Any) -> tuple[torch.Tensor, Any]:
+        """In the worker: ids to the host, masks, masks to the card. drawn: after which the ids are there."""
+        assert self._shape is not None
+        if not input_ids.is_cuda:
+            return torch.from_numpy(self.processor.masks(input_ids.detach().numpy(), self._shape)), None
+        device = input_ids.device
+        if self._stream is None:
+            self._stream = torch.cuda.Stream(device)
+        self._stream.wait_event(drawn)
+        with torch.cuda.stream(self._stream):
+            ids = input_ids.detach().cpu().numpy()  # waits for this stream, not for the model
+            masks = torch.from_numpy(self.processor.masks(ids, self._shape)).pin_memory()
+            words = masks.to(device, non_blocking=True)
+            sent = torch.cuda.Event()
+            sent.record(self._stream)
+        return words, sent

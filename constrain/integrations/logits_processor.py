@@ -1,0 +1,319 @@
+"""`ConstraintLogitsProcessor`: a Constraint inside `model.generate` of transformers, in any of its decoding modes.
+
+The position of a row is a function of its tokens: those after its prompt are replayed through a Matcher. It is never
+counted in calls, so it does not matter that beams are re-ordered, that assisted decoding goes back, or that the
+processor is used again. What makes that cheap is a bounded cache from rows to Matchers: the row without its last token
+is nearly always in it, and a fork and one `advance` give the new position.
+
+    row of ids  =  prompt  +  text  [ + end token  + padding ]
+
+Where the prompt ends cannot be seen in the ids. `prompt_length=` says so; without it, the rows of the first call are
+taken to be the prompts, and so is any later batch of rows that does not begin with them. What transformers 5 does to a
+processor, by its own code (`generation/utils.py`, `candidate_generator.py`): beam search hands over log-probabilities
+of flattened beams, not logits; finished rows go on with padding; assisted decoding, with batch size 1, asks for each
+position of a draft and goes back to before it; continuous batching hands over one token per row (refused here).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..decoding.reachable_tokens import Budget
+from ..engine.batches import apply_mask, fill_masks
+from ..engine.matcher import Matcher
+from ..errors import ConstrainError, LimitError, UnsupportedError, VocabularyError, check_choice, describe, shorten
+from .row_positions import Endings, OnRefused, Position
+from .vocabulary_match import check_logits, check_tokenizer
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..engine.constraint import Constraint
+    from .cuda import Ahead
+
+__all__ = ["ConstraintLogitsProcessor"]
+
+Ids = NDArray[np.int64]
+CAPACITY = 1024
+"""Rows remembered at least: far more than a draft is long. Eight per row of the batch, if that is more."""
+
+
+class ConstraintLogitsProcessor:
+    """A logits processor for `model.generate(..., logits_processor=[...])`.
+
+    constraint: a Constraint for all rows, or a list with one for each prompt of the batch, in its order (with beams or
+        num_return_sequences the rows of one prompt are neighbours, as transformers has them).
+    model: the model whose `generate` is called. Its generation config says which tokens end a text: others, which its
+        `generate` would go on after, are never allowed. Without it the end tokens of the Vocabulary are taken for them.
+    generation_config: the one given to `generate`, if it is not the model's own.
+    tokenizer: the model's tokenizer. Some of the Vocabulary's tokens are compared with it.
+    max_new_tokens: as given to `generate`. Every text is then complete in so many tokens, its end token included: a
+        token is allowed only if a completion fits after it. LimitError if not even the shortest text fits.
+    prompt_length: number of ids of the prompt in every row, left padding included; of an encoder-decoder, number of
+        ids that its decoder starts from. By default learnt from the first call. Give it where a new prompt may begin
+        with an old one and its answer (a conversation), or where a text is to be continued by a new processor.
+    on_refused: what to do with a row whose text holds a token that the constraint refuses. "raise": ConstrainError,
+        since somebody changed the text. "end": allow end tokens only; for drafts that nobody constrained (assisted
+        decoding with another tokenizer), which are thrown away afterwards.
+
+    Use one in one `generate` at a time; any number after each other. Raises VocabularyError where the Vocabulary is not
+    the model's: see `integrations.vocabulary_match`.
+    """
+
+    def __init__(
+        self,
+        constraint: Constraint | Iterable[Constraint],
+        *,
+        model: Any = None,
+        generation_config: Any = None,
+        tokenizer: Any = None,
+        max_new_tokens: int | None = None,
+        prompt_length: int | None = None,
+        on_refused: OnRefused = "raise",
+    ) -> None:
+        self.constraints = checked_constraints(constraint)
+        check_count("prompt_length", prompt_length, 0)
+        check_count("max_new_tokens", max_new_tokens, 1)
+        check_choice("on_refused", on_refused, ("raise", "end"))
+        self.prompt_length, self.on_refused = prompt_length, on_refused
+        vocabulary = self.constraints[0].vocabulary
+        if model is not None:
+            from .transformers_models import logit_width
+
+            if isinstance(model, type) or not (hasattr(model, "get_output_embeddings") and hasattr(model, "config")):
+                raise TypeError(f"model is {describe(model)}: give a loaded transformers model")
+
+            check_logits(vocabulary, logit_width(model), type(model).__name__)
+            if generation_config is None:
+                generation_config = getattr(model, "generation_config", None) or model.config
+        if tokenizer is not None:
+            check_tokenizer(vocabulary, tokenizer)
+        self.endings = Endings(vocabulary, generation_config)
+        self.budgets = [
+            None if max_new_tokens is None else Budget(vocabulary, max_new_tokens) for _ in self.constraints
+        ]
+        for one, budget in zip(self.constraints, self.budgets):
+            Position(one.matcher(), self.endings, budget)  # a budget that is too small is refused now
+        self.prompts: Ids | None = None
+        self.known: OrderedDict[tuple[int, bytes], Position] = OrderedDict()
+        self.width: int | None = None
+        self.all_ended = False
+        self.ahead: Ahead | None = None  # set by `cuda.Ahead`: who makes the masks while the model runs
+
+    @property
+    def supports_continuous_batching(self) -> bool:
+        """Asked by continuous batching only, which would go on without a processor that says no: so this raises."""
+        raise UnsupportedError(
+            "continuous batching hands a processor one token of each row, from which no position can be told",
+            hint="Use model.generate, which hands over whole rows.",
+        )
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
+        """scores [rows, V] with every token that is not allowed at -inf, as a new tensor of the same type.
+
+        input_ids: int64 [rows, length], scores: logits or log-probabilities; allowed ones stay as they are.
+        Raises ConstrainError for refused tokens, for rows that do not match the list of constraints, and where
+        nothing allowed is left because another processor forbids it.
+        """
+        import torch
+
+        if not isinstance(input_ids, torch.Tensor) or not isinstance(scores, torch.Tensor):
+            raise TypeError("input_ids and scores are torch tensors, as model.generate hands them over")
+        if scores.ndim != 2 or not scores.is_floating_point() or input_ids.is_floating_point():
+            raise TypeError(f"scores are floating-point [rows, V], not {scores.dtype}{list(scores.shape)}")
+        if self.ahead is not None:
+            out = self.ahead.masked(input_ids, scores)
+        else:
+            words = torch.from_numpy(self.masks(input_ids.detach().cpu().numpy(), scores.shape))
+            out = masked(scores, words.to(scores.device))
+        self.check_left(out, scores)
+        if self.all_ended and (len(scores) == 1 or not are_logprobs(scores)):
+            raise self.goes_on(int(input_ids[0, -1]))
+        return out
+
+    def masks(self, ids: Ids, shape: tuple[int, ...]) -> NDArray[np.int32]:
+        """int32 [rows, words]: what may follow rows of ids (int64 [rows, length]). shape: of the scores."""
+        if ids.ndim != 2 or len(ids) != shape[0]:
+            raise ConstrainError(f"input_ids {ids.shape} and scores {tuple(shape)} do not match")
+        vocabulary = self.constraints[0].vocabulary
+        if shape[-1] != self.width:
+            check_logits(vocabulary, shape[-1])
+            self.width = shape[-1]
+        owners = self.owners(len(ids))
+        start: int = self.starts(ids, owners)
+        out = np.zeros((len(ids), (vocabulary.size + 31) // 32), np.int32)
+        positions = [self.position(row, start, owner, len(ids)) for row, owner in zip(ids, owners)]
+        self.all_ended = self.on_refused == "raise" and all(one.ended > 1 for one in positions)
+        going = [row for row, one in enumerate(positions) if isinstance(one.matcher, Matcher) and one.is_open]
+        fill_masks([positions[row].matcher for row in going], out, rows=going)
+        for row, position in enumerate(positions):
+            if row in going:
+                position.narrow(out[row])
+            else:
+                out[row] = position.mask()
+            if not out[row].any():
+                raise ConstrainError(
+                    f"row {row}: its constraint allows no token after {shorten(repr(position.matcher), 80)}",
+                    hint="A guard of the constraint gave up its search (Matcher.is_stuck): simplify the constraint.",
+                )
+        return out
+
+    def goes_on(self, token: int) -> ConstrainError:
+        """The error for texts that `generate` goes on with after their end tokens: it does not stop at them.
+
+        Only beam search, which hands over log-probabilities of several rows, does so rightly.
+        """
+        return ConstrainError(
+            f"generate goes on after the end token, with token {token}: it does not stop where the text ends",
+            hint=f"Give generate eos_token_id={list(self.endings.stops)}, or give model= to the "
+            "ConstraintLogitsProcessor, which then ends the text with a token that the model stops at.",
+        )
+
+    def owners(self, rows: int) -> list[int]:
+        """Which constraint each row belongs to."""
+        count = len(self.constraints)
+        if rows % count:
+            raise ConstrainError(
+                f"{rows} rows cannot be shared out among {count} constraints",
+                hint="Give one Constraint for all rows, or one for each prompt of the batch.",
+            )
+        return [row * count // rows for row in range(rows)]
+
+    def starts(self, ids: Ids, owners: list[int]) -> int:
+        """How many ids of each row are its prompt; learns the prompts of a new batch."""
+        if self.prompt_length is not None:
+            if ids.shape[1] < self.prompt_length:
+                raise ConstrainError(f"the rows have {ids.shape[1]} ids, fewer than prompt_length={self.prompt_length}")
+            return self.prompt_length
+        if self.prompts is not None and self.continues(ids, owners):
+            return int(self.prompts.shape[1])
+        self.prompts = ids.copy()
+        self.known.clear()
+        return int(ids.shape[1])
+
+    def continues(self, ids: Ids, owners: list[int]) -> bool:
+        """Whether every row begins with a known prompt of its own constraint."""
+        assert self.prompts is not None
+        length = self.prompts.shape[1]
+        if ids.shape[1] < length:
+            return False
+        before = self.owners(len(self.prompts))
+        known = {(owner, prompt.tobytes()) for owner, prompt in zip(before, self.prompts)}
+        heads = [head.tobytes() for head in np.ascontiguousarray(ids[:, :length])]
+        if all(pair in known for pair in zip(owners, heads)):
+            return True
+        if len(self.constraints) > 1 and ids.shape[1] > length and set(heads) <= {h for _, h in known}:
+            raise ConstrainError(
+                "the rows are in another order than their constraints",
+                hint="Keep the order of the batch, or use one processor per row.",
+            )
+        return False
+
+    def position(self, row: Ids, start: int, owner: int, rows: int) -> Position:
+        """The position after a row: known, one token after a known one, or replayed from the prompt."""
+        key = (owner, row.tobytes())
+        found = self.known.get(key)
+        if found is None:
+            before = self.known.get((owner, row[:-1].tobytes())) if len(row) > start else None
+            if before is None:
+                before = Position(self.constraints[owner].matcher(), self.endings, self.budgets[owner])
+                fresh = row[start:]
+            else:
+                fresh = row[-1:]
+            found = before
+            for token in fresh:
+                found = found.after(int(token), self.on_refused)
+            self.known[key] = found
+            while len(self.known) > max(CAPACITY, 8 * rows):
+                self.known.popitem(last=False)
+        self.known.move_to_end(key)
+        return found
+
+    def check_left(self, out: torch.Tensor, scores: torch.Tensor) -> None:
+        """Every row has a token that can be chosen; a row of -inf would quietly become token 0."""
+        best = out.amax(dim=-1)
+        good = best.isfinite()
+        if bool(good.all()):
+            return
+        row = int((~good).nonzero()[0])
+        if bool(best[row].isnan()) or float(best[row]) > 0:
+            what = "not numbers (NaN)" if bool(best[row].isnan()) else "infinite"
+            raise ConstrainError(f"the scores of row {row} are {what}")
+        if bool(scores[row].isnan().any()):
+            raise ConstrainError(f"the scores of row {row} are not numbers (NaN)")
+        raise ConstrainError(
+            f"row {row}: the model or another processor forbids every token that the constraint allows",
+            hint="min_length, min_new_tokens, bad_words_ids and suppress_tokens can do that: leave them out.",
+        )
+
+
+def checked_constraints(constraint: Any) -> list[Any]:
+    """The constraints of a processor, as a list; TypeError or ConstrainError for everything else."""
+    if hasattr(constraint, "matcher"):
+        listed = [constraint]
+    elif isinstance(constraint, Iterable) and not isinstance(constraint, (str, bytes, dict)):
+        listed = list(constraint)
+    else:
+        raise TypeError(
+            f"constraint is {shorten(repr(constraint), 80)}: give constrain.compile(vocabulary, schema=...), "
+            "or a list with one for each prompt"
+        )
+    if not listed:
+        raise ConstrainError("the list of constraints is empty", hint="Give one for each prompt of the batch.")
+    for place, one in enumerate(listed):
+        if isinstance(one, type) or not (hasattr(one, "matcher") and hasattr(one, "vocabulary")):
+            raise ConstrainError(
+                f"{describe(one)}, constraint {place}, is no Constraint",
+                hint="Give constrain.compile(vocabulary, schema=...), or a list of those.",
+            )
+        if one.vocabulary != listed[0].vocabulary:
+            raise VocabularyError(
+                f"constraint {place} is for {one.vocabulary}, the first one for {listed[0].vocabulary}",
+                hint="Compile all of them for the Vocabulary of the model.",
+            )
+    return listed
+
+
+def are_logprobs(scores: torch.Tensor) -> bool:
+    """Whether rows of scores are log-probabilities, as beam search has them, and not logits."""
+    return bool((scores.float().logsumexp(-1).abs() < 1e-2).all())
+
+
+def check_count(name: str, value: Any, least: int) -> None:
+    """Raise TypeError or ConstrainError unless a value is None or a whole number from `least` on."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} is {shorten(repr(value), 80)}: it is a whole number, or None")
+    if value < least:
+        kind = LimitError if name == "max_new_tokens" else ConstrainError
+        raise kind(f"{name} is {value}: it is a whole number from {least} on")
+
+
+def masked(scores: torch.Tensor, words: torch.Tensor) -> Any:
+    """The scores with what is not allowed at -inf, as a new tensor: by a kernel on the CPU, else by torch."""
+    import torch
+
+    if scores.is_cpu and words.is_cpu and not scores.requires_grad:
+        return apply_mask(scores.clone(memory_format=torch.contiguous_format), words)
+    return scores.masked_fill(~unpacked(words, scores.shape[-1]), -torch.inf)
+
+
+def unpacked(words: torch.Tensor, width: int) -> Any:
+    """bool [rows, width] from bits: int32 [rows, words], bit i % 32 of word i // 32; what is beyond them is False.
+
+    Each byte is looked up as eight booleans in one: ten times faster than shifting and comparing.
+    """
+    import torch
+
+    eights = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").view(np.int64)[:, 0]
+    table = torch.from_numpy(eights).to(words.device)
+    out = table[words.view(torch.uint8).flatten().int()].view(torch.bool).view(len(words), -1)
+    if out.shape[1] < width:
+        return torch.nn.functional.pad(out, (0, width - out.shape[1]))
+    return out[:, :width]

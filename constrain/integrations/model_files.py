@@ -1,0 +1,63 @@
+"""Files of models and tokenizers, read within bounds: they often come from strangers.
+
+Only regular files are read (a FIFO would block, a device never ends), up to MOST_BYTES, and JSON up to MOST_NESTING.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..errors import VocabularyError, shorten
+from ..json_documents import find_deeper
+
+__all__ = ["existing", "parse_document", "read_bytes", "read_object"]
+
+MOST_BYTES = 256 << 20
+"""Largest file that is read. The largest tokenizer files known have 35 MB."""
+MOST_NESTING = 256
+"""Deepest nesting of a JSON document, as `Limits.nesting`."""
+
+
+def existing(path: Path) -> Path:
+    """Return the path of a regular file of bounded size; VocabularyError for everything else."""
+    try:
+        regular, size = path.is_file(), path.stat().st_size if path.exists() else 0
+    except (OSError, ValueError) as error:
+        raise VocabularyError(f"{shorten(path)} cannot be read: {shorten(error)}") from error
+    if not regular:
+        raise VocabularyError(
+            f"{shorten(path)} is not a regular file" if path.exists() else f"there is no file {shorten(path)}"
+        )
+    if size > MOST_BYTES:
+        raise VocabularyError(f"{shorten(path)} has {size:,} bytes; at most {MOST_BYTES:,} are read")
+    return path
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what a regular file of bounded size holds."""
+    try:
+        return existing(path).read_bytes()
+    except OSError as error:
+        raise VocabularyError(f"{shorten(path)} cannot be read: {shorten(error)}") from error
+
+
+def parse_document(data: bytes, path: Path) -> Any:
+    """Return the value of a JSON document; VocabularyError if it is none, or nested deeper than MOST_NESTING."""
+    if find_deeper(data.decode("latin-1"), MOST_NESTING) >= 0:
+        raise VocabularyError(f"{shorten(path)} is nested more than {MOST_NESTING} levels deep")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise VocabularyError(f"{shorten(path)} is not JSON: {shorten(error)}") from error
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object of a file, or an empty one if there is no such file."""
+    if not path.exists() and not path.is_symlink():
+        return {}
+    found = parse_document(read_bytes(path), path)
+    if not isinstance(found, dict):
+        raise VocabularyError(f"{shorten(path)} is not a JSON object")
+    return found

@@ -1,0 +1,145 @@
+"""`Position`: where one row of a batch stands in its constraint, as a function of the row's tokens.
+
+A Position is never changed: `after` makes the next one. Rows can so be re-ordered, taken back and replayed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..decoding.reachable_tokens import Budget
+from ..errors import ConstrainError, TokenRefused, VocabularyError
+from .end_tokens import ids_of
+
+if TYPE_CHECKING:
+    from ..engine.matcher import Matcher
+    from ..vocabulary.vocabulary import Vocabulary
+
+__all__ = ["Endings", "OnRefused", "Position"]
+
+OnRefused = Literal["raise", "end"]
+
+
+class Endings:
+    """How the caller's `generate` ends a row. stops: ids that it stops at. pads: what it writes after them.
+
+    known: whether it said so (its generation config was given); else the end tokens of the Vocabulary are taken.
+    never: words of a mask with the bits of those end tokens that it does not stop at, and of other tokens that it
+    stops at, which would cut a text short.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, config: Any) -> None:
+        """Raise VocabularyError if `generate` stops at no end token of the Vocabulary, or at one that is text."""
+        declared = ids_of(tolist(getattr(config, "eos_token_id", None)))
+        self.known = bool(declared)
+        self.stops = tuple(end for end in vocabulary.eos_ids if end in declared) if declared else vocabulary.eos_ids
+        if not self.stops:
+            raise VocabularyError(
+                f"generate stops at {declared}, and the vocabulary {vocabulary.name} ends at "
+                f"{list(vocabulary.eos_ids)}: no text would ever end",
+                hint=f"Make the Vocabulary with eos_ids={declared}, or set eos_token_id of the generation config.",
+            )
+        others = [index for index in declared if index not in self.stops and 0 <= index < vocabulary.size]
+        texts = [index for index in others if vocabulary.tokens[index] is not None]
+        if texts:
+            raise VocabularyError(
+                f"generate stops at token {texts[0]}, which is the text {vocabulary.tokens[texts[0]]!r} in the "
+                f"vocabulary {vocabulary.name}: it would cut texts short",
+                hint=f"Make the Vocabulary with eos_ids={declared}.",
+            )
+        pads = [
+            index for index in ids_of(tolist(getattr(config, "pad_token_id", None))) if 0 <= index < vocabulary.size
+        ]
+        words = (vocabulary.size + 31) // 32
+        unused = [end for end in vocabulary.eos_ids if end not in self.stops]
+        self.never = bits([*unused, *others], words)
+        self.ended = bits([*self.stops, *pads], words)
+        self.passive = frozenset((*self.stops, *pads))
+
+
+class Position:
+    """A Matcher at one place, never moved once it is here.
+
+    ended: how many tokens the row has from its end token on; 0 while the text goes on. closing: a completion of the
+    text, where there is a Budget. refused: the row is given up (`on_refused="end"`).
+    """
+
+    __slots__ = ("budget", "closing", "ended", "endings", "matcher", "refused", "taken")
+
+    def __init__(self, matcher: Matcher, endings: Endings, budget: Budget | None = None) -> None:
+        self.matcher, self.endings, self.budget = matcher, endings, budget
+        self.taken, self.ended, self.refused = 0, 0, False
+        self.closing = None if budget is None else budget.begin(matcher)
+
+    def moved(self, matcher: Matcher, closing: bytes | None, ended: int, refused: bool) -> Position:
+        """A Position one token further."""
+        other = object.__new__(Position)
+        other.matcher, other.endings, other.budget = matcher, self.endings, self.budget
+        other.taken, other.closing, other.ended, other.refused = self.taken + 1, closing, ended, refused
+        return other
+
+    def after(self, token: int, on_refused: OnRefused) -> Position:
+        """The position one token further. After an end token only end tokens and padding follow."""
+        vocabulary = self.matcher.constraint.vocabulary
+        if self.refused:
+            return self.moved(self.matcher, None, self.ended, True)
+        if self.ended:
+            is_text = token < vocabulary.size and vocabulary.tokens[token] is not None
+            if on_refused == "raise" and is_text and token not in self.endings.passive:
+                raise ConstrainError(
+                    f"the text of a row goes on, with token {token}, after its end token: this is no padding",
+                    hint="If these ids are a new prompt, use a new ConstraintLogitsProcessor or give prompt_length=.",
+                )
+            return self.moved(self.matcher, None, self.ended + 1, False)
+        if token in vocabulary.eos_ids and self.matcher.is_complete:
+            return self.moved(self.matcher, None, 1, False)
+        matcher, closing = self.matcher.fork(), None
+        try:
+            matcher.advance(token)
+            if self.closing is not None and self.budget is not None:
+                closing = self.budget.after(matcher, token, self.closing, self.budget.max_tokens - self.taken - 1)
+                if closing is None:
+                    raise TokenRefused(f"After token {token} the text cannot be completed in max_new_tokens.")
+        except TokenRefused as error:
+            if on_refused == "end":
+                return self.moved(self.matcher, None, 0, True)
+            text = vocabulary.decode(self.matcher.tokens)
+            raise ConstrainError(
+                f"a row holds token {token} after {text[-40:]!r}, which its constraint refuses",
+                hint="If somebody changed the text on purpose, or these ids are a new prompt, use a new "
+                "ConstraintLogitsProcessor or give prompt_length=. If they are a draft that was made without this "
+                'processor, give on_refused="end".',
+            ) from error
+        return self.moved(matcher, closing, 0, False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the text may go on."""
+        return not self.ended and not self.refused
+
+    def mask(self) -> NDArray[np.int32]:
+        """int32 [words]: what may come next; after the end only what ends or pads a row."""
+        return self.narrow(self.matcher.mask(None)) if self.is_open else self.endings.ended.copy()
+
+    def narrow(self, mask: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Clear, in the matcher's mask of the same words, what this `generate` must not choose; returns the mask."""
+        mask &= ~self.endings.never
+        if self.budget is not None:
+            self.budget.narrow(self.matcher, mask, self.closing, self.budget.max_tokens - self.taken)
+        return mask
+
+
+def bits(tokens: list[int], words: int) -> NDArray[np.int32]:
+    """A mask of these tokens."""
+    out = np.zeros(words, np.uint32)
+    for token in tokens:
+        out[token // 32] |= np.uint32(1 << (token % 32))
+    return out.view(np.int32)
+
+
+def tolist(value: Any) -> Any:
+    """Ids that may be a tensor or an array as Python has them."""
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -1,0 +1,313 @@
+"""Vocabularies of Hugging Face tokenizers, and the one door for every tokenizer object.
+
+A fast tokenizer says, in its decoder, how the piece of a token turns into text. Three conventions are read:
+
+    byte-level     each character of a piece stands for one byte, by the map of GPT-2
+    SentencePiece  U+2581 stands for a space ("spaces": Metaspace or Replace), `<0xNN>` for one byte (ByteFallback)
+    plain          the piece is the text
+
+Any other decoder puts text between tokens or takes some away (WordPiece, BPEDecoder, CTC), so that tokens have
+no bytes of their own: refused by name. What is derived is tested (tokens/probes.py) before it is believed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..errors import VocabularyError
+from ..vocabulary.self_test import Conduct, self_test
+from ..vocabulary.vocabulary import MOST_TOKENS, Encode, Vocabulary
+from .end_tokens import check_names, ids_of
+from .token_files import SPACE, from_mistral, from_sentencepiece, from_tiktoken, piece_bytes
+
+__all__ = ["from_tokenizer", "label", "token_bytes"]
+
+REPLACE = {"type": "Replace", "pattern": {"String": SPACE}, "content": " "}
+LIST_HINT = "Vocabulary.from_tokens takes the bytes of every token as you know them."
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How pieces turn into text. kind: see the module. leading_space: what decoding does to one at the start."""
+
+    kind: Literal["byte-level", "sentencepiece", "spaces", "plain"]
+    leading_space: Literal["kept", "stripped"] = "kept"
+
+
+def from_tokenizer(tokenizer: Any, *, size: int | None = None, eos_ids: Iterable[int] | None = None) -> Vocabulary:
+    """See `Vocabulary.from_tokenizer`."""
+    if hasattr(tokenizer, "decode_single_token_bytes"):
+        return from_tiktoken(tokenizer, size=size, eos_ids=eos_ids)
+    if hasattr(tokenizer, "id_to_piece") and hasattr(tokenizer, "is_control") and hasattr(tokenizer, "normalize"):
+        return from_sentencepiece(tokenizer, size=size, eos_ids=eos_ids)
+    if type(tokenizer).__module__.startswith("mistral_common."):
+        return from_mistral(tokenizer, size=size, eos_ids=eos_ids)
+    if type(tokenizer).__name__ == "MistralCommonBackend":
+        return from_mistral(tokenizer.tokenizer, size=size, eos_ids=eos_ids)
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    if fast is None and type(tokenizer).__module__.split(".")[0] == "tokenizers":
+        tokenizer = fast = getattr(tokenizer, "_tokenizer", tokenizer)  # tokenizers.implementations wrap one
+    if fast is not None:
+        return from_fast(tokenizer, fast, size=size, eos_ids=eos_ids)
+    if hasattr(tokenizer, "convert_ids_to_tokens"):
+        return from_slow(tokenizer, size=size, eos_ids=eos_ids)
+    raise VocabularyError(f"{type(tokenizer).__name__} is no tokenizer that constrain can read", hint=LIST_HINT)
+
+
+def from_fast(tokenizer: Any, fast: Any, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
+    """Of a `tokenizers.Tokenizer` (`fast`), in a transformers tokenizer or by itself."""
+    name = label(tokenizer)
+    spelling = read_spelling(fast, name)
+    spell = speller(spelling)
+    base = fast.get_vocab(with_added_tokens=False)
+    count = max((*fast.get_vocab().values(), -1)) + 1
+    if count > MOST_TOKENS:
+        raise VocabularyError(f"{name} assigns the id {count - 1}; at most {MOST_TOKENS:,} tokens are read")
+    tokens: list[bytes | None] = [None] * count
+    for piece, index in base.items():
+        tokens[index] = spell(piece)
+    unknown = unknown_ids(fast, base)
+    special = {fast.id_to_token(index): index for index in unknown}
+    for index, added in fast.get_added_tokens_decoder().items():
+        if added.special:
+            special[added.content] = index
+        elif base.get(added.content) != index:
+            tokens[index] = added.content.encode()
+    if fast is not tokenizer:
+        special.update({str(fast.id_to_token(i)): i for i in tokenizer.all_special_ids if i < len(tokens)})
+    ends = declared_ends(tokenizer, special) if eos_ids is None else eos_ids
+    encode, prompt = encoders(tokenizer, fast)
+    out = Vocabulary.from_tokens(
+        tokens,
+        ends,
+        special=special,
+        size=size,
+        encode=encode,
+        encode_prompt=prompt,
+        leading_space=spelling.leading_space,
+        name=name,
+    )
+    self_test(out, encode, read_conduct(fast, spelling, unknown), tokens)
+    return out
+
+
+def token_bytes(tokenizer: Any, ids: list[int]) -> list[bytes | None]:
+    """Return the bytes of some tokens, None for those that are special or unknown to the tokenizer.
+
+    Only these are derived for a Hugging Face tokenizer, and the whole Vocabulary for others.
+    """
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    if fast is None and type(tokenizer).__module__.split(".")[0] == "tokenizers":
+        fast = getattr(tokenizer, "_tokenizer", tokenizer)
+    if fast is None:
+        tokens = from_tokenizer(tokenizer, eos_ids=[0]).tokens
+        return [tokens[index] if index < len(tokens) else None for index in ids]
+    spell = speller(read_spelling(fast, label(tokenizer)))
+    added = {
+        index: None if one.special else one.content.encode() for index, one in fast.get_added_tokens_decoder().items()
+    }
+    base = fast.get_vocab(with_added_tokens=False)
+    found: list[bytes | None] = []
+    for index in ids:
+        piece = fast.id_to_token(index)
+        if piece is None:
+            found.append(None)
+        else:
+            found.append(spell(piece) if base.get(piece) == index else added.get(index))
+    return found
+
+
+def from_slow(tokenizer: Any, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
+    """Of a transformers tokenizer written in Python: SentencePiece (`sp_model`) or byte-level (`byte_decoder`)."""
+    name = label(tokenizer)
+    if hasattr(tokenizer, "sp_model"):
+        # Decoding through sentencepiece drops the first space, whether or not one is put in front when encoding.
+        spelling = Spelling("sentencepiece", "stripped")
+    elif hasattr(tokenizer, "byte_decoder"):
+        spelling = Spelling("byte-level")
+    else:
+        raise VocabularyError(
+            f"{name} is written in Python and says neither sp_model nor byte_decoder: its tokens have no bytes",
+            hint=f"Load the fast tokenizer (use_fast=True). {LIST_HINT}",
+        )
+    spell = speller(spelling)
+    pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    tokens: list[bytes | None] = [None if piece is None else spell(piece) for piece in pieces]
+    special = {pieces[i]: i for i in tokenizer.all_special_ids if i < len(pieces)}
+    for index, added in tokenizer.added_tokens_decoder.items():
+        if added.special:
+            special[added.content] = index
+        elif index < len(tokens):
+            tokens[index] = added.content.encode()
+    if (model := getattr(tokenizer, "sp_model", None)) is not None:
+        for index, piece in enumerate(model.id_to_piece(list(range(model.vocab_size())))):
+            if model.is_control(index) or model.is_unused(index) or model.is_unknown(index):
+                special[piece] = tokenizer.convert_tokens_to_ids(piece)  # not `index`: some classes shift their ids
+    ends = declared_ends(tokenizer, special) if eos_ids is None else eos_ids
+    encode, prompt = encoders(tokenizer, None)
+    out = Vocabulary.from_tokens(
+        tokens,
+        ends,
+        special=special,
+        size=size,
+        encode=encode,
+        encode_prompt=prompt,
+        leading_space=spelling.leading_space,
+        name=name,
+    )
+    normal = str if model is None else lambda text: str(model.normalize(text)).replace(SPACE, " ")
+    self_test(out, encode, Conduct(normal, "before", frozenset(ids_of(tokenizer.unk_token_id))), tokens)
+    return out
+
+
+def encoders(tokenizer: Any, fast: Any) -> tuple[Encode, Encode]:
+    """Text -> ids without special tokens, and as a prompt; neither cut short nor padded."""
+    if fast is tokenizer:
+        if fast.truncation is not None or fast.padding is not None:  # leave the caller's own as it is
+            fast = type(fast).from_str(fast.to_str())
+            fast.no_truncation()
+            fast.no_padding()
+        return (
+            lambda text: list(fast.encode(text, add_special_tokens=False).ids),
+            lambda text: list(fast.encode(text).ids),
+        )
+    return (
+        lambda text: list(tokenizer.encode(text, add_special_tokens=False)),
+        lambda text: list(tokenizer.encode(text)),
+    )
+
+
+def read_spelling(fast: Any, name: str) -> Spelling:
+    """From the decoder; where there is none, from what cuts the text before the model."""
+    model = type(fast.model).__name__
+    if model in ("WordPiece", "WordLevel"):
+        raise refused(name, model, "spaces are between its tokens, not in them")
+    for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if getattr(fast.model, affix, None):
+            raise refused(name, f"{model} with {affix}", "spaces are between its tokens, not in them")
+    steps = list(leaves(part(fast.decoder), "decoders"))
+    if not steps:
+        before = [*leaves(part(fast.pre_tokenizer), "pretokenizers"), *leaves(part(fast.normalizer), "normalizers")]
+        steps = [step for step in before if step["type"] in {"ByteLevel", "Metaspace"}]
+    fallback = bool(getattr(fast.model, "byte_fallback", False))
+    spaces: Literal["sentencepiece", "spaces"] = (
+        "sentencepiece" if fallback or any(step["type"] == "ByteFallback" for step in steps) else "spaces"
+    )
+    spelling = Spelling("sentencepiece" if fallback else "plain")
+    fused = False
+    for step in steps:
+        kind = step["type"]
+        if kind == "ByteLevel":
+            spelling = Spelling("byte-level", spelling.leading_space)
+        elif kind == "Metaspace" and step.get("replacement", SPACE) == SPACE:
+            scheme = step.get("prepend_scheme", "always" if step.get("add_prefix_space", True) else "never")
+            spelling = Spelling(spaces, "kept" if scheme == "never" else "stripped")
+        elif kind == "ByteFallback" or step == REPLACE:
+            spelling = Spelling(spaces, spelling.leading_space)
+        elif kind == "Fuse":
+            fused = True
+        elif kind == "Strip" and fused and (step["content"], step["start"], step["stop"]) == (" ", 1, 0):
+            spelling = Spelling(spelling.kind, "stripped")
+        else:
+            raise refused(name, f"the decoder {json.dumps(step)}", "what it makes of a token depends on its place")
+    return spelling
+
+
+def read_conduct(fast: Any, spelling: Spelling, unknown: frozenset[int]) -> Conduct:
+    """What the tokenizer does to a text before it cuts it, for the self-test."""
+    normalizers = list(leaves(part(fast.normalizer), "normalizers"))
+    plain = all(step["type"] != "ByteLevel" for step in normalizers)
+    spaced = any(
+        step["type"] == "Prepend"
+        or (step["type"] == "Metaspace" and step.get("prepend_scheme", "always") != "never")
+        or (step["type"] == "ByteLevel" and step.get("add_prefix_space", False))
+        for step in (*normalizers, *leaves(part(fast.pre_tokenizer), "pretokenizers"))
+    )
+
+    def normal(text: str) -> str:
+        if normalizers and plain:
+            text = fast.normalizer.normalize_str(text)
+        return text.replace(SPACE, " ") if spelling.kind in ("sentencepiece", "spaces") else text
+
+    return Conduct(normal, "before" if spaced else "none", unknown)
+
+
+def speller(spelling: Spelling) -> Callable[[str], bytes]:
+    """Piece -> bytes."""
+    if spelling.kind == "sentencepiece":
+        return piece_bytes
+    if spelling.kind == "spaces":
+        return lambda piece: piece.replace(SPACE, " ").encode()
+    if spelling.kind == "plain":
+        return str.encode
+    table = byte_level_map()
+
+    def spell(piece: str) -> bytes:
+        try:
+            return piece.translate(table).encode("latin-1")
+        except UnicodeEncodeError:  # not of the map at all: such a piece is its own text
+            return piece.encode()
+
+    return spell
+
+
+def byte_level_map() -> dict[int, str]:
+    """GPT-2's characters -> the character whose code is the byte; others -> one beyond Latin-1.
+
+    Bytes that print stand for themselves, the other 68 for U+0100 upwards (gpt-2/src/encoder.py, bytes_to_unicode).
+    """
+    printing = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [value for value in range(256) if value not in set(printing)]
+    table = {value: chr(0xFFFF) for value in others}  # a raw space or control character is not in the map
+    table.update({0x100 + i: chr(value) for i, value in enumerate(others)})
+    return table
+
+
+def unknown_ids(fast: Any, base: Mapping[str, int]) -> frozenset[int]:
+    """The token that stands for text which the model cannot spell."""
+    if (piece := getattr(fast.model, "unk_token", None)) is not None:
+        return frozenset({base[piece]}) if piece in base else frozenset()
+    if type(fast.model).__name__ == "Unigram":
+        index = json.loads(fast.model.__getstate__()).get("unk_id")
+        return frozenset(ids_of(index))
+    return frozenset()
+
+
+def declared_ends(tokenizer: Any, special: Mapping[str, int]) -> list[int]:
+    """Return the end tokens that a tokenizer declares (`eos_token_id`).
+
+    A bare `tokenizers.Tokenizer` declares none: VocabularyError.
+    """
+    return check_names(ids_of(getattr(tokenizer, "eos_token_id", None)), special, label(tokenizer))
+
+
+def part(component: Any) -> dict[str, Any] | None:
+    """A component of a fast tokenizer as it stands in tokenizer.json."""
+    if component is None:
+        return None
+    found: dict[str, Any] = json.loads(component.__getstate__())
+    return found
+
+
+def leaves(component: dict[str, Any] | None, inner: str) -> Iterator[dict[str, Any]]:
+    """The steps of a component, sequences unfolded."""
+    if component is None:
+        return
+    if component["type"] == "Sequence":
+        for step in component[inner]:
+            yield from leaves(step, inner)
+    else:
+        yield component
+
+
+def refused(name: str, what: str, why: str) -> VocabularyError:
+    """A tokenizer whose tokens have no bytes of their own."""
+    return VocabularyError(f"{name} cannot be read as bytes: it is {what}, and {why}", hint=LIST_HINT)
+
+
+def label(tokenizer: Any) -> str:
+    """What to call a tokenizer in messages."""
+    return str(getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__)

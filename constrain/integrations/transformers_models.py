@@ -1,0 +1,274 @@
+"""Models of the transformers library: from what a user has in hand to a `LanguageModel`.
+
+    "demo" | folder | hub id | loaded model and tokenizer  --load-->  LoadedModel  --on(prompt)-->  PromptedModel
+
+A LoadedModel is a model with its tokenizer and Vocabulary, made once and used for any number of prompts; a
+`PromptedModel` (`model_cache.py`) answers `next_logprobs` after one prompt, with a cache of keys and values.
+Importing this file imports neither torch nor transformers; loading or using a model does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import lru_cache
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union, cast
+
+from ..errors import ArgumentError, ConstrainError, VocabularyError, shorten
+from ..vocabulary.vocabulary import Vocabulary
+from .end_tokens import ids_of
+from .model_hub import foreign_errors, is_hub_id, locally_first
+from .tokenizer_objects import label
+from .vocabulary_match import check_logits, check_padding
+
+if TYPE_CHECKING:
+    from .model_cache import PromptedModel
+
+__all__ = ["LoadedModel", "Prompt", "VocabularyTokenizer", "as_loaded", "load"]
+
+Prompt = Union[str, Sequence[int], Sequence[Mapping[str, Any]], None]
+"""A text, token ids, or chat messages (which the tokenizer's own chat template spells)."""
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """A model with its tokenizer and Vocabulary. name: for messages.
+
+    compose: how an instruction and the constraint shown beside it become the text of a prompt, or None where the
+    model has no form of its own: then a text prompt is given to the model as it is.
+    """
+
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    vocabulary: Vocabulary
+    name: str = "model"
+    compose: Callable[..., str] | None = field(default=None, repr=False)
+
+    def on(self, prompt: Prompt = None) -> PromptedModel:
+        """The model after this prompt."""
+        from .model_cache import PromptedModel
+
+        return PromptedModel(self.model, self.prompt_ids(prompt), self.vocabulary.size)
+
+    def prompt_ids(self, prompt: Prompt) -> list[int]:
+        """Token ids of a prompt, as the tokenizer spells it with its special tokens.
+
+        Of no prompt: the begin token, else an end token, so that there is something to condition on.
+        """
+        check_characters(prompt)
+        if isinstance(prompt, str):
+            ids = list(self.tokenizer(prompt)["input_ids"])
+        elif prompt and isinstance(prompt[0], Mapping):
+            if not getattr(self.tokenizer, "chat_template", None):
+                raise ConstrainError(
+                    f"the tokenizer of {self.name} has no chat template, so it cannot spell messages",
+                    hint="Give the prompt as one text.",
+                )
+            ids = self.tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=True)["input_ids"]
+        else:
+            ids = [int(cast(int, token)) for token in prompt or ()]
+        wrong = next((token for token in ids if not 0 <= token < self.vocabulary.size), None)
+        if wrong is not None:
+            raise ConstrainError(f"the prompt holds token {wrong}; {self.name} has {self.vocabulary.size} tokens")
+        if ids or is_encoder_decoder(self.model):
+            return ids or [self.vocabulary.eos_ids[0]]
+        begin = getattr(self.tokenizer, "bos_token_id", None)
+        return [self.vocabulary.eos_ids[0] if begin is None else int(begin)]
+
+
+def check_characters(prompt: Prompt) -> None:
+    """Raise ArgumentError for a prompt whose text no tokenizer can encode."""
+    texts: list[Any] = [prompt]
+    if not isinstance(prompt, str):
+        texts = [text for one in prompt or () if isinstance(one, Mapping) for text in one.values()]
+    for text in texts:
+        if isinstance(text, str):
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                cause = f"the prompt holds half of a surrogate pair at character {error.start}, which is no character"
+                raise ArgumentError(cause) from None
+
+
+def load(source: str | PathLike[str], *, dtype: Any = None, device: Any = None) -> LoadedModel:
+    """The model "demo", or that of a folder or hub id, in evaluation mode; loaded once per process and kept.
+
+    dtype: torch dtype or its name, by default float32 on a CPU and the model's own elsewhere; device: where it runs,
+    by default a GPU if there is one. Raises ConstrainError, without a traceback of others, for what cannot be loaded.
+    """
+    kind = None if dtype is None else str(dtype).removeprefix("torch.")
+    return _load(str(fspath(source)), kind, None if device is None else str(device))
+
+
+@lru_cache(maxsize=2)
+def _load(source: str, dtype: str | None, device: Any) -> LoadedModel:
+    torch, transformers = require("torch"), require("transformers")
+    compose, folder = None, source
+    if source == "demo":
+        from .. import demo
+
+        compose, folder = demo.prompt, str(demo.path())
+        if not (Path(folder) / "config.json").is_file():
+            raise ConstrainError(
+                "the embedded model is not in this installation", hint=f"{folder} should hold config.json and weights."
+            )
+    elif not Path(source).is_dir() and not is_hub_id(source):
+        raise ConstrainError(f"there is no model folder {shorten(repr(source))}", hint=MODELS)
+    place = device_of(torch, device)
+    kind = kind_of(torch, dtype) if dtype else (torch.float32 if place.type == "cpu" else "auto")
+
+    def read(local: bool) -> tuple[Any, Any]:
+        where = {"local_files_only": local, "trust_remote_code": False}
+        with foreign_errors(f"no model could be loaded from {shorten(repr(source))}", MODELS, ConstrainError):
+            config = transformers.AutoConfig.from_pretrained(folder, **where)
+            family = transformers.AutoModelForCausalLM
+            if config.is_encoder_decoder:
+                family = transformers.AutoModelForSeq2SeqLM
+            with quiet(transformers) if source == "demo" else nullcontext():
+                model = family.from_pretrained(folder, dtype=kind, use_safetensors=True, **where)
+            return model.to(place).eval(), transformers.AutoTokenizer.from_pretrained(folder, **where)
+
+    model, tokenizer = read(local=True) if Path(folder).is_dir() else locally_first(source, read)
+    return as_loaded(model, tokenizer, name=source, compose=compose)
+
+
+MODELS = 'A model is "demo", a folder with config.json and weights (*.safetensors), or a hub id such as owner/name.'
+
+
+def device_of(torch: Any, device: Any) -> Any:
+    """The torch device of that name, or a GPU if there is one."""
+    with foreign_errors(f"device={shorten(repr(device))} is no device of torch", kind=ConstrainError):
+        return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def kind_of(torch: Any, dtype: str) -> Any:
+    """The torch dtype of that name."""
+    found = getattr(torch, dtype, None)
+    if not isinstance(found, torch.dtype):
+        raise ConstrainError(f"dtype={shorten(repr(dtype))} is no dtype of torch", hint='Give "bfloat16", for example.')
+    return found
+
+
+@contextmanager
+def quiet(transformers: Any) -> Iterator[None]:
+    """Without the progress bar for reading weights, which takes longer to read than the embedded model's 8 MB."""
+    logging = transformers.utils.logging
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def as_loaded(
+    model: Any, tokenizer: Any = None, *, name: str | None = None, compose: Callable[..., str] | None = None
+) -> LoadedModel:
+    """A loaded transformers model and its tokenizer (or the Vocabulary of it). The tokens are as many as the logits are
+    wide; the end tokens are those of the tokenizer and of the model's generation config."""
+    title = name or getattr(model.config, "name_or_path", "") or type(model).__name__
+    if tokenizer is None:
+        if not getattr(model.config, "name_or_path", ""):
+            raise VocabularyError(
+                "a loaded model needs its tokenizer too", hint="constrain.generate(model, ..., tokenizer=tokenizer)"
+            )
+        tokenizer = load_tokenizer(model.config.name_or_path)
+    if isinstance(tokenizer, Vocabulary):
+        check_logits(tokenizer, logit_width(model), title)
+        return LoadedModel(model, VocabularyTokenizer(tokenizer), tokenizer, title, compose)
+    return LoadedModel(model, tokenizer, vocabulary_of(model, tokenizer), title, compose)
+
+
+def vocabulary_of(model: Any, tokenizer: Any) -> Vocabulary:
+    """The Vocabulary of a model and its tokenizer; kept on the tokenizer, since deriving it takes a while."""
+    width = logit_width(model)
+    if width < len(tokenizer):
+        check_missing(tokenizer, width)
+    check_padding(len(tokenizer), width, f"the tokenizer {label(tokenizer)}", type(model).__name__)
+    ends = end_tokens(model, tokenizer)
+    key = (width, tuple(sorted(ends)), len(tokenizer))
+    kept = getattr(tokenizer, "_constrain_vocabulary", None)
+    if kept is None or kept[0] != key:
+        kept = (key, Vocabulary.from_tokenizer(tokenizer, size=key[0], eos_ids=ends or None))
+        try:
+            tokenizer._constrain_vocabulary = kept
+        except AttributeError:
+            pass  # a tokenizer with slots: derive it again next time
+    made: Vocabulary = kept[1]
+    return made
+
+
+def check_missing(tokenizer: Any, width: int) -> None:
+    """Raise VocabularyError if a model of `width` logits lacks tokens of the tokenizer that were not added to it."""
+    added = set(tokenizer.get_added_vocab().values())
+    missing = [index for index in range(width, len(tokenizer)) if index not in added]
+    if missing:
+        raise VocabularyError(
+            f"the model gives {width:,} logits, and the tokenizer {label(tokenizer)} has {len(tokenizer):,} tokens",
+            hint="Give the tokenizer of this model.",
+        )
+
+
+def end_tokens(model: Any, tokenizer: Any) -> set[int]:
+    """The tokens that end a text, for the tokenizer or for the model's own `generate`."""
+    ends = set(ids_of(getattr(tokenizer, "eos_token_id", None)))
+    for source in (getattr(model, "generation_config", None), model.config):
+        if found := ids_of(getattr(source, "eos_token_id", None)):
+            ends.update(found)
+            break  # the model's config only speaks where its generation config does not
+    return {end for end in ends if 0 <= end < logit_width(model)}
+
+
+def logit_width(model: Any) -> int:
+    """How many logits the model gives, padding included."""
+    head = model.get_output_embeddings()
+    if head is not None and getattr(head, "weight", None) is not None:
+        return int(head.weight.shape[0])
+    return int(model.config.get_text_config().vocab_size)
+
+
+def is_encoder_decoder(model: Any) -> bool:
+    """Whether the prompt goes to an encoder and the answer starts from a token of its own (T5, BART)."""
+    return bool(getattr(model.config, "is_encoder_decoder", False))
+
+
+@dataclass(frozen=True)
+class VocabularyTokenizer:
+    """What `LoadedModel` needs of a tokenizer, from a Vocabulary alone."""
+
+    vocabulary: Vocabulary
+    chat_template: None = None
+    bos_token_id: None = None
+
+    def __call__(self, text: str) -> dict[str, list[int]]:
+        """Token ids of a text."""
+        spell = self.vocabulary.encode_prompt
+        return {"input_ids": spell(text) if spell is not None else self.vocabulary.tokenize(text.encode())}
+
+
+def load_tokenizer(source: str) -> Any:
+    """The tokenizer of a folder or hub id."""
+    auto = require("transformers").AutoTokenizer
+
+    def read(local: bool) -> Any:
+        with foreign_errors(f"no tokenizer could be loaded from {shorten(repr(source))}", "Give it with tokenizer=."):
+            return auto.from_pretrained(source, local_files_only=local, trust_remote_code=False)
+
+    return read(local=True) if Path(source).is_dir() else locally_first(source, read)
+
+
+def require(name: str) -> Any:
+    """An optional package, or how to get it."""
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ConstrainError(
+            f"running a model needs the package {name}, which is not installed",
+            hint="pip install 'constrain[transformers]'",
+        ) from error

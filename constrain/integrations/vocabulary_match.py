@@ -1,0 +1,71 @@
+"""Whether a Vocabulary and a model belong together: as many tokens as logits, and the tokenizer's own bytes.
+
+The logits of real models are as wide as their tokenizer, or wider: padded to a multiple of 64 to 1,024 (Qwen2.5:
+151,665 tokens, 152,064 logits; Phi-2: 50,295 and 51,200; gpt-oss: 200,019 and 201,088). Up to `most_padding` is taken
+for that. Fewer logits than tokens are right only where the model lacks nothing but special tokens.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import VocabularyError
+
+if TYPE_CHECKING:
+    from ..vocabulary.vocabulary import Vocabulary
+
+__all__ = ["check_logits", "check_padding", "check_tokenizer", "most_padding"]
+
+PADDING = 2048
+"""Most logits beyond the tokens of a large vocabulary."""
+LEAST_PADDING = 256
+"""The same for a small one."""
+SAMPLE = 512
+"""Token ids, spread evenly, whose bytes are compared."""
+HINT = "Make the Vocabulary from the tokenizer of this model, or give size= if its logits are padded so far."
+
+
+def most_padding(tokens: int) -> int:
+    """Return how many logits beyond `tokens` are taken for padding: a sixteenth, at least 256 and at most 2,048."""
+    return min(PADDING, max(LEAST_PADDING, tokens // 16))
+
+
+def check_padding(tokens: int, width: int, name: str, model: str = "the model") -> None:
+    """Raise VocabularyError if `width` logits are too many for the tokens of the vocabulary `name`."""
+    if width - tokens > most_padding(tokens):
+        raise VocabularyError(
+            f"{model} gives {width:,} logits, and {name} has {tokens:,} tokens: more than padding explains", hint=HINT
+        )
+
+
+def check_logits(vocabulary: Vocabulary, width: int, model: str = "the model") -> None:
+    """Raise VocabularyError if a model with `width` logits cannot be the one of the Vocabulary.
+
+    Tokens without a logit are allowed if they are special and end no text.
+    """
+    tokens = vocabulary.tokens
+    if width < len(tokens) and (any(token is not None for token in tokens[width:]) or vocabulary.eos_ids[-1] >= width):
+        raise VocabularyError(
+            f"{model} gives {width:,} logits, the vocabulary {vocabulary.name} has {len(tokens):,} tokens", hint=HINT
+        )
+    check_padding(len(tokens), width, f"the vocabulary {vocabulary.name}", model)
+
+
+def check_tokenizer(vocabulary: Vocabulary, tokenizer: Any) -> None:
+    """Raise VocabularyError unless a spread of the Vocabulary's tokens has the bytes that the tokenizer gives them."""
+    from .tokenizer_objects import label, token_bytes
+
+    step = max(1, vocabulary.size // SAMPLE)
+    ids = [index for index in range(0, vocabulary.size, step) if vocabulary.tokens[index] is not None]
+    for index, found in zip(ids, token_bytes(tokenizer, ids)):
+        if found != vocabulary.tokens[index]:
+            raise VocabularyError(
+                f"token {index} is {shown(vocabulary.tokens[index])} in the vocabulary {vocabulary.name}, and "
+                f"{shown(found)} in the tokenizer {label(tokenizer)}",
+                hint="Make the Vocabulary from the tokenizer of this model.",
+            )
+
+
+def shown(token: bytes | None) -> str:
+    """A token for a message."""
+    return "no text" if token is None else repr(token[:40])

@@ -1,0 +1,79 @@
+"""Logits under packed masks, in place: the bits are read once, and only what is masked is written.
+
+    bits     int32 [R, words]     token t of a row is bit t % 32 of word t // 32
+    rows     int32 [B]            the row of bits of each row of logits; -1: that row is left alone
+    logits   [B, V]               float bits, flat, row b from b * stride on; masked tokens become -inf
+
+A block takes TILE words of a row to shared memory, by one coalesced load. Then neighbouring threads take neighbouring
+pieces of 16 bytes: 4 tokens of float32, 8 of 16-bit floats. Where no token of a piece is allowed it is one store, so
+an empty word is 128 (64) contiguous bytes of its warp; where all are, nothing is touched; else only the masked tokens
+are written. No logit is ever read. Rows need not begin at a multiple of 16 bytes: the pieces do, and the bits are
+shifted to them. What is beyond the bits (a padded vocabulary) is masked; bits beyond the row are ignored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .cuda_device import cuda, kernel, store16
+
+__all__ = ["TILE", "apply_masks", "tiles"]
+
+TILE = 64
+"""Words of a block: 63 blocks for one row of 128k, so that even a single row fills half of a large card."""
+ROOM = TILE + 1
+"""Pieces that begin in the last word of a tile may end in the word behind it."""
+
+
+def tiles(width: int) -> int:
+    """Blocks of a row of `width` tokens; they are numbered row by row."""
+    return -(-width // (32 * TILE))
+
+
+@kernel
+def apply_masks(
+    logits: Any, stride: Any, width: Any, head: Any, head_step: Any,
+    bits: Any, words: Any, rows: Any,
+    one: Any, four: Any,
+) -> None:  # fmt: skip
+    """Writes -inf to the masked tokens. Blocks: B * tiles(width).
+
+    logits: int32 or int16, flat; stride, width: elements from row to row, and tokens of one.
+    head: elements of row 0 before its first multiple of 16 bytes; head_step: how many more each row has, modulo those
+    of 16 bytes.
+    bits: int32, flat [R * words]; rows: int32 [B]. one: -inf, an element; four: 4 bytes of it, int32.
+    """
+    shared = cuda.shared.array(ROOM, np.int32)
+    thread, threads = cuda.threadIdx.x, cuda.blockDim.x
+    blocks = (width + 32 * TILE - 1) // (32 * TILE)
+    row = cuda.blockIdx.x // blocks
+    first = (cuda.blockIdx.x - row * blocks) * TILE  # the tile's first word
+    source = rows[row]
+    if source < 0:
+        return
+    for i in range(thread, ROOM, threads):
+        word = first + i
+        shared[i] = bits[source * words + word] if word < words else 0
+    cuda.syncthreads()
+    piece = 16 // logits.itemsize
+    every = (1 << piece) - 1
+    skew = (head + row * head_step) % piece
+    start = row * stride
+    if first == 0 and thread < skew and thread < width and (shared[0] >> thread) & 1 == 0:
+        logits[start + thread] = one
+    for i in range(thread, TILE * (32 // piece), threads):
+        token = first * 32 + skew + i * piece
+        if token >= width:
+            return
+        place = (skew + i * piece) >> 5
+        low = np.int64(shared[place]) & 0xFFFFFFFF
+        high = np.int64(shared[place + 1]) & 0x7FFFFFFF  # of which at most 7 bits are looked at
+        allowed = ((high << 32 | low) >> ((skew + i * piece) & 31)) & every
+        if allowed == 0 and token + piece <= width:
+            store16(logits, start + token, four)
+        elif allowed != every:
+            for lane in range(min(piece, width - token)):
+                if (allowed >> lane) & 1 == 0:
+                    logits[start + token + lane] = one

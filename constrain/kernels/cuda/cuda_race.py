@@ -1,0 +1,162 @@
+"""The first few tokens of a race, in order of arrival, on the card: AWRS checks these and no others.
+
+Each token has a clock Exp(1) / p; who goes off first was drawn from p, who is next from p without the first, and so on
+(see `sampling.exponential_race`). The minus log of a clock is log p plus Gumbel noise, the same order from the largest on, and the
+noise is Philox of (seed, step, token): so the race goes on where it stopped. What has arrived are the ranks from
+`ceiling` on; nothing is wound anew, and no list of tokens that were tried is kept.
+
+Of every arrival the kernel writes the log of its mass, and once for the row the mass of all that had not arrived
+before this round, added up explicitly: nothing is lost where little is left. Clocks are float32 logs of 64 random bits:
+a probability is off by some 1e-6 of itself, and tokens of p >= 1e-17 stay possible.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .cuda_block import MOST_THREADS, block_max, block_sum
+from .cuda_device import cuda, device, kernel
+from .cuda_order import ID_BITS, INFINITY, rank_of, token_of, value_at, value_of
+from .cuda_rows import LANES, NOTHING, limit_of, look
+from .cuda_select import BINS, selector
+from .philox import philox
+
+__all__ = ["MOST", "arrivals"]
+
+MOST = 256
+"""Tokens of a row in one round."""
+ALL = 1 << 62
+LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+MIDDLE = np.uint64(1 << 31)
+FINE, FINER = np.float32(2.0**-32), np.float32(2.0**-64)
+STEPS_PER_NAT = np.float32(8.0)
+
+
+@device
+def gumbel(token: Any, seed: Any, step: Any) -> Any:
+    """-log(E), E of Exp(1), float32: from 64 bits, counted from the nearer end, so that both tails are fine."""
+    high, low, _, _ = philox(step & LOW, step >> HALF, np.uint64(token), np.uint64(1), seed & LOW, seed >> HALF)
+    if high < MIDDLE:
+        clock = -math.log1p(-(np.float32(high) * FINE + (np.float32(low) + np.float32(0.5)) * FINER))
+    else:
+        clock = -math.log(np.float32(LOW - high) * FINE + (np.float32(LOW - low) + np.float32(0.5)) * FINER)
+    return np.float32(-math.log(np.float32(clock)))
+
+
+@device
+def clock_of(row: Any, value: Any, token: Any) -> Any:
+    """When a token of some value arrives, larger is earlier; -inf if it takes no part."""
+    return (value - row[7]) + gumbel(token, row[8], row[9]) if value > NOTHING else NOTHING
+
+
+@device
+def clocks(row: Any, first: Any, threads: Any) -> Any:
+    """Of four tokens, as of `look`."""
+    a, b, c, d = look(row, first, threads)
+    return (
+        clock_of(row, a, first), clock_of(row, b, first + threads),
+        clock_of(row, c, first + 2 * threads), clock_of(row, d, first + 3 * threads),
+    )  # fmt: skip
+
+
+@device
+def counted(row: Any, value: Any) -> Any:
+    """Tokens are counted here, not weighed."""
+    return np.int64(0)
+
+
+count, select = selector(clocks, counted)
+
+
+@kernel
+def arrivals(
+    logits: Any, stride: Any, width: Any, kind: Any, bits: Any, words: Any, rows: Any, which: Any, few: Any,
+    seeds: Any, steps: Any, ceilings: Any, tokens: Any, logs: Any, lefts: Any,
+) -> None:  # fmt: skip
+    """Blocks: one for each of the rows in `which` (int32), of a power of 2 of threads, at most 1024.
+
+    logits, stride, width, kind, bits, words, rows, seeds, steps: as of `sample.sample`. few: at most MOST.
+    ceilings: int64 [B], ranks that have arrived; 2^62 at first; the next round's are written.
+    tokens: int32 [n, few], in order, -1 behind the last; logs: float64 [n, few], nats, of the softmax over all tokens;
+    lefts: float64 [n], the mass that had not arrived before; NaN where a logit is NaN or no logit is above -inf.
+    """
+    scratch = cuda.shared.array(MOST_THREADS, np.int64)
+    sums = cuda.shared.array(MOST_THREADS, np.float64)
+    linear = cuda.shared.array(BINS, np.int32)
+    linear_mass = cuda.shared.array(BINS, np.int64)
+    counts = cuda.shared.array(BINS, np.int32)
+    masses = cuda.shared.array(BINS, np.int64)
+    found = cuda.shared.array(8, np.int64)
+    thread, threads, place = cuda.threadIdx.x, cuda.blockDim.x, cuda.blockIdx.x
+    batch = which[place]
+    start, at = np.int64(batch) * stride, np.int64(rows[batch]) * words
+    seed, counter, ceiling = np.uint64(seeds[batch]), np.uint64(steps[batch]), ceilings[batch]
+
+    best, odd = np.int64(-1), 0
+    none = np.int64(-1)
+    everything = logits, start, width, kind, bits, none, np.int64(width), NOTHING, seed, counter
+    for first in range(thread, width, LANES * threads):
+        values = look(everything, first, threads)
+        for lane in range(LANES):
+            if not values[lane] < INFINITY:
+                odd = 1
+            best = max(best, rank_of(values[lane], first + lane * threads))
+    odd = cuda.syncthreads_or(odd)
+    top = value_at(block_max(best, scratch) >> ID_BITS)
+    for i in range(thread, few, threads):
+        tokens[place, i] = -1
+        logs[place, i] = -math.inf
+    if odd != 0 or top == NOTHING:
+        if thread == 0:
+            lefts[place] = math.nan
+        return
+
+    row = logits, start, width, kind, bits, at, limit_of(width, at, words), top, seed, counter
+    whole, left, earliest = 0.0, 0.0, np.int64(-1)
+    for first in range(thread, width, LANES * threads):
+        values, times = look(everything, first, threads), clocks(row, first, threads)
+        for lane in range(LANES):
+            mass = math.exp(np.float64(values[lane]) - np.float64(top))
+            whole += mass
+            rank = rank_of(times[lane], first + lane * threads)
+            if times[lane] > NOTHING and rank < ceiling:
+                left += mass
+                earliest = max(earliest, rank)
+    whole, left, earliest = block_sum(whole, sums), block_sum(left, sums), block_max(earliest, scratch)
+    if thread == 0:
+        lefts[place] = left / whole
+    if earliest < 0:
+        return
+    best_time = value_at(earliest >> ID_BITS)
+    count(row, width, ceiling, best_time, STEPS_PER_NAT, linear, linear_mass)
+    cutoff = select(
+        row, width, ceiling, best_time, STEPS_PER_NAT, linear, linear_mass, np.int64(few), np.int64(ALL),
+        counts, masses, found,
+    )  # fmt: skip
+
+    cuda.syncthreads()
+    if thread == 0:
+        found[0] = 0
+    cuda.syncthreads()
+    for first in range(thread, width, LANES * threads):
+        times = clocks(row, first, threads)
+        for lane in range(LANES):
+            rank = rank_of(times[lane], first + lane * threads)
+            if times[lane] > NOTHING and cutoff <= rank < ceiling:
+                scratch[cuda.atomic.add(found, 0, 1)] = rank
+    cuda.syncthreads()
+    arrived = found[0]
+    for i in range(thread, arrived, threads):
+        earlier = 0
+        for j in range(arrived):
+            if scratch[j] > scratch[i]:
+                earlier += 1
+        token = token_of(scratch[i])
+        tokens[place, earlier] = token
+        value = np.float64(value_of(logits[start + token], kind))
+        logs[place, earlier] = value - np.float64(top) - math.log(whole)
+        if earlier == arrived - 1:
+            ceilings[batch] = scratch[i]

@@ -1,0 +1,61 @@
+"""The tokens of a row, four at a time: their logits, -inf where the mask does not allow them.
+
+A thread waits for one load from memory as long as for four that do not need each other. So four tokens, a block of
+threads apart, are loaded before any of them is looked at, without a branch in between: what lies behind the row or
+behind the mask is loaded from its end, and then not used. Neighbouring threads take neighbouring tokens.
+
+    row = (logits, start, width, kind, bits, at, limit, ...)
+
+    start, at   where the row of logits begins, and its mask; at < 0: there is no mask
+    limit       tokens from it on are not allowed, since the mask or the row ends there
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .cuda_device import device
+from .cuda_order import value_of
+
+__all__ = ["LANES", "NOTHING", "glance", "limit_of", "look"]
+
+LANES = 4
+NOTHING = np.float32(-np.inf)
+
+
+@device
+def limit_of(width: Any, at: Any, words: Any) -> Any:
+    """`limit` of a row."""
+    return width if at < 0 else min(np.int64(width), 32 * words)
+
+
+@device
+def seen(row: Any, raw: Any, word: Any, token: Any) -> Any:
+    """The value of a token from the bits of its float and the word of its mask."""
+    if token >= row[6] or (word >> (token & 31)) & 1 == 0:
+        return NOTHING
+    return value_of(raw, row[3])
+
+
+@device
+def glance(row: Any, token: Any) -> Any:
+    """The value of one token, -inf if it is not allowed."""
+    if token >= row[6] or (row[5] >= 0 and (row[4][row[5] + (token >> 5)] >> (token & 31)) & 1 == 0):
+        return NOTHING
+    return value_of(row[0][row[1] + token], row[3])
+
+
+@device
+def look(row: Any, first: Any, threads: Any) -> Any:
+    """The values (float32) of tokens first, first + threads, ...: four of them."""
+    logits, start, last, bits, at, end = row[0], row[1], row[2] - 1, row[4], row[5], row[6] - 1
+    second, third, fourth = first + threads, first + 2 * threads, first + 3 * threads
+    a, b = logits[start + min(first, last)], logits[start + min(second, last)]
+    c, d = logits[start + min(third, last)], logits[start + min(fourth, last)]
+    p = q = r = s = np.int32(-1)
+    if at >= 0:
+        p, q = bits[at + (min(first, end) >> 5)], bits[at + (min(second, end) >> 5)]
+        r, s = bits[at + (min(third, end) >> 5)], bits[at + (min(fourth, end) >> 5)]
+    return seen(row, a, p, first), seen(row, b, q, second), seen(row, c, r, third), seen(row, d, s, fourth)

@@ -1,0 +1,178 @@
+"""From logits and a packed mask to a token, in one kernel: a block of threads to a row, which is never written.
+
+    law        w(t) = round(2^44 exp((x(t) - best allowed x) / temperature)) for allowed t: an integer
+    cut        the shortest of three prefixes of the order (larger x first, ties by id): top_k tokens; of those, as many
+               as hold top_p of their mass; the tokens of at least min_p times the best one's probability
+    token      P(t) = w(t) / W, W the sum over what is left; by 64 bits of Philox under (seed, step)
+    logprob    log P(token)
+    logmass    log of the mass that the mask leaves of the tempered softmax over the whole row, before the cut
+
+Because masses are integers, every sum is exact in any order: the law is w / W to within 2^-64, and a draw is a function
+of (row, mask, parameters, seed, step) and of the threads of a block, which are 512 on all cards: tokens stand in the
+order of the threads that look after them. The reference in the tests finds the same token always. w differs from the
+real mass by half a unit and the error of a float32 exp: |P - p| <= p (|z| + 6) 2^-23 + V 2^-44, z nats below the best.
+A token some 31 nats below the best one is not drawn.
+
+Three passes: the best; masses and their sums; the part of one thread, in which the token is. A cut takes two more, and
+two or so for each of top_k and top_p (see `select`). All but the first find the row in the L2 cache; all but the first
+two leave out what is not allowed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .cuda_block import MOST_THREADS, block_max, block_prefix, block_sum
+from .cuda_device import cuda, device, kernel
+from .cuda_order import ID_BITS, INFINITY, rank_of, token_of, value_at
+from .cuda_rows import LANES, NOTHING, glance, limit_of, look
+from .cuda_select import BINS, selector
+from .philox import philox, scaled
+
+__all__ = ["UNIT", "sample"]
+
+UNIT = 2.0**44
+"""Mass of the best token: 2^19 of them stay below 2^63."""
+COLDEST = np.float32(1e-30)
+"""A temperature below it is 0: the best token is taken."""
+STEPS_PER_NAT = np.float32(8.0)
+"""First bins of a cut: the last of 256 begins where masses are 0."""
+ONE, ALL = np.float32(1.0), (1 << 62)
+LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+
+
+@device
+def weighed(value: Any, best: Any, warmth: Any) -> Any:
+    """The mass of a value beside the best one's, which is UNIT; warmth: 1 / temperature."""
+    return np.int64(np.float64(np.float32(math.exp((value - best) * warmth))) * UNIT + 0.5)
+
+
+@device
+def mass_of(row: Any, value: Any) -> Any:
+    """The mass of a value in its row."""
+    return weighed(value, row[7], row[8])
+
+
+count, select = selector(look, mass_of)
+
+
+@device
+def kept(row: Any, value: Any, token: Any, cutoff: Any, coldest: Any) -> Any:
+    """The mass of a token, 0 if it was cut."""
+    if not value > NOTHING or rank_of(value, token) < cutoff or (value - row[7]) * row[8] < coldest:
+        return np.int64(0)
+    return weighed(value, row[7], row[8])
+
+
+@kernel
+def sample(
+    logits: Any, stride: Any, width: Any, kind: Any, bits: Any, words: Any, rows: Any,
+    temperature: Any, top_k: Any, top_p: Any, min_p: Any, seeds: Any, steps: Any,
+    tokens: Any, logprobs: Any, logmasses: Any,
+) -> None:  # fmt: skip
+    """Blocks: B, of a power of 2 of threads, at least width / 1024 and at most 1024.
+
+    logits: int32 or int16, flat; kind: of `order`; stride, width: elements from row to row, tokens of one (< 2^19).
+    bits: int32 [R * words]; rows: int32 [B], the row of bits, -1: none. temperature, top_p, min_p: float32 [B]; top_k:
+    int32 [B]; 0 for top_k and min_p, 1 for top_p: no cut. seeds, steps: int64 [B].
+    tokens: int32 [B], -1 where nothing has any mass (logprob and logmass -inf), or where something is no number, among
+    the logits or the parameters (NaN). logprobs, logmasses: float64 [B], nats. Temperature 0: logprob 0, and logmass
+    that of temperature 1.
+    """
+    scratch = cuda.shared.array(MOST_THREADS, np.int64)
+    linear = cuda.shared.array(BINS, np.int32)
+    linear_mass = cuda.shared.array(BINS, np.int64)
+    counts = cuda.shared.array(BINS, np.int32)
+    masses = cuda.shared.array(BINS, np.int64)
+    found = cuda.shared.array(8, np.int64)
+    thread, threads, batch = cuda.threadIdx.x, cuda.blockDim.x, cuda.blockIdx.x
+    start, at = np.int64(batch) * stride, np.int64(rows[batch]) * words
+    heat, share, floor = temperature[batch], top_p[batch], min_p[batch]
+
+    best_rank, best_allowed, odd = np.int64(-1), np.int64(-1), 0
+    everything = logits, start, width, kind, bits, np.int64(-1), np.int64(width), NOTHING, ONE
+    allowed = logits, start, width, kind, bits, at, limit_of(width, at, words), NOTHING, ONE
+    for first in range(thread, width, LANES * threads):
+        values, under = look(everything, first, threads), look(allowed, first, threads)
+        for lane in range(LANES):
+            value, rank = values[lane], rank_of(values[lane], first + lane * threads)
+            if not value < INFINITY:
+                odd = 1
+            best_rank = max(best_rank, rank)
+            if under[lane] > NOTHING:
+                best_allowed = max(best_allowed, rank)
+    odd = cuda.syncthreads_or(odd)
+    best_rank, best_allowed = block_max(best_rank, scratch), block_max(best_allowed, scratch)
+    sound = odd == 0 and heat >= 0 and share >= 0 and 0 <= floor <= 1
+    if not sound or best_allowed < 0:
+        if thread == 0:
+            tokens[batch] = -1
+            logprobs[batch] = logmasses[batch] = -math.inf if sound else math.nan
+        return
+
+    top, best = value_at(best_rank >> ID_BITS), value_at(best_allowed >> ID_BITS)
+    warmth = ONE / heat if heat >= COLDEST else ONE
+    row = logits, start, width, kind, bits, at, limit_of(width, at, words), best, warmth
+    cuts = heat >= COLDEST and (top_k[batch] > 0 or share < ONE)
+    whole = mine = np.int64(0)
+    for first in range(thread, width, LANES * threads):
+        values, under = look(everything, first, threads), look(row, first, threads)
+        for lane in range(LANES):
+            whole += weighed(values[lane], top, warmth)
+            mine += weighed(under[lane], best, warmth)
+    whole, feasible = block_sum(whole, scratch), block_sum(mine, scratch)
+    cutoff, total = np.int64(0), feasible
+    if cuts:
+        step = warmth * STEPS_PER_NAT
+        count(row, width, np.int64(ALL), best, step, linear, linear_mass)
+        if top_k[batch] > 0:
+            goal = np.int64(top_k[batch])
+            cutoff = select(
+                row, width, np.int64(ALL), best, step, linear, linear_mass, goal, np.int64(ALL), counts, masses, found
+            )
+            if cutoff > 0:
+                total = found[1] + found[4]
+        if share < ONE:
+            goal = max(np.int64(1), min(np.int64(math.ceil(np.float64(share) * np.float64(total))), total))
+            nucleus = select(
+                row, width, np.int64(ALL), best, step, linear, linear_mass, np.int64(ALL), goal, counts, masses, found
+            )
+            cutoff = max(cutoff, nucleus)
+    coldest = np.float32(math.log(floor)) if floor > 0 else NOTHING
+    if cuts or floor > 0:
+        mine = np.int64(0)
+        for first in range(thread, width, LANES * threads):
+            values = look(row, first, threads)
+            for lane in range(LANES):
+                mine += kept(row, values[lane], first + lane * threads, cutoff, coldest)
+
+    before, total = block_prefix(mine, scratch)
+    if thread == 0:
+        seed, counter = np.uint64(seeds[batch]), np.uint64(steps[batch])
+        high, low, _, _ = philox(counter & LOW, counter >> HALF, np.uint64(0), np.uint64(0), seed & LOW, seed >> HALF)
+        found[0] = scaled(high, low, total)
+    cuda.syncthreads()
+    target = found[0]
+    if before <= target < before + mine:
+        found[1], found[2] = thread, target - before
+    cuda.syncthreads()
+    owner, target = found[1], found[2]
+    parts = (width - owner + threads - 1) // threads
+    for i in range(thread, parts, threads):
+        token = owner + i * threads
+        scratch[i] = kept(row, glance(row, token), token, cutoff, coldest)
+    cuda.syncthreads()
+    if thread == 0:
+        chosen, upto = np.int64(0), scratch[0]
+        while upto <= target:
+            chosen += 1
+            upto += scratch[chosen]
+        tokens[batch] = owner + chosen * threads
+        logprobs[batch] = math.log(np.float64(scratch[chosen])) - math.log(np.float64(total))
+        if heat < COLDEST:
+            tokens[batch], logprobs[batch] = token_of(best_allowed), 0.0
+        shift = (np.float64(best) - np.float64(top)) * np.float64(warmth)
+        logmasses[batch] = min(0.0, shift + math.log(np.float64(feasible)) - math.log(np.float64(whole)))

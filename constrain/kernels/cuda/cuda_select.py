@@ -1,0 +1,148 @@
+"""The k-th of V tokens in their order, or the one with which their mass reaches a goal: by counting, without sorting.
+
+    selector(values_of, mass_of) -> count, select      the first pass, and those that follow
+
+A token has a float32 value and an int64 mass; those of value -inf take no part. Larger values
+come first, ties by token id (see `order`). One pass counts tokens and mass in BINS bins; the bin in which the goal is
+reached becomes the range of the next pass, until it holds one token. The first bins are linear in the value, below the
+best one: logits lie there evenly enough that few threads meet in one bin; the others are digits of the rank, 8 bits a
+pass. Masses are integers, so that sums do not depend on the order of threads: the set found is exact, always the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .cuda_device import cuda, device
+from .cuda_order import ID_BITS, rank_of, value_at
+from .cuda_rows import LANES, NOTHING
+
+__all__ = ["BINS", "bin_of", "selector"]
+
+BINS = 256
+LAST_PLACE = (1 << 32) - 1
+
+
+@device
+def bin_of(value: Any, best: Any, step: Any) -> Any:
+    """The linear bin of a value, 0 for the best; never larger for a larger value, since each operation is monotone."""
+    below = (best - value) * step
+    return np.int64(below) if below < np.float32(BINS - 1) else np.int64(BINS - 1)
+
+
+@device
+def first_place(which: Any, best: Any, step: Any) -> Any:
+    """The lowest place of a value in linear bin `which` or a better one: bisection over all floats from -inf on."""
+    low, high = rank_of(np.float32(-np.inf), 0) >> ID_BITS, rank_of(best, 0) >> ID_BITS
+    while low < high:
+        middle = (low + high) // 2
+        if bin_of(value_at(middle), best, step) <= which:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@device
+def reached(counts: Any, masses: Any, first: Any, goal_count: Any, goal_mass: Any, found: Any) -> None:
+    """One thread: the first bin, from the best on, in which either goal is reached, and what came before it.
+
+    first: the best bin, 0 or BINS - 1, from which the others are counted up or down.
+    found: [0] count and [1] mass before; [2] the bin, BINS if no goal is reached; [3, 4] its own. The range of ranks
+    that it stands for is put in [5, 6] by `select`.
+    """
+    found[2] = BINS
+    for i in range(BINS):
+        which = i if first == 0 else first - i
+        count, mass = np.int64(counts[which]), masses[which]
+        if found[0] + count >= goal_count or found[1] + mass >= goal_mass:
+            found[2], found[3], found[4] = which, count, mass
+            return
+        found[0] += count
+        found[1] += mass
+
+
+def selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -> Any:
+    """`count` and `select` for one way to look at tokens, by two device functions.
+
+    values_of(row, first, threads): the values of four tokens, float32, as of `look`; -inf: takes no part.
+    mass_of(row, value): its mass, int64.
+    """
+
+    @device
+    def count(row: Any, width: Any, ceiling: Any, best: Any, step: Any, counts: Any, masses: Any) -> None:
+        """The linear bins: how many tokens of ranks below `ceiling` lie in each, and their mass."""
+        thread, threads = cuda.threadIdx.x, cuda.blockDim.x
+        for i in range(thread, BINS, threads):
+            counts[i] = 0
+            masses[i] = 0
+        cuda.syncthreads()
+        far = mass_far = np.int64(0)
+        for first in range(thread, width, LANES * threads):
+            values = values_of(row, first, threads)
+            for lane in range(LANES):
+                value = values[lane]
+                if value > NOTHING and rank_of(value, first + lane * threads) < ceiling:
+                    which, mass = bin_of(value, best, step), mass_of(row, value)
+                    if which == BINS - 1:  # where most tokens are: added up by each thread on its own
+                        far += 1
+                        mass_far += mass
+                    else:
+                        cuda.atomic.add(counts, which, 1)
+                        cuda.atomic.add(masses, which, mass)
+        cuda.atomic.add(counts, BINS - 1, np.int32(far))
+        cuda.atomic.add(masses, BINS - 1, mass_far)
+        cuda.syncthreads()
+
+    @device
+    def select(
+        row: Any, width: Any, ceiling: Any, best: Any, step: Any, linear: Any, linear_mass: Any,
+        goal_count: Any, goal_mass: Any, counts: Any, masses: Any, found: Any,
+    ) -> Any:  # fmt: skip
+        """A rank so that the tokens from it on up are the shortest prefix of the order with goal_count or goal_mass.
+
+        0 if all together reach neither goal; else found[0] + found[3] and found[1] + found[4] are its count and mass.
+        ceiling: only ranks below it take part. linear, linear_mass: what `count` made; counts, masses: for the rest;
+        int32 and int64 [BINS]. found: int64 [7]. best: not below any value.
+        """
+        thread, threads = cuda.threadIdx.x, cuda.blockDim.x
+        cuda.syncthreads()
+        if thread == 0:
+            found[0] = 0
+            found[1] = 0
+            reached(linear, linear_mass, 0, goal_count, goal_mass, found)
+            which = found[2]
+            if which < BINS:
+                found[5] = first_place(which, best, step) << ID_BITS if which < BINS - 1 else 0
+                top = first_place(which - 1, best, step) << ID_BITS if which > 0 else (LAST_PLACE + 1) << ID_BITS
+                found[6] = min(top, ceiling) - 1
+        cuda.syncthreads()
+        if found[2] == BINS:
+            return np.int64(0)
+        while found[3] > 1:
+            low, high, shift = found[5], found[6], np.int64(0)
+            while (high - low) >> shift >= BINS:
+                shift += 1
+            for i in range(thread, BINS, threads):
+                counts[i] = 0
+                masses[i] = 0
+            cuda.syncthreads()
+            for first in range(thread, width, LANES * threads):
+                values = values_of(row, first, threads)
+                for lane in range(LANES):
+                    rank = rank_of(values[lane], first + lane * threads)
+                    if values[lane] > NOTHING and low <= rank <= high:
+                        cuda.atomic.add(counts, (rank - low) >> shift, 1)
+                        cuda.atomic.add(masses, (rank - low) >> shift, mass_of(row, values[lane]))
+            cuda.syncthreads()
+            if thread == 0:
+                reached(counts, masses, BINS - 1, goal_count, goal_mass, found)
+                found[5] = low + (found[2] << shift)
+                found[6] = min(high, found[5] + (np.int64(1) << shift) - 1)
+            cuda.syncthreads()
+        return found[5]
+
+    return count, select

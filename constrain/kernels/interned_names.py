@@ -1,0 +1,168 @@
+"""Names: chains of bytes and lists of names, each interned, so that equal ones have equal ids (kernels).
+
+An undeclared key is known by the chain of the bytes that spell it and, once it is whole, by the chain of the bytes it
+decodes to (RFC 8259 section 7). An object's undeclared keys are a list of those. `ask` and `mix`, which every kernel
+uses, stand here too: it is the lowest of the files.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .context_views import size, view
+from .jit.compilation import inlined, kernel
+from .layout import *  # noqa: F403  (constants only)
+
+
+@inlined("int64(int64, int64, int64)")
+def ask(c: Any, status: Any, argument: Any) -> Any:
+    head = view(c, HEAD)
+    head[STATUS] = status
+    head[ARGUMENT] = argument
+    return -1
+
+
+@inlined("int64(int64, int64)")
+def mix(h: Any, x: Any) -> Any:
+    """One round of a multiplicative hash; the high bits come down because tables are indexed by the low ones."""
+    h = (h ^ x) * 0x9E3779B97F4A7C1
+    return h ^ ((h >> 29) & 0x7FFFFFFFF)
+
+
+@inlined("int64(int64, int64, int64, int64, int64, int64)")
+def mix_config(h: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
+    """A configuration more."""
+    return mix(mix(mix(h, pc << 32 ^ q), node << 32 ^ reg), ext)
+
+
+@inlined("int64(int64)")
+def hex_value(b: Any) -> Any:
+    if 48 <= b <= 57:
+        return b - 48
+    if 97 <= b <= 102:
+        return b - 87
+    if 65 <= b <= 70:
+        return b - 55
+    return -1
+
+
+@inlined("int64(int64)")
+def unescape(b: Any) -> Any:
+    """What backslash and b spell (RFC 8259 section 7), -1 if nothing or more than that."""
+    if b == 34 or b == 92 or b == 47:
+        return b
+    return 8 if b == 98 else 12 if b == 102 else 10 if b == 110 else 13 if b == 114 else 9 if b == 116 else -1
+
+
+@kernel("int64(int64, int64, int64)")
+def spell_utf8(c: Any, x: Any, at: Any) -> Any:
+    """Code point `x` as UTF-8 into BUFFER from `at` on: the place behind it."""
+    buffer = view(c, BUFFER)
+    if x < 0x80:
+        buffer[at] = x
+        return at + 1
+    if x < 0x800:
+        buffer[at] = 0xC0 | x >> 6
+        buffer[at + 1] = 0x80 | x & 63
+        return at + 2
+    if x < 0x10000:
+        buffer[at] = 0xE0 | x >> 12
+        buffer[at + 1] = 0x80 | (x >> 6) & 63
+        buffer[at + 2] = 0x80 | x & 63
+        return at + 3
+    buffer[at] = 0xF0 | x >> 18
+    buffer[at + 1] = 0x80 | (x >> 12) & 63
+    buffer[at + 2] = 0x80 | (x >> 6) & 63
+    buffer[at + 3] = 0x80 | x & 63
+    return at + 4
+
+
+@kernel("int64(int64, int64, int64)")
+def chain(c: Any, parent: Any, value: Any) -> Any:
+    """The chain `parent` with `value` behind it: its id, or -1."""
+    head, names, table = view(c, HEAD), view(c, NAMES), view(c, NAME_HASH)
+    last = size(c, NAME_HASH) - 1
+    h = mix(mix(0, parent), value) & last
+    while True:
+        k = table[h]
+        if k < 0 or k >= head[N_NAMES] or names[3 * k + 2] != h:
+            break
+        if names[3 * k] == parent and names[3 * k + 1] == value:
+            return k
+        h = (h + 1) & last
+    k = head[N_NAMES]
+    if 3 * (k + 1) > size(c, NAMES) or 2 * k > last:
+        return ask(c, FULL, NAMES)
+    names[3 * k] = parent
+    names[3 * k + 1] = value
+    names[3 * k + 2] = h
+    table[h] = k
+    head[N_NAMES] = k + 1
+    return k
+
+
+@kernel("int64(int64, int64, int64)")
+def name_into_buffer(c: Any, name: Any, n: Any) -> Any:
+    """The bytes of a decoded chain into BUFFER from n on: how many, or -1."""
+    names, buffer = view(c, NAMES), view(c, BUFFER)
+    m, k = 0, name
+    while k != DECODED:
+        m += 1
+        k = names[3 * k] + 0
+    if n + m > size(c, BUFFER):
+        return ask(c, FULL, BUFFER)
+    k = name
+    for i in range(m):
+        buffer[n + m - 1 - i] = names[3 * k + 1]
+        k = names[3 * k] + 0
+    return m
+
+
+@kernel("int64(int64, int64)")
+def decode_name(c: Any, spelled: Any) -> Any:
+    """The decoded bytes of a chain of spelled ones, into BUFFER: how many, or -1. A begun escape is left out."""
+    names, buffer = view(c, NAMES), view(c, BUFFER)
+    n = 0
+    k = spelled
+    while k > UNKNOWN_NAMES:
+        n += 1
+        k = names[3 * k]
+    if 2 * n + 8 > size(c, BUFFER):
+        return ask(c, FULL, BUFFER)
+    k = spelled
+    for i in range(n):
+        buffer[2 * n - 1 - i] = names[3 * k + 1]
+        k = names[3 * k]
+    # Reads from n on, writes from 0 on: what is written never passes what is read.
+    read, end, written = n, 2 * n, 0
+    while read < end:
+        b = buffer[read]
+        if b != 92:
+            buffer[written] = b
+            read += 1
+            written += 1
+            continue
+        if read + 1 >= end:
+            break
+        b = buffer[read + 1]
+        if b != 117:
+            buffer[written] = unescape(b)
+            read += 2
+            written += 1
+            continue
+        if read + 6 > end:
+            break
+        x = 0
+        for i in range(4):
+            x = 16 * x + hex_value(buffer[read + 2 + i])
+        read += 6
+        if 0xD800 <= x < 0xDC00:
+            if read + 6 > end:
+                break
+            y = 0
+            for i in range(4):
+                y = 16 * y + hex_value(buffer[read + 2 + i])
+            read += 6
+            x = 0x10000 + ((x - 0xD800) << 10) + (y - 0xDC00)
+        written = spell_utf8(c, x, written)
+    return written

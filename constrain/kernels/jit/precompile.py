@@ -1,0 +1,75 @@
+"""Precompile: compile all kernels once per install, in as many processes as there are cores, before the first is used.
+
+What they compile is joined in one file (`object_cache`), which later processes load. Where that cannot be written, or
+no process started, nothing is lost but time: kernels are then compiled as they are imported.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numba
+
+from . import object_cache
+
+__all__ = ["SHARE", "compile_all", "is_kept", "make_sure", "on_progress"]
+
+SHARE = "CONSTRAIN_KERNELS_SHARE"
+"""Environment variable of a process that only compiles, and only some: "1/3" is the second part of three."""
+MARKED = re.compile(r"^@(?:kernel|entry)\(", re.M)
+
+
+def _say(done: int, all_: int) -> None:
+    if done == 0:
+        print("constrain: compiling kernels, once per install (some twenty seconds on two cores) …", file=sys.stderr)  # noqa: T201
+
+
+on_progress: Callable[[int, int], None] = _say
+"""Called with how many kernels are compiled, and of how many; the command line shows a bar."""
+
+
+def is_kept() -> bool:
+    """Whether all kernels, as they are, are compiled on disk, in files that can be trusted."""
+    return object_cache.is_complete()
+
+
+def make_sure() -> None:
+    """Compile all kernels unless they are on disk already, or cannot be kept there."""
+    if not numba.config.DISABLE_JIT and object_cache.place() is not None and not is_kept():
+        compile_all()
+
+
+def module_of(path: Path) -> str:
+    """Return the dotted name of a file of the kernels."""
+    return ".".join(("constrain.kernels", *path.relative_to(object_cache.KERNELS).with_suffix("").parts))
+
+
+def compile_all() -> None:
+    """Compiles all kernels, each process a share, and keeps them on disk. A process writes a line for each."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    texts = {module_of(path): path.read_text(encoding="utf-8") for path in object_cache.sources()}
+    modules = [name for name, text in texts.items() if MARKED.search(text)]
+    count = sum(len(MARKED.findall(text)) for text in texts.values())
+    work = f"import importlib\nfor name in {modules!r}: importlib.import_module(name)"
+    on_progress(0, count)
+    reading, writing = os.pipe()
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", work],
+            env={**os.environ, SHARE: f"{part}/{cores}", "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=writing,
+        )
+        for part in range(cores)
+    ]
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        for done, _ in enumerate(lines, 1):
+            on_progress(done, count)
+    codes = [process.wait() for process in processes]
+    if not any(codes):
+        object_cache.join()

@@ -1,0 +1,79 @@
+"""Recipes: a mask that was made once is kept as the few tokens in which it differs from a prepared row (kernels).
+
+Most masks are nearly a row (from inside a string: what stays inside it) or nearly empty (a few tokens along a key).
+A recipe is (row or NO_ROW, n, the n tokens whose bits are flipped); a mask unlike both is kept as it is: (WHOLE, 0,
+its words). To make the mask again is to copy 16 KB and flip some bits, however long the first walk was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .context_views import at, lowest, size, view
+from .jit.compilation import kernel
+from .layout import *  # noqa: F403  (constants only)
+
+NO_ROW = -1
+WHOLE = -2
+NOT_KEPT = -2
+STRETCH = 16
+"""Words that are compared at once."""
+
+
+@kernel("int64(int64, int64, int64)")
+def follow(c: Any, recipe: Any, out: Any) -> Any:
+    """Writes the mask of a recipe to the int32 words at address `out`."""
+    masks, mask, words = view(c, MASKS), at(out), view(c, TABLE)[T_WORDS] + 0
+    base, n = masks[recipe] + 0, masks[recipe + 1] + 0
+    if base == NO_ROW:
+        for w in range(words):
+            mask[w] = 0
+    else:
+        first = recipe + 2 if base == WHOLE else base * words
+        source = masks if base == WHOLE else view(c, ROWS)
+        for w in range(words):
+            mask[w] = source[first + w]
+    for k in range(recipe + 2, recipe + 2 + n):
+        mask[masks[k] >> 5] ^= 1 << (masks[k] & 31)
+    return 0
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def keep(c: Any, base: Any, out: Any, parsed: Any) -> Any:
+    """Keeps the mask at address `out` as a recipe on row `base` (or NO_ROW): where, -1 (room is asked for), NOT_KEPT.
+
+    parsed: whether the mask is of a text that is parsed: those take longest and come again, so they get more room.
+    """
+    head, masks, mask, rows = view(c, HEAD), view(c, MASKS), at(out), view(c, ROWS)
+    words, recipe = view(c, TABLE)[T_WORDS] + 0, head[N_MASKS] + 0
+    if recipe + 2 + words > size(c, MASKS):
+        if parsed and size(c, MASKS) < MOST_MASKS * words:
+            head[STATUS], head[ARGUMENT] = FULL, MASKS
+            return -1
+        return NOT_KEPT
+    n, first, w = recipe + 2, max(base, 0) * words, 0
+    while w < words:
+        stop, changed = min(w + STRETCH, words), 0
+        if base == NO_ROW:
+            for i in range(w, stop):
+                changed |= mask[i]
+        else:
+            for i in range(w, stop):
+                changed |= mask[i] ^ rows[first + i]
+        if changed:
+            if n + 32 * STRETCH > recipe + 2 + words:  # no less than the mask itself
+                for i in range(words):
+                    masks[recipe + 2 + i] = mask[i]
+                masks[recipe], masks[recipe + 1] = WHOLE, 0
+                head[N_MASKS] = recipe + 2 + words
+                return recipe
+            for i in range(w, stop):
+                bits = (mask[i] if base == NO_ROW else mask[i] ^ rows[first + i]) & 0xFFFFFFFF
+                while bits:
+                    masks[n] = 32 * i + lowest(bits)
+                    bits &= bits - 1
+                    n += 1
+        w = stop
+    masks[recipe], masks[recipe + 1] = base, n - recipe - 2
+    head[N_MASKS] = n
+    return recipe

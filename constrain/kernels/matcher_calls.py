@@ -1,0 +1,141 @@
+"""Positions: what a Matcher asks at every token, of one position or of many, in one call without the GIL (kernels).
+
+A position is a few int64s that its Matcher owns (fields below), so that all of its state is read here and Python only
+passes an address. Whether it still means anything is looked at here too: a position belongs to one thread's arena, and
+to one epoch of that. What cannot be answered at once is -1, and then Python goes the long way.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .context_views import at, view
+from .jit.compilation import entry, inlined
+from .jit.entry_points import int64s_at
+from .layout import EPOCH, HEAD, T_WORDS, TABLE, WORKER
+from .masks import fill
+from .trie_walks import advance
+
+AT_CONTEXT: Final = 0  # of its arena
+AT_SET: Final = 1
+AT_EPOCH: Final = 2  # of the arena, in which the set has its meaning
+AT_THREAD: Final = 3  # whose arena it is
+AT_PLAIN: Final = (
+    4  # tokens below it are taken by their bytes alone; 0: more is to be looked at; -1: the text has ended
+)
+AT_OUT: Final = 5  # the array that was masked last (a Python object): what its fields below have to be; 0: none
+AT_OUT_DATA: Final = 6
+AT_OUT_DIMS: Final = 7  # how many
+AT_OUT_TYPE: Final = 8
+AT_OUT_FLAGS: Final = 9
+POSITION_W: Final = 10
+
+OBJECT: Final = object.__basicsize__ // 8
+"""int64s of the head of a Python object. Behind it an array of numpy has (`PyArrayObject_fields`, part of its ABI):"""
+DATA: Final = OBJECT
+DIMS: Final = OBJECT + 1  # int32
+SHAPE: Final = OBJECT + 2  # address of int64s
+TYPE: Final = OBJECT + 5
+FLAGS: Final = OBJECT + 6  # int32
+LOW: Final = (1 << 32) - 1
+
+
+@inlined("int64(int64, int64)")
+def stands(position: Any, thread: Any) -> Any:
+    """Whether the set of a position means something to this thread."""
+    p = int64s_at(position)
+    return 1 if p[AT_THREAD] == thread and view(p[AT_CONTEXT], HEAD)[EPOCH] == p[AT_EPOCH] else 0
+
+
+@entry("int64(int64, int64)")
+def look_at_array(position: Any, array: Any) -> Any:
+    """Note in a position the fields of a one-dimensional numpy array, the object at address `array`: its length."""
+    p, a = int64s_at(position), int64s_at(array)
+    p[AT_OUT], p[AT_OUT_DATA], p[AT_OUT_DIMS] = array, a[DATA], a[DIMS] & LOW
+    p[AT_OUT_TYPE], p[AT_OUT_FLAGS] = a[TYPE], a[FLAGS] & LOW
+    return int64s_at(a[SHAPE])[0]
+
+
+@entry("int64(int64, int64)")
+def mask_again(position: Any, thread: Any) -> Any:
+    """Writes the mask of a position to the array that was noted: 0; -1 if that is another by now, or as `mask_at`.
+
+    An array may be resized, made read-only or given another type or shape in place; all of these show in its fields.
+    """
+    p = int64s_at(position)
+    if p[AT_PLAIN] <= 0 or stands(position, thread) == 0:
+        return -1
+    a = int64s_at(p[AT_OUT])
+    if a[DATA] != p[AT_OUT_DATA] or a[DIMS] & LOW != p[AT_OUT_DIMS] or a[TYPE] != p[AT_OUT_TYPE]:
+        return -1
+    if a[FLAGS] & LOW != p[AT_OUT_FLAGS] or int64s_at(a[SHAPE])[0] != view(p[AT_CONTEXT], TABLE)[T_WORDS]:
+        return -1
+    return fill(p[AT_CONTEXT], p[AT_SET], a[DATA])
+
+
+@entry("int64(int64, int64, int64)")
+def mask_at(position: Any, thread: Any, out: Any) -> Any:
+    """Writes the mask of a position to address `out`: 0 or -1."""
+    p = int64s_at(position)
+    if p[AT_PLAIN] <= 0 or stands(position, thread) == 0:
+        return -1
+    return fill(p[AT_CONTEXT], p[AT_SET], out)
+
+
+@entry("int64(int64, int64, int64)")
+def advance_at(position: Any, thread: Any, token: Any) -> Any:
+    """Moves a position on by a token: the set that it leaves, or -1."""
+    p = int64s_at(position)
+    if token < 0 or token >= p[AT_PLAIN] or stands(position, thread) == 0:
+        return -1
+    before = p[AT_SET]
+    after = advance(p[AT_CONTEXT], before, token)
+    if after <= 0:
+        return -1
+    p[AT_SET] = after
+    return before
+
+
+@entry("int64(int64, int64, int64, int64)")
+def count_rows(positions: Any, count: Any, workers: Any, counts: Any) -> Any:
+    """Adds up in int64s at `counts` how many of the positions each of so many workers serves; the most of one."""
+    found = int64s_at(counts)
+    for w in range(workers):
+        found[w] = 0
+    most = 0
+    for k in range(count):
+        w = view(int64s_at(int64s_at(positions)[k])[AT_CONTEXT], HEAD)[WORKER] % workers
+        found[w] += 1
+        most = max(most, found[w])
+    return most
+
+
+@entry("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)")
+def fill_many(
+    positions: Any, rows: Any, first: Any, last: Any, worker: Any, workers: Any, thread: Any,
+    out: Any, stride: Any, words: Any,
+) -> Any:  # fmt: skip
+    """Writes the masks of those positions first .. last whose arenas are one worker's: `last`; or k, which lacks what
+    its arena can provide; or -1 - k, which is to be asked by itself.
+
+    positions: address of addresses. rows: address of the row of each, 0: in order. out: where row 0 begins; rows have
+    `words` words and are `stride` bytes apart.
+    """
+    for k in range(first, last):
+        p = int64s_at(int64s_at(positions)[k])
+        c = p[AT_CONTEXT]
+        mine = view(c, HEAD)[WORKER] % workers if p[AT_THREAD] == thread else 0
+        if mine != worker:
+            continue
+        place = out + (int64s_at(rows)[k] if rows else k) * stride
+        written = 0
+        if p[AT_PLAIN] >= 0:
+            written = view(c, TABLE)[T_WORDS] + 0
+            if p[AT_PLAIN] == 0 or written > words or stands(int64s_at(positions)[k], thread) == 0:
+                return -1 - k
+            if fill(c, p[AT_SET], place) == -1:
+                return k
+        mask = at(place)
+        for w in range(written, words):
+            mask[w] = 0
+    return last

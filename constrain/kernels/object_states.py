@@ -1,0 +1,312 @@
+"""Object states: the keys seen, and what follows: which keys may come, whether the object may close (kernels).
+
+A state is interned like everything else, so objects with the same keys seen, in whatever order, are in one state. A
+key may come only if all that must come then still can: an object that began can always be closed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .context_views import size, view
+from .interned_names import ask, chain, decode_name, mix, name_into_buffer
+from .jit.compilation import inlined, kernel
+from .layout import *  # noqa: F403  (constants only)
+from .string_cursors import bound
+from .unique_members import find_guard
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def any_allowed(c: Any, state: Any, low: Any, high: Any) -> Any:
+    """The first key of ranks low .. high - 1 that object state `state` allows now, or -1."""
+    objects, code = view(c, OBJECTS), view(c, CODE)
+    bits = state + O_BITS + code[objects[state + O_BLOCK] + OBJ_WORDS]
+    while low < high:
+        word = objects[bits + (low >> 5)] & 0xFFFFFFFF
+        word >>= low & 31
+        if word == 0:
+            low = (low | 31) + 1
+            continue
+        while word & 1 == 0:
+            word >>= 1
+            low += 1
+        return low if low < high else -1
+    return -1
+
+
+@inlined("int64(int64, int64, int64)")
+def bit(c: Any, at: Any, i: Any) -> Any:
+    """Bit i of the bit set at `at` of BUFFER."""
+    return (view(c, BUFFER)[at + (i >> 5)] >> (i & 31)) & 1
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def still_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
+    """Into BUFFER behind `seen`: the keys that must still come once key `extra` (or -1) is there. How many.
+
+    Closed over needs: a key that must come brings what it needs (JSON Schema 2020-12 validation, 6.5.4). Marks count
+    as keys here.
+    """
+    code, buffer = view(c, CODE), view(c, BUFFER)
+    words, n = code[block + OBJ_WORDS], code[block + OBJ_COUNT]
+    required, needs = code[block + OBJ_REQUIRED], code[block + OBJ_NEEDS]
+    must = seen + words
+    for w in range(words):
+        buffer[must + w] = code[required + w]
+    if needs > 0:
+        changed = True
+        while changed:
+            changed = False
+            for i in range(n):
+                if i == extra or bit(c, seen, i) or bit(c, must, i):
+                    for w in range(words):
+                        more = buffer[must + w] | code[needs + i * words + w]
+                        if more != buffer[must + w]:
+                            buffer[must + w] = more
+                            changed = True
+    count = 0
+    for i in range(n + code[block + OBJ_MARKS]):
+        if bit(c, seen, i) or i == extra:
+            buffer[must + (i >> 5)] &= ~(1 << (i & 31))
+        elif bit(c, must, i):
+            count += 1
+    return count
+
+
+@kernel("int64(int64, int64, int64, int64, int64)")
+def object_state(c: Any, block: Any, following: Any, members: Any, names: Any) -> Any:
+    """The object state with these, and the keys seen in BUFFER[0 .. words): its offset in OBJECTS, or -1.
+
+    Key i may come if every key that must still come then can still come and the count of members can be met. In
+    schema order the undeclared keys come last, and a declared key that was passed over is gone.
+    """
+    head, objects, table, code = view(c, HEAD), view(c, OBJECTS), view(c, OBJECT_HASH), view(c, CODE)
+    buffer = view(c, BUFFER)
+    words, n = code[block + OBJ_WORDS], code[block + OBJ_COUNT]
+    free = code[block + OBJ_ORDER]
+    last = size(c, OBJECT_HASH) - 1
+    h = mix(mix(mix(mix(0, block), following), members), names)
+    for w in range(words):
+        h = mix(h, buffer[w])
+    h &= last
+    while True:
+        k = table[h]
+        if k < 0 or k >= head[N_OBJECTS] or objects[k + O_SLOT] != h:
+            break
+        same = objects[k + O_BLOCK] == block and objects[k + O_NEXT] == following
+        same = same and objects[k + O_MEMBERS] == members and objects[k + O_NAMES] == names
+        for w in range(words):
+            same = same and objects[k + O_BITS + w] == buffer[w]
+        if same:
+            return k
+        h = (h + 1) & last
+    k = head[N_OBJECTS]
+    if k + O_BITS + 2 * words > size(c, OBJECTS) or k > 3 * last:
+        return ask(c, FULL, OBJECTS)
+    low, high = code[block + OBJ_LOW], code[block + OBJ_HIGH]
+    others, needs = code[block + OBJ_OTHERS] > 0, code[block + OBJ_NEEDS] > 0
+    ranks = code[block + OBJ_RANKS]
+    allowed = k + O_BITS + words
+    for w in range(words):
+        objects[k + O_BITS + w] = buffer[w]
+        objects[allowed + w] = 0
+    flags = 0
+    waiting = still_required(c, block, 0, -1)
+    # The last key that may come in schema order: the first that must come.
+    until = n - 1
+    if free == 0:
+        for i in range(following, n):
+            if bit(c, words, i):
+                until = i
+                break
+    left = 0  # declared keys that are not used up yet
+    for i in range(following, n):
+        left += 1 - bit(c, 0, i)
+    for i in range(following, until + 1):
+        if bit(c, 0, i):
+            continue
+        must = waiting - bit(c, words, i)
+        fits = True
+        if needs:
+            must = still_required(c, block, 0, i)
+            if free == 0:
+                for j in range(i):
+                    fits = fits and not bit(c, words, j)
+        if high >= 0 and members + 1 + must > high:
+            fits = False
+        usable = left - 1 if free else n - i - 1
+        if not others and members + 1 + usable < low:
+            fits = False
+        if fits:
+            rank = code[ranks + i]
+            objects[allowed + (rank >> 5)] |= 1 << (rank & 31)
+            flags |= O_KEYS
+        if needs:
+            still_required(c, block, 0, -1)
+    marks = 0
+    for i in range(n, n + code[block + OBJ_MARKS]):
+        marks += bit(c, words, i)
+    if others and (free or waiting == marks):
+        if high < 0 or members + 1 + waiting <= high:
+            flags |= O_OTHER
+        if marks > 0 and (high < 0 or members + waiting <= high):
+            flags |= O_MARK
+    if waiting == 0 and members >= low:
+        flags |= O_CLOSE
+    objects[k + O_BLOCK] = block
+    objects[k + O_NEXT] = following
+    objects[k + O_MEMBERS] = members
+    objects[k + O_NAMES] = names
+    objects[k + O_FLAGS] = flags
+    objects[k + O_SLOT] = h
+    table[h] = k
+    head[N_OBJECTS] = k + O_BITS + 2 * words
+    return k
+
+
+@kernel("int64(int64, int64)")
+def buffer_for(c: Any, block: Any) -> Any:
+    """Room in BUFFER for the bit sets of an object: 0 or -1."""
+    return 0 if 2 * view(c, CODE)[block + OBJ_WORDS] + 8 < size(c, BUFFER) else ask(c, FULL, BUFFER)
+
+
+@kernel("int64(int64, int64)")
+def object_start(c: Any, block: Any) -> Any:
+    """The state of an object with no member yet."""
+    if buffer_for(c, block) < 0:
+        return -1
+    buffer = view(c, BUFFER)
+    for w in range(view(c, CODE)[block + OBJ_WORDS]):
+        buffer[w] = 0
+    return object_state(c, block, 0, 0, NO_NAMES)
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def object_after(c: Any, state: Any, key: Any, names: Any) -> Any:
+    """The state after one more member: declared key number `key`, or its mark or -1 and the new list of names."""
+    objects, code, buffer = view(c, OBJECTS), view(c, CODE), view(c, BUFFER)
+    block = objects[state + O_BLOCK]
+    if buffer_for(c, block) < 0:
+        return -1
+    following = objects[state + O_NEXT]
+    members = 0
+    if code[block + OBJ_COUNTED]:
+        low, high = code[block + OBJ_LOW], code[block + OBJ_HIGH]
+        members = objects[state + O_MEMBERS] + 1
+        if high < 0 and members > low:
+            members = low
+    for w in range(code[block + OBJ_WORDS]):
+        buffer[w] = objects[state + O_BITS + w]
+    if key >= 0:
+        buffer[key >> 5] |= 1 << (key & 31)
+    if code[block + OBJ_ORDER] == 0:
+        following = key + 1 if 0 <= key < code[block + OBJ_COUNT] else code[block + OBJ_COUNT] + 0
+        if code[block + OBJ_NEEDS] == 0:
+            # Keys before `following` are gone whether seen or not: forgetting which keeps the states few.
+            for i in range(following):
+                buffer[i >> 5] |= 1 << (i & 31)
+    return object_state(c, block, following, members, names)
+
+
+@kernel("int64(int64, int64, int64)")
+def is_excluded(c: Any, state: Any, n: Any) -> Any:
+    """Whether the name in BUFFER[0 .. n) is one that no undeclared key of the object may have."""
+    code, buffer = view(c, CODE), view(c, BUFFER)
+    block = code[view(c, OBJECTS)[state + O_BLOCK] + OBJ_EXCLUDED]
+    low, high = 0, code[block + STR_COUNT] + 0
+    for i in range(n):
+        low = bound(c, block, low, high, i, buffer[i])
+        high = bound(c, block, low, high, i, buffer[i] + 1)
+        if low >= high:
+            return 0
+    offsets = block + STR_OFFSETS + low
+    return 1 if low < high and code[offsets + 1] - code[offsets] == n else 0
+
+
+@kernel("int64(int64, int64, int64)")
+def begins_taken(c: Any, state: Any, n: Any) -> Any:
+    """Whether BUFFER[0 .. n) begins a name that no further undeclared key of the object may have; or -1."""
+    code, objects, names, buffer = view(c, CODE), view(c, OBJECTS), view(c, NAMES), view(c, BUFFER)
+    block = code[objects[state + O_BLOCK] + OBJ_EXCLUDED]
+    low, high = 0, code[block + STR_COUNT] + 0
+    for i in range(n):
+        low = bound(c, block, low, high, i, buffer[i])
+        high = bound(c, block, low, high, i, buffer[i] + 1)
+    if low < high:
+        return 1
+    seen = objects[state + O_NAMES] + 0
+    while seen > UNKNOWN_NAMES:
+        m = name_into_buffer(c, names[3 * seen + 1], n)
+        if m < 0:
+            return -1
+        alike = m >= n
+        for i in range(min(n, m)):
+            alike = alike and buffer[i] == buffer[n + i]
+        if alike:
+            return 1
+        seen = names[3 * seen] + 0
+    return 0
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def name_has_way(c: Any, pc: Any, state: Any, spelled: Any) -> Any:
+    """Whether what is spelled can become a key that OTHER at `pc` may take in that state: 1, 0, or -1."""
+    head = view(c, HEAD)
+    n = decode_name(c, spelled)
+    if n < 0:
+        return -1
+    taken = begins_taken(c, state, n)
+    if taken <= 0:
+        return 1 if taken == 0 else -1
+    k = find_guard(c, -state - 1, spelled)
+    if k >= 0:
+        return view(c, GUARDS)[k * GUARD_W + GUARD_ANSWER]
+    head[SPELLING], head[NAMED_IN] = spelled, state
+    return ask(c, NEED_NAME, pc)
+
+
+@inlined("int64(int64, int64)")
+def may_repeat(c: Any, state: Any) -> Any:
+    """Whether an undeclared key of that object may be refused for what it is called."""
+    objects = view(c, OBJECTS)
+    excluded = view(c, CODE)[objects[state + O_BLOCK] + OBJ_EXCLUDED]
+    return 1 if objects[state + O_NAMES] != NO_NAMES or view(c, CODE)[excluded + STR_COUNT] > 0 else 0
+
+
+@kernel("int64(int64, int64, int64)")
+def may_mark(c: Any, state: Any, mark: Any) -> Any:
+    """Whether an undeclared key of a class with that mark (-1: none) may come."""
+    objects = view(c, OBJECTS)
+    flags = objects[state + O_FLAGS]
+    if flags & O_OTHER:
+        return 1
+    unset = mark >= 0 and objects[state + O_BITS + (mark >> 5)] >> (mark & 31) & 1 == 0
+    return 1 if unset and flags & O_MARK else 0
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def object_named(c: Any, state: Any, spelled: Any, mark: Any) -> Any:
+    """The state after an undeclared key spelled so: its offset, 0 if that key was there already, or -1."""
+    names = view(c, NAMES)
+    seen = view(c, OBJECTS)[state + O_NAMES]
+    if seen == UNKNOWN_NAMES:
+        return object_after(c, state, mark, UNKNOWN_NAMES)
+    n = decode_name(c, spelled)
+    if n < 0:
+        return -1
+    if is_excluded(c, state, n):
+        return 0
+    buffer = view(c, BUFFER)
+    decoded = DECODED
+    for i in range(n):
+        decoded = chain(c, decoded, buffer[i])
+        if decoded < 0:
+            return -1
+    k = seen
+    while k != NO_NAMES:
+        if names[3 * k + 1] == decoded:
+            return 0
+        k = names[3 * k]
+    # Values of lists are ids of chains; + 256 would be needed only if lists and chains shared a root.
+    longer = chain(c, seen, decoded)
+    return -1 if longer < 0 else object_after(c, state, mark, longer)

@@ -1,0 +1,409 @@
+"""Parsing: texts that a scanner cuts into lexemes and an LALR table accepts, byte by byte (kernels).
+
+The scanner takes the longest lexeme, and how long that is shows only when it cannot go on. Until then there is a list:
+the longest lexeme in the making first, behind it those that begin where an earlier one would have ended, if the ones
+before it come to nothing. Each has the stack of the parser before it and a state of the scanner; a lexeme that is
+complete cuts off all behind it. Mostly the list has one entry. Stacks are chains of pairs, interned, so that a list
+is a few numbers; lists are interned too.
+
+With indentation, a lexeme that holds the end of a line also carries its column, and each entry the columns of the
+blocks that are open and the number of open brackets, inside which lines do not end (as `lark.indenter.Indenter`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .context_views import size, view
+from .interned_names import ask, mix
+from .jit.compilation import inlined, kernel
+from .layout import *  # noqa: F403  (constants only)
+
+
+@kernel("int64(int64, int64, int64)")
+def pair(c: Any, value: Any, below: Any) -> Any:
+    """The stack with `value` on top of stack `below`: its id, or -1."""
+    head, pairs, table = view(c, HEAD), view(c, PAIRS), view(c, PAIR_HASH)
+    last = size(c, PAIR_HASH) - 1
+    h = mix(mix(0, value), below) & last
+    while True:
+        k = table[h]
+        if k <= 0 or k >= head[N_PAIRS] or pairs[PAIR_W * k + PAIR_SLOT] != h:
+            break
+        if pairs[PAIR_W * k] == value and pairs[PAIR_W * k + PAIR_BELOW] == below:
+            return k
+        h = (h + 1) & last
+    k = head[N_PAIRS]
+    if PAIR_W * (k + 1) > size(c, PAIRS) or 2 * k > last:
+        return ask(c, FULL, PAIRS)
+    pairs[PAIR_W * k] = value
+    pairs[PAIR_W * k + PAIR_BELOW] = below
+    pairs[PAIR_W * k + PAIR_SLOT] = h
+    pairs[PAIR_W * k + PAIR_SHIFTS] = -1
+    table[h] = k
+    head[N_PAIRS] = k + 1
+    return k
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def reduced(c: Any, block: Any, stack: Any, rule: Any) -> Any:
+    """The stack after a reduction by `rule`, or -1."""
+    code, pairs = view(c, CODE), view(c, PAIRS)
+    for _ in range(code[code[block + P_LENGTH] + rule]):
+        stack = pairs[PAIR_W * stack + PAIR_BELOW] + 0
+    left = code[code[block + P_LEFT] + rule]
+    return pair(c, code[code[block + P_GOTO] + pairs[PAIR_W * stack] * code[block + P_NONTERMINALS] + left], stack)
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def feed(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
+    """The stack after a terminal: its id, 0 if it is refused, or -1.
+
+    In a grammar in which a symbol can become itself, reductions might never end: then it is refused.
+    """
+    code, pairs = view(c, CODE), view(c, PAIRS)
+    action, width = code[block + P_ACTION] + terminal, code[block + P_TERMINALS] + 0
+    idle = 0  # reductions in a row that leave the stack as high as it was, or higher
+    while idle <= code[block + P_STATES]:
+        what = code[action + pairs[PAIR_W * stack] * width]
+        if what == 0:
+            return 0
+        if what > 0:
+            return pair(c, what - 1, stack)
+        idle = idle + 1 if code[code[block + P_LENGTH] - what - 1] < 2 else 0
+        stack = reduced(c, block, stack, -what - 1)
+        if stack < 0:
+            return -1
+    return 0
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def begin_shifts(c: Any, block: Any, stack: Any, top: Any) -> Any:
+    """Puts a stack on the list of `may_shift`, with the terminals that it shifts: the length of the list, or -1."""
+    head, code, pairs, shifts, path = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT), view(c, PATH)
+    words = code[block + P_WORDS] + 0
+    here, state = head[N_MAY_SHIFT] + 2, pairs[PAIR_W * stack] + 0
+    if here + words > size(c, MAY_SHIFT):
+        return ask(c, FULL, MAY_SHIFT)
+    if 4 * (top + 1) > size(c, PATH):
+        return ask(c, FULL, PATH)
+    head[N_MAY_SHIFT] = here + words
+    shifts[here - 2], shifts[here - 1] = stack, words
+    for w in range(words):
+        shifts[here + w] = code[code[block + P_SHIFTS] + state * words + w]
+    if top > head[N_PAIRS]:  # some stack waits for itself: a symbol can become itself, as `feed` says
+        pairs[PAIR_W * stack + PAIR_SHIFTS] = here
+        return top
+    path[4 * top], path[4 * top + 1] = stack, here
+    path[4 * top + 2], path[4 * top + 3] = code[code[block + P_REDUCES] + state], -1
+    return top + 1
+
+
+@kernel("int64(int64, int64, int64)")
+def may_shift(c: Any, block: Any, stack: Any) -> Any:
+    """The terminals that the parser accepts with this stack, all reductions tried: offset in MAY_SHIFT, or -1.
+
+    By reductions, not by terminals: what is shifted now, and for each rule that may be reduced, those before which it
+    may that the stack after it accepts. Where the table has dead ends: those that lead into none, as the caller says.
+    A text may end in as many reductions as it is long, so the stacks that wait for others are kept in PATH:
+    [entry, 4] stack, its offset, the rule to try next, the stack after the rule before that or -1.
+    """
+    head, code, pairs, shifts, path = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT), view(c, PATH)
+    known = pairs[PAIR_W * stack + PAIR_SHIFTS]
+    if known >= 0:
+        return known
+    if code[block + P_DEAD_ENDS]:
+        head[ASKED] = block
+        return ask(c, NEED_ALIVE, stack)
+    words = code[block + P_WORDS] + 0
+    top = begin_shifts(c, block, stack, 0)
+    while top > 0:
+        e = 4 * (top - 1)
+        one, here, k, after = path[e] + 0, path[e + 1] + 0, path[e + 2] + 0, path[e + 3] + 0
+        if after >= 0:
+            rule, there = code[block + P_RULES] + (k - 1) * (1 + words), pairs[PAIR_W * after + PAIR_SHIFTS] + 0
+            for w in range(words):
+                shifts[here + w] |= code[rule + 1 + w] & shifts[there + w]
+            path[e + 3] = -1
+        first = code[block + P_REDUCES] + pairs[PAIR_W * one]
+        if k == code[first + 1]:
+            pairs[PAIR_W * one + PAIR_SHIFTS] = here
+            top -= 1
+            if top == 0:
+                return here
+            continue
+        after = reduced(c, block, one, code[code[block + P_RULES] + k * (1 + words)])
+        if after <= 0:
+            return -1
+        pairs = view(c, PAIRS)
+        path[e + 2], path[e + 3] = k + 1, after
+        if pairs[PAIR_W * after + PAIR_SHIFTS] < 0:
+            top = begin_shifts(c, block, after, top)
+    return -1
+
+
+@kernel("int64(int64, int64, int64)")
+def forget_pairs(c: Any, pairs_before: Any, shifts_before: Any) -> Any:
+    """Forgets the stacks that were made since, and what was worked out of stacks since."""
+    head, pairs, shifts = view(c, HEAD), view(c, PAIRS), view(c, MAY_SHIFT)
+    k = shifts_before
+    while k < head[N_MAY_SHIFT]:
+        if shifts[k] < pairs_before:
+            pairs[PAIR_W * shifts[k] + PAIR_SHIFTS] = -1
+        k += 2 + shifts[k + 1]
+    head[N_PAIRS], head[N_MAY_SHIFT] = pairs_before, shifts_before
+    return 0
+
+
+@inlined("UniTuple(int64, 3)(int64, int64, int64, int64, int64, int64, int64)")
+def commit(c: Any, block: Any, stack: Any, terminal: Any, columns: Any, brackets: Any, column: Any) -> Any:
+    """A lexeme is over: the stack (0: refused, -1: see HEAD), open columns and open brackets after it."""
+    code, pairs = view(c, CODE), view(c, PAIRS)
+    kind = code[code[block + P_KINDS] + terminal]
+    if kind == IGNORED or (kind == NEWLINE and brackets > 0):
+        return stack, columns, brackets
+    stack = feed(c, block, stack, terminal)
+    if stack <= 0 or kind == 0:
+        return stack, columns, brackets
+    if kind == OPENING:
+        return stack, columns, brackets + 1
+    if kind == CLOSING:
+        return stack if brackets > 0 else 0, columns, brackets - 1
+    if column < 0:  # no end of a line in it: the Indenter fails
+        return 0, columns, brackets
+    if column > pairs[PAIR_W * columns]:
+        stack = feed(c, block, stack, code[block + P_INDENT])
+        columns = pair(c, column, columns)
+        return (-1 if columns < 0 else stack), columns, brackets
+    while column < pairs[PAIR_W * columns]:
+        stack = feed(c, block, stack, code[block + P_DEDENT])
+        if stack <= 0:
+            return stack, columns, brackets
+        columns = pairs[PAIR_W * columns + PAIR_BELOW] + 0
+    return (stack if column == pairs[PAIR_W * columns] else 0), columns, brackets
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def accepts_end(c: Any, block: Any, stack: Any, columns: Any) -> Any:
+    """Whether the text may end with this stack, all blocks closed: 1, 0 or -1."""
+    code, pairs = view(c, CODE), view(c, PAIRS)
+    while pairs[PAIR_W * columns] > 0:
+        stack = feed(c, block, stack, code[block + P_DEDENT])
+        if stack <= 0:
+            return stack
+        columns = pairs[PAIR_W * columns + PAIR_BELOW] + 0
+    there = may_shift(c, block, stack)
+    end = code[block + P_TERMINALS] - 1
+    return there if there < 0 else view(c, MAY_SHIFT)[there + (end >> 5)] >> (end & 31) & 1
+
+
+@kernel("int64(int64, int64, int64, int64, int64)")
+def column_after(c: Any, block: Any, state: Any, column: Any, b: Any) -> Any:
+    """The column in a lexeme that goes on with byte b to scanner state `state`; -1: no line has ended in it.
+
+    brackets are the caller's affair. 0 for lexemes that end no line.
+    """
+    code = view(c, CODE)
+    newline = code[block + P_NEWLINE]
+    if newline < 0:
+        return 0
+    words = code[block + P_WORDS]
+    if code[code[block + P_POSSIBLE] + state * words + (newline >> 5)] >> (newline & 31) & 1 == 0:
+        return 0
+    if b == 10:
+        return 0
+    if column < 0:
+        return -1
+    return column + (1 if b == 32 else code[block + P_TAB] if b == 9 else 0)
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def joint(c: Any, block: Any, m: Any, list_: Any) -> Any:
+    """What lexeme m of the list at `list_` of LISTING can become while those before it come to nothing.
+
+    Offset in MAY_SHIFT, or -1. Rarely asked for: `Parser.joint` works it out and it is remembered.
+    """
+    head, joints, new = view(c, HEAD), view(c, JOINTS), view(c, LISTING)
+    for k in range(head[N_JOINTS]):
+        same = joints[JOINT_W * k] == block and joints[JOINT_W * k + 1] == m + 1
+        i = 0
+        while same and i <= m:
+            same = joints[JOINT_W * k + 2 + i] == new[list_ + LEXEME_W * i + 1]
+            i += 1
+        if same:
+            return joints[JOINT_W * k + JOINT_W - 1]
+    head[ASKED] = block
+    head[ASKED_AT] = list_
+    return ask(c, NEED_JOINT, m + 1)
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def may_become(c: Any, block: Any, m: Any, list_: Any) -> Any:
+    """Whether lexeme m of the list at `list_` of LISTING can become one that the parser accepts: 1, 0 or -1."""
+    code, new, shifts = view(c, CODE), view(c, LISTING), view(c, MAY_SHIFT)
+    e = list_ + LEXEME_W * m
+    stack, state, brackets = new[e] + 0, new[e + 1] + 0, new[e + 3] + 0
+    words, ignored, newline = code[block + P_WORDS] + 0, code[block + P_IGNORED] + 0, code[block + P_NEWLINE] + 0
+    there = may_shift(c, block, stack)
+    if there < 0:
+        return -1
+    leads_on = code[block + P_DEAD_ENDS] == 0
+    for w in range(words):
+        leads_on = leads_on or shifts[there + w] != 0
+    if not leads_on:
+        return 0
+    if state < 0:  # nothing was read: anything may come
+        return 1
+    other = 0
+    if m > 0:
+        other = joint(c, block, m, list_)
+        if other < 0:
+            return -1
+    possible = code[block + P_POSSIBLE] + state * words
+    for w in range(words):
+        reach = shifts[other + w] if m > 0 else code[possible + w]
+        accepted = shifts[there + w] | code[ignored + w]
+        if brackets > 0 and newline >> 5 == w and newline >= 0:
+            accepted |= 1 << (newline & 31)
+        if reach & accepted:
+            return 1
+    return 0
+
+
+@kernel("int64(int64, int64, int64)")
+def put(c: Any, m: Any, state: Any) -> Any:
+    """Whether lexeme m of LISTING, in scanner state `state`, is new: one in the same state before it always wins."""
+    new = view(c, LISTING)
+    for j in range(m):
+        if new[LEXEME_W * j + 1] == state:
+            return 0
+    return 1
+
+
+@kernel("int64(int64, int64, int64)")
+def list_of(c: Any, block: Any, m: Any) -> Any:
+    """The list of the first m lexemes of LISTING: its id, 0 if none of them leads anywhere, or -1."""
+    head, lists, new, table = view(c, HEAD), view(c, LISTS), view(c, LISTING), view(c, LIST_HASH)
+    code = view(c, CODE)
+    while m > 0:
+        useful = may_become(c, block, m - 1, 0)
+        if useful < 0:
+            return -1
+        if useful:
+            break
+        m -= 1
+    if m == 0:
+        return 0
+    last = size(c, LIST_HASH) - 1
+    h = mix(block, m)
+    for i in range(LEXEME_W * m):
+        h = mix(h, new[i])
+    h &= last
+    while True:
+        q = table[h]
+        if q <= 0 or q >= head[N_LISTS] or lists[q + LIST_SLOT] != h:
+            break
+        same = lists[q] == m and lists[q + LIST_BLOCK] == block
+        i = 0
+        while same and i < LEXEME_W * m:
+            same = lists[q + LIST_FIRST + i] == new[i]
+            i += 1
+        if same:
+            return q
+        h = (h + 1) & last
+    # May it end here? The first lexeme that is complete now is the last one.
+    complete = 0
+    for i in range(m):
+        e = LEXEME_W * i
+        stack, state, columns, brackets, column = (
+            new[e] + 0, new[e + 1] + 0, new[e + 2] + 0, new[e + 3] + 0, new[e + 4] + 0,
+        )  # fmt: skip
+        if state >= 0:
+            terminal = code[code[block + P_VERDICTS] + 257 * (code[code[block + P_ACCEPT] + state] >> 1) + 256]
+            if terminal < 0:
+                continue
+            stack, columns, brackets = commit(c, block, stack, terminal, columns, brackets, column)
+            if stack < 0:
+                return -1
+        if stack > 0:
+            complete = accepts_end(c, block, stack, columns)
+            if complete < 0:
+                return -1
+        break
+    q = head[N_LISTS]
+    if q + LIST_FIRST + LEXEME_W * m > size(c, LISTS) or 2 * q > last * (LIST_FIRST + LEXEME_W):
+        return ask(c, FULL, LISTS)
+    lists[q + LIST_COUNT] = m
+    lists[q + LIST_BLOCK] = block
+    lists[q + LIST_COMPLETE] = complete
+    lists[q + LIST_SLOT] = h
+    for i in range(LEXEME_W * m):
+        lists[q + LIST_FIRST + i] = new[i]
+    table[h] = q
+    head[N_LISTS] = q + LIST_FIRST + LEXEME_W * m
+    return q
+
+
+@kernel("int64(int64, int64)")
+def parse_start(c: Any, block: Any) -> Any:
+    """The list before any text, or -1."""
+    code, new = view(c, CODE), view(c, LISTING)
+    bottom, columns = pair(c, block, STATES), pair(c, block, COLUMNS)
+    if bottom < 0 or columns < 0:
+        return -1
+    start = code[block + P_START]
+    stack, columns = pair(c, start, bottom), pair(c, 0, columns)
+    if stack < 0 or columns < 0:
+        return -1
+    new[0], new[1], new[2], new[3], new[4] = stack, -1 - code[code[block + P_SCAN] + start], columns, 0, -1
+    return list_of(c, block, 1)
+
+
+@kernel("int64(int64, int64, int64)")
+def extend(c: Any, q: Any, b: Any) -> Any:
+    """Writes into LISTING the lexemes in the making after list q and byte b: how many, or -1."""
+    code, lists, new, pairs = view(c, CODE), view(c, LISTS), view(c, LISTING), view(c, PAIRS)
+    block = lists[q + LIST_BLOCK] + 0
+    delta, accept, verdicts = code[block + P_DELTA] + 0, code[block + P_ACCEPT] + 0, code[block + P_VERDICTS] + 0
+    m = 0
+    for i in range(lists[q]):
+        e = q + LIST_FIRST + LEXEME_W * i
+        stack, state, columns, brackets, column = (
+            lists[e] + 0, lists[e + 1] + 0, lists[e + 2] + 0, lists[e + 3] + 0, lists[e + 4] + 0,
+        )  # fmt: skip
+        fresh = state < 0
+        if fresh:
+            state = -1 - state
+        if m + 2 > MOST_LEXEMES:
+            return ask(c, FULL, LISTING)
+        after = code[delta + 256 * state + b]
+        if after >= 0 and put(c, m, after):
+            at = LEXEME_W * m
+            new[at], new[at + 1], new[at + 2], new[at + 3] = stack, after, columns, brackets
+            new[at + 4] = 0 if brackets > 0 else column_after(c, block, after, column, b)
+            m += 1
+            if code[accept + after] & 1:  # complete, whatever comes next: all behind it were built on a shorter one
+                return m
+        if fresh:
+            return m
+        terminal = code[verdicts + 257 * (code[accept + state] >> 1) + b]
+        if terminal >= 0:
+            stack, columns, brackets = commit(c, block, stack, terminal, columns, brackets, column)
+            if stack < 0:
+                return -1
+            if stack > 0:
+                after = code[delta + 256 * code[code[block + P_SCAN] + pairs[PAIR_W * stack]] + b]
+                if after >= 0 and put(c, m, after):
+                    at = LEXEME_W * m
+                    new[at], new[at + 1], new[at + 2], new[at + 3] = stack, after, columns, brackets
+                    new[at + 4] = 0 if brackets > 0 else column_after(c, block, after, -1, b)
+                    m += 1
+            return m
+    return m
+
+
+@kernel("int64(int64, int64, int64)")
+def parse_step(c: Any, q: Any, b: Any) -> Any:
+    """The list after list q and byte b: its id, 0 if the byte is refused, or -1."""
+    m = extend(c, q, b)
+    return -1 if m < 0 else list_of(c, view(c, LISTS)[q + LIST_BLOCK], m)

@@ -1,0 +1,72 @@
+"""String points: places in a sorted block of strings (kernels).
+
+The strings that agree with what was written are a range of the block; with the depth it is the whole state. So a
+thousand enum values or keys are one configuration, and nothing is built for them ahead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .context_views import size, view
+from .interned_names import ask, mix
+from .jit.compilation import inlined, kernel
+from .layout import *  # noqa: F403  (constants only)
+
+
+@kernel("int64(int64, int64, int64, int64, int64)")
+def point(c: Any, block: Any, low: Any, high: Any, depth: Any) -> Any:
+    """The place `depth` bytes into strings low .. high - 1 of `block`: its id, or -1."""
+    head, points, table = view(c, HEAD), view(c, POINTS), view(c, POINT_HASH)
+    last = size(c, POINT_HASH) - 1
+    h = mix(mix(mix(block, low), high), depth) & last
+    while True:
+        k = table[h]
+        if k < 0 or k >= head[N_POINTS] or points[5 * k + 4] != h:
+            break
+        p = 5 * k
+        if points[p] == block and points[p + 1] == low and points[p + 2] == high and points[p + 3] == depth:
+            return k
+        h = (h + 1) & last
+    k = head[N_POINTS]
+    if 5 * (k + 1) > size(c, POINTS) or 2 * k > last:
+        return ask(c, FULL, POINTS)
+    points[5 * k] = block
+    points[5 * k + 1] = low
+    points[5 * k + 2] = high
+    points[5 * k + 3] = depth
+    points[5 * k + 4] = h
+    table[h] = k
+    head[N_POINTS] = k + 1
+    return k
+
+
+@inlined("int64(int64, int64, int64, int64, int64, int64)")
+def bound(c: Any, block: Any, low: Any, high: Any, depth: Any, b: Any) -> Any:
+    """The first string of low .. high - 1 whose byte at `depth` is at least `b` (one that ends there counts as -1)."""
+    code = view(c, CODE)
+    offsets = block + STR_OFFSETS
+    while low < high:
+        middle = (low + high) >> 1
+        at = code[offsets + middle] + depth
+        if at < code[offsets + middle + 1] and code[at] >= b:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@inlined("int64(int64, int64, int64)")
+def code_point(c: Any, at: Any, end: Any) -> Any:
+    """The code point spelled in UTF-8 at `at` of CODE and, times 8, added: its number of bytes. -1 at the end."""
+    code = view(c, CODE)
+    if at >= end:
+        return -1
+    b = code[at]
+    if b < 0x80:
+        return b * 8 + 1
+    if b < 0xE0:
+        return ((b & 31) << 6 | code[at + 1] & 63) * 8 + 2
+    if b < 0xF0:
+        return ((b & 15) << 12 | (code[at + 1] & 63) << 6 | code[at + 2] & 63) * 8 + 3
+    return ((b & 7) << 18 | (code[at + 1] & 63) << 12 | (code[at + 2] & 63) << 6 | code[at + 3] & 63) * 8 + 4

@@ -1,0 +1,136 @@
+"""Members that must differ (`grammar.nodes.Unique`): what is written of them is kept, equal ones are refused (kernels).
+
+While a member is being written its set of configurations knows the text, as a chain of bytes, back to where the
+outermost member began; a set outside of all members does not, and is shared. The register of a Unique's rules holds the
+members written so far: a list of (where it began, where it ended) in that text.
+
+A member that has become unlike all that were there is of no more concern: nothing below it can be refused. One that is
+still like some of them is *watched*: the caller says (`guards`) which bytes keep it so, whether a member that ends is
+new, and whether a watched set can still come to one that is. Walks of the trie leave the text open: they take each
+member that they finish for a new one, and only where that is not known are tokens tried one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .context_views import size, view
+from .interned_names import ask, chain, mix
+from .jit.compilation import inlined, kernel
+from .layout import *  # noqa: F403  (constants only)
+
+
+@inlined("int64(int64, int64, int64)")
+def find_guard(c: Any, key: Any, text: Any) -> Any:
+    """The entry of GUARDS for a key and a text; -slot - 1 of its hash table if there is none."""
+    head, guards, table = view(c, HEAD), view(c, GUARDS), view(c, GUARD_HASH)
+    last = size(c, GUARD_HASH) - 1
+    h = mix(mix(0, key), text) & last
+    while True:
+        k = table[h]
+        if k < 0 or k >= head[N_GUARDS] or guards[k * GUARD_W + GUARD_SLOT] != h:
+            return -h - 1
+        if guards[k * GUARD_W] == key and guards[k * GUARD_W + GUARD_TEXT] == text:
+            return k
+        h = (h + 1) & last
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def add_guard(c: Any, key: Any, text: Any, answer: Any) -> Any:
+    """A new entry of GUARDS, its bytes all 0: its number, or -1."""
+    head, guards = view(c, HEAD), view(c, GUARDS)
+    k = head[N_GUARDS] + 0
+    if GUARD_W * (k + 1) > size(c, GUARDS) or 2 * k > size(c, GUARD_HASH):
+        return ask(c, FULL, GUARDS)
+    h = -find_guard(c, key, text) - 1
+    for w in range(GUARD_W):
+        guards[k * GUARD_W + w] = 0
+    guards[k * GUARD_W] = key
+    guards[k * GUARD_W + GUARD_TEXT] = text
+    guards[k * GUARD_W + GUARD_ANSWER] = answer
+    guards[k * GUARD_W + GUARD_SLOT] = h
+    view(c, GUARD_HASH)[h] = k
+    head[N_GUARDS] = k + 1
+    return k
+
+
+@kernel("int64(int64, int64, int64)")
+def begin_member(c: Any, members: Any, endless: Any) -> Any:
+    """A member begins here, after those of a list: the register while it is written, or -1.
+
+    endless: whether every text that begins such a member begins infinitely many.
+    """
+    head, names = view(c, HEAD), view(c, NAMES)
+    text = head[TEXT] + 0
+    if text == OPEN_NAME:
+        text = SPELLED
+        if members != NO_MEMBERS:
+            members = UNKNOWN_MEMBERS
+    else:
+        head[BEGUN] = 1
+    if members == UNKNOWN_MEMBERS and not endless:
+        head[UNSURE] = 1
+    register = chain(c, members, text)
+    if register < 0 or members <= UNKNOWN_MEMBERS:
+        return register
+    watch = head[WATCH] + 0
+    while watch != NO_WATCH:
+        if names[3 * watch + 1] == register:
+            return register
+        watch = names[3 * watch] + 0
+    watch = chain(c, head[WATCH], register)
+    if watch < 0:
+        return -1
+    head[WATCH] = watch
+    return register
+
+
+@kernel("int64(int64, int64)")
+def end_member(c: Any, register: Any) -> Any:
+    """The member of that register is whole: the list with it, 0 if an equal one was there, or -1."""
+    head, names = view(c, HEAD), view(c, NAMES)
+    members, text = names[3 * register] + 0, head[TEXT] + 0
+    if members == UNKNOWN_MEMBERS:
+        head[UNSURE] = 1
+        return UNKNOWN_MEMBERS
+    if text == OPEN_NAME:
+        return UNKNOWN_MEMBERS
+    if members != NO_MEMBERS and head[WATCH] != NO_WATCH:
+        k = find_guard(c, register, text)
+        if k < 0:
+            return ask(c, NEED_VERDICT, register)
+        if view(c, GUARDS)[k * GUARD_W + GUARD_ANSWER] == 0:
+            head[CUT] = 1
+            return 0
+    return chain(c, register, text)
+
+
+@kernel("int64(int64, int64, int64)")
+def text_between(c: Any, start: Any, end: Any) -> Any:
+    """The bytes of a text from one place to another into BUFFER: how many, or -1."""
+    names, buffer = view(c, NAMES), view(c, BUFFER)
+    n, k = 0, end
+    while k != start:
+        n += 1
+        k = names[3 * k] + 0
+    if n > size(c, BUFFER):
+        return ask(c, FULL, BUFFER)
+    k = end
+    for i in range(n):
+        buffer[n - 1 - i] = names[3 * k + 1]
+        k = names[3 * k] + 0
+    return n
+
+
+@kernel("int64(int64)")
+def still_watched(c: Any) -> Any:
+    """What remains to be watched in the set in the making: the entry of GUARDS that says so, or -1."""
+    head = view(c, HEAD)
+    k = find_guard(c, head[WATCH], head[TEXT])
+    return k if k >= 0 else ask(c, NEED_WATCH, head[WATCH])
+
+
+@inlined("int64(int64, int64, int64)")
+def keeps_watch(c: Any, guard: Any, b: Any) -> Any:
+    """Whether byte b may leave the member like one that was there."""
+    return view(c, GUARDS)[guard * GUARD_W + GUARD_BYTES + (b >> 5)] >> (b & 31) & 1

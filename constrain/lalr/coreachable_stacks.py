@@ -1,0 +1,318 @@
+"""From which stacks of an LALR parser acceptance is reachable, when conflicts were resolved or rules are unproductive.
+
+A table without conflicts over productive rules has no dead ends: what was read can be finished. Where a shift won, or a
+rule is unproductive, the parser is a deterministic pushdown automaton that may get stuck for good (`start: x "b"`,
+`x: | "b" x`: every b is shifted, nothing is accepted). The stacks that can still accept form a regular language
+(Büchi 1964; Bouajjani, Esparza and Maler, "Reachability analysis of pushdown automata", 1997), saturated here.
+
+What a state can do with its stack is a set of *returns* (i, A, t): some text leads to popping i states, this one
+included, and then making A with t read ahead. Read from the bottom, a stack is summed up by the returns of its top that
+lead to acceptance: that is the state of the automaton `Alive`. It gives more than a yes or no: the terminals that can
+be read next so that acceptance stays reachable.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..work import spend
+from .lalr_tables import Lalr
+from .lexeme_boundaries import Letters
+from .productions import spread
+
+__all__ = ["Alive", "Tables", "lexer_forbids"]
+
+WORK = "the stacks from which a text can be finished"
+
+Pieces = list[tuple[int, "tuple[int, int] | None", int]]
+"""What each terminal leads to when it is read ahead: (terminals, kind, returns). With a kind (i, A) the return of that
+kind with the terminal itself; without, all of `returns` for each of the terminals."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tables:
+    """following: int32[k, LALR states], the state after one more LALR state is pushed, -1 where it never is.
+    accepts: uint32[k, words], the terminals that can be read next, bit t % 32 of word t // 32. start: as in `Alive`.
+    """
+
+    following: NDArray[np.int32]
+    accepts: NDArray[np.uint32]
+    start: int
+
+    @property
+    def has_dead_ends(self) -> bool:
+        """Whether some stack may be dead. If none is, a mask has to ask the parser's table alone.
+
+        Stacks between reductions count too, and some of what can be pushed never is: False is certain, True is not.
+        """
+        return bool((self.accepts == 0).all(axis=1).any())
+
+
+class Alive:
+    """The automaton of the stacks that can accept, made state by state as it is asked.
+
+    letters: None where the lexer allows any terminal after any other; else terminals are letters throughout.
+
+    A stack is read from the bottom: `start` is the automaton's state after the table's start state alone,
+    `step(state, q)` that after q is pushed. accepts(state): the terminals, as bits, that can be read next so that a
+    text that is accepted remains; 0: the stack is dead.
+    """
+
+    def __init__(self, table: Lalr, letters: Letters | None = None) -> None:
+        self.letters = letters
+        self.width = len(table.terminals) if letters is None else len(letters.terminal)
+        self.eof = len(table.terminals) - 1
+        self.root = len(table.nonterminals)  # stands for: the text is accepted
+        action = table.action if letters is None else table.action[:, list(letters.terminal)]
+        spend(action.size // 4, WORK)
+        self.action = action.tolist()
+        self.left, self.length = table.left.tolist(), table.length.tolist()
+        self.gotos = [{a: s for a, s in enumerate(row) if s >= 0} for row in table.goto.tolist()]
+        self.shifts = [{t: act - 1 for t, act in enumerate(row) if act > 0} for row in self.action]
+        self.shifts[table.end].pop(self.eof)
+        self.action[table.end][self.eof] = 0
+        self.end, self.first = table.end, table.start
+        self.into: list[list[int]] = [[] for _ in self.gotos]
+        for q, moves in enumerate(zip(self.gotos, self.shifts)):
+            for s in {*moves[0].values(), *moves[1].values()}:
+                self.into[s].append(q)
+        self.ends: list[dict[tuple[int, int], int]] = [{} for _ in self.gotos]  # (length, A): before which terminals
+        for q, row in enumerate(self.action):
+            for t, act in enumerate(row):
+                if act < 0:
+                    rule = self.length[-1 - act], self.left[-1 - act]
+                    self.ends[q][rule] = self.ends[q].get(rule, 0) | 1 << t
+        self.ends[self.end][1, self.root] = 1 << self.eof
+        self.places = self._places()
+        self.after: list[Pieces] = [[] for _ in self.gotos]  # returns of a state with a terminal read ahead
+        self.any: list[dict[int, int]] = [{} for _ in self.gotos]  # returns of a state, by what may be read there
+        self.made: list[dict[int, Pieces]] = [{} for _ in self.gotos]  # of a state on which A is made
+        self._saturate()
+        self.states: list[tuple[int, int]] = []
+        self.steps: dict[tuple[int, int], int] = {}
+        self.numbers: dict[tuple[int, int], int] = {}
+        self.start = self._number(self.first, self._bit(self.first, 0, self.root, self.eof))
+
+    # ---- the automaton ------------------------------------------------------------------------------------------
+
+    def step(self, state: int, pushed: int) -> int:
+        """The state behind a stack on which `pushed` comes to lie."""
+        known_step = self.steps.get((state, pushed))
+        if known_step is None:
+            known_step = self.steps[state, pushed] = self._step(state, pushed)
+        return known_step
+
+    def _step(self, state: int, pushed: int) -> int:
+        q, good = self.states[state]
+        block = (1 << self.width) - 1
+        known = 0
+        for (i, made), place in self.places[pushed].items():
+            if i > 1:
+                bits = good >> self.places[q][i - 1, made] & block
+            else:
+                bits = self._leading(self.made[q].get(made, []), q, good)
+            known |= bits << place
+        return self._number(pushed, known)
+
+    def accepts(self, state: int) -> int:
+        """The terminals, as bits, that can be read next with acceptance still reachable; 0: dead."""
+        q, good = self.states[state]
+        return self._leading(self.after[q], q, good)
+
+    def _leading(self, pieces: Pieces, q: int, good: int) -> int:
+        """The terminals, as bits, whose returns of q are among the good ones."""
+        found = 0
+        for terminals, kind, returns in pieces:
+            if kind is not None:
+                found |= terminals & good >> self.places[q][kind]
+            elif returns & good:
+                found |= terminals
+        return found
+
+    def tables(self, most: int) -> Tables | None:
+        """All of the automaton, if it has at most so many states."""
+        successors = [sorted({*gotos.values(), *shifts.values()}) for gotos, shifts in zip(self.gotos, self.shifts)]
+        rows: list[dict[int, int]] = []
+        for state, (q, _) in enumerate(self.states):  # grows while it is read
+            if len(self.states) > most:
+                return None
+            spend(10 * len(successors[q]) + len(self.gotos) // 16, WORK)
+            rows.append({pushed: self.step(state, pushed) for pushed in successors[q]})
+        following = np.full((len(rows), len(self.gotos)), -1, dtype=np.int32)
+        for state, row in enumerate(rows):
+            following[state, list(row)] = list(row.values())
+        words = (self.width + 31) // 32
+        accepts = b"".join(self.accepts(state).to_bytes(4 * words, "little") for state in range(len(rows)))
+        return Tables(following, np.frombuffer(accepts, dtype="<u4").reshape(-1, words), self.start)
+
+    def _number(self, q: int, good: int) -> int:
+        """good: the returns of q that lead to acceptance."""
+        number = self.numbers.setdefault((q, good), len(self.states))
+        if number == len(self.states):
+            self.states.append((q, good))
+        return number
+
+    # ---- saturation ---------------------------------------------------------------------------------------------
+
+    def _places(self) -> list[dict[tuple[int, int], int]]:
+        """For each state its kinds of return, (i, A), and where their bits, one a terminal, begin."""
+        kinds: list[dict[tuple[int, int], int]] = [{} for _ in self.gotos]
+        todo = [(self.first, 0, self.root)]
+        todo += [(q, *rule) for q, ends in enumerate(self.ends) for rule in ends if rule[0]]
+        while todo:
+            q, i, made = todo.pop()
+            if (i, made) not in kinds[q]:
+                kinds[q][i, made] = len(kinds[q]) * self.width
+                if i > 1:
+                    todo += [(p, i - 1, made) for p in self.into[q]]
+        return kinds
+
+    def _bit(self, q: int, i: int, made: int, terminal: int) -> int:
+        return 1 << (self.places[q][i, made] + terminal)
+
+    def _saturate(self) -> None:
+        todo, waiting = deque(reversed(range(len(self.gotos)))), set(range(len(self.gotos)))
+        while todo:  # first in, first out: a stack would work out some states ten times as often
+            q = todo.popleft()
+            waiting.discard(q)
+            if self._improve(q):
+                for p in self.into[q]:
+                    if p not in waiting:
+                        waiting.add(p)
+                        todo.append(p)
+
+    def _improve(self, q: int) -> bool:
+        """Works out the returns of q from those of the states that follow it; whether there are more now."""
+        spend(20 + 4 * len(self.gotos[q]) + 4 * len(self.shifts[q]) + len(self.places[q]) * self.width // 64, WORK)
+        sums: dict[tuple[int, int], int] = {}  # returns of a state that lies on q: their number as a node
+        edges: list[list[int]] = []
+        sets: list[int] = []
+        made: dict[int, Pieces] = {}
+        if q == self.first:
+            made[self.root] = [(1 << self.eof, (0, self.root), 0)]
+
+        def node(s: int, returns: int) -> int:
+            if (s, returns) not in sums:
+                sums[s, returns] = len(sets)
+                sets.append(0)
+                edges.append([])
+            return sums[s, returns]
+
+        def making(a: int, within: int) -> Pieces:
+            """As `made`, for these terminals only; a piece that is no single return has a node in place of the set."""
+            found: Pieces = []
+            done: dict[int, int] = {}  # rules of one symbol in a circle end nothing
+            todo = [(a, within)]
+            while todo:
+                a, within = todo.pop()
+                within &= ~done.get(a, 0)
+                if not within:
+                    continue
+                done[a] = done.get(a, 0) | within
+                if a in made:
+                    found += [(t & within, kind, n) for t, kind, n in made[a] if t & within]
+                    continue
+                spend(1, WORK)
+                for terminals, kind, returns in self.after[self.gotos[q][a]]:
+                    if not (terminals := terminals & within):
+                        continue
+                    if kind is None:
+                        found.append((terminals, None, node(self.gotos[q][a], returns)))
+                    elif kind[0] > 1:
+                        found.append((terminals, (kind[0] - 1, kind[1]), 0))
+                    else:
+                        todo.append((kind[1], terminals))
+            return found
+
+        everything = (1 << self.width) - 1
+        for a in self.gotos[q]:
+            made[a] = making(a, everything)
+        shifted = {t: node(s, bits) for t, s in self.shifts[q].items() if (bits := self._entered(s, t))}
+        for (s, returns), number in sums.items():
+            for (i, a), place in self.places[s].items():
+                block = returns >> place & everything
+                if block and i > 1:
+                    sets[number] |= block << self.places[q][i - 1, a]
+                elif block:
+                    for terminals, kind, other in making(a, block):
+                        if kind is None:
+                            edges[number].append(other)
+                        else:
+                            sets[number] |= terminals << self.places[q][kind]
+        spread(edges, sets)
+        self.made[q] = {a: [(t, k, 0 if k else sets[n]) for t, k, n in pieces] for a, pieces in made.items()}
+        after: Pieces = []
+        alike: dict[int, int] = {}
+        for t, number in shifted.items():
+            alike[sets[number]] = alike.get(sets[number], 0) | 1 << t
+        for (length, a), terminals in self.ends[q].items():
+            if length:
+                after.append((terminals, (length, a), 0))
+                continue
+            for within, kind, returns in self.made[q][a]:
+                if kind is None and within & terminals:
+                    alike[returns] = alike.get(returns, 0) | within & terminals
+                elif within & terminals:
+                    after.append((within & terminals, kind, 0))
+        after += [(terminals, None, returns) for returns, terminals in alike.items() if returns]
+        if sorted(after, key=repr) == self.after[q]:
+            return False
+        self.after[q] = sorted(after, key=repr)
+        self.any[q] = {}
+        return True
+
+    def _entered(self, q: int, letter: int) -> int:
+        """The returns of a state that a letter led to, with nothing read: of the letters that may follow it."""
+        within = -1 if self.letters is None else self.letters.following.get((q, letter), 0)
+        found = self.any[q].get(within)
+        if found is None:
+            found = 0
+            for terminals, kind, returns in self.after[q]:
+                if terminals & within:
+                    found |= returns if kind is None else (terminals & within) << self.places[q][kind]
+            self.any[q][within] = found
+        return found
+
+
+def lexer_forbids(table: Lalr, letters: Letters, most: int) -> bool:
+    """Return whether some stack accepts a terminal after which, lexer included, no text can be finished.
+
+    Both automata are walked side by side, so stacks that never come up count as well: False is certain, True is not.
+    Also True if there are more than `most` pairs of states.
+    """
+    plain, exact = Alive(table), Alive(table, letters)
+    by_terminal = [0] * len(table.terminals)
+    for letter, terminal in enumerate(letters.terminal):
+        by_terminal[terminal] |= 1 << letter
+    readable = {table.start: letters.start}  # letters that can be read in a state, ignored ones passed over
+    skipped: dict[int, list[int]] = {}
+    for (state, letter), bits in letters.following.items():
+        readable[state] = readable.get(state, 0) | bits
+        if letters.terminal[letter] in letters.ignored:
+            skipped.setdefault(state, []).append(bits)
+    if not letters.start & exact.accepts(exact.start):
+        return True
+    pairs = [(plain.start, exact.start)]
+    seen = set(pairs)
+    for one, other in pairs:  # grows while it is read
+        q = plain.states[one][0]
+        spend(20, WORK)
+        if q in readable:
+            bits, good, due = plain.accepts(one), exact.accepts(other), 0
+            for terminal, found in enumerate(by_terminal):
+                if bits >> terminal & 1:
+                    due |= found
+            if due & readable[q] & ~good or (bits and not all(after & good for after in skipped.get(q, ()))):
+                return True
+        for pushed in {*plain.gotos[q].values(), *plain.shifts[q].values()}:
+            pair = plain.step(one, pushed), exact.step(other, pushed)
+            if pair not in seen:
+                seen.add(pair)
+                pairs.append(pair)
+                if len(pairs) > most:
+                    return True
+    return False

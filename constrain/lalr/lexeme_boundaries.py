@@ -1,0 +1,372 @@
+"""Which lexemes may follow each other: what the longest-match rule demands at the boundary of two lexemes.
+
+A lexer takes the longest lexeme. So that a text is cut at a place, none of the lexemes before it may go on to a longer
+match over what follows. These obligations are scanner states that run over the following bytes and must not accept; a
+*context* is what is known of them where a lexeme has ended: for each next byte, the set of obligations after it.
+Contexts and the lexemes between them form a finite automaton over terminals, explored here. Read with the LALR table,
+it makes the language of the grammar, lexer included, that of one pushdown automaton (`alive`).
+
+Contexts that allow the same continuations are merged (a bisimulation, by partition refinement), separately for each
+terminal: a *letter* is a terminal with the class of the context that it ends in. Where every letter may be followed by
+all that the table asks for, the lexer forbids nothing, and terminals alone tell what can follow (`is_free`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..work import spend
+from .lalr_tables import Lalr
+from .productions import spread
+from .scanner import END_OF_TEXT, Scanner
+
+__all__ = ["Boundaries", "Letters"]
+
+Context = tuple[bytes, bool]
+"""For each class of bytes the number of the obligations after it (int32; -1: it must not follow); whether the text may
+end here."""
+
+WORK = "the boundaries between terminals"
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """Terminals, told apart by the context that their lexemes end in.
+
+    terminal: of each letter; letter t is terminal t in one of its contexts, more of them follow from len(terminals) on.
+    following: for each LALR state and each letter that leads to it (or is ignored in it), the letters that may be read
+    next, as bits. start: those that may be read first. ignored: terminals that the table never sees.
+    """
+
+    terminal: tuple[int, ...]
+    following: dict[tuple[int, int], int]
+    start: int
+    ignored: frozenset[int]
+
+    @property
+    def skipped(self) -> list[int]:
+        """The letters of ignored terminals."""
+        return [letter for letter, terminal in enumerate(self.terminal) if terminal in self.ignored]
+
+
+class Boundaries:
+    """The contexts of a scanner under a table.
+
+    scan: int32[LALR states], start states of the scanner. ignored: terminals that the table never sees.
+    """
+
+    def __init__(
+        self, scanner: Scanner, table: Lalr, scan: NDArray[np.int32], ignored: frozenset[int], *, most: int | None
+    ) -> None:
+        self.table, self.scan, self.ignored, self.most = table, scan, ignored, most
+        self.end = len(table.terminals) - 1
+        columns = np.concatenate([scanner.delta, scanner.verdicts[:, :END_OF_TEXT]])
+        _, first, self.class_of = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+        self.class_of = self.class_of.ravel()
+        self.delta = np.ascontiguousarray(scanner.delta[:, first])
+        self.verdicts = np.ascontiguousarray(scanner.verdicts[scanner.accept][:, first])
+        self.at_end = scanner.verdicts[scanner.accept, END_OF_TEXT]
+        spend(self.delta.size // 16, WORK)
+        self.width = self.delta.shape[1]
+        self.obligations: list[tuple[int, ...]] = []
+        self.obligation_numbers: dict[tuple[int, ...], int] = {}
+        self.advance: list[NDArray[np.int32]] = []
+        self.may_end: list[bool] = []
+        self.oblige(())
+        free = np.zeros(self.width, np.int32)
+        self.contexts: list[Context] = [(free.tobytes(), True)]
+        self.context_numbers: dict[Context, int] = {self.contexts[0]: 0}
+        self.items: list[tuple[int, int]] = []
+        self.item_numbers: dict[tuple[int, int], int] = {}
+        self.edges: list[list[int]] = []
+        self.found: list[int] = []  # letters that an item ends in, as bits
+        self.letters: list[tuple[int, int]] = []
+        self.letter_numbers: dict[tuple[int, int], int] = {}
+        self._explore()
+
+    # ---- obligations --------------------------------------------------------------------------------------------
+
+    def oblige(self, states: tuple[int, ...]) -> int:
+        """Return the number of a set of obligations, sorted; -1 if whatever follows breaks one of them."""
+        number = self.obligation_numbers.get(states)
+        if number is None:
+            rows = list(states)
+            broken = (self.verdicts[rows] >= 0).any(axis=0)
+            ends = not (self.at_end[rows] >= 0).any()
+            spend(50 + len(states) * self.width // 4, WORK)
+            if (broken.all() and not ends) or (self.most is not None and len(states) > self.most):
+                number = -1
+            else:
+                number = len(self.obligations)
+                self.obligations.append(states)
+                self.advance.append(np.where(broken, np.int32(-1), np.int32(-2)))
+                self.may_end.append(ends)
+            self.obligation_numbers[states] = number
+        return number
+
+    def advanced(self, number: int, also: int = -1) -> NDArray[np.int32]:
+        """Return the obligations after each class of bytes, -1: broken. also: a state that becomes one, by its moves.
+
+        That state may be at a match: it is asked from the next byte on.
+        """
+        states = self.obligations[number]
+        base = self.advance[number]
+        if also < 0 and not (base == -2).any():
+            return base
+        moves = self.delta[[*states, *([also] if also >= 0 else [])]]
+        out = np.full(self.width, -1, np.int32)
+        open_ = np.flatnonzero(base != -1)
+        if len(open_):
+            ways, which = np.unique(moves[:, open_], axis=1, return_inverse=True)
+            numbers = [self.oblige(tuple(sorted({s for s in way if s >= 0}))) for way in ways.T.tolist()]
+            out[open_] = np.array(numbers, np.int32)[which.ravel()]
+        spend(80 + moves.size, WORK)
+        if also < 0:
+            self.advance[number] = out
+        return out
+
+    # ---- lexemes ------------------------------------------------------------------------------------------------
+
+    def item(self, obligations: int, state: int) -> int:
+        """Return the number of a lexeme in the making beside obligations."""
+        key = obligations, state
+        number = self.item_numbers.get(key)
+        if number is None:
+            number = self.item_numbers[key] = len(self.items)
+            self.items.append(key)
+        return number
+
+    def letter(self, terminal: int, context: Context) -> int:
+        """Return the number of a terminal that ends in a context."""
+        number = self.context_numbers.setdefault(context, len(self.contexts))
+        if number == len(self.contexts):
+            self.contexts.append(context)
+        key = terminal, number
+        found = self.letter_numbers.setdefault(key, len(self.letters))
+        if found == len(self.letters):
+            self.letters.append(key)
+        return found
+
+    def begun(self, start: int, context: int) -> list[int]:
+        """Return the items after the first byte of a lexeme."""
+        if start < 0:
+            return []
+        after = np.frombuffer(self.contexts[context][0], np.int32)
+        open_ = (after >= 0) & (self.delta[start] >= 0)
+        pairs = np.unique(np.stack([after[open_], self.delta[start][open_]]), axis=1)
+        spend(80 + self.width // 2, WORK)
+        return [self.item(o, q) for o, q in pairs.T.tolist()]
+
+    def expand(self, item: int) -> None:
+        """Work out where an item leads: further items, and letters."""
+        obligations, state = self.items[item]
+        after = self.advanced(obligations)
+        moves = self.delta[state]
+        open_ = (after >= 0) & (moves >= 0)
+        pairs = np.unique(np.stack([after[open_], moves[open_]]), axis=1)
+        self.edges.append([self.item(o, q) for o, q in pairs.T.tolist()])
+        bits = 0
+        verdicts, end = self.verdicts[state], int(self.at_end[state])
+        found = {*np.unique(verdicts[self.advance[obligations] != -1]).tolist(), end} - {-1}
+        if found:
+            row = self.advanced(obligations, state)
+            for t in sorted(found):
+                there = np.where(verdicts == t, row, np.int32(-1))
+                ends = end == t and self.may_end[obligations]
+                if ends or (there >= 0).any():
+                    bits |= 1 << self.letter(t, (there.tobytes(), ends))
+        self.found.append(bits)
+        spend(150 + self.width // 2, WORK)
+
+    def _explore(self) -> None:
+        """Find all items, contexts and letters."""
+        table = self.table
+        self.targets: dict[int, list[int]] = {}
+        for t in range(len(table.terminals)):
+            column = table.action[:, t]
+            self.targets[t] = np.unique(column[column > 0] - 1).tolist()
+        starts = sorted({int(s) for s in self.scan if s >= 0})
+        self.into = [set(states) for states in self.targets.values()]
+        self.begins: dict[tuple[int, int], list[int]] = {}
+        todo = [(int(self.scan[table.start]), 0)]
+        done = 0
+        seen_items = 0
+        while todo or done < len(self.letters) or seen_items < len(self.items):
+            for start, context in todo:
+                if (start, context) not in self.begins:
+                    self.begins[start, context] = self.begun(start, context)
+            todo = []
+            while seen_items < len(self.items):
+                self.expand(seen_items)
+                seen_items += 1
+            for t, context in self.letters[done:]:
+                here = starts if t in self.ignored else sorted({int(self.scan[s]) for s in self.targets.get(t, ())})
+                todo += [(start, context) for start in here]
+            done = len(self.letters)
+
+    # ---- what may follow ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def reached(self) -> list[int]:
+        """For each item the letters that it or one after it ends in, as bits."""
+        sets = list(self.found)
+        spend(len(sets) * (1 + len(self.letters) // 512), WORK)
+        spread(self.edges, sets)
+        return sets
+
+    @cached_property
+    def next_letters(self) -> dict[tuple[int, int], int]:
+        """For each scanner start and context the letters that may be read there, ignored ones not passed over."""
+        out = {}
+        for key, items in self.begins.items():
+            bits = 0
+            for item in items:
+                bits |= self.reached[item]
+            out[key] = bits
+        return out
+
+    @cached_property
+    def seen(self) -> dict[tuple[int, int], int]:
+        """The same with ignored lexemes passed over; bit len(letters): the text may end here."""
+        keys = list(self.next_letters)
+        numbers = {key: k for k, key in enumerate(keys)}
+        skipped = [k for k, (t, _) in enumerate(self.letters) if t in self.ignored]
+        mask = sum(1 << k for k in skipped)
+        edges: list[list[int]] = []
+        sets: list[int] = []
+        for start, context in keys:
+            bits = self.next_letters[start, context]
+            passed = [k for k in skipped if bits >> k & 1]
+            edges.append([numbers[start, self.letters[k][1]] for k in passed if (start, self.letters[k][1]) in numbers])
+            sets.append(bits & ~mask | self.contexts[context][1] << len(self.letters))
+        spend(len(keys) * (1 + len(skipped)), WORK)
+        spread(edges, sets)
+        return dict(zip(keys, sets))
+
+    @cached_property
+    def is_free(self) -> bool:
+        """Whether any lexeme may be followed by whatever the table asks for."""
+        count = len(self.letters)
+        terminals = [0] * len(self.table.terminals)
+        for k, (t, _) in enumerate(self.letters):
+            terminals[t] |= 1 << k
+        terminals[self.end] = 1 << count
+        wanted = [[terminals[t] for t in np.flatnonzero(row).tolist()] for row in self.table.action]
+        spend(int((self.table.action != 0).sum()), WORK)
+        done: set[tuple[int, int]] = set()
+        todo = [(self.table.start, 0)]
+        while todo:
+            state, context = todo.pop()
+            if (state, context) in done:
+                continue
+            done.add((state, context))
+            start = int(self.scan[state])
+            seen, direct = self.seen.get((start, context), 0), self.next_letters.get((start, context), 0)
+            spend(5 + len(wanted[state]), WORK)
+            if not all(seen & one for one in wanted[state]):
+                return False
+            for k, (t, after) in enumerate(self.letters):
+                if direct >> k & 1:
+                    if t in self.ignored:
+                        todo.append((state, after))
+                    elif self.table.action[state, t]:
+                        todo += [(target, after) for target in self.targets[t]]
+        return True
+
+    # ---- letters ------------------------------------------------------------------------------------------------
+
+    def _rows(self) -> list[int]:
+        """Return for each LALR state the letters that it has an action for, and the end, as bits."""
+        by_terminal = [0] * len(self.table.terminals)
+        for k, (t, _) in enumerate(self.letters):
+            by_terminal[t] |= 1 << k
+        by_terminal[self.end] = 1 << len(self.letters)
+        return [sum(by_terminal[t] for t in np.flatnonzero(row).tolist()) for row in self.table.action]
+
+    @cached_property
+    def merged(self) -> tuple[list[int], Letters]:
+        """Return the number of each letter's class, and the Letters: the coarsest bisimulation."""
+        rows, count = self._rows(), len(self.letters)
+        everywhere = {(int(self.scan[s]), row): s for s, row in enumerate(rows)}
+        asked: list[list[int]] = []  # what may follow each letter, at each state where it may stand
+        for t, context in self.letters:
+            states = sorted(everywhere.values()) if t in self.ignored else self.targets[t]
+            distinct = dict.fromkeys((int(self.scan[s]), rows[s]) for s in states)
+            asked.append([self.seen.get((start, context), 0) & row for start, row in distinct])
+        classes = [t for t, _ in self.letters]
+        classes.append(self.end)
+        while True:
+            masks: dict[int, int] = {}
+            for k, number in enumerate(classes):
+                masks[number] = masks.get(number, 0) | 1 << k
+            spend(sum(map(len, asked)) * (1 + len(masks) // 8), WORK)
+            known: dict[tuple[object, ...], int] = {}
+            finer = []
+            for k in range(count):
+                key = (
+                    classes[k],
+                    *(tuple([n for n, mask in masks.items() if mask & bits]) for bits in asked[k]),
+                )
+                finer.append(known.setdefault(key, len(known)))
+            finer.append(len(known))
+            if len(known) + 1 == len(masks):
+                break
+            classes = finer
+        return self._numbered(classes, rows)
+
+    def _numbered(self, classes: list[int], rows: list[int]) -> tuple[list[int], Letters]:
+        """Number the classes: letter t is the first of terminal t."""
+        terminal = list(range(self.end + 1))
+        numbers: dict[int, int] = {}
+        taken: set[int] = set()
+        for k, (t, _) in enumerate(self.letters):
+            if classes[k] not in numbers:
+                numbers[classes[k]] = t if t not in taken else len(terminal)
+                if t in taken:
+                    terminal.append(t)
+                taken.add(t)
+        numbers[classes[-1]] = self.end
+        mapped = [numbers[one] for one in classes]
+
+        def of(bits: int) -> int:
+            found = 0
+            while bits:
+                low = bits & -bits
+                found |= 1 << mapped[low.bit_length() - 1]
+                bits ^= low
+            return found
+
+        following: dict[tuple[int, int], int] = {}
+        readable: dict[int, int] = {}
+        for (start, _), bits in self.next_letters.items():
+            readable[start] = readable.get(start, 0) | bits
+        entered = [s for s in range(len(rows)) if s == self.table.start or any(s in into for into in self.into)]
+        for k, (t, context) in enumerate(self.letters):
+            for state in entered if t in self.ignored else self.targets[t]:
+                if t in self.ignored and not readable.get(int(self.scan[state]), 0) >> k & 1:
+                    continue
+                if (state, mapped[k]) not in following:
+                    spend(2 + len(self.letters) // 8, WORK)
+                    following[state, mapped[k]] = of(self.seen.get((int(self.scan[state]), context), 0) & rows[state])
+        first = of(self.seen[int(self.scan[self.table.start]), 0] & rows[self.table.start])
+        return mapped, Letters(tuple(terminal), following, first, self.ignored)
+
+    def possible(self, states: int) -> list[int]:
+        """Return for each scanner state the letters that it can still become where nothing else is pending, as bits."""
+        mapped, _ = self.merged
+        return [self.ends_of((), state, mapped) for state in range(states)]
+
+    def ends_of(self, others: tuple[int, ...], state: int, mapped: list[int]) -> int:
+        """Return the letters that a lexeme can end in beside obligations; 0 if that never comes up."""
+        number = self.item_numbers.get((self.obligation_numbers.get(others, -1), state))
+        bits = 0 if number is None else self.reached[number]
+        found = 0
+        while bits:
+            low = bits & -bits
+            found |= 1 << mapped[low.bit_length() - 1]
+            bits ^= low
+        return found

@@ -1,0 +1,263 @@
+"""Parser: a scanner, an LALR table and what indentation means, as one block of code (`kernels.layout`, parser blocks).
+
+The kernels in `kernels.parsing` run it. What they ask for rarely is worked out here: `joint`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import layout as at
+from .coreachable_stacks import Alive
+from .lalr_tables import Lalr
+from .lexeme_boundaries import Boundaries
+from .productions import Productions
+from .scanner import Scanner
+
+__all__ = ["Layout", "Parser"]
+
+Ints = NDArray[np.int32]
+DeadEnds = Literal["", "table", "lexer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the indentation of lines means: `lark.indenter.Indenter`, all terminals by number.
+
+    newline: the lexeme that ends a line and holds the white space of the next. indent, dedent: fed where blocks open
+    and close. opening, closing: brackets inside which lines do not end. tab: columns of a tab.
+    """
+
+    newline: int
+    indent: int
+    dedent: int
+    opening: frozenset[int] = frozenset()
+    closing: frozenset[int] = frozenset()
+    tab: int = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Parser:
+    """Texts that `scanner` cuts into lexemes and `table`, which is that of `productions`, accepts.
+
+    scan: int32 [LALR states] where the scanner starts, a state of its; -1: no lexeme is found there. ignored: terminals
+    that the parser never sees. dead_ends: what may lead to stacks from which no text leads to an end: "table",
+    conflicts were resolved or a rule has no text; "lexer", besides, lexemes that cannot follow each other; "": nothing.
+    """
+
+    scanner: Scanner
+    table: Lalr
+    productions: Productions
+    scan: Ints
+    ignored: frozenset[int] = frozenset()
+    layout: Layout | None = None
+    dead_ends: DeadEnds = ""
+
+    @property
+    def terminals(self) -> int:
+        return len(self.table.terminals)
+
+    @property
+    def words(self) -> int:
+        """int32 words of a set of letters."""
+        return (len(self.letter_of) + 31) // 32
+
+    @cached_property
+    def boundaries(self) -> Boundaries:
+        """What may follow what: asked only where the lexer leads into dead ends."""
+        return Boundaries(self.scanner, self.table, self.scan, self.ignored, most=None)
+
+    @cached_property
+    def letter_of(self) -> tuple[int, ...]:
+        """The terminal of each letter: of each terminal, unless the lexer leads into dead ends (see `boundaries`)."""
+        if self.dead_ends == "lexer":
+            return self.boundaries.merged[1].terminal
+        return tuple(range(self.terminals))
+
+    @cached_property
+    def alive(self) -> Alive:
+        """From which stacks acceptance is reachable: asked only where there are dead ends."""
+        return Alive(self.table, self.boundaries.merged[1] if self.dead_ends == "lexer" else None)
+
+    @cached_property
+    def is_empty(self) -> bool:
+        """Whether no text at all is accepted."""
+        if self.dead_ends == "lexer":
+            return not self.alive.accepts(self.alive.start) & self.boundaries.merged[1].start
+        return bool(self.dead_ends) and not self.alive.accepts(self.alive.start)
+
+    def leads_on(self, stack: Sequence[int]) -> Ints:
+        """int32 [words]: the letters by which a stack (the first at the bottom) comes to an end at last."""
+        state = self.alive.start
+        for pushed in stack[1:]:
+            state = self.alive.step(state, pushed)
+        bits = self.alive.accepts(state)
+        if self.dead_ends == "lexer":
+            letters, good = self.boundaries.merged[1], bits
+            for letter in letters.skipped:
+                if letters.following.get((stack[-1], letter), 0) & good:
+                    bits |= 1 << letter
+        return np.frombuffer(bits.to_bytes(4 * self.words, "little"), np.int32)
+
+    @cached_property
+    def key(self) -> bytes:
+        """A digest of what the scanner makes of tokens: its tables, and which terminal ends lines."""
+        scanner = self.scanner
+        digest = blake2b(digest_size=16)
+        for part in (scanner.delta, scanner.accept, scanner.verdicts, self.possible):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        digest.update(repr((self.layout.newline, self.layout.tab) if self.layout else None).encode())
+        return digest.digest()
+
+    @cached_property
+    def is_nullable(self) -> bool:
+        """Whether the empty text is in the language: the end is accepted after reductions of nothing."""
+        stack, end = [self.table.start], self.terminals - 1
+        for _ in range(2 * len(self.table.action)):  # more only where a symbol becomes itself for ever
+            act = int(self.table.action[stack[-1], end])
+            if act >= 0:
+                return act > 0
+            rule = -act - 1
+            del stack[len(stack) - int(self.table.length[rule]) :]
+            stack.append(int(self.table.goto[stack[-1], self.table.left[rule]]))
+        return False
+
+    @cached_property
+    def possible(self) -> Ints:
+        """int32 [scanner states, words]: the letters that a state can still come to accept."""
+        if self.dead_ends == "lexer":
+            found = self.boundaries.possible(len(self.scanner.delta))
+            bits_ = b"".join(bits.to_bytes(4 * self.words, "little") for bits in found)
+            return np.frombuffer(bits_, np.int32).reshape(len(found), self.words)
+        wide = np.ascontiguousarray(self.scanner.possible).view(np.uint32)
+        out = np.zeros((len(wide), self.words), np.uint32)
+        out[:, : min(self.words, wide.shape[1])] = wide[:, : self.words]
+        return out.view(np.int32)
+
+    def set_of(self, terminals: Collection[int]) -> Ints:
+        """int32 [words]: the letters of a set of terminals, as bits."""
+        chosen = np.zeros(self.terminals, np.uint8)
+        chosen[list(terminals)] = 1
+        bits = np.zeros(32 * self.words, np.uint8)
+        bits[: len(self.letter_of)] = chosen[list(self.letter_of)]
+        return np.packbits(bits, bitorder="little").view(np.int32)
+
+    def block(self, base: int, index: int) -> Ints:
+        """int32: the block as it stands at place `base` of the code, as parser number `index` of its program."""
+        table, scanner = self.table, _with_dead_end(self.scanner)
+        possible = np.concatenate([self.possible, np.zeros((1, self.words), np.int32)])
+        scan = np.where(self.scan < 0, len(self.scanner.delta), self.scan)
+        states, terminals = table.action.shape
+        reduces, rules = self._reductions()
+        kinds = np.zeros(terminals, np.int32)
+        if self.layout:
+            kinds[self.layout.newline] = at.NEWLINE
+            kinds[list(self.layout.opening)] = at.OPENING
+            kinds[list(self.layout.closing)] = at.CLOSING
+        kinds[list(self.ignored)] = at.IGNORED  # Last: what is ignored does not reach the Indenter.
+        certain = (scanner.verdicts >= 0).all(1) & (scanner.verdicts == scanner.verdicts[:, :1]).all(1)
+        live = np.packbits(scanner.delta >= 0, axis=1, bitorder="little").view(np.int32)
+        kinds_of_class, class_of = np.unique(possible, axis=0, return_inverse=True)
+        first = np.bitwise_or.reduce(live[np.unique(scan)], axis=0)
+        parts = {
+            at.P_ACTION: table.action,
+            at.P_GOTO: table.goto,
+            at.P_LEFT: table.left,
+            at.P_LENGTH: table.length,
+            at.P_SHIFTS: self._bits(table.action > 0),
+            at.P_ROWS: self._bits(table.action != 0) | (self.set_of(self.ignored) if self.dead_ends == "lexer" else 0),
+            at.P_REDUCES: reduces,
+            at.P_RULES: rules,
+            at.P_SCAN: scan,
+            at.P_DELTA: scanner.delta,
+            at.P_ACCEPT: scanner.accept << 1 | certain[scanner.accept],
+            at.P_VERDICTS: scanner.verdicts,
+            at.P_POSSIBLE: possible,
+            at.P_BYTES: live,
+            at.P_FIRST: first,
+            at.P_KINDS: kinds,
+            at.P_IGNORED: self.set_of(() if self.dead_ends == "lexer" else self.ignored),
+            at.P_CLASS: class_of.ravel(),
+            at.P_KINDS_OF_CLASS: kinds_of_class,
+        }
+        head = np.zeros(at.P_W, np.int64)
+        place, pieces = base + at.P_W, []
+        for slot, part in parts.items():
+            head[slot] = place
+            pieces.append(np.ascontiguousarray(part, np.int32).ravel())
+            place += part.size
+        head[[at.P_STATES, at.P_TERMINALS, at.P_NONTERMINALS]] = states, terminals, len(table.nonterminals)
+        head[[at.P_WORDS, at.P_START, at.P_INDEX, at.P_CLASSES]] = self.words, table.start, index, len(kinds_of_class)
+        head[at.P_DEAD_ENDS] = ("", "table", "lexer").index(self.dead_ends)
+        layout = self.layout
+        head[[at.P_NEWLINE, at.P_INDENT, at.P_DEDENT, at.P_TAB]] = (
+            (layout.newline, layout.indent, layout.dedent, layout.tab) if layout else (-1, -1, -1, 0)
+        )
+        return np.concatenate([head.astype(np.int32), *pieces])
+
+    def _bits(self, chosen: NDArray[np.bool_]) -> Ints:
+        """int32 [states, words]: the letters of terminals of each state, as bits."""
+        bits = np.zeros((len(chosen), 32 * self.words), np.uint8)
+        bits[:, : len(self.letter_of)] = chosen[:, list(self.letter_of)]
+        return np.packbits(bits, axis=1, bitorder="little").view(np.int32)
+
+    def _reductions(self) -> tuple[Ints, Ints]:
+        """By state: offsets, and (rule, terminals before which it is reduced) one after the other."""
+        offsets, entries = [0], []
+        for row in self.table.action:
+            for rule in np.unique(row[row < 0]):
+                entries.append(np.concatenate([[-rule - 1], self.set_of(np.flatnonzero(row == rule).tolist())]))
+            offsets.append(len(entries))
+        width = 1 + self.words
+        return np.array(offsets, np.int32), np.array(entries, np.int32).reshape(-1, width)
+
+    def joint(self, states: Sequence[int]) -> Ints:
+        """int32 [words]: the letters that the last of several lexemes in the making can end in beside the others.
+
+        states: of the scanner, each not negative; the others must not be complete at any place up to where the last is.
+        By search over all of them together: the last entry's verdict after w counts if none of the others accepts on a
+        start of w, w included.
+        """
+        if self.dead_ends == "lexer":
+            mapped, _ = self.boundaries.merged
+            bits = self.boundaries.ends_of(tuple(sorted(set(states[:-1]))), states[-1], mapped)
+            return np.frombuffer(bits.to_bytes(4 * self.words, "little"), np.int32)
+        delta, verdicts, accept = self.scanner.delta, self.scanner.verdicts, self.scanner.accept
+        others, last = frozenset(states[:-1]), states[-1]
+        found, most = np.zeros(self.words, np.int32), self.possible[last]
+        todo = deque([(others, last)])
+        seen = {(others, last)}
+        while todo and (found != most).any():
+            others, last = todo.popleft()
+            if not others:  # nothing stands in its way any more
+                found = found | self.possible[last]
+                continue
+            rows = [*sorted(others), last]
+            after, accepted = delta[rows], verdicts[accept[rows]]
+            open_ = np.asarray((accepted[:-1] < 0).all(axis=0))  # Before byte b none of the others may be complete.
+            ends = accepted[-1][open_]
+            found = found | self.set_of(np.unique(ends[ends >= 0]).tolist())
+            ways = after[:, open_[:256] & (after[-1] >= 0)]
+            for way in np.unique(ways, axis=1).T.tolist():
+                there = frozenset(state for state in way[:-1] if state >= 0), way[-1]
+                if there not in seen:
+                    seen.add(there)
+                    todo.append(there)
+        return found
+
+
+def _with_dead_end(scanner: Scanner) -> Scanner:
+    """The same with one more state, from which nothing is found."""
+    return replace(
+        scanner,
+        delta=np.concatenate([scanner.delta, np.full((1, 256), -1, np.int32)]),
+        accept=np.append(scanner.accept, np.int32(0)),
+    )

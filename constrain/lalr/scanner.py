@@ -1,0 +1,366 @@
+"""The scanner of a grammar: which terminal a lexer that tries them in order finds at a place, as a DFA over bytes.
+
+Its state is the ordered list of threads (`threads`) of the terminals tried, without repeats, cut behind the first one
+that has matched: those before it win if they match later, those behind it never can. So the lexeme that a backtracking
+matcher prefers is the longest prefix on which this DFA accepts, and order, laziness and alternation cost nothing at
+run time. Two refinements. A match whose looks wait for the next byte accepts, and cuts, under that byte only. And a
+string that a pattern takes as well (a keyword) is a thread in front of the list, which neither matches nor cuts: where
+it ends together with a match of that pattern, it renames it.
+
+Source: threads with priorities are those of Cox, "Regular Expression Matching: the Virtual Machine Approach" (2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..automata.ordered_threads import EVERY, NOTHING, BehindStart, Threads
+from ..automata.thread_steps import Done, Programs
+from ..automata.utf8 import bytes_of
+from ..errors import LimitError, UnsupportedError
+from ..work import spend
+from .dominated_matches import is_overtaken
+
+__all__ = ["END_OF_TEXT", "Scanner", "TerminalList", "build"]
+
+END_OF_TEXT = 256
+"""Column of `verdicts` for the end of the text."""
+
+WORK = 64
+"""Threads that may be listed for each state of the limit, as in the regex front end."""
+
+FEW = 24
+"""Moves of a state up to which bytes are told apart move by move; beyond, each byte is taken by itself."""
+
+BEHIND = "Where it matches must depend on the text of the terminal alone: take a character before it into the terminal."
+AHEAD = (
+    "What decides may be one ASCII character, or any other one as a whole: (?![a-z]), (?a:\\b) and (?=[^,]) can be "
+    "enforced at the end of a terminal, (?!end), \\b for all scripts, and $ without flag m can not."
+)
+
+_T = TypeVar("_T")
+_N = TypeVar("_N", bound=np.generic)
+
+_Match = tuple[int, int, bool]
+"""Terminal, the next bytes under which it is accepted, whether it is at the end of the text."""
+
+_CUT = -1
+"""In place of threads that follow: those of the rest of the list are beaten."""
+
+_OPEN, _MATCHED, _WAITING, _KEYWORD, _KEYWORD_END = range(5)
+"""What a thread is: within a terminal; at its end; there with looks to be decided; within a keyword; at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalList:
+    """terminals: in the order in which a lexer tries them. keywords: strings that only rename, in their order."""
+
+    terminals: tuple[int, ...]
+    keywords: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scanner:
+    """delta:    int32[n, 256]   next state, or -1: dead
+    accept:   int32[n]         row of `verdicts`; row 0 is all -1: the state accepts nothing
+    verdicts: int32[k, 257]    terminal accepted given the next byte (256: end of text), or -1
+    possible: uint64[n, words] terminals that the state or one after it accepts: bit t % 64 of word t // 64
+    starts:   int32[lists]     start state of each list, which accepts nothing; -1: it never finds anything
+
+    From every state one is reached that accepts. All arrays are read-only.
+    """
+
+    delta: NDArray[np.int32]
+    accept: NDArray[np.int32]
+    verdicts: NDArray[np.int32]
+    possible: NDArray[np.uint64]
+    starts: NDArray[np.int32]
+
+
+def build(programs: Programs, lists: Sequence[TerminalList], *, max_states: int) -> Scanner:
+    """The scanner of the lists, which share their states.
+
+    UnsupportedError: a look that the next byte does not decide, or that reaches before the lexeme; `cause` names the
+    terminal. LimitError: more than `max_states`. ValueError: a terminal takes the empty text.
+    """
+    return _Builder(programs, max_states).scanner(lists)
+
+
+class _Builder:
+    def __init__(self, programs: Programs, max_states: int) -> None:
+        self.programs = programs
+        self.max_states = max_states
+        self.work = WORK * max_states
+        self.threads = Threads(programs.code, programs.utf8)
+        self.kinds: dict[int, int] = {}
+        self.bundles: list[tuple[int, ...]] = []  # Threads that follow one thread, in order.
+        self.bundle_numbers: dict[tuple[int, ...], int] = {}
+        self.moves: dict[int, list[tuple[int, int]]] = {}
+        self.bytes: dict[int, list[int]] = {}
+        self.settled: dict[tuple[int, ...], int] = {}
+        self.numbers: dict[tuple[int, ...], int] = {}
+        self.states: list[tuple[int, ...]] = []
+
+    def scanner(self, lists: Sequence[TerminalList]) -> Scanner:
+        starts = [self.start(item) for item in lists]
+        edges: list[dict[int, int]] = []
+        for state in self.states:  # Which grow meanwhile.
+            edges.append(self.edges(state))
+        matches = [self.matches(state) for state in self.states]
+        if any(matches[start] for start in starts if start >= 0):
+            raise ValueError("a terminal takes the empty text")
+        rows: dict[tuple[_Match, ...], int] = {(): 0}
+        accept = [rows.setdefault(found, len(rows)) for found in matches]
+        tags = [sum({1 << tag for tag, mask, at_end in found if mask or at_end}) for found in matches]
+        return _arrays(starts, edges, accept, list(rows), _possible(tags, edges), len(self.programs.names))
+
+    # ---- threads ------------------------------------------------------------------------------------------------
+
+    def start(self, item: TerminalList) -> int:
+        """The start state of a list."""
+        programs = self.programs
+        places = [programs.keywords[t] for t in item.keywords] + [programs.starts[t] for t in item.terminals]
+        return self.settle(tuple([self.bundle(self.guarded(place, self.threads.start, place)) for place in places]))
+
+    def guarded(self, place: int, function: Callable[[int], _T], number: int) -> _T:
+        """What a function of a thread at a place returns; what it refuses, refused in words."""
+        try:
+            return function(number)
+        except BehindStart:
+            pass
+        raise self.refused(place, "an anchor or look-behind asks what stands before the text", BEHIND)
+
+    def refused(self, place: int, what: str, hint: str) -> UnsupportedError:
+        owner = self.owner(place)
+        source, position = self.programs.source(owner)
+        cause = f"terminal {self.programs.names[owner]}: {what} that it matches, which is not supported"
+        return UnsupportedError(cause, source=source, position=position, hint=hint)
+
+    def owner(self, place: int) -> int:
+        """The terminal that a place belongs to."""
+        owner = self.programs.owners[place]
+        return owner if owner >= 0 else ~owner
+
+    def kind(self, number: int) -> int:
+        found = self.kinds.get(number)
+        if found is None:
+            thread = self.threads.threads[number]
+            done = isinstance(self.programs.code[thread.place], Done)
+            if self.programs.owners[thread.place] < 0:
+                found = _KEYWORD_END if done else _KEYWORD
+            else:
+                found = _OPEN if not done else _WAITING if thread.duties else _MATCHED
+            self.kinds[number] = found
+        return found
+
+    def bundle(self, threads: tuple[int, ...]) -> int:
+        number = self.bundle_numbers.setdefault(threads, len(self.bundles))
+        if number == len(self.bundles):
+            self.bundles.append(threads)
+        return number
+
+    def moves_of(self, number: int) -> list[tuple[int, int]]:
+        """(bytes, the bundle after one of them, or _CUT): disjoint sets."""
+        found = self.moves.get(number)
+        if found is None:
+            if self.kind(number) == _WAITING:
+                sure = self.sure(number)
+                found = [(sure, _CUT)] if sure else []
+            else:
+                place = self.threads.threads[number].place
+                after = self.guarded(place, self.threads.moves, number)
+                found = [(mask, self.bundle(threads)) for mask, threads in after if threads]
+            self.moves[number] = found
+        return found
+
+    def sure(self, number: int) -> int:
+        """The next bytes that fulfil the duties of a match."""
+        duties = self.threads.threads[number].duties
+        return sum(mask for mask, owed in self.threads.owing(duties) if owed == NOTHING)
+
+    def check_decided(self, number: int, ahead: tuple[int, ...]) -> None:
+        """UnsupportedError if a match needs more than the next byte, unless a thread ahead of it overtakes it."""
+        thread = self.threads.threads[number]
+        for mask, owed in self.threads.owing(thread.duties):
+            if owed and not self.guarded(thread.place, partial(is_overtaken, self.threads, ahead, thread.duties), mask):
+                raise self.refused(thread.place, "a look needs more than the one byte behind the text", AHEAD)
+
+    # ---- states -------------------------------------------------------------------------------------------------
+
+    def settle(self, seq: tuple[int, ...]) -> int:
+        """The state of the threads of bundles, one behind the other; -1 if there is nothing left to match."""
+        known = self.settled.get(seq)
+        if known is not None:
+            return known
+        state = self.without_idle(self.cut(seq))
+        self.work -= len(state)
+        spend(150 + 4 * len(state), "the scanner of the terminals")
+        number = self.numbers.setdefault(state, len(self.states)) if state else -1
+        if number == len(self.states):
+            self.states.append(state)
+            if number >= self.max_states or self.work < 0:
+                raise LimitError(
+                    f"the scanner of the grammar needs more than {self.max_states} states, or as much work",
+                    hint="Simplify the terminals (counted repetitions cost most), or raise Limits.dfa_states.",
+                )
+        self.settled[seq] = number
+        return number
+
+    def cut(self, seq: tuple[int, ...]) -> list[int]:
+        """The threads of bundles in order, once each, up to the first match that nothing can take away."""
+        threads: dict[int, None] = {}
+        for bundle in seq:
+            if bundle == _CUT:
+                break
+            for number in self.bundles[bundle]:
+                threads[number] = None
+                if self.kind(number) == _MATCHED:
+                    return list(threads)
+        return list(threads)
+
+    def without_idle(self, numbers: list[int]) -> tuple[int, ...]:
+        """The threads but those that change nothing: keywords of no terminal left, and what owes more than another."""
+        kinds = [self.kind(number) for number in numbers]
+        threads = [self.threads.threads[number] for number in numbers]
+        alive = {self.owner(t.place) for t, kind in zip(threads, kinds) if kind < _KEYWORD}
+        if not alive:
+            return ()
+        kept = numbers
+        if kinds[0] >= _KEYWORD:
+            ended = {self.owner(t.place) for t, kind in zip(threads, kinds) if kind in (_MATCHED, _WAITING)}
+            renames = self.programs.renames
+            kept = []
+            for number, kind, thread in zip(numbers, kinds, threads):
+                if kind >= _KEYWORD:
+                    keyword = self.owner(thread.place)
+                    if not any(keyword in renames[t] for t in (ended if kind == _KEYWORD_END else alive)):
+                        continue
+                kept.append(number)
+        if any(thread.duties for thread in threads):
+            kept = self.least_owing(kept)
+        return tuple(kept)
+
+    def least_owing(self, numbers: list[int]) -> list[int]:
+        """The threads but those behind one that is at the same place and owes nothing more."""
+        kept = []
+        before: dict[tuple[int, int, tuple[int, ...]], list[frozenset[tuple[int, bool]]]] = {}
+        for number in numbers:
+            thread = self.threads.threads[number]
+            duties = before.setdefault((thread.place, thread.node, thread.past), [])
+            if not any(less <= thread.duties for less in duties):
+                duties.append(thread.duties)
+                kept.append(number)
+        return kept
+
+    def edges(self, state: tuple[int, ...]) -> dict[int, int]:
+        """The bytes to each next state."""
+        moves = [move for number in state for move in (self.moves_of(number),) if move]
+        result: dict[int, int] = {}
+        if sum(map(len, moves)) <= FEW:
+            groups: list[tuple[int, tuple[int, ...]]] = [(EVERY, ())]
+            for move in moves:
+                for mask, bundle in move:
+                    groups = [
+                        (part, seq)
+                        for old, before in groups
+                        for part, seq in ((old & mask, (*before, bundle)), (old & ~mask, before))
+                        if part
+                    ]
+        else:
+            columns: list[list[int]] = [[] for _ in range(256)]
+            for move in moves:
+                for mask, bundle in move:
+                    for byte in self.bytes.get(mask) or self.bytes.setdefault(mask, bytes_of(mask)):
+                        columns[byte].append(bundle)
+            groups = [(1 << byte, tuple(column)) for byte, column in enumerate(columns) if column]
+        for mask, seq in groups:
+            target = self.settle(seq)
+            if target >= 0:
+                result[target] = result.get(target, 0) | mask
+        return result
+
+    def matches(self, state: tuple[int, ...]) -> tuple[_Match, ...]:
+        """What the state accepts, preferred ones first."""
+        found = []
+        left, left_at_end = EVERY, True
+        ended = [
+            self.owner(self.threads.threads[number].place) for number in state if self.kind(number) == _KEYWORD_END
+        ]
+        for place, number in enumerate(state):
+            kind = self.kind(number)
+            if kind in (_MATCHED, _WAITING):
+                terminal = self.owner(self.threads.threads[number].place)
+                renames = self.programs.renames[terminal]
+                tag = next((renames[keyword] for keyword in ended if keyword in renames), terminal)
+                sure, at_end = EVERY, True
+                if kind == _WAITING:
+                    ahead = [other for other in state[:place] if self.kind(other) < _KEYWORD]
+                    self.check_decided(number, tuple(ahead))
+                    sure = self.sure(number)
+                    at_end = self.threads.kept_at_end(self.threads.threads[number].duties)
+                found.append((tag, sure & left, at_end and left_at_end))
+                left &= ~sure
+                left_at_end = left_at_end and not at_end
+        return tuple(found)
+
+
+def _possible(tags: list[int], edges: list[dict[int, int]]) -> list[int]:
+    """The terminals that each state or one after it accepts, as bits."""
+    possible = list(tags)
+    changed = True
+    while changed:
+        changed = False
+        for state in range(len(edges) - 1, -1, -1):
+            found = possible[state]
+            for target in edges[state]:
+                found |= possible[target]
+            if found != possible[state]:
+                possible[state] = found
+                changed = True
+    return possible
+
+
+def _arrays(
+    starts: list[int],
+    edges: list[dict[int, int]],
+    accept: list[int],
+    rows: list[tuple[_Match, ...]],
+    possible: list[int],
+    terminals: int,
+) -> Scanner:
+    """The scanner of states from which something is accepted."""
+    kept = [state for state, found in enumerate(possible) if found]
+    numbers = dict(zip(kept, range(len(kept))))
+    columns: dict[int, NDArray[np.intp]] = {}
+    delta = np.full((len(kept), 256), -1, dtype=np.int32)
+    for state, row in zip(kept, delta):
+        for target, mask in edges[state].items():
+            if target in numbers:
+                if mask not in columns:
+                    columns[mask] = np.array(bytes_of(mask), dtype=np.intp)
+                row[columns[mask]] = numbers[target]
+    verdicts = np.full((len(rows), END_OF_TEXT + 1), -1, dtype=np.int32)
+    for verdict, found in zip(verdicts, rows):
+        for tag, mask, at_end in reversed(found):
+            verdict[bytes_of(mask) + [END_OF_TEXT] * at_end] = tag
+    words = -(-terminals // 64)
+    bits = b"".join([possible[state].to_bytes(8 * words, "little") for state in kept])
+    possible_bits = np.frombuffer(bits, dtype="<u8").astype(np.uint64).reshape(len(kept), words)
+    return Scanner(
+        delta=_sealed(delta),
+        accept=_sealed(np.array([accept[state] for state in kept], dtype=np.int32)),
+        verdicts=_sealed(verdicts),
+        possible=_sealed(possible_bits),
+        starts=_sealed(np.array([numbers.get(start, -1) for start in starts], dtype=np.int32)),
+    )
+
+
+def _sealed(array: NDArray[_N]) -> NDArray[_N]:
+    array.flags.writeable = False
+    return array

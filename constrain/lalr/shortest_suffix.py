@@ -1,0 +1,196 @@
+"""How a text that is being parsed ends soonest: least bytes from a stack of the parser to the end of the text.
+
+For each item `left: done . due` of the top state: what the symbols due cost, and then what the stack costs on which
+`done` has become `left`. Symbols cost what their cheapest text does; separators and conflicts that were resolved are
+not counted, so it is a lower bound, and mostly the truth.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .parser_code import Parser
+
+__all__ = ["NEVER", "Endings"]
+
+NEVER = 1 << 28
+"""More than any text costs."""
+
+Stack = tuple[int, ...]
+"""States of the LALR table, the first at the bottom."""
+Item = tuple[int, int]
+"""Rule (-1: the start symbol, then the end), symbols before the dot."""
+
+
+class Endings:
+    """Costs, in bytes, of one Parser; worked out when first asked for."""
+
+    def __init__(self, parser: Parser) -> None:
+        self.parser = parser
+        self._rests: dict[Stack, int] = {(): 0}  # the bottom: the end of the text
+
+    @cached_property
+    def lexemes(self) -> NDArray[np.int32]:
+        """int32 [scanner states, terminals]: least bytes from a state to where the terminal is accepted."""
+        scanner, terminals = self.parser.scanner, self.parser.terminals
+        n = len(scanner.delta)
+        out = np.full((n, terminals), NEVER, np.int32)
+        for row in range(1, len(scanner.verdicts)):
+            found = np.unique(scanner.verdicts[row])
+            out[np.ix_(scanner.accept == row, found[found >= 0])] = 0
+        pairs = np.unique(np.stack([np.repeat(np.arange(n), 256), scanner.delta.ravel()], 1), axis=0)
+        source, target = pairs[pairs[:, 1] >= 0].T
+        while True:  # as many rounds as the longest shortest lexeme has bytes
+            before = out.copy()
+            np.minimum.at(out, source, before[target] + 1)
+            if (out == before).all():
+                return out
+
+    @cached_property
+    def symbols(self) -> tuple[list[int], list[int]]:
+        """Least bytes of each terminal and of each nonterminal."""
+        parser = self.parser
+        starts = np.unique(parser.scan[parser.scan >= 0])
+        terminals = self.lexemes[starts].min(0).tolist() if len(starts) else [NEVER] * parser.terminals
+        terminals[-1] = 0
+        if parser.layout:  # one more blank opens a block, and less of it closes some
+            terminals[parser.layout.indent], terminals[parser.layout.dedent] = 1, 0
+        nonterminals = [NEVER] * len(parser.table.nonterminals)
+        changed = True
+        while changed:
+            changed = False
+            for left, right in zip(parser.productions.left, parser.productions.right):
+                cost = sum(terminals[s] if s >= 0 else nonterminals[~s] for s in right)
+                if cost < nonterminals[left]:
+                    nonterminals[left], changed = cost, True
+        return terminals, nonterminals
+
+    @cached_property
+    def kernels(self) -> list[tuple[Item, ...]]:
+        """The items that each state was made of, dots not in front but in the start state."""
+        table, productions = self.parser.table, self.parser.productions
+        by_left = productions.by_left()
+        kernels: list[set[Item]] = [set() for _ in table.action]
+        kernels[table.start] = {(-1, 0)}
+        todo, done = [table.start], set[int]()
+        while todo:
+            state = todo.pop()
+            if state in done:
+                continue
+            done.add(state)
+            items, open_ = list(kernels[state]), set[int]()
+            for item in items:  # which grow meanwhile
+                symbol = self._due(item)[:1]
+                if symbol and symbol[0] < 0 and symbol[0] not in open_:
+                    open_.add(symbol[0])
+                    items += [(rule, 0) for rule in by_left[~symbol[0]]]
+            for rule, dot in items:
+                for symbol_ in self._due((rule, dot))[:1]:
+                    after = int(table.action[state, symbol_]) - 1 if symbol_ >= 0 else int(table.goto[state, ~symbol_])
+                    if after >= 0:
+                        kernels[after].add((rule, dot + 1))
+                        todo.append(after)
+        return [tuple(sorted(kernel)) for kernel in kernels]
+
+    def _due(self, item: Item) -> tuple[int, ...]:
+        rule, dot = item
+        right = (~self.parser.productions.start,) if rule < 0 else self.parser.productions.right[rule]
+        return right[dot:]
+
+    @cached_property
+    def ways(self) -> list[list[tuple[int, int, int]]]:
+        """For each state: (bytes due, states to pop, nonterminal or -1 at the end) of its items."""
+        terminals, nonterminals = self.symbols
+        out = []
+        for kernel in self.kernels:
+            found = []
+            for rule, dot in kernel:
+                due = sum(terminals[s] if s >= 0 else nonterminals[~s] for s in self._due((rule, dot)))
+                found.append((due, dot, -1 if rule < 0 else self.parser.productions.left[rule]))
+            out.append(found)
+        return out
+
+    @cached_property
+    def least(self) -> int:
+        """Bytes of the shortest text."""
+        return self.cost((self.parser.table.start,))
+
+    def lexeme(self, stack: Stack, state: int, inside: bool) -> int:
+        """Least bytes to the end of the text with a lexeme in the making.
+
+        state: of the scanner. inside: whether brackets are open, so that lines do not end.
+        """
+        parser, best = self.parser, NEVER
+        reached = self.lexemes[state]
+        for terminal in np.argsort(reached, kind="stable").tolist():
+            due = int(reached[terminal])
+            if due >= best:
+                break
+            newline = parser.layout is not None and terminal == parser.layout.newline
+            if terminal in parser.ignored or (newline and inside):
+                after: Stack | None = stack
+            else:
+                after = self.fed(stack, terminal)
+            if after is not None:
+                best = min(best, due + self.cost(after))
+        return best
+
+    def fed(self, stack: Stack, terminal: int) -> Stack | None:
+        """The stack after a terminal, None if it is refused."""
+        table = self.parser.table
+        idle = 0
+        while idle <= len(table.action):  # more only where a symbol becomes itself for ever, see `kernels.parsing.feed`
+            act = int(table.action[stack[-1], terminal])
+            if act >= 0:
+                return (*stack, act - 1) if act else None
+            rule = -act - 1
+            idle = idle + 1 if table.length[rule] < 2 else 0
+            stack = stack[: len(stack) - int(table.length[rule])]
+            stack = (*stack, int(table.goto[stack[-1], table.left[rule]]))
+        return None
+
+    def cost(self, stack: Stack) -> int:
+        """Least bytes from a stack to the end of the text."""
+        todo = [stack]
+        while todo:  # no recursion: stacks are as deep as texts
+            here = todo[-1]
+            if here in self._rests:
+                todo.pop()
+                continue
+            level = self._level(here)
+            missing = [below for _, below in level if below not in self._rests]
+            if missing:
+                todo += missing
+                continue
+            self._settle(here, level)
+            todo.pop()
+        return self._rests[stack]
+
+    def _level(self, stack: Stack) -> list[tuple[int, Stack]]:
+        """What a stack, and those of its height that it may become, come down to: bytes due, and a lower stack."""
+        best: dict[Stack, int] = {stack: 0}
+        found: dict[Stack, int] = {}
+        todo = [stack]
+        while todo:
+            here = todo.pop()
+            spent = best[here]
+            for due, pops, left in self.ways[here[-1]]:
+                if left < 0:
+                    found[()] = min(found.get((), NEVER), spent + due)
+                    continue
+                below = here[: len(here) - pops]
+                after = (*below, int(self.parser.table.goto[below[-1], left]))
+                if after[-1] < 0 or due >= NEVER:
+                    continue
+                if len(after) < len(here):
+                    found[after] = min(found.get(after, NEVER), spent + due)
+                elif spent + due < best.get(after, NEVER):
+                    best[after] = spent + due
+                    todo.append(after)
+        return [(cost, below) for below, cost in found.items()]
+
+    def _settle(self, stack: Stack, level: list[tuple[int, Stack]]) -> None:
+        self._rests[stack] = min((cost + self._rests[below] for cost, below in level), default=NEVER)

@@ -1,0 +1,338 @@
+"""Linking: how each node is written as byte-code, one rule at a time.
+
+A repetition that counts uses the register of its rule, so one inside another has a rule of its own; an object's
+register holds its state. Places inside a rule are written relative to its start and moved when it is appended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING
+
+from ..errors import LimitError, UnsupportedError
+from ..grammar.nodes import (
+    Chars,
+    Choice,
+    Free,
+    JsonString,
+    Literal,
+    Mark,
+    Member,
+    Node,
+    Object,
+    Parsed,
+    Repeat,
+    Rule,
+    Sequence,
+    Strings,
+    Token,
+    Unique,
+)
+from ..kernels import layout as at
+from ..work import spend
+
+if TYPE_CHECKING:
+    from ..automata.dfa import Dfa
+    from .program import Program
+
+__all__ = ["Writer"]
+
+MOST_COUNT = (1 << 31) - 1
+MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
+MOST_DEPTH = 64
+"""Sequences and choices inside each other that one rule's code holds; what is deeper is a rule of its own."""
+NEVER_TEXT = 0xFF
+"""No UTF-8 has this byte: in a vocabulary it begins the name of a special token (`vocabulary.special_tokens`)."""
+
+
+class Writer:
+    """Writes one rule. Jumps inside the rule are written relative to its start and moved when it is appended."""
+
+    def __init__(self, program: Program, within: bool = False) -> None:
+        self.program = program
+        self.within = within  # the register holds the members of a Unique
+        self.words: list[int] = []
+        self.places: list[int] = []  # words that hold a place inside the rule
+        self.depth = 0  # sequences and choices around the node at hand
+        self.later: list[tuple[int, Rule]] = []  # the word that holds the place of a rule behind the end, and that rule
+        self.naming = False  # it writes the names of tokens
+        self.counting = within  # the rule's register is in use: a counted repetition inside one has a rule of its own
+
+    def rule(self, node: Node) -> int:
+        """The code of a whole rule: its entry."""
+        if isinstance(node, (Token, Mark, Free)):
+            node, self.naming = self.program.bound(node), True
+        if isinstance(node, Object):
+            self.object(node)
+        elif isinstance(node, Unique):
+            self.words.append(at.UNIQUE)
+            self.within = self.counting = True
+            self.node(node.body, last=True)
+        else:
+            self.node(node, last=self.within)
+        self.words.append(at.END)
+        for place, named in self.later:
+            self.here(place)
+            self.words += (at.CALL, self.program.cell(named), at.END)
+        base = len(self.program.words)
+        for place in self.places:
+            self.words[place] += base
+        return self.program.append(self.words)
+
+    def node(self, node: Node, last: bool = False) -> None:
+        """Writes a node. last: it ends a rule of a Unique, so that a rule which it names goes on with the members."""
+        if isinstance(node, Literal):
+            if NEVER_TEXT in node.data and not self.naming:
+                raise UnsupportedError(
+                    f"the literal {node.data!r} holds a byte 0xFF, which no UTF-8 has",
+                    hint="Bytes 0xFF name special tokens here; text is UTF-8.",
+                )
+            self.words.extend(node.data)
+        elif isinstance(node, Rule):
+            self.words += (at.PASS if last else at.CALL, self.program.cell(node, within=last))
+        elif isinstance(node, (Sequence, Choice)) and self.depth >= MOST_DEPTH and not (self.within or self.naming):
+            self.words += (at.CALL, self.program.cell(node))
+        elif isinstance(node, (Sequence, Choice)):
+            self.depth += 1
+            self.nested(node, last)
+            self.depth -= 1
+        elif isinstance(node, Member):
+            assert self.within, "A Member stands in a Unique, or in a rule that one of its rules names in last place."
+            self.member(node)
+        elif isinstance(node, Repeat):
+            self.repeat(node)
+        elif isinstance(node, Chars):
+            self.leaf(node.dfa, MODES[node.encoding], node.low, node.high)
+        elif isinstance(node, JsonString):
+            self.words.append(34)
+            self.leaf(node.dfa, at.JSON_STRING, node.low, node.high)
+        elif isinstance(node, Parsed):
+            self.words += (at.PARSE, self.program.parser(node.parser))
+        elif isinstance(node, (Token, Mark, Free)):
+            self.words += (at.CALL, self.program.cell(node))
+        elif isinstance(node, Strings):
+            self.words += (at.SET, self.program.strings(node.options, 0))
+        else:
+            self.words += (at.CALL, self.program.cell(node))
+
+    def nested(self, node: Sequence | Choice, last: bool) -> None:
+        """Write a node that holds others."""
+        if isinstance(node, Choice):
+            self.choice(node.options, last)
+            return
+        for k, part in enumerate(node.parts):
+            self.node(part, last and k == len(node.parts) - 1)
+
+    def member(self, node: Member) -> None:
+        """A value, and where to go on if it equals an earlier one: behind the end of the rule, or (0) nowhere.
+
+        Where it may equal one, tokens that reach beyond it are tried one by one, as if others could be refused.
+        """
+        endless = node.again is None and _is_endless(node.node)
+        self.words += (at.MEMBER, int(endless), at.CALL, self.program.cell(node.node), at.MEMBER_END, 0)
+        if node.again is not None:
+            self.places.append(len(self.words) - 1)
+            self.later.append((len(self.words) - 1, node.again))
+
+    def leaf(self, dfa: Dfa, mode: int, low: int, high: int | None) -> None:
+        _countable(low, high)
+        self.words += (at.LEAF, self.program.leaf(dfa, mode), low, -1 if high is None else high)
+
+    def jump(self, op: int) -> int:
+        """An instruction whose one operand is a place that is not known yet: where that operand stands."""
+        self.words += (op, 0)
+        self.places.append(len(self.words) - 1)
+        return len(self.words) - 1
+
+    def split(self, n: int) -> int:
+        """A SPLIT of n targets that are not known yet: where the first stands."""
+        self.words += (at.SPLIT, n)
+        first = len(self.words)
+        self.words += [0] * n
+        self.places.extend(range(first, first + n))
+        return first
+
+    def here(self, place: int) -> None:
+        self.words[place] = len(self.words)
+
+    def choice(self, options: tuple[Node, ...], last: bool = False) -> None:
+        if len(options) == 1:
+            self.node(options[0], last)
+            return
+        first = self.split(len(options))
+        ends = []
+        for k, option in enumerate(options):
+            self.here(first + k)
+            self.node(option, last)
+            if k < len(options) - 1:
+                ends.append(self.jump(at.JUMP))
+        for place in ends:
+            self.here(place)
+
+    def repeat(self, node: Repeat) -> None:
+        low, high = node.low, node.high
+        if high == 0:
+            return
+        if (low, high) == (1, 1):
+            self.node(node.node)
+        elif (low, high) == (0, 1):
+            first = self.split(2)
+            self.here(first)
+            self.node(node.node)
+            self.here(first + 1)
+        elif high is None and low <= 1:
+            self.loop(node.node, low)
+        elif self.counting:
+            self.words += (at.CALL, self.program.cell(node))
+        else:
+            self.counted(node.node, low, high)
+
+    def loop(self, body: Node, low: int) -> None:
+        start = len(self.words)
+        first = self.split(2) if low == 0 else -1
+        if low == 0:
+            self.here(first)
+        self.node(body)
+        if low == 0:
+            self.words[self.jump(at.JUMP)] = start
+        else:
+            first = self.split(2)
+            self.words[first] = start
+        self.here(first + 1)
+
+    def counted(self, body: Node, low: int, high: int | None) -> None:
+        """A repetition counted in the rule's register. Empty rounds add nothing: a nullable body has no least count."""
+        _countable(low, high)
+        if self.program.nullable(body):
+            low = 0
+        self.counting = True
+        self.words.append(at.ENTER)
+        start = len(self.words)
+        self.words += (at.TEST, low, -1 if high is None else high, 0)
+        exit_place = len(self.words) - 1
+        self.places.append(exit_place)
+        self.node(body)
+        self.words += (at.COUNT, low if high is None else high)
+        self.words[self.jump(at.JUMP)] = start
+        self.here(exit_place)
+        self.counting = False
+
+    def object(self, node: Object) -> None:
+        """`{`, then nothing or members, then `}`: which keys may come is asked of the object's state."""
+        block, classes = _object_block(self.program, node)
+        _countable(node.low, node.high)
+        lay, words = node.layout, self.words
+        self.counting = True  # the register holds the object's state
+        words += (at.INIT, block, 123)
+        first = self.split(2)
+        self.here(first)
+        words += (at.CLOSE, block)
+        self.node(lay.empty)
+        words += (125, at.END)
+        self.here(first + 1)
+        words += (at.MORE, block)
+        self.node(lay.open)
+        keys = len(words)
+        words.append(34)
+        choice = self.split(1 + len(node.others))
+        self.here(choice)
+        words += (at.KEYS, block)
+        names = []
+        for k, (leaf, mark, few) in enumerate(classes):
+            self.here(choice + 1 + k)
+            words += (at.OTHER, block, leaf, 0, mark, few)
+            names.append(len(words) - 3)
+            self.places.append(len(words) - 3)
+        after = []
+        targets = self.program.words[block + at.OBJ_TARGETS]
+        offsets: list[int] = []
+        colon: list[int] = []
+        for k, value in enumerate([p.value for p in node.properties] + [c.value for c in node.others]):
+            offsets.append(len(words))
+            if k >= len(node.properties):
+                self.here(names[k - len(node.properties)])
+            if colon:
+                words += colon
+            else:
+                places = len(self.places)
+                self.node(lay.colon)
+                if len(self.places) == places:  # then it reads the same before every value
+                    colon = words[offsets[-1] :]
+            words += (at.CALL, self.program.cell(value))
+            after.append(self.jump(at.JUMP))
+        for place in after:
+            self.here(place)
+        first = self.split(2)
+        self.here(first)
+        words += (at.MORE, block)
+        self.node(lay.comma)
+        self.words[self.jump(at.JUMP)] = keys
+        self.here(first + 1)
+        words += (at.CLOSE, block)
+        self.node(lay.close)
+        words.append(125)
+        base = len(self.program.words)
+        for k in range(len(node.properties)):
+            self.program.words[targets + k] = base + offsets[k]
+
+
+def _object_block(program: Program, node: Object) -> tuple[int, list[tuple[int, int, int]]]:
+    """Writes an object block (see `layout`): where it begins; leaf, mark, few (as of OTHER) of each class."""
+    names = [p.name for p in node.properties]
+    n = len(names)
+    if node.escapes == "canonical":
+        spelled = [encode_basestring(name)[1:].encode() for name in names]
+    else:
+        spelled = [name.encode() for name in names]
+    order = sorted(range(n), key=spelled.__getitem__)
+    ranks = [0] * n
+    for rank, key in enumerate(order):
+        ranks[key] = rank
+    marks = {k: n + i for i, k in enumerate(k for k, c in enumerate(node.others) if c.required)}
+    width = (n + len(marks) + 31) // 32 or 1
+    index = {name: k for k, name in enumerate(names)}
+    if any(p.needs for p in node.properties):
+        spend(n * width // 8, "the keys that depend on each other")
+    keys = program.strings([spelled[key] for key in order], int(node.escapes == "any"))
+    demanded = [k for k, p in enumerate(node.properties) if p.required]
+    required = program.append(_bits(width, [*demanded, *marks.values()]))
+    needs = 0
+    if any(p.needs for p in node.properties):
+        sets = [_bits(width, [index[name] for name in p.needs]) for p in node.properties]
+        needs = program.append([word for one in sets for word in one])
+    targets = program.append([0] * n)
+    counted = int(node.low > 0 or node.high is not None)
+    block = [0] * at.OBJ_W
+    block[at.OBJ_COUNT], block[at.OBJ_ORDER] = n, int(node.order == "any")
+    block[at.OBJ_LOW], block[at.OBJ_HIGH] = node.low, -1 if node.high is None else node.high
+    block[at.OBJ_OTHERS], block[at.OBJ_KEYS], block[at.OBJ_WORDS] = len(node.others), keys, width
+    block[at.OBJ_REQUIRED], block[at.OBJ_NEEDS], block[at.OBJ_TARGETS] = required, needs, targets
+    block[at.OBJ_RANKS], block[at.OBJ_COUNTED] = program.append(ranks), counted
+    excluded = sorted({name.encode() for name in [*names, *node.excluded]}) if node.others else []
+    block[at.OBJ_EXCLUDED] = program.strings(excluded, 1)
+    block[at.OBJ_MARKS] = len(marks)
+    classes = [
+        (program.leaf(c.names, at.JSON_STRING), marks.get(k, -1), int(not c.names.endless()))
+        for k, c in enumerate(node.others)
+    ]
+    return program.append(block), classes
+
+
+def _is_endless(node: Node) -> bool:
+    """Whether every text that begins one of the node begins infinitely many (sure of plain strings only)."""
+    return isinstance(node, JsonString) and node.high is None and node.dfa.endless()
+
+
+def _countable(low: int, high: int | None) -> None:
+    """Counts are int32."""
+    if max(low, high or 0) > MOST_COUNT:
+        raise LimitError(f"A count of {max(low, high or 0):.3g} is beyond {MOST_COUNT:,}.", hint="Use a smaller bound.")
+
+
+def _bits(width: int, members: Iterable[int]) -> list[int]:
+    """A bit set as int32 words."""
+    words = [0] * width
+    for k in members:
+        words[k >> 5] |= 1 << (k & 31)
+    return [word - (1 << 32) if word >= 1 << 31 else word for word in words]

@@ -1,0 +1,104 @@
+"""Programs on disk: what of a source was linked, so that a later process has its first mask without a front end.
+
+The content of a file is one int32 array: a head, then the links, leaves and code of a Program (`program.restored_program`).
+It is named by a digest of the cache key and of the code that makes Programs from it. Files are written behind
+(`WriteBehind`) and again when more was linked; a text that needs rules which are not in the file has the source
+compiled once more. What depends on other files, as Lark's imports, is not kept here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import cache
+from ..grammar.nodes import Grammar
+from .program import Bind, Program
+from .restored_program import RECORD, Linked, Restored, linked
+
+__all__ = ["Programs"]
+
+SUFFIX = ".program"
+DIGEST = 16
+"""Bytes that name a file."""
+HEAD = 6
+"""Words: entry, words of code, links, leaves, words of leaves, 0."""
+SWEEP = 32
+"""Files written between two looks at how many there are."""
+
+
+class Programs:
+    """The Programs of one store. most, most_bytes: files kept, the latest first; most = 0 switches it off."""
+
+    def __init__(self, most: int = 1024, most_bytes: int = 64 << 20) -> None:
+        self.most, self.most_bytes = most, most_bytes
+        self.writing = cache.WriteBehind(self._write, lambda program: len(program.links))
+        self._written = 0
+
+    def name(self, key: bytes) -> str | None:
+        """Return the path of the file for a cache key, which may not exist; None if nothing is kept."""
+        folder = cache.folder() if self.most else None
+        if folder is None:
+            return None
+        return f"{folder}/{blake2b(key, digest_size=DIGEST, key=cache.made_by()).hexdigest()}{SUFFIX}"
+
+    def fetch(self, path: str, remake: Callable[[], Grammar], bind: Bind | None) -> Restored | None:
+        """The Program of that file. remake: the Grammar of the same source, called if more of it is wanted."""
+        data = cache.read_sealed(Path(path), cache.made_by())
+        kept = None if data is None else _unpack(data)
+        if kept is None:
+            return None
+        program = Restored(kept, remake, bind)
+        program.on_link = self.writing.later(path, program)
+        return program
+
+    def keep(self, path: str, program: Program) -> None:
+        """Has a Program written soon, and again when more of it was linked."""
+        later = program.on_link = self.writing.later(path, program)
+        later()
+
+    def flush(self) -> None:
+        """Writes now what waits to be written."""
+        self.writing.flush()
+
+    def _write(self, path: str, program: Program) -> None:
+        if program.generation:  # What is kept does not come out again.
+            cache.remove(Path(path))
+            return
+        kept = linked(program)
+        if kept is None or not len(kept.links):
+            return
+        words = _pack(kept)
+        if words.nbytes > self.most_bytes // 8:
+            return  # One source should not evict all others.
+        cache.write_sealed(Path(path), cache.made_by(), [words.data])
+        self._written += 1
+        if self._written % SWEEP == 1:
+            cache.prune(Path(path).parent, SUFFIX, self.most, self.most_bytes)
+
+
+def _pack(kept: Linked) -> NDArray[np.int32]:
+    parts = (kept.links, kept.records.ravel(), kept.arrays, kept.code)
+    head = [kept.entry, len(kept.code), len(kept.links), len(kept.records), len(kept.arrays), 0]
+    return np.concatenate([np.array(head, np.int32), *parts])
+
+
+def _unpack(data: memoryview) -> Linked | None:
+    """Read what `_pack` wrote, its arrays read-only and in place; None if the lengths are not those of a Program."""
+    if len(data) % 4 or len(data) < 4 * HEAD:
+        return None
+    words = np.frombuffer(data, np.int32)
+    entry, code, links, leaves, arrays, _ = words[:HEAD].tolist()
+    if min(entry, links, leaves, arrays) < 0 or entry >= code:
+        return None
+    if HEAD + links + RECORD * leaves + arrays + code != len(words):
+        return None
+    a = HEAD + links
+    b = a + RECORD * leaves
+    c = b + arrays
+    records = words[a:b].reshape(-1, RECORD)
+    return Linked(entry, words[c:], words[HEAD:a], records, words[b:c])

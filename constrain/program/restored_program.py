@@ -1,0 +1,149 @@
+"""Restored: a Program as it was when it was kept on disk, whose Grammar is made only if more of it is wanted.
+
+What texts have needed so far is linked already, so mostly nothing else is ever asked for. When a kernel wants a rule
+that is not linked, or somebody the Grammar, the source is read again and the same rules are linked in the same order:
+the code comes out word for word the same and longer from here on, and all sets of configurations keep their meaning.
+Should it come out otherwise, `generation` is raised, and arenas begin anew.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..automata.dfa import Dfa
+from ..fork_safety import fork_handlers
+from ..grammar.nodes import Grammar
+from ..work import UNLIMITED, work_budget
+from .program import Bind, Leaf, Program
+
+__all__ = ["Leaves", "Linked", "Restored", "linked"]
+
+RECORD = 9
+"""Words that describe a leaf: mode, ranges, states, classes, where its arrays begin, and the key in four words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """What a Program has linked, in one int32 array each.
+
+    code: [used] its code. links: [rules] the rule cells in the order in which they were linked. records: [leaves,
+    RECORD] and arrays: [...] its leaves: of each Dfa bounds, classes, accepting, distances, delta one after the other.
+    """
+
+    entry: int
+    code: NDArray[np.int32]
+    links: NDArray[np.int32]
+    records: NDArray[np.int32]
+    arrays: NDArray[np.int32]
+
+
+def linked(program: Program) -> Linked | None:
+    """What a Program has linked so far; None if there are parsers in it, which are kept elsewhere, as Lark's are."""
+    with program.lock:
+        if program.parsers or type(program) is not Program:
+            return None
+        records, arrays, place = [], list[NDArray[np.int32]](), 0
+        for dfa, mode in program.leaves:
+            parts = (dfa.bounds, dfa.classes, dfa.accepting, dfa.distances(), dfa.delta)
+            key = np.frombuffer(dfa.key, np.int32)
+            records.append([mode, len(dfa.bounds), *dfa.delta.shape, place, *key.tolist()])
+            arrays += [np.ascontiguousarray(part, np.int32).ravel() for part in parts]
+            place += sum(part.size for part in parts)
+        return Linked(
+            program.entry,
+            program.code[: program.used].copy(),
+            np.array(program.links, np.int32),
+            np.array(records, np.int32).reshape(-1, RECORD),
+            np.concatenate(arrays) if arrays else np.zeros(0, np.int32),
+        )
+
+
+class Leaves(Sequence[Leaf]):
+    """The leaves of a Linked, each made when it is asked for."""
+
+    def __init__(self, kept: Linked) -> None:
+        self.kept = kept
+
+    def __len__(self) -> int:
+        return len(self.kept.records)
+
+    @overload
+    def __getitem__(self, number: int) -> Leaf: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Leaf]: ...
+    def __getitem__(self, number: int | slice) -> Leaf | list[Leaf]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
+        mode, ranges, states, classes, place, *_ = record = self.kept.records[number].tolist()
+        sizes = (ranges, ranges, states, states, states * classes)
+        parts = []
+        for size in sizes:
+            parts.append(self.kept.arrays[place : place + size])
+            place += size
+        bounds, of_ranges, accepting, distances, delta = parts
+        key = np.array(record[5:], np.int32).tobytes()
+        dfa = Dfa(bounds, of_ranges, delta.reshape(states, classes), accepting.astype(np.bool_), key)
+        dfa.__dict__["_distances"] = distances.tolist()
+        return dfa, mode
+
+
+class Restored(Program):
+    """A Program that becomes an ordinary one when more of it is wanted than was kept.
+
+    It lacks all attributes that come from a Grammar; whoever asks for one makes it `whole`.
+    """
+
+    def __init__(self, kept: Linked, remake: Callable[[], Grammar], bind: Bind | None) -> None:
+        self.lock = threading.RLock()
+        self.code, self.used, self.entry = kept.code, len(kept.code), kept.entry
+        self.leaves = Leaves(kept)  # type: ignore[assignment]
+        self.parsers, self.generation, self.on_link = {}, 0, None
+        self.leaf_room, self.parser_room = max(64, 2 * len(kept.records)), 16
+        self._kept, self._remake, self._bind = kept, remake, bind
+        fork_handlers.add(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.whole()
+        return getattr(self, name)
+
+    def whole(self) -> None:
+        """Makes the Grammar, and links again what was linked. Errors as of the front end and of linking."""
+        with self.lock:
+            if "_remake" not in self.__dict__:  # Another thread was first; or was interrupted before the last line.
+                self.__class__ = Program  # type: ignore[assignment]
+                return
+            with work_budget(self.work):
+                grammar = self._remake()
+            with work_budget(UNLIMITED):  # All of it was linked before, under budgets.
+                made = self._again(self._new(grammar))
+            if made is None:
+                made = self._new(grammar)
+                made.generation = self.generation + 1
+                for leaf in self.leaves:  # Arenas that do not know yet go on with the numbers that they have.
+                    made.leaf(*leaf)
+            made.lock, made.on_link = self.lock, self.on_link
+            self.__dict__ = made.__dict__  # First this: from here on nobody misses anything.
+            self.__class__ = Program  # type: ignore[assignment]
+
+    def _new(self, grammar: Grammar) -> Program:
+        made = Program(grammar, self._bind)
+        made.work = self.work
+        return made
+
+    def _again(self, made: Program) -> Program | None:
+        """The Program after all links once more; None if the code is not the same."""
+        try:
+            for cell in self._kept.links.tolist():
+                made.link(cell)
+        except (KeyError, IndexError):  # Other cells: a link was interrupted before, and left words that nobody names.
+            return None
+        same = made.entry == self.entry and np.array_equal(made.code[: made.used], self.code)
+        return made if same and len(made.leaves) == len(self.leaves) else None

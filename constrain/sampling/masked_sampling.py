@@ -1,0 +1,203 @@
+"""Masked sampling: at every step the model's law, cut down to the allowed tokens.
+
+Fast and always valid, and biased: the mass that a prefix loses later is invisible when it is chosen. What is drawn from
+is q(a | u) = p(a | u) / z(u) for allowed a, with z(u) the mass that the mask leaves; so a text has the weight
+
+    p(x) / q(x) = product over its steps of z(u)
+
+and the logs of z are summed up as it is drawn. Temperature, top-k and top-p change q only: the weight is p / q in all
+cases, which keeps it right under any of them that leaves every token possible. Source: `Draws` for what a weight means;
+renormalised masking is the law over the allowed tokens that is closest to the model's in KL(q || p).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError
+from .language_model import LanguageModel, check_mass, rows_after
+from .results import Draw, Draws, log_sum
+from .sampler_arguments import check, check_masks
+from .token_masses import Masses, allowed_tokens, few_tokens, mask_of
+from .weight_statistics import weight_stats
+
+if TYPE_CHECKING:
+    from ..engine.constraint import Constraint
+
+__all__ = ["PLAIN", "Pick", "Proposal", "allowed_tokens", "draw", "pick", "pick_under"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """How a token is chosen among the allowed ones; the defaults leave the model's law as it is.
+
+    temperature: divides the log-probabilities; 0 takes the likeliest token. top_k: only the k likeliest.
+    top_p: only the likeliest that together hold this mass of the allowed tokens. They apply in this order.
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.temperature >= 0 and np.isfinite(self.temperature)):
+            raise ArgumentError(f"temperature must be a number of 0 or more, not {self.temperature!r}")
+        if self.top_k is not None and self.top_k < 1:
+            raise ArgumentError(f"top_k must be 1 or more, not {self.top_k!r}")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise ArgumentError(f"top_p must be above 0 and at most 1, not {self.top_p!r}")
+
+    @property
+    def is_uncut(self) -> bool:
+        """Whether every token stays possible, by the weight that its probability gives it."""
+        return self.top_k is None and self.top_p is None
+
+
+PLAIN = Proposal()
+FEW = 64
+"""Nearly all tokens are allowed if at most one in so many is not: before a trigger those are the ones that would write
+it and go on otherwise. Inside a JSON string, say, more are refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One chosen token. All in nats: logprob under the model, logproposal under the law it was drawn from,
+    logmass of what the mask left. For an end token the first two count all end tokens: the text ends by any of them."""
+
+    token: int
+    logprob: float
+    logproposal: float
+    logmass: float
+
+
+def pick(
+    logprobs: NDArray[np.floating[Any]],
+    allowed: NDArray[np.int64],
+    rng: np.random.Generator,
+    proposal: Proposal = PLAIN,
+    ends: tuple[int, ...] = (),
+) -> Pick:
+    """Choose one of `allowed` (int64 [k], ascending, k > 0) by one uniform number of `rng`, or two.
+
+    Where nearly all tokens are allowed, a token is drawn as if all were, and again only if it is not among them. That
+    is the same law, and in free text the very tokens that the model writes without a mask (see `forms.free_text_forms`).
+    logprobs: float [V], the model's; `ends`: the end tokens. Raises ValueError for NaN, and for more mass than a law
+    has. Where the model gives no allowed token any probability, all are equally likely, with logprob -inf: the draw is
+    valid and weighs nothing.
+    """
+    logs = logprobs[allowed].astype(np.float64)
+    if np.isnan(logs).any():
+        raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
+    logmass = log_sum(logs)
+    check_mass(logmass)
+    law = shape(logs if logmass > -np.inf else np.zeros_like(logs), proposal)
+    index = -1
+    if 0 < len(logprobs) - len(allowed) <= len(logprobs) // FEW and proposal.is_uncut and logmass > -np.inf:
+        if np.isnan(logprobs).any():
+            raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
+        anything = choose(shape(logprobs.astype(np.float64), proposal), rng)
+        place = int(np.searchsorted(allowed, anything))
+        if place < len(allowed) and allowed[place] == anything:
+            index = place
+    if index < 0:
+        index = choose(law, rng)
+    token = int(allowed[index])
+    chosen = np.isin(allowed, ends) if token in ends else slice(index, index + 1)
+    return Pick(token, log_sum(logs[chosen]), float(np.log(law[chosen].sum())), logmass)
+
+
+def choose(law: NDArray[np.float64], rng: np.random.Generator) -> int:
+    """An index, drawn by one uniform number."""
+    cumulative = np.cumsum(law)
+    index = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+    return min(index, int(np.flatnonzero(law)[-1]))  # rounding may point behind the last possible token
+
+
+def pick_under(
+    logprobs: NDArray[np.floating[Any]],
+    mask: NDArray[np.int32],
+    rng: np.random.Generator,
+    proposal: Proposal = PLAIN,
+    ends: tuple[int, ...] = (),
+) -> Pick | None:
+    """`pick` among the tokens of a Mask, with no array of them where they are many; None if there are none."""
+    allowed = few_tokens(mask)
+    if allowed is None and proposal == PLAIN:
+        masses = Masses(logprobs, mask)
+        check_mass(masses.logmass)
+        if masses.logmass > -np.inf:
+            token = masses.place(rng.random())
+            logprob = masses.log_of(ends) if token in ends else float(masses.row[token])
+            return Pick(token, logprob, logprob - masses.logmass, masses.logmass)
+    allowed = allowed_tokens(mask) if allowed is None else allowed
+    return pick(logprobs, allowed, rng, proposal, ends) if len(allowed) else None
+
+
+def shape(logs: NDArray[np.float64], proposal: Proposal) -> NDArray[np.float64]:
+    """The law that `proposal` makes of log-masses [k]: float64 [k], summing to 1."""
+    if proposal.temperature == 0:
+        certain = np.zeros_like(logs)
+        certain[int(np.argmax(logs))] = 1.0
+        return certain
+    law: NDArray[np.float64] = np.exp((logs - logs.max()) / proposal.temperature)
+    if proposal.top_k is not None and proposal.top_k < len(law):
+        law[np.argsort(-law, kind="stable")[proposal.top_k :]] = 0.0
+    if proposal.top_p is not None and proposal.top_p < 1:
+        order = np.argsort(-law, kind="stable")
+        before = np.cumsum(law[order]) - law[order]
+        law[order[before >= proposal.top_p * law.sum()]] = 0.0
+    law /= law.sum()
+    return law
+
+
+def draw(
+    lm: LanguageModel,
+    constraint: Constraint,
+    *,
+    n: int,
+    rng: np.random.Generator,
+    max_tokens: int,
+    proposal: Proposal = PLAIN,
+) -> Draws:
+    """n independent draws, one call of the model for all of them at every step.
+
+    max_tokens counts the end token. A text that has not ended by then gets its end forced where it may end there (and
+    the weight of that), or counts for nothing: the law is then p given L and at most max_tokens. Use
+    `decoding.generation_loop.run` for one text that is always closed in time. stats: model_calls, and those of
+    `stats.weight_stats`. Raises LimitError if max_tokens < 1, ValueError for rows of another shape or with NaN.
+    """
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "masked")
+    ends = constraint.vocabulary.eos_ids
+    last = mask_of(ends, constraint.vocabulary.size)
+    matchers = [constraint.matcher() for _ in range(n)]
+    logprob, logweight = np.zeros(n), np.zeros(n)
+    live, calls = list(range(n)), 0
+    for left in range(max_tokens, 0, -1):
+        if not live:
+            break
+        rows = rows_after(lm, [matchers[i].tokens for i in live], constraint.vocabulary.size)
+        calls += 1
+        still = []
+        for i, row in zip(live, rows):
+            mask = matchers[i].mask(None)
+            choice = pick_under(row, mask & last if left == 1 else mask, rng, proposal, ends)
+            if choice is None:  # out of tokens where the text may not end
+                logprob[i] = logweight[i] = -np.inf
+                continue
+            logprob[i] += choice.logprob
+            logweight[i] += choice.logprob - choice.logproposal
+            if choice.token not in ends:
+                matchers[i].advance(choice.token)
+                still.append(i)
+        live = still
+    texts = [tuple(matcher.tokens) for matcher in matchers]
+    draws = (
+        Draw(tokens, constraint.vocabulary.decode(tokens), float(p), float(w))
+        for tokens, p, w in zip(texts, logprob, logweight)
+    )
+    return Draws.of(draws, model_calls=calls, **weight_stats(logweight))

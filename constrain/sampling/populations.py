@@ -1,0 +1,107 @@
+"""What a population of particles is: how it grows (`Settings`), and what it is in the end (`Population`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, LimitError, UnsupportedError
+from .particles import Masked, Mover, Node, Prefixes
+from .resampling import RESAMPLERS, Resampler
+from .results import log_sum
+
+if TYPE_CHECKING:
+    from .twists import Twist
+
+__all__ = ["Critic", "Population", "Settings", "value_of"]
+
+Critic = Callable[[str], float]
+"""Log-weight of a finished text: a soft constraint, an energy, a classifier. Part of what is drawn from."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a population grows. threshold: it is resampled where its effective size falls below this part of it.
+
+    resample: a function as of `resampling.RESAMPLERS`; None: no text twice, see `distinct_particles`.
+    """
+
+    max_tokens: int
+    move: Mover
+    resample: Resampler | None
+    threshold: float = 0.5
+    twist: Twist | None = None
+    critic: Critic | None = None
+
+    @classmethod
+    def of(
+        cls,
+        max_tokens: int,
+        *,
+        move: Mover | None = None,
+        resample: str | Resampler = "systematic",
+        threshold: float = 0.5,
+        twist: Twist | None = None,
+        critic: Critic | None = None,
+    ) -> Settings:
+        """With the names looked up and the numbers looked at."""
+        if max_tokens < 1:
+            raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
+        if not 0 <= threshold <= 1:
+            raise ArgumentError(f"threshold must be between 0 and 1, not {threshold!r}")
+        known: dict[str, Resampler | None] = {**RESAMPLERS, "without_replacement": None}
+        if isinstance(resample, str) and resample not in known:
+            raise UnsupportedError(f"there is no resampling {resample!r}", hint=f"There is {', '.join(known)}.")
+        move = Masked() if move is None else move
+        if not isinstance(resample, str) and not callable(resample):
+            raise TypeError(f"resample is {resample!r}: it is a name ({', '.join(known)}) or a Resampler")
+        chosen = known[resample] if isinstance(resample, str) else resample
+        if chosen is None and not isinstance(move, Masked):
+            raise UnsupportedError(
+                "Without replacement every token that may come is a candidate.", hint="Leave out move=, or use masks."
+            )
+        return cls(max_tokens, move, chosen, threshold, twist, critic)
+
+
+@dataclass(frozen=True)
+class Population:
+    """Finished particles. logweights: float64 [particles], -inf for dead ones; lines: how many of the first ones have
+    offspring here; resampled: how often."""
+
+    nodes: list[Node]
+    logweights: Floats
+    lines: int
+    resampled: int
+
+    @property
+    def log_z(self) -> float:
+        """Log of the mean weight: unbiased before the log."""
+        return log_sum(self.logweights) - float(np.log(len(self.nodes)))
+
+    def pick(self, rng: np.random.Generator) -> Node | None:
+        """One particle by weight; None if all are dead."""
+        total = log_sum(self.logweights)
+        if total == -np.inf:
+            return None
+        edges = np.cumsum(np.exp(self.logweights - total))
+        index = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
+        return self.nodes[min(index, int(np.flatnonzero(self.logweights > -np.inf)[-1]))]
+
+
+def value_of(prefixes: Prefixes, node: Node, left: int, settings: Settings) -> float:
+    """log psi of a text that goes on, the critic's opinion of one that has ended; remembered at its node."""
+    if node.value is None:
+        node.value = 0.0
+        if node.ended and settings.critic is not None:
+            node.value = float(settings.critic(prefixes.constraint.vocabulary.decode(node.tokens)))
+        elif not node.ended and settings.twist is not None:
+            node.value = float(settings.twist(node.matcher, node.tokens, left))
+        if np.isnan(node.value) or node.value == np.inf:
+            raise ArgumentError(f"twists and critics give log-weights below infinity, not {node.value}")
+    return node.value

@@ -1,0 +1,406 @@
+"""Exact answers where the model is Markov and the constraint regular: nothing is estimated.
+
+A model of the last few tokens times an automaton is a weighted automaton again (the regular-constrained CRF, Papay,
+Klinger & Padó, ICLR 2022). One pass backward over it gives h(u), the probability that a text which begins with u will
+be in L and end in time; all else follows from h:
+
+    log Z = h before any token        pi(a | u) = p(a | u) h(ua) / h(u)         best text: the same with max for sum
+    marginals, gradient of log Z      one pass forward as well: expected uses of each arc under p given L
+
+With at most max_tokens the number of states is finite for any grammar; where it is too large, LimitError says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ArgumentError, LimitError, UnsupportedError
+from ..language_model import LanguageModel, check_law
+from ..results import Draw, Draws, log_sum
+from ..sampler_arguments import check, check_counts, check_masks
+from .hidden_markov import Hmm
+from .hmm_product import HiddenProduct
+from .token_automaton import TokenAutomaton
+
+if TYPE_CHECKING:
+    from ...engine.constraint import Constraint
+    from ...engine.matcher import Matcher
+
+__all__ = ["Markov", "Product", "draw"]
+
+MOST_STATES = 200_000
+MOST_ARCS = 20_000_000
+"""Arcs of a product: 12 bytes each."""
+
+Floats = NDArray[np.float64]
+
+
+class Markov(Protocol):
+    """A LanguageModel with states. logs: float64 [states, V], natural logs, rows normalised; start: before any token.
+
+    `sampling.NGram` is one.
+    """
+
+    logs: Floats
+
+    @property
+    def start(self) -> int: ...
+    def follow(self, state: int, tokens: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
+        """The state after each of the tokens: int32 [k]."""
+        ...
+
+    def state(self, tokens: Sequence[int]) -> int:
+        """The state after a whole text."""
+        ...
+
+    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]: ...
+
+
+@dataclass(frozen=True)
+class Product:
+    """A Markov model crossed with a Constraint, over texts of at most max_tokens tokens, end token included.
+
+    pairs: int64 [S, 2], states of the model and of `automaton`; state 0 is the start. end: float64 [S], log of the
+    probability that the text ends there, -inf where it may not. Tokens that lead from one state to the same other one
+    are an edge: edges of state s are first_edge[s]:first_edge[s + 1], with `target` and `weight` (log); its tokens
+    are first_arc[e]:first_arc[e + 1] of `token` and `arc` (log).
+    """
+
+    lm: Markov
+    automaton: TokenAutomaton
+    max_tokens: int
+    pairs: NDArray[np.int64]
+    end: Floats
+    first_edge: NDArray[np.int64]
+    target: NDArray[np.int64]
+    weight: Floats
+    first_arc: NDArray[np.int64]
+    token: NDArray[np.int64]
+    arc: Floats
+
+    @classmethod
+    def of(cls, lm: Markov, constraint: Constraint, *, max_tokens: int, most_states: int = MOST_STATES) -> Product:
+        """Explores what max_tokens can reach. Raises LimitError beyond most_states or MOST_ARCS, ValueError
+        for logs of another shape and rows that are no law."""
+        if max_tokens < 1:
+            raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
+        size, logs = constraint.vocabulary.size, np.asarray(lm.logs)
+        if logs.ndim != 2 or logs.shape[1] < size or logs.dtype.kind != "f":
+            raise ArgumentError(
+                f"the model's logs are {logs.dtype}{list(logs.shape)}: rows of at least {size} log-probabilities were "
+                "asked for, one for each of its states"
+            )
+        return _Explorer(lm, TokenAutomaton(constraint, most_states), most_states).product(max_tokens)
+
+    # ---- sums ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def backward(self) -> Floats:
+        """float64 [max_tokens + 1, S]: log h of each state with so many tokens left, end token included."""
+        out = np.full((self.max_tokens + 1, len(self.end)), -np.inf)
+        for left in range(1, self.max_tokens + 1):
+            out[left] = np.logaddexp(self.end, _sums(self.weight + out[left - 1][self.target], self.first_edge))
+        return out
+
+    @cached_property
+    def forward(self) -> Floats:
+        """float64 [max_tokens, S]: log of the probability that the text is at each state after so many tokens."""
+        out = np.full((self.max_tokens, len(self.end)), -np.inf)
+        out[0, 0] = 0.0
+        order = np.argsort(self.target, kind="stable")
+        into = np.searchsorted(self.target[order], np.arange(len(self.end) + 1))
+        for step in range(1, self.max_tokens):
+            out[step] = _sums((out[step - 1][self.source] + self.weight)[order], into)
+        return out
+
+    @cached_property
+    def source(self) -> NDArray[np.int64]:
+        """int64 [edges]: the state that each edge leaves."""
+        return np.repeat(np.arange(len(self.end)), np.diff(self.first_edge))
+
+    @property
+    def log_z(self) -> float:
+        """Log of p(L), of texts that end in time."""
+        return float(self.backward[self.max_tokens, 0])
+
+    def future(self, matcher: Matcher, tokens: Sequence[int], left: int) -> float:
+        """log h of a text that has `left` tokens left: of p(in L, in time | it begins so). -inf if that is nothing.
+
+        matcher: at that text, of the same Constraint and thread; tokens: what the model has seen of it. A text that
+        is not among those explored (the model gives it no probability, or it is too long): -inf.
+        """
+        number = self.automaton.number(matcher)
+        state = self._numbers.get((self.lm.state(tokens), -1 if number is None else number))
+        return -np.inf if state is None or left <= 0 else float(self.backward[min(left, self.max_tokens), state])
+
+    def futures(self, matcher: Matcher, tokens: Sequence[int], left: int) -> tuple[NDArray[np.int64], Floats]:
+        """The tokens that may come (int64 [k], ascending, ends left out) and log h of the text with each behind it."""
+        number = self.automaton.number(matcher)
+        state = self._numbers.get((self.lm.state(tokens), -1 if number is None else number))
+        if state is None or left <= 1:
+            return np.empty(0, np.int64), np.empty(0)
+        if state not in self._sorted:
+            edges = slice(self.first_edge[state], self.first_edge[state + 1])
+            arcs = slice(self.first_arc[edges.start], self.first_arc[edges.stop])
+            targets = np.repeat(self.target[edges], np.diff(self.first_arc[edges.start : edges.stop + 1]))
+            order = np.argsort(self.token[arcs], kind="stable")
+            self._sorted[state] = self.token[arcs][order], targets[order]
+        known, targets = self._sorted[state]
+        return known, self.backward[min(left - 1, self.max_tokens)][targets]
+
+    @cached_property
+    def _sorted(self) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        return {}
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[int, int], int]:
+        return {(int(m), int(q)): number for number, (m, q) in enumerate(self.pairs)}
+
+    # ---- answers ----------------------------------------------------------------------------------------------
+
+    def sample(self, n: int, rng: np.random.Generator) -> Draws:
+        """n independent texts from exactly p given L. Each weighs Z. Raises LimitError if there is none."""
+        if self.log_z == -np.inf:
+            raise self.nothing()
+        return Draws.of((self._sample(rng) for _ in range(n)), model_calls=0)
+
+    def _sample(self, rng: np.random.Generator) -> Draw:
+        state, tokens, logprob = 0, list[int](), 0.0
+        for left in range(self.max_tokens, 0, -1):
+            edges = slice(self.first_edge[state], self.first_edge[state + 1])
+            logs = np.append(self.end[state], self.weight[edges] + self.backward[left - 1][self.target[edges]])
+            edge = _choose(logs, rng) - 1
+            if edge < 0:
+                logprob += float(self.end[state])
+                break
+            edge += int(self.first_edge[state])
+            arcs = slice(self.first_arc[edge], self.first_arc[edge + 1])
+            place = int(self.first_arc[edge]) + _choose(self.arc[arcs], rng)
+            tokens.append(int(self.token[place]))
+            logprob += float(self.arc[place])
+            state = int(self.target[edge])
+        return self._draw(tokens, logprob, self.log_z)
+
+    def best(self) -> Draw:
+        """The likeliest tokens of p given L (several may spell the same text), with the weight of certainty, Z."""
+        best = np.full((self.max_tokens + 1, len(self.end)), -np.inf)
+        top = _tops(self.arc, self.first_arc)
+        for left in range(1, self.max_tokens + 1):
+            best[left] = np.maximum(self.end, _tops(top + best[left - 1][self.target], self.first_edge))
+        if best[self.max_tokens, 0] == -np.inf:
+            raise self.nothing()
+        state, tokens = 0, list[int]()
+        for left in range(self.max_tokens, 0, -1):
+            edges = slice(self.first_edge[state], self.first_edge[state + 1])
+            values = top[edges] + best[left - 1][self.target[edges]]
+            if not len(values) or self.end[state] >= values.max():
+                break
+            edge = int(self.first_edge[state]) + int(values.argmax())
+            arcs = slice(self.first_arc[edge], self.first_arc[edge + 1])
+            tokens.append(int(self.token[arcs][self.arc[arcs].argmax()]))
+            state = int(self.target[edge])
+        return self._draw(tokens, float(best[self.max_tokens, 0]), self.log_z)
+
+    def nothing(self) -> LimitError:
+        """What to say where p(L) is 0."""
+        return LimitError(
+            f"no text of at most {self.max_tokens} tokens satisfies the constraint with any probability",
+            hint="Raise max_tokens, or look at what the model can write.",
+        )
+
+    def marginals(self) -> Floats:
+        """float64 [max_tokens, V]: the probability that each token stands at each place, under p given L.
+
+        The end tokens share the ends of texts as the model does; behind an end there is nothing, so rows may sum to
+        less than 1.
+        """
+        out = np.zeros((self.max_tokens, self.lm.logs.shape[1]))
+        for step in range(self.max_tokens):
+            uses, ends = self._uses(step)
+            np.add.at(out[step], self.token, uses)
+            out[step, list(self._ends)] += ends @ self._shares
+        return out
+
+    def gradient(self) -> Floats:
+        """float64 [model states, V]: derivatives of log Z by the model's `logs`, taken as free numbers.
+
+        They are the expected uses of each under p given L; for a training text x in L, the gradient of
+        log p(x | L) is the uses in x less these.
+        """
+        out = np.zeros_like(self.lm.logs)
+        arc_state = np.repeat(self.pairs[self.source, 0], np.diff(self.first_arc))
+        for step in range(self.max_tokens):
+            uses, ends = self._uses(step)
+            np.add.at(out, (arc_state, self.token), uses)
+            for column, token in enumerate(self._ends):
+                np.add.at(out[:, token], self.pairs[:, 0], ends * self._shares[:, column])
+        return out
+
+    def _uses(self, step: int) -> tuple[Floats, Floats]:
+        """Under p given L: the probability of each arc as the token behind `step` others (float64 [arcs]), and of
+        the end there, by state (float64 [S])."""
+        if self.log_z == -np.inf:
+            return np.zeros(len(self.arc)), np.zeros(len(self.end))
+        edges = self.forward[step][self.source] + self.backward[self.max_tokens - step - 1][self.target] - self.log_z
+        counts = np.diff(self.first_arc)
+        return np.exp(np.repeat(edges, counts) + self.arc), np.exp(self.forward[step] + self.end - self.log_z)
+
+    @property
+    def _ends(self) -> tuple[int, ...]:
+        return self.automaton.constraint.vocabulary.eos_ids
+
+    @cached_property
+    def _shares(self) -> Floats:
+        """float64 [S, end tokens]: how the model shares an end among the end tokens."""
+        logs = self.lm.logs[self.pairs[:, 0]][:, list(self._ends)]
+        top = np.maximum(logs.max(axis=1, keepdims=True), -1e300)
+        weights = np.exp(logs - top)
+        shares: Floats = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+        return shares
+
+    def _draw(self, tokens: list[int], logprob: float, logweight: float) -> Draw:
+        return Draw(tuple(tokens), self.automaton.constraint.vocabulary.decode(tokens), logprob, logweight)
+
+
+class _Explorer:
+    """Finds the states and arcs of a product, breadth first, so that none is looked at that takes too many tokens."""
+
+    def __init__(self, lm: Markov, automaton: TokenAutomaton, most_states: int) -> None:
+        self.lm, self.automaton, self.most_states = lm, automaton, most_states
+        self.numbers: dict[tuple[int, int], int] = {}
+        self.pairs: list[tuple[int, int]] = []
+        self.looked_at: set[int] = set()
+        self.arcs = 0
+
+    def number(self, pair: tuple[int, int]) -> int:
+        number = self.numbers.get(pair)
+        if number is None:
+            if len(self.pairs) >= self.most_states:
+                raise LimitError(
+                    f"Model and constraint together have more than {self.most_states:,} states.",
+                    hint="Allow fewer tokens or more states, keep fewer contexts, or sample instead.",
+                )
+            if pair[0] not in self.looked_at:
+                check_law(self.lm.logs[pair[0]])
+                self.looked_at.add(pair[0])
+            number = self.numbers[pair] = len(self.pairs)
+            self.pairs.append(pair)
+        return number
+
+    def product(self, max_tokens: int) -> Product:
+        self.number((self.lm.start, 0))
+        ends = list(self.automaton.constraint.vocabulary.eos_ids)
+        edges, targets, weights, firsts, tokens, arcs = [0], list[int](), list[float](), [0], [], []
+        done = 0
+        for _ in range(max_tokens - 1):
+            layer = len(self.pairs)
+            if done == layer:
+                break
+            for model, state in self.pairs[done:layer]:
+                for target, chosen, logs in self.edges(model, state):
+                    targets.append(target)
+                    weights.append(log_sum(logs))
+                    tokens.append(chosen)
+                    arcs.append(logs)
+                    firsts.append(firsts[-1] + len(chosen))
+                edges.append(len(targets))
+            done = layer
+        edges.extend([len(targets)] * (len(self.pairs) - done))
+        accepting = np.array([self.automaton.accepting[state] for _, state in self.pairs])
+        by_model = {model: log_sum(self.lm.logs[model, ends]) for model in self.looked_at}
+        end = np.where(accepting, np.array([by_model[model] for model, _ in self.pairs]), -np.inf)
+        return Product(
+            lm=self.lm,
+            automaton=self.automaton,
+            max_tokens=max_tokens,
+            pairs=np.array(self.pairs, np.int64),
+            end=end,
+            first_edge=np.array(edges, np.int64),
+            target=np.array(targets, np.int64),
+            weight=np.array(weights, np.float64),
+            first_arc=np.array(firsts, np.int64),
+            token=np.concatenate([np.empty(0, np.int64), *tokens]),
+            arc=np.concatenate([np.empty(0), *arcs]),
+        )
+
+    def edges(self, model: int, state: int) -> list[tuple[int, NDArray[np.int64], Floats]]:
+        """(target, tokens, their logs) of each edge of a pair; tokens without any probability are left out."""
+        tokens, after = self.automaton.arcs(state)
+        logs = self.lm.logs[model, tokens]
+        possible = logs > -np.inf
+        tokens, after, logs = tokens[possible], after[possible], logs[possible]
+        self.arcs += len(tokens)
+        if self.arcs > MOST_ARCS:
+            raise LimitError(
+                f"Model and constraint together have more than {MOST_ARCS:,} arcs.", hint="Keep fewer contexts."
+            )
+        then = self.lm.follow(model, tokens).astype(np.int64)
+        codes, inverse = np.unique(then << 32 | after, return_inverse=True)
+        order = np.argsort(inverse, kind="stable")
+        bounds = np.searchsorted(inverse[order], np.arange(len(codes) + 1))
+        return [
+            (self.number((int(code >> 32), int(code & 0xFFFFFFFF))), tokens[order[a:b]], logs[order[a:b]])
+            for code, a, b in zip(codes, bounds, bounds[1:])
+        ]
+
+
+def _segments(values: Floats, first: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    full = np.diff(first) > 0
+    return full, first[:-1][full]
+
+
+def _tops(values: Floats, first: NDArray[np.int64]) -> Floats:
+    """The largest of each segment values[first[i]:first[i + 1]]; -inf for an empty one."""
+    out = np.full(len(first) - 1, -np.inf)
+    full, starts = _segments(values, first)
+    if len(starts):
+        out[full] = np.maximum.reduceat(values, starts)
+    return out
+
+
+def _sums(values: Floats, first: NDArray[np.int64]) -> Floats:
+    """log(sum(exp)) of each segment values[first[i]:first[i + 1]]; -inf for an empty one."""
+    out = np.full(len(first) - 1, -np.inf)
+    full, starts = _segments(values, first)
+    if len(starts):
+        tops = np.maximum.reduceat(values, starts)
+        shift = np.where(tops > -np.inf, tops, 0.0)
+        scaled = np.exp(values - np.repeat(shift, np.diff(first)[full]))
+        with np.errstate(divide="ignore"):
+            out[full] = shift + np.log(np.add.reduceat(scaled, starts))
+    return out
+
+
+def _choose(logs: Floats, rng: np.random.Generator) -> int:
+    """An index, drawn in proportion to exp(logs)."""
+    cumulative = np.cumsum(np.exp(logs - logs.max()))
+    return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+
+
+def draw(
+    lm: LanguageModel,
+    constraint: Constraint,
+    *,
+    n: int,
+    rng: np.random.Generator,
+    max_tokens: int,
+    most_states: int = MOST_STATES,
+) -> Draws:
+    """n independent draws from exactly p given L and at most max_tokens tokens; lm: a `Markov` model, or an `Hmm`."""
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "markov")
+    check_counts(1, most_states=most_states)
+    if isinstance(lm, Hmm):
+        return HiddenProduct(lm, constraint, max_tokens=max_tokens, most_states=most_states).sample(n, rng)
+    if not hasattr(lm, "follow"):
+        raise UnsupportedError(
+            "Only a model that sees the last few tokens has an exact answer here.",
+            hint="Use sampling.NGram, or another sampler.",
+        )
+    return Product.of(lm, constraint, max_tokens=max_tokens, most_states=most_states).sample(n, rng)  # type: ignore[arg-type]

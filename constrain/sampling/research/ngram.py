@@ -1,0 +1,171 @@
+"""NGram: a model that sees the last few tokens only, so that questions about it have exact answers.
+
+Its states are contexts: the empty one, and those longer ones that it was given. After any text it is in the longest
+context that the text ends with, so a context that was never seen is backed off from, not stored. It is a
+`LanguageModel` like any other, and small enough to be crossed with an automaton (`markov.Product`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ArgumentError, LimitError
+from ..language_model import LanguageModel
+from ..masked_sampling import Proposal, draw as draw_masked
+
+if TYPE_CHECKING:
+    from ...engine.constraint import Constraint
+
+__all__ = ["NGram"]
+
+MOST_CELLS = 64_000_000
+"""Contexts times tokens: beyond, the rows take more than half a gigabyte."""
+SMALLEST = 1e-9
+"""Share of the even law that is mixed into every row which is learnt: nothing that may come is impossible."""
+
+Context = tuple[int, ...]
+
+
+class NGram:
+    """contexts: context -> its number, closed under leaving out the first token, () included.
+
+    logs: float64 [contexts, V], the law of the next token in each, natural logs, rows normalised.
+    Raises ValueError for rows that are not, LimitError for more cells than MOST_CELLS.
+    """
+
+    def __init__(self, contexts: Iterable[Context], logs: NDArray[np.floating[Any]]) -> None:
+        self.contexts: dict[Context, int] = {context: number for number, context in enumerate(contexts)}
+        self.logs = np.asarray(logs, dtype=np.float64)
+        self.order = max(len(context) for context in self.contexts)
+        if self.logs.ndim != 2 or len(self.logs) != len(self.contexts):
+            raise ArgumentError(f"logs are {list(self.logs.shape)}: one row for each of {len(self.contexts)} contexts")
+        if self.logs.size > MOST_CELLS:
+            raise LimitError(
+                f"{len(self.logs)} contexts of {self.logs.shape[1]} tokens are more than {MOST_CELLS:,} numbers.",
+                hint="Keep fewer contexts.",
+            )
+        lost = [context for context in self.contexts if context and context[1:] not in self.contexts]
+        if () not in self.contexts or lost:
+            raise ArgumentError(f"what {lost[:1] or '[()]'} backs off to is no context")
+        sums = np.exp(self.logs).sum(axis=1)
+        if not np.allclose(sums, 1.0, atol=1e-6):
+            raise ArgumentError("the rows of an n-gram model must be log-probabilities that sum to 1")
+        self._by_last: dict[int, list[Context]] = defaultdict(list)
+        for context in sorted(self.contexts, key=len, reverse=True):
+            if context:
+                self._by_last[context[-1]].append(context)
+        self._names = list(self.contexts)
+
+    @property
+    def start(self) -> int:
+        """The state before any token."""
+        return self.contexts[()]
+
+    def follow(self, state: int, tokens: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
+        """The state after each of the tokens (int [k]): int32 [k]."""
+        before = self._names[state]
+        out = np.full(len(tokens), self.start, np.int32)
+        for token, longer in self._by_last.items():
+            here = np.flatnonzero(tokens == token)
+            if len(here):
+                text = (*before, token)
+                fitting = (self.contexts[c] for c in longer if len(c) <= len(text) and text[len(text) - len(c) :] == c)
+                out[here] = next(fitting, self.start)
+        return out
+
+    def state(self, tokens: Sequence[int]) -> int:
+        """The state after a text."""
+        last = tuple(tokens[max(0, len(tokens) - self.order) :])
+        return next(self.contexts[last[i:]] for i in range(len(last) + 1) if last[i:] in self.contexts)
+
+    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
+        """As every LanguageModel: float64 [n, V]."""
+        return self.logs[[self.state(prefix) for prefix in prefixes]]
+
+    # ---- making one -------------------------------------------------------------------------------------------
+
+    @classmethod
+    def of_rows(
+        cls, rows: Iterable[tuple[Sequence[int], NDArray[np.floating[Any]]]], *, order: int, contexts: int = 256
+    ) -> NGram:
+        """From laws of the next token (float [V], probabilities) and the tokens before each: their means by context.
+
+        A context's law is its mean mixed with the law that it backs off to, which counts as much as one row. Of
+        longer contexts the `contexts` most frequent ones are kept.
+        """
+        sums: dict[Context, NDArray[np.float64]] = {}
+        seen: dict[Context, int] = defaultdict(int)
+        for before, law in rows:
+            for length in range(min(order, len(before)) + 1):
+                context = tuple(before[len(before) - length :])
+                seen[context] += 1
+                if context in sums:
+                    sums[context] += law
+                elif len(sums) * len(law) <= 2 * MOST_CELLS:
+                    sums[context] = np.array(law, dtype=np.float64)
+        if not seen:
+            raise ArgumentError("there is no row to learn from")
+        often = sorted((c for c in sums if c), key=lambda c: (-seen[c], len(c), c))
+        kept: dict[Context, None] = {(): None}
+        for context in often:
+            if len(kept) > contexts:
+                break
+            for length in range(1, len(context) + 1):
+                kept.setdefault(context[len(context) - length :])
+        laws: dict[Context, NDArray[np.float64]] = {}
+        for context in sorted(kept, key=len):
+            even = np.full(len(sums[()]), 1 / len(sums[()]))
+            lower = laws[context[1:]] if context else even
+            mixed = (sums[context] + lower) / (seen[context] + 1) + SMALLEST * even
+            laws[context] = mixed / mixed.sum()
+        return cls(laws, np.log(np.array(list(laws.values()))))
+
+    @classmethod
+    def of_texts(
+        cls, texts: Iterable[Sequence[int]], *, end: int, size: int, order: int = 1, contexts: int = 256
+    ) -> NGram:
+        """From token sequences without their end token, which is `end`; size: of the vocabulary."""
+        unit = np.eye(size) if size <= 4096 else None
+
+        def rows() -> Iterable[tuple[Sequence[int], NDArray[np.float64]]]:
+            for text in texts:
+                for i, token in enumerate([*text, end]):
+                    row = np.zeros(size) if unit is None else unit[token]
+                    row[token] = 1.0
+                    yield text[:i], row
+
+        return cls.of_rows(rows(), order=order, contexts=contexts)
+
+    @classmethod
+    def distil(
+        cls,
+        lm: LanguageModel,
+        constraint: Constraint,
+        *,
+        n: int,
+        rng: np.random.Generator,
+        max_tokens: int,
+        order: int = 1,
+        contexts: int = 256,
+    ) -> NGram:
+        """What the last tokens tell about the model's own laws: means of them over n masked texts."""
+        heard = _Listener(lm)
+        draw_masked(heard, constraint, n=n, rng=rng, max_tokens=max_tokens, proposal=Proposal())
+        return cls.of_rows(heard.rows, order=order, contexts=contexts)
+
+
+class _Listener:
+    """A model, and what it answered: (prefix, law as float64 [V])."""
+
+    def __init__(self, lm: LanguageModel) -> None:
+        self.lm, self.rows = lm, list[tuple[list[int], NDArray[np.float64]]]()
+
+    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]:
+        answer = self.lm.next_logprobs(prefixes)
+        self.rows.extend((list(prefix), np.exp(np.asarray(row, np.float64))) for prefix, row in zip(prefixes, answer))
+        return answer

@@ -1,0 +1,135 @@
+"""TokenAutomaton: a Constraint as an explicit automaton over tokens, one state at a time.
+
+A Constraint's positions are interned sets of configurations, so where two texts leave the same future they are at the
+same one. Regular languages have finitely many; of others only those that few enough tokens reach are ever asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import LimitError
+from ...kernels import trie_walks
+from ..masked_sampling import allowed_tokens
+
+if TYPE_CHECKING:
+    from ...engine.constraint import Constraint
+    from ...engine.matcher import Matcher
+    from ...engine.state_cache import Arena
+    from ...vocabulary.vocabulary import Vocabulary
+
+__all__ = ["ByteSteps", "TokenAutomaton"]
+
+Arcs = tuple[NDArray[np.int64], NDArray[np.int32]]
+
+
+class TokenAutomaton:
+    """State 0 is the start. accepting: whether the text may end there, by state. For the thread that made it."""
+
+    def __init__(self, constraint: Constraint, most_states: int) -> None:
+        self.constraint, self.most_states = constraint, most_states
+        self.numbers: dict[tuple[int, int], int] = {}
+        self.accepting: list[bool] = []
+        self._matchers: list[Matcher] = []
+        self._arcs: dict[int, Arcs] = {}
+        self._steps = ByteSteps(constraint.vocabulary)
+        self._number(constraint.matcher())
+
+    def __len__(self) -> int:
+        return len(self._matchers)
+
+    def _number(self, matcher: Matcher) -> int:
+        state = matcher.state
+        number = self.numbers.get(state)
+        if number is None:
+            if len(self._matchers) >= self.most_states:
+                raise LimitError(
+                    f"The tokens lead to more than {self.most_states:,} states of the constraint.",
+                    hint="Allow fewer tokens or more states, or sample instead.",
+                )
+            number = self.numbers[state] = len(self._matchers)
+            self._matchers.append(matcher)
+            self.accepting.append(matcher.is_complete)
+        return number
+
+    def number(self, matcher: Matcher) -> int | None:
+        """The state that a position is at; None if it is not known."""
+        return self.numbers.get(matcher.state)
+
+    def arcs(self, state: int) -> Arcs:
+        """The tokens that may follow, ends left out (int64 [k], ascending), and the state after each (int32 [k])."""
+        if state not in self._arcs:
+            self._arcs[state] = self.explore(state)
+        return self._arcs[state]
+
+    def matcher(self, state: int) -> Matcher:
+        """A position at a state, not to be moved."""
+        return self._matchers[state]
+
+    def explore(self, state: int) -> Arcs:
+        """`arcs`, found anew and not kept: for who looks at each state once."""
+        matcher = self._matchers[state]
+        allowed = allowed_tokens(matcher.mask())
+        tokens = allowed[~np.isin(allowed, self.constraint.vocabulary.eos_ids)]
+        epoch, start = matcher.state
+        arena = self.constraint.arena()
+        sets, first, which = np.unique(self._steps.after(arena, start, tokens), return_index=True, return_inverse=True)
+        numbers = np.empty(len(sets), np.int32)
+        for place in np.argsort(first).tolist():  # in the order of tokens, as the states are numbered
+            known = self.numbers.get((epoch, int(sets[place])))
+            if known is None:
+                other = matcher.fork()
+                other.advance(int(tokens[first[place]]))
+                known = self._number(other)
+            numbers[place] = known
+        if arena.epoch != epoch:
+            raise LimitError(
+                "The constraint's states do not fit into Limits.arena_bytes.", hint="Raise Limits(arena_bytes=...)."
+            )
+        return tokens, numbers[which]
+
+
+UNKNOWN = -1
+
+
+class ByteSteps:
+    """Set and byte give set, as an array that fills up: so all tokens of a state are followed side by side."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.octets = np.frombuffer(vocabulary.blob, np.uint8)
+        self.offsets = vocabulary.offsets.astype(np.int64)
+        self.epoch = -1
+
+    def after(self, arena: Arena, start: int, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The set after a set and each of some tokens that it allows: int64 [k]."""
+        if self.epoch != arena.epoch:
+            self.epoch, self.ids, self.places = arena.epoch, list[int](), dict[int, int]()
+            self.table = np.full((64, 256), UNKNOWN, np.int32)
+        at, last = self.offsets[tokens], self.offsets[tokens + 1]
+        current = np.full(len(tokens), self._place(start), np.int32)
+        live = np.arange(len(tokens))
+        while len(live := live[at[live] < last[live]]):
+            octets, places = self.octets[at[live]], current[live]
+            unknown = np.flatnonzero(self.table[places, octets] == UNKNOWN)
+            if len(unknown):
+                for pair in np.unique(places[unknown].astype(np.int64) * 256 + octets[unknown]).tolist():
+                    self._step(arena, *divmod(pair, 256))
+            current[live] = self.table[places, octets]
+            at[live] += 1
+        return np.array(self.ids, np.int64)[current]
+
+    def _step(self, arena: Arena, place: int, octet: int) -> None:
+        self.table[place, octet] = self._place(
+            arena.run(trie_walks.advance_bytes, self.ids[place], np.frombuffer(bytearray((octet,)), np.uint8))
+        )
+
+    def _place(self, found: int) -> int:
+        place = self.places.setdefault(found, len(self.ids))
+        if place == len(self.ids):
+            self.ids.append(found)
+            if len(self.ids) > len(self.table):
+                self.table = np.concatenate([self.table, np.full_like(self.table, UNKNOWN)])
+        return place

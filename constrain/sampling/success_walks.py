@@ -1,0 +1,213 @@
+"""Walks through a SuccessTrie, from the root to an end: the steps that `asap` and `exact` have in common.
+
+At a prefix u that was chosen while theta(u) was `used`, look at the law there: theta(u) is now m(u), the sum of
+p(a | u) theta(ua), up to the root; then choose a with probability p(a | u) theta(ua) / m(u). For a whole text x
+
+    product of m(u) / used(u), root excluded  *  m(root)  *  P(the walk takes x)  =  p(x) [x in L]
+
+because each factor p theta / m meets the m / theta of the next step. That is all: `asap` takes the left factors as a
+weight, `exact` as a chance of going on. `used` belongs to the walk, so other walks may learn in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, ConstrainError, LimitError
+from .language_model import LanguageModel, check_mass, rows_after
+from .masked_sampling import allowed_tokens
+from .results import Draw
+from .success_trie import END, Law, Node, SuccessTrie
+
+if TYPE_CHECKING:
+    from ..engine.constraint import Constraint
+    from ..engine.matcher import Matcher
+
+__all__ = ["Judge", "Laws", "Walk", "choose", "prefix_law"]
+
+Judge = Callable[[bytes], bool]
+"""A validator behind the mask: whether complete bytes are accepted, or whether a prefix can still become accepted. It
+must answer the same each time. It may be slow and late: it is asked once per node, and what it refuses is pruned."""
+
+
+class Laws:
+    """What a model, a Constraint, a bound of tokens and validators say about prefixes; calls and checks are counted.
+
+    accepts: judges complete texts. viable: judges prefixes, each once; may only refuse what can never be accepted.
+    """
+
+    def __init__(
+        self,
+        lm: LanguageModel,
+        constraint: Constraint,
+        trie: SuccessTrie | None,
+        max_tokens: int,
+        accepts: Judge | None = None,
+        viable: Judge | None = None,
+    ) -> None:
+        if max_tokens < 1:
+            raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
+        if trie is not None and not isinstance(trie, SuccessTrie):
+            raise TypeError(f"trie is {trie!r}: it is a SuccessTrie, or None for a new one")
+        if trie is not None and trie.max_tokens != max_tokens:
+            raise ArgumentError(
+                f"the trie was learnt for max_tokens {trie.max_tokens}, not {max_tokens}: theta depends on it"
+            )
+        self.lm, self.constraint, self.vocabulary = lm, constraint, constraint.vocabulary
+        self.trie = SuccessTrie(max_tokens) if trie is None else trie
+        self.trie.belongs_to(constraint, judged=accepts is not None or viable is not None)
+        self.max_tokens, self.accepts, self.viable = max_tokens, accepts, viable
+        self.calls = self.rows = self.masks = self.checks = self.steps = 0
+
+    def at(self, places: Sequence[tuple[Node, Matcher]]) -> list[Law]:
+        """The laws at nodes, all that are not at hand by one call of the model."""
+        self.steps += len(places)
+        laws = [self.trie.law(node) for node, _ in places]
+        missing: dict[Node, list[int]] = {}
+        for i, (node, _) in enumerate(places):
+            if laws[i] is None:
+                missing.setdefault(node, []).append(i)
+        asked = []
+        for node, at in missing.items():
+            matcher = places[at[0]][1]
+            if not self.is_viable(node, matcher):
+                for i in at:
+                    laws[i] = NOTHING
+            else:
+                asked.append((node, at, matcher))
+        if asked:
+            rows = rows_after(self.lm, [matcher.tokens for _, _, matcher in asked], self.vocabulary.size)
+            self.calls, self.rows = self.calls + 1, self.rows + len(asked)
+            for (node, at, matcher), row in zip(asked, rows):
+                law = prefix_law(row, self.allowed(node, matcher), self.vocabulary.eos_ids)
+                self.trie.keep(node, law)
+                for i in at:
+                    laws[i] = law
+        return [law for law in laws if law is not None]
+
+    def allowed(self, node: Node, matcher: Matcher) -> NDArray[np.int64]:
+        """Tokens that the mask allows; the last one that fits must be an end token."""
+        self.masks += 1
+        allowed = allowed_tokens(matcher.mask(None))
+        return allowed[np.isin(allowed, self.vocabulary.eos_ids)] if node.depth + 1 >= self.max_tokens else allowed
+
+    def is_viable(self, node: Node, matcher: Matcher) -> bool:
+        """Whether anything can come: what is known, and at the first visit what the judge of prefixes says."""
+        if self.viable is not None and not node.visited:
+            if not self.ask(self.viable, matcher):
+                self.trie.close(node, 0.0)
+        return not (node.visited and node.theta == 0)
+
+    def is_success(self, end: Node, matcher: Matcher) -> bool:
+        """Whether a text that the mask lets end is accepted: asked once, remembered in the node END behind it."""
+        if not end.visited:
+            accepted = True
+            if self.accepts is not None:
+                accepted = self.ask(self.accepts, matcher)
+            self.trie.close(end, float(accepted))
+        return end.theta > 0
+
+    def ask(self, judge: Judge, matcher: Matcher) -> bool:
+        """What a judge says of the text so far. ConstrainError if it fails."""
+        text = self.data(matcher.tokens)
+        self.checks += 1
+        try:
+            return bool(judge(text))
+        except Exception as error:
+            raise ConstrainError(
+                f"the validator failed on {text[-60:]!r}: {error.__class__.__name__}: {error}",
+                hint="It must answer for every text; catch what means no, and answer False.",
+            ) from error
+
+    def data(self, tokens: Sequence[int]) -> bytes:
+        """The bytes that tokens spell."""
+        return b"".join(self.vocabulary.tokens[token] or b"" for token in tokens)
+
+    def nothing(self) -> LimitError:
+        """What to say where p(L) is proven to be 0."""
+        return LimitError(
+            f"no text of at most {self.max_tokens} tokens satisfies the constraint with any probability",
+            hint="Raise max_tokens, or see what the model or the validator refuses.",
+        )
+
+    @property
+    def stats(self) -> dict[str, float]:
+        """model_calls, rows asked for in them, masks made, steps: nodes visited, checks: questions to validators;
+        bound: p(L) is at most."""
+        return {
+            "model_calls": self.calls, "rows": self.rows, "masks": self.masks, "steps": self.steps,
+            "checks": self.checks, "bound": self.trie.bound, "trie_bytes": self.trie.nbytes,
+        }  # fmt: skip
+
+
+NOTHING = Law(np.zeros(0, np.int64), np.zeros(0))
+
+
+class Walk:
+    """One walk. used: theta of the node when it was chosen; logprob: of the tokens so far; logratio: sum of the logs of
+    m / used, which for the root is that of m itself."""
+
+    def __init__(self, laws: Laws) -> None:
+        self.laws, self.trie = laws, laws.trie
+        self.restart()
+
+    def restart(self) -> None:
+        """Back to the root."""
+        self.node: Node = self.trie.root
+        self.matcher = self.laws.constraint.matcher()
+        self.used, self.logprob, self.logratio = 1.0, 0.0, 0.0
+
+    def visit(self, law: Law) -> float:
+        """Learn at this node; the factor m / used, at most 1 (m itself at the root)."""
+        self.weights = self.trie.weights(self.node, law)
+        ratio = min(self.trie.visit(self.node, self.weights) / self.used, 1.0)
+        self.logratio += float(np.log(ratio)) if ratio > 0 else -np.inf
+        return ratio
+
+    def choose(self, law: Law, rng: np.random.Generator) -> bool | None:
+        """Take a token of a node that was just visited (m > 0). None: go on; else ended, and whether it succeeded."""
+        index = choose(self.weights, rng)
+        self.logprob += float(np.log(law.probs[index]))
+        child = self.trie.child(self.node, law, index)
+        if child.token == END:
+            return self.laws.is_success(child, self.matcher)
+        self.node, self.used = child, child.theta
+        self.matcher.advance(child.token)
+        return None
+
+    def draw(self, logweight: float) -> Draw:
+        """Where the walk is now, as a Draw; one that weighs nothing has ended nowhere, and no probability either."""
+        tokens = tuple(self.matcher.tokens)
+        logprob = self.logprob if logweight > -np.inf else -np.inf
+        return Draw(tokens, self.laws.vocabulary.decode(tokens), logprob, logweight)
+
+
+def choose(weights: NDArray[np.float64], rng: np.random.Generator) -> int:
+    """A place, with probability proportional to its weight: float64 [k], not all 0."""
+    edges = np.cumsum(weights)
+    index = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
+    if index == len(weights) or weights[index] == 0:  # rounding pointed behind the last one that is possible
+        index = int(np.flatnonzero(weights)[-1])
+    return index
+
+
+def prefix_law(row: NDArray[np.floating[Any]], allowed: NDArray[np.int64], ends: Sequence[int]) -> Law:
+    """The model's row (float [V], natural logs) on the allowed tokens (int64 [k], ascending), end tokens as one.
+
+    Raises ValueError for NaN, for a row without any probability, and for one that sums to more than 1.
+    """
+    logs = row[allowed].astype(np.float64)
+    if np.isnan(logs).any():
+        raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
+    probs = np.exp(logs)
+    total = float(probs.sum())
+    check_mass(float(np.log(total)) if total > 0 else -np.inf)
+    ending = np.isin(allowed, ends)
+    if not ending.any():
+        return Law(allowed, probs)
+    tokens = np.concatenate(([END], allowed[~ending]))
+    return Law(tokens, np.concatenate(([probs[ending].sum()], probs[~ending])))

@@ -1,0 +1,298 @@
+"""One token by rejection: from few checks, a valid token and an unbiased estimate of the mass Z of all valid ones.
+
+Tokens are taken in the order of a `Race` until one is valid; its law is gamma / Z, gamma(a) = p(a) [a valid]. What is
+known after k tokens bounds Z between `valid` and `valid + left`; the next token decides for one of the two, and that
+term is Z on average (Des Raj, 1956). Every method below makes of such terms a weight w of mean Z, given the token, so
+
+    E[w 1{token = a}] = gamma(a)        (proper weighting; tests/test_awrs.py shows it by playing all orders)
+
+also where a budget ends the search. The methods differ in how many checks they spend on how quiet a weight.
+Source: Lipkin et al. 2025 (adaptive weighted rejection sampling) for the idea; the terms and their truncation are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ..errors import ArgumentError
+from .exponential_race import Race
+
+__all__ = [
+    "RECURSIVE",
+    "Ask",
+    "Choice",
+    "Chunks",
+    "DesRaj",
+    "ExploreFlip",
+    "Geometric",
+    "HorvitzThompson",
+    "Method",
+]
+
+
+class Choice(NamedTuple):
+    """A token and its weight; (None, 0) if no valid one was found."""
+
+    token: int | None
+    weight: float
+
+
+NOTHING = Choice(None, 0.0)
+
+FEWEST = 1e-18
+"""Least probability of a geometric law that is drawn from: below, its values do not fit into 64 bits."""
+
+
+@dataclass(slots=True)
+class Ask:
+    """The check of one step, and what it may cost.
+
+    check: whether a token is valid, or `many` for several at once. budget: most checks; patience: most before the
+    first valid token is found, after which the step gives up with `lost` set, and may go on by other means.
+    """
+
+    check: Callable[[int], bool]
+    many: Callable[[list[int]], list[bool]] | None = None
+    budget: float = np.inf
+    patience: float = np.inf
+    spent: int = 0
+    lost: bool = False
+
+    def __call__(self, token: int) -> bool:
+        self.spent += 1
+        return bool(self.check(token))
+
+    def all(self, tokens: list[int]) -> list[bool]:
+        """Several at once."""
+        self.spent += len(tokens)
+        return [bool(self.check(token)) for token in tokens] if self.many is None else list(self.many(tokens))
+
+    @property
+    def left(self) -> float:
+        """Checks that the budget still has."""
+        return self.budget - self.spent
+
+
+class Method(Protocol):
+    """How checks are spent: a valid token and a weight, from a race that has just begun."""
+
+    def __call__(self, race: Race, ask: Ask) -> Choice: ...
+
+
+def first(race: Race, ask: Ask) -> Choice:
+    """The first valid token to arrive, with the weight that is right if no more may be checked."""
+    while ask.left > 0:
+        if ask.spent >= ask.patience:
+            ask.lost = True
+            return NOTHING
+        taken = race.take()
+        if not taken:
+            return NOTHING
+        ok = ask(taken[0])
+        term = race.record(ok)
+        if ok:
+            return Choice(taken[0], term)
+    return NOTHING
+
+
+def flip(race: Race, ask: Ask) -> float:
+    """One more term."""
+    taken = race.take()
+    return race.record(ask(taken[0])) if taken else race.valid
+
+
+def rare_flip(race: Race, ask: Ask, slack: float) -> float:
+    """A term at less than one check where little mass is left: the check is made by chance, and counts for more.
+
+    It is made with probability left / (slack valid), so the term is valid or (1 + slack) valid.
+    """
+    ceiling = slack * race.valid
+    if race.left <= 0 or race.rng.random() * ceiling >= race.left:
+        return race.valid
+    taken = race.take()
+    return race.valid + ceiling if taken and ask(taken[0]) else race.valid
+
+
+@dataclass(frozen=True, slots=True)
+class DesRaj:
+    """The mean of the `terms` terms after the first valid token.
+
+    Once the mass left is below `slack` times the valid mass, one rare check stands for all terms to come: the weight is
+    then within that part of Z anyhow, and that check adds at most slack^2 / 4 to a weight's squared variation.
+    Shares are settled before their terms are known, so the mean stays Z.
+    """
+
+    terms: int = 4
+    slack: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.terms < 1 or not 0 <= self.slack < np.inf:
+            raise ArgumentError(f"terms must be 1 or more and slack 0 or more, not {self.terms!r} and {self.slack!r}")
+
+    def __call__(self, race: Race, ask: Ask) -> Choice:
+        token, weight = first(race, ask)
+        promised = int(min(self.terms, ask.left))
+        if token is None or not promised:
+            return Choice(token, weight)
+        weight = 0.0
+        for done in range(promised):
+            if race.left <= self.slack * race.valid:
+                rest = 1 - done / promised
+                return Choice(token, weight + rest * rare_flip(race, ask, self.slack))
+            weight += flip(race, ask) / promised
+        return Choice(token, weight)
+
+
+RECURSIVE = DesRaj(terms=1, slack=0.0)
+"""The one term after the first valid token: fewest checks, loudest weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExploreFlip:
+    """After the first valid token, the likeliest tokens are checked until the mass left is below `slack` times the
+    valid mass (or `most` were checked, or the budget has one check left); then one term, which in the first case is
+    surely within `slack` of Z."""
+
+    slack: float = 0.1
+    most: int = 64
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.slack < np.inf or self.most < 0:
+            raise ArgumentError(f"slack and most must be 0 or more, not {self.slack!r} and {self.most!r}")
+
+    def __call__(self, race: Race, ask: Ask) -> Choice:
+        token, weight = first(race, ask)
+        if token is None or ask.left < 1:
+            return Choice(token, weight)
+        for _ in range(self.most):
+            largest = race.take_largest() if race.left > self.slack * race.valid and ask.left > 1 else None
+            if largest is None:
+                break
+            race.record(ask(largest))
+        return Choice(token, flip(race, ask))
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """`size` tokens are checked at once; the term is that of the last token of the first chunk in which a valid one is
+    not last. For checks that run side by side, or that cost the same for several."""
+
+    size: int = 8
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ArgumentError(f"size must be 1 or more, not {self.size!r}")
+
+    def __call__(self, race: Race, ask: Ask) -> Choice:
+        token: int | None = None
+        term = 0.0
+        while ask.left > 0:
+            if token is None and ask.spent >= ask.patience:
+                ask.lost = True
+                break
+            taken = race.take(int(min(self.size, ask.left)))
+            if not taken:
+                return Choice(token, race.valid)
+            known = token is not None
+            for each, ok in zip(taken, ask.all(taken)):
+                known = token is not None
+                term = race.record(ok)
+                if ok and token is None:
+                    token = each
+            if known:
+                break
+        return Choice(token, term) if token is not None else NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Geometric:
+    """Draws with replacement until `accepts` of them were valid, of which only new tokens are checked.
+
+    With n rejections before, Z is (accepts - 1) / (accepts + n - 1) on average (Haldane, 1945). A budget of B checks
+    ends it at B - accepts + 1 rejections; after i valid draws Z is then i / (i + rejections - 1). Budgets below 2
+    leave no room for a second draw: the weight is then that of `RECURSIVE`.
+    """
+
+    accepts: int = 4
+
+    def __post_init__(self) -> None:
+        if self.accepts < 2:
+            raise ArgumentError(f"accepts must be 2 or more, not {self.accepts!r}")
+
+    def __call__(self, race: Race, ask: Ask) -> Choice:
+        if ask.left < 2:
+            return RECURSIVE(race, ask)
+        wanted = int(min(self.accepts, ask.left))
+        most = ask.left - wanted + 1
+        token: int | None = None
+        accepted = rejected = 0
+        while accepted < wanted and rejected < most:
+            other = (race.left + race.valid) / race.total  # part of the mass that is not known to be invalid
+            if other < 1:
+                again = int(race.rng.geometric(max(other, FEWEST))) - 1
+                if rejected + again >= most:
+                    rejected = int(most)
+                    break
+                rejected += again
+            if race.valid and race.rng.random() * (race.valid + race.left) < race.valid:
+                accepted += 1
+                continue
+            taken = race.take()
+            if not taken:
+                if token is None:
+                    return NOTHING
+                continue
+            ok = ask(taken[0])
+            race.record(ok)
+            token = taken[0] if ok and token is None else token
+            accepted, rejected = accepted + ok, rejected + (not ok)
+        if token is None:
+            return NOTHING
+        part = (wanted - 1) / (wanted + rejected - 1) if accepted == wanted else accepted / (accepted + rejected - 1)
+        return Choice(token, part * race.total)
+
+
+@dataclass(frozen=True, slots=True)
+class HorvitzThompson:
+    """Exactly `checks` tokens, all at once: the likely ones surely, the others by systematic sampling.
+
+    A token is checked with probability min(1, p / tau), tau such that these sum to `checks`, and stands for
+    max(p, tau). No valid token may be among them: the weight is then 0. For checks that are remote or vectorised.
+    """
+
+    checks: int = 32
+
+    def __post_init__(self) -> None:
+        if self.checks < 1:
+            raise ArgumentError(f"checks must be 1 or more, not {self.checks!r}")
+
+    def __call__(self, race: Race, ask: Ask) -> Choice:
+        tokens, masses = race.masses()
+        count = int(min(self.checks, ask.left, len(masses)))
+        if count < 1:
+            return NOTHING
+        order = np.argpartition(-masses, count - 1)
+        order[:count] = order[np.argsort(-masses[order[:count]], kind="stable")]
+        tokens, masses = tokens[order], masses[order]
+        if count < len(masses):
+            # tau is (mass of all but the first k) / (count - k), for the first k at which the next mass is below it
+            behind = float(masses[count:].sum()) + masses[:count][::-1].cumsum()[::-1]
+            taus = behind / (count - np.arange(count))
+            sure = int(np.argmax(masses[:count] <= taus))
+            tau = float(taus[sure])
+            points = (race.rng.random() + np.arange(count - sure)) * tau
+            edges = np.cumsum(masses[sure:])
+            picked = sure + np.searchsorted(edges, points, side="right")
+            picked = np.minimum(picked, len(masses) - 1)  # rounding may point behind the last
+            tokens = np.concatenate([tokens[:sure], tokens[picked]])
+            masses = np.concatenate([masses[:sure], np.full(len(picked), tau)])
+        weights = np.where(ask.all(tokens.tolist()), masses, 0.0)
+        edges = np.cumsum(weights)
+        if edges[-1] <= 0:
+            return NOTHING
+        index = int(np.searchsorted(edges, race.rng.random() * edges[-1], side="right"))
+        return Choice(int(tokens[min(index, int(np.flatnonzero(weights)[-1]))]), float(edges[-1]))

@@ -1,0 +1,150 @@
+"""Trie rejection: independent samples from exactly p given L, from the first one on, sooner and sooner.
+
+The walk of `asap` with a test at every node: with m(u) the mass found there and theta(u) the bound by which it was
+chosen, go on with probability m(u) / theta(u), else begin again. The factors of `walks` then cancel:
+
+    P(an attempt takes x and survives) = p(x) [x in L] / m(root)
+
+so what survives has the law p given L, whatever the trie knows; the more it knows, the closer m(root) is to p(L) and
+the fewer attempts are lost. Attempts for several answers go on side by side, one call of the model for all of them:
+theta(u) belongs to the attempt, so an attempt that learns in between changes nothing for another (the chance that an
+answer becomes x, p(x | u) / theta(u) + (1 - h(u) / theta(u)) p(x | L), is the same before and after each step).
+
+*The weight* is one unbiased estimate of p(L) for all answers, independent of them: one answer more than asked for is
+drawn, attempts are counted as if each had begun with the m(root) of the first, and of N attempts for n + 1 answers
+n / (N - 1) is unbiased (Haldane 1945).
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import LimitError
+from .language_model import LanguageModel
+from .results import Draw, Draws
+from .sampler_arguments import check, check_counts, check_judges, check_masks, check_seconds
+from .success_trie import SMALLEST, SuccessTrie
+from .success_walks import Judge, Laws, Walk
+
+if TYPE_CHECKING:
+    from ..engine.constraint import Constraint
+
+__all__ = ["draw"]
+
+LEAST = 1e-18
+"""Least probability of a geometric law whose values fit into 64 bits: below, it is an exponential one, as a float."""
+
+
+def draw(
+    lm: LanguageModel,
+    constraint: Constraint,
+    *,
+    n: int,
+    rng: np.random.Generator,
+    max_tokens: int,
+    trie: SuccessTrie | None = None,
+    accepts: Judge | None = None,
+    viable: Judge | None = None,
+    together: int = 4,
+    attempts: int = 1000,
+    seconds: float | None = None,
+) -> Draws:
+    """n independent draws from p given L and at most max_tokens tokens.
+
+    trie: goes on learning, new if None. accepts, viable: validators behind the mask, see `walks.Judge`; what they
+    refuse is pruned for all later draws. together: attempts side by side. attempts: most of them per answer, on
+    average; seconds: most time. Where either ends first there are fewer than n draws (`stats["missing"]`), and the
+    weight is the plain ratio; time also favours short texts. stats: attempts, acceptance, and as `Laws.stats`.
+
+    Raises LimitError if max_tokens < 1, if nothing in L has any probability, or if no answer was found within attempts
+    and seconds; ValueError for rows that are no law.
+    """
+    check(lm, constraint, n, rng, max_tokens)
+    check_masks(constraint, "exact")
+    check_counts(1, together=together, attempts=attempts)
+    check_seconds(seconds)
+    check_judges(accepts=accepts, viable=viable)
+    laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)
+    if n == 0:
+        return Draws.of((), attempts=0, **laws.stats)
+    search = Search(laws, rng, n + 1, together, attempts * (n + 1), seconds)
+    search.run()
+    found = [draw for draw in search.answers if draw is not None][:n]
+    if not found:
+        raise LimitError(
+            f"no text was found in {search.attempts} attempts; p(L) is at most {laws.trie.bound:.3g}",
+            hint="Give a trie, so that the next call goes on where this one stopped, or raise attempts= or seconds=."
+            if laws.trie.bound > SMALLEST
+            else "So little is beyond trie rejection: smc, pimh and without_replacement need no attempts.",
+        )
+    log_z = search.log_z()
+    draws = [Draw(draw.tokens, draw.text, draw.logprob, log_z) for draw in found]
+    spent = {"attempts": search.attempts, "acceptance": search.accepted / search.attempts, "missing": n - len(found)}
+    return Draws.of(draws, **spent, **laws.stats)
+
+
+class Search:
+    """Answers wanted, walks under way (by the answer that each is for), and what has been counted."""
+
+    def __init__(
+        self, laws: Laws, rng: np.random.Generator, wanted: int, together: int, budget: int, seconds: float | None
+    ) -> None:
+        self.laws, self.rng, self.budget, self.together = laws, rng, budget, together
+        self.until = np.inf if seconds is None else monotonic() + seconds
+        self.answers: list[Draw | None] = [None] * wanted
+        self.waiting = list(range(wanted))[::-1]
+        self.walks: dict[int, Walk] = {}
+        self.attempts = self.accepted = 0
+        self.first = 0.0
+        self.trials = 0.0
+
+    def run(self) -> None:
+        """Until all is found or a budget is spent."""
+        trie = self.laws.trie
+        while self.waiting or self.walks:
+            if trie.full and not self.walks:
+                trie.forget()
+            while self.waiting and len(self.walks) < self.together and not trie.full and self.attempts < self.budget:
+                self.walks[self.waiting.pop()] = Walk(self.laws)
+                self.attempts += 1
+            if not self.walks or monotonic() > self.until:
+                return
+            self.step()
+
+    def step(self) -> None:
+        """Every walk one token further."""
+        laws = self.laws.at([(walk.node, walk.matcher) for walk in self.walks.values()])
+        for (answer, walk), law in zip(list(self.walks.items()), laws):
+            ratio = walk.visit(law)
+            if walk.node.parent is None:
+                self.begin(ratio)
+                success = walk.choose(law, self.rng)
+            elif self.rng.random() < ratio:
+                success = walk.choose(law, self.rng)
+            else:
+                success = False
+            if success is None:
+                continue
+            del self.walks[answer]
+            if success:
+                self.answers[answer], self.accepted = walk.draw(0.0), self.accepted + 1
+            else:
+                self.waiting.append(answer)
+
+    def begin(self, mass: float) -> None:
+        """Counts an attempt that begins with m(root) = mass, and those that it would have taken with the first one."""
+        if mass <= 0:
+            raise self.laws.nothing()
+        self.first = self.first or mass
+        chance = min(mass / self.first, 1.0)
+        tries = self.rng.geometric(chance) if chance > LEAST else self.rng.standard_exponential() / chance
+        self.trials += float(tries)
+
+    def log_z(self) -> float:
+        """Log of the estimate of p(L)."""
+        complete = self.accepted == len(self.answers)
+        ratio = (self.accepted - 1) / (self.trials - 1) if complete else self.accepted / self.trials
+        return float(np.log(self.first * ratio))

@@ -1,0 +1,178 @@
+"""Texts of a Dfa, for tests: what often breaks programs, what looks like data, and walks through all the rest.
+
+`choose(n)` gives a number below n; where it gives 0 the text is the simplest: short, of letters and digits. A text is
+either one of a *pool* (the shortest, the longest, edge cases, plausible ones) or a walk along the states of the Dfa,
+whose steps are sorted so that the first leads to the end and is written with a nice character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..authoring.samples import readable_texts
+from ..automata.dfa import SURROGATES, Dfa
+from ..errors import LimitError
+
+__all__ = ["Choose", "Language", "draw_text", "language"]
+
+Choose = Callable[[int], int]
+
+EDGES = (
+    "", "a", "0", " ", "A", "ab", "null", "true", "-1", "1e1000", "\x7f", "\x00", "\x1f\n\t", '"', "\\", "/", "'",
+    "é", "e\u0301", "ß", "İ", "ſ", "٣", "\xa0", "\u2028", "\u200b", "\ufeff", "\ufffd", "\ud7ff\ue000", "\uffff", "𝒳",
+    "😀", "\U0001f3f3\ufe0f\u200d\U0001f308", "\U0010ffff", "אב", " a ", "a\r\nb", "<b>&", "../", "%00", "a" * 256,
+    "__proto__", "constructor",
+)  # fmt: skip
+"""Texts that have broken programs: empty, escapes, U+007F, white space, case and accents, the ends of the planes."""
+
+NICE = "0a1bA-_. 2:/@"
+ODD = '\x00\n\x7f"\\é\xa0\u2028\u200b\ud7ff\ufeff😀\U0010ffff'
+"""Characters of a class that are tried first, simple ones before odd ones; after them any of the class."""
+
+SIZES = (1, 2, 3, 4, 5, 8, 16)
+"""Lengths of the plain texts in a pool: what a failing length shrinks to."""
+PLAUSIBLE = 6
+"""Plausible texts in a pool."""
+LONGEST = 300
+"""A text of the greatest length is in the pool only up to here: longer ones make documents slow, not better."""
+FEW = 8
+"""A language of no more texts is drawn from its list alone."""
+ON = 5
+"""Where a text may end, a walk goes on with ON - 1 of ON."""
+
+
+class Palette(NamedTuple):
+    """The characters of one class: favourites, the nicest first, and the ranges (from, to exclusive) of all."""
+
+    favourites: str
+    ranges: tuple[tuple[int, int], ...]
+    size: int
+
+    def character(self, choose: Choose) -> str:
+        """One of them."""
+        if self.size <= len(self.favourites):
+            return self.favourites[choose(self.size)]
+        index = choose(len(self.favourites) + 2)
+        if index < len(self.favourites):
+            return self.favourites[index]
+        place = choose(self.size)
+        for first, end in self.ranges:
+            if place < end - first:
+                return chr(first + place)
+            place -= end - first
+        raise AssertionError("the sizes of the ranges add up")
+
+
+class Language:
+    """A Dfa with bounds on the number of characters, low <= characters <= high, made ready for drawing.
+
+    LimitError if lengths must be multiplied in, and that takes too many states.
+    """
+
+    def __init__(self, dfa: Dfa, low: int, high: int | None) -> None:
+        least, most = dfa.lengths()
+        if low > least and not dfa.extensible():  # Counted beside such a Dfa, a text could be stuck.
+            dfa, low, high = dfa.with_length(low, high), 0, None
+            least, most = dfa.lengths()
+        self.dfa, self.low, self.high = (
+            dfa,
+            max(low, least),
+            most if high is None else high if most is None else min(high, most),
+        )
+        self.distance = [int(d) for d in dfa.distances()]
+        self.palettes = palettes(dfa)
+        self.steps = [self._sorted(row) for row in dfa.table.rows]
+        self.pool: tuple[str, ...] = ()
+        self.closed = False
+        """Whether the pool is all there is."""
+
+    def _sorted(self, row: object) -> list[tuple[int, int]]:
+        """Steps (class, state after) of a state: the sooner to the end and the nicer the first."""
+        assert isinstance(row, (list, tuple))
+        steps = [(kind, after) for kind, after in enumerate(row) if after >= 0]
+        return sorted(steps, key=lambda step: (self.distance[step[1]], nicety(self.palettes[step[0]].favourites[0])))
+
+    def accepts(self, text: str) -> bool:
+        """Whether the text is one."""
+        return self.low <= len(text) and (self.high is None or len(text) <= self.high) and self.dfa.accepts(text)
+
+    def walk(self, choose: Choose, *, least: int = 0) -> str:
+        """A text of the language, of `least` characters or more where that can be."""
+        state, made, accepting = 0, list[str](), self.dfa.table.accepting
+        while True:
+            room = None if self.high is None else self.high - len(made) - 1
+            steps = [step for step in self.steps[state] if room is None or self.distance[step[1]] <= room]
+            if accepting[state] and len(made) >= self.low and not (len(made) < least and steps):
+                if not steps or choose(ON) == 0:
+                    return "".join(made)
+            kind, state = steps[choose(len(steps))]
+            made.append(self.palettes[kind].character(choose))
+
+    def simplest(self) -> str:
+        """A shortest text, of nice characters."""
+        return self.walk(lambda n: 0)
+
+
+@lru_cache(maxsize=2048)
+def language(dfa: Dfa, low: int, high: int | None) -> Language:
+    """The Language with its pool: texts sorted by length, the simplest first."""
+    made = Language(dfa, low, high)
+    if made.high is not None and made.high <= LONGEST and made.dfa.count(FEW + 1) <= FEW:
+        made.pool, made.closed = tuple(t for t in made.dfa.enumerate(FEW) if made.accepts(t)), True
+        return made
+    found = dict.fromkeys([made.simplest()])
+    if made.low <= LONGEST:
+        found.update(dict.fromkeys(made.walk(lambda n: 0, least=least) for least in SIZES))
+        found.update(dict.fromkeys(text for text in EDGES if made.accepts(text)))
+        found.update(dict.fromkeys(plausible(made)))
+        if made.high is not None and made.high <= LONGEST:
+            found[made.walk(lambda n: 0, least=made.high)] = None
+    first, *rest = found
+    made.pool = (first, *sorted(rest, key=lambda text: (len(text), [nicety(char) for char in text])))
+    return made
+
+
+def plausible(made: Language) -> list[str]:
+    """Texts that look like data, some of them seldom."""
+    try:
+        return [readable_texts.text(made.dfa, made.low, made.high, np.random.default_rng(k)) for k in range(PLAUSIBLE)]
+    except LimitError:  # the reader of lengths found none of the one it had drawn; walks will do
+        return []
+
+
+def draw_text(made: Language, choose: Choose) -> str:
+    """A text of the language."""
+    if made.closed:
+        return made.pool[choose(len(made.pool))]
+    index = choose(len(made.pool) + 2 + len(made.pool) // 2)  # a third are walks
+    return made.pool[index] if index < len(made.pool) else made.walk(choose)
+
+
+def palettes(dfa: Dfa) -> list[Palette]:
+    """One for each class of characters that is ever accepted; surrogates are in none."""
+    table = dfa.table
+    ranges: list[list[tuple[int, int]]] = [[] for _ in range(max(table.classes) + 1)]
+    for start, end, kind in zip(table.bounds, [*table.bounds[1:], 0x110000], table.classes):
+        for first, last in ((start, min(end, SURROGATES[0])), (max(start, SURROGATES[1]), end)):
+            if first < last:
+                ranges[kind].append((first, last))
+    return [_palette(tuple(found)) for found in ranges]
+
+
+@lru_cache(maxsize=4096)
+def _palette(ranges: tuple[tuple[int, int], ...]) -> Palette:
+    inside = [char for char in NICE + ODD if any(first <= ord(char) < end for first, end in ranges)]
+    ends = [chr(code) for first, end in ranges[:4] for code in (first, end - 1)]
+    favourites = "".join(dict.fromkeys([*inside, *sorted(ends, key=nicety)])) or "\x00"
+    return Palette(favourites, ranges, sum(end - first for first, end in ranges))
+
+
+def nicety(char: str) -> tuple[int, int]:
+    """Digits, then small letters, capitals, other ASCII, all others; smaller is nicer."""
+    kinds = (char.isdigit(), char.islower(), char.isupper(), char.isprintable())
+    kind = next((index for index, holds in enumerate(kinds) if holds and char.isascii()), 4)
+    return kind, ord(char)

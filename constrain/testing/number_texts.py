@@ -1,0 +1,132 @@
+"""Number texts of a Dfa, for tests: around zero, around powers, at the ends of the language, and what a float holds.
+
+The Dfa of a number leaf knows digits, not bounds; the ends of its interval are read off it: the longest integer part
+and in it the greatest digits lead to the greatest number, the shortest and the least digits to the least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from math import isfinite
+
+from ..automata.dfa import Dfa
+from .dfa_texts import Language
+
+__all__ = ["as_float", "is_number", "number_language"]
+
+EDGES = (
+    "0 1 2 3 10 42 100 1000 0.5 1.5 0.1 0.25 0.3 99.99 3.14159 127 128 255 256 32767 32768 65535 65536 2147483647 "
+    "2147483648 4294967296 9007199254740991 9007199254740993 9223372036854775807 9223372036854775808 "
+    "18446744073709551616 1000000000000000000000000000000 -1 -2 -10 -100 -0.5 -1.5 -128 -129 -32769 -2147483648 "
+    "-2147483649 -9223372036854775808 -9223372036854775809 -0 0.0 1.0 -0.0 1e2 1E+2 1e-7 -1e-7 1e16 1e22 "
+    "1.7976931348623157e308 5e-324 0.000001"
+).split()
+DIGITS = "0123456789"
+FRACTION = 6
+"""Digits behind the point that an end of an interval is followed along."""
+MOST_WHOLE = 60
+"""Digits of an integer part that the ends are looked for in."""
+
+
+def is_number(dfa: Dfa) -> bool:
+    """Whether its texts are made of what numbers are made of, digits among it."""
+    table = dfa.table
+    alive = {kind for row in table.rows for kind, after in enumerate(row) if after >= 0}
+    ends = [*table.bounds[1:], 0x110000]
+    spans = [(start, end) for start, end, kind in zip(table.bounds, ends, table.classes) if kind in alive]
+    return (
+        all(end - start <= 10 and all(chr(c) in "+-.eE0123456789" for c in range(start, end)) for start, end in spans)
+        and any(start <= 0x39 and end > 0x30 for start, end in spans)
+        and dfa.lengths()[0] > 0
+    )
+
+
+@lru_cache(maxsize=1024)
+def number_language(dfa: Dfa) -> Language:
+    """The Language of a number leaf, its pool in order of simplicity: short ones first, positive before negative."""
+    made = Language(dfa, 0, None)
+    found = [text for text in EDGES if dfa.accepts(text)] + list(ends(dfa)) + [made.simplest()]
+    made.pool = tuple(sorted(dict.fromkeys(found), key=lambda text: (text[0] == "-", len(text), text)))
+    return made
+
+
+def ends(dfa: Dfa) -> Iterator[str]:
+    """The greatest and the least magnitudes, positive and negative, as far as digits show them."""
+    for sign in ("", "-"):
+        state = dfa.step(0, sign) if sign else 0
+        if state >= 0:
+            for greatest in (True, False):
+                text = _end(dfa, state, greatest)
+                if text is not None and dfa.accepts(sign + text):
+                    yield sign + text
+
+
+def _end(dfa: Dfa, state: int, greatest: bool) -> str | None:
+    """The text of one end, from behind the sign; None if the integer part has no greatest length, or no such text."""
+    rows, accepting = dfa.table.rows, dfa.table.accepting
+    layers = [{state}]  # the states after so many digits
+    good: list[int] = []
+    while layers[-1] and len(layers) <= MOST_WHOLE:
+        layers.append({after for one in layers[-1] for digit in DIGITS if (after := dfa.step(one, digit)) >= 0})
+        if any(accepting[one] or dfa.step(one, ".") >= 0 for one in layers[-1]):
+            good.append(len(layers) - 1)
+    if not good or (greatest and layers[-1]):
+        return None
+    size = good[-1] if greatest else good[0]
+    # back[k]: the states from which k more digits lead to where the integer part may end.
+    back = [{one for one in range(len(rows)) if accepting[one] or dfa.step(one, ".") >= 0}]
+    for _ in range(size):
+        back.append({one for one in range(len(rows)) if any(dfa.step(one, digit) in back[-1] for digit in DIGITS)})
+    text = ""
+    for left in range(size, 0, -1):
+        order = DIGITS[::-1] if greatest else DIGITS
+        digit = next((digit for digit in order if dfa.step(state, digit) in back[left - 1]), None)
+        if digit is None:
+            return None
+        text, state = text + digit, dfa.step(state, digit)
+    if (accepting[state] and not greatest) or dfa.step(state, ".") < 0:
+        return text
+    return _fraction(dfa, text + ".", dfa.step(state, "."), greatest)
+
+
+def _fraction(dfa: Dfa, text: str, state: int, greatest: bool) -> str:
+    """An end between two integers: the greatest or least digits, then the shortest way out, without idle zeros."""
+    distance = dfa.distances()
+    for place in range(FRACTION + 40):
+        if dfa.accepting[state] and (not greatest or place >= FRACTION):
+            break
+        steps = [(digit, after) for digit in DIGITS if (after := dfa.step(state, digit)) >= 0]
+        if not steps:
+            break
+        if place < FRACTION:
+            digit, state = steps[-1 if greatest else 0]
+        else:
+            digit, state = min(steps, key=lambda step: int(distance[step[1]]))
+        text += digit
+    short = text.rstrip("0").rstrip(".")
+    return short if dfa.accepts(short) else text
+
+
+def as_float(text: str, dfa: Dfa) -> str:
+    """The number if a float holds exactly it; else a near one that a float holds and the Dfa accepts, if there is one.
+
+    So that what Python's `json` module reads is still what the schema asks for.
+    """
+    if text.lstrip("-").isdigit():
+        return text
+    value = float(text)
+    if same(repr(value), text):
+        return text
+    near = (repr(value), format(Decimal(repr(value)), "f"), repr(int(value))) if isfinite(value) else ()
+    fits = (other for other in (*near, *number_language(dfa).pool) if dfa.accepts(other))
+    return next((other for other in fits if same(repr(float(other)), other)), text)
+
+
+def same(kept: str, text: str) -> bool:
+    """Whether what a float keeps is the number that was written."""
+    try:
+        return Decimal(kept) == Decimal(text) and isfinite(float(kept))
+    except InvalidOperation:  # an exponent beyond all that Decimal counts
+        return False

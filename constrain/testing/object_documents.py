@@ -1,0 +1,141 @@
+"""The members of an object: which are written, in which order, and under which names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..grammar.nodes import NameClass, Object, Property
+from .choice_source import TRIES, NoMember
+from .dfa_texts import draw_text, language
+
+if TYPE_CHECKING:
+    from .grammar_documents import Writer
+
+__all__ = ["write_object"]
+
+MANY = 16
+"""Optional members up to which one coin each is thrown; of more, some are picked."""
+
+
+def write_object(writer: Writer, node: Object) -> None:
+    lay = node.layout
+    writer.out += b"{"
+    used = {*node.excluded, *(item.name for item in node.properties)}
+    members = members_of(writer, node)
+    if node.order == "any" and writer.choose(3) == 2:
+        for place in range(len(members) - 1, 0, -1):
+            other = writer.choose(place + 1)
+            members[place], members[other] = members[other], members[place]
+    written = 0
+    for item in members:
+        name: str | None
+        if isinstance(item, Property):
+            name = item.name
+        else:
+            name = name_of(writer, item, used)
+        if name is not None:
+            writer.node(lay.comma if written else lay.open)
+            spelled = writer.quoted(name) if node.escapes == "any" or isinstance(item, NameClass) else canonical(name)
+            writer.out += spelled
+            writer.node(lay.colon)
+            writer.chooser.span(partial(writer.node, item.value))
+            written += 1
+    if written < node.low:
+        raise NoMember
+    writer.node(lay.close if written else lay.empty)
+    writer.out += b"}"
+
+
+def name_of(writer: Writer, item: NameClass, used: set[str]) -> str | None:
+    """A name of the class that is not used yet; None if there is none."""
+    names = language(item.names, 0, None)
+    for _ in range(TRIES):
+        name = draw_text(names, writer.choose)
+        if name not in used:
+            break
+    else:
+        left = item.names.subtract(type(item.names).from_strings(sorted(used)))
+        if left.is_empty:
+            return None
+        name = language(left, 0, None).simplest()
+    used.add(name)
+    return name
+
+
+def members_of(writer: Writer, node: Object) -> list[Property | NameClass]:
+    """Which members to write: those that must be there, some others with what they need, as counts allow."""
+    known = {item.name: item for item in node.properties}
+    must = [item for item in node.others if item.required]
+    chosen = {item.name for item in node.properties if item.required}
+    for name in list(chosen):
+        chosen |= closure(name, known)
+    free = [item for item in node.properties if item.name not in chosen]
+
+    def room(more: int) -> bool:
+        return node.high is None or len(chosen) + len(must) + more <= node.high
+
+    def take(item: Property) -> None:
+        more = closure(item.name, known) - chosen
+        if room(len(more)):
+            chosen.update(more)
+
+    for item in some(writer, free):
+        take(item)
+    extra: list[NameClass] = list(must)
+    while node.others and room(len(extra) - len(must) + 1) and writer.more():
+        extra.append(node.others[writer.choose(len(node.others))])
+    fill(writer, node, [item for item in free if item.name not in chosen], take, chosen, extra)
+    return [*(item for item in node.properties if item.name in chosen), *extra]
+
+
+def fill(
+    writer: Writer,
+    node: Object,
+    free: list[Property],
+    take: Callable[[Property], None],
+    chosen: set[str],
+    extra: list[NameClass],
+) -> None:
+    """Members for a least number of them: declared ones, then undeclared ones; those that end soon if it must."""
+    height = writer.recipe.endings.height
+    if writer.ending and len(chosen) + len(extra) < node.low:
+        free = sorted(free, key=lambda item: height(item.value))
+    while free and len(chosen) + len(extra) < node.low:
+        take(free.pop(writer.choose(len(free))))
+    missing = node.low - len(chosen) - len(extra)
+    if missing > 0 and node.others:
+        classes = [item for item in node.others if item.names.endless()] or list(node.others)
+        classes.sort(key=lambda item: height(item.value))
+        extra += [classes[writer.choose(len(classes))] for _ in range(missing)]
+
+
+def some(writer: Writer, free: list[Property]) -> list[Property]:
+    """Some of the optional members: none, or by a coin each; of very many a few."""
+    how = 0 if writer.ending or not free else writer.choose(4)
+    if how and len(free) <= MANY:
+        # Of eight: likely, as not, or seldom. All coins are alike, so that each can be turned by itself.
+        least = {1: 4, 2: 7, 3: 1}[how] if writer.level <= 3 else 6
+        return [item for item in free if writer.choose(8) >= least]
+    picked: list[Property] = []
+    while how and len(picked) < len(free) and writer.more():
+        picked.append(free[writer.choose(len(free))])
+    return picked
+
+
+def closure(name: str, known: dict[str, Property]) -> set[str]:
+    """A declared key with all that it needs."""
+    found, todo = {name}, [name]
+    while todo:
+        for other in known[todo.pop()].needs:
+            if other not in found:
+                found.add(other)
+                todo.append(other)
+    return found
+
+
+def canonical(name: str) -> bytes:
+    """A key as a Grammar with canonical escapes has it."""
+    return json.dumps(name, ensure_ascii=False).encode()

@@ -1,0 +1,274 @@
+"""MaskTable: what a vocabulary says to leaves, whatever the constraint: made once, shared, kept on disk.
+
+For each leaf state that was met: its 256 transitions, the row of tokens that stay inside, the merged remainders of
+those that leave (kernels/leaves.py, kernels/trie.py). Leaves are known by the key of their Dfa and by how it is
+spelled, so two schemas with one pattern share its rows. Everything stands in flat int32 arrays that only grow and
+never move: threads read them without a lock, and what a reader has not been told of yet it does not see. Growing
+happens under `lock`. The arrays are reserved generously; memory that is not written yet costs nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..automata.dfa import Dfa
+from ..fork_safety import fork_handlers
+from ..kernels import layout as at
+from .token_order import in_order
+
+if TYPE_CHECKING:
+    from ..lalr.parser_code import Parser
+    from .vocabulary import Vocabulary
+
+__all__ = ["MaskTable", "TableFull", "address_of"]
+
+LEAF_STATES = 1 << 15
+ROW_BYTES = 96 << 20
+TRIE_WORDS = 1 << 22
+LEX_READERS = 1 << 16
+LEX_WORDS = 1 << 26
+BATCH = 8
+"""Leaf states expanded at once when one is asked for, at some 2 µs each: asking costs as much."""
+ROUNDS = 64
+ENDLESS = 1 << 20
+"""Of `safe_lengths`: how far they are counted, and what is said where nothing is ever refused."""
+REST_BUDGET = 400_000
+"""Most (place, token) pairs merged for one leaf state; white space in a 128k vocabulary has 60,000."""
+
+
+class TableFull(Exception):
+    """The reserved room is used up: the owner starts a new table."""
+
+
+def address_of(array: NDArray[np.int32]) -> int:
+    """Where an array's data begins."""
+    return int(array.__array_interface__["data"][0])
+
+
+def safe_lengths(dfa: Dfa) -> NDArray[np.int32]:
+    """int32[n]: of how many characters (surrogates apart) none is refused from each state on, whatever they are.
+
+    A lower bound: beyond ROUNDS it is ROUNDS, or ENDLESS where all that is reached refuses nothing.
+    """
+    ends = np.append(dfa.bounds[1:], 0x110000)
+    following = dfa.delta[:, np.unique(dfa.classes[(dfa.bounds < 0xD800) | (ends > 0xE000)])]
+    safe = np.where((following < 0).any(axis=1), 0, ENDLESS).astype(np.int32)
+    for length in range(1, ROUNDS):
+        reached = (safe == ENDLESS) & (safe[following] == length - 1).any(axis=1)
+        if not reached.any():
+            return safe
+        safe[reached] = length
+    return np.minimum(safe, ROUNDS)
+
+
+class MaskTable:
+    """The token side of every Constraint of one Vocabulary.
+
+    context: int64[2 * SLOTS], (address, length) a slot, filled from TABLE on (see `kernels.layout`).
+    words: int32 words of a mask, ceil(V / 32). is_broken: whether a thread of the parent process was growing it when
+    this process was forked: then it is made anew.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        stored: Mapping[int, NDArray[np.int32]] | None = None,
+        starts: Mapping[tuple[bytes, int], int] | None = None,
+    ) -> None:
+        self.lock = threading.Lock()
+        self.is_broken = False
+        fork_handlers.add(self)
+        self.words = (vocabulary.size + 31) // 32
+        self.fingerprint = vocabulary.fingerprint
+        self.spare: list[Any] = []  # blocks of arenas that are gone
+        self.starts: dict[tuple[bytes, int], int] = dict(starts or {})
+        self.scanners: dict[bytes, int] = {}
+        nodes = int(vocabulary.offsets[-1]) + 2
+        self.arrays: dict[int, NDArray[np.int32]] = {
+            at.TABLE: np.zeros(at.HEAD_W, np.int32),
+            at.ENDS: np.array(vocabulary.eos_ids, np.int32),
+            at.LEAF_NEXT: np.empty(LEAF_STATES * 256, np.int32),
+            at.LEAVES: np.empty(LEAF_STATES * at.LEAF_W, np.int32),
+            at.LEAF_HASH: np.full(LEAF_STATES * 2, -1, np.int32),
+            at.MACHINES: np.empty(2 * LEAF_STATES, np.int32),
+            at.DFAS: np.empty(TRIE_WORDS, np.int32),
+            at.ROWS: np.empty(max(64, ROW_BYTES // (4 * self.words)) * self.words, np.int32),
+            at.TRIE: np.empty(2 * (nodes + TRIE_WORDS), np.int32),
+            at.TRIE_EDGES: np.empty(nodes + TRIE_WORDS, np.int32),
+            at.TRIE_TOKENS: np.empty(2 * (vocabulary.size + TRIE_WORDS), np.int32),
+            at.TRIE_END: np.empty(nodes, np.int32),
+            at.ORDERS: np.empty(TRIE_WORDS, np.int32),
+            at.TRIE_TEMP: np.empty(4 * TRIE_WORDS, np.int32),
+            at.BLOB: np.frombuffer(bytes(vocabulary.blob) + bytes(-len(vocabulary.blob) % 4 + 4), np.int32),
+            at.OFFSETS: vocabulary.offsets,
+            at.BELOW: np.empty(4 * nodes, np.int32),
+            at.LEX_ROOTS: np.full(at.LEX_CHAINS, -1, np.int32),
+            at.LEX_READERS: np.empty(LEX_READERS * at.READER_W, np.int32),
+            at.LEX_CLASSES: np.empty(16 * LEX_READERS * at.CLASS_W, np.int32),
+            at.LEX_EXITS: np.empty(16 * LEX_READERS * at.EXIT_W, np.int32),
+            at.LEX_WORDS: np.empty(LEX_WORDS, np.int32),
+            at.LEX_CACHE: np.empty(4 * vocabulary.size, np.int32),
+        }
+        self.arrays[at.TABLE][at.T_WORDS] = self.words
+        self.context = np.zeros(2 * at.SLOTS, np.int64)
+        for slot, array in self.arrays.items():
+            self.context[2 * slot : 2 * slot + 2] = address_of(array), array.size
+        self.address = address_of(self.context)  # type: ignore[arg-type]
+        if stored is None:
+            self._build_trie(vocabulary)
+        else:
+            for slot, array in stored.items():
+                self.arrays[slot][: len(array)] = array
+
+    def after_fork(self) -> None:
+        """Replace the lock; if it was held, the arrays are half grown."""
+        if self.lock.locked():
+            self.lock, self.is_broken = threading.Lock(), True
+
+    def snapshot(self) -> dict[int, NDArray[np.int32]]:
+        """What a table like this one is made from by `MaskTable(vocabulary, snapshot, starts)`."""
+        with self.lock:
+            counts = self.arrays[at.TABLE]
+            used = {
+                at.TABLE: at.HEAD_W,
+                at.LEAF_NEXT: 256 * counts[at.N_LEAVES],
+                at.LEAVES: at.LEAF_W * counts[at.N_LEAVES],
+                at.LEAF_HASH: self.arrays[at.LEAF_HASH].size,
+                at.MACHINES: 2 * counts[at.N_MACHINES],
+                at.DFAS: counts[at.N_DFAS],
+                at.ROWS: self.words * counts[at.N_ROWS],
+                at.TRIE: 2 * counts[at.N_TRIE],
+                at.TRIE_EDGES: counts[at.N_TRIE_EDGES],
+                at.TRIE_TOKENS: 2 * counts[at.N_TRIE_TOKENS],
+                at.TRIE_END: self.arrays[at.TRIE_END][0],  # the root's: all nodes of the main trie
+                at.BELOW: 4 * self.arrays[at.TRIE_END][0],
+                at.ORDERS: counts[at.N_ORDERS],
+            }
+            return {slot: self.arrays[slot][: int(length)].copy() for slot, length in used.items()}
+
+    def _build_trie(self, vocabulary: Vocabulary) -> None:
+        from ..kernels.trie import build_trie
+
+        if build_trie(self.address, in_order(vocabulary.blob, vocabulary.offsets)) < 0:
+            raise AssertionError("the trie of a vocabulary has no more nodes than its tokens have bytes")
+
+    # ---- what kernels ask for -------------------------------------------------------------------------------
+
+    def start(self, dfa: Dfa, mode: int) -> int:
+        """The leaf state in which the leaf of that Dfa and mode starts, with what it first leads to."""
+        from ..kernels.leaves import expand_from, leaf_state
+
+        with self.lock:
+            key = (dfa.key, mode)
+            found = self.starts.get(key)
+            if found is None:
+                found = leaf_state(self.address, self._machine(dfa, mode), 0, 0)
+                if found < 0 or expand_from(self.address, found, 0) < 0:
+                    raise TableFull
+                self.starts[key] = found
+            return found
+
+    def scanner(self, parser: Parser) -> int:
+        """The number of a parser's scanner: what it makes of tokens is kept under it."""
+        with self.lock:
+            return self.scanners.setdefault(parser.key, len(self.scanners))
+
+    def prepare(self, dfa: Dfa, mode: int) -> None:
+        """Makes the rows and remainders of all states of a leaf that are worth them."""
+        from ..kernels.leaves import expand
+
+        leaves, following = self.arrays[at.LEAVES], self.arrays[at.LEAF_NEXT]
+        todo = [self.start(dfa, mode)]
+        seen = set(todo)
+        while todo:
+            state = todo.pop()
+            if expand(self.address, state) < 0:
+                raise TableFull
+            if leaves[state * at.LEAF_W + at.LEAF_ROW] == -1:
+                self.row(state)
+                self.rest(state)
+            targets = following[256 * state : 256 * state + 256]
+            fresh = set(targets[targets >= 0].tolist()) - seen
+            seen |= fresh
+            todo.extend(sorted(fresh))
+
+    def expand(self, state: int) -> None:
+        """Writes the transitions of a leaf state, and of some that follow."""
+        from ..kernels.leaves import expand_from
+
+        with self.lock:
+            if expand_from(self.address, state, BATCH) < 0:
+                raise TableFull
+
+    def row(self, state: int) -> None:
+        """Makes the row of a leaf state and, if the leaf ends with a quote, the remainders: one walk finds both.
+
+        Where hardly a character is refused (nearly all of a pattern that may match anywhere), the row is nearly that
+        of any string, which is made first.
+        """
+        from ..kernels.trie import make_rest, make_row
+
+        counts, leaves, record = self.arrays[at.TABLE], self.arrays[at.LEAVES], state * at.LEAF_W
+        free = state
+        if counts[at.FREE_ROW] == 0 and leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES:
+            free = self.start(Dfa.any_text(), at.JSON_STRING)
+            if free != state:
+                self.row(free)
+        with self.lock:
+            if leaves[record + at.LEAF_ROW] != -1:
+                return
+            places = make_row(self.address, state)
+            if places < 0:
+                raise TableFull
+            closes = leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES
+            if closes and make_rest(self.address, state, places, REST_BUDGET) == -1:
+                raise TableFull
+            if closes and free == state and counts[at.FREE_ROW] == 0:
+                counts[at.FREE_ROW] = leaves[record + at.LEAF_ROW] + 1
+
+    def rest(self, state: int) -> None:
+        """Makes the merged remainders of a leaf state that has a row."""
+        from ..kernels.trie import make_rest, make_row
+
+        with self.lock:
+            leaves, record = self.arrays[at.LEAVES], state * at.LEAF_W
+            if leaves[record + at.LEAF_REST] != -1:
+                return
+            places = make_row(self.address, state)  # once more, for the places where the leaf is left
+            if places < 0:
+                raise TableFull
+            if make_rest(self.address, state, places, REST_BUDGET) == -1:
+                raise TableFull
+
+    def order(self, state: int) -> None:
+        """Orders the row of a leaf state by the room that its tokens need."""
+        from ..kernels.trie import make_order
+
+        with self.lock:
+            if self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ORDER] == -1 and make_order(self.address, state) < 0:
+                raise TableFull
+
+    def _machine(self, dfa: Dfa, mode: int) -> int:
+        """A new machine: the Dfa's arrays behind each other in DFAS (layout there)."""
+        counts = self.arrays[at.TABLE]
+        bounds, classes = dfa.bounds, dfa.classes
+        n, width = dfa.delta.shape
+        ascii_class = classes[np.searchsorted(bounds, np.arange(128), side="right") - 1]
+        block = np.concatenate(
+            [
+                [n, width, len(bounds)], bounds, classes, ascii_class, dfa.accepting, dfa.distances(),
+                dfa.delta.ravel(), safe_lengths(dfa),
+            ]
+        )  # fmt: skip
+        machine, first = int(counts[at.N_MACHINES]), int(counts[at.N_DFAS])
+        if first + len(block) > self.arrays[at.DFAS].size or machine >= LEAF_STATES:
+            raise TableFull
+        self.arrays[at.DFAS][first : first + len(block)] = block
+        self.arrays[at.MACHINES][2 * machine : 2 * machine + 2] = mode, first
+        counts[at.N_MACHINES], counts[at.N_DFAS] = machine + 1, first + len(block)
+        return machine

@@ -1,0 +1,117 @@
+"""Prepared MaskTables on disk, so that a vocabulary is prepared once per machine.
+
+A table's arrays are flat, so the content of a file is a line of JSON (what they are, lengths) and the arrays after it.
+The file is named after the vocabulary's fingerprint. What is prepared are the leaves that nearly every schema has: any
+string, white space, integers and numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import cache
+from ..kernels import layout as at
+from ..options import Style
+from .mask_table import MaskTable
+
+if TYPE_CHECKING:
+    from ..automata.dfa import Dfa
+    from .vocabulary import Vocabulary
+
+__all__ = ["MOST_FILES", "prepare", "table_of"]
+
+SUFFIX = ".table"
+LEAST_TOKENS = 2_048
+"""Vocabularies below are prepared faster than a file is read."""
+MOST_FILES = 8
+MOST_BYTES = 1 << 30
+"""Vocabularies kept, the latest written: some 18 MB each."""
+HEAD = 4096
+"""Most bytes of the first line that are looked through for its end."""
+
+
+def table_of(vocabulary: Vocabulary) -> MaskTable:
+    """The one MaskTable of a vocabulary in this process: from the store, or made and stored."""
+    table = vocabulary.__dict__.get("mask_table")
+    if table is not None and table.is_broken:
+        vocabulary.__dict__.pop("mask_table", None)
+        table = None
+    if table is None:
+        table = vocabulary.__dict__.setdefault("mask_table", _load(vocabulary) or _make(vocabulary))
+    return table  # type: ignore[no-any-return]
+
+
+def prepare(table: MaskTable) -> None:
+    """Makes the rows of the common leaves."""
+    for dfa, mode in _common():
+        table.prepare(dfa, mode)
+
+
+def _common() -> list[tuple[Dfa, int]]:
+    from ..automata.dfa import Dfa
+    from ..frontends.json_schema.numbers.number_automata import number_dfa
+    from ..frontends.json_schema.whitespace import gap, one_space
+
+    style = Style()
+    return [
+        (Dfa.any_text(), at.JSON_STRING),
+        (gap().dfa, at.UTF8),
+        (one_space().dfa, at.UTF8),
+        (number_dfa(integer=True, style=style), at.UTF8),
+        (number_dfa(integer=False, style=style), at.UTF8),
+    ]
+
+
+def _make(vocabulary: Vocabulary) -> MaskTable:
+    table = MaskTable(vocabulary)
+    if vocabulary.size >= LEAST_TOKENS:
+        prepare(table)
+        _save(table)
+    return table
+
+
+def _path(fingerprint: str) -> Path | None:
+    folder = cache.folder()
+    return None if folder is None else folder / f"{fingerprint[:32]}-{cache.made_by().hex()[:8]}{SUFFIX}"
+
+
+def _save(table: MaskTable) -> None:
+    path = _path(table.fingerprint)
+    if path is None:
+        return
+    arrays = table.snapshot()
+    head = {
+        "fingerprint": table.fingerprint,
+        "lengths": {str(slot): len(array) for slot, array in arrays.items()},
+        "starts": [[key.hex(), mode, state] for (key, mode), state in table.starts.items()],
+    }
+    line = json.dumps(head).encode()
+    parts: list[Any] = [line + b" " * (-len(line) % 4 + 3) + b"\n", *(array.data for array in arrays.values())]
+    cache.write_sealed(path, cache.made_by(), parts)
+    cache.prune(path.parent, SUFFIX, MOST_FILES, MOST_BYTES)
+
+
+def _load(vocabulary: Vocabulary) -> MaskTable | None:
+    path = _path(vocabulary.fingerprint) if vocabulary.size >= LEAST_TOKENS else None
+    data = None if path is None else cache.read_sealed(path, cache.made_by())
+    if data is None:
+        return None
+    try:
+        first = bytes(data[:HEAD]).index(b"\n") + 1
+        head = json.loads(bytes(data[:first]))
+        if head["fingerprint"] != vocabulary.fingerprint:
+            return None
+        arrays = {}
+        for slot, length in head["lengths"].items():
+            arrays[int(slot)] = np.frombuffer(data, np.int32, length, first)
+            first += 4 * length
+        if first != len(data):
+            return None
+        starts = {(bytes.fromhex(key), mode): state for key, mode, state in head["starts"]}
+        return MaskTable(vocabulary, arrays, starts)
+    except (ValueError, KeyError, TypeError):
+        return None  # Not ours: it is made anew.

@@ -1,0 +1,96 @@
+"""Spellable: for a vocabulary that cannot write every byte by itself, which positions its tokens can finish.
+
+A real vocabulary has all 256 bytes as tokens, and then whatever bytes can finish, tokens can. A list of words
+cannot: after `b"ab"` the language may want a `b"c"` that no token begins. There a position is alive only if some
+sequence of tokens reaches the end; this is searched for, and remembered with the arena by set id.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LimitError
+from ..kernels import layout as at
+
+if TYPE_CHECKING:
+    from ..engine.matcher import Matcher
+    from ..engine.state_cache import Arena
+    from .vocabulary import Vocabulary
+
+__all__ = ["Spellable"]
+
+MOST_SETS = 200_000
+
+
+class Spellable:
+    """Positions from which tokens reach the end: for vocabularies that lack single bytes."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> Spellable | None:
+        """None for a vocabulary that spells every byte by itself: nothing is to be checked."""
+        return cls(vocabulary) if vocabulary.missing_bytes else None
+
+    def narrow(self, matcher: Matcher, mask: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Takes the tokens out of a mask after which no tokens reach the end."""
+        for token in _members(mask):
+            if token not in self.vocabulary.eos_ids and not matcher.allows(token):
+                mask.view(np.uint32)[token >> 5] &= ~np.uint32(1 << (token & 31))
+        return mask
+
+    def alive(self, arena: Arena, start: int) -> bool:
+        """Whether some tokens lead from a set to the end of the text."""
+        from ..kernels import masks, trie_walks
+
+        known = arena.alive
+        if start in known:
+            return known[start]
+        parents: dict[int, list[int]] = {start: []}
+        nearness = arena.completion()  # What can end soon goes first: one may go deeper and deeper into brackets.
+        todo, out = [(0, start)], np.empty(arena.table.words, np.int32)
+        while todo and not known.get(start):
+            _, current = heappop(todo)
+            if int(arena.arrays[at.SETS][current * at.SET_W + at.SET_FLAGS]) & at.IS_ACCEPTING:
+                _mark(known, current, parents)
+                continue
+            arena.run(masks.mask, current, out)
+            for token in _members(out):
+                after = arena.run(trie_walks.advance, current, token)
+                if known.get(after):
+                    _mark(known, current, parents)
+                elif after in parents:
+                    parents[after].append(current)
+                elif after not in known:
+                    parents[after] = [current]
+                    heappush(todo, (nearness.cost(after), after))
+            if len(parents) > MOST_SETS:
+                raise LimitError(
+                    "This vocabulary lacks single bytes; whether its tokens can finish the text is too much to search.",
+                    hint="Use a vocabulary with a token for every byte.",
+                )
+        if not known.get(start):  # All was seen.
+            for reached in parents:
+                known.setdefault(reached, False)
+        return known[start]
+
+
+def _mark(known: dict[int, bool], alive: int, parents: dict[int, list[int]]) -> None:
+    """Notes that a set and all that were found to lead to it are alive."""
+    todo = [alive]
+    while todo:
+        current = todo.pop()
+        if not known.get(current):
+            known[current] = True
+            todo.extend(parents.get(current, []))
+
+
+def _members(mask: NDArray[np.int32]) -> list[int]:
+    """The tokens of a mask, ascending."""
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
+    return np.flatnonzero(bits).tolist()  # type: ignore[no-any-return]

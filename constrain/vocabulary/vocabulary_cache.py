@@ -1,0 +1,110 @@
+"""Vocabularies on disk: the tokens of a file of ranks, taken apart once, so that a later process need not.
+
+The content of a file is a line of JSON (what is special, which tokens are not as they are spelled, lengths), the
+offsets, the bytes of all tokens, and the format by which `struct` cuts these: 128,000 tokens in 4 ms. It is named by a
+digest of the file that it came from and of all else that was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .. import cache
+from .vocabulary import Vocabulary, named
+
+__all__ = ["Kept", "LEAST_BYTES"]
+
+SUFFIX = ".vocabulary"
+LEAST_BYTES = 1 << 16
+"""Files below are read faster than looked up."""
+MOST_FILES = 16
+MOST_BYTES = 256 << 20
+HEAD = 1 << 22
+"""Most bytes of the first line."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The place of one vocabulary. data: the file that it is read from. asked: what else decides, fit for JSON."""
+
+    data: bytes
+    asked: Any
+
+    def path(self) -> Path | None:
+        """The file, there or not; None: nothing is kept."""
+        folder = cache.folder()
+        if folder is None:
+            return None
+        digest = blake2b(self.data, digest_size=16, key=cache.made_by())
+        digest.update(json.dumps(self.asked).encode())
+        return folder / f"{digest.hexdigest()}{SUFFIX}"
+
+    def fetch(self) -> tuple[Vocabulary, Mapping[str, Any]] | None:
+        """The vocabulary, without `encode`, and what was kept beside it; None if it is not there."""
+        path = self.path()
+        data = None if path is None else cache.read_sealed(path, cache.made_by())
+        if data is None:
+            return None
+        try:
+            first = bytes(data[:HEAD]).index(b"\n") + 1
+            head = json.loads(bytes(data[:first]))
+            size, length = head["size"], head["bytes"]
+            offsets = np.frombuffer(data, np.int32, size + 1, first).copy()
+            offsets.flags.writeable = False
+            first += offsets.nbytes
+            blob = bytes(data[first : first + length])
+            tokens: list[bytes | None] = list(struct.unpack(bytes(data[first + length :]), blob))
+            for index in head["none"]:
+                tokens[index] = None
+            for index, text in head["others"]:
+                tokens[index] = bytes.fromhex(text)
+            special = dict(head["special"])
+            ends = tuple(head["ends"])
+            found = Vocabulary(
+                tokens=tuple(tokens),
+                eos_ids=ends,
+                special=MappingProxyType(special),
+                names=MappingProxyType(named(special, ends)),
+                blob=blob,
+                offsets=offsets,
+                fingerprint=head["fingerprint"],
+                name=head["name"],
+            )
+        except (ValueError, KeyError, TypeError, IndexError, struct.error):
+            return None  # Not ours: it is read anew.
+        return found, head["beside"]
+
+    def keep(self, vocabulary: Vocabulary, beside: Mapping[str, Any]) -> None:
+        """Writes a vocabulary, and what `fetch` shall return with it, fit for JSON."""
+        path = self.path()
+        if path is None:
+            return
+        offsets, blob = vocabulary.offsets, vocabulary.blob
+        cut = "s".join(map(str, np.diff(offsets).tolist())).encode() + b"s"
+        tokens, ends = vocabulary.tokens, offsets.tolist()
+        spelled = [blob[first:last] for first, last in zip(ends, ends[1:])]
+        body = [offsets.tobytes(), blob, cut]
+        head = {
+            "name": vocabulary.name,
+            "size": vocabulary.size,
+            "bytes": len(blob),
+            "special": list(vocabulary.special.items()),
+            "ends": vocabulary.eos_ids,
+            "none": [i for i, token in enumerate(tokens) if token is None],
+            "others": [[i, t.hex()] for i, (t, s) in enumerate(zip(tokens, spelled)) if t is not None and t != s],
+            "fingerprint": vocabulary.fingerprint,
+            "beside": beside,
+        }
+        line = json.dumps(head).encode()
+        if len(line) < HEAD - 4:
+            cache.write_sealed(path, cache.made_by(), [line + b" " * (-len(line) % 4 + 3) + b"\n", *body])
+            cache.prune(path.parent, SUFFIX, MOST_FILES, MOST_BYTES)
