@@ -141,7 +141,7 @@ $(VENV)/.gpu: $(VENV)/.dev $(VENV)/.bench
 	@$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[cuda]"
 	@touch $@
 
-$(VENV)/.warm: $(VENV)/.run $(wildcard constrain/kernels/*.py)
+$(VENV)/.warm: $(VENV)/.run $(wildcard constrain/kernels/*.py constrain/kernels/jit/*.py)
 	@echo "make: 3/3 compiling the kernels (once)"
 	@$(BIN)/constrain warmup
 	@touch $@

@@ -144,11 +144,10 @@ class Constrain:
 
     def __init__(self, vocabulary: Llama3) -> None:
         import constrain
+        from constrain.engine import caches
 
         self.constrain = constrain
-        constrain.caches.recent.most = constrain.caches.program_cache.most = (
-            0  # Nothing is known from an earlier schema.
-        )
+        caches.recent.most = caches.programs.most = 0  # Nothing is known from an earlier schema.
         self.vocabulary = constrain.Vocabulary.from_tiktoken(vocabulary.path, special=SPECIAL, eos_ids=ENDS, size=SIZE)
         constrain.rehearse(self.vocabulary)
         self.style = self.make_style()

@@ -47,8 +47,8 @@ def sampled(case: Case, n: int) -> Outcome:
     from constrain import Style, Vocabulary, compile
     from constrain.authoring.samples.distinct_instances import distinct_texts, value_of
     from constrain.authoring.samples.text_enumeration import few_texts
+    from constrain.base.errors import ConstrainError, UnsatisfiableError
     from constrain.cli.cross_check import exact, second_opinion
-    from constrain.errors import ConstrainError, UnsatisfiableError
 
     begin = perf_counter()
     refused: list[tuple[str, str]] = []

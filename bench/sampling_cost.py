@@ -35,8 +35,8 @@ from rich.table import Table
 
 import constrain
 from constrain import Vocabulary
+from constrain.base.errors import ConstrainError
 from constrain.engine.constraint import Constraint
-from constrain.errors import ConstrainError
 from constrain.sampling import LanguageModel, asap, awrs, masked_sampling, smc, trie_rejection, without_replacement
 from constrain.sampling.particles import Awrs, Masked
 from constrain.sampling.results import Draws

@@ -27,7 +27,7 @@ from rich.table import Table
 
 import constrain
 from constrain import Limits, Style, Vocabulary
-from constrain.errors import ConstrainError, TokenRefused, UnsatisfiableError
+from constrain.base.errors import ConstrainError, TokenRefused, UnsatisfiableError
 from constrain.frontends.json_schema.reading.json_values import parse_json
 
 __all__ = ["ASIDE", "DRAFTS", "Group", "Suite", "Verdict", "judge", "judge_all", "load", "spellings"]

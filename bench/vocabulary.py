@@ -132,13 +132,12 @@ def in_process(work: Callable[[], Any]) -> dict[str, Any]:
 def once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
     """One process. fresh: nothing of it is in the store yet."""
     from constrain import Vocabulary, compile
-    from constrain.engine.caches import recent
-    from constrain.program import program_cache
+    from constrain.engine.caches import programs, recent
     from constrain.vocabulary import mask_table_cache
     from constrain.vocabulary.mask_table import MaskTable
     from constrain.vocabulary.mask_table_cache import prepare, table_of
 
-    program_cache.most = recent.most = 0
+    programs.most = recent.most = 0
     compile(Vocabulary.bytes(), schema=SCHEMA).matcher().mask()  # imports, kernels
     prepare(MaskTable(Vocabulary.bytes()))
     Vocabulary.from_tiktoken({b"a": 0}, eos_ids=[1], size=2)

@@ -17,12 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import grammars as grammars
     from .authoring.schema_inference import infer
-    from .dialogue import ToolCall, tool_calls, tools
-    from .engine.batches import apply_mask, fill_masks
-    from .engine.constraint import Constraint, compile, compile_grammar
-    from .engine.matcher import Matcher
-    from .engine.process_warm_up import rehearse
-    from .errors import (
+    from .base.errors import (
         ArgumentError,
         ConstrainError,
         GrammarError,
@@ -38,6 +33,12 @@ if TYPE_CHECKING:
         VocabularyError,
         VocabularyWarning,
     )
+    from .base.options import Limits, Style
+    from .dialogue import ToolCall, tool_calls, tools
+    from .engine.batches import apply_mask, fill_masks
+    from .engine.constraint import Constraint, compile, compile_grammar
+    from .engine.matcher import Matcher
+    from .engine.process_warm_up import rehearse
     from .forms import (
         Form,
         free_text,
@@ -50,10 +51,9 @@ if TYPE_CHECKING:
         thinking,
         triggered,
     )
-    from .generation import Generation, generate
+    from .generation.pipeline import Generation, generate
     from .grammar.nodes import Grammar
     from .integrations.logits_processor import ConstraintLogitsProcessor
-    from .options import Limits, Style
     from .vocabulary.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -111,13 +111,13 @@ _PACKAGES = {
     "engine.constraint": "Constraint compile compile_grammar",
     "engine.matcher": "Matcher",
     "engine.process_warm_up": "rehearse",
-    "errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning SourceError "
-    "TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
+    "base.errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning "
+    "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
-    "generation": "Generation generate",
+    "generation.pipeline": "Generation generate",
     "grammar.nodes": "Grammar",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
-    "options": "Limits Style",
+    "base.options": "Limits Style",
     "vocabulary.vocabulary": "Vocabulary",
 }
 """Where the public names are defined. A package is imported when one of its names is first used."""

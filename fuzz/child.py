@@ -130,9 +130,6 @@ def main() -> int:
 
         # Before anything of ours is imported: atheris rewrites what it imports. Kernels are numba's.
         with atheris.instrument_imports(include=["constrain"], exclude=kernels()):
-            import constrain
-            import constrain.authoring.grammar_tools  # noqa: F401
-            import constrain.integrations.tokenizer_objects
             from constrain.frontends import gbnf, json_schema, lark, regex  # noqa: F401
 
             from . import targets

@@ -14,7 +14,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from constrain.errors import ConstrainError
+from constrain.base.errors import ConstrainError
 
 __all__ = ["Target", "ours_only", "show"]
 

@@ -1,8 +1,7 @@
 """Runs the tests about a mutant in a scratch copy of the checkout.
 
-A mutant is killed if a test fails, the run dies or is out of time, and survives if all pass. Kernels are compiled anew
-where they changed: a file keeps its compiled code by its own text, so a kernel costs its file, and one that is inlined
-into others costs those too (their stamps are written anew).
+A mutant is killed if a test fails, the run dies or is out of time, and survives if all pass. Compiled kernels are kept
+by a digest of all kernel files, so each mutant of a kernel costs the time to compile them all.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ START, TIMES = 15.0, 4.0
 """With a mutant: so many seconds, and so many times as many as without, are taken for a loop."""
 MEMORY = 40 << 30
 """Bytes of address space: each table of masks reserves 256 MiB and uses few of them."""
-INLINED = re.compile(r"@(inlined|recursive)\([^\n]*\)\ndef (\w+)")
 
 
 @dataclass(frozen=True)
@@ -74,20 +72,11 @@ class Scratch:
         changed = {path: (text, stat)}
         path.write_text(mutant.applied(text), "utf-8")
         try:
-            if mutant.function in {name for _, name in INLINED.findall(text)}:
-                changed = {**self.restamp(), **changed}
             return self.ask(tests, START + TIMES * self.baselines[tests])
         finally:
             for one, (before, times) in changed.items():
                 one.write_text(before, "utf-8")
                 os.utime(one, ns=(times.st_atime_ns, times.st_mtime_ns))
-
-    def restamp(self) -> dict[Path, tuple[str, os.stat_result]]:
-        """Write the stamps of kernels that import what was changed; what was there before."""
-        room = self.folder / "constrain" / "kernels"
-        before = {path: (path.read_text("utf-8"), path.stat()) for path in room.glob("*.py")}
-        self.python("-m", "constrain.kernels", seconds=60)
-        return {path: (text, stat) for path, (text, stat) in before.items() if path.read_text("utf-8") != text}
 
     def sound(self, tests: tuple[str, ...]) -> tuple[str, ...]:
         """The test files that pass without a mutant; what they cost is kept."""
@@ -117,8 +106,6 @@ class Scratch:
             "--no-header",
             "-W",
             "ignore",
-            "--deselect",
-            "tests/test_kernels.py::test_stamps_are_true",
             "-p",
             "mutate.limits",
             *tests,

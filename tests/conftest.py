@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from constrain.engine.caches import recent
-from constrain.program import program_cache
+from constrain.engine.caches import programs, recent
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -26,7 +25,7 @@ settings.register_profile("hunt", parent=settings.get_profile("house"), derandom
 settings.load_profile("house")
 
 # A test compiles what it tests: nothing comes from an earlier one, in this process or on disk, unless it asks for that.
-recent.most = program_cache.most = 0
+recent.most = programs.most = 0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

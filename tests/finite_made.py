@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.errors import TokenRefused
+from constrain.base.errors import TokenRefused
 from constrain.vocabulary.vocabulary import Vocabulary
 
 

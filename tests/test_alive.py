@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, settings
 
-from constrain.errors import GrammarError
+from constrain.base.errors import GrammarError
 from constrain.lalr.coreachable_stacks import Alive
 from constrain.lalr.lalr_tables import Lalr, build
 from tests.test_lalr import SMALL, grammars, numbered, rules_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from constrain import sampling
-from constrain.errors import ConstrainError, LimitError, TokenRefused
+from constrain.base.errors import ConstrainError, LimitError, TokenRefused
 from constrain.sampling import awrs, masked_sampling
 from constrain.sampling.checkers import Both, Judged, Stepwise
 from constrain.sampling.token_rejection import Chunks, DesRaj, HorvitzThompson

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain import Constraint, LimitError, Limits, Style, TokenRefused, Vocabulary, compile, gbnf, json_schema, lark
+from constrain.base.work import work_budget
 from constrain.engine.matcher import Matcher
 from constrain.kernels import layout as at
-from constrain.work import work_budget
 
 VOCABULARY = Vocabulary.bytes()
 

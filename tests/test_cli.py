@@ -14,9 +14,9 @@ import pytest
 pytest.importorskip("typer")
 jsonschema = pytest.importorskip("jsonschema")
 
+from constrain.base.options import Style  # noqa: E402
 from constrain.cli import app, cross_check, kernel_notice  # noqa: E402
 from constrain.cli.common_arguments import Asked  # noqa: E402
-from constrain.options import Style  # noqa: E402
 from tests.command_line import Answer, Run  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent

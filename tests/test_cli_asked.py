@@ -16,8 +16,8 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("jsonschema")
 
+from constrain.base.options import Style
 from constrain.cli import app, common_arguments
-from constrain.options import Style
 
 Run = Callable[..., tuple[int, str, str]]
 COMMANDS = ("generate", "check", "validate", "sample", "explain")

@@ -22,8 +22,8 @@ from constrain.authoring.grammar_tools.grammar_findings import level
 from constrain.authoring.grammar_tools.lexeme_parser import ParseStack, Stack, parse
 from constrain.authoring.grammar_tools.random_sentences import sentences
 from constrain.authoring.grammar_tools.recognition import Trial
+from constrain.base.errors import ConstrainError
 from constrain.cli import app
-from constrain.errors import ConstrainError
 from constrain.lalr.parser_code import Parser
 from tests.command_line import Answer, Run
 

@@ -19,9 +19,9 @@ import pytest
 
 typer = pytest.importorskip("typer")
 
+from constrain.base.errors import LimitError  # noqa: E402
 from constrain.cli import app  # noqa: E402
 from constrain.cli.source_options import read_bytes  # noqa: E402
-from constrain.errors import LimitError  # noqa: E402
 from constrain.integrations import model_hub  # noqa: E402
 from tests.models_made import made  # noqa: E402
 
@@ -161,7 +161,7 @@ def small_and_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(model_hub, "unreachable", lambda: "no network in tests")
     given = getattr(request.node, "callspec", None)
     if given is None or given.params.get("parameter") != "model":
-        for module in ("generate", "demo"):
+        for module in ("generate_command", "demo_command"):
             monkeypatch.setattr(f"constrain.cli.{module}.loaded", lambda name: made("llama"))
 
 

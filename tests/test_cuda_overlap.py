@@ -12,7 +12,7 @@ import torch
 
 import constrain
 from constrain import Vocabulary
-from constrain.errors import UnsupportedError
+from constrain.base.errors import UnsupportedError
 from constrain.integrations.cuda import Overlap, apply_mask, decode
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b"b", b"ab", b"1", b"12", b"-", None], (6,))

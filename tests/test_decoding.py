@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from constrain.base.errors import LimitError
 from constrain.decoding.generation_loop import DRAFT, Outcome, Piece, run
 from constrain.decoding.token_budget import Closing
-from constrain.errors import LimitError
 from constrain.sampling.masked_sampling import PLAIN, Proposal, allowed_tokens, pick
 from constrain.sampling.results import log_sum
 from constrain.vocabulary.vocabulary import Vocabulary

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain.automata.dfa import LAST, Dfa, Table
-from constrain.errors import LimitError
+from constrain.base.errors import LimitError
 from tests.strategies import ALPHABET, dfas, tables, words_up_to
 
 WORDS = words_up_to(4)

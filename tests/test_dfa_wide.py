@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from constrain.automata import boolean_operations, large_automata
 from constrain.automata.dfa import Dfa, Table
 from constrain.automata.table import canonical, distances
-from constrain.errors import LimitError
+from constrain.base.errors import LimitError
 from tests.strategies import dfas, tables
 
 

@@ -19,10 +19,9 @@ import pytest
 from constrain import Constraint, Vocabulary, compile, lark, rehearse
 from constrain.cache.cache_folder import VARIABLE, made_by
 from constrain.cache.sealed_files import TEMPORARY, prune, read_sealed, write_sealed
-from constrain.engine.caches import recent
+from constrain.engine.caches import programs, recent
 from constrain.forms import form
 from constrain.kernels.jit import object_cache
-from constrain.program import program_cache
 from constrain.vocabulary.mask_table import MaskTable
 from tests.test_processes import forked
 
@@ -36,7 +35,7 @@ NOBODY = 54_321
 
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(program_cache, "most", 64)
+    monkeypatch.setattr(programs, "most", 64)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "store"))
     return tmp_path / "store"
 
@@ -52,7 +51,7 @@ def masks() -> list[str]:
         for byte in text:
             found.append(matcher.mask().tobytes().hex())
             matcher.advance(byte)
-    program_cache.flush()
+    programs.flush()
     return found
 
 
@@ -169,7 +168,7 @@ def test_deleted_while_running(store: Path, wanted: list[str]) -> None:
     compile(vocabulary, schema=SCHEMA).matcher().mask()
     shutil.rmtree(store)
     store.write_text("no folder any more")
-    program_cache.flush()
+    programs.flush()
     assert masks() == wanted
 
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings, strategies as st
 import constrain
 from constrain import LimitError, Limits, Style, Vocabulary
 from constrain.automata.dfa import Dfa
+from constrain.base.work import work_budget
 from constrain.frontends.regex import to_dfa
-from constrain.work import work_budget
 
 pieces = st.sampled_from(["a", "b", "[ab]", "c?", "a*", "(ab)*", ".", "a{2}", ".*", "", "(a|bc)"])
 languages = st.lists(pieces, min_size=1, max_size=4).map("".join)

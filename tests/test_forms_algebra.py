@@ -23,8 +23,8 @@ from constrain import (
     literal,
     regex,
 )
+from constrain.base.options import Limits
 from constrain.forms import Form, from_plain
-from constrain.options import Limits
 
 VOCABULARY = Vocabulary.bytes()
 MOST = 4

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain.errors import ConstrainError, GrammarError, UnsatisfiableError
+from constrain.base.errors import ConstrainError, GrammarError, UnsatisfiableError
 from constrain.frontends.gbnf import to_grammar
 from constrain.grammar.nodes import Grammar, Repeat, Sequence, Token
 from tests.reference import Reference

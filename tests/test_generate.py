@@ -16,7 +16,7 @@ import pytest
 from typing_extensions import TypedDict
 
 import constrain
-from constrain.errors import ConstrainError, GrammarError, LimitError, UnsatisfiableError
+from constrain.base.errors import ConstrainError, GrammarError, LimitError, UnsatisfiableError
 from constrain.integrations.python_values import parse_json
 from constrain.sampling.masked_sampling import Proposal, allowed_tokens, pick
 from tests.models_made import TableModel

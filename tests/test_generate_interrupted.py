@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from constrain import Constraint, ConstraintLogitsProcessor, compile, generate, sampling
-from constrain.errors import ConstrainError
+from constrain.base.errors import ConstrainError
 from constrain.sampling import SAMPLERS
 from tests.markov_made import TWO, ChainModel
 from tests.models_made import made

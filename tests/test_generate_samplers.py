@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from constrain import compile, generate, sampling
-from constrain.errors import ConstrainError, LimitError, UnsupportedError
-from constrain.generation import ATTEMPTS, INDEPENDENT
+from constrain.base.errors import ConstrainError, LimitError, UnsupportedError
+from constrain.generation.pipeline import ATTEMPTS, INDEPENDENT
 from constrain.sampling import SAMPLERS
 from constrain.sampling.masked_sampling import allowed_tokens
 from constrain.sampling.weight_statistics import weight_stats

@@ -8,7 +8,7 @@ import pytest
 
 utils = pytest.importorskip("huggingface_hub.utils")
 
-from constrain.errors import ConstrainError, VocabularyError  # noqa: E402
+from constrain.base.errors import ConstrainError, VocabularyError  # noqa: E402
 from constrain.integrations.model_hub import locally_first  # noqa: E402
 
 

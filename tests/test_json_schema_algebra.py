@@ -9,12 +9,12 @@ import pytest
 from hypothesis import assume, given, settings
 from jsonschema import Draft202012Validator
 
-from constrain.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError
+from constrain.base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError
+from constrain.base.options import Limits, Style
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.algebra.shape_algebra import Algebra
 from constrain.frontends.json_schema.reading.schema_parser import Reader
 from constrain.frontends.json_schema.reading.static_types import disjoint
-from constrain.options import Limits, Style
 from tests.recogniser import accepts
 from tests.schema_strategies import schemas, valid, values
 

@@ -13,13 +13,13 @@ from hypothesis import given, settings, strategies as st
 
 import constrain
 from constrain.authoring.samples.random_instances import random_text
-from constrain.errors import LimitError, UnsatisfiableError, UnsupportedError
+from constrain.base.errors import LimitError, UnsatisfiableError, UnsupportedError
+from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.algebra.schema_sets import ANY, NEVER, both
 from constrain.frontends.json_schema.arrays.array_cases import ArrayCase, Demand, complement, meet, tidy, within
 from constrain.frontends.json_schema.arrays.integer_feasibility import Total, feasible
 from constrain.grammar.nodes import Node, Repeat
-from constrain.options import Style
 from tests.dead_ends import dead_parts
 from tests.recogniser import accepts
 from tests.schema_strategies import counting, item_values, valid

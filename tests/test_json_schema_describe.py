@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from constrain.errors import SchemaError, UnsatisfiableError
+from constrain.base.errors import SchemaError, UnsatisfiableError
+from constrain.base.options import Style
 from constrain.frontends.json_schema import describe, to_grammar
-from constrain.options import Style
 
 
 def told(schema: Any, **options: Any) -> dict[str, tuple[str, str]]:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from constrain.errors import LimitError, UnsatisfiableError
+from constrain.base.errors import LimitError, UnsatisfiableError
+from constrain.base.options import Limits, Style
+from constrain.base.work import work_budget
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.algebra import shape
 from constrain.frontends.json_schema.objects import object_derivatives, object_members
-from constrain.options import Limits, Style
-from constrain.work import work_budget
 from tests.recogniser import accepts
 from tests.schema_strategies import valid
 

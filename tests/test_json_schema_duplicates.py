@@ -13,8 +13,8 @@ import pytest
 import constrain
 from constrain import Style, Vocabulary
 from constrain.authoring.samples.random_instances import random_text
+from constrain.base.errors import TokenRefused, UnsupportedError
 from constrain.engine.constraint import Constraint
-from constrain.errors import TokenRefused, UnsupportedError
 from tests.schema_strategies import valid
 
 SCHEMAS: list[dict[str, Any]] = [

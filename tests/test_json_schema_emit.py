@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.whitespace import INDENTATION
 from constrain.grammar.nodes import Choice, Literal, Object, Rule, Strings
-from constrain.options import Style
 from tests.recogniser import accepts
 
 SCHEMA = {

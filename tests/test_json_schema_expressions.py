@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 import constrain
 from constrain import Style, Vocabulary
-from constrain.errors import RegexError, TokenRefused, UnsatisfiableError, UnsupportedError
+from constrain.base.errors import RegexError, TokenRefused, UnsatisfiableError, UnsupportedError
 from constrain.frontends.json_schema.strings.regex_format import is_regex
 from constrain.frontends.regex import parse
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain.errors import ConstrainError, SchemaError, UnsatisfiableError
+from constrain.base.errors import ConstrainError, SchemaError, UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.reading.schema_faults import faults
 from constrain.frontends.json_schema.reading.unsatisfiable_parts import impossible

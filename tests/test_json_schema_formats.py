@@ -13,12 +13,12 @@ from hypothesis import example, given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
 from constrain.automata.table import canonical, distances
-from constrain.errors import UnsupportedError
+from constrain.base.errors import UnsupportedError
+from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.strings.formats import BY_RULES, FORMATS, format_dfa, format_lengths, times_within
 from constrain.frontends.json_schema.strings.ipv6 import splice
 from constrain.frontends.regex import to_dfa
-from constrain.options import Style
 from tests.recogniser import accepts
 
 REFUSED = {*BY_RULES}

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from constrain.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError
+from constrain.base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError
+from constrain.base.options import Limits, Style
 from constrain.frontends.json_schema import to_grammar
-from constrain.options import Limits, Style
 from tests.dead_ends import dead_parts
 from tests.recogniser import accepts
 from tests.schema_strategies import schemas, valid, values

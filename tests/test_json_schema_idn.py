@@ -11,7 +11,7 @@ from hypothesis import example, given, settings, strategies as st
 
 import constrain
 from constrain import Style, Vocabulary
-from constrain.errors import TokenRefused, UnsupportedError
+from constrain.base.errors import TokenRefused, UnsupportedError
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.strings.idn_hostname import is_idn, labels
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from constrain.errors import UnsupportedError
+from constrain.base.errors import UnsupportedError
 from constrain.frontends.json_schema import KEYWORDS, Keyword, to_grammar
 from constrain.frontends.json_schema.algebra.formulas import COMBINED
 from constrain.frontends.json_schema.arrays import array_cases

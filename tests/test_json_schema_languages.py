@@ -7,11 +7,11 @@ import re
 from hypothesis import given, strategies as st
 
 from constrain.automata.dfa import Dfa
-from constrain.errors import UnsupportedError
+from constrain.base.errors import UnsupportedError
+from constrain.base.options import Limits
 from constrain.frontends.json_schema.algebra.schema_sets import ANY, NEVER, both, narrower
 from constrain.frontends.json_schema.strings.schema_patterns import read_pattern
 from constrain.frontends.json_schema.strings.string_languages import ALL, Lang, Languages
-from constrain.options import Limits
 
 PATTERNS = ["^a", "b$", "^(ab)*$", "^a{2}$", "", "c"]
 atoms = st.one_of(

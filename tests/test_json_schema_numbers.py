@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
-from constrain.errors import LimitError
+from constrain.base.errors import LimitError
+from constrain.base.options import Style
 from constrain.frontends.json_schema.numbers.number_automata import constant_dfa, count, find, number_dfa
-from constrain.options import Style
 
 PLAIN, PLAIN_UNCAPPED, ANY = Style(), Style(digits=None), Style.any()
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from constrain import Vocabulary, compile
-from constrain.errors import TokenRefused, UnsatisfiableError
+from constrain.base.errors import TokenRefused, UnsatisfiableError
+from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
 from constrain.grammar.nodes import Object, Sequence
-from constrain.options import Style
 from tests.recogniser import accepts
 from tests.schema_strategies import valid
 

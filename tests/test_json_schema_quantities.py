@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain.errors import UnsatisfiableError
+from constrain.base.errors import UnsatisfiableError
+from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.numbers.number_sets import NumberCase, complement, contains, least_common, meet
-from constrain.options import Style
 from tests.recogniser import accepts
 
 halves = st.integers(-8, 8).map(lambda value: Fraction(value, 2))

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from constrain.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError
+from constrain.base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError
+from constrain.base.options import Limits, Style
 from constrain.frontends.json_schema import to_grammar
-from constrain.options import Limits, Style
 from tests.recogniser import accepts
 
 DRAFT4 = "http://json-schema.org/draft-04/schema#"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from constrain.errors import SchemaError, UnsupportedError
+from constrain.base.errors import SchemaError, UnsupportedError
+from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
-from constrain.options import Style
 from tests.recogniser import accepts
 
 DRAFT7 = "http://json-schema.org/draft-07/schema#"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain.errors import LimitError, UnsatisfiableError
+from constrain.base.errors import LimitError, UnsatisfiableError
+from constrain.base.options import Limits, Style
 from constrain.frontends.json_schema import to_grammar
 from constrain.grammar.nodes import JsonString, Strings
-from constrain.options import Limits, Style
 from tests.recogniser import accepts
 
 

@@ -14,13 +14,13 @@ from hypothesis import given, settings, strategies as st
 
 from constrain import Matcher, Vocabulary, compile as constrain_compile
 from constrain.automata.dfa import Dfa
+from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.algebra import formulas
 from constrain.frontends.json_schema.numbers.digit_rules import decimals
 from constrain.frontends.json_schema.numbers.number_automata import constant_dfa
 from constrain.frontends.json_schema.numbers.number_parts import decimal_text
 from constrain.grammar.nodes import EMPTY, Grammar
-from constrain.options import Style
 from tests.recogniser import accepts
 
 STYLES = [Style(), Style.any(), Style(key_order="any"), Style(numbers="any"), Style(whitespace=2)]

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain import Vocabulary, compile
-from constrain.errors import TokenRefused, UnsatisfiableError, UnsupportedError
+from constrain.base.errors import TokenRefused, UnsatisfiableError, UnsupportedError
+from constrain.base.options import Limits, Style
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.algebra.shape_algebra import Algebra
 from constrain.frontends.json_schema.arrays.item_counts import matching
 from constrain.frontends.json_schema.arrays.value_counts import Size, listed, size
 from constrain.frontends.json_schema.reading.schema_parser import Reader
 from constrain.grammar.nodes import Unique
-from constrain.options import Limits, Style
 from tests.dead_ends import dead_parts
 from tests.recogniser import accepts
 from tests.schema_strategies import valid

@@ -15,7 +15,7 @@ from lark.grammar import NonTerminal, Rule, RuleOptions, Terminal
 from lark.load_grammar import load_grammar
 from lark.parsers.lalr_analysis import LALR_Analyzer, Shift
 
-from constrain.errors import GrammarError
+from constrain.base.errors import GrammarError
 from constrain.lalr.lalr_tables import END, Lalr, build
 from constrain.lalr.productions import Productions, spread
 

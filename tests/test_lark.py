@@ -12,9 +12,9 @@ import pytest
 from lark.indenter import PythonIndenter
 
 from constrain import Vocabulary
+from constrain.base.errors import TokenRefused, UnsatisfiableError
 from constrain.engine.constraint import Constraint, compile_grammar
 from constrain.engine.matcher import Matcher
-from constrain.errors import TokenRefused, UnsatisfiableError
 from constrain.frontends.lark import to_grammar, to_parser
 from constrain.lalr.parser_code import Parser
 

@@ -11,8 +11,8 @@ from hypothesis import Phase, given, settings, strategies as st
 
 import constrain
 from constrain import Vocabulary, grammars
+from constrain.base.errors import ConstrainError, GrammarError, UnsupportedError
 from constrain.engine.matcher import Matcher
-from constrain.errors import ConstrainError, GrammarError, UnsupportedError
 
 VOCABULARY = Vocabulary.bytes()
 LOSING = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from constrain import Vocabulary
+from constrain.base.errors import GrammarError, LimitError
+from constrain.base.options import Limits
 from constrain.engine.constraint import compile_grammar
-from constrain.errors import GrammarError, LimitError
 from constrain.frontends.lark import to_grammar
-from constrain.options import Limits
 
 BLOCKS = """
 start: start block |

@@ -9,7 +9,7 @@ import pytest
 
 import constrain
 from constrain import Vocabulary
-from constrain.errors import ConstrainError, GrammarError, SourceError
+from constrain.base.errors import ConstrainError, GrammarError, SourceError
 from constrain.forms import from_plain
 from constrain.frontends.lark.lark_imports import MOST_BYTES, ModuleNotFound, Reader
 from constrain.frontends.lark.lark_loader import load

@@ -8,7 +8,7 @@ import lark
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from constrain.errors import GrammarError, LimitError
+from constrain.base.errors import GrammarError, LimitError
 from constrain.frontends.lark.lark_loader import Loaded, load
 from constrain.frontends.lark.rule_expansion import options
 from constrain.lalr.lalr_tables import build

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import assume, given, note, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
+from constrain.base.errors import LimitError, TokenRefused, VocabularyError
+from constrain.base.options import Limits
 from constrain.engine.constraint import compile_grammar
 from constrain.engine.matcher import Matcher
-from constrain.errors import LimitError, TokenRefused, VocabularyError
 from constrain.frontends.regex import to_dfa, to_grammar
 from constrain.grammar.nodes import (
     EMPTY,
@@ -32,7 +33,6 @@ from constrain.grammar.nodes import (
     Sequence,
     Strings,
 )
-from constrain.options import Limits
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests import grammars_made as make
 from tests.reference import Reference

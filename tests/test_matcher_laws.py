@@ -11,9 +11,9 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from constrain.base.errors import TokenRefused
 from constrain.engine.constraint import Constraint, compile_grammar
 from constrain.engine.matcher import Matcher
-from constrain.errors import TokenRefused
 from constrain.grammar.nodes import Grammar, Literal
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests import grammars_made as make

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("transformers")
 import torch
 
-from constrain.errors import ConstrainError
+from constrain.base.errors import ConstrainError
 from constrain.integrations.transformers_models import as_loaded, load
 from tests.models_made import FAMILIES, PADDING, made, tokenizer_for
 

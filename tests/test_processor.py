@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from constrain.errors import ConstrainError, UnsupportedError, VocabularyError  # noqa: E402
+from constrain.base.errors import ConstrainError, UnsupportedError, VocabularyError  # noqa: E402
 from constrain.integrations import logits_processor as module  # noqa: E402
 from constrain.integrations.logits_processor import ConstraintLogitsProcessor, unpacked  # noqa: E402
 from constrain.vocabulary.vocabulary import Vocabulary  # noqa: E402

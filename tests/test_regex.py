@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.automata.dfa import LAST, Dfa
-from constrain.errors import LimitError, RegexError, UnsatisfiableError, UnsupportedError
+from constrain.base.errors import LimitError, RegexError, UnsatisfiableError, UnsupportedError
 from constrain.frontends.regex import Dialect, Match, to_counted, to_dfa, to_grammar, to_node
 from constrain.grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Repeat, Sequence
 from tests.strategies import compile_re, flag_sets, regexes, texts

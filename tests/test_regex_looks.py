@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from constrain.errors import LimitError, UnsatisfiableError
+from constrain.base.errors import LimitError, UnsatisfiableError
 from constrain.frontends.json_schema.strings.schema_patterns import letters_dfa, pattern_dfa, read_pattern
 from constrain.frontends.regex import Dialect, Match, parse, to_counted, to_dfa, to_node
 from constrain.frontends.regex.charset import contains

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from constrain import compile, generate
-from constrain.errors import UnsupportedError
+from constrain.base.errors import UnsupportedError
 from constrain.sampling import Hmm, Judged, draw
 from constrain.sampling.sampler_choice import FEW, PILOT, SMALL, Choice, Facts, choose, rule
 from constrain.sampling.weight_statistics import weight_stats

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import constrain
 from constrain import sampling
-from constrain.errors import ConstrainError, LimitError, TokenRefused, UnsatisfiableError, UnsupportedError
+from constrain.base.errors import ConstrainError, LimitError, TokenRefused, UnsatisfiableError, UnsupportedError
 from constrain.sampling import SAMPLERS, Draws
 from constrain.sampling.checkers import Judged
 from constrain.sampling.research import markov_exact

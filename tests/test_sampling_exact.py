@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from constrain.errors import ConstrainError, LimitError
+from constrain.base.errors import ConstrainError, LimitError
 from constrain.sampling import asap, masked_sampling, trie_rejection
 from constrain.sampling.success_trie import SuccessTrie
 from constrain.sampling.success_walks import Laws, Walk

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from constrain import compile, generate
-from constrain.errors import ConstrainError, LimitError, TokenRefused, UnsupportedError
+from constrain.base.errors import ConstrainError, LimitError, TokenRefused, UnsupportedError
 from constrain.sampling import SAMPLERS, Canonical, Judged, Stepwise, draw
-from constrain.sampling.post_filter import Guarded
+from constrain.sampling.post_filtering import Guarded
 from constrain.sampling.results import Draw, Draws
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_made import ALARM, PIECES, TWO, ChainModel, cases, g_test

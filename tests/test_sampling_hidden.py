@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from constrain import compile
-from constrain.errors import LimitError
+from constrain.base.errors import LimitError
 from constrain.sampling import Hmm, draw
 from constrain.sampling.research.hmm_product import HiddenProduct
 from tests.markov_made import ALARM, LETTERS, TWO, cases, g_test

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 import constrain
 from constrain import sampling
+from constrain.base.errors import LimitError
 from constrain.decoding import generation_loop
-from constrain.errors import LimitError
 from constrain.sampling import SAMPLERS, Draws, asap, awrs, checkers, masked_sampling, particles, smc
 from constrain.sampling.canonical_tokens import Canonical
 from constrain.sampling.masked_sampling import PLAIN, Proposal

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain import sampling
-from constrain.errors import LimitError, UnsupportedError
+from constrain.base.errors import LimitError, UnsupportedError
 from constrain.sampling.language_model import LanguageModel
 from constrain.sampling.masked_sampling import PLAIN, Proposal, allowed_tokens, draw, pick, shape
 from constrain.sampling.results import Draw, Draws, log_sum

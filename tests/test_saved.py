@@ -42,9 +42,9 @@ from constrain import (
     tools,
     triggered,
 )
+from constrain.base.json_documents import find_deeper
 from constrain.engine.saved_constraint import digest
 from constrain.grammar.nodes import Grammar, Literal
-from constrain.json_documents import find_deeper
 from constrain.vocabulary.vocabulary import encode_bytes
 
 VOCABULARY = Vocabulary.bytes()

@@ -14,12 +14,12 @@ from lark.common import LexerConf
 from lark.indenter import PythonIndenter
 from lark.lexer import BasicLexer, PatternRE, PatternStr, TerminalDef, TextSlice, Token
 
-from constrain.errors import GrammarError, LimitError, UnsupportedError
+from constrain.base.errors import GrammarError, LimitError, UnsupportedError
+from constrain.base.options import Limits
 from constrain.frontends.lark.lark_loader import FLAGS, Loaded, Terminal, load
 from constrain.frontends.lark.lexer_terminals import Lexers, lexers
 from constrain.frontends.lark.source_map import Places
 from constrain.lalr.scanner import END_OF_TEXT, Scanner
-from constrain.options import Limits
 
 
 def found_by_us(made: Lexers, lexer: int, text: str) -> tuple[int, int] | None:

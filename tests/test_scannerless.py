@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
-from constrain.errors import GrammarError, UnsatisfiableError, UnsupportedError
+from constrain.base.errors import GrammarError, UnsatisfiableError, UnsupportedError
 from constrain.frontends.lark.lark_loader import load
 from constrain.frontends.lark.scannerless import Dynamic, scannerless
 from constrain.frontends.regex import to_dfa

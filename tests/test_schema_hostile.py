@@ -20,15 +20,15 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import constrain
 from constrain import Limits, Vocabulary
-from constrain.errors import ConstrainError, LimitError, SchemaError, SchemaWarning
+from constrain.base.errors import ConstrainError, LimitError, SchemaError, SchemaWarning
+from constrain.base.json_documents import parse_json, plain_document
+from constrain.base.work import work_budget
 from constrain.frontends.json_schema import KEYWORDS, describe, to_grammar
 from constrain.frontends.json_schema.reading.json_values import constant
 from constrain.frontends.json_schema.reading.schema_faults import faults
-from constrain.json_documents import parse_json, plain_document
-from constrain.work import work_budget
 from tests.recogniser import accepts
 
-pytestmark = pytest.mark.filterwarnings("ignore::constrain.errors.SchemaWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::constrain.base.errors.SchemaWarning")
 
 BYTES = Vocabulary.bytes()
 

@@ -14,9 +14,9 @@ import pytest
 
 import constrain
 from constrain import Vocabulary
-from constrain.errors import SchemaError, UnsatisfiableError
+from constrain.base.errors import SchemaError, UnsatisfiableError
+from constrain.base.json_documents import References
 from constrain.frontends.json_schema import to_grammar
-from constrain.json_documents import References
 from tests.recogniser import accepts
 
 BYTES = Vocabulary.bytes()

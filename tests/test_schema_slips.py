@@ -13,7 +13,7 @@ import pytest
 
 import constrain
 from constrain import Limits, Style, Vocabulary
-from constrain.errors import SchemaWarning
+from constrain.base.errors import SchemaWarning
 from constrain.frontends.json_schema import KEYWORDS
 from constrain.frontends.json_schema.reading.suspicious_keywords import find_slips, near_keyword, warnings_of
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from constrain.errors import LimitError, UnsupportedError
+from constrain.base.errors import LimitError, UnsupportedError
 from constrain.sampling import pimh, smc
 from constrain.sampling.masked_sampling import Proposal
 from constrain.sampling.particles import Awrs, Masked, Prefixes, Twisted

@@ -29,7 +29,7 @@ from constrain import (
     mark,
 )
 from constrain.cache import write_behind
-from constrain.program import program_cache
+from constrain.engine.caches import programs
 from constrain.program.program import Program
 from constrain.program.restored_program import Restored
 from tests.schema_strategies import schemas
@@ -50,7 +50,7 @@ TEXT = b'{"name": "ab", "kind": "leaf", "more": [{"name": "c"}, {"name": "d", "f
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(program_cache, "most", 64)
+    monkeypatch.setattr(programs, "most", 64)
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "store"))
     return tmp_path / "store"
 
@@ -72,14 +72,14 @@ def kept(text: bytes = b"", **source: Any) -> list[bytes]:
     """Compiles a source, goes so far in a text, and writes what that took: the masks on the way."""
     constraint = compile(VOCABULARY, **source)
     found = masks(constraint, text)
-    program_cache.flush()
+    programs.flush()
     return found
 
 
 def fresh(text: bytes, **source: Any) -> list[bytes]:
     """The masks along a text of a Constraint that has nothing to do with the store."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(program_cache, "most", 0)
+        patch.setattr(programs, "most", 0)
         return masks(compile(VOCABULARY, **source), text)
 
 
@@ -122,7 +122,7 @@ def test_a_rule_is_linked_late(known: int) -> None:
     assert type(again.program) is Program
     assert again.arena() is arena
     assert arena.epoch == epoch
-    program_cache.flush()
+    programs.flush()
     third = compile(VOCABULARY, schema=TREE)
     assert masks(third, TEXT) == wanted
     assert is_restored(third), "what was linked late was written behind what was there"
@@ -137,7 +137,7 @@ def test_any_schema(tmp_path_factory: pytest.TempPathFactory, schema: Any) -> No
         except ConstrainError:
             return
         text = constraint.matcher().shortest_completion(200)
-        program_cache.flush()
+        programs.flush()
         again = compile(VOCABULARY, schema=schema)
         assert text is not None
         assert masks(again, text) == masks(constraint, text)
@@ -170,7 +170,7 @@ def test_if_other_code_comes_out_arenas_begin_anew(monkeypatch: pytest.MonkeyPat
     assert found == wanted[9:-1]
     assert again.arena().epoch == epoch + 1
     assert again.program.generation == 1
-    program_cache.flush()
+    programs.flush()
     assert not is_restored(compile(VOCABULARY, schema=TREE)), "what does not come out again is not kept"
 
 
@@ -191,7 +191,7 @@ def test_a_damaged_file_is_made_anew(folder: Path, damage: str) -> None:
     again = compile(VOCABULARY, schema=TREE)
     assert not is_restored(again)
     assert masks(again, TEXT) == wanted
-    program_cache.flush()
+    programs.flush()
     assert path.read_bytes() == data
     assert is_restored(compile(VOCABULARY, schema=TREE))
 
@@ -230,24 +230,24 @@ def test_tokens_are_those_of_the_vocabulary() -> None:
     for vocabulary in (VOCABULARY, with_it):
         made = compile(vocabulary, form)
         made.matcher().mask()
-        program_cache.flush()
+        programs.flush()
         again = compile(vocabulary, form)
         assert is_restored(again)
         assert again.matcher().allows(257 if vocabulary is with_it else ord("<"))
 
 
 def test_few_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program_cache, "most", 5)
+    monkeypatch.setattr(programs, "most", 5)
     for k in range(70):
         kept(choices=[str(k)])
     assert 5 <= len(list(folder.glob("*.program"))) <= 5 + 32
 
 
 def test_it_can_be_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program_cache, "most", 0)
+    monkeypatch.setattr(programs, "most", 0)
     kept(regex="a")
     assert not folder.exists()
-    monkeypatch.setattr(program_cache, "most", 5)
+    monkeypatch.setattr(programs, "most", 5)
     monkeypatch.setenv(cache.VARIABLE, "off")
     kept(regex="a")
     assert not is_restored(compile(VOCABULARY, regex="a"))
@@ -267,8 +267,8 @@ def test_errors_come_each_time() -> None:
 
 def test_writing_waits_and_is_done_by_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     naps: list[float] = []
-    behind = write_behind.WriteBehind(program_cache._write, program_cache.writing.progress)
-    monkeypatch.setattr(program_cache, "writing", behind)
+    behind = write_behind.WriteBehind(programs._write, programs.writing.progress)
+    monkeypatch.setattr(programs, "writing", behind)
     monkeypatch.setattr(write_behind.time, "sleep", naps.append)
     begun = []
     monkeypatch.setattr(write_behind, "start_new_thread", lambda run, arguments: begun.append(run))

@@ -11,7 +11,7 @@ from typing import IO
 import numpy as np
 import pytest
 
-from constrain.errors import SourceError, UnsupportedError
+from constrain.base.errors import SourceError, UnsupportedError
 from constrain.sampling import asap, trie_rejection
 from constrain.sampling.success_trie import END, NODE_BYTES, Law, Node, SuccessTrie, digest, trie_key
 from tests.markov_made import Case, cases

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis.strategies import sampled_from
 
 from constrain.authoring import targets
-from constrain.errors import ArgumentError, SchemaError
+from constrain.base.errors import ArgumentError, SchemaError
 from constrain.frontends.json_schema.reading.keywords import KEYWORDS
 from tests.schema_strategies import schemas
 

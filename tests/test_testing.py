@@ -20,8 +20,8 @@ from strategies import dfas
 
 import constrain
 from constrain import Style
+from constrain.base.errors import ConstrainError, LimitError, UnsatisfiableError
 from constrain.engine.constraint import to_grammar
-from constrain.errors import ConstrainError, LimitError, UnsatisfiableError
 from constrain.frontends.regex import to_dfa
 from constrain.grammar.nodes import (
     EMPTY,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain.errors import VocabularyError, VocabularyWarning
+from constrain.base.errors import VocabularyError, VocabularyWarning
 from constrain.integrations.end_tokens import NAMES
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests import tokenizers_made as make

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from constrain.errors import UnsupportedError
+from constrain.base.errors import UnsupportedError
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.python_types import to_schema
 from tests.recogniser import accepts

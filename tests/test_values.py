@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from typing_extensions import NotRequired, TypedDict
 
-from constrain.errors import UnsupportedError
+from constrain.base.errors import UnsupportedError
 from constrain.integrations.python_values import is_type, parse_json, to_value
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain.errors import VocabularyError
+from constrain.base.errors import VocabularyError
 from constrain.vocabulary.vocabulary import Vocabulary
 
 TOKENS: list[bytes | None] = [b"a", b"b", b"ab", b"", b"ab", None, b"bc", b"c", b"\xc3", b"\xa9"]

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from constrain.errors import LimitError
+from constrain.base.errors import LimitError
 from constrain.sampling import masked_sampling, without_replacement as without
 from constrain.sampling.success_trie import SuccessTrie
 from tests.markov_made import LETTERS, PIECES, TWO, Case, cases, empty, g_test, regular

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain import LimitError
-from constrain.work import memoize, spend, work_budget
+from constrain.base.work import memoize, spend, work_budget
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(0, 9))

@@ -8,7 +8,7 @@ import pytest
 
 import constrain
 from constrain import LimitError, Limits, Style, Vocabulary
-from constrain.work import work_budget
+from constrain.base.work import work_budget
 
 VOCABULARY = Vocabulary.bytes()
 

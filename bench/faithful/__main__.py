@@ -24,7 +24,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from constrain.errors import UnsatisfiableError
+from constrain.base.errors import UnsatisfiableError
 
 from ..report import commit, machine
 from . import fixtures, measure

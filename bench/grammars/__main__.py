@@ -31,7 +31,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from constrain.errors import ConstrainError
+from constrain.base.errors import ConstrainError
 from constrain.vocabulary.vocabulary import Vocabulary
 
 from ..corpus import ENDS, SIZE, SPECIAL, Llama3

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from constrain.base.errors import TokenRefused
 from constrain.engine.constraint import Constraint
 from constrain.engine.matcher import Matcher
-from constrain.errors import TokenRefused
 
 from .edits import Edit
 

@@ -104,10 +104,9 @@ def prepare(names: str) -> dict[str, Mapping[str, Callable[[str], Any]]]:
 def warm() -> None:
     """Imports, kernels and the front ends are no row's cost."""
     import constrain
-    from constrain.engine.caches import recent
-    from constrain.program import program_cache
+    from constrain.engine.caches import programs, recent
 
-    recent.most = program_cache.most = 0
+    recent.most = programs.most = 0
     for source in (
         {"schema": {"type": "object", "properties": {"a": {"type": "number"}}}},
         {"regex": "a+(?=b)b"},

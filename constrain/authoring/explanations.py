@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import TokenRefused, locate
+from ..base.errors import TokenRefused, locate
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint

@@ -14,8 +14,8 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
-from ..errors import LimitError, SourceError, UnsupportedError, check_choice, check_type, describe, shorten
-from ..options import Limits, Style
+from ..base.errors import LimitError, SourceError, UnsupportedError, check_choice, check_type, describe, shorten
+from ..base.options import Limits, Style
 
 __all__ = ["infer"]
 

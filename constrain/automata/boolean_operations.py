@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import or_
 from typing import NamedTuple
 
-from ..errors import LimitError
-from ..work import spend
+from ..base.errors import LimitError
+from ..base.work import spend
 from .table import EMPTY, LAST, SURROGATES, Table
 
 __all__ = [

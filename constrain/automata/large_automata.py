@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..work import spend
+from ..base.work import spend
 from .boolean_operations import PRODUCT, exceeded
 
 Ints: TypeAlias = NDArray[np.integer[Any]]

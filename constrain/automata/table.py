@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..work import spend
+from ..base.work import spend
 
 __all__ = ["EMPTY", "LAST", "SURROGATES", "Table", "canonical", "distances"]
 

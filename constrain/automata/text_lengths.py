@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..work import spend
+from ..base.work import spend
 from .table import LAST, Table
 
 __all__ = ["count", "enumerate_texts", "extensible", "leads_beyond", "longest", "shortest"]

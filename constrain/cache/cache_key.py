@@ -11,7 +11,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from ..options import Limits, Style
+from ..base.options import Limits, Style
 
 __all__ = ["cache_key", "copy_source"]
 

@@ -16,15 +16,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ..errors import MESSAGE, ConstrainError, SchemaWarning, shorten
+from ..base.errors import MESSAGE, ConstrainError, SchemaWarning, shorten
 from . import (
     check_command,
     demo_command,
+    display,
     doctor_command,
     explain_command,
     generate_command,
     infer_command,
-    output,
     sample_command,
     test_command,
     validate_command,
@@ -62,7 +62,7 @@ def shortened() -> Iterator[None]:
         yield
     except Exception as error:
         if isinstance(said := getattr(error, "message", None), str):
-            error.message = output.harmless(shorten(said, MESSAGE))  # type: ignore[attr-defined]
+            error.message = display.harmless(shorten(said, MESSAGE))  # type: ignore[attr-defined]
         raise
 
 
@@ -126,16 +126,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (ConstrainError, OSError) as error:
         where = getattr(error, About.attribute, "")
         if "--json" in arguments:
-            output.as_json({"error": output.error_json(error, where)})
-        return output.fail(error, where)
+            display.as_json({"error": display.error_json(error, where)})
+        return display.fail(error, where)
     except SchemaWarning as warning:  # made an error by a filter
-        output.note(("error: ", "bold red"), str(warning))
-        return output.WRONG
+        display.note(("error: ", "bold red"), str(warning))
+        return display.WRONG
     except KeyboardInterrupt:
         return 130
     except (RecursionError, MemoryError):
-        output.note(("error: ", "bold red"), "this is nested too deeply, or too large, to be handled")
-        return output.TOO_MUCH
+        display.note(("error: ", "bold red"), "this is nested too deeply, or too large, to be handled")
+        return display.TOO_MUCH
     return 0
 
 
@@ -144,7 +144,7 @@ def tell_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
 
     def tell(message: Warning | str, category: type[Warning], *place: Any) -> None:
         if issubclass(category, SchemaWarning):
-            output.note(("warning: ", "yellow"), str(message))
+            display.note(("warning: ", "yellow"), str(message))
         else:
             otherwise(message, category, *place)
 

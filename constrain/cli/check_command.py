@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import (
+from ..base.errors import (
     ConstrainError,
     LimitError,
     SchemaError,
@@ -21,8 +21,8 @@ from ..errors import (
     UnsupportedError,
     VocabularyError,
 )
-from ..options import Style
-from . import output
+from ..base.options import Style
+from . import display
 from .common_arguments import Asked, takes_style
 from .grammar_source import ImportOption, LexerOption, StartOption, is_grammar
 from .kernel_notice import ready
@@ -111,15 +111,15 @@ def right(source: Source, asked: Asked, as_json: bool) -> list[Fault]:
     if not wrong:
         return found
     if as_json:
-        listed = [output.error_json(error, source.name) for error in wrong]
-        output.as_json({"schema": False, "error": listed[0], "errors": listed})
+        listed = [display.error_json(error, source.name) for error in wrong]
+        display.as_json({"schema": False, "error": listed[0], "errors": listed})
     else:
-        output.note((f"error: {source.name}: ", "bold red"), f"{len(wrong)} things are wrong")
+        display.note((f"error: {source.name}: ", "bold red"), f"{len(wrong)} things are wrong")
         lines = places(source.text).lines
         for error in wrong:
             line = lines.get(error.pointer or "")
-            output.note((f"line {line}  " if line else "", "dim"), error.render())
-    raise typer.Exit(output.WRONG)
+            display.note((f"line {line}  " if line else "", "dim"), error.render())
+    raise typer.Exit(display.WRONG)
 
 
 def look(
@@ -170,7 +170,7 @@ def look(
         shortest = (constraint.matcher().shortest_completion() or b"").decode()
         answer |= {"satisfiable": True, "size": size_of(constraint), "shortest": shortest}
         answer["cost"] = {"first": cost, "again": again, "tokens": known.size}
-        output.as_json(answer) if as_json else tell(answer)
+        display.as_json(answer) if as_json else tell(answer)
 
 
 def unsupported(source: Source, error: ConstrainError | None, answer: dict[str, Any], as_json: bool) -> None:
@@ -178,26 +178,26 @@ def unsupported(source: Source, error: ConstrainError | None, answer: dict[str, 
     assert error is not None
     if not as_json:
         raise error
-    output.as_json(answer | {"satisfiable": None, "error": output.error_json(error, source.name)})
-    raise typer.Exit(output.TOO_MUCH)
+    display.as_json(answer | {"satisfiable": None, "error": display.error_json(error, source.name)})
+    raise typer.Exit(display.TOO_MUCH)
 
 
 def unsatisfiable(source: Source, error: UnsatisfiableError, where: Places, as_json: bool) -> None:
     """Tells that nothing satisfies the schema, and leaves."""
     if as_json:
         notes = [note._asdict() for note in notable([], where, [], [])]
-        found = {"schema": True, "satisfiable": False, "error": output.error_json(error, source.name), "notes": notes}
-        output.as_json(found)
+        found = {"schema": True, "satisfiable": False, "error": display.error_json(error, source.name), "notes": notes}
+        display.as_json(found)
     else:
-        output.say((source.name, "bold"), ": ", ("a JSON Schema", "green"), ", but ", ("nothing satisfies it", "red"))
-        output.say()
+        display.say((source.name, "bold"), ": ", ("a JSON Schema", "green"), ", but ", ("nothing satisfies it", "red"))
+        display.say()
         for text in error.render().split("\n"):
             line = where.lines.get(text.strip()) if text.startswith("    ") else None
-            output.say(text, (f"  (line {line})" if line else "", "dim"))
+            display.say(text, (f"  (line {line})" if line else "", "dim"))
         if where.twice:
-            output.say()
+            display.say()
             tell_notes(notable([], where, [], []), everything=True)
-    raise typer.Exit(output.NO)
+    raise typer.Exit(display.NO)
 
 
 def compiled(text: str, asked: Asked, vocabulary: Vocabulary) -> tuple[Constraint, dict[str, float]]:
@@ -252,7 +252,7 @@ def tell(answer: dict[str, Any]) -> None:
     """Prints size, cost and the shortest instance."""
     size, cost, shortest = answer["size"], answer["cost"], answer["shortest"]
     leaves = f"{size['leaf_states']} states in {size['leaves']} leaves"
-    output.facts([
+    display.facts([
         ("size", f"{size['rules']} rules, {size['code_words']} words of code, {leaves}"),
         ("the first time", timed(cost["first"])),
         ("then", f"{timed(cost['again'])} ({cost['tokens']:,} tokens)"),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import ConstrainError, LimitError, UnsatisfiableError, UnsupportedError, locate
-from . import output
+from ..base.errors import ConstrainError, LimitError, UnsatisfiableError, UnsupportedError, locate
+from . import display
 from .check_command import LONGEST
 from .grammar_source import grammar_of, grammar_text
 from .kernel_notice import ready
@@ -51,17 +51,17 @@ def check_grammar(
         if refused(written) or empty:
             answer["satisfiable"] = None if not empty else False
             if as_json:
-                output.as_json(answer)
-            return output.NO if empty else output.WRONG
+                display.as_json(answer)
+            return display.NO if empty else display.WRONG
         answer["dead_ends"] = level(written, found)
         answer |= compiled(written, as_json, answer)
     if as_json:
-        output.as_json(answer)
+        display.as_json(answer)
     else:
         tell_sizes(written, answer)
     if not answer["satisfiable"]:
-        return output.NO
-    return output.NO if strict and any(one.weight != "note" for one in found) else output.FINE
+        return display.NO
+    return display.NO if strict and any(one.weight != "note" for one in found) else display.FINE
 
 
 def refused(written: Written) -> bool:
@@ -80,16 +80,16 @@ def wrong(
     if kind_of(name, text) == "lark":
         found = errors(text, start=start or "start", name=name, import_paths=folders) or [first]
     if as_json:
-        listed = [output.error_json(error, name) for error in found]
-        output.as_json({"grammar": False, "error": listed[0], "errors": listed})
+        listed = [display.error_json(error, name) for error in found]
+        display.as_json({"grammar": False, "error": listed[0], "errors": listed})
     elif len(found) == 1:
-        output.fail(found[0], name)
+        display.fail(found[0], name)
     else:
-        output.note((f"error: {name}: ", "bold red"), f"{len(found)} things are wrong")
+        display.note((f"error: {name}: ", "bold red"), f"{len(found)} things are wrong")
         for error in found:
-            output.note()
-            output.note(error.render())
-    return max(map(output.code_of, found))
+            display.note()
+            display.note(error.render())
+    return max(map(display.code_of, found))
 
 
 def plain(written: Written, finding: Finding) -> dict[str, Any]:
@@ -108,24 +108,24 @@ def tell(written: Written, found: list[Finding]) -> None:
     """Prints the findings."""
     kind = "a Lark grammar" if written.kind == "lark" else "a GBNF grammar"
     how = f", {written.lexer} lexer" if written.kind == "lark" else ""
-    output.say(
+    display.say(
         (written.name, "bold"), ": ", (kind, "red" if refused(written) else "green"), f"{how}, start {written.start}"
     )
     for finding in found:
-        output.say()
+        display.say()
         place = ""
         if finding.position is not None:
             line, column, excerpt, caret = locate(written.text, finding.position)
             place = f"  (line {line}, column {column})"
-        output.say((f"{finding.weight}: ", STYLES[finding.weight]), finding.cause, (place, "dim"))
+        display.say((f"{finding.weight}: ", STYLES[finding.weight]), finding.cause, (place, "dim"))
         if finding.position is not None and finding.weight != "note":
-            output.say(f"    {excerpt}")
-            output.say("    ", " " * caret, ("^", "bold red"))
+            display.say(f"    {excerpt}")
+            display.say("    ", " " * caret, ("^", "bold red"))
         for what, text in finding.examples:
-            output.say(f"  {what}: ", (visible(text), "bold"))
+            display.say(f"  {what}: ", (visible(text), "bold"))
         if finding.cure:
-            output.say(f"  {finding.cure}")
-    output.say()
+            display.say(f"  {finding.cure}")
+    display.say()
 
 
 def visible(text: str) -> str:
@@ -166,13 +166,13 @@ def compiled(written: Written, as_json: bool, answer: dict[str, Any]) -> dict[st
         shortest = constraint.matcher().shortest_completion()
     except UnsatisfiableError as error:
         if not as_json:
-            output.say(("nothing satisfies it", "red"), f": {error.cause}")
+            display.say(("nothing satisfies it", "red"), f": {error.cause}")
         return {"satisfiable": False, "shortest": None}
     except UnsupportedError as error:
         if not as_json:
             raise
-        output.as_json(answer | {"satisfiable": None, "error": output.error_json(error, written.name)})
-        raise typer.Exit(output.TOO_MUCH) from None
+        display.as_json(answer | {"satisfiable": None, "error": display.error_json(error, written.name)})
+        raise typer.Exit(display.TOO_MUCH) from None
     cost = (perf_counter_ns() - start) / 1e6
     text = None if shortest is None else shortest.decode("utf-8", "replace")
     return {"satisfiable": text is not None, "shortest": text, "compile_ms": cost}
@@ -192,4 +192,4 @@ def tell_sizes(written: Written, answer: dict[str, Any]) -> None:
     else:
         rows.append(("shortest", visible(answer["shortest"])))
         rows.append(("to compile", f"{answer['compile_ms']:,.0f} ms"))
-    output.facts(rows)
+    display.facts(rows)

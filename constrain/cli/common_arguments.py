@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal, cast, get_type_hints
 
 import typer
 
-from ..errors import LimitError, SourceError, shorten
-from ..json_documents import References, load, parse_json
-from ..options import Style
+from ..base.errors import LimitError, SourceError, shorten
+from ..base.json_documents import References, load, parse_json
+from ..base.options import Style
 from .source_options import Source, about, read_schema
 
 __all__ = ["Asked", "asked", "registered", "takes_style"]

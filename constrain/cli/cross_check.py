@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from ..authoring.explanations import first_refusal
-from ..errors import ConstrainError
-from ..options import Limits, Style
+from ..base.errors import ConstrainError
+from ..base.options import Limits, Style
 from .common_arguments import Asked
 
 __all__ = ["Opinion", "second_opinion", "why_different"]

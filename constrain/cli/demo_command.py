@@ -13,7 +13,7 @@ import typer
 from rich.syntax import Syntax
 
 from ..engine.constraint import compile
-from . import output
+from . import display
 from .cross_check import Opinion, second_opinion
 from .generate_command import document, loaded, streaming, tell
 from .kernel_notice import ready
@@ -49,7 +49,7 @@ def demo(
     as_json: JsonFlag = False,
 ) -> None:
     """Show the main job: a schema, a constrained answer by the embedded model token by token, and its verdict."""
-    from ..generation import generate as write
+    from ..generation.pipeline import generate as write
 
     source = person() if schema is None else read_schema(schema)
     asked = prompt or (PROMPT if schema is None else "Fill in the form.")
@@ -67,7 +67,7 @@ def demo(
     opinion = second_opinion(source.text, made.text.encode())
     if as_json:
         shown = {"schema": json.loads(source.text), "prompt": asked}
-        output.as_json(shown | document(made) | {"jsonschema": opinion.verdict})
+        display.as_json(shown | document(made) | {"jsonschema": opinion.verdict})
     else:
         if not live:
             print(made.text, end="")
@@ -78,11 +78,11 @@ def demo(
         verdict(opinion)
         tell(made)
         compiling, spent = replayed(model.vocabulary, source.text, made.tokens)
-        output.note((
+        display.note((
             f"the same text {REPLAYS} times more, each with a new constraint: compiled in {median(compiling):,.0f} µs, "
             f"median {median(spent):.1f} µs a mask, mean {mean(spent):.1f}", "dim",
         ))  # fmt: skip
-    raise typer.Exit(output.NO if opinion.verdict == "invalid" else output.FINE)
+    raise typer.Exit(display.NO if opinion.verdict == "invalid" else display.FINE)
 
 
 def person() -> Source:
@@ -95,15 +95,15 @@ def person() -> Source:
 
 def heading(text: str) -> None:
     """A line that says what follows."""
-    output.say()
-    output.say((text, "bold cyan"))
+    display.say()
+    display.say((text, "bold cyan"))
 
 
 def show_json(text: str) -> None:
     """JSON as it is written, coloured on a terminal."""
     if sys.stdout.isatty():
         coloured = Syntax(text.rstrip(), "json", theme="ansi_dark", background_color="default", word_wrap=True)
-        output.answers().print(coloured)
+        display.answers().print(coloured)
     else:
         print(text.rstrip())
 
@@ -111,9 +111,9 @@ def show_json(text: str) -> None:
 def show_value(value: Any) -> None:
     """The parsed value: one member a line, as Python sees it."""
     if isinstance(value, dict):
-        output.facts([(str(key), repr(item)) for key, item in value.items()])
+        display.facts([(str(key), repr(item)) for key, item in value.items()])
     else:
-        output.say(repr(value))
+        display.say(repr(value))
 
 
 def replayed(vocabulary: Vocabulary, schema: str, tokens: tuple[int, ...]) -> tuple[list[float], list[float]]:
@@ -136,4 +136,4 @@ def verdict(opinion: Opinion) -> None:
     """What the independent validator says."""
     style = {"valid": "green", "invalid": "red", "none": "yellow"}[opinion.verdict]
     words = {"valid": "valid", "invalid": f"invalid: {opinion.message}", "none": opinion.message}[opinion.verdict]
-    output.say("the jsonschema package says: ", (words, style))
+    display.say("the jsonschema package says: ", (words, style))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from . import output
+from . import display
 from .source_options import JsonFlag, vocabulary_of
 
 __all__ = ["doctor"]
@@ -21,7 +21,7 @@ def doctor(
 
     Loading a vocabulary runs the self-test: what it encodes must be what its tokens' bytes spell.
     """
-    with output.working("reading and testing the tokenizer …"):
+    with display.working("reading and testing the tokenizer …"):
         vocabulary = vocabulary_of(model)
     texts = [token for token in vocabulary.tokens if token]
     repeats = sum(n - 1 for n in Counter(texts).values())
@@ -29,14 +29,14 @@ def doctor(
     missing = sorted(vocabulary.missing_bytes)
     longest = max(map(len, texts), default=0)
     if as_json:
-        output.as_json({
+        display.as_json({
             "name": vocabulary.name, "size": vocabulary.size, "with_text": len(texts), "repeats": repeats,
             "special": len(vocabulary.special), "end_ids": list(vocabulary.eos_ids), "missing_bytes": missing,
             "leading_space": vocabulary.leading_space, "longest": longest,
             "fingerprint": vocabulary.fingerprint, "self_test": "passed",
         })  # fmt: skip
         return
-    output.facts([
+    display.facts([
         ("vocabulary", vocabulary.name),
         ("self-test", "passed: what it encodes is what its tokens' bytes spell"),
         ("tokens", f"{vocabulary.size:,}: {len(texts):,} with text, {repeats} repeats; at most {longest} bytes"),

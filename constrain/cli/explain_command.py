@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..authoring.explanations import Refusal, Whereabouts, expected, joined, refusal_of, whereabouts
-from ..errors import ConstrainError
-from ..options import Style
-from . import output
+from ..base.errors import ConstrainError
+from ..base.options import Style
+from . import display
 from .common_arguments import Asked, takes_style
 from .kernel_notice import ready
 from .source_options import JsonFlag, VocabularyOption, about, bytes_of, read_schema, vocabulary_of
@@ -89,15 +89,15 @@ def explain_keyword(keyword: str, as_json: bool) -> int:
             hint=f"Did you mean {near[0]}?" if near else "",
         )
     if as_json:
-        output.as_json({"keyword": keyword, "rows": [asdict(row) for row in rows]})
-        return output.FINE
+        display.as_json({"keyword": keyword, "rows": [asdict(row) for row in rows]})
+        return display.FINE
     for row in rows:
         lines = [("keyword", row.keyword), ("enforced", HOW[row.how])]
         if row.since:
             lines += [("dialects", row.since if row.since == row.until else f"{row.since} to {row.until}")]
             lines += [("read by", row.reader), ("written by", row.emitter)]
-        output.facts(lines + ([("note", row.note)] if row.note else []))
-    return output.FINE
+        display.facts(lines + ([("note", row.note)] if row.note else []))
+    return display.FINE
 
 
 def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None, listed: bool, as_json: bool) -> int:
@@ -108,11 +108,11 @@ def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None,
     if refusal is not None:
         answer |= {"prefix_refused": asdict(refusal)}
         if as_json:
-            output.as_json(answer)
+            display.as_json(answer)
         else:
-            output.say(("the prefix itself is refused", "bold red"))
+            display.say(("the prefix itself is refused", "bold red"))
             show_refusal(refusal)
-        return output.NO
+        return display.NO
     matcher.advance_bytes(prefix)
     words, forced, closing = expected(matcher), matcher.forced(), matcher.shortest_completion()
     answer |= {
@@ -136,30 +136,30 @@ def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None,
         found = None if no is None else asdict(no)
         answer["token"] = {"text": token.decode("utf-8", "replace"), "allowed": no is None, "refusal": found}
     if as_json:
-        output.as_json(answer)
+        display.as_json(answer)
     else:
-        output.facts(lines)
+        display.facts(lines)
         if token is not None:
             show_verdict(token.decode("utf-8", "replace"), no)
-    return output.FINE if no is None else output.NO
+    return display.FINE if no is None else display.NO
 
 
 def show_verdict(token: str, refusal: Refusal | None) -> None:
     """Whether a token may come next, and why not."""
-    output.say()
+    display.say()
     if refusal is None:
-        output.say((repr(token), "bold"), (" may come next", "green"))
+        display.say((repr(token), "bold"), (" may come next", "green"))
     else:
-        output.say((repr(token), "bold"), (" may not come next", "red"))
+        display.say((repr(token), "bold"), (" may not come next", "red"))
         show_refusal(refusal)
 
 
 def show_refusal(refusal: Refusal) -> None:
     """Where it is refused, and what was expected there."""
-    output.say(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
-    output.say(f"    {refusal.excerpt}")
-    output.say("    ", " " * refusal.caret, ("^", "bold red"))
-    output.say(f"  expected: {joined(refusal.expected)}")
+    display.say(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
+    display.say(f"    {refusal.excerpt}")
+    display.say("    ", " " * refusal.caret, ("^", "bold red"))
+    display.say(f"  expected: {joined(refusal.expected)}")
 
 
 def token_bytes(constraint: Constraint, token: int) -> bytes:

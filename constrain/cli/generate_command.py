@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..base.options import Style
 from ..engine.constraint import to_grammar
 from ..forms import grammar as form_of
-from ..options import Style
-from . import output
+from . import display
 from .common_arguments import Asked, takes_style
 from .grammar_source import ImportOption, grammar_text, ready_name
 from .kernel_notice import ready
@@ -21,7 +21,7 @@ from .source_options import JsonFlag, Seed, about, quiet, read_schema
 
 if TYPE_CHECKING:
     from ..decoding.generation_loop import Piece
-    from ..generation import Generation
+    from ..generation.pipeline import Generation
     from ..integrations.transformers_models import LoadedModel
 
 __all__ = ["generate", "loaded", "streaming", "tell"]
@@ -80,17 +80,17 @@ def generate(
         prompt = sys.stdin.read()
     ready()
     live = sys.stdout.isatty() and not as_json and n == 1 and sampler == "masked"
-    from ..generation import generate as write
+    from ..generation.pipeline import generate as write
 
     prompted = loaded(model)
-    with about(name), nullcontext() if live else output.working("writing …"):
+    with about(name), nullcontext() if live else display.working("writing …"):
         made = write(
             prompted, prompt, **what, style=asked.style, registry=asked.registry, n=n, seed=seed, max_tokens=max_tokens,
             temperature=temperature, top_k=top_k, top_p=top_p, sampler=sampler, particles=particles,
             stream=streaming() if live else None,
         )  # fmt: skip
     if as_json:
-        output.as_json({"texts": [document(one) for one in made]})
+        display.as_json({"texts": [document(one) for one in made]})
         return
     if live:
         print()
@@ -105,17 +105,17 @@ def loaded(model: str) -> LoadedModel:
     """The model, with a note while it is loaded."""
     from ..integrations.transformers_models import load
 
-    with output.working(f"loading the model {model} …"):
+    with display.working(f"loading the model {model} …"):
         quiet()
         return load(model)
 
 
 def streaming() -> Callable[[Piece], None]:
     """Prints pieces as they come."""
-    out = output.answers()
+    out = display.answers()
 
     def stream(piece: Piece) -> None:
-        out.print(output.harmless(piece.text), style=ORIGINS[piece.origin], end="", markup=False, soft_wrap=True)
+        out.print(display.harmless(piece.text), style=ORIGINS[piece.origin], end="", markup=False, soft_wrap=True)
         sys.stdout.flush()
 
     return stream
@@ -129,7 +129,7 @@ def tell(made: Generation) -> None:
     forced = f", {stats.forced_tokens} of them forced" if stats.forced_tokens else ""
     counted = [f"{name} {stats.counts[name]:.4g}" for name in COUNTED if name in stats.counts]
     cost = f"{stats.mask_us:.1f} µs a mask" if not counted else f"for all texts: {', '.join(counted)}"
-    output.note((
+    display.note((
         f"{endings[made.finish_reason]} · {stats.tokens} tokens{forced} · {speed:.0f} tokens/s · "
         f"{cost} · compiled in {stats.compile_us:,.0f} µs · log weight {made.log_weight:.1f}", "dim",
     ))  # fmt: skip
@@ -137,19 +137,19 @@ def tell(made: Generation) -> None:
 
 def tell_all(made: list[Generation]) -> None:
     """Prints to stderr which sampler was chosen and why, and what the weights of all texts say together."""
-    from ..generation import FAITHFUL
+    from ..generation.pipeline import FAITHFUL
 
     stats = made[0].stats
     if stats.reason:
-        output.note((f"{stats.sampler}: {stats.reason}", "dim"))
+        display.note((f"{stats.sampler}: {stats.reason}", "dim"))
     if len(made) > 1:
         said, of = stats.weights, f"of the {len(made)} texts: log Z {stats.weights['log_z']:.1f}"
         if stats.sampler in FAITHFUL:
-            output.note((f"{of} · from the model's own law, given the form", "dim"))
+            display.note((f"{of} · from the model's own law, given the form", "dim"))
             return
         trusted = "" if said["trusted"] else " · not to be trusted yet: draw more"
         off = f"{said['kl_to_target']:.2g} nats (and {said['kl_from_target']:.2g} the other way)"
-        output.note((f"{of} · off from the model by {off} · worth {said['ess']:.1f} faithful ones{trusted}", "dim"))
+        display.note((f"{of} · off from the model by {off} · worth {said['ess']:.1f} faithful ones{trusted}", "dim"))
 
 
 def document(made: Generation) -> dict[str, Any]:

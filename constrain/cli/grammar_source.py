@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ..errors import GrammarError
+from ..base.errors import GrammarError
 from .source_options import about, read_bytes
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
-from ..errors import SourceError
-from . import output
+from ..base.errors import SourceError
+from . import display
 from .cross_check import second_opinion
 from .kernel_notice import ready
 from .source_options import JsonFlag, about, read_bytes
@@ -61,12 +61,12 @@ def infer(
                 hint="This is a fault of constrain or of jsonschema; please report it with the examples.",
             )
     if as_json:
-        output.as_json({"schema": schema, "examples": len(examples), "jsonschema": opinion.verdict})
+        display.as_json({"schema": schema, "examples": len(examples), "jsonschema": opinion.verdict})
         return
     print(json.dumps(schema, indent=2, ensure_ascii=False).translate(ESCAPED))
     theirs = "constrain and jsonschema" if opinion.verdict == "valid" else "constrain"
     plural = "s" * (len(examples) != 1)
-    output.note((f"{len(examples):,} example{plural}, all accepted by {theirs}", "dim"))
+    display.note((f"{len(examples):,} example{plural}, all accepted by {theirs}", "dim"))
 
 
 def held(schema: dict[str, Any], examples: list[Any]) -> tuple[str, bytes]:

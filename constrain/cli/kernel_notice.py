@@ -8,7 +8,7 @@ from time import perf_counter
 from rich.progress import Progress
 
 from ..kernels.jit import precompile
-from .output import messages, note
+from .display import messages, note
 
 __all__ = ["compiled", "ready"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.table import Table
 from rich.text import Text
 
-from . import output
+from . import display
 from .schema_positions import Places
 
 if TYPE_CHECKING:
@@ -84,20 +84,20 @@ def notable(rows: list[Row], where: Places, empty: list[str], faults: list[Fault
 def tell_keywords(name: str, rows: list[Row], where: Places, *, satisfiable: bool | None, everything: bool) -> None:
     """Prints what the schema is, and how its keywords are enforced."""
     verdict = ("satisfiable", "green") if satisfiable else ("not fully supported", "red")
-    output.say((name, "bold"), ": ", ("a JSON Schema", "green"), ", ", verdict)
+    display.say((name, "bold"), ": ", ("a JSON Schema", "green"), ", ", verdict)
     if not rows:
-        output.say("no keywords: every value satisfies it")
+        display.say("no keywords: every value satisfies it")
         return
     counts = Counter(HOW[row.how] for row in rows)
     summary = ", ".join(f"{n} {how}" for how, n in counts.most_common())
-    output.say(f"{len(rows)} keyword{'s' * (len(rows) != 1)}: {summary}")
-    output.say()
+    display.say(f"{len(rows)} keyword{'s' * (len(rows) != 1)}: {summary}")
+    display.say()
     if sys.stdout.isatty():
         by_subschema(rows, where, everything)
     else:
         lines = [(row.pointer, HOW[row.how], row.note, str(where.lines.get(row.pointer, ""))) for row in rows]
-        output.table(("where", "how", "note", "line"), lines)
-    output.say()
+        display.table(("where", "how", "note", "line"), lines)
+    display.say()
 
 
 def by_subschema(rows: list[Row], where: Places, everything: bool) -> None:
@@ -114,11 +114,11 @@ def by_subschema(rows: list[Row], where: Places, everything: bool) -> None:
     most = len(shown) if everything else MOST_LINES
     for pointer, members in list(shown.items())[:most]:
         cells = [" ".join(row.keyword for row in members if row.how in hows) for _, hows, _ in columns]
-        place = Text(output.harmless(pointer)) if pointer else Text("(the root)", style="dim")
-        grid.add_row(str(where.lines.get(pointer, "")), place, *(Text(output.harmless(cell)) for cell in cells))
-    output.answers().print(grid)
+        place = Text(display.harmless(pointer)) if pointer else Text("(the root)", style="dim")
+        grid.add_row(str(where.lines.get(pointer, "")), place, *(Text(display.harmless(cell)) for cell in cells))
+    display.answers().print(grid)
     if len(shown) > most:
-        output.say((f"… and {len(shown) - most:,} more subschemas: --all shows them", "dim"))
+        display.say((f"… and {len(shown) - most:,} more subschemas: --all shows them", "dim"))
 
 
 STYLES = {"guard": "yellow", "nothing": "dim", "twice": "red", "idle": "yellow", "impossible": "red"}
@@ -129,8 +129,8 @@ def tell_notes(notes: list[Note], *, everything: bool) -> None:
     if not notes:
         return
     if not sys.stdout.isatty():
-        output.table(("look at", "why", "line"), [(note.pointer, note.text, str(note.line or "")) for note in notes])
-        output.say()
+        display.table(("look at", "why", "line"), [(note.pointer, note.text, str(note.line or "")) for note in notes])
+        display.say()
         return
     alike: dict[tuple[str, ...], list[Note]] = {}
     for note in notes:
@@ -141,8 +141,8 @@ def tell_notes(notes: list[Note], *, everything: bool) -> None:
     grid.add_column("worth a look", overflow="fold")
     grid.add_column("")
     for first, *others in alike.values():
-        place = output.assembled([first.pointer, (f" and {len(others):,} more" if others else "", "dim")])
-        text = Text(output.harmless(first.text), style=STYLES[first.kind])
+        place = display.assembled([first.pointer, (f" and {len(others):,} more" if others else "", "dim")])
+        text = Text(display.harmless(first.text), style=STYLES[first.kind])
         grid.add_row(str(first.line or ""), place, text)
-    output.answers().print(grid)
-    output.say()
+    display.answers().print(grid)
+    display.say()

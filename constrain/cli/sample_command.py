@@ -11,10 +11,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ..errors import check_count
+from ..base.errors import check_count
+from ..base.options import Style
 from ..grammars import BLOCK
-from ..options import Style
-from . import output
+from . import display
 from .common_arguments import Asked, takes_style
 from .cross_check import second_opinion
 from .grammar_source import ImportOption, LexerOption, StartOption, grammar_of, is_grammar
@@ -108,7 +108,7 @@ def sample_grammar(
     with about(written.name):
         found = [text.decode() for text in islice(sentences(written, rng, size or RULES), n)]
     if as_json:
-        output.as_json({"sentences": found})
+        display.as_json({"sentences": found})
     elif any("\n" in text or "\r" in text for text in found):
         for text in found:
             plain = "\r" not in text and not BLOCK.search(text)

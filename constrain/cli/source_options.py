@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 
 import typer
 
-from ..errors import ArgumentError, ConstrainError, LimitError, SourceError, shorten
+from ..base.errors import ArgumentError, ConstrainError, LimitError, SourceError, shorten
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from . import output
+from . import display
 from .schema_positions import Places
 from .source_options import Source
 
@@ -48,10 +48,10 @@ def tell_targets(
         for name in wanted
     ]
     if as_json:
-        output.as_json({"schema": True, "targets": {n: document(table, found, where) for n, table, found in results}})
+        display.as_json({"schema": True, "targets": {n: document(table, found, where) for n, table, found in results}})
     elif sys.stdout.isatty():
         for number, (_, table, found) in enumerate(results):
-            output.say(end="\n" if number else "")
+            display.say(end="\n" if number else "")
             tell(table, found, where, everything)
     else:
         headers = ("target", "verdict", "where", "keyword", "reason", "cure", "line")
@@ -68,8 +68,8 @@ def tell_targets(
             for name, _, found in results
             for finding in found
         ]
-        output.table(headers, lines)
-    return output.NO if any(found for _, _, found in results) else output.FINE
+        display.table(headers, lines)
+    return display.NO if any(found for _, _, found in results) else display.FINE
 
 
 def document(table: Target, found: list[Finding], where: Places) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def tell(table: Target, found: list[Finding], where: Places, everything: bool) -
     verdict = gravest(found)
     words = {"refused": "refuses it", "limit": "may refuse it", "taken": "takes it as it is"}
     does = words.get(verdict, "takes it, and enforces something else")
-    output.say((table.title, "bold"), ": ", (does, STYLES.get(verdict, "green")), (f"  (read {table.read})", "dim"))
+    display.say((table.title, "bold"), ": ", (does, STYLES.get(verdict, "green")), (f"  (read {table.read})", "dim"))
     alike: dict[tuple[str, str, str, str], list[Finding]] = {}
     for finding in found:
         alike.setdefault((finding.verdict, finding.keyword, finding.reason, finding.cure), []).append(finding)
@@ -111,9 +111,9 @@ def tell(table: Target, found: list[Finding], where: Places, everything: bool) -
         listed = [f"{finding.pointer or '(the root)'}:{line(finding, where)}" for finding in places[:most]]
         more = f", and {len(places) - most:,} more (--all)" if len(places) > most else ""
         lines = ((keyword, "bold"), f"  {reason}\n", (cure, "green"), "\n", (", ".join(listed) + more, "dim"))
-        grid.add_row(Text(verdict, style=STYLES[verdict]), output.assembled(lines))
+        grid.add_row(Text(verdict, style=STYLES[verdict]), display.assembled(lines))
     if found:
-        output.answers().print(grid)
+        display.answers().print(grid)
     counts = Counter(str(finding.verdict) for finding in found)
     if len(found) > 1:
-        output.say(("  " + ", ".join(f"{counts[name]} {name}" for name in STYLES if counts[name]), "dim"))
+        display.say(("  " + ", ".join(f"{counts[name]} {name}" for name in STYLES if counts[name]), "dim"))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ..authoring.explanations import joined
-from ..errors import SourceError
-from . import output
+from ..base.errors import SourceError
+from . import display
 from .check_grammar_command import visible
 from .grammar_source import GrammarArgument, ImportOption, LexerOption, StartOption, grammar_of, ready_name
 from .kernel_notice import ready
@@ -85,14 +85,14 @@ def test(
         if not fine and not as_json:
             tell(example, stop)
     if as_json:
-        output.as_json({"texts": rows, "passed": len(texts) - wrong, "failed": wrong})
+        display.as_json({"texts": rows, "passed": len(texts) - wrong, "failed": wrong})
     else:
         accepts = sum(example.accept for example in texts)
-        output.say(
+        display.say(
             (f"{len(texts) - wrong} of {len(texts)} as expected", "green" if not wrong else "red"),
             f" ({accepts} to accept, {len(texts) - accepts} to refuse)",
         )
-    raise typer.Exit(output.NO if wrong else output.FINE)
+    raise typer.Exit(display.NO if wrong else display.FINE)
 
 
 def given(names: list[str] | None, accept: bool, lines: bool, strip: bool) -> Iterator[Example]:
@@ -146,27 +146,27 @@ def named(name: str, found: tuple[tuple[str, ...], tuple[str, ...]]) -> Iterator
 
 def tell(example: Example, stop: Stop | None) -> None:
     """Prints what went otherwise than it should."""
-    output.say((example.name, "bold"), ": ", ("accepted, and should be refused" if stop is None else "refused", "red"))
+    display.say((example.name, "bold"), ": ", ("accepted, and should be refused" if stop is None else "refused", "red"))
     if stop is None:
-        output.say("    ", visible(example.text.decode("utf-8", "replace")))
-        output.say()
+        display.say("    ", visible(example.text.decode("utf-8", "replace")))
+        display.say()
         return
     refusal = stop.refusal
-    output.say(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
-    output.say(f"    {refusal.excerpt}")
-    output.say("    ", " " * refusal.caret, ("^", "bold red"))
+    display.say(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
+    display.say(f"    {refusal.excerpt}")
+    display.say("    ", " " * refusal.caret, ("^", "bold red"))
     if stop.why:
-        output.say(f"  {stop.why}")
+        display.say(f"  {stop.why}")
     if stop.begun and stop.since is not None:
         line, column = stop.since
         where = f"which begins at line {line}, column {column}"
-        output.say(f"  in {visible(stop.begun)}, {where}; it may become {few(stop.lexeme)}")
-        output.say(f"  to go on with it: {few(refusal.expected)}")
+        display.say(f"  in {visible(stop.begun)}, {where}; it may become {few(stop.lexeme)}")
+        display.say(f"  to go on with it: {few(refusal.expected)}")
     else:
-        output.say(f"  expected: {few(refusal.expected)}")
+        display.say(f"  expected: {few(refusal.expected)}")
     if refusal.offset == len(example.text) - 1 and example.text.endswith(b"\n"):
-        output.say("  Only the line end of the file is too much: --strip leaves it out.")
-    output.say()
+        display.say("  Only the line end of the file is too much: --strip leaves it out.")
+    display.say()
 
 
 def few(words: tuple[str, ...]) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..authoring.explanations import Refusal, first_refusal, joined
-from ..options import Style
-from . import output
+from ..base.options import Style
+from . import display
 from .common_arguments import Asked, takes_style
 from .cross_check import Opinion, second_opinion, why_different
 from .kernel_notice import ready
@@ -61,21 +61,21 @@ def validate(
     ready()
     with about(source.name):
         constraint = compile(Vocabulary.bytes(), schema=source.text, style=asked.style, registry=asked.registry)
-    code, documents = output.FINE, []
+    code, documents = display.FINE, []
     for name in instances:
         file = "stdin" if name == "-" else name
         try:
             verdict = judge(constraint, source.text, asked, file, read_bytes(name))
         except OSError as error:
-            code = output.fail(error)
-            documents.append({"file": file, "error": output.error_json(error)})
+            code = display.fail(error)
+            documents.append({"file": file, "error": display.error_json(error)})
             continue
         documents.append(verdict.document())
-        code = max(code, output.FINE if verdict.refusal is None else output.NO)
+        code = max(code, display.FINE if verdict.refusal is None else display.NO)
         if not as_json:
             tell(verdict)
     if as_json:
-        output.as_json({"results": documents})
+        display.as_json({"results": documents})
     raise typer.Exit(code)
 
 
@@ -92,19 +92,19 @@ def tell(verdict: Verdict) -> None:
     """Prints a verdict."""
     refusal, opinion = verdict.refusal, verdict.opinion
     if refusal is None:
-        output.say((verdict.file, "bold"), ": ", ("valid", "green"))
+        display.say((verdict.file, "bold"), ": ", ("valid", "green"))
     else:
-        output.say((f"{verdict.file}:{refusal.line}:{refusal.column}", "bold"), ": ", ("invalid", "red"))
+        display.say((f"{verdict.file}:{refusal.line}:{refusal.column}", "bold"), ": ", ("invalid", "red"))
         if refusal.excerpt:
-            output.say(f"    {refusal.excerpt}")
-            output.say("    ", " " * refusal.caret, ("^", "bold red"))
-        output.say(f"  found {refusal.found}; expected {joined(refusal.expected)}")
+            display.say(f"    {refusal.excerpt}")
+            display.say("    ", " " * refusal.caret, ("^", "bold red"))
+        display.say(f"  found {refusal.found}; expected {joined(refusal.expected)}")
     if opinion.verdict == "none":
-        output.say((f"  no second opinion: {opinion.message}", "dim"))
+        display.say((f"  no second opinion: {opinion.message}", "dim"))
     elif verdict.difference:
         said = opinion.verdict + (f" ({opinion.message})" if opinion.message else "")
-        output.say((f"  jsonschema says {said}: ", "yellow"), verdict.difference)
+        display.say((f"  jsonschema says {said}: ", "yellow"), verdict.difference)
     elif opinion.message:
-        output.say((f"  jsonschema agrees: {opinion.message}", "dim"))
+        display.say((f"  jsonschema agrees: {opinion.message}", "dim"))
     else:
-        output.say(("  jsonschema agrees", "dim"))
+        display.say(("  jsonschema agrees", "dim"))

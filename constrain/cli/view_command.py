@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from . import output
+from . import display
 from .grammar_source import GrammarArgument, ImportOption, LexerOption, StartOption, grammar_of
 from .source_options import about
 
@@ -39,4 +39,4 @@ def view(
         print(drawn, end="")
     else:
         Path(output).write_text(drawn, encoding="utf-8")
-        output.note(f"{output}: {len(drawn):,} characters")
+        display.note(f"{output}: {len(drawn):,} characters")

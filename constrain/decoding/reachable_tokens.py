@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError, VocabularyError
+from ..base.errors import LimitError, VocabularyError
 from ..sampling.masked_sampling import allowed_tokens
 from .token_budget import completes
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import LimitError, TokenRefused, VocabularyError
+from ..base.errors import LimitError, TokenRefused, VocabularyError
 
 if TYPE_CHECKING:
     from ..engine.matcher import Matcher

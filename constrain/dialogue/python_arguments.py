@@ -14,7 +14,8 @@ from functools import cache
 from keyword import iskeyword
 
 from ..automata.dfa import Dfa
-from ..errors import LimitError, UnsupportedError
+from ..base.errors import LimitError, UnsupportedError
+from ..base.options import Limits
 from ..grammar.json_spelling import spelled
 from ..grammar.nodes import (
     EMPTY,
@@ -31,7 +32,6 @@ from ..grammar.nodes import (
     Sequence,
     Strings,
 )
-from ..options import Limits
 
 __all__ = ["keywords"]
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict, get_type_hints
 
-from ..errors import ConstrainError, SchemaError, UnsupportedError
+from ..base.errors import ConstrainError, SchemaError, UnsupportedError
 from ..frontends.python_types import to_schema
 
 __all__ = ["Tool", "read_tools"]

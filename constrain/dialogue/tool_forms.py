@@ -5,9 +5,9 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from ..errors import SourceError, UnsupportedError, check_count, check_type
+from ..base.errors import SourceError, UnsupportedError, check_count, check_type
+from ..base.options import Style
 from ..forms import Form
-from ..options import Style
 from .envelopes import ENVELOPES
 from .envelopes.envelope import Asked, Envelope, ToolCall
 from .tool_definitions import read_tools

@@ -17,19 +17,18 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
+from ..base.errors import SourceError, UnsatisfiableError, check_type, describe, shorten
+from ..base.json_documents import References, plain_document
+from ..base.options import Limits, Style
+from ..base.work import WorkBudget, work_budget
 from ..cache.cache_key import cache_key, copy_source
-from ..errors import SourceError, UnsatisfiableError, check_type, describe, shorten
 from ..forms import Form, grammar as form_of
 from ..grammar.nodes import Grammar, Strings
-from ..json_documents import References, plain_document
-from ..options import Limits, Style
-from ..program import program_cache
 from ..program.program import Program
 from ..vocabulary.special_tokens import Symbols
 from ..vocabulary.spellable_positions import Spellable
 from ..vocabulary.vocabulary import Vocabulary
-from ..work import WorkBudget, work_budget
-from .caches import recent
+from .caches import programs, recent
 
 if TYPE_CHECKING:
     from .matcher import Matcher
@@ -285,14 +284,14 @@ def _program(
     remake = partial(_to_grammar, **source, style=style, registry=references, limits=limits)
     form, symbols = source.get("grammar"), Symbols(vocabulary)
     spelled = _spelled(form, vocabulary, style, limits) if isinstance(form, Form) else key
-    path = program_cache.name(spelled) if isinstance(spelled, bytes) else None
-    kept = None if path is None else program_cache.fetch(path, remake, symbols)
+    path = programs.name(spelled) if isinstance(spelled, bytes) else None
+    kept = None if path is None else programs.fetch(path, remake, symbols)
     if kept is not None:
         return kept, (), False
     slips = _slips(source, style, references, limits)
     if slips and isinstance(spelled, bytes):
-        path = program_cache.name(spelled + WARNED)
-        kept = None if path is None else program_cache.fetch(path, remake, symbols)
+        path = programs.name(spelled + WARNED)
+        kept = None if path is None else programs.fetch(path, remake, symbols)
         if kept is not None:
             return kept, slips, False
     before = budget.spent
@@ -303,7 +302,7 @@ def _program(
         for node in form.named(limits):  # What the vocabulary lacks is said now, not in the midst of a text.
             symbols(node)
     if path is not None and not is_large:
-        program_cache.keep(path, program)
+        programs.keep(path, program)
     return program, slips, is_large
 
 

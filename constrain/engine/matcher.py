@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import (
+from ..base.errors import (
     ArgumentError,
     ConstrainError,
     LimitError,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ..options import Limits, Style
+from ..base.options import Limits, Style
 from .constraint import check_options, compile, compile_grammar, to_grammar
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..base.errors import ArgumentError, LimitError, SourceError, UnsupportedError, describe, shorten
+from ..base.json_documents import find_deeper
+from ..base.options import Limits, Style
 from ..cache.sealed_files import replace_file
-from ..errors import ArgumentError, LimitError, SourceError, UnsupportedError, describe, shorten
 from ..forms import from_plain
-from ..json_documents import find_deeper
-from ..options import Limits, Style
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import LimitError
+from ..base.errors import LimitError
+from ..base.work import WorkBudget, work_budget
 from ..kernels import layout as at, sets as kernels
 from ..program.least_costs import NEVER, Costs
-from ..work import WorkBudget, work_budget
 from .uniqueness.repeated_members import copies_after
 
 if TYPE_CHECKING:

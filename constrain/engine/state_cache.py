@@ -17,12 +17,12 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConstrainError, LimitError
-from ..fork_safety import fork_handlers
+from ..base.errors import ConstrainError, LimitError
+from ..base.fork_safety import fork_handlers
+from ..base.options import Limits
 from ..kernels import layout as at
 from ..kernels.growth import rehash
 from ..kernels.sets import start_set
-from ..options import Limits
 from ..vocabulary.mask_table import TableFull, address_of
 from ..vocabulary.mask_table_cache import table_of
 from . import uniqueness

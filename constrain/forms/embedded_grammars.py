@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping
 
-from ..errors import UnsupportedError
+from ..base.errors import UnsupportedError
+from ..base.options import Limits
 from ..frontends.lark import Conflicts
 from ..frontends.lark.lark_imports import Module
 from ..grammar.first_characters import first_characters
 from ..grammar.merged_rules import Merged
 from ..grammar.nodes import Grammar, Node
 from ..grammar.whole_dfa import to_dfa
-from ..options import Limits
 
 __all__ = ["with_lexer", "without_lexer"]
 

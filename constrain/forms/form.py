@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..automata.dfa import Dfa
-from ..errors import (
+from ..base.errors import (
     ArgumentError,
     ConstrainError,
     LimitError,
@@ -31,13 +31,13 @@ from ..errors import (
     check_type,
     describe,
 )
+from ..base.options import Limits, Style
+from ..base.work import memoize, spend
 from ..grammar.intersection import meet
 from ..grammar.merged_rules import Merged
 from ..grammar.nodes import Chars, Choice, Free, Grammar, Literal, Mark, Node, Repeat, Sequence, Token
 from ..grammar.quoted import quoted
 from ..grammar.whole_dfa import to_dfa
-from ..options import Limits, Style
-from ..work import memoize, spend
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint

@@ -8,8 +8,8 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ..errors import SourceError, shorten
-from ..options import Style
+from ..base.errors import SourceError, shorten
+from ..base.options import Style
 from .form import Form, Repeated
 from .free_text_forms import MarkOf, Thinking, Triggered, Unconstrained, mark, thinking, triggered, unconstrained
 from .sources import Free, Text, free_text, literal

@@ -16,10 +16,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from ..errors import ArgumentError, SourceError, UnsatisfiableError, check_choice, check_count, check_type, describe
+from ..base.errors import (
+    ArgumentError,
+    SourceError,
+    UnsatisfiableError,
+    check_choice,
+    check_count,
+    check_type,
+    describe,
+)
+from ..base.options import Limits
 from ..grammar.merged_rules import Merged
 from ..grammar.nodes import EMPTY, Choice, Free, Grammar, Mark, Node, Repeat, Sequence, Token
-from ..options import Limits
 from .form import Form, as_form
 
 __all__ = ["MarkOf", "Thinking", "Triggered", "Unconstrained", "mark", "thinking", "triggered", "unconstrained"]

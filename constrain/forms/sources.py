@@ -11,7 +11,7 @@ from typing import Any, Literal as OneOf
 
 from .. import grammars as ready
 from ..automata.dfa import Dfa
-from ..errors import (
+from ..base.errors import (
     ArgumentError,
     SourceError,
     UnsatisfiableError,
@@ -21,10 +21,10 @@ from ..errors import (
     check_type,
     describe,
 )
+from ..base.json_documents import References, load, parse_json, write_json
+from ..base.options import Limits, Style
 from ..frontends.lark.lark_imports import Module
 from ..grammar.nodes import Chars, Grammar, Literal, Token
-from ..json_documents import References, load, parse_json, write_json
-from ..options import Limits, Style
 from .form import Form, as_form
 
 __all__ = [

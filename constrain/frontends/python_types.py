@@ -24,7 +24,7 @@ from os import PathLike
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from ..errors import UnsupportedError, describe, shorten
+from ..base.errors import UnsupportedError, describe, shorten
 
 __all__ = ["to_schema"]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring
 
 from ..automata.dfa import Dfa
-from ..errors import LimitError, UnsupportedError
-from ..options import Limits
+from ..base.errors import LimitError, UnsupportedError
+from ..base.options import Limits
 from .json_spelling import spelled
 from .nodes import (
     Chars,

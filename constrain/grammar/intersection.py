@@ -14,9 +14,9 @@ from functools import partial
 
 from ..automata.boolean_operations import merge_ranges
 from ..automata.dfa import Dfa, Table
-from ..errors import LimitError, UnsupportedError
-from ..options import Limits
-from ..work import spend
+from ..base.errors import LimitError, UnsupportedError
+from ..base.options import Limits
+from ..base.work import spend
 from .expand import expanded
 from .nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings, Token
 from .simplify import tidy

@@ -11,7 +11,7 @@ from bisect import bisect_right
 
 from ..automata.dfa import LAST, Dfa, Table
 from ..automata.table import SURROGATES
-from ..errors import LimitError
+from ..base.errors import LimitError
 
 __all__ = ["spelled"]
 

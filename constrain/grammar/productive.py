@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-from ..work import spend
+from ..base.work import spend
 from .nodes import EMPTY, Chars, Choice, JsonString, Node, Repeat, Rule, Sequence, Strings
 from .visitor import choice, inner, reached, rebuilt, sequence
 

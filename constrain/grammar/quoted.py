@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from json.encoder import encode_basestring
 
 from ..automata.dfa import Dfa
-from ..errors import UnsupportedError
-from ..options import Limits, Style
+from ..base.errors import UnsupportedError
+from ..base.options import Limits, Style
 from .expand import expanded
 from .nodes import Chars, Choice, Grammar, Literal, Node, Strings, Token
 from .visitor import rebuilt, sequence

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from ..automata.dfa import Dfa
-from ..errors import LimitError
-from ..work import spend
+from ..base.errors import LimitError
+from ..base.work import spend
 from .nodes import Chars, Choice, Literal, Node, Repeat, Rule, Sequence, Strings
 from .visitor import names
 

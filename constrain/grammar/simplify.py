@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 
 from ..automata.dfa import Dfa
-from ..work import spend
+from ..base.work import spend
 from .left_linear import unrolled
 from .nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings
 from .productive import without_dead_ends

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..automata.dfa import Dfa
-from ..errors import UnsupportedError
-from ..options import Limits
+from ..base.errors import UnsupportedError
+from ..base.options import Limits
 from .expand import expanded
 from .nodes import Grammar
 from .regular_parts import Regular

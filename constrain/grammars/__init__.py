@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from ..errors import ConstrainError, check_type, shorten
+from ..base.errors import ConstrainError, check_type, shorten
 
 __all__ = ["Ready", "examples", "names", "read", "text"]
 

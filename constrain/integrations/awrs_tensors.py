@@ -20,7 +20,7 @@ from typing import Protocol
 
 import torch
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 from ..sampling.awrs import Step
 
 __all__ = ["Race", "TorchRace", "step_batch"]

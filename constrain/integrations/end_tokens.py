@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import VocabularyError, VocabularyWarning, shorten
+from ..base.errors import VocabularyError, VocabularyWarning, shorten
 
 __all__ = ["check_names", "ids_of", "tiktoken_ends"]
 

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.errors import ConstrainError, LimitError, UnsupportedError, VocabularyError, check_choice, describe, shorten
 from ..decoding.reachable_tokens import Budget
 from ..engine.batches import apply_mask, fill_masks
 from ..engine.matcher import Matcher
-from ..errors import ConstrainError, LimitError, UnsupportedError, VocabularyError, check_choice, describe, shorten
 from .row_positions import Endings, OnRefused, Position
 from .vocabulary_match import check_logits, check_tokenizer
 

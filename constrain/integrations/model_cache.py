@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import DynamicCache, EncoderDecoderCache
 
-from ..errors import ConstrainError
+from ..base.errors import ConstrainError
 
 __all__ = ["PromptedModel"]
 

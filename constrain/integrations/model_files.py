@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..errors import VocabularyError, shorten
-from ..json_documents import find_deeper
+from ..base.errors import VocabularyError, shorten
+from ..base.json_documents import find_deeper
 
 __all__ = ["existing", "parse_document", "read_bytes", "read_object"]
 

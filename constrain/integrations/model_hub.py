@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from ..errors import ConstrainError, VocabularyError, shorten
+from ..base.errors import ConstrainError, VocabularyError, shorten
 
 __all__ = ["foreign_errors", "is_hub_id", "locally_first"]
 

@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..errors import VocabularyError, shorten
+from ..base.errors import VocabularyError, shorten
 from ..vocabulary.vocabulary import Vocabulary
 from .end_tokens import ids_of
 from .model_files import existing, read_object

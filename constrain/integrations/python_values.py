@@ -19,7 +19,7 @@ from enum import Enum
 from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from ..errors import UnsupportedError
+from ..base.errors import UnsupportedError
 
 __all__ = ["is_type", "parse_json", "to_value"]
 

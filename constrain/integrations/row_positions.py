@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.errors import ConstrainError, TokenRefused, VocabularyError
 from ..decoding.reachable_tokens import Budget
-from ..errors import ConstrainError, TokenRefused, VocabularyError
 from .end_tokens import ids_of
 
 if TYPE_CHECKING:

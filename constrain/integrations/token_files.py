@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..errors import VocabularyError, check_count, check_type, shorten
+from ..base.errors import VocabularyError, check_count, check_type, shorten
 from ..vocabulary.self_test import Conduct, self_test
 from ..vocabulary.vocabulary import MOST_TOKENS, Encode, Vocabulary
 from ..vocabulary.vocabulary_cache import LEAST_BYTES, Kept

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import VocabularyError, shorten
+from ..base.errors import VocabularyError, shorten
 
 __all__ = ["check_tokenizer_json"]
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..errors import VocabularyError
+from ..base.errors import VocabularyError
 from ..vocabulary.self_test import Conduct, self_test
 from ..vocabulary.vocabulary import MOST_TOKENS, Encode, Vocabulary
 from .end_tokens import check_names, ids_of

@@ -17,7 +17,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, cast
 
-from ..errors import ArgumentError, ConstrainError, VocabularyError, shorten
+from ..base.errors import ArgumentError, ConstrainError, VocabularyError, shorten
 from ..vocabulary.vocabulary import Vocabulary
 from .end_tokens import ids_of
 from .model_hub import foreign_errors, is_hub_id, locally_first

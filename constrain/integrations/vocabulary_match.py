@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import VocabularyError
+from ..base.errors import VocabularyError
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary

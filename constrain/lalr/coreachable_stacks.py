@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..work import spend
+from ..base.work import spend
 from .lalr_tables import Lalr
 from .lexeme_boundaries import Letters
 from .productions import spread

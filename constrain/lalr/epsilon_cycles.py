@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..work import spend
+from ..base.work import spend
 from .lalr_tables import Lalr
 from .productions import Productions
 

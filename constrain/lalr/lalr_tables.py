@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import GrammarError
-from ..work import spend
+from ..base.errors import GrammarError
+from ..base.work import spend
 from .productions import Productions, spread
 
 __all__ = ["END", "Lalr", "build", "overruled"]

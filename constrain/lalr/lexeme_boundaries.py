@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..work import spend
+from ..base.work import spend
 from .lalr_tables import Lalr
 from .productions import spread
 from .scanner import END_OF_TEXT, Scanner

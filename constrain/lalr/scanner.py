@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from ..automata.ordered_threads import EVERY, NOTHING, BehindStart, Threads
 from ..automata.thread_steps import Done, Programs
 from ..automata.utf8 import bytes_of
-from ..errors import LimitError, UnsupportedError
-from ..work import spend
+from ..base.errors import LimitError, UnsupportedError
+from ..base.work import spend
 from .dominated_matches import is_overtaken
 
 __all__ = ["END_OF_TEXT", "Scanner", "TerminalList", "build"]

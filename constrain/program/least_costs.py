@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..base.work import spend, work_budget
 from ..kernels import layout as at
-from ..work import spend, work_budget
 
 if TYPE_CHECKING:
     from .program import Program

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
-from ..errors import LimitError, UnsupportedError
+from ..base.errors import LimitError, UnsupportedError
+from ..base.work import spend
 from ..grammar.nodes import (
     Chars,
     Choice,
@@ -30,7 +31,6 @@ from ..grammar.nodes import (
     Unique,
 )
 from ..kernels import layout as at
-from ..work import spend
 
 if TYPE_CHECKING:
     from ..automata.dfa import Dfa

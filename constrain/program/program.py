@@ -22,8 +22,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
-from ..fork_safety import fork_handlers
+from ..base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
+from ..base.fork_safety import fork_handlers
+from ..base.options import Limits
+from ..base.work import WorkBudget, has_budget, spend, work_budget
 from ..grammar.nodes import (  # fmt: skip
     Chars,
     Choice,
@@ -44,8 +46,6 @@ from ..grammar.nodes import (  # fmt: skip
     Unique,
 )
 from ..kernels import layout as at
-from ..options import Limits
-from ..work import WorkBudget, has_budget, spend, work_budget
 from .linker import Writer
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Program:
     what is being linked.
     entry: rule cell where the text starts. leaves: what the operand of LEAF and OTHER counts. bind: what a vocabulary
     makes of nodes that name tokens (`vocabulary.special_tokens`). links: rule cells in the order in which they were linked.
-    on_link: called after each. work: units (see `constrain.work`) of which linking one rule may take a share, whatever
+    on_link: called after each. work: units (see `constrain.base.work`) of which linking one rule may take a share, whatever
     came before, unless the budget of a compile holds. paid: cached results that the compile of a large
     source has paid for. generation: raised where all of it came to be numbered anew (`restored`).
     """

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..automata.dfa import Dfa
-from ..fork_safety import fork_handlers
+from ..base.fork_safety import fork_handlers
+from ..base.work import UNLIMITED, work_budget
 from ..grammar.nodes import Grammar
-from ..work import UNLIMITED, work_budget
 from .program import Bind, Leaf, Program
 
 __all__ = ["Leaves", "Linked", "Restored", "linked"]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import UnsupportedError, check_choice, check_type
+from ..base.errors import UnsupportedError, check_choice, check_type
 from . import asap, awrs, masked_sampling, pimh, sampler_choice, smc, trie_rejection, without_replacement
 from .canonical_tokens import Canonical
 from .checkers import Both, Checker, Judged, Stepwise
 from .estimation import Estimate, estimate, estimate_from
 from .language_model import LanguageModel
-from .post_filter import Guarded, as_checker
+from .post_filtering import Guarded, as_checker
 from .research import markov_exact
 from .research.hidden_markov import Hmm
 from .research.ngram import NGram

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LimitError
+from ..base.errors import ArgumentError, LimitError
 from .checkers import Both, Checker, Judged, Position
 from .exponential_race import FAINTEST, Race, Row
 from .language_model import LanguageModel, rows_after

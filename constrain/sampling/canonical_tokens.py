@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..errors import ArgumentError, TokenRefused
+from ..base.errors import ArgumentError, TokenRefused
 from ..vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Canonical"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from ..errors import ArgumentError, ConstrainError, TokenRefused
+from ..base.errors import ArgumentError, ConstrainError, TokenRefused
 from ..vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Both", "Checker", "Judged", "Position", "Stepwise"]

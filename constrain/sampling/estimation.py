@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, check_count, check_type, describe
+from ..base.errors import ArgumentError, check_count, check_type, describe
 from .language_model import LanguageModel
 from .results import Draws, log_sum
 from .success_trie import SuccessTrie

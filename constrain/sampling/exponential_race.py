@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 from ..kernels import draws
 from .token_masses import plain
 

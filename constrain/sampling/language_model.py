@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 
 __all__ = ["TOLERANCE", "LanguageModel", "check_law", "check_mass", "rows_after"]
 

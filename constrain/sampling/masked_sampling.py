@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 from .language_model import LanguageModel, check_mass, rows_after
 from .results import Draw, Draws, log_sum
 from .sampler_arguments import check, check_masks

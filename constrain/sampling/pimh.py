@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..errors import LimitError
+from ..base.errors import LimitError
 from .language_model import LanguageModel
 from .particles import Mover, Node, Prefixes
 from .populations import Critic, Population, Settings

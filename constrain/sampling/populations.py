@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LimitError, UnsupportedError
+from ..base.errors import ArgumentError, LimitError, UnsupportedError
 from .particles import Masked, Mover, Node, Prefixes
 from .resampling import RESAMPLERS, Resampler
 from .results import log_sum

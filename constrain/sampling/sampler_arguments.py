@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, LimitError, UnsupportedError, describe
+from ..base.errors import ArgumentError, LimitError, UnsupportedError, describe
 from .language_model import LanguageModel
 
 __all__ = [

@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..authoring.samples.text_enumeration import few_texts
-from ..errors import LimitError, UnsupportedError
+from ..base.errors import LimitError, UnsupportedError
 from . import masked_sampling
 from .language_model import LanguageModel
-from .post_filter import Guarded
+from .post_filtering import Guarded
 from .research.hidden_markov import Hmm
 from .research.hmm_product import HiddenProduct
 from .research.markov_exact import Product

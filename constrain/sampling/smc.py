@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 from .distinct_particles import populate_distinct
 from .language_model import LanguageModel
 from .particles import Mover, Node, Prefixes

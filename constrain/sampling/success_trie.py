@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, SourceError, UnsupportedError, check_type
+from ..base.errors import ArgumentError, SourceError, UnsupportedError, check_type
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint

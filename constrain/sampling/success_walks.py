@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, ConstrainError, LimitError
+from ..base.errors import ArgumentError, ConstrainError, LimitError
 from .language_model import LanguageModel, check_mass, rows_after
 from .masked_sampling import allowed_tokens
 from .results import Draw

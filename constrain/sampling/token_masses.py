@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 from ..kernels import draws
 from .results import log_sum
 

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 from .exponential_race import Race
 
 __all__ = [

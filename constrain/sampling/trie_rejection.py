@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import LimitError
+from ..base.errors import LimitError
 from .language_model import LanguageModel
 from .results import Draw, Draws
 from .sampler_arguments import check, check_counts, check_judges, check_masks, check_seconds

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 from .language_model import LanguageModel
 from .particles import Masked, Prefixes
 from .research.markov_exact import MOST_STATES, Markov, Product

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LimitError
+from ..base.errors import ArgumentError, LimitError
 from .language_model import LanguageModel
 from .results import Draw, Draws, log_sum
 from .sampler_arguments import check, check_counts, check_judges, check_masks

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..authoring.samples import readable_texts
 from ..automata.dfa import SURROGATES, Dfa
-from ..errors import LimitError
+from ..base.errors import LimitError
 
 __all__ = ["Choose", "Language", "draw_text", "language"]
 

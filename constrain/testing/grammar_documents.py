@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from ..authoring.samples.random_instances import is_blank
-from ..errors import ConstrainError
+from ..base.errors import ConstrainError
 from ..frontends.json_schema.reading.json_values import constant, parse_json
 from ..grammar.nodes import (  # fmt: skip
     Chars,

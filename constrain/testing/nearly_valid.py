@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, cast
 
 from hypothesis import strategies as st
 
+from ..base.errors import ConstrainError, UnsatisfiableError
+from ..base.options import Limits, Style
 from ..engine.constraint import to_grammar
-from ..errors import ConstrainError, UnsatisfiableError
 from ..frontends.json_schema.reading.json_values import parse_json
-from ..options import Limits, Style
 from .choice_source import NoMember, Seeded
 from .grammar_documents import Recipe
 from .keyword_violations import ORIGINAL, breakages

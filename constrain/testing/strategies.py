@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 
 from hypothesis import reject, strategies as st
 
+from ..base.errors import check_choice, check_type
+from ..base.options import Limits, Style
 from ..engine.constraint import Constraint, to_grammar
-from ..errors import check_choice, check_type
 from ..grammar.nodes import Grammar
-from ..options import Limits, Style
 from .choice_source import NoMember
 from .grammar_documents import Recipe
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-from ..errors import LimitError
+from ..base.errors import LimitError
 from ..grammar.nodes import Choice, Member, NameClass, Node, Object, Property, Repeat, Rule, Sequence, Unique
 
 __all__ = ["Endings", "simplest_first"]

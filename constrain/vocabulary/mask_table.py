@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..automata.dfa import Dfa
-from ..fork_safety import fork_handlers
+from ..base.fork_safety import fork_handlers
 from ..kernels import layout as at
 from .token_order import in_order
 

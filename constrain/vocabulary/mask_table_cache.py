@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import cache
+from ..base.options import Style
 from ..kernels import layout as at
-from ..options import Style
 from .mask_table import MaskTable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from ..errors import VocabularyError
+from ..base.errors import VocabularyError
 from .vocabulary import Encode, Vocabulary
 
 __all__ = ["PROBES", "Conduct", "self_test"]

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..automata.dfa import Dfa
-from ..errors import LimitError, UnsatisfiableError, UnsupportedError, VocabularyError
+from ..base.errors import LimitError, UnsatisfiableError, UnsupportedError, VocabularyError
 from ..grammar.nodes import Chars, Free, Literal, Mark, Node, Sequence, Strings, Token
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LimitError
+from ..base.errors import LimitError
 from ..kernels import layout as at
 
 if TYPE_CHECKING:

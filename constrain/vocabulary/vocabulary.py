@@ -28,7 +28,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..errors import VocabularyError, check_choice, check_count, check_type, describe, shorten
+from ..base.errors import VocabularyError, check_choice, check_count, check_type, describe, shorten
 from .special_tokens import FIRST, NAME, name_of
 
 if TYPE_CHECKING:

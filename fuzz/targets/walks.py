@@ -12,8 +12,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from constrain.base.errors import LimitError, VocabularyError
 from constrain.engine.constraint import compile_grammar
-from constrain.errors import LimitError, VocabularyError
 from tests import grammars_made as make
 from tests.reference import Reference
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from numba import cuda
 
-from constrain.errors import LimitError
+from constrain.base.errors import LimitError
 from constrain.integrations.cuda import mask_softmax_sample
 from constrain.integrations.cuda.device_sampling import THREADS
 from constrain.kernels.cuda.cuda_device import SIMULATED, kernel

@@ -14,7 +14,7 @@ import jsonschema
 
 import constrain
 from constrain import demo
-from constrain.errors import ConstrainError
+from constrain.base.errors import ConstrainError
 from constrain.integrations.transformers_models import load
 
 from ..fixtures import Counted

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from constrain.base.errors import LimitError
 from constrain.engine.constraint import Constraint
 from constrain.engine.matcher import Matcher
-from constrain.errors import LimitError
 from constrain.sampling import Draw, Draws, awrs, masked_sampling, smc, trie_rejection
 from constrain.sampling.particles import Awrs
 from constrain.sampling.success_trie import SuccessTrie

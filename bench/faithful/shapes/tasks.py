@@ -13,9 +13,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.base.errors import TokenRefused
 from constrain.engine.constraint import Constraint, compile as compiled
 from constrain.engine.matcher import Matcher
-from constrain.errors import TokenRefused
 from constrain.sampling import NGram
 from constrain.sampling.masked_sampling import allowed_tokens
 from constrain.sampling.success_walks import Judge

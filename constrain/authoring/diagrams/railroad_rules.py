@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...base.options import Limits
 from ...frontends.gbnf.gbnf_parser import Reader as GbnfReader
 from ...grammar.nodes import Chars, Choice as ChoiceNode, Literal, Node, Repeat, Rule, Sequence as SequenceNode, Token
-from ...options import Limits
 from ..grammar_tools.character_grammar import shown_set
 from ..grammar_tools.written_grammar import Written
 from .railroad_shapes import Box, Choice, Loop, Row, Shape, Skip, Words, folded

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from ...automata.dfa import LAST
-from ...errors import UnsupportedError
+from ...base.errors import UnsupportedError
+from ...base.options import Limits
 from ...forms.form import Form
 from ...frontends.regex.charset import CharSet, complement, spans
 from ...frontends.regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
 from ...grammar.nodes import Chars, Grammar, Node, Rule, Sequence, Token
 from ...grammar.visitor import inner
-from ...options import Limits
 from ...program.program import Program
 from .grammar_writer import MOST_COUNT, OPTION, STEP, STEPS, Writer, Written
 from .regular_expression import expression

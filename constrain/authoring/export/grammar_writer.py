@@ -10,13 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from ...automata.dfa import Dfa
-from ...errors import UnsupportedError
+from ...base.errors import UnsupportedError
+from ...base.options import Limits
 from ...forms.form import Form
 from ...frontends.regex.charset import CharSet
 from ...grammar.expand import expanded
 from ...grammar.nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings, Token
 from ...grammar.visitor import alternatives, reached
-from ...options import Limits
 from .regular_expression import charsets
 from .rule_names import Names
 

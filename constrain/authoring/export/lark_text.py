@@ -8,12 +8,12 @@ Lark finds the shorter ones by cutting it off.
 from __future__ import annotations
 
 from ...automata.dfa import LAST, Dfa
-from ...errors import UnsupportedError
+from ...base.errors import UnsupportedError
+from ...base.options import Limits
 from ...forms.form import Form
 from ...frontends.regex.charset import CharSet, complement, spans
 from ...frontends.regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
 from ...grammar.nodes import Chars, Grammar, Token
-from ...options import Limits
 from .grammar_writer import MOST_COUNT, STEP, Writer, Written
 from .regular_expression import expression
 from .rule_names import Names

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...automata.dfa import LAST, Dfa
-from ...errors import GrammarError, LimitError
+from ...base.errors import GrammarError, LimitError
+from ...base.options import Limits
 from ...frontends.gbnf.gbnf_parser import Reader
 from ...grammar.nodes import Chars, Choice, Literal, Node, Repeat, Rule, Sequence, Token
 from ...lalr.lalr_tables import Lalr
 from ...lalr.productions import Productions
 from ...lalr.shortest_suffix import Endings
-from ...options import Limits
 
 __all__ = ["CharacterEndings", "Ranges", "productions_of", "shown_set", "written_at"]
 

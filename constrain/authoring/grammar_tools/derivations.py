@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from random import Random
 
-from ...errors import UnsatisfiableError
+from ...base.errors import UnsatisfiableError
 from ...lalr.productions import Productions
 from ...lalr.shortest_suffix import NEVER
 

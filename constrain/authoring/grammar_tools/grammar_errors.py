@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from ...errors import ConstrainError, GrammarError, SourceError
+from ...base.errors import ConstrainError, GrammarError, SourceError
 from ...frontends.lark.lark_literals import wrong_literal
 from ...frontends.lark.lark_loader import load
 from ...frontends.lark.source_map import Places

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ...base.options import Limits
 from ...lalr.productions import Productions
-from ...options import Limits
 from .character_grammar import rule_of
 from .lalr_conflicts import Clash, Clashes
 from .rule_references import of_gbnf, of_lark

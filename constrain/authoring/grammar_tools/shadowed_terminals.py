@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ConstrainError
+from ...base.errors import ConstrainError
 from ...frontends.lark.lark_loader import Loaded
 from ...lalr.parser_code import Parser
 from ...lalr.productions import Productions
@@ -55,9 +55,9 @@ def shadows(loaded: Loaded, parser: Parser) -> list[Shadow]:
 
 def _shortest(text: str | None, pattern: str, flags: str) -> str | None:
     """A shortest text of a terminal, taken by itself."""
+    from ...base.options import Limits
     from ...frontends import regex
     from ...grammar.whole_dfa import to_dfa
-    from ...options import Limits
 
     if text is not None:
         return text

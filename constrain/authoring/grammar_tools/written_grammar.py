@@ -12,14 +12,14 @@ from typing import Literal
 
 import numpy as np
 
-from ...errors import GrammarError
+from ...base.errors import GrammarError
+from ...base.options import Limits
 from ...frontends.lark.lark_loader import Loaded
 from ...grammar.nodes import Grammar
 from ...lalr import lalr_tables
 from ...lalr.parser_code import Parser
 from ...lalr.productions import Productions
 from ...lalr.shortest_suffix import Endings
-from ...options import Limits
 
 __all__ = ["LEXERS", "Kind", "LexerName", "Written", "kind_of", "read"]
 

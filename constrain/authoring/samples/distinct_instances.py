@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import ConstrainError
+from ...base.errors import ConstrainError
 from ...frontends.json_schema.reading.json_values import constant, parse_json
 from .random_instances import random_text
 from .text_enumeration import few_texts

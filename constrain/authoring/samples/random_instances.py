@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import LimitError, TokenRefused
+from ...base.errors import LimitError, TokenRefused
 from ...grammar.nodes import (  # fmt: skip
     Chars,
     Choice,

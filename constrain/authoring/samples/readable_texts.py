@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...automata.dfa import Dfa
-from ...errors import LimitError
+from ...base.errors import LimitError
 
 __all__ = ["phrase", "text"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ...errors import SchemaError, check_choice
+from ...base.errors import SchemaError, check_choice
 from ...frontends.json_schema.reading.keywords import KEYWORDS
 from ...frontends.json_schema.reading.schema_faults import faults
 from ...frontends.json_schema.reading.schema_references import token

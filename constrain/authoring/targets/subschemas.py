@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Union
 
-from ...errors import ConstrainError
+from ...base.errors import ConstrainError
 from ...frontends.json_schema.reading.keywords import children
 from ...frontends.json_schema.reading.schema_references import Library, Scope, token
 from ...frontends.json_schema.schema_pipeline import load

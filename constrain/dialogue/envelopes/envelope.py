@@ -9,12 +9,12 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from ...errors import ConstrainError, LimitError, SourceError
+from ...base.errors import ConstrainError, LimitError, SourceError
+from ...base.json_documents import find_deeper
+from ...base.options import Limits, Style
 from ...forms import Form, json_schema, literal
 from ...forms.form import as_form
 from ...grammar.nodes import Grammar
-from ...json_documents import find_deeper
-from ...options import Limits, Style
 from ..tool_definitions import Tool
 
 __all__ = ["Arguments", "Asked", "Envelope", "ToolCall", "any_of", "arguments", "json_at", "listed", "named"]

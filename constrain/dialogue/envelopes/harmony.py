@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from ...errors import SourceError
+from ...base.errors import SourceError
 from ...forms import Form, literal, mark
 from ...forms.free_text_forms import unconstrained
 from .envelope import Asked, Envelope, ToolCall, any_of, arguments, as_call, json_at

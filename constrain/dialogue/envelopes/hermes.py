@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from ...errors import SourceError
+from ...base.errors import SourceError
 from ...forms import Form, mark, triggered
 from .envelope import Asked, Envelope, ToolCall, any_of, as_call, json_at, listed, named
 

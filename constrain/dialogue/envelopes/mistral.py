@@ -6,7 +6,7 @@ mistral-args   [TOOL_CALLS]weather[ARGS]{"city": "Oslo"}[TOOL_CALLS]...         
 
 from __future__ import annotations
 
-from ...errors import SourceError
+from ...base.errors import SourceError
 from ...forms import Form, literal, mark, triggered
 from .envelope import Asked, Envelope, ToolCall, any_of, arguments, as_call, json_at, listed, named
 

@@ -9,10 +9,10 @@ import ast
 import re
 from dataclasses import dataclass, replace
 
-from ...errors import LimitError, SourceError, UnsupportedError
+from ...base.errors import LimitError, SourceError, UnsupportedError
+from ...base.options import Limits, Style
 from ...forms import Form, json_schema, literal, triggered
 from ...grammar.nodes import Grammar
-from ...options import Limits, Style
 from ..python_arguments import keywords
 from ..tool_definitions import Tool
 from .envelope import Arguments, Asked, Envelope, ToolCall, any_of, listed

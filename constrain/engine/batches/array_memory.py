@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import ArgumentError, check_count, describe
+from ...base.errors import ArgumentError, check_count, describe
 
 __all__ = ["Memory", "as_numpy", "memory_of", "places"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, check_count
+from ...base.errors import ArgumentError, check_count
 from ...kernels.jit.entry_points import door
 from ...kernels.logits import apply_many
 from .array_memory import Memory, as_numpy, memory_of, places

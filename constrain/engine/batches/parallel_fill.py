@@ -14,7 +14,7 @@ from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ArgumentError, check_count, describe
+from ...base.errors import ArgumentError, check_count, describe
 from ...kernels import layout as at, masks, matcher_calls
 from ...kernels.jit.entry_points import door
 from ..state_cache import Forgotten

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ...errors import LimitError
-from ...json_documents import find_deeper
+from ...base.errors import LimitError
+from ...base.json_documents import find_deeper
+from ...base.options import Limits
 from ...kernels import layout as at
 from ...kernels.interned_names import chain
 from ...kernels.sets import fresh_step
 from ...kernels.unique_members import add_guard, text_between
-from ...options import Limits
 from .json_equality import Value, value_of
 from .json_prefixes import partial
 from .value_continuations import characters_begun

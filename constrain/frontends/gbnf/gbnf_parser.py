@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ...automata.dfa import LAST, SURROGATES, Dfa
-from ...errors import GrammarError, LimitError
+from ...base.errors import GrammarError, LimitError
+from ...base.options import Limits
+from ...base.work import spend
 from ...grammar.nodes import EMPTY, Chars, Literal, Node, Repeat, Rule, Token
 from ...grammar.visitor import choice, sequence
-from ...options import Limits
-from ...work import spend
 
 __all__ = ["Reader"]
 

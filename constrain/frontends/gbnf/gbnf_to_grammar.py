@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from ...errors import GrammarError, UnsatisfiableError
+from ...base.errors import GrammarError, UnsatisfiableError
+from ...base.options import Limits
 from ...grammar.nodes import Grammar, Rule
 from ...grammar.simplify import tidy
-from ...options import Limits
 from .gbnf_parser import Reader
 
 __all__ = ["to_grammar"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 
+from ...base.options import Limits, Style
+from ...base.work import memoize, spend
 from ...grammar.nodes import Choice, JsonString, Literal, Node, Rule, Strings
-from ...options import Limits, Style
-from ...work import memoize, spend
 from .algebra.schema_sets import Lits
 from .algebra.shape import FALSE_BIT, NULL_BIT, TRUE_BIT
 from .algebra.shape_algebra import Algebra, Live

@@ -13,7 +13,7 @@ from contextvars import copy_context
 from threading import Thread
 from typing import Any, TypeVar
 
-from ...errors import LimitError
+from ...base.errors import LimitError
 
 __all__ = ["LEVELS", "continue_deeper", "on_fresh_stack", "with_room"]
 

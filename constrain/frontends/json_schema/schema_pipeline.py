@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import LimitError
+from ...base.errors import LimitError
+from ...base.json_documents import load, nests_deeper
+from ...base.options import Limits, Style
 from ...grammar.nodes import Grammar
-from ...json_documents import load, nests_deeper
-from ...options import Limits, Style
 from .algebra.shape_algebra import Algebra, Circular
 from .emitter import Writer
 from .fresh_stack import on_fresh_stack, with_room

@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import SchemaWarning
-from ...json_documents import load
-from ...options import Limits, Style
-from ...work import work_budget
+from ...base.errors import SchemaWarning
+from ...base.json_documents import load
+from ...base.options import Limits, Style
+from ...base.work import work_budget
 from .reading.suspicious_keywords import find_slips, warnings_of
 
 __all__ = ["schema_warnings", "warn_of_schema"]

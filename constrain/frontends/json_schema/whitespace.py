@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...automata.dfa import Dfa
+from ...base.options import Style
+from ...base.work import memoize
 from ...grammar.nodes import EMPTY, Chars, Layout, Literal, Node, Sequence
-from ...options import Style
-from ...work import memoize
 
 __all__ = ["INDENTATION", "Spacing", "around", "blank", "gap", "spacing"]
 

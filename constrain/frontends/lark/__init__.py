@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from ...errors import GrammarError, UnsatisfiableError, UnsupportedError, shorten
+from ...base.errors import GrammarError, UnsatisfiableError, UnsupportedError, shorten
+from ...base.options import Limits
+from ...base.work import work_budget
 from ...grammar.nodes import Grammar, Parsed
 from ...lalr import lalr_tables
 from ...lalr.epsilon_cycles import circle
 from ...lalr.parser_code import Layout, Parser
-from ...options import Limits
-from ...work import work_budget
 from .dead_ends import find_dead_ends, table_dead_ends
 from .lark_imports import Module
 

@@ -14,11 +14,11 @@ from itertools import count
 
 import numpy as np
 
+from ...base.options import Limits
+from ...base.work import spend
 from ...lalr.lalr_tables import overruled
 from ...lalr.parser_code import Parser
 from ...lalr.scanner import END_OF_TEXT, Scanner
-from ...options import Limits
-from ...work import spend
 from .lark_loader import Loaded
 from .lexer_terminals import build_alone
 

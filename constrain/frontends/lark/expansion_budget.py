@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import LimitError
-from ...work import spend
+from ...base.errors import LimitError
+from ...base.work import spend
 from .rule_expansion import options
 from .source_map import Places, Token
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...errors import EXCERPT, ConstrainError, GrammarError, LimitError
+from ...base.errors import EXCERPT, ConstrainError, GrammarError, LimitError
 from .lark_imports import ModuleNotFound, Reader
 from .lark_literals import wrong_literal
 from .lark_messages import ROWS

@@ -18,8 +18,8 @@ import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ...errors import GrammarError
-from ...work import spend
+from ...base.errors import GrammarError
+from ...base.work import spend
 
 __all__ = ["Module", "ModuleNotFound", "Reader"]
 

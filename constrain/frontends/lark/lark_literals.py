@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from ...errors import ConstrainError, RegexError
-from ...options import Limits
+from ...base.errors import ConstrainError, RegexError
+from ...base.options import Limits
 from ..regex import parse
 
 __all__ = ["wrong_literal"]

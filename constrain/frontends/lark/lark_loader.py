@@ -14,10 +14,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ...errors import GrammarError
+from ...base.errors import GrammarError
+from ...base.options import Limits
+from ...base.work import spend
 from ...lalr.productions import Productions
-from ...options import Limits
-from ...work import spend
 from .expansion_budget import charge_options, charge_templates, charge_terminals, check_nesting
 from .lark_errors import Faults
 from .lark_imports import Module, Reader

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...automata.thread_steps import Programs
-from ...errors import ConstrainError, GrammarError
+from ...base.errors import ConstrainError, GrammarError
+from ...base.options import Limits
+from ...base.work import spend
 from ...lalr.scanner import END_OF_TEXT, Scanner, TerminalList, build
-from ...options import Limits
-from ...work import spend
 from ..regex import parse
 from ..regex.ordered_program import write_ordered
 from .lark_loader import FLAGS, Loaded, Terminal

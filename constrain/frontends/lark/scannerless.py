@@ -18,11 +18,11 @@ from dataclasses import replace
 from typing import Literal as OneOf
 
 from ...automata.dfa import Dfa, Table
-from ...errors import UnsatisfiableError, UnsupportedError
+from ...base.errors import UnsatisfiableError, UnsupportedError
+from ...base.options import Limits
 from ...grammar.nodes import Chars, Grammar, Literal, Node, Repeat, Rule
 from ...grammar.simplify import tidy
 from ...grammar.visitor import choice, sequence
-from ...options import Limits
 from .lark_loader import Loaded
 from .lexer_terminals import lexers
 from .terminal_characters import of_terminal

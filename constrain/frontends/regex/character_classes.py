@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from ...automata.dfa import LAST
-from ...errors import RegexError
+from ...base.errors import RegexError
 from .charset import CharSet, complement, one, span, union
 from .unicode_properties import Dialect, Folding, class_escape, close_over_case, property_set
 

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from ...automata.dfa import LAST, SURROGATES
-from ...work import spend
+from ...base.work import spend
 
 __all__ = ["ALL", "CharSet", "complement", "contains", "intersection", "one", "partition", "span", "spans", "union"]
 

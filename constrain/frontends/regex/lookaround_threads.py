@@ -16,8 +16,8 @@ Looks may be in looks, in any direction: inner ones are compiled, and take their
 from __future__ import annotations
 
 from ...automata.dfa import SURROGATES, Dfa, Table
-from ...errors import LimitError
-from ...work import spend
+from ...base.errors import LimitError
+from ...base.work import spend
 from .charset import ALL, CharSet, complement, one, partition
 from .pending_lookahead import Duties, Ledger
 from .program_runner import ACCEPT, NOTHING, Code, Gate, Past, Readings, Runner, Threads, readings, runner_of

@@ -13,7 +13,7 @@ from typing import Union
 
 from ...automata.thread_steps import Behind, Done, Enter, Leave, Look as Ahead, Read, Step
 from ...automata.utf8 import Utf8
-from ...errors import LimitError, UnsupportedError
+from ...base.errors import LimitError, UnsupportedError
 from .charset import CharSet, contains, intersection, one, partition
 from .lookaround_threads import MOST_LOOKS, anchors_as_looks
 from .regex_program import written_out

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Literal
 
 from ...automata.dfa import MAX_STATES, Dfa, Table
-from ...errors import LimitError
-from ...options import Limits
-from ...work import spend
+from ...base.errors import LimitError
+from ...base.options import Limits
+from ...base.work import spend
 from .charset import CharSet, one
 from .lookaround_threads import WORK, too_large, with_looks
 from .regex_parser import ECMA_TERMINATORS, parse

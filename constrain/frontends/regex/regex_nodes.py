@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Literal
 
 from ...automata.dfa import MAX_STATES, Dfa
-from ...errors import LimitError, UnsatisfiableError
+from ...base.errors import LimitError, UnsatisfiableError
+from ...base.options import Limits
 from ...grammar.nodes import EMPTY, Chars, Choice, Grammar, Node, Repeat, Sequence
-from ...options import Limits
 from .charset import spans
 from .regex_dfa import Match, build, build_whole, located
 from .regex_parser import parse

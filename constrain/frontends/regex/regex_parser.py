@@ -13,8 +13,8 @@ import re
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from ...errors import LimitError, RegexError, UnsupportedError
-from ...work import spend
+from ...base.errors import LimitError, RegexError, UnsupportedError
+from ...base.work import spend
 from .backreferences import Capture, Reference, written_out
 from .character_classes import Escapes
 from .charset import ALL, CharSet, complement, one, union

@@ -15,7 +15,7 @@ Patterns that look around are for `threads`, where anything may be demanded of w
 
 from __future__ import annotations
 
-from ...work import spend
+from ...base.work import spend
 from .charset import CharSet, partition
 from .regex_program import MATCH, Program
 

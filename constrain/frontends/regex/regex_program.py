@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Union
 
-from ...errors import LimitError
-from ...work import spend
+from ...base.errors import LimitError
+from ...base.work import spend
 from .charset import ALL, CharSet
 from .regex_tree import Alternation, Anchor, AnchorKind, Concatenation, Look, OneOf, Repetition, Term, subterms
 

@@ -11,7 +11,7 @@ import unicodedata
 from collections import defaultdict
 from typing import Literal
 
-from ...work import memoize
+from ...base.work import memoize
 from .charset import ALL, CharSet, complement, contains, intersection, one, span, spans, union
 from .unicode_scripts import PROPERTIES, SCRIPT_NAMES, SCRIPTS
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import torch
 
-from ...errors import ArgumentError
+from ...base.errors import ArgumentError
 from ...kernels.cuda.cuda_apply import apply_masks, tiles
 from ...kernels.cuda.cuda_device import SIMULATED
 from .tensor_launch import Rows, choices, launch, rows_of

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from ...errors import ArgumentError
+from ...base.errors import ArgumentError
 from ...kernels.cuda.cuda_device import SIMULATED
 from ...kernels.cuda.cuda_race import MOST, arrivals
 from .tensor_launch import choices, launch, rows_of

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from ...errors import ArgumentError
+from ...base.errors import ArgumentError
 from ...kernels.cuda.cuda_device import SIMULATED
 from ...kernels.cuda.cuda_sample import sample
 from .tensor_launch import choices, launch, per_row, rows_of

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError
+from ...base.errors import ArgumentError
 from ...sampling.token_masses import mask_of
 from .device_sampling import mask_softmax_sample
 

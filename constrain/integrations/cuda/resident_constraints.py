@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ...errors import ArgumentError
+from ...base.errors import ArgumentError
 from ...kernels.cuda.cuda_automaton import REFUSED, ROW, advance
 from .tensor_launch import launch
 from .token_table import ENDED, TokenTable, pool

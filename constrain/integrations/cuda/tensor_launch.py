@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numba import cuda
 
-from ...errors import ArgumentError, LimitError, UnsupportedError
+from ...base.errors import ArgumentError, LimitError, UnsupportedError
 from ...kernels.cuda import cuda_order
 from ...kernels.cuda.cuda_device import SIMULATED
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.errors import ArgumentError, LimitError, VocabularyError
 from ...engine.state_cache import Forgotten
-from ...errors import ArgumentError, LimitError, VocabularyError
 from ...kernels.cuda.cuda_automaton import BASE, HOME, OTHERWISE, REFUSED, ROW
 from ...sampling.research.token_automaton import TokenAutomaton
 from ...sampling.token_masses import mask_of

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, LimitError
+from ...base.errors import ArgumentError, LimitError
 
 __all__ = ["Hmm"]
 

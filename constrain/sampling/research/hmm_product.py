@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import LimitError
+from ...base.errors import LimitError
 from ..results import Draw, Draws
 from ..success_walks import choose
 from .hidden_markov import Hmm

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, LimitError, UnsupportedError
+from ...base.errors import ArgumentError, LimitError, UnsupportedError
 from ..language_model import LanguageModel, check_law
 from ..results import Draw, Draws, log_sum
 from ..sampler_arguments import check, check_counts, check_masks

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, LimitError
+from ...base.errors import ArgumentError, LimitError
 from ..language_model import LanguageModel
 from ..masked_sampling import Proposal, draw as draw_masked
 

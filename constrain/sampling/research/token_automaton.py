@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import LimitError
+from ...base.errors import LimitError
 from ...kernels import trie_walks
 from ..masked_sampling import allowed_tokens
 

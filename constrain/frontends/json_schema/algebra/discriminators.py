@@ -11,7 +11,7 @@ from collections import Counter
 from math import prod
 from typing import Protocol
 
-from ....options import Limits
+from ....base.options import Limits
 from ..objects.object_cases import ANY_OBJECT, NO_NAMES, Algebra as Objects, Cell, ObjectCase, look_up
 from ..reading.json_values import Constant
 from ..reading.static_types import Static

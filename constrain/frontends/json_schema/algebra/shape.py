@@ -11,9 +11,9 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from ....errors import LimitError, UnsupportedError
-from ....options import Limits, Style
-from ....work import spend
+from ....base.errors import LimitError, UnsupportedError
+from ....base.options import Limits, Style
+from ....base.work import spend
 from ..arrays import array_cases
 from ..arrays.array_cases import ANY_ARRAY, ArrayCase
 from ..numbers import number_sets

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from ....automata.dfa import Dfa
-from ....errors import LimitError, SchemaError, UnsupportedError
-from ....options import Limits, Style
-from ....work import spend
+from ....base.errors import LimitError, SchemaError, UnsupportedError
+from ....base.options import Limits, Style
+from ....base.work import spend
 from ..arrays import array_items
 from ..arrays.array_cases import ArrayCase
 from ..arrays.item_counts import Plan

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ....errors import LimitError
-from ....options import Limits
+from ....base.errors import LimitError
+from ....base.options import Limits
 from ..reading.json_values import OBJECT
 from .schema_sets import ANY, NEVER, Lits
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from ....base.options import Style
 from ....grammar.nodes import EMPTY, Choice, Literal, Node, Repeat, Sequence, Unique
-from ....options import Style
 from ..algebra.schema_sets import Lits
 from ..whitespace import spacing
 from . import duplicate_items, item_counts, unique_items

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from ....base.options import Style
 from ....grammar.nodes import EMPTY, Choice, Member, Node, Repeat, Rule, Sequence, Unique
-from ....options import Style
 from ..algebra.schema_sets import Lits
 from ..whitespace import spacing
 from .array_cases import ArrayCase

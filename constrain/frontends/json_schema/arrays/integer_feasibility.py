@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ....errors import LimitError
+from ....base.errors import LimitError
 
 __all__ = ["Total", "feasible"]
 

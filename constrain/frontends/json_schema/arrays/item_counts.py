@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ....errors import LimitError, UnsupportedError
+from ....base.errors import LimitError, UnsupportedError
+from ....base.options import Style
+from ....base.work import spend
 from ....grammar.nodes import EMPTY, Choice, Member, Node, Repeat, Rule, Sequence
-from ....options import Style
-from ....work import spend
 from ..algebra.schema_sets import Lits
 from ..reading.json_values import Constant
 from ..whitespace import spacing

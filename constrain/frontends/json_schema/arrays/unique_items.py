@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....errors import UnsupportedError
+from ....base.errors import UnsupportedError
 from ..algebra.schema_sets import Lits
 from ..reading.json_values import Constant
 from .array_cases import ArrayCase, least

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ....automata.dfa import Dfa
+from ....base.options import Style
+from ....base.work import memoize
 from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
-from ....options import Style
-from ....work import memoize
 from ..strings.enum_words import Follow
 from .number_automata import constant_dfa, plain_integers
 from .number_exponents import REACH

@@ -14,9 +14,9 @@ from math import inf
 from typing import NamedTuple
 
 from ....automata.dfa import Dfa
+from ....base.options import Style
+from ....base.work import memoize
 from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
-from ....options import Style
-from ....work import memoize
 from .digit_rules import Decimals, exponent
 from .number_automata import number_dfa
 from .number_parts import as_decimal

@@ -28,8 +28,8 @@ from math import ceil, floor, inf, lcm
 from typing import Any
 
 from ....automata.dfa import MAX_STATES, Dfa, Table
-from ....options import Style
-from ....work import memoize
+from ....base.options import Style
+from ....base.work import memoize
 from .number_exponents import exponent_table
 from .number_multiples import ROOM, apart, factor_dfa, reduced, residues
 from .number_parts import Bound, Cap, Members, Part, lcm_of, plain_texts, split_digits, too_many_states

@@ -29,7 +29,7 @@ from math import inf, lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....automata.dfa import Table
-from ....work import memoize
+from ....base.work import memoize
 from .number_parts import Bound, as_decimal
 from .number_table import explore, row_of
 

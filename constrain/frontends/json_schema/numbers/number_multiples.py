@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from ....automata.dfa import Dfa
-from ....work import memoize, spend
+from ....base.work import memoize, spend
 from .number_parts import as_decimal, lcm_of, too_many_states
 from .number_table import BOUNDS, CLASSES, DIGIT, MINUS, POINT
 

@@ -18,8 +18,8 @@ from json import dumps
 from math import gcd, lcm
 from typing import Any, Protocol
 
-from ....errors import LimitError
-from ....work import memoize
+from ....base.errors import LimitError
+from ....base.work import memoize
 
 __all__ = [
     "Bound", "Cap", "Members", "Part", "as_decimal", "decimal_text", "lcm_of", "plain_texts", "split_digits",

@@ -12,9 +12,9 @@ from math import gcd
 from typing import Any, Literal, NamedTuple
 
 from ....automata.dfa import Dfa
+from ....base.options import Limits, Style
+from ....base.work import memoize
 from ....grammar.nodes import EMPTY, Chars, Node
-from ....options import Limits, Style
-from ....work import memoize
 from ..strings.enum_words import FEW
 from . import number_automata
 from .digit_rules import decimals

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....automata.dfa import Table
-from ....work import spend
+from ....base.work import spend
 from .number_parts import too_many_states
 
 __all__ = ["BOUNDS", "CLASSES", "DIGIT", "MINUS", "POINT", "explore", "row_of"]

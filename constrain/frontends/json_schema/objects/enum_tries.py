@@ -12,8 +12,8 @@ from collections.abc import Hashable, Iterable
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
+from ....base.options import Limits, Style
 from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
-from ....options import Limits, Style
 from ..algebra.schema_sets import Lits
 from ..numbers.digit_rules import Digits, decimals
 from ..numbers.excluded_numbers import Others

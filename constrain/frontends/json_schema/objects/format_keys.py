@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ....automata.dfa import Dfa
-from ....errors import UnsupportedError
+from ....base.errors import UnsupportedError
+from ....base.options import Style
 from ....grammar.nodes import EMPTY, Chars, Choice, JsonString, Literal, Member, Node, Rule, Sequence, Unique
-from ....options import Style
 from ..algebra.schema_sets import Lits
 from ..strings.nested_regex_format import Nested
 from ..strings.string_languages import Lang, Languages

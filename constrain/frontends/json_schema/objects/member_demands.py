@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ....automata.dfa import Dfa
-from ....errors import LimitError
+from ....base.errors import LimitError
 from ..algebra.schema_sets import NEVER, Lits
 from ..strings.nested_regex_format import Nested
 from ..strings.string_languages import Lang, Languages

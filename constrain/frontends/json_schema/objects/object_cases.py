@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
-from ....errors import LimitError, UnsupportedError
-from ....options import Limits
-from ....work import spend
+from ....base.errors import LimitError, UnsupportedError
+from ....base.options import Limits
+from ....base.work import spend
 from ..algebra.schema_sets import ANY, NEVER, Lits, narrower
 from ..strings.string_languages import ALL, Lang, Languages
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....work import spend
+from ....base.work import spend
 from .object_cases import Algebra, ObjectCase, meet
 
 __all__ = ["resolved"]

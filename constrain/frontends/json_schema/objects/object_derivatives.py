@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from ....automata.dfa import Dfa
-from ....errors import LimitError
+from ....base.errors import LimitError
+from ....base.options import Style
+from ....base.work import spend
 from ....grammar.nodes import EMPTY, Choice, JsonString, Literal, Member, Node, Rule, Unique
-from ....options import Style
-from ....work import spend
 from ..algebra.schema_sets import ANY, NEVER, Lits
 from ..strings.string_languages import Lang, Languages, any_text
 from ..whitespace import spacing

@@ -12,10 +12,10 @@ from itertools import islice
 from math import prod
 from typing import NamedTuple, Protocol
 
-from ....errors import LimitError
+from ....base.errors import LimitError
+from ....base.options import Limits, Style
+from ....base.work import spend
 from ....grammar.nodes import NameClass, Node, Object, Property
-from ....options import Limits, Style
-from ....work import spend
 from ..algebra.schema_sets import NEVER, Lits
 from ..strings.nested_regex_format import Nested
 from ..strings.string_languages import Languages

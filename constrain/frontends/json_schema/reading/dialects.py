@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from ....errors import SchemaError, UnsupportedError
+from ....base.errors import SchemaError, UnsupportedError
 from .keywords import Keyword, by_draft
 
 __all__ = ["DIALECTS", "NEWEST", "Dialect", "dialect"]

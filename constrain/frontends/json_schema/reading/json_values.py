@@ -13,8 +13,8 @@ from fractions import Fraction
 from operator import itemgetter
 from typing import Any
 
-from ....errors import LimitError, SchemaError, UnsupportedError
-from ....json_documents import LONG, MOST_DIGITS, echo, kind_of, parse_json, token, too_long
+from ....base.errors import LimitError, SchemaError, UnsupportedError
+from ....base.json_documents import LONG, MOST_DIGITS, echo, kind_of, parse_json, token, too_long
 
 __all__ = [
     "ARRAY", "BOOLEAN", "NULL", "NUMBER", "OBJECT", "STRING", "Constant", "constant", "echo", "kind_of", "parse_json",

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ....errors import ConstrainError, UnsupportedError
+from ....base.errors import ConstrainError, UnsupportedError
+from ....base.options import Limits, Style
 from ....grammar.nodes import Choice, Node, Repeat, Sequence, Unique
-from ....options import Limits, Style
 from ..algebra.shape_algebra import Algebra, Circular
 from ..emitter import Writer
 from ..schema_pipeline import load, to_grammar

@@ -10,9 +10,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from ....errors import LimitError, UnsupportedError
-from ....json_documents import MOST_DIGITS, echo, kind_of, token
-from ....work import spend
+from ....base.errors import LimitError, UnsupportedError
+from ....base.json_documents import MOST_DIGITS, echo, kind_of, token
+from ....base.work import spend
 from ..algebra.schema_sets import ANY, Lits
 from ..strings.formats import FORMATS, format_in
 from ..strings.schema_patterns import check_pattern

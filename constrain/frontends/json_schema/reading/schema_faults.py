@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ....errors import ConstrainError, SchemaError, UnsupportedError
-from ....options import Limits, Style
+from ....base.errors import ConstrainError, SchemaError, UnsupportedError
+from ....base.options import Limits, Style
 from ..algebra.schema_sets import ANY, Lits
 from ..schema_pipeline import load
 from .keyword_values import SKIP

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from ....errors import SchemaError
-from ....options import Limits, Style
-from ....work import spend
+from ....base.errors import SchemaError
+from ....base.options import Limits, Style
+from ....base.work import spend
 from ..algebra.schema_sets import ANY, NEVER, Lits
 from ..fresh_stack import continue_deeper
 from .json_values import Constant, kind_of

@@ -20,10 +20,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-from ....errors import SchemaError, UnsupportedError, shorten
-from ....json_documents import check_registry, echo, load, token
-from ....options import Limits
-from ....work import spend
+from ....base.errors import SchemaError, UnsupportedError, shorten
+from ....base.json_documents import check_registry, echo, load, token
+from ....base.options import Limits
+from ....base.work import spend
 from .dialects import NEWEST, Dialect, dialect
 from .keywords import children
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple, Union
 
-from ....errors import SchemaError, UnsupportedError, shorten
-from ....options import Limits, Style
-from ....work import spend
+from ....base.errors import SchemaError, UnsupportedError, shorten
+from ....base.options import Limits, Style
+from ....base.work import spend
 from ..strings.formats import FORMATS
 from .json_values import echo
 from .keywords import KEYWORDS, STRUCTURE, inert

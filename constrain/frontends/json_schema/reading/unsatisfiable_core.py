@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ....errors import ConstrainError, UnsatisfiableError
-from ....options import Limits, Style
+from ....base.errors import ConstrainError, UnsatisfiableError
+from ....base.options import Limits, Style
 from ..algebra.shape_algebra import Algebra, Circular
 from .json_values import NUMBER
 from .keywords import KEYWORDS, LIST, MAP, NUMERIC, TEXT

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ....errors import ConstrainError
-from ....options import Limits, Style
+from ....base.errors import ConstrainError
+from ....base.options import Limits, Style
 from ..algebra.shape_algebra import Algebra, Circular
 from ..schema_pipeline import load
 from .schema_parser import ExactReader

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ....automata.dfa import Dfa
+from ....base.work import memoize
 from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
-from ....work import memoize
 
 __all__ = ["FEW", "Follow", "Prefix", "spelled"]
 

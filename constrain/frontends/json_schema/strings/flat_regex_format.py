@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Union
 
 from ....automata.dfa import SURROGATES, Dfa, Table
-from ....work import memoize
+from ....base.work import memoize
 
 __all__ = ["flat"]
 

@@ -23,9 +23,9 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from ....automata.dfa import Dfa
-from ....errors import UnsupportedError
+from ....base.errors import UnsupportedError
+from ....base.work import memoize
 from ....grammar.nodes import Node, Rule
-from ....work import memoize
 from ...regex import to_dfa
 from .idn_hostname import idn_node, is_idn
 from .ipv6 import ipv6_dfa, splice

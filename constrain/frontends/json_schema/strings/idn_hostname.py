@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....automata.dfa import Dfa
+from ....base.work import memoize
 from ....grammar.nodes import Chars, Choice, Node, Repeat, Sequence
-from ....work import memoize
 from ...regex import to_dfa
 
 __all__ = ["idn_node", "is_idn"]

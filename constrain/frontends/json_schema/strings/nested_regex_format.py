@@ -17,9 +17,9 @@ from typing import NamedTuple, Union
 
 from ....automata.boolean_operations import merge_ranges, universal_states
 from ....automata.dfa import Dfa, Table
-from ....errors import LimitError
+from ....base.errors import LimitError
+from ....base.work import spend
 from ....grammar.nodes import EMPTY, Chars, Choice, Node, Rule, Sequence
-from ....work import spend
 from ...regex import to_dfa
 from .flat_regex_format import flat
 

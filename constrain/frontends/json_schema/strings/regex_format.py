@@ -14,8 +14,8 @@ may have, what properties of characters there are, the other ranges.
 from __future__ import annotations
 
 from ....automata.dfa import Dfa
+from ....base.work import memoize
 from ....grammar.nodes import Chars, Choice, Node, Repeat, Rule, Sequence
-from ....work import memoize
 from ...regex import to_dfa
 from .flat_regex_format import flat
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ....automata.dfa import SURROGATES, Dfa
-from ....errors import ConstrainError, LimitError, RegexError, SchemaError, UnsupportedError
-from ....options import Limits
-from ....work import memoize
+from ....base.errors import ConstrainError, LimitError, RegexError, SchemaError, UnsupportedError
+from ....base.options import Limits
+from ....base.work import memoize
 from ...regex.charset import spans
 from ...regex.regex_dfa import build, build_whole
 from ...regex.regex_parser import parse

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Literal
 
 from ....automata.dfa import Dfa
-from ....errors import ConstrainError, UnsupportedError
-from ....options import Limits
-from ....work import memoize
+from ....base.errors import ConstrainError, UnsupportedError
+from ....base.options import Limits
+from ....base.work import memoize
 from ..algebra.schema_sets import Lits
 from .formats import BY_RULES, LEAP_STATES, LEAPING, format_dfa, times_within
 from .nested_regex_format import Nested

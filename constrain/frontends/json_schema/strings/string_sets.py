@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ....automata.dfa import Dfa
+from ....base.options import Style
+from ....base.work import memoize, spend
 from ....grammar.nodes import JsonString, Literal, Node, Rule, Sequence
-from ....options import Style
-from ....work import memoize, spend
 from .enum_words import spelled
 from .formats import BY_RULES, format_lengths
 from .nested_regex_format import Nested

@@ -15,23 +15,31 @@ from typing import TYPE_CHECKING, Any, Union, overload
 
 import numpy as np
 
-from .decoding.generation_loop import FinishReason, Outcome, Piece, Stats, run
-from .errors import ArgumentError, ConstrainError, LimitError, UnsupportedError, ValueRefused, check_type, describe
-from .forms import grammar as form_of
-from .integrations.python_values import is_type, parse_json, to_value
-from .integrations.transformers_models import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load
-from .integrations.vocabulary_match import check_tokenizer
-from .json_documents import References
-from .options import Limits, Style
-from .sampling import SAMPLERS, Checker, LanguageModel, draw, post_filter
-from .sampling.masked_sampling import PLAIN, Proposal
-from .sampling.sampler_arguments import MOST_DRAWS
-from .sampling.sampler_choice import choose
-from .sampling.weight_statistics import weight_stats
-from .vocabulary.vocabulary import Vocabulary
+from ..base.errors import (
+    ArgumentError,
+    ConstrainError,
+    LimitError,
+    UnsupportedError,
+    ValueRefused,
+    check_type,
+    describe,
+)
+from ..base.json_documents import References
+from ..base.options import Limits, Style
+from ..decoding.generation_loop import FinishReason, Outcome, Piece, Stats, run
+from ..forms import grammar as form_of
+from ..integrations.python_values import is_type, parse_json, to_value
+from ..integrations.transformers_models import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load
+from ..integrations.vocabulary_match import check_tokenizer
+from ..sampling import SAMPLERS, Checker, LanguageModel, draw, post_filtering
+from ..sampling.masked_sampling import PLAIN, Proposal
+from ..sampling.sampler_arguments import MOST_DRAWS
+from ..sampling.sampler_choice import choose
+from ..sampling.weight_statistics import weight_stats
+from ..vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from .engine.constraint import Constraint
+    from ..engine.constraint import Constraint
 
 __all__ = ["Generation", "generate"]
 
@@ -110,7 +118,7 @@ class Ask:
         """What a model that is shown the constraint in its prompt gets to see of it."""
         tp = self.type if self.type is not None else self.schema if is_type(self.schema) else None
         if tp is not None:
-            from .frontends.python_types import to_schema
+            from ..frontends.python_types import to_schema
 
             return {"schema": to_schema(tp)}
         return {name: value for name, value in self.given.items() if name in ("schema", "regex", "choices")}
@@ -221,7 +229,7 @@ def generate(
     judge = None if check is None else checker_of(check)
     if sampler == "auto":
         choice = choose(
-            lm, post_filter(constraint, sampler, judge), rng=np.random.default_rng(None if seed is None else [seed, 1]),
+            lm, post_filtering(constraint, sampler, judge), rng=np.random.default_rng(None if seed is None else [seed, 1]),
             max_tokens=max_tokens, wants=only_masked(proposal, stream),
         )  # fmt: skip
         sampler, reason, options = choice.sampler, choice.reason, choice.options
@@ -421,7 +429,7 @@ def prepare(model: Any, tokenizer: Any, prompt: Prompt, ask: Ask) -> tuple[Vocab
 
 def compiled(vocabulary: Vocabulary, ask: Ask, style: Style, references: References, limits: Limits) -> Constraint:
     """The Constraint of what is asked for."""
-    from .engine.constraint import compile
+    from ..engine.constraint import compile
 
     return compile(
         vocabulary, style=style, registry=references, base_uri=references.base_uri, limits=limits, **ask.given

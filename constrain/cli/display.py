@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import (
+from ..base.errors import (
     MESSAGE,
     ConstrainError,
     LimitError,

@@ -66,7 +66,7 @@ class Limits:
     dfa_states: most states of one regular piece. nesting: deepest nesting of a schema, regex or grammar
     source: levels of brackets in the text, of lists and objects in a document, the same count everywhere. cases:
     most cases that a product of unions in a schema may have. arena_bytes: most memory of one thread's sets and memos
-    for one Constraint, beyond which they are forgotten and made anew. work: most units of work (see `constrain.work`;
+    for one Constraint, beyond which they are forgotten and made anew. work: most units of work (see `constrain.base.work`;
     one is about a microsecond) that all constructions of one compile may need together.
     """
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConstrainError, TokenRefused
+from ..base.errors import ConstrainError, TokenRefused
 from .checkers import Checker, Judged, Position
 
 if TYPE_CHECKING:
