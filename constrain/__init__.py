@@ -34,12 +34,12 @@ if TYPE_CHECKING:
         VocabularyWarning,
     )
     from .base.options import Limits, Style
-    from .dialogue import ToolCall, tool_calls, tools
+    from .dialogue import ToolCall, tool_calls, tools  # type: ignore[no-redef]
     from .engine.batches import apply_mask, fill_masks
     from .engine.constraint import Constraint, compile, compile_grammar
     from .engine.matcher import Matcher
     from .engine.process_warm_up import rehearse
-    from .forms import (
+    from .forms import (  # type: ignore[no-redef]
         Form,
         free_text,
         gbnf,

@@ -262,7 +262,7 @@ CALLS: dict[str, Call] = {
         sampling.estimate_from, lambda: {"draws": sampling.draw(**draws()), "f": None, "level": 0.9},
     ),
     "guarded": (
-        sampling.post_filtering,
+        sampling.guarded,
         lambda: {"constraint": constraint(), "sampler": "masked", "checker": None, "spellings": "all"},
     ),
     "trie_key": (

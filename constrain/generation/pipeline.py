@@ -31,7 +31,7 @@ from ..forms import grammar as form_of
 from ..integrations.python_values import is_type, parse_json, to_value
 from ..integrations.transformers_models import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load
 from ..integrations.vocabulary_match import check_tokenizer
-from ..sampling import SAMPLERS, Checker, LanguageModel, draw, post_filtering
+from ..sampling import SAMPLERS, Checker, LanguageModel, draw, guarded
 from ..sampling.masked_sampling import PLAIN, Proposal
 from ..sampling.sampler_arguments import MOST_DRAWS
 from ..sampling.sampler_choice import choose
@@ -229,7 +229,7 @@ def generate(
     judge = None if check is None else checker_of(check)
     if sampler == "auto":
         choice = choose(
-            lm, post_filtering(constraint, sampler, judge), rng=np.random.default_rng(None if seed is None else [seed, 1]),
+            lm, guarded(constraint, sampler, judge), rng=np.random.default_rng(None if seed is None else [seed, 1]),
             max_tokens=max_tokens, wants=only_masked(proposal, stream),
         )  # fmt: skip
         sampler, reason, options = choice.sampler, choice.reason, choice.options
