@@ -42,7 +42,7 @@ OWN, COMMON = "all it compiled", "common to all"
 WIDTH = 118
 REASONS = 12
 """Most reasons of refusal that are printed per engine; the file has all."""
-PACKAGES = ("constrain", "llguidance", "xgrammar", "numba", "numpy", "tiktoken", "torch", "apache-tvm-ffi")
+PACKAGES = ("constrain-lm", "llguidance", "xgrammar", "numba", "numpy", "tiktoken", "torch", "apache-tvm-ffi")
 
 
 def summarise(jobs: Sequence[Job], runs: Runs) -> dict[str, list[dict[str, Any]]]:

@@ -219,7 +219,7 @@ def save(
 ) -> None:
     """Figures, and every schema that was not served."""
     now = datetime.datetime.now()
-    packages = ("constrain", "hypothesis", "hypothesis-jsonschema", "jsonschema")
+    packages = ("constrain-lm", "hypothesis", "hypothesis-jsonschema", "jsonschema")
     document = {
         "what": "bench.testing_strategies",
         "date": f"{now:%Y-%m-%d %H:%M}",

@@ -1,6 +1,6 @@
 """Write a software bill of materials, CycloneDX 1.6: `make sbom`, or `python requirements/sbom.py OUT.json`.
 
-It names what `pip install constrain` brings along (and the extras that are asked for) in the versions that are
+It names what `pip install constrain-lm` brings along (and the extras that are asked for) in the versions that are
 installed here, each with its licence, its dependencies, and the hashes of its files from the lock, if the lock has that
 version.
 The same environment gives the same text, but for its time, which SOURCE_DATE_EPOCH fixes.
@@ -24,7 +24,7 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 
 HERE = Path(__file__).resolve().parent
-PROJECT = "constrain"
+PROJECT = "constrain-lm"
 
 
 def canonical(name: str) -> str:

@@ -66,7 +66,7 @@ def test_kernels_compile_for_cards(
     from numba.cuda import dispatcher
 
     if assembler() is None:
-        pytest.skip("needs NVIDIA's compiler: pip install 'constrain[cuda]'")
+        pytest.skip("needs NVIDIA's compiler: pip install 'constrain-lm[cuda]'")
     monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
     kernel, signature, threads = signatures()[name]
     text, _ = cuda.compile_ptx(kernel.py_func, signature, cc=capability)  # type: ignore[attr-defined]

@@ -65,7 +65,7 @@ def needed(extra: str) -> list[Requirement]:
     table = project()
     out = []
     for one in map(Requirement, table["optional-dependencies"][extra]):
-        out += [need for more in sorted(one.extras) for need in needed(more)] if one.name == "constrain" else [one]
+        out += [need for more in sorted(one.extras) for need in needed(more)] if one.name == "constrain-lm" else [one]
     return out
 
 

@@ -195,7 +195,7 @@ def test_what_cannot_be_is_refused_at_once() -> None:
 def test_without_hypothesis_the_error_says_what_to_install() -> None:
     code = "import sys; sys.modules['hypothesis'] = None\nimport constrain.testing"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert 'pip install "constrain[testing]"' in answer.stderr
+    assert 'pip install "constrain-lm[testing]"' in answer.stderr
 
 
 # ---- shrinking ---------------------------------------------------------------------------------------------------

@@ -164,5 +164,5 @@ ENGINES: dict[str, Callable[[], Callable[[Any], Takes]]] = {
     "lm-format-enforcer": lm_format_enforcer,
 }
 
-PACKAGES = ("constrain", "llguidance", "xgrammar", "outlines-core", "lm-format-enforcer", "jsonschema")
+PACKAGES = ("constrain-lm", "llguidance", "xgrammar", "outlines-core", "lm-format-enforcer", "jsonschema")
 """Whose versions the page tells."""

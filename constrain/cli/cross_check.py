@@ -35,7 +35,7 @@ def second_opinion(
     try:
         import jsonschema
     except ImportError:
-        return Opinion("none", 'jsonschema is not installed: pip install "constrain[validate]"')
+        return Opinion("none", 'jsonschema is not installed: pip install "constrain-lm[validate]"')
     try:
         value = parse(instance.decode("utf-8"))
     except ValueError as error:

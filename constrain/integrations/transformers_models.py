@@ -270,5 +270,5 @@ def require(name: str) -> Any:
     except ImportError as error:
         raise ConstrainError(
             f"running a model needs the package {name}, which is not installed",
-            hint="pip install 'constrain[transformers]'",
+            hint="pip install 'constrain-lm[transformers]'",
         ) from error

@@ -8,7 +8,7 @@
     from_regex      texts that a pattern matches
     from_grammar    texts of a Grammar or Constraint
 
-Needs Hypothesis: pip install "constrain[testing]". `docs/how-to/fuzz-an-api.md` fuzzes a small API.
+Needs Hypothesis: pip install "constrain-lm[testing]". `docs/how-to/fuzz-an-api.md` fuzzes a small API.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 try:
     import hypothesis as _hypothesis  # noqa: F401
 except ImportError as error:
-    raise ImportError('constrain.testing needs Hypothesis: pip install "constrain[testing]"') from error
+    raise ImportError('constrain.testing needs Hypothesis: pip install "constrain-lm[testing]"') from error
 
 from .nearly_valid import NearlyValid, nearly_valid
 from .strategies import from_grammar, from_regex, from_schema

@@ -8,7 +8,7 @@
     race          the first few tokens of each row, for `integrations.awrs_tensors`
     launch        tensors as kernels take them, on torch's stream
 
-See docs/how-to/gpu.md. torch is needed; numba's CUDA target is there with the extra `constrain[cuda]`.
+See docs/how-to/gpu.md. torch is needed; numba's CUDA target is there with the extra `constrain-lm[cuda]`.
 """
 
 from __future__ import annotations

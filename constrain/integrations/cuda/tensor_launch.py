@@ -138,7 +138,7 @@ def launch(kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
     if not cuda.is_available():
         raise UnsupportedError(
             f"there is a tensor on {device}, but numba finds no CUDA driver or compiler",
-            hint="pip install 'constrain[cuda]', or look at what `python -m numba -s` says of CUDA.",
+            hint="pip install 'constrain-lm[cuda]', or look at what `python -m numba -s` says of CUDA.",
         )
     with here(device):
         stream = cuda.external_stream(torch.cuda.current_stream(device).cuda_stream)
