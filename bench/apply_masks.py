@@ -10,20 +10,19 @@ read and write them once (`neg_`), as nearly every line of memory holds a token 
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import thread_time_ns
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
 from .corpus import ENDS, SIZE, SPECIAL, Llama3
 from .curves import draw
-from .report import keep
+from .options import build_parser
+from .record import write_result
+from .tables import build_table, print_table
 
 ROWS = (1, 4, 32)
 DTYPES = ("float32", "bfloat16", "float16")
@@ -98,13 +97,11 @@ def fastest(task: Callable[[], object]) -> float:
     return best / 1_000
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; the exit code."""
     import torch
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--vocabulary", type=Path, required=True)
-    parser.add_argument("--results", type=Path, default=Path("bench/results"))
-    options = parser.parse_args()
+    options = build_parser("apply_masks", __doc__, "vocabulary", "results").parse_args(arguments)
     torch.set_num_threads(1)
     vocabulary = Llama3(options.vocabulary)
     runs = []
@@ -128,28 +125,24 @@ def main() -> None:
                     assert torch.equal(fresh, wanted), f"{name}: other logits"
                     taken = fastest(lambda road=road, fresh=fresh, mask=mask: road(fresh, mask))  # type: ignore[misc]
                     runs.append({"rows": rows, "dtype": dtype, "mask": kind, "road": name, "µs": taken})
-    show(runs, Console(width=130))
+    show(runs)
     facts = {"vocabulary": SIZE, "clock": "CPU of one thread, fastest repeat", "runs": runs}
-    path = keep(options.results, "apply-masks", "what does it cost to apply masks to logits on the CPU?", facts)
-    plot(path.with_suffix(".svg"), runs)
-    print(path)
+    plot(write_result(options, facts).with_suffix(".svg"), runs)
+    return 0
 
 
-def show(runs: list[dict[str, Any]], console: Console) -> None:
+def show(runs: list[dict[str, Any]]) -> None:
     """A table for each number of rows: µs, and in parts of the limit for ours."""
     for rows in ROWS:
-        table = Table(title=f"µs for [{rows}, {SIZE}]", title_justify="left", box=SIMPLE_HEAD)
-        table.add_column("", no_wrap=True)
         chosen = {(run["road"], run["dtype"], run["mask"]): run["µs"] for run in runs if run["rows"] == rows}
         cells = [(dtype, mask) for dtype in DTYPES for mask in ("narrow", "half", "wide")]
-        for dtype, mask in cells:
-            table.add_column(f"{dtype}\n{mask}", justify="right")
+        table = build_table(f"µs for [{rows}, {SIZE}]", [""], [f"{dtype}\n{mask}" for dtype, mask in cells])
         for road in dict.fromkeys(key[0] for key in chosen):
             found = [chosen.get((road, dtype, mask)) for dtype, mask in cells]
             table.add_row(road, *(f"{taken:,.1f}" if taken is not None else "-" for taken in found))
         ratios = (chosen["constrain", dtype, mask] / chosen["limit", dtype, mask] for dtype, mask in cells)
         table.add_row("constrain / limit", *(f"{ratio:.2f}" for ratio in ratios))
-        console.print(table)
+        print_table(table)
 
 
 def plot(path: Path, runs: list[dict[str, Any]]) -> None:
@@ -162,4 +155,4 @@ def plot(path: Path, runs: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

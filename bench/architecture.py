@@ -8,15 +8,16 @@ Exit code 1 if a figure is beyond its limit.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from .options import build_parser
 
 __all__ = ["BANNED", "Library", "cycles", "main"]
 
@@ -193,23 +194,22 @@ def docstrings(library: Library, count: int, seed: int) -> Iterator[str]:
         yield f"{place}\n{re.sub('^', '    ', text, flags=re.M)}\n"
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the figures; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m bench.architecture", description=__doc__)
+    parser = build_parser("architecture", __doc__, "seed", seed=1)
     parser.add_argument("--docstrings", type=int, default=0, help="also print so many docstrings, drawn at random")
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--verbose", action="store_const", const="verbose", help="what makes up each figure")
-    asked = parser.parse_args()
+    options = parser.parse_args(arguments)
     library = Library()
     print(f"{len(library.paths)} files, {len(library.package_graph())} packages, {len(library.functions())} functions")
     beyond = 0
     for name, (value, parts) in figures(library).items():
         beyond += value > LIMITS[name]
         print(f"{value:6.5g}  (at most {LIMITS[name]})  {name}")
-        if asked.verbose or (value > LIMITS[name] and "percent" not in name):
+        if options.verbose or (value > LIMITS[name] and "percent" not in name):
             print("\n".join(f"          {part}" for part in parts))
     print()
-    print("\n".join(docstrings(library, asked.docstrings, asked.seed)))
+    print("\n".join(docstrings(library, options.docstrings, options.seed)))
     return 1 if beyond else 0
 
 

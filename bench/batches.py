@@ -13,7 +13,7 @@ other, and the longer one counts, by the clock of the CPU. It is what threads co
 
 from __future__ import annotations
 
-import argparse
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
@@ -22,14 +22,13 @@ from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
-from .corpus import ENDS, Case, Llama3, choose, load
+from .corpus import ENDS, Case, Llama3
 from .curves import draw
 from .engines import WORDS, ConstrainAny, Engine, Llguidance, Refused, Xgrammar, allowed
-from .report import keep
+from .options import build_parser, read_cases
+from .record import write_result
+from .tables import build_table, print_table
 
 SIZES = (1, 8, 64, 512)
 STEPS = 24
@@ -199,23 +198,21 @@ def measured(
     return (best / len(texts) / 1_000).tolist()  # type: ignore[no-any-return]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--vocabulary", type=Path, required=True)
-    parser.add_argument("--threads", default="1,2", help="numbers of threads (default: 1,2)")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--results", type=Path, default=Path("bench/results"))
-    options = parser.parse_args()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; the exit code."""
+    shared = ("data", "vocabulary", "sample", "seed", "repeat", "results")
+    parser = build_parser("batches", __doc__, *shared, sample=400, seed=7)
+    parser.add_argument("--threads", default="1,2", help="numbers of threads")
+    options = parser.parse_args(arguments)
     vocabulary = Llama3(options.vocabulary)
     engines = {name: make(vocabulary) for name, (make, _) in ENGINES.items()}
-    cases = choose(load(options.data), sample=400, seed=7)
-    texts = texts_for_all(cases, list(engines.values()), vocabulary, max(count for count, _ in KINDS.values()))
+    most = max(count for count, _ in KINDS.values())
+    texts = texts_for_all(read_cases(options), list(engines.values()), vocabulary, most)
     runs = []
     for kind, (schemas, is_known) in KINDS.items():
         for size in SIZES:
             rows = [texts[index % schemas] for index in range(size)]
-            repeats = options.repeats if size > 64 else 3 * options.repeats
+            repeats = options.repeat if size > 64 else 3 * options.repeat
             for name, (_, make) in ENGINES.items():
                 for threads in (0, *map(int, options.threads.split(",")), *([SHARES] if name == "constrain" else [])):
                     if threads == SHARES and size == 1:
@@ -223,11 +220,10 @@ def main() -> None:
                     steps = measured(make, engines[name], is_known, rows, threads, repeats)
                     runs.append({"schemas": kind, "rows": size, "engine": name, "threads": threads,
                                  "mean µs": float(np.mean(steps)), "p50 µs": float(np.median(steps))})  # fmt: skip
-    show(runs, Console(width=110))
-    facts = {"steps": STEPS, "repeats": options.repeats, "clock": "wall, fastest repeat of each step", "runs": runs}
-    path = keep(options.results, "batches", "what does a row of a batch cost?", facts)
+    show(runs)
+    path = write_result(options, {"steps": STEPS, "clock": "wall, fastest repeat of each step", "runs": runs})
     plot(path.with_suffix(".svg"), runs)
-    print(path)
+    return 0
 
 
 def label_of(run: dict[str, Any]) -> str:
@@ -236,18 +232,16 @@ def label_of(run: dict[str, Any]) -> str:
     return f"{run['engine']}, {roads.get(run['threads'], str(run['threads']) + ' threads')}"
 
 
-def show(runs: Sequence[dict[str, Any]], console: Console) -> None:
-    """A table for each kind of batch: µs a row, mean over the steps."""
+def show(runs: Sequence[dict[str, Any]]) -> None:
+    """Print a table for each kind of batch: µs a row, mean over the steps."""
     for kind in KINDS:
-        table = Table(title=f"µs of a row (mean over {STEPS} steps), {kind}", title_justify="left", box=SIMPLE_HEAD)
-        table.add_column("engine", no_wrap=True)
-        for size in SIZES:
-            table.add_column(f"{size} rows", justify="right")
+        title = f"µs of a row (mean over {STEPS} steps), {kind}"
+        table = build_table(title, ["engine"], [f"{size} rows" for size in SIZES])
         chosen = [run for run in runs if run["schemas"] == kind]
         for label in dict.fromkeys(map(label_of, chosen)):
             found = {run["rows"]: f"{run['mean µs']:,.2f}" for run in chosen if label_of(run) == label}
             table.add_row(label, *(found.get(size, "") for size in SIZES))
-        console.print(table)
+        print_table(table)
 
 
 def plot(path: Path, runs: Sequence[dict[str, Any]]) -> None:
@@ -259,4 +253,4 @@ def plot(path: Path, runs: Sequence[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

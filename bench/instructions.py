@@ -13,7 +13,6 @@ is Python, its binding, and what they call of the C library.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import json
 import mmap
@@ -24,6 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,8 @@ from .corpus import Case, Instance, Llama3
 from .curves import draw
 from .engines import ENGINES, Engine
 from .measure import WARM, job_of, measure
-from .report import keep
+from .options import build_parser
+from .record import write_result
 
 PROSE = "The quick brown fox jumps over the lazy dog, and nobody knows why it does; perhaps it likes to. " * 2
 CASES = {
@@ -114,9 +115,12 @@ class Idle:
     def advance(self, token: int) -> None: ...
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs it; 0, or 2 where valgrind is not to be had."""
-    options = parse(arguments)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; 0, or 2 where valgrind is missing."""
+    chosen = ["constrain", "constrain-any", "llguidance"]
+    parser = build_parser("instructions", __doc__, "vocabulary", "results", engines=ENGINES, engines_default=chosen)
+    parser.add_argument("--inside", choices=list(ENGINES), help="used by the command itself: what valgrind runs")
+    options = parser.parse_args(arguments)
     if options.inside:
         inside(options.inside, Llama3(options.vocabulary))
         return 0
@@ -130,14 +134,14 @@ def main(arguments: list[str] | None = None) -> int:
     with console.status("compiling kernels for Haswell (once)"):
         subprocess.run([sys.executable, "-c", "import constrain.engine.matcher"], env=environment, check=True)
     counts: dict[str, dict[str, int]] = {}
-    for name in options.engines.split(","):
+    for name in options.engines:
         with console.status(f"{name}, under valgrind (minutes)"):
             counts[name] = counted(name, options.vocabulary, environment)
     vocabulary = Llama3(options.vocabulary)
     lengths = {case: len(vocabulary.encode(text_of(case))) for case in CASES}
     rows = summarise(counts, lengths)
     show(rows, Console())
-    path = keep(options.results, "instructions", "how many instructions are a step and a first mask?", {"rows": rows})
+    path = write_result(options, {"rows": rows})
     panels = {
         phase: {
             name: [(row["tokens"], row[phase]) for row in sorted(rows, key=lambda row: row["tokens"])
@@ -146,22 +150,8 @@ def main(arguments: list[str] | None = None) -> int:
         }
         for phase in PHASES
     }  # fmt: skip
-    plot = draw(path.with_suffix(".svg"), "Instructions", "tokens of the text", "instructions", panels)
-    console.print(f"saved as {path} and {plot}", highlight=False)
+    draw(path.with_suffix(".svg"), "Instructions", "tokens of the text", "instructions", panels)
     return 0
-
-
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.instructions", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    data = Path("../shared/data")
-    parser.add_argument("--vocabulary", type=Path, default=data / "llama3.tiktoken", help="the ranks of Llama 3")
-    parser.add_argument("--engines", default="constrain,constrain-any,llguidance", help=", ".join(ENGINES))
-    parser.add_argument("--inside", choices=list(ENGINES), help="used by the command itself: what valgrind runs")
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
-    return parser.parse_args(arguments)
 
 
 def text_of(name: str) -> str:

@@ -8,14 +8,15 @@ keeps up to 64 Constraints and 128 MiB of their state caches, one state cache ma
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from constrain import Matcher, Vocabulary, compile
 from constrain.engine.caches import recent
+
+from .options import build_parser
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -67,17 +68,17 @@ def long_text(matcher: Matcher, count: int, steps: int = 10) -> Iterator[tuple[i
             yield k + 1, resident()
 
 
-def main() -> int:
-    """Run both and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--schemas", type=int, default=10_000)
-    parser.add_argument("--tokens", type=int, default=200_000)
-    asked = parser.parse_args()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run both and print; 1 if memory grew beyond the budgets."""
+    parser = build_parser("long_runs", __doc__)
+    parser.add_argument("--schemas", type=int, default=10_000, help="distinct schemas")
+    parser.add_argument("--tokens", type=int, default=200_000, help="tokens of the text")
+    options = parser.parse_args(arguments)
     vocabulary = Vocabulary.bytes()
     failed = False
     print(f"start: {resident():.0f} MiB")
     found = []
-    for count, size in many_schemas(vocabulary, asked.schemas):
+    for count, size in many_schemas(vocabulary, options.schemas):
         found.append(size)
         cached = f"state caches of {len(recent)} constraints {recent.bytes_used / 2**20:.0f}"
         print(f"{count:7,} schemas: {size:.0f} MiB, {cached}")
@@ -87,9 +88,9 @@ def main() -> int:
     records = {"type": "array", "items": {"type": "object", "required": ["name", "n"]}}
     matcher = compile(vocabulary, schema=records).matcher()
     before = resident()
-    for count, size in long_text(matcher, asked.tokens):
+    for count, size in long_text(matcher, options.tokens):
         print(f"{count:7,} tokens: {size:.0f} MiB")
-    print(f"{(resident() - before) * 2**20 / asked.tokens:.0f} bytes a token")
+    print(f"{(resident() - before) * 2**20 / options.tokens:.0f} bytes a token")
     failed |= resident() > before + 64
     print("not flat" if failed else "flat")
     return failed

@@ -18,170 +18,111 @@ import argparse
 import gc
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from functools import partial
-from multiprocessing.connection import Connection
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from . import report, verdicts
-from .corpus import Llama3, choose, load
+from .corpus import Llama3
 from .curves import draw
 from .engines import ENGINES, Engine
 from .measure import CLOCKS, WARM, Job, Result, accepts, job_of, measure
+from .options import build_parser, read_cases, split_names
 from .percentiles import tails
-from .workers import Failure, Guard, fork, guarded, reap
+from .record import write_result
+from .tables import build_progress
+from .workers import Failure, Guard, guarded, stream_from_child
 
 MODES = ("warm", "cold")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs the benchmark; 0, or 2 for a mistake in the arguments."""
-    options = parse(arguments)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; the exit code."""
+    options = read_options(arguments)
     console = Console(stderr=True)
-    try:
-        cases = choose(
-            load(options.data), sample=None if options.all else options.sample, seed=options.seed, ids=options.ids
-        )
-        vocabulary = Llama3(options.vocabulary)
-        with console.status(f"tokenising the instances of {len(cases):,} schemas"):
-            jobs = [job_of(case, vocabulary) for case in cases]
-    except (OSError, ValueError) as error:
-        console.print(f"[red]{error}[/]", highlight=False)
-        return 2
-    guard = Guard(options.seconds, options.mebibytes << 20, options.clock)
-    runs = {}
-    for name in options.engines:
-        for mode in options.modes:
-            if mode == "cold" and name in options.warm_only:
-                continue
-            runs[name, mode] = run(name, mode, jobs, vocabulary, guard, options.core, options.clock, console)
+    cases = read_cases(options)
+    vocabulary = Llama3(options.vocabulary)
+    with console.status(f"tokenising the instances of {len(cases):,} schemas"):
+        jobs = [job_of(case, vocabulary) for case in cases]
+    runs = {
+        (name, mode): run(name, mode, jobs, vocabulary, options, console)
+        for name in options.engines
+        for mode in options.modes
+        if mode != "cold" or name not in options.warm_only
+    }
     tables = report.summarise(jobs, runs)
     report.show(tables, Console())
     tables["targets"] = verdicts.judge(tables["time"])
     verdicts.show(tables["targets"], Console())
-    path = report.save(tables, jobs, runs, options)
-    console.print(f"saved as {path}", highlight=False)
+    path = write_result(options, {**tables, "schemas that do not pass": report.list_failures(jobs, runs)})
     if panels := tails(jobs, runs):
-        plot = path.with_suffix(".svg")
-        draw(plot, "MaskBench, schemas common to all engines", "fraction slower", "µs", panels)
-        console.print(f"drawn as {plot}", highlight=False)
+        draw(path.with_suffix(".svg"), "MaskBench, schemas common to all engines", "fraction slower", "µs", panels)
     return 0
 
 
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.maskbench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    data = Path("../shared/data")
+def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    shared = ("data", "vocabulary", "sample", "all", "ids", "seed", "seconds", "mebibytes", "clock", "core", "results")
+    parser = build_parser("maskbench", __doc__, *shared, engines=ENGINES, sample=500)
+    parser.add_argument("--modes", type=split_names(MODES), default=list(MODES), metavar="A,B", help=", ".join(MODES))
     parser.add_argument(
-        "--data", type=Path, default=data / "maskbench-dev.jsonl.gz", help="the cases (.jsonl or .jsonl.gz)"
+        "--warm-only", type=split_names(ENGINES), default=[], metavar="A,B", help="engines without a cold run"
     )
-    parser.add_argument("--vocabulary", type=Path, default=data / "llama3.tiktoken", help="the ranks of Llama 3")
-    parser.add_argument("--engines", type=names(ENGINES), default=list(ENGINES), metavar="A,B", help=", ".join(ENGINES))
-    parser.add_argument("--modes", type=names(MODES), default=list(MODES), metavar="A,B", help="warm, cold (both)")
-    parser.add_argument(
-        "--warm-only", type=names(ENGINES), default=[], metavar="A,B", help="of these no cold run, for it takes long"
-    )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--sample", type=int, default=500, metavar="N", help="so many schemas, drawn with --seed (500)")
-    what.add_argument("--all", action="store_true", help="every schema")
-    what.add_argument(
-        "--ids", type=lambda text: text.split(","), default=[], metavar="A,B", help="the schemas of these ids"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="limit per schema (10)")
-    parser.add_argument("--mebibytes", type=int, default=2048, help="limit per schema, beyond what was prepared (2048)")
-    parser.add_argument(
-        "--clock", choices=CLOCKS, default="wall", help="cpu: on a busy machine, see bench/measure.py (wall)"
-    )
-    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="pin the workers to this core")
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
     return parser.parse_args(arguments)
 
 
-def names(known: Any) -> Any:
-    """An argument type: names of `known`, separated by commas."""
-
-    def read(text: str) -> list[str]:
-        chosen = text.split(",")
-        wrong = [name for name in chosen if name not in known]
-        if wrong:
-            raise argparse.ArgumentTypeError(f"{', '.join(wrong)}: not one of {', '.join(known)}")
-        return chosen
-
-    return read
-
-
 def run(
-    name: str,
-    mode: str,
-    jobs: list[Job],
-    vocabulary: Llama3,
-    guard: Guard,
-    core: int,
-    clock: str,
-    console: Console,
+    name: str, mode: str, jobs: list[Job], vocabulary: Llama3, options: argparse.Namespace, console: Console
 ) -> list[Result | Failure]:
-    """One engine over all jobs, in a process of its own that prepares it and forks the workers."""
-    sys.stdout.flush()
-    pid, pipe = fork(partial(host, name, mode, jobs, vocabulary, guard, core, clock))
+    """Take one engine over all jobs, in a process of its own that prepares it and forks the workers."""
+    answers = stream_from_child(partial(host, name, mode, jobs, vocabulary, options), name)
     outcomes: list[Any] = []
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    ended = False
-    try:
-        with Progress(*columns, console=console) as progress:
-            task = progress.add_task(f"{name}, {mode}: preparing", total=len(jobs))
-            pipe.recv()
-            progress.update(task, description=f"{name}, {mode}")
-            for _ in jobs:
-                outcomes.append(pipe.recv())
-                progress.advance(task)
-            for index, why in pipe.recv().items():
-                outcomes[index].why = why
-        ended = True
-    except EOFError:
-        raise SystemExit(f"{name} could not be run: see above") from None
-    finally:
-        pipe.close()
-        reap(pid, kill=not ended)
+    with build_progress(console) as progress:
+        task = progress.add_task(f"{name}, {mode}: preparing", total=len(jobs))
+        next(answers)
+        progress.update(task, description=f"{name}, {mode}")
+        for outcome in islice(answers, len(jobs)):
+            outcomes.append(outcome)
+            progress.advance(task)
+        for index, why in next(answers).items():
+            outcomes[index].why = why
+        next(answers, None)  # lets the child end
     return outcomes
 
 
 def host(
-    name: str, mode: str, jobs: list[Job], vocabulary: Llama3, guard: Guard, core: int, clock: str, out: Connection
-) -> None:
-    """Prepares one engine and sends "ready", its outcome for every job, and {index: why it rejected what is valid}."""
-    os.sched_setaffinity(0, {core})
-    engine = ENGINES[name](vocabulary)
-    warm = partial(warm_up, engine, job_of(WARM, vocabulary))
-    warm()
-    gc.collect()
-    gc.freeze()  # what was prepared is not searched for garbage again, in the workers least of all
-    out.send("ready")
+    name: str, mode: str, jobs: list[Job], vocabulary: Llama3, options: argparse.Namespace
+) -> Iterator[str | Result | Failure | dict[int, list[str]]]:
+    """Prepare one engine; yield "ready", its outcome for every job, and {index: why it rejected what is valid}."""
+    engine = prepare_engine(name, vocabulary, options.core)
+    yield "ready"
     rejections = {}
-    begin = warm if mode == "warm" else None
-    for index, outcome in guarded(
-        partial(measure, engine, clock=CLOCKS[clock]), jobs, limits=guard, fresh=mode == "cold", begin=begin
-    ):
+    guard = Guard(options.seconds, options.mebibytes << 20, options.clock)
+    begin = partial(warm_up, engine, job_of(WARM, vocabulary)) if mode == "warm" else None
+    work = partial(measure, engine, clock=CLOCKS[options.clock])
+    for index, outcome in guarded(work, jobs, limits=guard, fresh=mode == "cold", begin=begin):
         if isinstance(outcome, Result) and outcome.rejected:
             rejections[index] = outcome.rejected
-        out.send(outcome)
+        yield outcome
     # Asked only now: a question while a worker measures would take its core and its caches.
     whys = {}
     for index, rejected in rejections.items():
         answer = next(guarded(partial(reasons, engine, rejected), [jobs[index]], limits=guard, fresh=True))[1]
         whys[index] = [answer.kind] * len(rejected) if isinstance(answer, Failure) else answer
-    out.send(whys)
+    yield whys
+
+
+def prepare_engine(name: str, vocabulary: Llama3, core: int) -> Engine:
+    """Pin this process to a core and make an engine, warm."""
+    os.sched_setaffinity(0, {core})
+    engine = ENGINES[name](vocabulary)
+    warm_up(engine, job_of(WARM, vocabulary))
+    gc.collect()
+    gc.freeze()  # what was prepared is not searched for garbage again, in the workers least of all
+    return engine
 
 
 def reasons(engine: Engine, rejected: list[int], job: Job) -> list[str]:

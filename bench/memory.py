@@ -17,21 +17,21 @@ import os
 import sys
 import tempfile
 import tracemalloc
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
-from . import report
-from .corpus import Llama3, choose, load
+from .corpus import Llama3
 from .engines import ENGINES
 from .measure import WARM, Job, job_of, measure
-from .vocabulary import in_process, private
-from .workers import Failure, Guard, guarded
+from .options import build_parser, read_cases
+from .record import write_result
+from .tables import print_rows
+from .vocabulary import private
+from .workers import Failure, Guard, guarded, run_in_child
 
 MEMORY = 64 << 30
 QUANTILES = {"p50": 50, "p90": 90, "max": 100}
@@ -42,41 +42,25 @@ PACKAGES = {
 }
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs it; 0."""
-    options = parse(arguments)
-    cases = choose(load(options.data), sample=options.sample, seed=options.seed)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; the exit code."""
+    shared = ("data", "vocabulary", "sample", "ids", "seed", "seconds", "results")
+    options = build_parser("memory", __doc__, *shared, engines=ENGINES, sample=100).parse_args(arguments)
+    cases = read_cases(options)
     vocabulary = Llama3(options.vocabulary)
     jobs = [job_of(case, vocabulary) for case in cases]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CONSTRAIN_STORE"] = folder
-        for name in options.engines.split(","):
-            in_process(partial(prepared, name, vocabulary))  # what is kept on disk is there from now on
-            rows.append({**in_process(partial(prepared, name, vocabulary)), **schemas(name, jobs, vocabulary, options)})
-        parts = in_process(partial(taken_apart, options.vocabulary))
-    show(rows, parts, Console())
-    path = report.keep(
-        options.results, "memory", (__doc__ or "").splitlines()[0], {"rows": rows, "prepared, by part": parts}
-    )
-    Console().print(f"saved as {path}", highlight=False)
+        for name in options.engines:
+            run_in_child(partial(prepared, name, vocabulary))  # what is kept on disk is there from now on
+            row = run_in_child(partial(prepared, name, vocabulary))
+            rows.append({**row, **schemas(name, jobs, vocabulary, options)})
+        parts = run_in_child(partial(taken_apart, options.vocabulary))
+    print_rows("MB of a process's own pages", rows)
+    print_rows("of constrain's prepared vocabulary", [{"part": part, "MB": size} for part, size in parts.items()])
+    write_result(options, {"rows": rows, "prepared, by part": parts})
     return 0
-
-
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.memory", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    data = Path("../shared/data")
-    parser.add_argument("--data", type=Path, default=data / "maskbench-dev.jsonl.gz", help="the cases")
-    parser.add_argument("--vocabulary", type=Path, default=data / "llama3.tiktoken", help="the ranks of Llama 3")
-    parser.add_argument("--engines", default=",".join(ENGINES), metavar="A,B", help=", ".join(ENGINES))
-    parser.add_argument("--sample", type=int, default=100, metavar="N", help="so many schemas (100)")
-    parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="limit per schema (10)")
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
-    return parser.parse_args(arguments)
 
 
 def prepared(name: str, vocabulary: Llama3) -> dict[str, Any]:
@@ -152,23 +136,6 @@ def taken_apart(ranks: Path) -> dict[str, float]:
     parts["bytes of the tokens once more, for kernels"] = table.arrays[at.BLOB].nbytes / 1e6
     parts["bound of all Constraints kept in a process"] = recent.most_bytes / 1e6
     return parts
-
-
-def show(rows: list[dict[str, Any]], parts: dict[str, float], console: Console) -> None:
-    """Prints the tables."""
-    console.width = max(console.width, report.WIDTH)
-    table = Table(title="MB of a process's own pages", title_justify="left", box=SIMPLE_HEAD)
-    for label in rows[0]:
-        table.add_column(label, justify="left" if label == "engine" else "right")
-    for row in rows:
-        table.add_row(*(f"{v:,.2f}" if isinstance(v, float) else str(v) for v in row.values()))
-    console.print(table)
-    inner = Table(title="of constrain's prepared vocabulary", title_justify="left", box=SIMPLE_HEAD)
-    inner.add_column("part")
-    inner.add_column("MB", justify="right")
-    for name, value in parts.items():
-        inner.add_row(name, f"{value:,.1f}")
-    console.print(inner)
 
 
 if __name__ == "__main__":

@@ -12,24 +12,22 @@ XGrammar's cache is on; llguidance has none. Times are the CPU's. Only rows of o
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from time import process_time_ns
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
-from . import report
-from .corpus import Llama3, choose, load
+from .corpus import Llama3
 from .engines import ENGINES, Constrain, Engine, Refused
 from .measure import WARM
+from .options import build_parser, read_cases, split_names
+from .record import write_result
+from .tables import print_rows
 from .workers import Failure, Guard, guarded
 
 AGAIN = 5
@@ -39,45 +37,30 @@ MEMORY = 64 << 30
 """Address space that a process may reserve: constrain reserves more than it uses."""
 COLD, SAME, DISK = "the first time", "again, same process", "again, later process"
 QUANTILES = {"p50": 50, "p90": 90, "p99": 99}
+MODES = ("steady", "forked")
 Times = dict[str, list[int]]
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs it; 0."""
-    options = parse(arguments)
-    cases = choose(load(options.data), sample=options.sample, seed=options.seed)
-    schemas = [case.schema for case in cases]
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; the exit code."""
+    shared = ("data", "vocabulary", "sample", "ids", "seed", "seconds", "results")
+    parser = build_parser("repeated", __doc__, *shared, engines=ENGINES, sample=500)
+    parser.add_argument("--modes", type=split_names(MODES), default=["steady"], metavar="A,B", help=", ".join(MODES))
+    options = parser.parse_args(arguments)
+    schemas = [case.schema for case in read_cases(options)]
     vocabulary = Llama3(options.vocabulary)
     guard = Guard(options.seconds, MEMORY, "cpu")
     rows = []
-    for mode in options.modes.split(","):
+    for mode in options.modes:
         found: dict[str, Times] = {}
         with tempfile.TemporaryDirectory() as folder:
             os.environ["CONSTRAIN_STORE"] = folder
-            for name in options.engines.split(","):
+            for name in options.engines:
                 found[name] = run(ENGINES[name](vocabulary), schemas, guard, mode)
         rows += summarise(found, mode)
-        show(rows, len(schemas), mode, Console())
-    path = report.keep(options.results, "repeated", (__doc__ or "").splitlines()[0], {"rows": rows})
-    Console().print(f"saved as {path}", highlight=False)
+    print_rows(f"µs (CPU) from the text of a schema to its first mask, {len(schemas):,} schemas", rows, 3)
+    write_result(options, {"rows": rows})
     return 0
-
-
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.repeated", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    data = Path("../shared/data")
-    parser.add_argument("--data", type=Path, default=data / "maskbench-dev.jsonl.gz", help="the cases")
-    parser.add_argument("--vocabulary", type=Path, default=data / "llama3.tiktoken", help="the ranks of Llama 3")
-    parser.add_argument("--sample", type=int, default=500, metavar="N", help="so many schemas (500)")
-    parser.add_argument("--engines", default=",".join(ENGINES), metavar="A,B", help=", ".join(ENGINES))
-    parser.add_argument("--modes", default="steady", metavar="A,B", help="steady, forked (steady)")
-    parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="limit per schema (10)")
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
-    return parser.parse_args(arguments)
 
 
 def run(engine: Engine, schemas: list[str], guard: Guard, mode: str) -> Times:
@@ -149,20 +132,6 @@ def summarise(found: dict[str, Times], mode: str) -> list[dict[str, Any]]:
             row["p50 in parts of llguidance's first"] = None if base is None else row["p50"] * 1_000 / base
             rows.append(row)
     return rows
-
-
-def show(rows: list[dict[str, Any]], schemas: int, mode: str, console: Console) -> None:
-    """Prints the table."""
-    title = f"µs (CPU) from the text of a schema to its first mask, of {schemas:,} schemas those that it takes; {mode}"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for label in list(rows[0])[1:]:
-        table.add_column(label, justify="left" if label in ("engine", "road") else "right")
-    for row in (row for row in rows if row["mode"] == mode):
-        values = [f"{v:,.2f}" if isinstance(v, float) and v < 10 else f"{v:,.0f}" if v is not None else "-"
-                  for v in list(row.values())[3:]]  # fmt: skip
-        table.add_row(row["engine"], row["road"], *values)
-    console.width = max(console.width, 118)
-    console.print(table)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
     tables = summarise(jobs, runs)     {"exactness": [row...], "time": [row...]}: plain values only
     show(tables, console)
-    save(tables, jobs, runs, options)  bench/results/maskbench-<date>-<time>.json, with the machine and all versions
 
 Two sets of times: over every schema that the engine compiled, and over those that all engines compiled and judged
 without a failure. Engines that refuse the hard schemas look faster in the first, so compare in the second.
@@ -10,39 +9,29 @@ without a failure. Engines that refuse the hard schemas look faster in the first
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import importlib.metadata
-import json
-import os
-import platform
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Union
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from .measure import Job, Result
+from .tables import build_table
 from .workers import Failure
 
-__all__ = ["keep", "save", "shared", "show", "summarise"]
+__all__ = ["list_failures", "shared", "show", "summarise"]
 
 Runs = Mapping[tuple[str, str], Sequence[Union[Result, Failure]]]
 QUANTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9}
 COLUMNS = ("passing", "refused", "valid rejected", "of them by key order alone", "invalid accepted", "crashes",
            "out of time", "out of memory")  # fmt: skip
+MODE = ("engine", "mode")
 OWN, COMMON = "all it compiled", "common to all"
 WIDTH = 118
 REASONS = 12
 """Most reasons of refusal that are printed per engine; the file has all."""
-PACKAGES = ("constrain-lm", "llguidance", "xgrammar", "numba", "numpy", "tiktoken", "torch", "apache-tvm-ffi")
 
 
 def summarise(jobs: Sequence[Job], runs: Runs) -> dict[str, list[dict[str, Any]]]:
@@ -114,7 +103,7 @@ def spread(nanoseconds: np.ndarray[Any, Any]) -> dict[str, float]:
 def show(tables: dict[str, list[dict[str, Any]]], console: Console) -> None:
     """Prints all of it, as wide as it is: a table that wraps cannot be read."""
     console.width = max(console.width, WIDTH)
-    counts = plain(f"schemas, of {tables['exactness'][0]['schemas']:,}", COLUMNS)
+    counts = build_table(f"schemas, of {tables['exactness'][0]['schemas']:,}", MODE, COLUMNS)
     for row in tables["exactness"]:
         share = f"{row['passing']:,} ({row['passing'] / max(1, row['schemas']):.1%})"
         counts.add_row(row["engine"], row["mode"], share, *(f"{row[label]:,}" for label in COLUMNS[1:]))
@@ -124,7 +113,9 @@ def show(tables: dict[str, list[dict[str, Any]]], console: Console) -> None:
         if scope == COMMON and alone:
             continue
         for measured, meaning in (("step µs", "mask and advance"), ("first mask µs", "from the text of the schema")):
-            times = plain(f"{measured} ({meaning}), schemas {scope}", ("schemas", "steps", "mean", *QUANTILES, "max"))
+            times = build_table(
+                f"{measured} ({meaning}), schemas {scope}", MODE, ("schemas", "steps", "mean", *QUANTILES, "max")
+            )
             for row in tables["time"]:
                 if row["schemas"] == scope:
                     values = [f"{value:,.1f}" if value < 1_000 else f"{value:,.0f}" for value in row[measured].values()]
@@ -160,57 +151,12 @@ def beside(times: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def plain(title: str, columns: Sequence[str]) -> Table:
-    """A table without frames, the engine and the mode first."""
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for label in ("engine", "mode"):
-        table.add_column(label, no_wrap=True)
-    for label in columns:
-        table.add_column(label, justify="right")
-    return table
-
-
-def save(tables: dict[str, Any], jobs: Sequence[Job], runs: Runs, options: argparse.Namespace) -> Path:
-    """Writes the results with everything that is needed to judge and to repeat them; the file's path."""
-    now = datetime.datetime.now(datetime.timezone.utc)
-    schemas = {
+def list_failures(jobs: Sequence[Job], runs: Runs) -> dict[str, dict[str, Any]]:
+    """Return for each engine and mode the schemas that do not pass, with the reason."""
+    return {
         f"{name}, {mode}": {job.case.id: brief(outcome) for job, outcome in zip(jobs, outcomes) if notable(outcome)}
         for (name, mode), outcomes in runs.items()
     }
-    document = {
-        "question": "how exact and how fast are the masks?",
-        "command": " ".join(["python -m bench.maskbench", *sys.argv[1:]]),
-        "date": now.isoformat(timespec="seconds"),
-        "commit": commit(),
-        "machine": machine(),
-        "clock": options.clock,
-        "versions": {"python": platform.python_version(), **versions()},
-        "options": {key: str(value) if isinstance(value, Path) else value for key, value in vars(options).items()},
-        **tables,
-        "schemas that do not pass": schemas,
-    }
-    options.results.mkdir(parents=True, exist_ok=True)
-    path: Path = options.results / f"maskbench-{now:%Y-%m-%d-%H%M}.json"
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    return path
-
-
-def keep(folder: Path, name: str, question: str, facts: Mapping[str, Any]) -> Path:
-    """Writes `name`-<date>-<time>.json: the facts, with machine, versions, command and date. Its path."""
-    now = datetime.datetime.now(datetime.timezone.utc)
-    document = {
-        "question": question,
-        "command": " ".join([f"python -m bench.{name.replace('-', '_')}", *sys.argv[1:]]),
-        "date": now.isoformat(timespec="seconds"),
-        "commit": commit(),
-        "machine": machine(),
-        "versions": {"python": platform.python_version(), **versions()},
-        **facts,
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}-{now:%Y-%m-%d-%H%M}.json"
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    return path
 
 
 def notable(outcome: Result | Failure) -> bool:
@@ -225,33 +171,3 @@ def brief(outcome: Result | Failure) -> dict[str, Any]:
     kept = {"refused": outcome.refused and outcome.refused[1], "error": outcome.error, "rejected": outcome.rejected,
             "why": outcome.why, "accepted": outcome.accepted}  # fmt: skip
     return {key: value for key, value in kept.items() if value}
-
-
-def machine() -> dict[str, Any]:
-    """Where it ran, and how busy that was."""
-    model = platform.processor()
-    try:
-        with open("/proc/cpuinfo") as file:
-            model = next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass
-    return {"processor": model, "cores": os.cpu_count(), "system": platform.platform(), "load": os.getloadavg()}
-
-
-def versions() -> dict[str, str]:
-    """Of every package that has a say in the figures."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "not installed"
-    return found
-
-
-def commit() -> str:
-    """The commit that was measured, with + where files differ from it."""
-    answer = subprocess.run(
-        ["git", "describe", "--always", "--dirty=+", "--abbrev=12"], capture_output=True, text=True, check=False
-    )
-    return answer.stdout.strip() or "unknown"

@@ -10,12 +10,11 @@ there are no more, that is all one can ask ("all there are"). Saved as JSON in b
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import os
+import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -23,8 +22,9 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from .corpus import Case, choose, load
-from .report import commit, machine
+from .corpus import Case
+from .options import build_parser, read_cases
+from .record import write_result
 from .workers import Failure, Guard, guarded
 
 MOST = 5_000
@@ -77,28 +77,26 @@ def sampled(case: Case, n: int) -> Outcome:
     return outcome
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs the benchmark; 0, or 2 for a mistake in the arguments."""
-    options = parse(arguments)
-    console = Console(stderr=True)
-    try:
-        cases = choose(
-            load(options.data), sample=None if options.all else options.sample, seed=options.seed, ids=options.ids
-        )
-    except (OSError, ValueError) as error:
-        console.print(f"[red]{error}[/]", highlight=False)
-        return 2
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; the exit code."""
+    parser = build_parser(
+        "samples", __doc__, "data", "sample", "all", "ids", "seed", "seconds", "mebibytes", "results", sample=500
+    )
+    parser.add_argument("--n", type=int, default=20, help="instances of each schema")
+    options = parser.parse_args(arguments)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    cases = read_cases(options)
     sampled(Case("warm", '{"type":"object","required":["a"]}', ()), 2)
     guard = Guard(options.seconds, options.mebibytes << 20)
     outcomes: list[Outcome | Failure] = []
     work = guarded(lambda case: sampled(case, options.n), cases, limits=guard, fresh=False)
-    for _, outcome in track(work, "sampling", len(cases), console=console):
+    for _, outcome in track(work, "sampling", len(cases), console=Console(stderr=True)):
         outcomes.append(outcome)
-    show(cases, outcomes, options, console)
+    show(cases, outcomes, options)
     return 0
 
 
-def show(cases: list[Case], outcomes: list[Outcome | Failure], options: argparse.Namespace, console: Console) -> None:
+def show(cases: list[Case], outcomes: list[Outcome | Failure], options: argparse.Namespace) -> None:
     """Counts on the terminal, everything that falls short in the file."""
     counts = Counter(outcome.kind for outcome in outcomes)
     short: dict[str, Any] = {}
@@ -114,42 +112,15 @@ def show(cases: list[Case], outcomes: list[Outcome | Failure], options: argparse
     for kind, count in counts.most_common():
         out.print(f"  {kind:16} {count:6,}", highlight=False)
     out.print(f"  schemas with a text that jsonschema, with exact numbers, calls invalid: {judged}", highlight=False)
-    document = {
-        "what": "bench.samples",
-        "date": f"{datetime.datetime.now():%Y-%m-%d %H:%M}",
-        "commit": commit(),
-        "machine": machine(),
+    facts = {
         "schemas": len(cases),
-        "n": options.n,
         "counts": dict(counts),
         "schemas that jsonschema judges otherwise": judged,
         "seconds": sum(outcome.seconds for outcome in outcomes if isinstance(outcome, Outcome)),
         "short": short,
     }
-    options.results.mkdir(parents=True, exist_ok=True)
-    path = options.results / f"samples-{datetime.datetime.now():%Y-%m-%d-%H%M}.json"
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    console.print(f"saved as {path}", highlight=False)
-
-
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.samples", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/maskbench-dev.jsonl.gz"), help="the cases")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--sample", type=int, default=500, metavar="N", help="so many schemas, drawn with --seed (500)")
-    what.add_argument("--all", action="store_true", help="every schema")
-    what.add_argument("--ids", type=lambda text: text.split(","), default=[], metavar="A,B", help="these schemas")
-    parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
-    parser.add_argument("--n", type=int, default=20, help="instances of each schema (20)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="limit per schema (10)")
-    parser.add_argument("--mebibytes", type=int, default=2048, help="limit per schema (2048)")
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
-    return parser.parse_args(arguments)
+    write_result(options, facts)
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    raise SystemExit(main())
+    sys.exit(main())

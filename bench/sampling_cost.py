@@ -14,14 +14,12 @@ stands what the memory asks: to read a row once, and to add up its exponentials 
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import platform
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, perf_counter, process_time
@@ -29,9 +27,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
 import constrain
 from constrain import Vocabulary
@@ -43,7 +38,9 @@ from constrain.sampling.results import Draws
 from constrain.sampling.token_masses import Masses
 
 from .corpus import ENDS, SIZE, Case, Llama3, choose, load
-from .report import commit, machine, versions
+from .options import build_parser
+from .record import write_result
+from .tables import build_table, print_table
 
 FLOORS = 8
 """Different tails; which one is taken goes round with the place in the text."""
@@ -301,48 +298,59 @@ def takes(constraint: Constraint, tokens: list[int]) -> bool:
     return matcher.is_complete
 
 
-def show(document: dict[str, Any], console: Console) -> None:
+def show(facts: dict[str, Any]) -> None:
     """The tables."""
-    table = Table(box=SIMPLE_HEAD, title="µs per particle and token outside the model, 128k vocabulary")
-    for name in ("sampler", "pooled", "p50 of schemas", "p90", "checks a token", "schemas"):
-        table.add_column(name, justify="left" if name == "sampler" else "right")
-    for name, row in document["outside"].items():
+    figures = ("pooled", "p50 of schemas", "p90", "checks a token", "schemas")
+    table = build_table("µs per particle and token outside the model, 128k vocabulary", ["sampler"], figures)
+    for name, row in facts["outside"].items():
         if "pooled" in row:
             checks = f"{row['checks_per_token']:.1f}" if row.get("checks_per_token") else ""
             times = (f"{row[key]:,.0f}" for key in ("pooled", "p50", "p90"))
             table.add_row(name, *times, checks, str(row["schemas"]))
-    console.print(table)
-    table = Table(box=SIMPLE_HEAD, title="the embedded model under dev schemas: median, mean")
-    for name in (
-        "sampler",
-        "checks a token",
-        "rows an answer",
-        "calls an answer",
-        "acceptance",
-        "schemas",
-        "no answer",
-    ):
-        table.add_column(name, justify="left" if name == "sampler" else "right")
-    for name, row in document["answers"].items():
+    print_table(table)
+    columns = ("checks a token", "rows an answer", "calls an answer", "acceptance", "schemas", "no answer")
+    table = build_table("the embedded model under dev schemas: median, mean", ["sampler"], columns)
+    for name, row in facts["answers"].items():
         cells = [f"{row[k]['p50']:.2f}, {row[k]['mean']:.2f}" if k in row else ""
                  for k in ("checks_per_token", "rows", "calls", "acceptance")]  # fmt: skip
         table.add_row(name, *cells, str(row["schemas"]), str(row["no answer"]))
-    console.print(table)
+    print_table(table)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--vocabulary", type=Path, required=True)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; the exit code."""
+    options = read_options(arguments)
+    llama = Llama3(options.vocabulary)
+    vocabulary = Vocabulary.from_tokens([*llama.tokens, *[None] * (SIZE - len(llama.tokens))], eos_ids=ENDS)
+    cases = load(options.data)
+    chosen = choose(cases, sample=options.schemas * 6, seed=options.seed)
+    ready = prepared(chosen, vocabulary, llama, options)
+    facts: dict[str, Any] = {"clock": "cpu", "outside": {}, "answers": {}}
+
+    def save() -> None:
+        write_result(options, facts)
+
+    outside(ready, options, facts["outside"], save)
+    if options.genlm is not None:
+        facts["outside"]["genlm-control, AWRS-SMC"] = genlm(options.genlm, llama.tokens, ready, options)
+        save()
+    small = [case for case in cases if len(case.schema) < 2000]
+    answers(choose(small, sample=options.demo_schemas, seed=options.seed), options, facts["answers"], save)
+    save()
+    show(facts)
+    return 0
+
+
+def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line. --seconds is for one draw, --repeat of each draw, the best of which counts."""
+    shared = ("data", "vocabulary", "seed", "seconds", "repeat", "results")
+    parser = build_parser("sampling_cost", __doc__, *shared, seconds=20.0)
     parser.add_argument("--schemas", type=int, default=30, help="for the times")
     parser.add_argument("--demo-schemas", type=int, default=60, help="for the embedded model")
     parser.add_argument("--particles", type=int, default=8)
     parser.add_argument("--answers", type=int, default=4)
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--sure", type=float, default=0.9)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--repeat", type=int, default=3, help="runs of each draw, the best of which counts")
-    parser.add_argument("--seconds", type=float, default=20, help="for one draw, else it is given up")
     parser.add_argument("--minutes", type=float, default=20, help="after which no further schema is begun")
     parser.add_argument("--answering", nargs="+", choices=SAMPLERS, metavar="SAMPLER",
                         default=["masked", "AWRS, no mask", "AWRS, mask late", "AWRS, mask first", "exact", "distinct"],
@@ -350,37 +358,8 @@ def main() -> None:
     parser.add_argument("--genlm", type=Path, help="an interpreter that has genlm-control")
     parser.add_argument("--genlm-schemas", type=int, default=8)
     parser.add_argument("--genlm-seconds", type=float, default=60)
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
-    llama = Llama3(options.vocabulary)
-    vocabulary = Vocabulary.from_tokens([*llama.tokens, *[None] * (SIZE - len(llama.tokens))], eos_ids=ENDS)
-    cases = load(options.data)
-    chosen = choose(cases, sample=options.schemas * 6, seed=options.seed)
-    ready = prepared(chosen, vocabulary, llama, options)
-    document: dict[str, Any] = {
-        "question": "what does drawing from the right distribution cost, apart from the model?",
-        "command": " ".join(["python -m bench.sampling_cost", *sys.argv[1:]]),
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": commit(), "machine": machine(), "clock": "cpu",
-        "versions": {"python": platform.python_version(), **versions()},
-        "outside": {}, "answers": {},
-    }  # fmt: skip
-    options.results.mkdir(parents=True, exist_ok=True)
-    path = options.results / f"sampling-cost-{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d-%H%M}.json"
-
-    def save() -> None:
-        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
-
-    outside(ready, options, document["outside"], save)
-    if options.genlm is not None:
-        document["outside"]["genlm-control, AWRS-SMC"] = genlm(options.genlm, llama.tokens, ready, options)
-        save()
-    small = [case for case in cases if len(case.schema) < 2000]
-    answers(choose(small, sample=options.demo_schemas, seed=options.seed), options, document["answers"], save)
-    save()
-    show(document, Console(width=118))
-    print(path)
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -15,25 +15,23 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from .corpus import Case, Instance, Llama3
 from .curves import draw
 from .engines import ENGINES, Engine
 from .growing import ROWS, SIZES
 from .measure import CLOCKS, WARM, Job, Result, job_of, measure
-from .report import keep
-from .workers import Failure, Guard, fork, guarded, reap
+from .options import build_parser, split_names
+from .record import write_result
+from .tables import build_table, print_table
+from .workers import Failure, Guard, guarded, stream_from_child
 
 FLAT, LINEAR = 0.1, 1.1
 REPEATS = 3
@@ -53,55 +51,29 @@ class Point:
     failed: str = ""
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs it; 0."""
-    options = parse(arguments)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; the exit code."""
+    shared = ("vocabulary", "seconds", "mebibytes", "clock", "core", "results")
+    parser = build_parser("scaling", __doc__, *shared, engines=ENGINES, mebibytes=4096)
+    parser.add_argument("--rows", type=split_names(ROWS), default=list(ROWS), metavar="A,B", help=", ".join(ROWS))
+    parser.add_argument("--most", type=int, default=max(SIZES), help="the largest size")
+    options = parser.parse_args(arguments)
     console = Console(stderr=True)
     vocabulary = Llama3(options.vocabulary)
     jobs = {row: {size: job(row, size, vocabulary) for size in SIZES if size <= options.most} for row in options.rows}
     points: list[Point] = []
     for name in options.engines:
         with console.status(f"{name}: preparing") as status:
-            sys.stdout.flush()
-            pid, pipe = fork(partial(host, name, jobs, vocabulary, options))
-            ended = False
-            try:
-                while (point := pipe.recv()) is not None:
-                    points.append(point)
-                    status.update(f"{name}: {point.row}, {point.size:,}")
-                ended = True
-            finally:
-                pipe.close()
-                reap(pid, kill=not ended)
+            for point in stream_from_child(partial(host, name, jobs, vocabulary, options), name):
+                points.append(point)
+                status.update(f"{name}: {point.row}, {point.size:,}")
     rows = summarise(points)
     show(points, rows, Console())
-    facts = {"points": [vars(point) for point in points], "rows": rows, "clock": options.clock}
-    path = keep(options.results, "scaling", "does time stay flat as the numbers in a schema grow?", facts)
+    path = write_result(options, {"points": [vars(point) for point in points], "rows": rows})
     for figure in FIGURES:
         plot = path.with_name(f"{path.stem}-{figure.replace(' ', '-')}.svg")
         draw(plot, f"{figure}, by size", "size", "µs", panels(points, figure))
-        console.print(f"drawn as {plot}", highlight=False)
-    console.print(f"saved as {path}", highlight=False)
     return 0
-
-
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.scaling", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    data = Path("../shared/data")
-    parser.add_argument("--vocabulary", type=Path, default=data / "llama3.tiktoken", help="the ranks of Llama 3")
-    split = partial(str.split, sep=",")
-    parser.add_argument("--engines", type=split, default=list(ENGINES), metavar="A,B", help=", ".join(ENGINES))
-    parser.add_argument("--rows", type=split, default=list(ROWS), metavar="A,B", help=", ".join(ROWS))
-    parser.add_argument("--most", type=int, default=max(SIZES), help=f"the largest size ({max(SIZES):,})")
-    parser.add_argument("--seconds", type=float, default=10.0, help="limit per point (10)")
-    parser.add_argument("--mebibytes", type=int, default=4096, help="limit per point (4096)")
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: on a busy machine (wall)")
-    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="pin the workers to this core")
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
-    return parser.parse_args(arguments)
 
 
 def job(row: str, size: int, vocabulary: Llama3) -> Job:
@@ -111,16 +83,14 @@ def job(row: str, size: int, vocabulary: Llama3) -> Job:
 
 
 def host(
-    name: str, jobs: dict[str, dict[int, Job]], vocabulary: Llama3, options: argparse.Namespace, out: Connection
-) -> None:
-    """Prepares one engine and sends its points, then None."""
+    name: str, jobs: dict[str, dict[int, Job]], vocabulary: Llama3, options: argparse.Namespace
+) -> Iterator[Point]:
+    """Prepare one engine and yield its points."""
     os.sched_setaffinity(0, {options.core})
     engine = ENGINES[name](vocabulary)
     measure(engine, job_of(WARM, vocabulary))
     for row, sizes in jobs.items():
-        for point in grow(engine, name, row, sizes, vocabulary, options):
-            out.send(point)
-    out.send(None)
+        yield from grow(engine, name, row, sizes, vocabulary, options)
 
 
 def grow(
@@ -217,33 +187,21 @@ def panels(points: list[Point], figure: str) -> dict[str, dict[str, list[tuple[f
 
 def show(points: list[Point], rows: list[dict[str, Any]], console: Console) -> None:
     """Two tables: the times, and the slopes with their verdicts."""
-    console.width = max(console.width, 170)
     sizes = sorted({point.size for point in points})
     found = {(point.row, point.engine, point.size): point for point in points}
-    table = Table(
-        title="first mask / mean of a step / slowest step, in µs where no other unit stands",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-    )
-    for label in ("row", "engine"):
-        table.add_column(label, no_wrap=True)
-    for size in sizes:
-        table.add_column(f"{size:,}", justify="right", no_wrap=True)
+    title = "first mask / mean of a step / slowest step, in µs where no other unit stands"
+    table = build_table(title, ("row", "engine"), [f"{size:,}" for size in sizes])
     for row in rows:
         cells = (cell(found.get((row["row"], row["engine"], size))) for size in sizes)
         table.add_row(row["row"], row["engine"], *cells)
-    console.print(table)
-    table = Table(title="slope of log time against log size", title_justify="left", box=SIMPLE_HEAD)
-    for label in ("row", "engine"):
-        table.add_column(label, no_wrap=True)
-    for label in (*FIGURES, "up to"):
-        table.add_column(label, justify="right", no_wrap=True)
+    print_table(table, console)
+    table = build_table("slope of log time against log size", ("row", "engine"), (*FIGURES, "up to"))
     table.add_column("verdict")
     table.add_column("why no further")
     for row in rows:
         slopes = ("-" if value is None else f"{value:.2f}" for value in row["slopes"].values())
         table.add_row(row["row"], row["engine"], *slopes, f"{row['reached']:,}", row["verdict"], row["failed"][:60])
-    console.print(table)
+    print_table(table, console)
 
 
 def cell(point: Point | None) -> str:

@@ -11,13 +11,12 @@ specification does are named in ASIDE and not run.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
 import tarfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +28,9 @@ import constrain
 from constrain import Limits, Style, Vocabulary
 from constrain.base.errors import ConstrainError, TokenRefused, UnsatisfiableError
 from constrain.frontends.json_schema.reading.json_values import parse_json
+
+from .options import build_parser
+from .tables import build_table, print_table
 
 __all__ = ["ASIDE", "DRAFTS", "Group", "Suite", "Verdict", "judge", "judge_all", "load", "spellings"]
 
@@ -237,11 +239,18 @@ def judge(group: Group, registry: dict[str, Any], vocabulary: Vocabulary) -> Ite
 # ---- the command -------------------------------------------------------------------------------------------------
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the suite; 0 if all passed, 1 if not, 2 for a mistake in the arguments."""
     from . import suite_ratchet
 
-    options = parse(arguments)
+    parser = build_parser("schema_suite", __doc__)
+    names = [draft.removeprefix("draft") for draft in DRAFTS]
+    parser.add_argument("suite", type=Path, help="the suite (.tar.gz)")
+    parser.add_argument("--draft", nargs="+", choices=names, default=names, help="only these drafts")
+    parser.add_argument("--file", default="", metavar="TEXT", help="only files with this in their name")
+    parser.add_argument("--renew", type=Path, metavar="PATH", help="write anew the list of what is known to fail")
+    parser.add_argument("--list", "--list-wrong", action="store_true", help="every test that did not pass")
+    options = parser.parse_args(arguments)
     console = Console()
     try:
         suite = load(options.suite)
@@ -255,7 +264,7 @@ def main(arguments: list[str] | None = None) -> int:
     ]
     verdicts = judge_all(suite, groups)
     failed = [verdict for verdict in verdicts if verdict.outcome != "passed"]
-    console.print(table(verdicts))
+    print_table(table(verdicts), console)
     show_refusals(failed, console)
     aside = sorted({group.file for group in groups if group.file in ASIDE})
     for file in aside:
@@ -273,25 +282,9 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.schema_suite", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    names = [draft.removeprefix("draft") for draft in DRAFTS]
-    parser.add_argument("suite", type=Path, help="the suite (.tar.gz)")
-    parser.add_argument("--draft", nargs="+", choices=names, default=names, help="only these drafts")
-    parser.add_argument("--file", default="", metavar="TEXT", help="only files with this in their name")
-    parser.add_argument("--renew", type=Path, metavar="PATH", help="write anew the list of what is known to fail")
-    parser.add_argument("--list", "--list-wrong", action="store_true", help="every test that did not pass")
-    return parser.parse_args(arguments)
-
-
 def table(verdicts: list[Verdict]) -> Table:
     """Counts per draft."""
-    out = Table(title="JSON Schema test suite")
-    for name in ("draft", "part", "tests", "passed", "refused", "wrong"):
-        out.add_column(name, justify="left" if name in ("draft", "part") else "right")
+    out = build_table("JSON Schema test suite", ("draft", "part"), ("tests", "passed", "refused", "wrong"))
     for draft in DRAFTS:
         for part in ("required", "optional formats", "optional, other"):
             counts = Counter(v.outcome for v in verdicts if v.group.draft == draft and part == part_of(v.group))

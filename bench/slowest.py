@@ -11,7 +11,6 @@ times of steps as they are, see `bench.maskbench`.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections import Counter, defaultdict
@@ -19,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from time import thread_time_ns
 from typing import Any
 
@@ -32,10 +30,11 @@ from rich.table import Table
 from constrain.engine.state_cache import Arena, Forgotten
 from constrain.kernels import layout as at
 
-from .corpus import Llama3, choose, load
+from .corpus import Llama3
 from .engines import ENGINES, Constrain, Refused, allowed
 from .measure import WARM, Job, job_of
-from .report import keep
+from .options import build_parser, read_cases
+from .record import write_result
 from .workers import Guard, guarded
 
 SHOWN = 10
@@ -154,51 +153,29 @@ def trace(engine: Constrain, job: Job) -> Trace | None:
     return Trace(sorted(steps, key=lambda step: -step.nanoseconds)[:SHOWN], kinds)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs it; 0."""
-    options = parse(arguments)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; the exit code."""
+    shared = ("data", "vocabulary", "sample", "all", "ids", "seed", "seconds", "core", "results")
+    parser = build_parser("slowest", __doc__, *shared, sample=1_000)
+    parser.add_argument("--engine", choices=("constrain", "constrain-any"), default="constrain-any", help="the style")
+    options = parser.parse_args(arguments)
     vocabulary = Llama3(options.vocabulary)
-    cases = choose(load(options.data), sample=options.sample, seed=options.seed, ids=options.ids)
-    jobs = [job_of(case, vocabulary) for case in cases]
+    jobs = [job_of(case, vocabulary) for case in read_cases(options)]
     os.sched_setaffinity(0, {options.core})
     engine = ENGINES[options.engine](vocabulary)
     assert isinstance(engine, Constrain)
-    warm = job_of(WARM, vocabulary)
+    warm = partial(trace, engine, job_of(WARM, vocabulary))
     guard = Guard(options.seconds, 2 << 30, "cpu")
-    outcomes = guarded(partial(trace, engine), jobs, limits=guard, fresh=False, begin=lambda: void(trace(engine, warm)))
-    console = Console(stderr=True)
+    outcomes = guarded(partial(trace, engine), jobs, limits=guard, fresh=False, begin=warm)
     traces = {
         jobs[index].case.id: outcome
-        for index, outcome in track(outcomes, options.engine, len(jobs), console=console)
+        for index, outcome in track(outcomes, options.engine, len(jobs), console=Console(stderr=True))
         if isinstance(outcome, Trace)
     }
-    facts = {"engine": options.engine, "schemas": len(cases), "traced": len(traces), **summarise(traces)}
+    facts = {"engine": options.engine, "schemas": len(jobs), "traced": len(traces), **summarise(traces)}
     show(facts, Console())
-    path = keep(options.results, "slowest", "which steps are the slowest, and what is done in them?", facts)
-    console.print(f"saved as {path}", highlight=False)
+    write_result(options, facts)
     return 0
-
-
-def void(outcome: object) -> None:
-    """Nothing of it."""
-
-
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.slowest", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    data = Path("../shared/data")
-    parser.add_argument("--data", type=Path, default=data / "maskbench-dev.jsonl.gz", help="the cases")
-    parser.add_argument("--vocabulary", type=Path, default=data / "llama3.tiktoken", help="the ranks of Llama 3")
-    parser.add_argument("--engine", choices=("constrain", "constrain-any"), default="constrain-any", help="the style")
-    parser.add_argument("--sample", type=int, default=1_000, metavar="N", help="so many schemas (1000)")
-    parser.add_argument("--ids", type=lambda text: text.split(","), default=[], metavar="A,B", help="only these")
-    parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="limit per schema (10)")
-    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="pin the worker to this core")
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
-    return parser.parse_args(arguments)
 
 
 def summarise(traces: dict[str, Trace]) -> dict[str, list[dict[str, Any]]]:

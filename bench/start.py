@@ -10,21 +10,19 @@ store, and the schema, which the store knows from an earlier process or not.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
-from . import report
+from .options import build_parser
+from .record import write_result
+from .tables import build_table, print_table
 
 SCHEMA = (
     '{"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}'
@@ -64,34 +62,24 @@ programs.flush()
 """
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs it; 0."""
-    options = parse(arguments)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; the exit code."""
+    parser = build_parser("start", __doc__, "vocabulary", "results")
+    parser.add_argument("--times", type=int, default=9, help="processes a row")
+    options = parser.parse_args(arguments)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "CONSTRAIN_STORE": folder}
-        asked = {"schema": SCHEMA, "ranks": str(options.vocabulary)}
+        given = {"schema": SCHEMA, "ranks": str(options.vocabulary)}
         for what, text in (
             ("the floor: numpy and numba", FLOOR),
-            ("bytes as tokens", (BYTES + MASK).format(**asked)),
-            ("Llama 3", (LLAMA + MASK).format(**asked)),
+            ("bytes as tokens", (BYTES + MASK).format(**given)),
+            ("Llama 3", (LLAMA + MASK).format(**given)),
         ):
             rows.append(measured(what, PROGRAM % text, environment, options.times))
-    show(rows, Console())
-    path = report.keep(options.results, "start", (__doc__ or "").splitlines()[0], {"rows": rows})
-    Console().print(f"saved as {path}", highlight=False)
+    show(rows)
+    write_result(options, {"rows": rows})
     return 0
-
-
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.start", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--vocabulary", type=Path, default=Path("../shared/data/llama3.tiktoken"), help="the ranks")
-    parser.add_argument("--times", type=int, default=9, help="processes a row (9)")
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
-    return parser.parse_args(arguments)
 
 
 def measured(what: str, program: str, environment: dict[str, str], times: int) -> dict[str, Any]:
@@ -107,17 +95,13 @@ def measured(what: str, program: str, environment: dict[str, str], times: int) -
     return {"process": what, "ms": parts, "first of all, ms": found[0]}
 
 
-def show(rows: list[dict[str, Any]], console: Console) -> None:
-    """Prints a table: parts down, processes across."""
-    table = Table(title="ms of a new process: wall (CPU)", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("part", no_wrap=True)
-    for row in rows:
-        table.add_column(row["process"], justify="right")
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print a table: parts down, processes across."""
+    table = build_table("ms of a new process: wall (CPU)", ["part"], [row["process"] for row in rows])
     for name in dict.fromkeys(name for row in reversed(rows) for name in row["ms"]):
         cells = [row["ms"].get(name) for row in rows]
         table.add_row(name, *("" if cell is None else f"{cell[0]:,.1f} ({cell[1]:,.1f})" for cell in cells))
-    console.width = max(console.width, report.WIDTH)
-    console.print(table)
+    print_table(table)
 
 
 if __name__ == "__main__":

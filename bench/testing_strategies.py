@@ -12,26 +12,24 @@ in bench/results/.
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import importlib.metadata
 import json
 import os
+import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
-from .corpus import Case, choose, load
-from .report import commit, machine
+from .corpus import Case
+from .options import build_parser, read_cases
+from .record import write_result
+from .tables import build_table, print_table
 from .workers import Failure, Guard, guarded
 
 SERVED = 5
@@ -158,37 +156,39 @@ def about(keyword: str, instance: Any) -> bool:
     return keyword not in ABOUT or (isinstance(instance, ABOUT[keyword]) and not isinstance(instance, bool))
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs the benchmark; 0, or 2 for a mistake in the arguments."""
-    options = parse(arguments)
-    console = Console(stderr=True)
-    try:
-        cases = choose(
-            load(options.data), sample=None if options.all else options.sample, seed=options.seed, ids=options.ids
-        )
-    except (OSError, ValueError) as error:
-        console.print(f"[red]{error}[/]", highlight=False)
-        return 2
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; the exit code."""
+    shared = ("data", "sample", "all", "ids", "seed", "seconds", "results")
+    parser = build_parser("testing_strategies", __doc__, *shared, sample=300)
+    parser.add_argument("--examples", type=int, default=100, help="documents drawn of each schema")
+    options = parser.parse_args(arguments)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    cases = read_cases(options)
     guard = Guard(2 * options.seconds + 10, 2 << 30)
     runs: dict[str, list[Outcome]] = {}
     for name, make in STRATEGIES.items():
         drawn(make, Case("warm", '{"type": "object", "required": ["a"]}', ()), 5, options.seconds)
-        work = guarded(
-            partial(drawn, make, examples=options.examples, seconds=options.seconds), cases, limits=guard, fresh=False
-        )
+        work = partial(drawn, make, examples=options.examples, seconds=options.seconds)
+        outcomes = guarded(work, cases, limits=guard, fresh=False)
         runs[name] = []
-        for _, outcome in track(work, name, len(cases), console=console):
+        for _, outcome in track(outcomes, name, len(cases), console=Console(stderr=True)):
             lost = isinstance(outcome, Failure)
             runs[name].append(Outcome(error=f"{outcome.kind}: {outcome.detail}") if lost else outcome)
     rows = {name: summary(outcomes, runs) for name, outcomes in runs.items()}
-    table = Table(title=f"{len(cases):,} schemas, up to {options.examples} documents of each")
-    table.add_column()
-    for name in rows:
-        table.add_column(name, justify="right")
+    table = build_table(f"{len(cases):,} schemas, up to {options.examples} documents of each", [""], rows)
     for key in next(iter(rows.values())):
         table.add_row(key, *(f"{row[key]:,.5g}" for row in rows.values()))
-    Console().print(table)
-    save(cases, runs, rows, options, console)
+    print_table(table)
+    facts = {
+        "schemas": len(cases),
+        "rows": rows,
+        "reasons": {name: Counter(one.error.split(":")[0] for one in run if one.error) for name, run in runs.items()},
+        "not served": {
+            name: {case.id: asdict(one) for case, one in zip(cases, run) if not one.served}
+            for name, run in runs.items()
+        },
+    }
+    write_result(options, facts)
     return 0
 
 
@@ -210,57 +210,5 @@ def summary(outcomes: list[Outcome], runs: dict[str, list[Outcome]]) -> dict[str
     }
 
 
-def save(
-    cases: list[Case],
-    runs: dict[str, list[Outcome]],
-    rows: dict[str, dict[str, float]],
-    options: argparse.Namespace,
-    console: Console,
-) -> None:
-    """Figures, and every schema that was not served."""
-    now = datetime.datetime.now()
-    packages = ("constrain-lm", "hypothesis", "hypothesis-jsonschema", "jsonschema")
-    document = {
-        "what": "bench.testing_strategies",
-        "date": f"{now:%Y-%m-%d %H:%M}",
-        "commit": commit(),
-        "machine": machine(),
-        "versions": {name: importlib.metadata.version(name) for name in packages},
-        "schemas": len(cases),
-        "examples": options.examples,
-        "seconds": options.seconds,
-        "rows": rows,
-        "reasons": {name: Counter(one.error.split(":")[0] for one in run if one.error) for name, run in runs.items()},
-        "not served": {
-            name: {case.id: asdict(one) for case, one in zip(cases, run) if not one.served}
-            for name, run in runs.items()
-        },
-    }
-    options.results.mkdir(parents=True, exist_ok=True)
-    path = options.results / f"testing-strategies-{now:%Y-%m-%d-%H%M}.json"
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    console.print(f"saved as {path}", highlight=False)
-
-
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.testing_strategies",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/maskbench-dev.jsonl.gz"), help="the cases")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--sample", type=int, default=300, metavar="N", help="so many schemas, drawn with --seed (300)")
-    what.add_argument("--all", action="store_true", help="every schema")
-    what.add_argument("--ids", type=lambda text: text.split(","), default=[], metavar="A,B", help="these schemas")
-    parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
-    parser.add_argument("--examples", type=int, default=100, help="documents drawn of each schema (100)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="for drawing, per schema (10)")
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
-    return parser.parse_args(arguments)
-
-
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    raise SystemExit(main())
+    sys.exit(main())

@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
-from .report import WIDTH
+from .tables import build_table, print_table
 
 __all__ = ["TARGETS", "Target", "judge", "show"]
 
@@ -82,12 +80,8 @@ def show(found: Sequence[Mapping[str, Any]], console: Console) -> None:
     """One table; under it what was lacking."""
     if not found:
         return
-    console.width = max(console.width, WIDTH + 4)
-    table = Table(title="targets, on the schemas common to all", title_justify="left", box=SIMPLE_HEAD)
-    for label in ("engine", "what", "mode"):
-        table.add_column(label, no_wrap=True)
-    for label in ("ours, µs", "theirs, µs", "peer", "ratio", "at most", "verdict"):
-        table.add_column(label, justify="right", no_wrap=True)
+    figures = ("ours, µs", "theirs, µs", "peer", "ratio", "at most", "verdict")
+    table = build_table("targets, on the schemas common to all", ("engine", "what", "mode"), figures)
     for row in found:
         values = ("-",) * 4
         if "part" in row:
@@ -95,7 +89,7 @@ def show(found: Sequence[Mapping[str, Any]], console: Console) -> None:
         doubt = " (1 peer)" if row["lacking"] and "part" in row else ""
         what = f"{row['measured'].removesuffix(' µs')}, {row['figure']}"
         table.add_row(row["engine"], what, row["mode"], *values, f"{row['ratio']:g}", row["verdict"] + doubt)
-    console.print(table)
+    print_table(table, console)
     lacking = {(name, row["mode"]) for row in found for name in row["lacking"]}
     for name, mode in sorted(lacking):
         console.print(f"Lacking in this run: {name}, {mode}.", markup=False, highlight=False)

@@ -15,24 +15,22 @@ large vocabulary and is no model's. Each row is measured in processes of its own
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter_ns, process_time_ns
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
-from . import report
-from .workers import fork, reap
+from .options import build_parser, split_names
+from .record import write_result
+from .tables import build_table, format_value, print_table
+from .workers import run_in_child
 
 SIZES = {"32k": 32_768, "128k": 128_256, "131k": 131_072, "256k": 256_000}
 FLOOR = "row of zeros"
@@ -50,37 +48,27 @@ TEXT = json.dumps({"name": "Łukasz of the hill", "tags": ["red", "blue"], "size
 WALKS = 200
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs it; 0."""
-    options = parse(arguments)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; the exit code."""
+    parser = build_parser("vocabulary", __doc__, "vocabulary", "results")
+    parser.add_argument("--sizes", type=split_names(SIZES), default=list(SIZES), metavar="A,B", help=", ".join(SIZES))
+    parser.add_argument("--times", type=int, default=5, help="processes a row")
+    options = parser.parse_args(arguments)
     rows = []
-    for name in options.sizes.split(","):
+    for name in options.sizes:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["CONSTRAIN_STORE"] = folder
             source = sources(options.vocabulary, Path(folder))[name]
-            first = in_process(partial(once, source, True))
-            found = [in_process(partial(once, source, False)) for _ in range(options.times)]
+            first = run_in_child(partial(once, source, True))
+            found = [run_in_child(partial(once, source, False)) for _ in range(options.times)]
         row = {"tokens": name, "size": first["size"], "read, first ms": first["read ms"]}
         row["prepared ms"], row["written ms"] = first["table ms"], first["written ms"]
         for label in ("read ms", "table ms", "file to table, wall ms", "memory MB", "step µs", "new step µs", "row µs"):
             row[f"again: {label}"] = float(np.median([one[label] for one in found]))
         rows.append(row)
-    show(rows, Console())
-    path = report.keep(options.results, "vocabulary", (__doc__ or "").splitlines()[0], {"rows": rows})
-    Console().print(f"saved as {path}", highlight=False)
+    show(rows)
+    write_result(options, {"rows": rows})
     return 0
-
-
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.vocabulary", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--vocabulary", type=Path, default=Path("../shared/data/llama3.tiktoken"), help="the ranks")
-    parser.add_argument("--sizes", default=",".join(SIZES), metavar="A,B", help=", ".join(SIZES))
-    parser.add_argument("--times", type=int, default=5, help="processes a row (5)")
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON")
-    return parser.parse_args(arguments)
 
 
 def sources(ranks: Path, folder: Path) -> dict[str, Callable[[], Any]]:
@@ -115,18 +103,6 @@ def merged(ranks: Path, path: Path, mistral: Callable[[str], Any]) -> Any:
         tokens = list(dict.fromkeys([*tokens, *pairs]))[: SIZES["256k"] - 1]
         path.write_bytes(b"".join(b"%b %d\n" % (b64encode(token), rank) for rank, token in enumerate(tokens)))
     return Vocabulary.from_tiktoken(path, eos_ids=[SIZES["256k"] - 1], size=SIZES["256k"])
-
-
-def in_process(work: Callable[[], Any]) -> dict[str, Any]:
-    """What a forked child finds out."""
-    pid, pipe = fork(lambda out: out.send(work()))
-    try:
-        found: dict[str, Any] = pipe.recv()
-    except EOFError:
-        raise SystemExit("a process failed: see above") from None
-    finally:
-        reap(pid, kill=False)
-    return found
 
 
 def once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
@@ -198,19 +174,13 @@ def private() -> int:
     return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
-def show(rows: list[dict[str, Any]], console: Console) -> None:
-    """Prints the table: one vocabulary a column."""
-    table = Table(
-        title="vocabularies (ms and µs of the CPU where not said otherwise)", title_justify="left", box=SIMPLE_HEAD
-    )
-    table.add_column("", no_wrap=True)
-    for row in rows:
-        table.add_column(row["tokens"], justify="right")
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print the table: one vocabulary a column."""
+    title = "vocabularies (ms and µs of the CPU where not said otherwise)"
+    table = build_table(title, [""], [row["tokens"] for row in rows])
     for label in list(rows[0])[1:]:
-        values = [row[label] for row in rows]
-        table.add_row(label, *(f"{value:,}" if isinstance(value, int) else f"{value:,.1f}" for value in values))
-    console.width = max(console.width, report.WIDTH)
-    console.print(table)
+        table.add_row(label, *(format_value(row[label]) for row in rows))
+    print_table(table)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Literal, TypeVar
 
-__all__ = ["Failure", "Guard", "fork", "guarded", "reap"]
+__all__ = ["Failure", "Guard", "fork", "guarded", "reap", "run_in_child", "stream_from_child"]
 
 Item = TypeVar("Item")
 PATIENCE = 10
@@ -79,13 +80,41 @@ def reap(pid: int, *, kill: bool) -> int:
     return os.waitpid(pid, 0)[1]
 
 
+def stream_from_child(work: Callable[[], Iterator[Any]], name: str) -> Iterator[Any]:
+    """Yield what `work()` yields in a forked child. Exits, naming `name`, if the child fails."""
+
+    def send_all(out: Connection) -> None:
+        for item in work():
+            out.send((item,))
+        out.send(())
+
+    sys.stdout.flush()
+    pid, pipe = fork(send_all)
+    ended = False
+    try:
+        while item := pipe.recv():
+            yield item[0]
+        ended = True
+    except EOFError:
+        raise SystemExit(f"{name} could not be run: see above") from None
+    finally:
+        pipe.close()
+        reap(pid, kill=not ended)
+
+
+def run_in_child(work: Callable[[], Any], name: str = "a process") -> Any:
+    """Return what `work` returns in a forked child."""
+    (found,) = stream_from_child(lambda: iter([work()]), name)
+    return found
+
+
 def guarded(
     function: Callable[[Item], Any],
     items: Sequence[Item],
     *,
     limits: Guard,
     fresh: bool,
-    begin: Callable[[], None] | None = None,
+    begin: Callable[[], object] | None = None,
 ) -> Iterator[tuple[int, Any]]:
     """(index, what the function returned or a Failure) for every item, in order; `begin` is run once in each worker."""
     start = 0
@@ -101,7 +130,7 @@ def one_worker(
     items: Sequence[Item],
     span: range,
     limits: Guard,
-    begin: Callable[[], None] | None,
+    begin: Callable[[], object] | None,
 ) -> Iterator[tuple[int, Any]]:
     """One worker over a span of items: ends after the first that fails it."""
     with tempfile.TemporaryFile() as errors:
@@ -153,7 +182,7 @@ def serve(
     items: Sequence[Item],
     span: range,
     limits: Guard,
-    begin: Callable[[], None] | None,
+    begin: Callable[[], object] | None,
     out: Connection,
 ) -> None:
     """The life of a worker."""

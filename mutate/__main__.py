@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.report import commit
+from bench.record import describe_commit
 
 from .operators import Mutant, mutants
 from .runner import Scratch, Verdict
@@ -151,7 +151,7 @@ def report(verdicts: list[Verdict]) -> int:
         print(f"{folder:<50} {sum(outcomes):4} of {len(outcomes):4} killed")
     explained_away = len(verdicts) - len(counted)
     print(f"{killed} of {len(counted)} mutants killed ({share:.1%}), {explained_away} explained as equivalent")
-    print(f"at {commit()}, goal {GOAL:.0%}")
+    print(f"at {describe_commit()}, goal {GOAL:.0%}")
     return 0 if share >= GOAL else 1
 
 

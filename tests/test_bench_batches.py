@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench import apply_masks, batches, curves, report
+from bench import apply_masks, batches, curves
 from bench.engines import WORDS
+from bench.options import build_parser
+from bench.record import write_result
 
 
 class Toy:
@@ -62,8 +64,11 @@ def test_every_road_of_applying_gives_the_same_logits() -> None:
 
 def test_a_run_is_kept_with_its_plot(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    path = report.keep(tmp_path, "apply-masks", "how long?", {"runs": [1]})
+    parser = build_parser("apply_masks", None, "vocabulary", "results")
+    path = write_result(parser.parse_args(["--results", str(tmp_path)]), {"runs": [1]})
     found = json.loads(path.read_text("utf-8"))
-    assert found["runs"] == [1] and found["machine"]["cores"] and found["versions"]["numba"] and found["commit"]
+    assert found["facts"] == {"runs": [1]} and found["machine"]["cores"] and found["versions"]["numba"]
+    assert path == tmp_path / found["commit"] / "apply_masks.json" and found["name"] == "apply_masks"
+    assert found["command"] == f"python -m bench apply_masks --results {tmp_path}" and found["options"]["results"]
     plot = curves.draw(path.with_suffix(".svg"), "title", "rows", "µs", {"panel": {"one": [(1, 2.0), (8, 3.0)]}})
     assert "<svg" in plot.read_text("utf-8")

@@ -111,11 +111,11 @@ def test_a_page_of_what_was_stored(tmp_path: Path) -> None:
     verdict = Verdict("that < this", False, "so much")._asdict()
     line = {"sampler": "exact", "asked": [2.0, 9.0], "mean": [1.0, 0.1], "low": [0.5, 0.0], "high": [2.0, 0.2]}
     curve = {"name": "one", "sequences": 3, "z": 0.5, "at": [1, 10], "floor": [1.0, 0.1], "lines": [line]}
-    told = {"command": "x", "date": "y", "commit": "z", "machine": "m", "verdicts": [verdict], "tables": [],
-            "curves": [curve]}  # fmt: skip
-    (tmp_path / "p.json").write_text(json.dumps(told))
-    page(tmp_path / "p.html")
-    text = (tmp_path / "p.html").read_text()
+    machine = {"processor": "m", "cores": 1, "load": [0.5]}
+    facts = {"verdicts": [verdict], "tables": [], "curves": [curve]}
+    document = {"command": "x", "date": "y", "commit": "z", "machine": machine, "facts": facts}
+    (tmp_path / "faithful.json").write_text(json.dumps(document))
+    text = page(tmp_path).read_text()
     assert "that &lt; this" in text and text.count("<svg") == 2 and "nan" not in text
 
 

@@ -86,7 +86,7 @@ TRIVIAL = {"schema": '{"type": "string"}', "regex": "ab+", "gbnf": 'root ::= "a"
 
 @pytest.mark.parametrize("name", list(ENGINES))
 def test_peers_answer_what_is_trivial_and_refuse_what_is_broken(name: str) -> None:
-    ready = prepare(name)
+    ready = prepare([name])
     if not ready:
         pytest.skip(f"{name} is not installed")
     assert {"schema", "regex"} <= ready[name].keys()

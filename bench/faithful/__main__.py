@@ -1,6 +1,6 @@
 """Which samplers draw from p given L, and after how much?
 
-    python -m bench.faithful [--draws 4000] [--repeats 4] [--markov-only] [--out bench/results/faithful.html]
+    python -m bench.faithful [--draws 4000] [--repeats 4] [--markov-only]
 
 Every fixture's law is known exactly. Printed and written: G-tests of the samplers that say they are exact, with masking
 as the control that must fail; particles needed with and without a twist; the divergence that masking reports of itself
@@ -11,22 +11,22 @@ status 1 if a target is missed. The JSON goes beside the page, which also shows 
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import math
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from constrain.base.errors import UnsatisfiableError
 
-from ..report import commit, machine
+from ..options import build_parser
+from ..record import write_result
+from ..tables import build_table
 from . import fixtures, measure
 from .report import page
 from .samplers import CONTROL, SAMPLERS
@@ -41,15 +41,13 @@ NEAR = 0.02
 CURVES = ("traps, trigram", "pieces", "demo: an integer", "demo: a city")
 
 
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(prog="python -m bench.faithful", description=(__doc__ or "").splitlines()[0])
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; 1 if a target is missed."""
+    parser = build_parser("faithful", __doc__, "seed", "results", seed=1)
     parser.add_argument("--draws", type=int, default=4000, help="of each G-test; 2,000 with the demo model")
     parser.add_argument("--repeats", type=int, default=4, help="streams of each curve")
     parser.add_argument("--markov-only", action="store_true", help="without the demo model")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("bench/results/faithful.html"))
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     begin, console = perf_counter(), Console()
     all_of_them = fixtures.markov() + ([] if chosen.markov_only else fixtures.demo())
     floors = {f.name: measure.floor_of(f, min(chosen.draws, 2000), measure.STEPS, chosen.seed) for f in all_of_them}
@@ -69,26 +67,16 @@ def main() -> None:
             ]
             curves.append(stored(f, floors[f.name], lines))
             console.print(f"curves of {f.name}: {perf_counter() - begin:.0f} s since the start")
-    document = {
-        "command": " ".join(["python -m bench.faithful", *sys.argv[1:]]), **origin(),
-        "verdicts": [verdict._asdict() for verdict in verdicts], "tables": tables, "curves": curves,
-    }  # fmt: skip
-    chosen.out.with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    page(chosen.out)
+    facts = {"verdicts": [verdict._asdict() for verdict in verdicts], "tables": tables, "curves": curves}
+    return finish(write_result(chosen, facts), verdicts, console, perf_counter() - begin)
+
+
+def finish(path: Path, verdicts: list[Verdict], console: Console, seconds: float) -> int:
+    """Write the page beside the results and print the verdicts; 1 if a target is missed."""
+    print(f"{page(path.parent)}, {seconds:.0f} s")
     for verdict in verdicts:
         console.print(shown(verdict), highlight=False)
-    console.print(f"{chosen.out}, {perf_counter() - begin:.0f} s")
-    sys.exit(0 if all(verdict.met for verdict in verdicts) else 1)
-
-
-def origin() -> dict[str, str]:
-    """When, of what, where."""
-    here = machine()
-    return {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "machine": f"{here['processor']}, {here['cores']} cores, load {here['load'][0]:.1f}",
-    }
+    return 0 if all(verdict.met for verdict in verdicts) else 1
 
 
 def stored(f: fixtures.Fixture, floor: measure.Floor, lines: list[measure.Curve]) -> dict[str, Any]:
@@ -252,13 +240,12 @@ def estimates(
 
 def show(console: Console, made: dict[str, Any]) -> None:
     """On the terminal."""
-    table = Table(title=made["name"])
-    for cell in made["header"]:
-        table.add_column(cell, justify="left" if cell == "fixture" else "right")
+    first, *others = made["header"]
+    table = build_table(made["name"], [first], others)
     for row in made["rows"]:
         table.add_row(*(cell.replace("!", "[red]!").replace("+", "", 1) if i else cell for i, cell in enumerate(row)))
     console.print(table)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,9 +8,10 @@ them, added up over all token sequences. Orange: masked draws; green: draws of `
 
 from __future__ import annotations
 
-import argparse
 import html
+import sys
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from constrain.integrations.transformers_models import load
 from constrain.sampling import masked_sampling, trie_rejection
 from constrain.sampling.results import Draws
 
+from ..options import build_parser
 from .fixtures import Counted, fixture
 
 __all__ = ["picture"]
@@ -34,14 +36,12 @@ LOOK = """text{font:13px system-ui,sans-serif;fill:#1d2329}.n{fill:#6b747c;font-
 .m{fill:#d98200}.e{fill:#1a7f37}@media(prefers-color-scheme:dark){text{fill:#dfe4e8}.n{fill:#9aa4ad}.e{fill:#4cc26a}}"""
 
 
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.faithful.picture", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument("--draws", type=int, default=4000)
-    parser.add_argument("--out", type=Path, default=Path("docs/distortion.svg"))
-    chosen = parser.parse_args()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Draw the picture; the exit code."""
+    parser = build_parser("faithful.picture", __doc__)
+    parser.add_argument("--draws", type=int, default=4000, help="of each law")
+    parser.add_argument("--out", type=Path, default=Path("docs/distortion.svg"), help="the file")
+    chosen = parser.parse_args(arguments)
     model = load("demo")
     constraint = constrain.compile(model.vocabulary, schema=SCHEMA, style=constrain.Style(whitespace="compact"))
     lm = Counted(model.on(demo.prompt(ASKED, schema=SCHEMA)))
@@ -61,6 +61,7 @@ def main() -> None:
     chosen.out.write_text(picture(laws, f.distortion, chosen.draws), encoding="utf-8")
     for name, law in laws.items():
         print(name, {text: round(p, 3) for text, p in sorted(law.items())})
+    return 0
 
 
 def shares(draws: Draws) -> dict[str, float]:
@@ -102,4 +103,4 @@ def picture(laws: dict[str, dict[str, float]], distortion: float, draws: int) ->
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -43,8 +43,8 @@ KINDS = {
 }  # fmt: skip
 
 
-def page(path: Path) -> None:
-    """Writes `path` from the JSON beside it: <name>.json and <name>-shapes.json, those that exist."""
+def page(folder: Path) -> Path:
+    """Write faithful.html from the results in the folder, those that exist: faithful.json, faithful.shapes.json."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
         f"<title>Which samplers draw from p given L?</title><style>{STYLE}</style>"
@@ -53,15 +53,18 @@ def page(path: Path) -> None:
         "later. Below, every sampler of <code>constrain.sampling</code> is compared with the right law, which is "
         "known: for small models and languages by adding everything up.</p>"
     ]
-    for name, section in ((path.with_suffix(".json"), laws), (path.with_name(path.stem + "-shapes.json"), shapes)):
-        if name.is_file():
-            parts += section(json.loads(name.read_text("utf-8")))
+    for name, section in (("faithful.json", laws), ("faithful.shapes.json", shapes)):
+        if (stored := folder / name).is_file():
+            document = json.loads(stored.read_text("utf-8"))
+            parts += section(document["facts"], made(document))
+    path = folder / "faithful.html"
     path.write_text("\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+    return path
 
 
-def laws(told: dict[str, Any]) -> list[str]:
+def laws(told: dict[str, Any], origin: str) -> list[str]:
     """What `bench.faithful` found."""
-    parts = ["<h2>Targets</h2>", verdicts(told["verdicts"]), made(told)]
+    parts = ["<h2>Targets</h2>", verdicts(told["verdicts"]), origin]
     parts += [table(one) for one in told["tables"]]
     if not told["curves"]:
         return parts
@@ -93,10 +96,10 @@ def curves(one: dict[str, Any]) -> str:
     )
 
 
-def shapes(told: dict[str, Any]) -> list[str]:
+def shapes(told: dict[str, Any], origin: str) -> list[str]:
     """What `bench.faithful.shapes` found."""
     parts = [
-        "<h2>The shape of the papers' results</h2>", verdicts(told["verdicts"]), made(told),
+        "<h2>The shape of the papers' results</h2>", verdicts(told["verdicts"]), origin,
         "<p>Five kinds of tasks after Lipkin et al. 2025. Shares of answers that are right: in L, ended in time, and "
         "so judged by a second opinion where there is one. SQLite itself runs the queries.</p>", '<div class="plots">',
     ]  # fmt: skip
@@ -136,9 +139,11 @@ def shapes(told: dict[str, Any]) -> list[str]:
     return parts
 
 
-def made(told: dict[str, Any]) -> str:
+def made(document: dict[str, Any]) -> str:
     """By what, when and where."""
-    said = (f"{told[key]}" for key in ("command", "date", "commit", "machine"))
+    here = document["machine"]
+    machine = f"{here['processor']}, {here['cores']} cores, load {here['load'][0]:.1f}"
+    said = (document["command"], document["date"], document["commit"], machine)
     return f'<p class="note">{html.escape(" · ".join(said))}</p>'
 
 

@@ -31,18 +31,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from ..corpus import ENDS, Llama3, load
 from ..engines import Constrain, Llguidance, Xgrammar, allowed
 from ..measure import CLOCKS
+from ..tables import build_table, print_table
 from ..workers import fork, reap
 from .languages import Language, language, library, sentences
 from .peers import Inexpressible, peer_grammar
 
-__all__ = ["ENGINES", "main"]
+__all__ = ["ENGINES", "measure_all"]
 
 SMALL = Language(
     "small",
@@ -105,10 +104,8 @@ ENGINES: dict[str, Callable[[Llama3], Any]] = {
 }
 
 
-def main(options: argparse.Namespace, console: Console) -> int:
-    """All engines in turn over all languages; 0."""
-    from .__main__ import save
-
+def measure_all(options: argparse.Namespace, console: Console) -> list[dict[str, Any]]:
+    """Take all engines in turn over all languages; the rows, printed as they come and as tables."""
     encoding = Llama3(options.vocabulary)
     corpora = {name: corpus(name, encoding, options) for name in options.languages}
     rows = []
@@ -117,9 +114,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
             rows.append(found)
             console.print(json.dumps(brief(found)), markup=False, highlight=False, soft_wrap=True)
     show(rows, console)
-    path = save("grammars-speed", {"clock": options.clock, "rows": rows}, options)
-    console.print(f"saved as {path}", highlight=False)
-    return 0
+    return rows
 
 
 def corpus(name: str, encoding: Llama3, options: argparse.Namespace) -> list[list[int]]:
@@ -345,20 +340,16 @@ def brief(row: dict[str, Any]) -> dict[str, Any]:
 
 def show(rows: list[dict[str, Any]], console: Console) -> None:
     """Two tables: first masks, and steps."""
-    table = Table(title="ms to the first mask, medians", title_justify="left", box=SIMPLE_HEAD)
-    for label in ("language", "engine", "cold", "kept on disk", "again"):
-        table.add_column(label, justify="left" if label in ("language", "engine") else "right", no_wrap=True)
+    firsts = ("cold", "kept on disk", "again")
+    table = build_table("ms to the first mask, medians", ("language", "engine"), firsts)
     rows = sorted(rows, key=lambda row: row["language"])
     for row in rows:
         values = [f"{np.median(row[key]):,.1f}" if row.get(key) else "-" for key in ("cold ms", "kept ms", "again ms")]
         table.add_row(row["language"], row["engine"], *values)
-    console.print(table)
+    print_table(table, console)
     columns = ("mean", "p50", "p90", "p99", "max")
-    table = Table(title="µs of masks and of advances over a corpus", title_justify="left", box=SIMPLE_HEAD)
-    for label in ("language", "engine", "round"):
-        table.add_column(label, no_wrap=True)
-    for label in ("texts", "lost", "masks", *columns, "adv. mean", "p50", "p99"):
-        table.add_column(label, justify="right")
+    figures = ("texts", "lost", "masks", *columns, "adv. mean", "p50", "p99")
+    table = build_table("µs of masks and of advances over a corpus", ("language", "engine", "round"), figures)
     for row in rows:
         for label in ("first", "second"):
             if (found := row.get(label)) and found["mask µs"]["count"]:
@@ -373,7 +364,7 @@ def show(rows: list[dict[str, Any]], console: Console) -> None:
                     *(f"{masks[key]:,.1f}" for key in columns),
                     *(f"{advances[key]:,.1f}" if advances["count"] else "-" for key in ("mean", "p50", "p99")),
                 )
-    console.print(table)
+    print_table(table, console)
     for row in rows:
         if "cannot" in row:
             console.print(f"{row['engine']}, {row['language']}: {row['cannot']}", markup=False, highlight=False)

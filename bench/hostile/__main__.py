@@ -11,7 +11,6 @@ neither answered nor refused. Kept as JSON in bench/results/.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import os
 import resource
@@ -22,10 +21,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from ..report import keep
+from ..options import build_parser
+from ..record import write_result
 from ..workers import Failure, Guard, guarded
 from .answers import BYTES, Wrong
 from .peers import ENGINES, REFUSALS
@@ -55,11 +54,12 @@ class Cell:
     mebibytes: float = 0.0
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the table; 1 if a row of ours fails."""
-    asked = arguments()
-    rows = [row for row in ROWS if asked.only.lower() in f"{row.name} {row.origin}".lower()]
-    prepared = prepare(asked.engines)
+    parser = build_parser("hostile", __doc__, "only", "results", engines=[OURS, *ENGINES])
+    options = parser.parse_args(arguments)
+    rows = [row for row in ROWS if options.only.lower() in f"{row.name} {row.origin}".lower()]
+    prepared = prepare(options.engines)
     print(LINE.format("input", "from", OURS, "s", *SHORT.values()))
     table = {}
     for row in rows:
@@ -68,31 +68,15 @@ def main() -> int:
         print(told(row, cells), flush=True)
     failed = [name for name, cells in table.items() if cells.get(OURS, {"verdict": "-"})["verdict"] not in GOOD]
     print(summary(table, failed))
-    if not asked.only:
-        path = keep(
-            asked.results, "hostile", "what do hostile inputs do to each engine?", {"rows": table, "failed": failed}
-        )
-        print(path)
+    if not options.only:
+        write_result(options, {"rows": table, "failed": failed})
     return 1 if failed else 0
 
 
-def arguments() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.hostile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--only", default="", metavar="WORD", help="rows with this in their name or origin")
-    parser.add_argument(
-        "--engines", default=",".join([OURS, *ENGINES]), metavar="A,B", help="default: all that are installed"
-    )
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent.parent / "results", help="for the JSON")
-    return parser.parse_args()
-
-
-def prepare(names: str) -> dict[str, Mapping[str, Callable[[str], Any]]]:
+def prepare(names: Sequence[str]) -> dict[str, Mapping[str, Callable[[str], Any]]]:
     """The engines that were asked for and are installed, ready."""
     ready: dict[str, Mapping[str, Callable[[str], Any]]] = {}
-    for name in names.split(","):
+    for name in names:
         if name == OURS:
             warm()
             ready[name] = {}

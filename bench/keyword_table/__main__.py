@@ -9,18 +9,17 @@ with the documents that were judged wrong and what the refusals say.
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import importlib.metadata
-import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from ..maskbench import names
-from ..report import commit, machine
+from ..options import build_parser
+from ..record import write_result
 from ..workers import Failure, Guard, guarded
 from .peers import ENGINES, OURS, PACKAGES
 from .probes import Probe, probes
@@ -30,13 +29,15 @@ LIMITS = Guard(5.0, 2 << 30, "cpu")
 WORDS = {"timeout": "time-out", "memory": "crash", "crash": "crash"}
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs the engines; 0, or 2 for a mistake in the arguments or a label that `jsonschema` does not share."""
-    options = parse(arguments)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the engines; 0, or 2 for a mistake in the arguments or a label that `jsonschema` does not share."""
+    parser = build_parser("keyword_table", __doc__, "only", "results", engines=ENGINES)
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the page")
+    options = parser.parse_args(arguments)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     chosen = [probe for probe in probes() if options.only in probe.name]
     if options.write and (options.only or options.engines != list(ENGINES)):
-        print("--write is of the whole table: without --only and --engines", file=sys.stderr)
-        return 2
+        parser.error("--write is of the whole table: without --only and --engines")
     try:
         trusted(chosen)
     except ValueError as error:
@@ -56,10 +57,17 @@ def main(arguments: list[str] | None = None) -> int:
         for probe, verdict in zip(chosen, found.get(name, ())):
             if verdict.word != "enforced":
                 print(f"{TITLES[name]}: {probe.name}: {verdict.word} {verdict.error}{verdict.over}{verdict.under}")
-    now = datetime.datetime.now(datetime.timezone.utc)
-    print(f"saved as {save(chosen, found, versions, now, options.results)}")
+    rows = {
+        probe.name: {
+            name: {key: value for key, value in asdict(verdicts[index]).items() if value}
+            for name, verdicts in found.items()
+        }
+        for index, probe in enumerate(chosen)
+    }
+    write_result(options, {"versions": versions, "rows": rows})
     if options.write:
-        options.write.write_text(page(chosen, found, f"{now:%Y-%m-%d}", versions), "utf-8")
+        today = datetime.datetime.now(datetime.timezone.utc)
+        options.write.write_text(page(chosen, found, f"{today:%Y-%m-%d}", versions), "utf-8")
         print(f"written to {options.write}")
     return 0
 
@@ -67,15 +75,10 @@ def main(arguments: list[str] | None = None) -> int:
 def run(name: str, chosen: list[Probe]) -> list[Verdict]:
     """One engine over all probes."""
     verdicts = []
-    for _, outcome in guarded(
-        partial(judge, name), chosen, limits=LIMITS, fresh=False, begin=lambda: void(prepared(name))
-    ):
+    begin = partial(prepared, name)  # its value stays in the cache of `prepared`
+    for _, outcome in guarded(partial(judge, name), chosen, limits=LIMITS, fresh=False, begin=begin):
         verdicts.append(Verdict(WORDS[outcome.kind], outcome.detail) if isinstance(outcome, Failure) else outcome)
     return verdicts
-
-
-def void(_: object) -> None:
-    """Made for what making it leaves behind."""
 
 
 def installed(package: str) -> str:
@@ -84,47 +87,6 @@ def installed(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def save(
-    chosen: list[Probe],
-    found: dict[str, list[Verdict]],
-    versions: dict[str, str],
-    now: datetime.datetime,
-    folder: Path,
-) -> Path:
-    """Every verdict with what is behind it; the file's path."""
-    document = {
-        "question": "which keywords does each engine enforce, refuse, narrow or ignore?",
-        "command": " ".join(["python -m bench.keyword_table", *sys.argv[1:]]),
-        "date": now.isoformat(timespec="seconds"),
-        "commit": commit(),
-        "machine": machine(),
-        "versions": versions,
-        "rows": {
-            probe.name: {
-                name: {key: value for key, value in asdict(verdicts[index]).items() if value}
-                for name, verdicts in found.items()
-            }
-            for index, probe in enumerate(chosen)
-        },
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"keyword-table-{now:%Y-%m-%d-%H%M}.json"
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    return path
-
-
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.keyword_table", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--engines", type=names(ENGINES), default=list(ENGINES), metavar="A,B", help=", ".join(ENGINES))
-    parser.add_argument("--only", default="", metavar="WORD", help="probes with this in their name")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the page")
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent.parent / "results", help="for the JSON")
-    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

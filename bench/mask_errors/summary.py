@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import json
-import platform
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Union
 
 from rich.console import Console
 
 from ..corpus import Case
-from ..report import commit, machine, plain, versions
+from ..tables import build_table, print_table
 from ..workers import Failure
 from .walks import Findings
 
-__all__ = ["KINDS", "save", "show", "summarise"]
+__all__ = ["KINDS", "collect_facts", "show", "summarise"]
 
 KINDS = {
     "over": "a token that begins a valid text is masked",
@@ -70,17 +64,16 @@ def summarise(runs: Mapping[str, Outcomes]) -> list[dict[str, Any]]:
 
 def show(rows: Sequence[dict[str, Any]], cases: Sequence[Case], runs: Mapping[str, Outcomes], console: Console) -> None:
     """Prints the table and the first findings."""
-    console.width = max(console.width, 140)
-    table = plain("wrong masks", ("masks", "over /M", "under /M", "refused", "failed", "texts", "walks", "finished"))
-    table.columns[1].header = ""
+    figures = ("masks", "over /M", "under /M", "refused", "failed", "texts", "walks", "finished")
+    table = build_table("wrong masks", ["engine"], figures)
     for row in rows:
         failed = sum(row["failures"].values())
         table.add_row(
-            row["engine"], "", f"{row['masks']:,}", f"{row['over per million']:,.1f}",
+            row["engine"], f"{row['masks']:,}", f"{row['over per million']:,.1f}",
             f"{row['under per million']:,.1f}", f"{row['refused']:,} of {row['schemas']:,}", f"{failed:,}",
             f"{row['texts']:,}", f"{row['walks']:,}", f"{row['finished']:,}",
         )  # fmt: skip
-    console.print(table)
+    print_table(table, console)
     for row in rows:
         for kind, count in row["wrong masks"].items():
             console.print(
@@ -105,27 +98,15 @@ def lines(cases: Sequence[Case], outcomes: Outcomes, kind: str) -> list[str]:
     return out
 
 
-def save(rows: Sequence[dict[str, Any]], cases: Sequence[Case], runs: Mapping[str, Outcomes],
-         options: argparse.Namespace) -> Path:  # fmt: skip
-    """Writes the results with everything that is needed to judge and to repeat them; the file's path."""
-    now = datetime.datetime.now(datetime.timezone.utc)
-    document = {
-        "question": "how many masks are wrong?",
-        "command": " ".join(["python -m bench.mask_errors", *sys.argv[1:]]),
-        "date": now.isoformat(timespec="seconds"),
-        "commit": commit(),
-        "machine": machine(),
-        "versions": {"python": platform.python_version(), **versions()},
-        "options": {key: str(value) if isinstance(value, Path) else value for key, value in vars(options).items()},
-        "kinds": KINDS,
-        "engines": rows,
-        "schemas": {name: {case.id: brief(outcome) for case, outcome in zip(cases, outcomes) if notable(outcome)}
-                    for name, outcomes in runs.items()},
-    }  # fmt: skip
-    path: Path = options.output or Path(__file__).parent.parent / "results" / f"mask-errors-{now:%Y-%m-%d-%H%M}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
-    return path
+def collect_facts(
+    rows: Sequence[dict[str, Any]], cases: Sequence[Case], runs: Mapping[str, Outcomes]
+) -> dict[str, Any]:
+    """Return what is written to the file of results."""
+    schemas = {
+        name: {case.id: brief(outcome) for case, outcome in zip(cases, outcomes) if notable(outcome)}
+        for name, outcomes in runs.items()
+    }
+    return {"kinds": KINDS, "engines": rows, "schemas": schemas}
 
 
 def notable(outcome: Findings | Failure) -> bool:

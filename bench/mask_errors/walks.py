@@ -127,7 +127,7 @@ class Walker:
             random.Random(f"{plan.seed} {case.id}"),
         )  # fmt: skip
         self.rng = random.Random(f"{plan.seed} {case.id} walks")
-        self.found, self.judge, self.schema = found, judge, case.schema
+        self.found, self.judge, self.schema, self.written = found, judge, case.schema, b""
         self.free: Any = None
         try:
             while found.counts["masks"] < plan.masks // 2 and time.monotonic() < end:

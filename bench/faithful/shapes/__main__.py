@@ -10,19 +10,18 @@ Minutes on two cores; exit status 1 if the shape is another.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from ..__main__ import origin, show
-from ..report import page
+from ...options import build_parser
+from ...record import write_result
+from ..__main__ import finish, show
 from ..verdicts import Verdict, shown
 from . import accuracy, arithmetic, checks, documents, gad, molecules, patterns, sql
 from .accuracy import Row
@@ -31,17 +30,14 @@ EXPECTED = 0.8
 """Rank correlation that is asked for."""
 
 
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(prog="python -m bench.faithful.shapes", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--data", type=Path, help="schemas with instances; without it, three of our own")
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; 1 if the shape is another."""
+    parser = build_parser("faithful.shapes", __doc__, "data", "seed", "results", data=None, seed=1)
     parser.add_argument("--answers", type=int, default=20, help="to each task, by each method")
     parser.add_argument("--tasks", type=int, default=12, help="most of each kind")
     parser.add_argument("--draws", type=int, default=2000, help="of GAD's protocol")
     parser.add_argument("--grammars", nargs="*", help="names of those of GAD's protocol; all if left out")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("bench/results/faithful.html"))
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     begin, console = perf_counter(), Console()
     kinds, counts, verdicts = dict[str, list[Row]](), dict[str, int](), list[Verdict]()
     for tasks in (
@@ -74,8 +70,7 @@ def main() -> None:
     tables[0]["note"] = NOTE.format(chosen.answers)
     tables.append(gad_table(protocol))
     show(console, tables[-1])
-    document = {
-        "command": " ".join(["python -m bench.faithful.shapes", *sys.argv[1:]]), **origin(),
+    facts = {
         "verdicts": [verdict._asdict() for verdict in verdicts],
         "kinds": {kind: [rounded(asdict(row)) for row in made] for kind, made in kinds.items()},
         "tables": tables,
@@ -85,13 +80,7 @@ def main() -> None:
         }),
         "gad": protocol,
     }  # fmt: skip
-    stored = chosen.out.with_name(chosen.out.stem + "-shapes.json")
-    stored.write_text(json.dumps(document) + "\n", encoding="utf-8")
-    page(chosen.out)
-    for verdict in verdicts:
-        console.print(shown(verdict), highlight=False)
-    console.print(f"{chosen.out}, {perf_counter() - begin:.0f} s")
-    sys.exit(0 if all(verdict.met for verdict in verdicts) else 1)
+    return finish(write_result(chosen, facts), verdicts, console, perf_counter() - begin)
 
 
 def rounded(value: Any) -> Any:
@@ -164,4 +153,4 @@ def of_gad(protocol: list[dict[str, Any]]) -> list[Verdict]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

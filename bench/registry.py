@@ -1,0 +1,149 @@
+"""List the benches: what each one answers, what its columns mean, and the command that asks it.
+
+`python -m bench` prints this table, `python -m bench NAME --help` the columns. A bench is a module with
+`main(arguments) -> exit code`; `python -m bench.NAME` runs it as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+__all__ = ["BENCHES", "Bench", "load_main"]
+
+
+class Bench(NamedTuple):
+    """One question. columns: how to read its tables. example: options of a typical run."""
+
+    question: str
+    columns: str
+    example: str = ""
+
+
+BENCHES: dict[str, Bench] = {
+    "maskbench": Bench(
+        "How exact and how fast are the masks, beside the peers?",
+        "counts of schemas by outcome (a schema may be in two); mean, quantiles and maximum in µs of a step (mask and "
+        "advance) and from the text of a schema to its first mask; the targets, each a ratio to a peer",
+        "--sample 1000 --engines constrain,constrain-any,llguidance,xgrammar --warm-only xgrammar",
+    ),
+    "mask_errors": Bench(
+        "How many masks are wrong, over and under, beside the peers?",
+        "masks judged; wrong masks per million: over, a valid token is masked; under, an end is allowed where the text "
+        "is not valid; schemas refused and failed; texts and random walks taken, walks that came to an end",
+        "--masks 1000000",
+    ),
+    "schema_suite": Bench(
+        "Is every test of the official JSON Schema test suite judged as it says?",
+        "tests of each draft that passed, that belong to a refused schema, and that were judged wrong",
+        "../shared/data/json-schema-test-suite.tar.gz",
+    ),
+    "keyword_table": Bench(
+        "Which keywords does each engine enforce, refuse, narrow or ignore?",
+        "small schemas for each keyword by verdict; `--write` writes docs/json-schema.md",
+        "--write docs/json-schema.md",
+    ),
+    "instructions": Bench(
+        "How many instructions are a step and a first mask?",
+        "instructions by valgrind: a first mask, a step along a text that is new (fresh), known, or warm, and of the "
+        "warm step what runs inside the engine",
+    ),
+    "scaling": Bench(
+        "Does time stay flat as maxLength, maxItems, the values of an enum, the optional keys grow to 100,000?",
+        "first mask, mean and slowest step at each size; slopes of log time against log size over all sizes that an "
+        "engine reached: 0 is flat, 1 is linear",
+    ),
+    "slowest": Bench(
+        "Which steps are the slowest that are left, and what is done in them?",
+        "µs of CPU of a step, what it asked the state cache for and for how long, sets, closures and trie nodes",
+    ),
+    "repeated": Bench(
+        "What does a schema cost that was compiled before, in this process or an earlier one?",
+        "µs of CPU from the text of a schema to its first mask: the first time, again, and in a later process",
+    ),
+    "compile_cost": Bench(
+        "What does compiling cost where schemas are large or nasty, in time and memory?",
+        "ms to the first mask by wall and CPU, ms of another compile, MiB added at the peak; ! is above a mark",
+    ),
+    "vocabulary": Bench(
+        "What do vocabularies of 32k, 128k and 256k tokens cost: preparation, memory, a step?",
+        "a vocabulary each: ms to read, prepare and write it, the same again from the store, MB, µs of a step",
+    ),
+    "memory": Bench(
+        "How much memory do a vocabulary and a Constraint take, beside the peers?",
+        "MB of a process's own pages: prepared, and by how much a schema made the process grow",
+    ),
+    "start": Bench(
+        "How long until a new process has its first mask, and what of it is numba's import?",
+        "ms by the wall and, in brackets, of CPU: a row for each part of the start, a column for each kind of process",
+    ),
+    "batches": Bench(
+        "What does a row of a batch cost, 1 to 512 texts at once, on one thread and on two, beside the peers?",
+        "µs a row, mean over the steps; `longer of 2 shares` is what two free cores come to",
+        "--threads 1,2",
+    ),
+    "apply_masks": Bench(
+        "What does it cost to apply masks to logits on the CPU, beside the peers and beside what memory can do?",
+        "µs for all rows by type and mask; the last row is ours in parts of the limit",
+    ),
+    "gpu": Bench(
+        "How near is what runs on a card to what the card can do, and does the model ever wait for a mask?",
+        "µs of device time, medians, beside the peers' kernels and beside what the bandwidth of the card allows",
+        "--count",
+    ),
+    "grammars": Bench(
+        "Do our grammars accept what Lark accepts, and how fast are their masks beside the peers?",
+        "agreement: texts, tokens and edits of one byte, and those judged otherwise than Lark does; speed: ms to the "
+        "first mask, µs of masks and of advances over a corpus, `lost` texts of another language",
+        "--what agreement",
+    ),
+    "samples": Bench(
+        "Are there 20 different valid instances of every schema?",
+        "schemas by outcome; `all there are`: fewer, and proven that there are no more",
+        "--all",
+    ),
+    "testing_strategies": Bench(
+        "Do schemas give test data, beside hypothesis-jsonschema?",
+        "a strategy each: schemas served, documents, keywords that a document exercised",
+        "--sample 300",
+    ),
+    "faithful": Bench(
+        "Which samplers draw from p given L, and after how many draws and model evaluations?",
+        "P-values of G-tests against the exact law, attempts, particles needed, divergence in nats; a verdict a target",
+        "--draws 20000",
+    ),
+    "faithful.shapes": Bench(
+        "Do methods stand in the order that the AWRS and GAD papers report?",
+        "right answers with 95 % intervals, model evaluations and ms an answer; KL of running windows in nats",
+    ),
+    "faithful.picture": Bench(
+        "What does masking do to the law, in one picture?", "shares of each answer under three laws; writes an SVG"
+    ),
+    "sampling_cost": Bench(
+        "What does drawing from the right distribution cost, apart from the model?",
+        "µs per particle and token outside the model; checks, rows, calls and acceptance of an answer",
+    ),
+    "hostile": Bench(
+        "Does anything that a stranger sends end the process, run on, outgrow its budget, or give a wrong answer?",
+        "a verdict for each engine: answered, refused (a typed error), error, hang, memory, crash, wrong; s of CPU",
+    ),
+    "long_runs": Bench(
+        "Does memory stay within the budgets of the caches over many schemas and a very long text?",
+        "resident MiB after so many schemas and tokens",
+    ),
+    "architecture": Bench(
+        "Is the library easy to find one's way in: cycles, names used twice, one-word names?",
+        "each figure with its limit",
+        "--docstrings 20",
+    ),
+}  # fmt: skip
+
+
+def load_main(name: str) -> Callable[[Sequence[str] | None], int]:
+    """Return the `main` of a bench; only then is its module imported."""
+    path = f"bench.{name}"
+    module = import_module(path)
+    if hasattr(module, "__path__"):
+        module = import_module(f"{path}.__main__")
+    return module.main  # type: ignore[no-any-return]
