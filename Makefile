@@ -39,7 +39,7 @@ format: $(VENV)/.dev  ## rewrite the files as `make lint` wants them
 	@$(BIN)/ruff check --fix --exit-zero .
 	@$(BIN)/ruff format .
 
-# What masks cost on the CPU, a file a question; about 25 minutes where nothing else runs. One alone: make bench BENCH=scaling
+# What masks cost on the CPU, one bench per question (python -m bench lists them all); about 25 minutes where nothing else runs. One alone: make bench BENCH=scaling
 CASES      := --data $(DATA)/maskbench-dev.jsonl.gz
 VOCABULARY := --vocabulary $(DATA)/llama3.tiktoken
 BENCH      ?= maskbench repeated vocabulary memory start batches apply_masks scaling instructions slowest
@@ -59,21 +59,21 @@ bench: $(VENV)/.bench $(VENV)/.warm  ## what masks cost, beside the peers: all o
 	@for name in $(BENCH); do $(MAKE) --no-print-directory bench-$$name || exit 1; done
 
 bench-%: $(VENV)/.bench $(VENV)/.warm
-	@echo "make: python -m bench.$* $($*)"
-	@$(BIN)/python -m bench.$* $($*)
+	@echo "make: python -m bench $* $($*)"
+	@$(BIN)/python -m bench $* $($*)
 
 gpu: $(VENV)/.gpu $(VENV)/.warm  ## what runs on an NVIDIA card: its tests on the card, then bench/gpu (DATA=folder of the data)
 	@$(BIN)/python -m pytest -rs tests/gpu tests/test_cuda.py $(PYTEST)
-	@$(BIN)/python -m bench.gpu --vocabulary $(DATA)/llama3.tiktoken
+	@$(BIN)/python -m bench gpu --vocabulary $(DATA)/llama3.tiktoken
 
 suite: $(VENV)/.dev $(VENV)/.warm  ## the official JSON Schema test suite, all drafts (DATA=folder of the data)
-	@$(BIN)/python -m bench.schema_suite $(DATA)/json-schema-test-suite.tar.gz --list
+	@$(BIN)/python -m bench schema_suite $(DATA)/json-schema-test-suite.tar.gz --list
 
 fuzz: $(VENV)/.fuzz $(VENV)/.warm  ## fuzz all targets, an hour in all, two side by side (HOURS=0.1); findings in fuzz/findings, exit code 1 if there are any
 	@$(BIN)/python -m fuzz --all --hours $(HOURS) --jobs $(FUZZERS) --seed $(or $(SEED),0)
 
 hostile: $(VENV)/.bench $(VENV)/.warm  ## hostile inputs through constrain and the peers, with verdicts
-	@$(BIN)/python -m bench.hostile
+	@$(BIN)/python -m bench hostile
 
 mutate: $(VENV)/.dev $(VENV)/.warm  ## mutation testing: do the tests notice changes in kernels, shape algebra and samplers? (hours; SAMPLE=60)
 	@$(BIN)/python -m mutate --sample $(SAMPLE) --seed $(or $(SEED),1) --jobs 2 --log mutate/last.log

@@ -1,6 +1,6 @@
 """What does it cost to apply masks to logits on the CPU, beside the peers and beside what memory can do?
 
-    python -m bench.apply_masks --vocabulary ../shared/data/llama3.tiktoken
+    python -m bench apply_masks
 
 [rows, 128256] logits, three masks: `narrow`, what may follow `{` of an object (some 20 tokens); `wide`, inside a string
 (123,000); `half`, every other token by chance. One thread; the fastest of many repeats counts, by the clock of the CPU.

@@ -1,6 +1,6 @@
 """Is the library easy to find one's way in? Import cycles, names used twice, one-word function names.
 
-    python -m bench.architecture [--docstrings 20 --seed 1]
+    python -m bench architecture [--docstrings 20 --seed 1]
 
 Every import of ours counts: inside functions and under `if TYPE_CHECKING:` too. A package is a folder.
 Exit code 1 if a figure is beyond its limit.

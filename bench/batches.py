@@ -1,6 +1,6 @@
 """What does a row of a batch cost: 1 to 512 texts at once, on one thread and on several, beside the peers?
 
-    python -m bench.batches --data ../shared/data/maskbench-dev.jsonl.gz --vocabulary ../shared/data/llama3.tiktoken
+    python -m bench batches
 
 All rows are texts of the dev schemas, each at another place; a step makes the masks of all rows (timed) and takes the
 next token of each; of a step the fastest repeat counts, by the wall clock. `new`: schemas are compiled for each repeat,

@@ -1,4 +1,4 @@
-"""Schemas with one number that grows, each with a text long enough to feel it: what `bench.scaling` measures.
+"""Schemas with one number that grows, each with a text long enough to feel it: what `bench scaling` measures.
 
 ROWS[name].make(size)   Grown(schema, text), both as JSON text; text: up to LENGTH members, the last value, ...
 """

@@ -1,6 +1,6 @@
 """How many instructions are a step and a first mask? A figure that does not know how fast or busy a machine is.
 
-    python -m bench.instructions --vocabulary ../shared/data/llama3.tiktoken
+    python -m bench instructions
 
 Each engine runs under `valgrind --tool=callgrind`, which counts instructions by interpreting them, and is told by
 client requests where to begin and end (valgrind.h; `Requests`): from the text of a schema to its first mask; the walk

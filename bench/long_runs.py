@@ -1,6 +1,6 @@
 """Memory over long runs: many distinct schemas in one process, and one very long text.
 
-    python -m bench.long_runs [--schemas 10000] [--tokens 200000]
+    python -m bench long_runs [--schemas 10000] [--tokens 200000]
 
 Prints the resident memory as it goes, and fails if it grows by more than the budgets of the caches allow: `recent`
 keeps up to 64 Constraints and 128 MiB of their state caches, one state cache may fill `Limits.arena_bytes`.

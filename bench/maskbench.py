@@ -1,7 +1,6 @@
 """How exact and how fast are the masks? constrain and its peers on the schemas of MaskBench, in one run.
 
-    python -m bench.maskbench --data ../shared/data/maskbench-dev.jsonl.gz \\
-        --vocabulary ../shared/data/llama3.tiktoken --sample 500 --engines constrain,llguidance,xgrammar
+    python -m bench maskbench --sample 500 --engines constrain,llguidance,xgrammar
 
 Each engine takes the same schemas in turn, in worker processes on one core, with limits per schema (10 s, 2 GiB).
     warm    one worker takes schema after schema, as a server does

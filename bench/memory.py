@@ -1,6 +1,6 @@
 """How much memory do a prepared vocabulary and a Constraint take, beside the peers, and what bounds what is kept?
 
-    python -m bench.memory --data ../shared/data/maskbench-dev.jsonl.gz --vocabulary ../shared/data/llama3.tiktoken
+    python -m bench memory
 
 Memory is growth of the pages that are a process's own (Linux: Private of smaps_rollup): what was reserved and never
 written does not count, what numpy, Python or C++ holds does. Each engine has a process of its own: `prepared`

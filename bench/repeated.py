@@ -1,7 +1,6 @@
 """What does a schema cost that was compiled before, from its text to the first mask, in this process or an earlier one?
 
-    python -m bench.repeated --data ../shared/data/maskbench-dev.jsonl.gz \\
-        --vocabulary ../shared/data/llama3.tiktoken --sample 500
+    python -m bench repeated --sample 500
 
 Each engine takes the same schemas one after the other in a process where its vocabulary is prepared, each for the first
 time and then again, another schema in between; constrain then in a second such process, which finds on disk what the

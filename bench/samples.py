@@ -1,6 +1,6 @@
 """Are there 20 different valid instances of every schema, and does `jsonschema` agree with each?
 
-    python -m bench.samples --data ../shared/data/maskbench-dev.jsonl.gz [--all | --sample 500] [--n 20]
+    python -m bench samples [--all | --sample 500] [--n 20]
 
 What `constrain sample` does, on every schema in a worker with limits (10 s, 2 GiB): n different values are drawn in
 the default style and judged by `jsonschema` with formats on. Where fewer come, all texts of the schema are listed: if

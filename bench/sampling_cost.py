@@ -1,7 +1,6 @@
 """What does drawing from the right distribution cost, apart from the model?
 
-    python -m bench.sampling_cost --data ../shared/data/maskbench-dev.jsonl.gz \\
-        --vocabulary ../shared/data/llama3.tiktoken [--genlm /path/to/another/venv/bin/python]
+    python -m bench sampling_cost [--genlm /path/to/another/venv/bin/python]
 
 *Outside the model*, µs per particle and token at a vocabulary of 128,256: the model is rows of numbers that favour one
 valid instance of a schema (its next token has probability `--sure`, the rest is a long tail over all tokens), and the

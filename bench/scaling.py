@@ -1,6 +1,6 @@
 """Does time stay flat as the numbers in a schema grow? constrain and its peers, 10 to 100,000, in one run.
 
-    python -m bench.scaling --vocabulary ../shared/data/llama3.tiktoken
+    python -m bench scaling
 
 Each row is a schema with one size that grows and a text that feels it (`growing.py`). Every point is REPEATS new
 processes, forked where the engine is prepared and warm, and their medians (one process where it takes a second): from

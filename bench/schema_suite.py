@@ -1,6 +1,6 @@
 """Is every test of the official JSON Schema test suite judged as it says?
 
-    python -m bench.schema_suite ../shared/data/json-schema-test-suite.tar.gz [--draft 2020-12] [--file format/]
+    python -m bench schema_suite ../shared/data/json-schema-test-suite.tar.gz [--draft 2020-12] [--file format/]
 
 Each schema is compiled with `Style.any()` over a vocabulary of bytes, and each instance is spelled in several ways
 (compact, spaced, keys in another order, escapes). A test passes if the Matcher accepts every spelling exactly when the

@@ -1,6 +1,6 @@
 """How long does a new process take to import constrain and have its first mask, and what of it is numba's own import?
 
-    python -m bench.start --vocabulary ../shared/data/llama3.tiktoken
+    python -m bench start
 
 Each row is a new process, several times; the median of the wall and of the CPU, kernels compiled before, files in the
 page cache. `numpy` and `numba` alone are the floor: what a first mask needs besides is ours. Between `import constrain`

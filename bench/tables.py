@@ -26,7 +26,8 @@ def build_table(title: str, labels: Iterable[str], figures: Iterable[str]) -> Ta
 def print_table(table: Table, console: Console | None = None) -> None:
     """Print a table as wide as it is: one that wraps cannot be read."""
     console = console or Console()
-    console.width = max(console.width, console.measure(table).maximum)
+    wanted = console.measure(table, options=console.options.update(width=1_000)).maximum
+    console.width = max(console.width, wanted)
     console.print(table, markup=False, highlight=False)
 
 

@@ -1,6 +1,6 @@
 """Property-based testing from a schema: `constrain.testing.from_schema` beside the package `hypothesis-jsonschema`.
 
-    python -m bench.testing_strategies --data ../shared/data/maskbench-dev.jsonl.gz --sample 300
+    python -m bench testing_strategies --sample 300
 
 Each strategy draws 100 documents of every schema inside Hypothesis (generation only, no database, health checks off),
 in a worker with limits (10 s of it for drawing, 2 GiB). A schema is *served* if at least 5 documents came in that time,

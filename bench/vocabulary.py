@@ -1,6 +1,6 @@
 """What do vocabularies of 32,000, 128,000 and 256,000 tokens cost: preparation, memory, and a step?
 
-    python -m bench.vocabulary --vocabulary ../shared/data/llama3.tiktoken
+    python -m bench vocabulary
 
 32k and 131k are Mistral's (files in the package mistral-common), 128k is Llama 3's. 256k is made on the spot: Llama 3's
 tokens, then those of 131k that it lacks, then pairs of neighbouring words until there are 256,000; it stands for a

@@ -1,7 +1,7 @@
 """The architecture that docs/tour.md describes: layers, no cycles, names used once, every `__all__` correct.
 
 Every import of ours counts, also inside functions and under `if TYPE_CHECKING:`. The figures are those of
-`python -m bench.architecture`, whose functions these tests call.
+`python -m bench architecture`, whose functions these tests call.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from bench.architecture import LIMITS, Library, cycles, figures
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -1,4 +1,4 @@
-"""The registry of benches: every bench is in it and in the README, and takes the shared options as they are declared."""
+"""The registry of benches: each bench is in it and in the README, and shared options mean the same everywhere."""
 
 from __future__ import annotations
 

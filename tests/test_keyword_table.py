@@ -35,7 +35,7 @@ def test_the_labels_are_those_of_jsonschema() -> None:
 
 def test_the_page_says_what_constrain_does() -> None:
     lines = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| `")]
-    assert len(lines) == len(PROBES), "run `python -m bench.keyword_table --write docs/json-schema.md`"
+    assert len(lines) == len(PROBES), "run `python -m bench keyword_table --write docs/json-schema.md`"
     stale = []
     for probe, line in zip(PROBES, lines):
         # The columns are: keyword, drafts, how, ours, the peers', the schema.

@@ -15,7 +15,7 @@ from constrain import Vocabulary
 
 RATCHET = Path(__file__).parent / "schema_suite_ratchet.json"
 SUITE = Path("data") / "json-schema-test-suite.tar.gz"
-RENEW = f"python -m bench.schema_suite ../shared/{SUITE} --renew tests/{RATCHET.name}"
+RENEW = f"python -m bench schema_suite ../shared/{SUITE} --renew tests/{RATCHET.name}"
 
 
 def test_the_suite_does_not_get_worse(shared: Path) -> None:

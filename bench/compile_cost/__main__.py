@@ -1,7 +1,7 @@
 """What does compiling cost where schemas are large or nasty? Ours beside the peers, in one run.
 
-    python -m bench.compile_cost [--only enum] [--engines constrain-any,llguidance]
-    python -m bench.compile_cost --dev ../shared/data/maskbench-dev.jsonl.gz
+    python -m bench compile_cost [--only enum] [--engines constrain-any,llguidance]
+    python -m bench compile_cost --dev ../shared/data/maskbench-dev.jsonl.gz
 
 From the text of a schema to its first mask over Llama 3's 128,256 tokens: wall and CPU milliseconds (median of fresh
 processes, each forked where kernels are loaded and the vocabulary is prepared), of another compile in the same process

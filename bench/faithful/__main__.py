@@ -1,11 +1,11 @@
 """Which samplers draw from p given L, and after how much?
 
-    python -m bench.faithful [--draws 4000] [--repeats 4] [--markov-only]
+    python -m bench faithful [--draws 4000] [--repeats 4] [--markov-only]
 
 Every fixture's law is known exactly. Printed and written: G-tests of the samplers that say they are exact, with masking
 as the control that must fail; particles needed with and without a twist; the divergence that masking reports of itself
 beside the truth; curves of divergence; and a verdict for each target. Ten minutes on two cores at 20,000 draws; exit
-status 1 if a target is missed. The JSON goes beside the page, which also shows what `bench.faithful.shapes` stored.
+status 1 if a target is missed. The JSON goes beside the page, which also shows what `bench faithful.shapes` stored.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """README's picture of what masking does: docs/distortion.svg, one example under the embedded model, three laws.
 
-    python -m bench.faithful.picture [--out docs/distortion.svg]
+    python -m bench faithful.picture [--out docs/distortion.svg]
 
 The question has seven answers. Grey: how often the model gives each if it is asked again until an answer is one of
 them, added up over all token sequences. Orange: masked draws; green: draws of `exact`.

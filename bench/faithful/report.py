@@ -1,4 +1,4 @@
-"""The page: what `bench.faithful` and `bench.faithful.shapes` stored as JSON beside it, with plots.
+"""The page: what `bench faithful` and `bench faithful.shapes` stored as JSON beside it, with plots.
 
 Each command writes its own JSON and then the whole page, so neither forgets what the other found.
 """
@@ -63,7 +63,7 @@ def page(folder: Path) -> Path:
 
 
 def laws(told: dict[str, Any], origin: str) -> list[str]:
-    """What `bench.faithful` found."""
+    """What `bench faithful` found."""
     parts = ["<h2>Targets</h2>", verdicts(told["verdicts"]), origin]
     parts += [table(one) for one in told["tables"]]
     if not told["curves"]:
@@ -97,7 +97,7 @@ def curves(one: dict[str, Any]) -> str:
 
 
 def shapes(told: dict[str, Any], origin: str) -> list[str]:
-    """What `bench.faithful.shapes` found."""
+    """What `bench faithful.shapes` found."""
     parts = [
         "<h2>The shape of the papers' results</h2>", verdicts(told["verdicts"]), origin,
         "<p>Five kinds of tasks after Lipkin et al. 2025. Shares of answers that are right: in L, ended in time, and "

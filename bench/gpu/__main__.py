@@ -1,7 +1,7 @@
 """How near are the kernels for cards to what the card can do, and do masks cost anything beside a model?
 
-    python -m bench.gpu [--parts applying,drawing,stepping,waiting] [--vocabulary ../shared/data/llama3.tiktoken]
-    python -m bench.gpu --count                  without a card: what apply_mask reads and writes, in the simulator
+    python -m bench gpu [--parts applying,drawing,stepping,waiting] [--vocabulary ../shared/data/llama3.tiktoken]
+    python -m bench gpu --count                  without a card: what apply_mask reads and writes, in the simulator
 
 applying   apply_mask beside XGrammar's Triton and CUDA kernels and llguidance's: µs, and times what it takes to read
            the bits and write what is masked at the bandwidth that was measured on this card in the same run

@@ -1,7 +1,7 @@
 """Are our grammars Lark's, and how fast are their masks? Part one: agreement.
 
-    python -m bench.grammars --what agreement --vocabulary ../shared/data/llama3.tiktoken
-    python -m bench.grammars --what speed --vocabulary ../shared/data/llama3.tiktoken
+    python -m bench grammars --what agreement
+    python -m bench grammars --what speed
 
 agreement: Lark's own parser (LALR, contextual lexer, PythonIndenter for Python) is the oracle. Every text that it
 accepts is taken token by token under Llama 3's 128,256 tokens: each token must be in the mask, and the end allowed at

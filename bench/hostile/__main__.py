@@ -1,6 +1,6 @@
 """Does anything that a stranger sends end the process, run on, outgrow its budget, or give a wrong answer?
 
-    python -m bench.hostile [--only WORD] [--engines constrain,llguidance,xgrammar]
+    python -m bench hostile [--only WORD] [--engines constrain,llguidance,xgrammar]
 
 Each cell is a process of its own, forked where the engine is ready, with 10 s of CPU time and 1 GiB above what it
 holds. Verdicts: answered; refused, by a typed error; error, an exception of another type; hang; memory; crash, by a

@@ -1,6 +1,6 @@
 """Which keywords does each engine enforce, refuse, narrow or ignore? Every engine on small schemas, one run.
 
-    python -m bench.keyword_table [--engines llguidance,xgrammar] [--only oneOf] [--write docs/json-schema.md]
+    python -m bench keyword_table [--engines llguidance,xgrammar] [--only oneOf] [--write docs/json-schema.md]
 
 Each engine runs in worker processes of its own, with limits per schema (5 s of computing, 2 GiB); one not installed is
 skipped and named. Printed: the counts, and every row that constrain does not enforce. Saved as JSON in bench/results/,

@@ -144,7 +144,7 @@ INTRODUCTION = """\
 
 What constrain does with each keyword, and what its peers do with the same schema. Made by a command that runs them all:
 
-    python -m bench.keyword_table --write docs/json-schema.md
+    python -m bench keyword_table --write docs/json-schema.md
 
 Each row is a small schema with documents that satisfy it and documents that break it; the labels are those of the
 `jsonschema` package {jsonschema}, formats asserted. Run on {date} with
@@ -163,7 +163,7 @@ Each row is a small schema with documents that satisfy it and documents that bre
 - **asserts nothing**: by the specification.
 
 All of them are exact, token by token. The verdicts are about the probe in the row, so *enforced* means "as far as
-these documents show"; for constrain, `bench.schema_suite` and `bench.mask_errors` ask much more.
+these documents show"; for constrain, `bench schema_suite` and `bench mask_errors` ask much more.
 
 {verdicts}
 

@@ -9,5 +9,5 @@ cutting.py     a text as tokens in every way: all tokens that may come at each b
 walks.py       one schema through one engine, mask by mask: `Findings`
 summary.py     counts, errors per million masks, the first findings, as tables and as JSON
 
-python -m bench.mask_errors --sample 300 --engines constrain-any,constrain
+python -m bench mask_errors --sample 300 --engines constrain-any,constrain
 """

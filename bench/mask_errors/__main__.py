@@ -1,7 +1,6 @@
 """How many masks are wrong, over and under, on the schemas of MaskBench? constrain and its peers in one run.
 
-    python -m bench.mask_errors --data ../shared/data/maskbench-dev.jsonl.gz \\
-        --vocabulary ../shared/data/llama3.tiktoken --masks 1000000
+    python -m bench mask_errors --masks 1000000
 
 Every schema gets the same share of the masks, half along valid texts and half on random walks (walks.py says how).
 Engines with an order of keys or a spelling of their own get texts in that order and the canonical spelling.

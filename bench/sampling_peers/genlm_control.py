@@ -4,7 +4,7 @@
     {"tokens": [hex], "floor": path of .npy rows, "jobs": [{"schema", "teacher": [ids]}], "particles", "max_tokens"}
 
 Its JSON-Schema potential is the condition of its AWRS sampler, its SMC runs the particles. The model is a potential
-whose rows are those of `bench.sampling_cost`; the time spent in it is taken off. Times are of the process's CPU.
+whose rows are those of `bench sampling_cost`; the time spent in it is taken off. Times are of the process's CPU.
 """
 
 import asyncio

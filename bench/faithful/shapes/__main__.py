@@ -1,6 +1,6 @@
 """Do the samplers stand in the order that the papers report?
 
-    python -m bench.faithful.shapes [--data ../shared/data/maskbench-dev.jsonl.gz] [--answers 20]
+    python -m bench faithful.shapes [--data ../shared/data/maskbench-dev.jsonl.gz] [--answers 20]
 
 Lipkin et al. 2025 (AWRS): shares of right answers on five kinds of tasks, and checks against exp(KL) of a step. Park et
 al. 2024 (GAD): running windows on two kinds of grammars. The embedded model writes patterns, JSON and the grammars;
