@@ -183,7 +183,7 @@ def measured(
             for token in tokens[:begin]:
                 batch.advance(index, token)
             places.append(begin)
-        batch.fill()  # what is made once, threads and arenas, is no row's cost
+        batch.fill()  # what is made once, threads and state caches, is no row's cost
         for step in range(STEPS):
             with in_turn(spent) if threads == SHARES else nullcontext():
                 spent.clear()

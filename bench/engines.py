@@ -144,12 +144,12 @@ class Constrain:
 
     def __init__(self, vocabulary: Llama3) -> None:
         import constrain
-        from constrain.engine import caches
+        from constrain.compilation import compile_caches
 
         self.constrain = constrain
-        caches.recent.most = caches.programs.most = 0  # Nothing is known from an earlier schema.
+        compile_caches.recent.most = compile_caches.programs.most = 0  # Nothing is known from an earlier schema.
         self.vocabulary = constrain.Vocabulary.from_tiktoken(vocabulary.path, special=SPECIAL, eos_ids=ENDS, size=SIZE)
-        constrain.rehearse(self.vocabulary)
+        constrain.warm_up(self.vocabulary)
         self.style = self.make_style()
         self.words = np.zeros(WORDS, np.int32)
 

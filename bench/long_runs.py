@@ -3,7 +3,7 @@
     python -m bench long_runs [--schemas 10000] [--tokens 200000]
 
 Prints the resident memory as it goes, and fails if it grows by more than the budgets of the caches allow: `recent`
-keeps up to 64 Constraints and 128 MiB of their state caches, one state cache may fill `Limits.arena_bytes`.
+keeps up to 64 Constraints and 128 MiB of their state caches, one state cache may fill `Limits.state_cache_bytes`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from constrain import Matcher, Vocabulary, compile
-from constrain.engine.caches import recent
+from constrain.compilation.compile_caches import recent
 
 from .options import build_parser
 

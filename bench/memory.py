@@ -114,7 +114,7 @@ def schemas(name: str, jobs: list[Job], vocabulary: Llama3, options: argparse.Na
 def taken_apart(ranks: Path) -> dict[str, float]:
     """MB of a prepared vocabulary by part, as Python and numpy count them."""
     from constrain import Vocabulary
-    from constrain.engine.caches import recent
+    from constrain.compilation.compile_caches import recent
     from constrain.kernels import layout as at
     from constrain.vocabulary.mask_table_cache import table_of
 

@@ -208,7 +208,11 @@ def judge(group: Group, registry: dict[str, Any], vocabulary: Vocabulary) -> Ite
     """What becomes of each test of a group."""
     try:
         constraint = constrain.compile(
-            vocabulary, schema=group.schema, style=group.style, registry=registry, limits=Limits(arena_bytes=32 << 20)
+            vocabulary,
+            schema=group.schema,
+            style=group.style,
+            registry=registry,
+            limits=Limits(state_cache_bytes=32 << 20),
         )
     except UnsatisfiableError:  # Right if nothing at all is valid.
         constraint = None

@@ -3,7 +3,7 @@
     python -m bench slowest
 
 Schemas are walked as in MaskBench, warm. A step (mask and advance) is compiled code, which asks Python for what it
-lacks (`Arena._provide`): what was asked for, and how long that took, is noted by a hook there; and how many sets and
+lacks (`StateCache._provide`): what was asked for, and how long that took, is noted by a hook there; and how many sets and
 closures were made and trie nodes visited. The kind of a step is what took most of it. Printed, and kept as JSON: time
 by kind, the ten slowest single steps, and the ten schemas with the most time. Times are the CPU's, hook and all: for
 times of steps as they are, see `bench maskbench`.
@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from constrain.engine.state_cache import Arena, Forgotten
+from constrain.engine.state_cache import StateCache, StateCacheEvicted
 from constrain.kernels import layout as at
 
 from .corpus import Llama3
@@ -58,7 +58,7 @@ COUNTED = {"sets": at.N_SETS, "closures": at.CLOSURES, "trie nodes": at.VISITED}
 @dataclass(slots=True)
 class Step:
     """One step. asked: ns by what was asked for; counts: sets and closures made, trie nodes visited,
-    0 where the arena was emptied meanwhile.
+    0 where the state cache was emptied meanwhile.
     """
 
     schema: str
@@ -90,25 +90,25 @@ class Trace:
 
 @contextmanager
 def hooked(note: Callable[[str, int], None]) -> Iterator[None]:
-    """While it lasts, `note` is told what was asked of arenas, and the ns that it took."""
-    original = Arena._provide
+    """While it lasts, `note` is told what was asked of state caches, and the ns that it took."""
+    original = StateCache._provide
 
-    def provide(self: Arena, rounds: int) -> None:
+    def provide(self: StateCache, rounds: int) -> None:
         what = ASKED.get(int(self.arrays[at.HEAD][at.STATUS]), "guards asked")
         begin = thread_time_ns()
         try:
             original(self, rounds)
-        except Forgotten:
-            what = "arena emptied"
+        except StateCacheEvicted:
+            what = "state cache emptied"
             raise
         finally:
             note(what, thread_time_ns() - begin)
 
-    Arena._provide = provide  # type: ignore[method-assign]
+    StateCache._provide = provide  # type: ignore[method-assign]
     try:
         yield
     finally:
-        Arena._provide = original  # type: ignore[method-assign]
+        StateCache._provide = original  # type: ignore[method-assign]
 
 
 def trace(engine: Constrain, job: Job) -> Trace | None:
@@ -123,8 +123,8 @@ def trace(engine: Constrain, job: Job) -> Trace | None:
     engine.mask()
 
     def counts() -> tuple[int, np.ndarray[Any, Any]]:
-        arena = engine.constraint.arena()
-        return arena.epoch, np.array([arena.arrays[at.HEAD][place] for place in COUNTED.values()], np.int64)
+        state_cache = engine.constraint.state_cache()
+        return state_cache.epoch, np.array([state_cache.arrays[at.HEAD][place] for place in COUNTED.values()], np.int64)
 
     with hooked(lambda what, ns: asked.update({what: ns})):
         for test, tokens in enumerate(job.tokens):

@@ -53,11 +53,11 @@ MASK = """
 constraint = constrain.compile(vocabulary, schema={schema!r}); lap("compile")
 import numba; lap("numba")
 import constrain.engine.matcher; lap("kernels")
-from constrain.engine.caches import table_of
+from constrain.compilation.compile_caches import table_of
 table_of(vocabulary); lap("table")
 matcher = constraint.matcher(); lap("matcher")
 matcher.mask(); lap("mask")
-from constrain.engine.caches import programs
+from constrain.compilation.compile_caches import programs
 programs.flush()
 """
 

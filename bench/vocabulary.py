@@ -108,7 +108,7 @@ def merged(ranks: Path, path: Path, mistral: Callable[[str], Any]) -> Any:
 def once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
     """One process. fresh: nothing of it is in the store yet."""
     from constrain import Vocabulary, compile
-    from constrain.engine.caches import programs, recent
+    from constrain.compilation.compile_caches import programs, recent
     from constrain.vocabulary import mask_table_cache
     from constrain.vocabulary.mask_table import MaskTable
     from constrain.vocabulary.mask_table_cache import prepare, table_of

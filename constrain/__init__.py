@@ -10,9 +10,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from .base.extensions import register_extension
 
 if TYPE_CHECKING:
     from . import grammars as grammars
@@ -34,11 +38,12 @@ if TYPE_CHECKING:
         VocabularyWarning,
     )
     from .base.options import Limits, Style
+    from .compilation.constraint_compiler import compile, compile_grammar
+    from .compilation.process_warm_up import warm_up
     from .dialogue import ToolCall, tool_calls, tools  # type: ignore[no-redef]
     from .engine.batches import apply_mask, fill_masks
-    from .engine.constraint import Constraint, compile, compile_grammar
+    from .engine.constraint import Constraint
     from .engine.matcher import Matcher
-    from .engine.process_warm_up import rehearse
     from .forms import (  # type: ignore[no-redef]
         Form,
         free_text,
@@ -97,7 +102,7 @@ __all__ = [
     "literal",
     "mark",
     "regex",
-    "rehearse",
+    "warm_up",
     "thinking",
     "tool_calls",
     "tools",
@@ -108,9 +113,10 @@ _PACKAGES = {
     "authoring.schema_inference": "infer",
     "dialogue": "ToolCall tool_calls tools",
     "engine.batches": "apply_mask fill_masks",
-    "engine.constraint": "Constraint compile compile_grammar",
+    "compilation.constraint_compiler": "compile compile_grammar",
+    "engine.constraint": "Constraint",
     "engine.matcher": "Matcher",
-    "engine.process_warm_up": "rehearse",
+    "compilation.process_warm_up": "warm_up",
     "base.errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
@@ -122,6 +128,31 @@ _PACKAGES = {
 }
 """Where the public names are defined. A package is imported when one of its names is first used."""
 _HOMES = {name: package for package, names in _PACKAGES.items() for name in names.split()}
+
+
+_EXTENSIONS = {
+    "apply_mask_on_cuda": "integrations.cuda:apply_mask",
+    "compile": "compilation.constraint_compiler:compile",
+    "load_constraint": "compilation.saved_constraint:load_constraint",
+    "read_mistral": "integrations.token_files:from_mistral",
+    "read_pretrained": "integrations.pretrained_vocabularies:from_pretrained",
+    "read_tiktoken": "integrations.token_files:from_tiktoken",
+    "read_tokenizer": "integrations.tokenizer_objects:from_tokenizer",
+    "reduce_constraint": "compilation.saved_constraint:reduce_constraint",
+    "save_constraint": "compilation.saved_constraint:save_constraint",
+}
+"""Functions that classes call which stand below them (see `base.extensions`), and where they are defined."""
+
+
+def _load(place: str) -> Callable[..., Any]:
+    """Return the function `module:name`."""
+    module, _, name = place.partition(":")
+    found: Callable[..., Any] = getattr(import_module(f".{module}", __name__), name)
+    return found
+
+
+for _name, _place in _EXTENSIONS.items():
+    register_extension(_name, partial(_load, _place))
 
 
 def __getattr__(name: str) -> Any:

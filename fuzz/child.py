@@ -24,7 +24,7 @@ __all__ = ["MEMORY", "Reporter", "main"]
 MEMORY = 1 << 30
 """Bytes of resident memory that one input may add."""
 ADDRESSES = 4 << 30
-"""Bytes of address space that it may add: stacks of threads and arenas reserve more than they use."""
+"""Bytes of address space that it may add: stacks of threads and state caches reserve more than they use."""
 COLLECT = 50
 """Inputs between two rounds of garbage collection."""
 TELL = 20

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from constrain.engine.caches import programs, recent
+from constrain.compilation.compile_caches import programs, recent
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.automata.dfa import Dfa, Table
-from constrain.engine.constraint import Constraint, compile as compile_constraint, compile_grammar
+from constrain.compilation.constraint_compiler import compile as compile_constraint, compile_grammar
+from constrain.engine.constraint import Constraint
 from constrain.grammar.nodes import Chars, Choice, Grammar, Literal, Node, Rule, Sequence
 from constrain.sampling import masked_sampling
 from constrain.sampling.research.ngram import NGram

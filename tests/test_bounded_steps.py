@@ -81,7 +81,7 @@ def test_edges_of_ambiguous_texts_grow_with_the_text(rules: str) -> None:
     """n bytes leave O(n) edges: each node shares those of the one before."""
     matcher = compile(VOCABULARY, gbnf(f"root ::= {rules}")).matcher()
     matcher.advance_bytes(b"a" * 400)
-    edges = int(matcher._arena.arrays[at.HEAD][at.N_EDGES])
+    edges = int(matcher._state_cache.arrays[at.HEAD][at.N_EDGES])
     assert edges < 400 * 20
 
 
@@ -151,7 +151,7 @@ def test_a_mask_beyond_the_budget_is_refused_each_time() -> None:
     constraint = compile(VOCABULARY, gbnf(text), limits=Limits(work=60_000))
     matcher = constraint.matcher()
     matcher.mask()
-    matcher._arena.arrays[at.HEAD][at.MOST_STEPS] = 10
+    matcher._state_cache.arrays[at.HEAD][at.MOST_STEPS] = 10
     matcher.advance_bytes(b"a")
     for _ in range(3):
         with pytest.raises(LimitError, match="steps"):

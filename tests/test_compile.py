@@ -175,7 +175,7 @@ def test_a_wrong_output_array_is_an_error() -> None:
 
 
 def test_an_interpreter_without_the_gil_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    from constrain.engine.constraint import warn_without_gil
+    from constrain.compilation.constraint_compiler import warn_without_gil
 
     monkeypatch.setattr(sys, "_is_gil_enabled", lambda: True, raising=False)
     with warnings.catch_warnings():

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from constrain import Constraint, Vocabulary, compile, lark, rehearse
+from constrain import Constraint, Vocabulary, compile, lark, warm_up
 from constrain.cache.cache_folder import VARIABLE, made_by
 from constrain.cache.sealed_files import TEMPORARY, prune, read_sealed, write_sealed
-from constrain.engine.caches import programs, recent
+from constrain.compilation.compile_caches import programs, recent
 from constrain.forms import form
 from constrain.kernels.jit import object_cache
 from constrain.vocabulary.mask_table import MaskTable
@@ -59,7 +59,7 @@ def masks() -> list[str]:
 def wanted() -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, "off")
-        rehearse(Vocabulary.bytes())  # so that nothing more is imported later
+        warm_up(Vocabulary.bytes())  # so that nothing more is imported later
         return masks()
 
 

@@ -12,7 +12,7 @@ import pytest
 import constrain
 from constrain.authoring.samples.distinct_instances import distinct_texts, value_of
 from constrain.authoring.samples.text_enumeration import few_texts
-from constrain.engine.constraint import to_grammar
+from constrain.compilation.constraint_compiler import to_grammar
 
 BYTES = constrain.Vocabulary.bytes()
 FINITE: list[tuple[Any, int]] = [

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 
 from constrain import Form, Style, UnsupportedError, free_text, gbnf, json_schema, regex
-from constrain.authoring.export import to_gbnf, to_lark
-from constrain.authoring.export.lark_text import pattern
-from constrain.authoring.export.regular_expression import expression
 from constrain.automata.dfa import Dfa
+from constrain.export import to_gbnf, to_lark
+from constrain.export.lark_text import pattern
+from constrain.export.regular_expression import expression
 from constrain.frontends.gbnf import to_grammar
 from constrain.grammar.nodes import Chars, Grammar, Literal, Repeat, Sequence, Token
 from tests import grammars_made as make
@@ -117,7 +117,7 @@ def test_it_is_readable() -> None:
 
 
 def test_a_large_automaton_becomes_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("constrain.authoring.export.regular_expression.MOST_TERMS", 50)
+    monkeypatch.setattr("constrain.export.regular_expression.MOST_TERMS", 50)
     words = ("".join(word) for word in product("abcdefg", repeat=3))
     kept = Dfa.from_strings([word for word in words if sum(7 * k + ord(char) for k, char in enumerate(word)) % 5])
     wild = kept.star().complement().intersect(Dfa.from_ranges([(97, 103)]).repeat(1))

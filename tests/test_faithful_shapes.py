@@ -17,7 +17,7 @@ from bench.faithful.shapes import accuracy, arithmetic, checks, gad, molecules, 
 from bench.faithful.shapes.methods import METHODS
 from bench.faithful.shapes.tasks import Guarded, Task
 from bench.faithful.verdicts import Verdict
-from constrain.engine.constraint import compile as compiled
+from constrain.compilation.constraint_compiler import compile as compiled
 from constrain.sampling import awrs
 from constrain.sampling.masked_sampling import allowed_tokens
 from constrain.sampling.success_trie import SuccessTrie

@@ -98,11 +98,11 @@ def test_matchers_of_one_constraint_are_spread_once() -> None:
     places = []
     for _ in range(3):
         assert (fill_masks(matchers, out, threads=4) == wanted).all()
-        places.append([matcher._arena for matcher in matchers])
+        places.append([matcher._state_cache for matcher in matchers])
     assert len(set(places[0])) == 4 and max(map(places[0].count, set(places[0]))) <= 12
     assert places[0] == places[1] == places[2]
     for matcher in matchers:  # and all go on as if nothing had been
-        assert matcher.fork()._arena is matcher._arena
+        assert matcher.fork()._state_cache is matcher._state_cache
         matcher.rollback(min(1, len(matcher.tokens)))
     assert (fill_masks(matchers, out, threads=2) == single(matchers)).all()
 
@@ -165,18 +165,18 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_arenas_that_forget_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arenas so small that each forgets many times: the masks are the same, in every lane."""
+    """State caches so small that each forgets many times: the masks are the same, in every lane."""
     wanted = single([walked(compile(Vocabulary.bytes(), schema=SCHEMAS[1]), k, 12) for k in range(24)])
     small = {slot: max(64, length // 512) for slot, length in state_cache.FIRST.items()}
     for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE, state_cache.at.ROUTE):
         small[slot] = 512 if slot == state_cache.at.ROUTE else 256
     monkeypatch.setattr(state_cache, "FIRST", small)
-    constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[1], limits=Limits(arena_bytes=60_000))
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[1], limits=Limits(state_cache_bytes=60_000))
     matchers = [walked(constraint, k, 12) for k in range(24)]
-    before = constraint.arena().epoch
+    before = constraint.state_cache().epoch
     for threads in (1, 3, 2):
         assert (fill_masks(matchers, np.zeros((24, WORDS), np.int32), threads=threads) == wanted).all()
-    assert constraint.arena().epoch > before
+    assert constraint.state_cache().epoch > before
 
 
 def test_what_one_worker_raises_the_caller_raises(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_what_one_worker_raises_the_caller_raises(monkeypatch: pytest.MonkeyPatc
     def refuse(*_: object) -> int:
         raise LimitError("no more")
 
-    monkeypatch.setattr(state_cache.Arena, "run", refuse)
+    monkeypatch.setattr(state_cache.StateCache, "run", refuse)
     monkeypatch.setattr("constrain.engine.batches.parallel_fill._fill_many", lambda fill, c, s, r, done, *rest: done)
     with pytest.raises(LimitError, match="no more"):
         fill_masks(matchers, np.zeros((20, WORDS), np.int32), threads=2)

@@ -32,7 +32,7 @@ from lark.exceptions import LarkError
 
 from constrain import Vocabulary, grammars
 from constrain.base.errors import ConstrainError, TokenRefused
-from constrain.engine.constraint import compile_grammar
+from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.frontends.lark import to_grammar
 from tests.sentences_made import Maker, Spell, parser, spelling
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 PACKAGE = str(Path(constrain.__file__).parent)
 STATEFUL = (
-    "arena.py", "matcher.py", "compile.py", "completion.py", "automata/program.py", "automata/link.py",
+    "state_cache.py", "matcher.py", "compile.py", "completion.py", "automata/program.py", "automata/link.py",
     "automata/restored.py", "tokens/mask_table.py", "tokens/symbols.py", "store/tables.py", "guards/", "cache/lru.py",
 )  # fmt: skip
 UNIQUE = {"type": "array", "uniqueItems": True, "items": {"type": ["integer", "string"]}}
@@ -39,7 +39,7 @@ SCENES: dict[str, tuple[dict[str, Any], bytes]] = {
     "object": ({"schema": OBJECT}, b'{"name":"ab","more":[{"name":"c"}],"x":12}'),
     "unique": ({"schema": UNIQUE}, b'[1,"a",12,"ab"]'),
     "lark": ({"form": lark('start: (A | "(" start ")")+\nA: /[a-z]+/\n%ignore " "')}, b"ab (c d) e"),
-    "small": ({"schema": OBJECT, "limits": Limits(arena_bytes=1)}, b'{"name":"ab","more":[{"name":"c"}]}'),
+    "small": ({"schema": OBJECT, "limits": Limits(state_cache_bytes=1)}, b'{"name":"ab","more":[{"name":"c"}]}'),
 }
 
 
@@ -161,9 +161,9 @@ def test_no_memory_leaves_no_wrong_mask(monkeypatch: pytest.MonkeyPatch) -> None
 
     for name in ("start", "expand", "row"):
         with monkeypatch.context() as patch:
-            patch.setattr(type(constraint.arena().table), name, full)
+            patch.setattr(type(constraint.state_cache().table), name, full)
             try:
                 masks(matcher.fork(), text)
             except MemoryError:
-                assert constraint.arena() is not matcher._arena
+                assert constraint.state_cache() is not matcher._state_cache
     assert masks(matcher, text) == wanted

@@ -13,7 +13,8 @@ from lark.indenter import PythonIndenter
 
 from constrain import Vocabulary
 from constrain.base.errors import TokenRefused, UnsatisfiableError
-from constrain.engine.constraint import Constraint, compile_grammar
+from constrain.compilation.constraint_compiler import compile_grammar
+from constrain.engine.constraint import Constraint
 from constrain.engine.matcher import Matcher
 from constrain.frontends.lark import to_grammar, to_parser
 from constrain.lalr.parser_code import Parser

@@ -7,7 +7,7 @@ import pytest
 from constrain import Vocabulary
 from constrain.base.errors import GrammarError, LimitError
 from constrain.base.options import Limits
-from constrain.engine.constraint import compile_grammar
+from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.frontends.lark import to_grammar
 
 BLOCKS = """
@@ -54,7 +54,7 @@ def test_a_search_that_fills_the_arena_says_so() -> None:
     """No token ends what is opened here, and there is no end of opening."""
     words = Vocabulary.from_tokens([b"a", b"(", None], eos_ids=[2])
     grammar = to_grammar('start: "(" start ")" | "a"')
-    matcher = compile_grammar(grammar, words, Limits(arena_bytes=1 << 20)).matcher()
+    matcher = compile_grammar(grammar, words, Limits(state_cache_bytes=1 << 20)).matcher()
     assert matcher.allows(0)
     with pytest.raises(LimitError):
         matcher.allows(1)

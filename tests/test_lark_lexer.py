@@ -14,7 +14,7 @@ from hypothesis import Phase, given, settings, strategies as st
 
 from constrain import Vocabulary
 from constrain.base.errors import ConstrainError, TokenRefused, UnsatisfiableError
-from constrain.engine.constraint import compile_grammar
+from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.engine.matcher import Matcher
 from constrain.frontends.lark import to_grammar
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hypothesis import given, settings, strategies as st
 
-from constrain.engine.constraint import compile_grammar
+from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.grammar.nodes import Choice, Grammar, Literal, Node, Rule, Sequence
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.test_mask_oracle import members

@@ -9,7 +9,7 @@ import pytest
 
 from bench.long_runs import long_text, many_schemas
 from constrain import Vocabulary, compile
-from constrain.engine.caches import recent
+from constrain.compilation.compile_caches import recent
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/statm").exists(), reason="the system does not say what is resident"

@@ -10,7 +10,7 @@ import pytest
 
 from constrain import sampling
 from constrain.base.errors import LimitError, UnsupportedError
-from constrain.engine.constraint import compile as compile_constraint
+from constrain.compilation.constraint_compiler import compile as compile_constraint
 from constrain.sampling.research import markov_exact
 from constrain.sampling.research.markov_exact import Product
 from constrain.sampling.research.ngram import NGram

@@ -16,7 +16,7 @@ from hypothesis import assume, given, note, settings, strategies as st
 from constrain.automata.dfa import Dfa
 from constrain.base.errors import LimitError, TokenRefused, VocabularyError
 from constrain.base.options import Limits
-from constrain.engine.constraint import compile_grammar
+from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.engine.matcher import Matcher
 from constrain.frontends.regex import to_dfa, to_grammar
 from constrain.grammar.nodes import (
@@ -246,13 +246,13 @@ def test_tokens_that_meet_again_are_allowed() -> None:
 
 
 def test_an_arena_too_small_for_a_text_makes_progress_or_says_so() -> None:
-    """A text that meets more sets than `Limits.arena_bytes` has room for: taken all the same, or LimitError."""
+    """A text that meets more sets than `Limits.state_cache_bytes` has room for: taken all the same, or LimitError."""
     text = bytes(index * 7919 % 251 for index in range(5_000))
-    matcher = compile_grammar(Grammar(Literal(text), {}), Vocabulary.bytes(), Limits(arena_bytes=1)).matcher()
+    matcher = compile_grammar(Grammar(Literal(text), {}), Vocabulary.bytes(), Limits(state_cache_bytes=1)).matcher()
     try:
         matcher.advance_bytes(text)
     except LimitError as error:
-        assert "arena_bytes" in str(error)
+        assert "state_cache_bytes" in str(error)
     else:
         assert matcher.is_complete
 

@@ -142,15 +142,15 @@ def test_bytes_used_are_those_that_were_written(parts: list[bytes], source: int)
             if matcher.allows(byte):
                 matcher.advance(byte)
                 matcher.mask()
-    arena = constraint.arena()
-    filled = arena.filled()
+    state_cache = constraint.state_cache()
+    filled = state_cache.filled()
     for slot in (at.SETS, at.CONFIGS, at.NODES, at.EDGES, at.POINTS, at.OBJECTS, at.NAMES, at.MASKS, at.WIDE):
-        array = arena.arrays[slot]
+        array = state_cache.arrays[slot]
         written = np.flatnonzero(array)
         last = int(written[-1]) + 1 if len(written) else 0
         assert filled[slot] <= array.size
         width = {at.SETS: at.SET_W, at.WIDE: 256, at.MASKS: WORDS + 2}.get(slot, 8)
         assert last <= filled[slot] + width, slot  # What is in the making stands behind what is counted.
         assert filled[slot] - last <= 2 * width, slot
-    assert arena.bytes_filled() == 4 * sum(filled) <= arena.bytes_used()
-    assert constraint.bytes_used >= arena.bytes_filled() + constraint.program.used * 4
+    assert state_cache.bytes_filled() == 4 * sum(filled) <= state_cache.bytes_used()
+    assert constraint.bytes_used >= state_cache.bytes_filled() + constraint.program.used * 4

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from constrain.automata.dfa import Dfa
-from constrain.engine.constraint import compile_grammar
+from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.frontends.regex import to_dfa
 from constrain.grammar.nodes import (
     Chars,

@@ -12,7 +12,8 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from constrain.base.errors import TokenRefused
-from constrain.engine.constraint import Constraint, compile_grammar
+from constrain.compilation.constraint_compiler import compile_grammar
+from constrain.engine.constraint import Constraint
 from constrain.engine.matcher import Matcher
 from constrain.grammar.nodes import Grammar, Literal
 from constrain.vocabulary.vocabulary import Vocabulary

@@ -21,8 +21,9 @@ from hypothesis import given, note, settings, strategies as st
 from constrain import Limits, Style, compile, json_schema
 from constrain.automata.dfa import Dfa
 from constrain.base.errors import LimitError, TokenRefused
+from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.decoding.generation_loop import run
-from constrain.engine.constraint import Constraint, compile_grammar
+from constrain.engine.constraint import Constraint
 from constrain.engine.uniqueness.json_equality import value_of
 from constrain.engine.uniqueness.value_continuations import expected
 from constrain.engine.uniqueness.value_index import ValueIndex

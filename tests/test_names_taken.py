@@ -8,7 +8,7 @@ import random
 from hypothesis import Phase, given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
-from constrain.engine.constraint import compile_grammar
+from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.grammar.nodes import EMPTY, Grammar, Layout, Literal, NameClass, Object
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.test_mask_oracle import members

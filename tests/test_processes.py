@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from constrain import Constraint, Vocabulary, compile, fill_masks, lark, rehearse
+from constrain import Constraint, Vocabulary, compile, fill_masks, lark, warm_up
 
 ROOT = Path(__file__).resolve().parent.parent
 VOCABULARY = Vocabulary.bytes()
@@ -58,7 +58,7 @@ def task(number: int) -> tuple[int, list[bytes]]:
 
 @pytest.fixture(scope="module")
 def wanted() -> list[list[bytes]]:
-    """The same, of a process that was never forked from a rehearsed one."""
+    """The same, of a process that was never forked from one that was warmed up."""
     code = (
         "import sys; from tests.test_processes import SCHEMAS, task\n"
         "for k in range(len(SCHEMAS)): sys.stdout.write(b''.join(task(k)[1]).hex() + '\\n')"
@@ -104,9 +104,9 @@ def hexed(number: int, constraint: Constraint | None = None) -> list[str]:
     return [mask.hex() for mask in walks(constraint, number)]
 
 
-def test_children_of_a_rehearsed_process(wanted: list[list[bytes]]) -> None:
+def test_children_of_a_warm_process(wanted: list[list[bytes]]) -> None:
     """Each with a schema of its own, in memory that all inherited; and the parent goes on with one meanwhile."""
-    rehearse(VOCABULARY)
+    warm_up(VOCABULARY)
     for _ in range(2):
         found = forked(*(lambda k=k: hexed(k) for k in range(4)), lambda: hexed(0))  # type: ignore[misc]
         assert [[bytes.fromhex(one) for one in masks] for masks in found] == [*wanted, wanted[0]]
@@ -118,10 +118,10 @@ def test_a_constraint_in_use_is_inherited(wanted: list[list[bytes]]) -> None:
     constraint = compile(VOCABULARY, schema=SCHEMAS[2])
     matcher = constraint.matcher()
     matcher.advance_bytes(b'{"k20":["a"')
-    before, arena = matcher.mask().tobytes(), constraint.arena()
+    before, state_cache = matcher.mask().tobytes(), constraint.state_cache()
 
     def child(seed: int) -> list[str]:
-        assert constraint.arena() is arena, "what the forking thread had is not made anew"
+        assert constraint.state_cache() is state_cache, "what the forking thread had is not made anew"
         assert matcher.mask().tobytes() == before
         return [one.hex() for one in walks(constraint, seed)] + [matcher.mask().tobytes().hex()]
 
@@ -136,7 +136,7 @@ def test_a_constraint_in_use_is_inherited(wanted: list[list[bytes]]) -> None:
 def test_multiprocessing(method: str, wanted: list[list[bytes]]) -> None:
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"there is no {method} on this system")
-    rehearse(VOCABULARY)
+    warm_up(VOCABULARY)
     with multiprocessing.get_context(method).Pool(2) as pool:
         for number, masks in pool.map_async(task, [0, 1, 2, 3, 0, 1]).get(TIMEOUT):
             assert masks == wanted[number]
@@ -145,7 +145,7 @@ def test_multiprocessing(method: str, wanted: list[list[bytes]]) -> None:
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_data_loader_of_torch(workers: int, wanted: list[list[bytes]]) -> None:
     torch_data = pytest.importorskip("torch.utils.data")
-    rehearse(VOCABULARY)
+    warm_up(VOCABULARY)
     loader = torch_data.DataLoader([0, 1, 2, 3], batch_size=None, num_workers=workers, collate_fn=task)
     for number, masks in loader:
         assert masks == wanted[number]
@@ -194,12 +194,12 @@ def test_fork_while_a_table_grows() -> None:
     constraint = compile(vocabulary, schema=SCHEMAS[0])
     matcher = constraint.matcher()
     fresh = hexed(0)
-    table = constraint.arena().table
+    table = constraint.state_cache().table
     with table.lock:  # as if another thread held it
 
         def child() -> list[Any]:
             masks = hexed(0, constraint)
-            return [masks, table.is_broken, constraint.arena().table is table, matcher.mask().tobytes().hex()]
+            return [masks, table.is_broken, constraint.state_cache().table is table, matcher.mask().tobytes().hex()]
 
         ((masks, broken, same, mask),) = forked(child)
     assert masks == fresh

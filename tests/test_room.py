@@ -1,7 +1,7 @@
 """Kernels write where they have room and nowhere else, however little there is at first.
 
 Compiled code does not check an index: it compares what it is about to write with the length of the slot and asks for
-room. Here every slot of an arena begins as small as one record and stands between marks, which must stay.
+room. Here every slot of a state cache begins as small as one record and stands between marks, which must stay.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from numpy.typing import NDArray
 
 from constrain import Constraint, Style, Vocabulary, compile, lark, regex
+from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.engine import state_cache
-from constrain.engine.constraint import compile_grammar
 from constrain.kernels import layout as at
 from constrain.vocabulary import mask_table
 from tests.test_left_linear import VOCABULARY, LeftLinear, left_linear
@@ -34,7 +34,7 @@ COUNTED = (at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_POINTS, at.N_NAMES, at.N_GU
 TABLE = {"LEAF_STATES": 1024, "ROW_BYTES": 0, "TRIE_WORDS": 1 << 16, "LEX_READERS": 256, "LEX_WORDS": 1 << 16}
 """Room of a table of masks, which does not grow: so little that its hash table is crowded, and that one may be full.
 
-Then another table takes its place, and the arena begins anew.
+Then another table takes its place, and the state cache begins anew.
 """
 
 
@@ -67,8 +67,8 @@ class Marked:
                 assert (gap == MARK).all(), f"written beyond slot {slot}: {np.flatnonzero(gap != MARK)[:4]}"
 
 
-class MarkedArena(state_cache.Arena):
-    """An arena all of whose slots stand between marks."""
+class MarkedArena(state_cache.StateCache):
+    """A state cache all of whose slots stand between marks."""
 
     marked: Marked
 
@@ -99,19 +99,22 @@ def agree(make: Callable[[], Constraint], text: bytes, records: int) -> None:
     patch = pytest.MonkeyPatch()
     with patch.context() as patched:
         patched.setattr(state_cache, "FIRST", {slot: smallest(slot, records) for slot in state_cache.FIRST})
-        patched.setattr(state_cache, "Arena", MarkedArena)
+        patched.setattr(state_cache, "StateCache", MarkedArena)
         for constant, value in TABLE.items():
             patched.setattr(mask_table, constant, value)
         tight = make().matcher()
-        assert isinstance(tight._arena, MarkedArena)
-        table = tight._arena.table
+        assert isinstance(tight._state_cache, MarkedArena)
+        table = tight._state_cache.table
         for end in range(len(text) + 1):
             assert tight.mask().tobytes() == wide.mask().tobytes(), text[:end]
             assert tight.is_complete == wide.is_complete and tight.next_bytes() == wide.next_bytes()
             if end % 8 == 0:
                 assert tight.forced() == wide.forced() and tight.shortest_completion() == wide.shortest_completion()
-            for field in COUNTED if tight._arena.table is table else ():
-                found, most = int(tight._arena.arrays[at.HEAD][field]), int(wide._arena.arrays[at.HEAD][field])
+            for field in COUNTED if tight._state_cache.table is table else ():
+                found, most = (
+                    int(tight._state_cache.arrays[at.HEAD][field]),
+                    int(wide._state_cache.arrays[at.HEAD][field]),
+                )
                 # A mask that was begun anew with more room may have made a set that the whole one did not need.
                 assert most <= found <= most + most // 50 * (field == at.N_SETS), (field, text[:end])
             if end == len(text) or text[end] not in wide.next_bytes():

@@ -43,7 +43,7 @@ from constrain import (
     triggered,
 )
 from constrain.base.json_documents import find_deeper
-from constrain.engine.saved_constraint import digest
+from constrain.compilation.saved_constraint import digest
 from constrain.grammar.nodes import Grammar, Literal
 from constrain.vocabulary.vocabulary import encode_bytes
 

@@ -11,7 +11,7 @@ import json
 from hypothesis import given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
-from constrain.engine.constraint import compile_grammar
+from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.grammar.nodes import EMPTY, Chars, Grammar, JsonString, Layout, Literal, Node, Object, Property, Sequence
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.reference import Reference

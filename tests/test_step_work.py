@@ -59,7 +59,7 @@ def test_a_mask_asks_all_that_it_cannot_know_at_once(monkeypatch: pytest.MonkeyP
     matcher = constrain.compile(vocabulary, schema={"type": "array", "uniqueItems": True}).matcher()
     matcher.advance_bytes(b"[" + b",".join(b"%d" % i for i in range(12)) + b",")
     rounds = 0
-    original = constrain.engine.state_cache.Arena._provide
+    original = constrain.engine.state_cache.StateCache._provide
 
     def provide(self: Any, linked: int) -> None:
         nonlocal rounds
@@ -67,7 +67,7 @@ def test_a_mask_asks_all_that_it_cannot_know_at_once(monkeypatch: pytest.MonkeyP
         rounds += not self.guarded.is_asked and status not in (at.FULL, at.NEED_ROW, at.NEED_REST, at.NEED_LEAF)
         original(self, linked)
 
-    monkeypatch.setattr("constrain.engine.state_cache.Arena._provide", provide)
+    monkeypatch.setattr("constrain.engine.state_cache.StateCache._provide", provide)
     matcher.mask()
     assert rounds < 20
 
@@ -80,14 +80,14 @@ def test_a_chain_of_rules_is_linked_in_few_rounds(line: str, monkeypatch: pytest
     text = f'root ::= "x" r0\n{rules}\nr{count} ::= "a"'
     matcher = constrain.compile(VOCABULARY, constrain.gbnf(text)).matcher()
     most = 0
-    original = constrain.engine.state_cache.Arena._provide
+    original = constrain.engine.state_cache.StateCache._provide
 
     def provide(self: Any, linked: int) -> None:
         nonlocal most
         most = max(most, linked)
         original(self, linked)
 
-    monkeypatch.setattr("constrain.engine.state_cache.Arena._provide", provide)
+    monkeypatch.setattr("constrain.engine.state_cache.StateCache._provide", provide)
     assert b"x"[0] in matcher.next_bytes()
     matcher.advance_bytes(b"x")
     assert {*b"ab"} == matcher.next_bytes()

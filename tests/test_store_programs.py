@@ -29,7 +29,7 @@ from constrain import (
     mark,
 )
 from constrain.cache import write_behind
-from constrain.engine.caches import programs
+from constrain.compilation.compile_caches import programs
 from constrain.program.program import Program
 from constrain.program.restored_program import Restored
 from tests.schema_strategies import schemas
@@ -116,12 +116,12 @@ def test_a_rule_is_linked_late(known: int) -> None:
     kept(TEXT[:known], schema=TREE)
     again = compile(VOCABULARY, schema=TREE)
     assert is_restored(again)
-    arena = again.arena()
-    epoch = arena.epoch
+    state_cache = again.state_cache()
+    epoch = state_cache.epoch
     assert masks(again, TEXT) == wanted
     assert type(again.program) is Program
-    assert again.arena() is arena
-    assert arena.epoch == epoch
+    assert again.state_cache() is state_cache
+    assert state_cache.epoch == epoch
     programs.flush()
     third = compile(VOCABULARY, schema=TREE)
     assert masks(third, TEXT) == wanted
@@ -162,13 +162,13 @@ def test_if_other_code_comes_out_arenas_begin_anew(monkeypatch: pytest.MonkeyPat
     matcher = again.matcher()
     matcher.advance_bytes(TEXT[:9])
     monkeypatch.setattr(Restored, "_again", lambda self, made: None)
-    epoch = again.arena().epoch
+    epoch = again.state_cache().epoch
     found = []
     for byte in TEXT[9:]:
         found.append(matcher.mask().tobytes())
         matcher.advance(byte)
     assert found == wanted[9:-1]
-    assert again.arena().epoch == epoch + 1
+    assert again.state_cache().epoch == epoch + 1
     assert again.program.generation == 1
     programs.flush()
     assert not is_restored(compile(VOCABULARY, schema=TREE)), "what does not come out again is not kept"
@@ -284,7 +284,7 @@ def test_writing_waits_and_is_done_by_itself(folder: Path, monkeypatch: pytest.M
 CHILD = """
 import sys
 from constrain import Vocabulary, compile
-from constrain.engine.caches import programs, recent
+from constrain.compilation.compile_caches import programs, recent
 schema, text = sys.argv[1], sys.argv[2].encode()
 for _ in range(20):
     recent.clear()

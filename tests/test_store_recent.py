@@ -12,8 +12,8 @@ import pytest
 
 from constrain import Constraint, Limits, Style, Vocabulary, compile, gbnf, json_schema, literal
 from constrain.cache import write_behind
-from constrain.cache.cache_key import cache_key, copy_source
-from constrain.engine.caches import recent
+from constrain.cache.source_keys import cache_key, copy_source
+from constrain.compilation.compile_caches import recent
 
 VOCABULARY = Vocabulary.bytes()
 NAMED = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -42,10 +42,10 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 )
 def test_an_equal_source_is_the_same_constraint(source: dict[str, Any]) -> None:
     made = compile(VOCABULARY, **source)
-    arena = made.arena()
+    state_cache = made.state_cache()
     again = compile(VOCABULARY, **source)
     assert again is made
-    assert again.arena() is arena
+    assert again.state_cache() is state_cache
     recent.clear()
     assert compile(VOCABULARY, **source) is not made
 
@@ -59,7 +59,7 @@ def test_an_equal_source_is_the_same_constraint(source: dict[str, Any]) -> None:
         ({"schema": "true"}, {"regex": "true"}),
         ({"regex": "a"}, {"choices": ["a"]}),
         ({"schema": NAMED}, {"schema": NAMED, "style": Style(whitespace="compact")}),
-        ({"schema": NAMED}, {"schema": NAMED, "limits": Limits(arena_bytes=1 << 20)}),
+        ({"schema": NAMED}, {"schema": NAMED, "limits": Limits(state_cache_bytes=1 << 20)}),
         ({"schema": NAMED}, {"schema": NAMED, "registry": {"urn:n": True}}),
     ],
 )

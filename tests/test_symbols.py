@@ -10,7 +10,7 @@ import pytest
 import constrain
 from constrain import Constraint, UnsupportedError, Vocabulary, VocabularyError, gbnf, literal, mark, regex
 from constrain.grammar.nodes import Grammar, Literal, Token
-from constrain.vocabulary.special_tokens import NAME, name_of
+from constrain.vocabulary.token_names import NAME, token_name
 
 SPECIAL = {"<think>": 257, "</think>": 258, "<|tool|>": 259}
 TOKENS: list[bytes | None] = [bytes((value,)) for value in range(256)]
@@ -22,20 +22,20 @@ def allowed(matcher: constrain.Matcher) -> set[int]:
 
 
 def test_names_are_no_text() -> None:
-    names = [name_of(number) for number in range(12**3)]
+    names = [token_name(number) for number in range(12**3)]
     assert len(set(names)) == len(names) and {len(name) for name in names} == {NAME}
     utf8 = set("".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000, 37)])).encode())
     assert not utf8 & set(b"".join(names))
     with pytest.raises(constrain.LimitError, match="more special tokens"):
-        name_of(12**4)
+        token_name(12**4)
 
 
 def test_the_blob_holds_names_and_the_tokens_do_not() -> None:
-    assert dict(VOCABULARY.names) == {index: name_of(k) for k, index in enumerate((257, 258, 259))}
-    assert VOCABULARY.tokens[257] is None and VOCABULARY.spelled(257) == name_of(0)
+    assert dict(VOCABULARY.names) == {index: token_name(k) for k, index in enumerate((257, 258, 259))}
+    assert VOCABULARY.tokens[257] is None and VOCABULARY.spelled(257) == token_name(0)
     assert VOCABULARY.spelled(256) == VOCABULARY.spelled(261) == VOCABULARY.spelled(255) == b""
     assert VOCABULARY.text([257, 65, 256]) == b"A" and VOCABULARY.transcript([257, 65, 256]) == b"<think>A"
-    data = b"a" + name_of(1) + b"b"
+    data = b"a" + token_name(1) + b"b"
     assert VOCABULARY.tokenize(data) == [97, 258, 98] == VOCABULARY.fewest(data)
 
 
@@ -57,7 +57,7 @@ def test_gbnf_tokens() -> None:
     matcher.advance(259)
     assert matcher.is_finished and allowed(matcher) == {256}
     matcher.rollback(5)
-    assert matcher.shortest_completion() == name_of(1) + b"a"
+    assert matcher.shortest_completion() == token_name(1) + b"a"
     assert repr(matcher) == "Matcher('<think>', not complete)" or "<think>" in repr(matcher)
 
 
@@ -83,7 +83,7 @@ def test_tokens_that_cannot_be_named(text: str, error: type[Exception], message:
 
 def test_literals_cannot_forge_a_name() -> None:
     with pytest.raises(UnsupportedError, match="0xFF"):
-        Constraint(Grammar(Literal(name_of(0)), {}), VOCABULARY, constrain.Limits(), None).matcher().mask()
+        Constraint(Grammar(Literal(token_name(0)), {}), VOCABULARY, constrain.Limits(), None).matcher().mask()
 
 
 def test_a_mark_is_a_special_token_or_a_text() -> None:

@@ -21,7 +21,7 @@ from strategies import dfas
 import constrain
 from constrain import Style
 from constrain.base.errors import ConstrainError, LimitError, UnsatisfiableError
-from constrain.engine.constraint import to_grammar
+from constrain.compilation.constraint_compiler import to_grammar
 from constrain.frontends.regex import to_dfa
 from constrain.grammar.nodes import (
     EMPTY,

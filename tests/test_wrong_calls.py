@@ -243,7 +243,7 @@ CALLS: dict[str, Call] = {
                  "formats": "assert"},
     ),
     "Limits": (
-        constrain.Limits, lambda: {"dfa_states": 9, "nesting": 9, "cases": 9, "arena_bytes": 9, "work": 9},
+        constrain.Limits, lambda: {"dfa_states": 9, "nesting": 9, "cases": 9, "state_cache_bytes": 9, "work": 9},
     ),
     "ConstraintLogitsProcessor": (
         constrain.ConstraintLogitsProcessor,
@@ -251,7 +251,7 @@ CALLS: dict[str, Call] = {
                  "max_new_tokens": None, "prompt_length": None, "on_refused": "raise"},
     ),
     "ConstraintLogitsProcessor()": (processor_call, tensors),
-    "rehearse": (constrain.rehearse, lambda: {"vocabulary": vocabulary()}),
+    "warm_up": (constrain.warm_up, lambda: {"vocabulary": vocabulary()}),
     "draw": (sampling.draw, draws),
     "estimate": (
         sampling.estimate,
@@ -284,7 +284,7 @@ MODULES = (constrain, sampling, dialogue, grammars, targets, testing)
 RESULTS = {"Generation", "ToolCall", "Constraint", "Form", "Grammar", "Vocabulary"}
 """Classes that the library makes: users call their methods, not them."""
 INNER = {
-    "Constraint.arena", "Vocabulary.rest", "Form.grammar", "Form.named", "Form.names", "Form.read",
+    "Constraint.state_cache", "Vocabulary.rest", "Form.grammar", "Form.named", "Form.names", "Form.read",
     *(f"ConstraintLogitsProcessor.{name}"
       for name in ("check_left", "continues", "goes_on", "masks", "owners", "position", "starts")),
 }  # fmt: skip

@@ -15,7 +15,8 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any, cast
 
-from constrain.engine.constraint import Constraint, compile_grammar
+from constrain.compilation.constraint_compiler import compile_grammar
+from constrain.engine.constraint import Constraint
 from constrain.frontends.lark import to_grammar
 from constrain.vocabulary.vocabulary import Vocabulary
 

@@ -70,7 +70,7 @@ class Marks:
 
     def accepts(self, edit: Edit) -> bool:
         """Whether the text with this edit is accepted."""
-        if self.kept[0].state[0] != self.epoch:  # the arena forgot, so all states have new numbers
+        if self.kept[0].state[0] != self.epoch:  # the state cache forgot, so all states have new numbers
             self._keep()
         first = edit.start // STEP
         matcher = self.kept[first].fork()

@@ -65,7 +65,7 @@ class Ours(Constrain):
         self.tongue = tongue
 
     def compile(self, text: str = "") -> None:
-        from constrain.engine.constraint import compile_grammar
+        from constrain.compilation.constraint_compiler import compile_grammar
         from constrain.frontends.lark import to_grammar
 
         tongue = self.tongue

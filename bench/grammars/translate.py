@@ -88,7 +88,7 @@ def _regex(pattern: Any) -> str:
 
 def to_ebnf(language: Language) -> str:
     """XGrammar's EBNF: a text is characters, so what is ignored stands behind each terminal and at the front."""
-    from constrain.authoring.export import to_gbnf
+    from constrain.export import to_gbnf
     from constrain.frontends import regex
 
     rules = _Rules(language)

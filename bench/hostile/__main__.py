@@ -35,7 +35,7 @@ GOOD = ("answered", "refused", "-")
 MEMORY = 1 << 30
 """Bytes of resident memory that a row may add."""
 ADDRESSES = 4 << 30
-"""Bytes of address space that it may add: stacks of threads and arenas reserve more than they use."""
+"""Bytes of address space that it may add: stacks of threads and state caches reserve more than they use."""
 LINE = "{:<34} {:<14} {:<8} {:>4}" + " {:<8}" * len(ENGINES)
 TOLD = "    {}"
 SHORT = dict(zip(ENGINES, ("llguid.", "xgrammar", "outlines", "lm-form.")))
@@ -88,7 +88,7 @@ def prepare(names: Sequence[str]) -> dict[str, Mapping[str, Callable[[str], Any]
 def warm() -> None:
     """Imports, kernels and the front ends are no row's cost."""
     import constrain
-    from constrain.engine.caches import programs, recent
+    from constrain.compilation.compile_caches import programs, recent
 
     recent.most = programs.most = 0
     for source in (

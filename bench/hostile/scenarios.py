@@ -60,7 +60,7 @@ def forked() -> None:
         )
     ]
     constrain.compile(BYTES, schema={"type": "string"}).matcher().mask()
-    (getattr(constrain, "warm_up", None) or constrain.rehearse)(BYTES)
+    (getattr(constrain, "warm_up", None) or constrain.warm_up)(BYTES)
     shared = constrain.compile(BYTES, schema={"type": ["object", "array", "string", "number"]})
     wanted = [(walked(constrain.compile(BYTES, schema=schema), text), walked(shared, text)) for schema, text in cases]
     children = []

@@ -118,7 +118,7 @@ def spelled(example: Any, number: int) -> bytes:
 
 def check(schema: dict[str, Any], texts: list[bytes]) -> None:
     """SourceError if an example is not taken, which only what the engine itself refuses (a huge number) can cause."""
-    from ..engine.constraint import compile
+    from ..compilation.constraint_compiler import compile
     from ..vocabulary.vocabulary import Vocabulary
     from .explanations import first_refusal, joined
 

@@ -63,17 +63,17 @@ class Style:
 class Limits:
     """Budgets, each counted, none timed; what exceeds one is refused by name with `LimitError`.
 
-    dfa_states: most states of one regular piece. nesting: deepest nesting of a schema, regex or grammar
-    source: levels of brackets in the text, of lists and objects in a document, the same count everywhere. cases:
-    most cases that a product of unions in a schema may have. arena_bytes: most memory of one thread's sets and memos
-    for one Constraint, beyond which they are forgotten and made anew. work: most units of work (see `constrain.base.work`;
-    one is about a microsecond) that all constructions of one compile may need together.
+    dfa_states: most states of one regular piece. nesting: deepest nesting of a schema, regex or grammar source: levels
+    of brackets in the text, of lists and objects in a document, the same count everywhere. cases: most cases that a
+    product of unions in a schema may have. state_cache_bytes: most memory of one thread's sets and memos for one
+    Constraint, beyond which they are forgotten and made anew. work: most units of work (see `constrain.base.work`; one
+    is about a microsecond) that all constructions of one compile may need together.
     """
 
     dfa_states: int = 20_000
     nesting: int = 256
     cases: int = 2_048
-    arena_bytes: int = 256 << 20
+    state_cache_bytes: int = 256 << 20
     work: int = 4_000_000
 
     def __post_init__(self) -> None:

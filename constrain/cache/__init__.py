@@ -8,14 +8,15 @@
     cache_key      requests as bytes
 
 What is cached, and how it is written as bytes, is defined where it is made: linked programs, prepared mask tables and
-vocabularies (`constrain.engine.caches`), Lark parsers (`frontends.lark.parser_cache`), machine code (`kernels.jit.object_cache`).
+vocabularies (`constrain.compilation.compile_caches`), Lark parsers (`frontends.lark.parser_cache`), machine code
+(`kernels.jit.object_cache`).
 """
 
 from .cache_folder import PACKAGE, VARIABLE, default_folder, folder, made_by
-from .cache_key import cache_key, copy_source
 from .constraint_lru import LRU
 from .file_trust import is_trusted
 from .sealed_files import prune, read_sealed, remove, write_sealed
+from .source_keys import cache_key, copy_source
 from .write_behind import WriteBehind
 
 __all__ = [

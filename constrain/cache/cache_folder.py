@@ -14,10 +14,10 @@ VARIABLE = "CONSTRAIN_STORE"
 PACKAGE = Path(__file__).parents[1]
 """The folder of the installed package."""
 DECIDING = (
-    "automata", "cache", "compile.py", "forms", "frontends", "grammar", "kernels", "store", "style.py", "tokens",
-    "work.py",
+    "automata", "base", "cache", "compilation", "export", "forms", "frontends", "grammar", "kernels", "lalr", "program",
+    "vocabulary",
 )  # fmt: skip
-"""Packages and modules whose code decides what is in a file."""
+"""Packages whose code decides what is in a file."""
 
 
 def folder() -> Path | None:

@@ -202,7 +202,7 @@ def unsatisfiable(source: Source, error: UnsatisfiableError, where: Places, as_j
 
 def compiled(text: str, asked: Asked, vocabulary: Vocabulary) -> tuple[Constraint, dict[str, float]]:
     """The Constraint, and what it cost in µs: to compile, to the first mask, and per mask along its shortest text."""
-    from ..engine.constraint import compile
+    from ..compilation.constraint_compiler import compile
 
     warm = compile(vocabulary, schema=True)  # the vocabulary's own tables are no cost of this schema
     warm.matcher().mask()

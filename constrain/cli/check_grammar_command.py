@@ -152,7 +152,7 @@ def sizes(written: Written) -> dict[str, int]:
 def compiled(written: Written, as_json: bool, answer: dict[str, Any]) -> dict[str, Any]:
     """The shortest sentence, and what it costs to compile; leaves with a code where it cannot be compiled."""
     from ..authoring.grammar_tools.written_grammar import read
-    from ..engine.constraint import compile_grammar
+    from ..compilation.constraint_compiler import compile_grammar
     from ..vocabulary.vocabulary import Vocabulary
 
     ready()

@@ -150,7 +150,7 @@ def why_different(schema: str, instance: bytes, asked: Asked, ours: bool, theirs
 
 def accepts(schema: str, instance: bytes, asked: Asked, style: Style) -> bool:
     """Our verdict in another style; False where it cannot be had."""
-    from ..engine.constraint import compile
+    from ..compilation.constraint_compiler import compile
     from ..vocabulary.vocabulary import Vocabulary
 
     try:

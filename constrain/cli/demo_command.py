@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.syntax import Syntax
 
-from ..engine.constraint import compile
+from ..compilation.constraint_compiler import compile
 from . import display
 from .cross_check import Opinion, second_opinion
 from .generate_command import document, loaded, streaming, tell

@@ -64,7 +64,7 @@ def explain(
         name, text, asked = source.name, source.text, asked.relative_to(source)
         what = {"schema": text}
     ready()
-    from ..engine.constraint import compile
+    from ..compilation.constraint_compiler import compile
 
     with about(name):
         constraint = compile(vocabulary_of(vocabulary), style=asked.style, registry=asked.registry, **what)

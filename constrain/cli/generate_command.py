@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..base.options import Style
-from ..engine.constraint import to_grammar
+from ..compilation.constraint_compiler import to_grammar
 from ..forms import grammar as form_of
 from . import display
 from .common_arguments import Asked, takes_style

@@ -44,8 +44,8 @@ def compile_all() -> None:
 
 def exercise() -> None:
     """Uses every public kernel once, on next to nothing."""
+    from ..compilation.constraint_compiler import compile
     from ..engine import batches  # noqa: F401  (with its kernels)
-    from ..engine.constraint import compile
     from ..vocabulary.vocabulary import Vocabulary
 
     schema = {"type": "array", "items": {"type": ["string", "integer", "object"]}, "minItems": 1}

@@ -58,7 +58,7 @@ def sample(
         sample_grammar(schema, n, Random(seed), size, start, lexer, folders, as_json)
         return
     from ..authoring.samples.distinct_instances import distinct_texts
-    from ..engine.constraint import compile
+    from ..compilation.constraint_compiler import compile
     from ..vocabulary.vocabulary import Vocabulary
 
     source = read_schema(schema)

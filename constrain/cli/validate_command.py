@@ -53,7 +53,7 @@ def validate(
     All spellings that RFC 8259 allows are taken (--any is the default here), duplicate keys are not. The jsonschema
     package, if installed, is asked too, and where it says otherwise the reason is given.
     """
-    from ..engine.constraint import compile
+    from ..compilation.constraint_compiler import compile
     from ..vocabulary.vocabulary import Vocabulary
 
     source = read_schema(schema)

@@ -61,8 +61,8 @@ class Stats:
     how far the constraint had to push the model.
 
     For all texts of a call together: sampler, and reason where "auto" chose it; counts: what a sampler other than
-    "masked" counted, by its own names; weights: what the texts' log_weights say, see `sampling.weight_statistics.weight_stats`
-    (log_z, both divergences from p given the constraint, ess, trusted ...).
+    "masked" counted, by its own names; weights: what the texts' log_weights say, see
+    `sampling.weight_statistics.weight_stats` (log_z, both divergences from p given the constraint, ess, trusted ...).
     """
 
     tokens: int = 0

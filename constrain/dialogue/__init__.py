@@ -4,8 +4,8 @@
 `tools` makes a Form of both.
 """
 
-from .envelopes import ENVELOPES
-from .envelopes.envelope import ToolCall
+from .envelope import ToolCall
+from .envelope_table import ENVELOPES
 from .tool_definitions import Tool, read_tools
 from .tool_forms import tool_calls, tools
 

@@ -8,8 +8,8 @@ from typing import Any
 from ..base.errors import SourceError, UnsupportedError, check_count, check_type
 from ..base.options import Style
 from ..forms import Form
-from .envelopes import ENVELOPES
-from .envelopes.envelope import Asked, Envelope, ToolCall
+from .envelope import Envelope, ToolCall, ToolRequest
+from .envelope_table import ENVELOPES
 from .tool_definitions import read_tools
 
 __all__ = ["tool_calls", "tools"]
@@ -20,10 +20,11 @@ def tools(
 ) -> Form:
     """The Form of answers of a model that has tools.
 
-    definitions: what tools there are; see `dialogue.tool_definitions` for the shapes that are read. envelope: how the model
-    writes calls, one of `dialogue.ENVELOPES`. choice: "auto": text, in which calls may stand; "required": one call or
-    more, and nothing else (in harmony, thoughts before it); the name of a tool: the same with that one tool. most: how
-    many calls, at most (None: any number; 1: no parallel calls). style: how the arguments are spelled as JSON.
+    definitions: what tools there are; see `dialogue.tool_definitions` for the shapes that are read. envelope: how the
+    model writes calls, one of `dialogue.ENVELOPES`. choice: "auto": text, in which calls may stand; "required": one
+    call or more, and nothing else (in harmony, thoughts before it); the name of a tool: the same with that one tool.
+    most: how many calls, at most (None: any number; 1: no parallel calls). style: how the arguments are spelled as
+    JSON.
 
     Arguments are exactly what the tool's schema allows. Raises what `dialogue.read_tools` and `json_schema` raise.
     """
@@ -42,7 +43,7 @@ def tools(
                 else f"It is 'auto', 'required' or one of {', '.join(names)}.",
             )
         listed = [tool for tool in listed if tool.name == choice]
-    return known(envelope).form(Asked(tuple(listed), choice == "auto", most, style))
+    return known(envelope).form(ToolRequest(tuple(listed), choice == "auto", most, style))
 
 
 def tool_calls(text: str, envelope: str = "hermes") -> list[ToolCall]:

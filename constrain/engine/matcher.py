@@ -1,7 +1,8 @@
 """Matcher: one changing position in a Constraint.
 
-A position is the id of a set of configurations in this thread's arena, so `fork` and `rollback` copy ints. What was
-taken is kept too: if the arena forgets (it is bounded), or another thread goes on, the position is found again.
+A position is the id of a set of configurations in this thread's state cache, so `fork` and `rollback` copy ints. What
+was taken is kept too: if the state cache forgets (it is bounded), or another thread goes on, the position is found
+again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from operator import index
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,16 +43,15 @@ from ..kernels.matcher_calls import (  # fmt: skip
     POSITION_W,
 )
 from ..program.program import Program
-from .state_cache import Arena, Forgotten
-
-if TYPE_CHECKING:
-    from .constraint import Constraint
+from .bound_program import BoundProgram
+from .shortest_completion import completion_search
+from .state_cache import StateCache, StateCacheEvicted
 
 __all__ = ["Matcher"]
 
 FORCED_AT_ONCE = 4096
 TRIES = 3
-"""Times that an arena may forget during one question: each time it begins empty, so more would not help."""
+"""Times that a state cache may forget during one question: each time it begins empty, so more would not help."""
 
 _T = TypeVar("_T")
 
@@ -71,19 +71,19 @@ def _knows_arrays() -> bool:
     return sys.implementation.name == "cpython" and all(dims)
 
 
-def _too_small(arena_bytes: int) -> LimitError:
+def _too_small(state_cache_bytes: int) -> LimitError:
     return LimitError(
-        f"One text and one step of this constraint do not fit into Limits.arena_bytes = {arena_bytes:,}.",
-        hint="Raise Limits(arena_bytes=...).",
+        f"One text and one step of this constraint do not fit into Limits.state_cache_bytes = {state_cache_bytes:,}.",
+        hint="Raise Limits(state_cache_bytes=...).",
     )
 
 
 class Matcher:
     """One position; not for several threads at the same time, though any one may go on where another stopped."""
 
-    __slots__ = ("_address", "_arena", "_at", "_ended", "_lane", "_out", "_sets", "_taken", "constraint")
+    __slots__ = ("_address", "_at", "_ended", "_lane", "_out", "_sets", "_state_cache", "_taken", "constraint")
 
-    def __init__(self, constraint: Constraint) -> None:
+    def __init__(self, constraint: BoundProgram) -> None:
         if not isinstance(getattr(constraint, "program", None), Program):
             raise TypeError(f"constraint is {describe(constraint)}: give what constrain.compile returned")
         self.constraint = constraint
@@ -92,7 +92,7 @@ class Matcher:
         self._taken: list[int | bytes] = []
         self._sets: list[int] = []
         self._ended = 0  # how many of the taken are end tokens: these change no set
-        self._lane = 0  # which of a thread's arenas: see `engine.batches.parallel_fill`
+        self._lane = 0  # which of a thread's state caches: see `engine.batches.parallel_fill`
         self._out: NDArray[np.int32] | None = None  # the array that was masked last, as `_at` describes it
         self._see_end()
         self._find()
@@ -105,22 +105,22 @@ class Matcher:
         return f"Matcher({text if len(text) <= 60 else b'...' + text[-57:]!r}, {state})"
 
     def _find(self) -> None:
-        """Takes all that was taken anew, in this thread's arena."""
+        """Takes all that was taken anew, in this thread's state cache."""
         for _ in range(TRIES):
             try:
                 self._at[AT_EPOCH] = -1  # until all is found: an interrupt leaves a position that is looked for again
-                arena = self._arena = self.constraint.arena(self._lane)
-                self._at[AT_CONTEXT], self._at[AT_THREAD] = arena.address, get_ident()
-                self._sets, self._set = [], arena.start
+                state_cache = self._state_cache = self.constraint.state_cache(self._lane)
+                self._at[AT_CONTEXT], self._at[AT_THREAD] = state_cache.address, get_ident()
+                self._sets, self._set = [], state_cache.start
                 for item in self._taken[: len(self._taken) - self._ended]:
                     self._sets.append(self._set)
-                    self._set = self._after(arena, item)
+                    self._set = self._after(state_cache, item)
                 self._sets.extend([self._set] * self._ended)
-                self._at[AT_EPOCH] = arena.epoch
+                self._at[AT_EPOCH] = state_cache.epoch
                 return
-            except Forgotten:
+            except StateCacheEvicted:
                 continue
-        raise _too_small(self.constraint.limits.arena_bytes)
+        raise _too_small(self.constraint.limits.state_cache_bytes)
 
     def _lose(self) -> None:
         """Give the position up after an interrupt: `_taken` says what was taken, and all else is found by that."""
@@ -130,7 +130,7 @@ class Matcher:
         self._see_end()
 
     def _move(self, lane: int) -> None:
-        """Goes on in another of this thread's arenas."""
+        """Goes on in another of this thread's state caches."""
         self._lane = lane
         self._find()
 
@@ -149,43 +149,43 @@ class Matcher:
 
     def _stands(self) -> bool:
         """Whether the position means something to this thread."""
-        return self._at[AT_EPOCH] == self._arena.epoch and self._at[AT_THREAD] == get_ident()
+        return self._at[AT_EPOCH] == self._state_cache.epoch and self._at[AT_THREAD] == get_ident()
 
-    def _here(self) -> Arena:
-        """The arena, this matcher's position being valid in it."""
+    def _here(self) -> StateCache:
+        """The state cache, this matcher's position being valid in it."""
         if not self._stands():
             self._find()
-        return self._arena
+        return self._state_cache
 
-    def _after(self, arena: Arena, item: int | bytes) -> int:
+    def _after(self, state_cache: StateCache, item: int | bytes) -> int:
         """The set after a token or bytes: at.DEAD if refused; for bytes -2 - i if byte i is."""
         if isinstance(item, int):
-            return arena.run(trie_walks.advance, self._set, item)
-        return arena.run(
+            return state_cache.run(trie_walks.advance, self._set, item)
+        return state_cache.run(
             trie_walks.advance_bytes, self._set, np.frombuffer(bytearray(item), np.uint8), length=len(item)
         )
 
-    def _try(self, question: Callable[[Arena], _T]) -> _T:
-        """The answer of this matcher's arena, whatever it forgets meanwhile."""
+    def _try(self, question: Callable[[StateCache], _T]) -> _T:
+        """The answer of this matcher's state cache, whatever it forgets meanwhile."""
         for _ in range(TRIES):
             try:
                 return question(self._here())
-            except Forgotten:
+            except StateCacheEvicted:
                 continue
             except ConstrainError:
                 raise
-            except BaseException:  # KeyboardInterrupt: what an arena remembers may be there by half.
-                self._arena.lose()
+            except BaseException:  # KeyboardInterrupt: what a state cache remembers may be there by half.
+                self._state_cache.lose()
                 raise
-        raise _too_small(self.constraint.limits.arena_bytes)
+        raise _too_small(self.constraint.limits.state_cache_bytes)
 
-    def _finished_by_tokens(self, arena: Arena, token: int) -> int:
+    def _finished_by_tokens(self, state_cache: StateCache, token: int) -> int:
         """The set after a token, at.DEAD if it is refused or no tokens reach the end behind it."""
-        after, spellable = self._after(arena, token), self.constraint.spellable
-        return after if after <= 0 or spellable is None or spellable.alive(arena, after) else at.DEAD
+        after, spellable = self._after(state_cache, token), self.constraint.spellable
+        return after if after <= 0 or spellable is None or spellable.alive(state_cache, after) else at.DEAD
 
     def _ask(self, item: int | bytes) -> int:
-        return self._try(lambda arena: self._after(arena, item))
+        return self._try(lambda state_cache: self._after(state_cache, item))
 
     # ---- what may come --------------------------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ class Matcher:
                 return out
             place = self._see(out)
         else:
-            out = np.empty(self._arena.table.words, np.int32)
+            out = np.empty(self._state_cache.table.words, np.int32)
             place = _address_of(out)
         if _mask_at(self._address, get_ident(), place) < 0:
             self._mask(out, place)
@@ -212,9 +212,9 @@ class Matcher:
         if self._ended:
             out[:] = 0
             return
-        self._try(lambda arena: arena.run(masks.fill, self._set, place))
+        self._try(lambda state_cache: state_cache.run(masks.fill, self._set, place))
         if self.constraint.spellable is not None:
-            self.constraint.spellable.narrow(self, out)
+            self.constraint.spellable.narrow(out, self.allows)
             if not out.any() and not self.is_complete:
                 raise VocabularyError(
                     "No tokens of the vocabulary spell a text of this constraint.",
@@ -227,7 +227,7 @@ class Matcher:
         is_plain = type(out) is np.ndarray
         if not is_plain:
             check_type("out", out, np.ndarray, "give a numpy array of int32, or None for a new one")
-        words = self._arena.table.words
+        words = self._state_cache.table.words
         if out.shape != (words,) or out.dtype != np.int32 or not (out.flags.c_contiguous and out.flags.writeable):
             raise ArgumentError(
                 f"out must be a contiguous, writeable int32[{words}], not {out.dtype}{list(out.shape)}"
@@ -247,7 +247,7 @@ class Matcher:
             return False
         if token in vocabulary.eos_ids:
             return self.is_complete
-        return self._try(lambda arena: self._finished_by_tokens(arena, int(token))) > 0
+        return self._try(lambda state_cache: self._finished_by_tokens(state_cache, int(token))) > 0
 
     def states_after(self, tokens: Iterable[int]) -> NDArray[np.int64]:
         """Return int64 [n]: the second part of `state` after each of these tokens, 0 or less for a refused one.
@@ -256,14 +256,14 @@ class Matcher:
         """
         ids = [as_token(token) for token in tokens]
 
-        def states(arena: Arena) -> list[int]:
+        def states(state_cache: StateCache) -> list[int]:
             begin, spellable, found = self._set, self.constraint.spellable, []
             for token in ids:
                 if not 0 <= token < self.constraint.vocabulary.size or self._ended:
                     found.append(at.DEAD)
                     continue
-                after = _walk(arena.address, begin, token) if spellable is None else -1
-                found.append(self._finished_by_tokens(arena, token) if after < 0 else after)
+                after = _walk(state_cache.address, begin, token) if spellable is None else -1
+                found.append(self._finished_by_tokens(state_cache, token) if after < 0 else after)
             return found
 
         return np.array(self._try(states), np.int64)
@@ -273,7 +273,7 @@ class Matcher:
         if self._ended:
             return set()
         flags = np.empty(256, np.uint8)
-        self._try(lambda arena: arena.run(masks.next_bytes, self._set, flags))
+        self._try(lambda state_cache: state_cache.run(masks.next_bytes, self._set, flags))
         return set(np.flatnonzero(flags).tolist())
 
     def forced(self) -> bytes:
@@ -281,7 +281,7 @@ class Matcher:
         if self._ended:
             return b""
         text = np.empty(FORCED_AT_ONCE, np.uint8)
-        return text[: self._try(lambda arena: arena.run(masks.forced, self._set, text))].tobytes()
+        return text[: self._try(lambda state_cache: state_cache.run(masks.forced, self._set, text))].tobytes()
 
     def forced_tokens(self) -> list[int]:
         """Tokens that spell the start of `forced` as the tokenizer would.
@@ -303,7 +303,7 @@ class Matcher:
         limit = None if limit is None else check_count("limit", limit)
         if self._ended:
             return b""
-        return self._try(lambda arena: arena.completion().complete(self._set, limit))
+        return self._try(lambda state_cache: completion_search(state_cache).complete(self._set, limit))
 
     @property
     def is_complete(self) -> bool:
@@ -317,10 +317,10 @@ class Matcher:
     def state(self) -> tuple[int, int]:
         """What may follow, by a number: positions of one Constraint and thread with equal states have the same future.
 
-        (epoch, set) of the arena, (epoch, -1) behind an end token; a later epoch numbers everything anew.
+        (epoch, set) of the state cache, (epoch, -1) behind an end token; a later epoch numbers everything anew.
         """
-        arena = self._here()
-        return arena.epoch, -1 if self._ended else self._set
+        state_cache = self._here()
+        return state_cache.epoch, -1 if self._ended else self._set
 
     @property
     def is_finished(self) -> bool:
@@ -362,7 +362,7 @@ class Matcher:
         """The same, where more is needed than one call."""
         vocabulary = self.constraint.vocabulary
         if not self._ended and 0 <= token < vocabulary.size and token not in vocabulary.eos_ids:
-            after = self._try(lambda arena: self._finished_by_tokens(arena, token))
+            after = self._try(lambda state_cache: self._finished_by_tokens(state_cache, token))
             if after > 0:
                 self._taken.append(token)
                 self._sets.append(self._set)
@@ -415,9 +415,9 @@ class Matcher:
         """Another matcher at the same position; the two do not disturb each other."""
         self._here()
         other = object.__new__(Matcher)
-        other.constraint, other._arena, other._lane, other._ended = (
+        other.constraint, other._state_cache, other._lane, other._ended = (
             self.constraint,
-            self._arena,
+            self._state_cache,
             self._lane,
             self._ended,
         )
@@ -452,7 +452,7 @@ class Matcher:
         return f"Token {token}, {text[:40]!r}, is refused here."
 
 
-def _restore(constraint: Constraint, taken: list[int | bytes]) -> Matcher:
+def _restore(constraint: BoundProgram, taken: list[int | bytes]) -> Matcher:
     """Return a matcher after what a pickled one took. Raise TokenRefused if something is refused."""
     matcher = Matcher(constraint)
     for item in taken:

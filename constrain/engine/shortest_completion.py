@@ -1,29 +1,27 @@
 """The shortest way to finish a text, from any position: a best-first search by the least cost of what is left.
 
 The cost of a set is that of its cheapest configuration: what is left of its leaf or key, of its rule
-(`program.least_costs`) and of all its callers. Where that is exact, each byte of the completion lowers it by one, and the
-search is a single descent whose result is a shortest completion. It is a lower bound where undeclared keys must make up
-a least number of members, where a leaf counts characters that take several bytes, and where members must differ; the
-completion found may then be longer than the shortest, since the search prefers places near the end to short texts.
+(`program.least_costs`) and of all its callers. Where that is exact, each byte of the completion lowers it by one, and
+the search is a single descent whose result is a shortest completion. It is a lower bound where undeclared keys must
+make up a least number of members, where a leaf counts characters that take several bytes, and where members must
+differ; the completion found may then be longer than the shortest, since the search prefers places near the end to short
+texts.
 """
 
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.errors import LimitError
 from ..base.work import WorkBudget, work_budget
 from ..kernels import layout as at, sets as kernels
-from ..program.least_costs import NEVER, Costs
+from ..program.least_costs import NEVER, LeastCosts
+from .state_cache import StateCache
 from .uniqueness.repeated_members import copies_after
 
-if TYPE_CHECKING:
-    from .state_cache import Arena
-
-__all__ = ["Completion"]
+__all__ = ["CompletionSearch", "completion_search"]
 
 GREED = 16
 """Bytes that the search writes more for each byte that it is nearer to the end."""
@@ -39,6 +37,15 @@ CREDIT = 1 << 20
 """By how much the estimate may rise behind a separator before what else there is to try comes first."""
 LAST = b"\\ \t\r\n"
 """Bytes that are tried last: escapes and white space, which are hardly ever the shortest way."""
+
+
+def completion_search(state_cache: StateCache) -> CompletionSearch:
+    """Return the search that belongs to a state cache, with its memos; another one after an eviction."""
+    found: CompletionSearch | None = state_cache.derived.get(CompletionSearch)
+    if found is None or found.epoch != state_cache.epoch:
+        costs = state_cache.least_costs()
+        found = state_cache.derived[CompletionSearch] = CompletionSearch(state_cache, costs)
+    return found
 
 
 class _Share(WorkBudget):
@@ -57,13 +64,13 @@ class _Share(WorkBudget):
             )
 
 
-class Completion:
-    """Costs of sets in one arena, and completions."""
+class CompletionSearch:
+    """Costs of sets in one state cache, and completions."""
 
-    def __init__(self, arena: Arena, costs: Costs) -> None:
-        self.arena = arena
+    def __init__(self, state_cache: StateCache, costs: LeastCosts) -> None:
+        self.state_cache = state_cache
         self.costs = costs
-        self.epoch = arena.epoch
+        self.epoch = state_cache.epoch
         self._sets: dict[tuple[int, bool], int] = {}  # by set, and whether its member may equal an earlier one
         self._literal: dict[int, int] = {}  # the byte by which a set's cheapest configuration goes on, where it is one
         self._watched = False  # whether the member of the set at hand is taken to equal an earlier one
@@ -87,7 +94,7 @@ class Completion:
         refused = self._refused.get((start, limit))
         if refused is not None:  # What the first search has cached would let this one come further.
             raise LimitError(refused.cause, hint=refused.hint)
-        program, work = self.arena.program, self.arena.work
+        program, work = self.state_cache.program, self.state_cache.work
         try:
             with work_budget(work // STEP_SHARE, work, program.paid):
                 return self._search(start, limit)
@@ -99,7 +106,7 @@ class Completion:
         """The same, once."""
         least = self.cost(start)
         # A fixed share, and what a descent takes that goes straight to the end.
-        work, each = self.arena.work, BYTE + CONFIGURATION * self._size(start) + self._walked
+        work, each = self.state_cache.work, BYTE + CONFIGURATION * self._size(start) + self._walked
         straight = each * least if least < NEVER else 0
         budget = _Share(min(work, work // STEP_SHARE + straight))
         if least > (NEVER if limit is None else limit):
@@ -139,9 +146,9 @@ class Completion:
             here, order = self._estimate(current), self._in_order(current)
             for k in range(place, len(order)):
                 budget.spend(STEP, "the shortest completion")
-                memory = self.arena.guarded
+                memory = self.state_cache.guarded
                 asked = memory.total
-                after = self.arena.run(kernels.step, current, order[k])
+                after = self.state_cache.run(kernels.step, current, order[k])
                 budget.spend(memory.total - asked, "the shortest completion")
                 if after == at.DEAD or after in came or length == limit:
                     continue
@@ -172,7 +179,7 @@ class Completion:
         Where no copy fits, or a new member written twice is shorter, that behind the separator: the next member begins
         there, by which the estimate may rise. None where no such member comes next, or this was done before.
         """
-        copies = copies_after(self.arena, self.costs, current, self._least(current, False))
+        copies = copies_after(self.state_cache, self.costs, current, self._least(current, False))
         if copies is None:
             return None
         for text in [*(text for text in copies.texts if len(text) <= copies.worth), b""]:
@@ -180,7 +187,7 @@ class Completion:
             after, steps = current, list[tuple[int, int, int]]()
             for byte in text:
                 budget.spend(STEP, "the shortest completion")
-                before, after = after, self.arena.run(kernels.step, after, byte)
+                before, after = after, self.state_cache.run(kernels.step, after, byte)
                 steps.append((after, before, byte))
                 if after == at.DEAD:
                     break
@@ -195,7 +202,7 @@ class Completion:
 
     def _in_order(self, number: int) -> list[int]:
         """The bytes that a set names as allowed: that by which a least cost is reached first, if it is known."""
-        record = self.arena.arrays[at.SETS][number * at.SET_W : (number + 1) * at.SET_W]
+        record = self.state_cache.arrays[at.SETS][number * at.SET_W : (number + 1) * at.SET_W]
         count = int(record[at.SET_ALLOWED])
         if count > at.NARROW:
             bits = np.unpackbits(record[at.SET_NEXT : at.SET_NEXT + 8].view(np.uint8), bitorder="little")
@@ -215,11 +222,11 @@ class Completion:
 
     def _size(self, number: int) -> int:
         """Configurations of a set."""
-        return int(self.arena.arrays[at.SETS][number * at.SET_W + at.SET_COUNT])
+        return int(self.state_cache.arrays[at.SETS][number * at.SET_W + at.SET_COUNT])
 
     def cost(self, number: int) -> int:
         """Least bytes from a set to the end of the text."""
-        flags = int(self.arena.arrays[at.SETS][number * at.SET_W + at.SET_FLAGS])
+        flags = int(self.state_cache.arrays[at.SETS][number * at.SET_W + at.SET_FLAGS])
         return self._least(number, bool(flags & at.IS_WATCHED))
 
     def _estimate(self, number: int) -> int:
@@ -229,14 +236,16 @@ class Completion:
     def _least(self, number: int, watched: bool) -> int:
         found = self._sets.get((number, watched))
         if found is None:
-            record = self.arena.arrays[at.SETS][number * at.SET_W : number * at.SET_W + 4].tolist()
+            record = self.state_cache.arrays[at.SETS][number * at.SET_W : number * at.SET_W + 4].tolist()
             self.costs.refresh()
             self._watched = watched
             if record[at.SET_FLAGS] & at.IS_ACCEPTING:
                 found = 0
             else:
                 first = record[at.SET_FIRST]
-                configs = self.arena.arrays[at.CONFIGS][5 * first : 5 * (first + record[at.SET_COUNT])].reshape(-1, 5)
+                configs = self.state_cache.arrays[at.CONFIGS][5 * first : 5 * (first + record[at.SET_COUNT])].reshape(
+                    -1, 5
+                )
                 found = NEVER
                 for config in configs.tolist():
                     cost, op = self._config(*config), self.costs.code[config[0]]
@@ -246,7 +255,7 @@ class Completion:
         return found
 
     def _accepts(self, number: int) -> bool:
-        return bool(self.arena.arrays[at.SETS][number * at.SET_W + at.SET_FLAGS] & at.IS_ACCEPTING)
+        return bool(self.state_cache.arrays[at.SETS][number * at.SET_W + at.SET_FLAGS] & at.IS_ACCEPTING)
 
     def _config(self, pc: int, q: int, node: int, register: int, extra: int) -> int:
         code = self.costs.code
@@ -281,7 +290,7 @@ class Completion:
         """Least bytes that the callers of a stack node still need. No recursion: stacks are as deep as texts."""
         known = self._nodes[self._watched]
         if node not in known:
-            nodes, edges = self.arena.arrays[at.NODES], self.arena.arrays[at.EDGES]
+            nodes, edges = self.state_cache.arrays[at.NODES], self.state_cache.arrays[at.EDGES]
             ways: dict[int, list[tuple[int, int]]] = {}
             todo = [node]
             while todo:
@@ -313,7 +322,7 @@ class Completion:
     def _leaf(self, q: int) -> int:
         """Least bytes from a leaf state to where its leaf may be left, if a byte is enough for a character."""
         leaf = q * at.LEAF_W
-        _, decoder, _, flags, need = self.arena.table.arrays[at.LEAVES][leaf : leaf + at.LEAF_NEED + 1].tolist()
+        _, decoder, _, flags, need = self.state_cache.table.arrays[at.LEAVES][leaf : leaf + at.LEAF_NEED + 1].tolist()
         kind, left = decoder >> at.KIND, (decoder >> at.LEFT) & 7
         if kind == at.DONE:
             return 0
@@ -321,14 +330,14 @@ class Completion:
         return int(need) + int(pending.get(kind, left)) + (1 if flags & at.LEAF_CLOSES else 0)
 
     def _string(self, q: int) -> int:
-        block, low, high, depth = self.arena.arrays[at.POINTS][5 * q : 5 * q + 4].tolist()
+        block, low, high, depth = self.state_cache.arrays[at.POINTS][5 * q : 5 * q + 4].tolist()
         offsets = self.costs.code[block + at.STR_OFFSETS + low : block + at.STR_OFFSETS + high + 1]
         self._walked += len(offsets) // 8
         return int(min(b - a - depth for a, b in zip(offsets, offsets[1:])))
 
     def _parse(self, q: int) -> int:
         """Least bytes to the end of a text that is being parsed: by the lexeme in the making that ends soonest."""
-        lists, pairs = self.arena.arrays[at.LISTS], self.arena.arrays[at.PAIRS]
+        lists, pairs = self.state_cache.arrays[at.LISTS], self.state_cache.arrays[at.PAIRS]
         if lists[q + at.LIST_COMPLETE]:
             return 0
         endings = self.costs.program.endings(int(lists[q + at.LIST_BLOCK]))
@@ -352,7 +361,7 @@ class Completion:
         found = self._states.get(state)
         if found is not None:
             return found
-        objects, code = self.arena.arrays[at.OBJECTS], self.costs.code
+        objects, code = self.state_cache.arrays[at.OBJECTS], self.costs.code
         block, following, members, names = objects[state : state + 4].tolist()
         words = objects[state + at.O_BITS : state + at.O_BITS + code[block + at.OBJ_WORDS]].tolist()
         bits = range(code[block + at.OBJ_COUNT] + code[block + at.OBJ_MARKS])
@@ -399,10 +408,10 @@ class Completion:
         """From inside a declared key: what is left of the nearest one, its value, and what the object still needs."""
         code = self.costs.code
         block = code[pc + 1]
-        strings, low, high, depth = self.arena.arrays[at.POINTS][5 * q : 5 * q + 4].tolist()
+        strings, low, high, depth = self.state_cache.arrays[at.POINTS][5 * q : 5 * q + 4].tolist()
         offsets, quote = strings + at.STR_OFFSETS, code[strings + at.STR_ESCAPES]
         allowed = state + at.O_BITS + code[block + at.OBJ_WORDS]
-        bits, best = self.arena.arrays[at.OBJECTS], NEVER
+        bits, best = self.state_cache.arrays[at.OBJECTS], NEVER
         due, after = self._rest(state)
         comma = self.costs.layout(block).comma
         by_rank = self._by_rank.get(block)

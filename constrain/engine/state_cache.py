@@ -1,8 +1,8 @@
-"""Arena: one thread's sets and memos for one Constraint, and the loop that gives kernels what they ask for.
+"""State cache: one thread's sets and memos for one Constraint, and the loop that gives kernels what they ask for.
 
-A kernel that lacks something returns -1 and names it in HEAD[STATUS]: room, rules, leaf states, rows. `run` provides
-it and calls again. Room doubles; an arena beyond `Limits.arena_bytes` is emptied and its `epoch` raised, whereupon
-each Matcher finds its place again by taking its tokens anew.
+A kernel that lacks something returns -1 and names it in HEAD[STATUS]: room, rules, leaf states, rows. `run` provides it
+and calls again. Room doubles; a state cache beyond `Limits.state_cache_bytes` is emptied and its `epoch` raised,
+whereupon each Matcher finds its place again by taking its tokens anew.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import mmap
 from collections.abc import Callable
 from functools import lru_cache
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import finalize
 
 import numpy as np
@@ -23,16 +23,16 @@ from ..base.options import Limits
 from ..kernels import layout as at
 from ..kernels.growth import rehash
 from ..kernels.sets import start_set
+from ..program.least_costs import LeastCosts
+from ..program.program import Program
 from ..vocabulary.mask_table import TableFull, address_of
 from ..vocabulary.mask_table_cache import table_of
-from . import uniqueness
+from ..vocabulary.vocabulary import Vocabulary
+from .uniqueness import uniqueness_queries
+from .uniqueness.guarded_sets import GuardedSets
+from .uniqueness.uniqueness_memo import UniquenessMemo
 
-if TYPE_CHECKING:
-    from ..program.program import Program
-    from ..vocabulary.vocabulary import Vocabulary
-    from .shortest_completion import Completion
-
-__all__ = ["Arena", "Forgotten"]
+__all__ = ["StateCache", "StateCacheEvicted"]
 
 FIRST: dict[int, int] = {
     at.SETS: 8192 * at.SET_W, at.CONFIGS: 32768 * 5, at.SET_HASH: 32768, at.WIDE: 4096 * 256,
@@ -72,7 +72,7 @@ LINE = 16
 
 
 class Block:
-    """The first room of all slots of an arena, in one piece: an arena that is gone leaves it to the next one.
+    """The first room of all slots of a state cache, in one piece: a state cache that is gone leaves it to the next one.
 
     memory: int32. context: (address, length) of each slot below TABLE. places: where each begins in the memory.
     Hash tables need no clearing, an entry counts only if what it names points back, so pages are touched when used.
@@ -121,34 +121,35 @@ class Slots(dict[int, NDArray[np.int32]]):
 
 
 def _give_back(block: Block, spare: list[Block]) -> None:
-    """An arena is gone: its block serves the next one, memory touched before being cheaper than fresh pages."""
+    """A state cache is gone: its block serves the next one, memory touched before being cheaper than fresh pages."""
     if len(spare) < SPARES:
         spare.append(block)
 
 
-class Forgotten(Exception):
-    """The arena was emptied: set ids mean nothing any more, the caller finds its place again."""
+class StateCacheEvicted(Exception):
+    """The state cache was emptied: set ids mean nothing any more, the caller finds its place again."""
 
 
-class Arena:
+class StateCache(GuardedSets):
     """Sets of configurations of one Program over one MaskTable, for one thread at a time.
 
-    lost: the arena that it replaces, whose epochs it goes on from.
+    lost: the state cache that it replaces, whose epochs it goes on from.
 
     context, address: as of MaskTable, all slots filled. epoch: raised whenever set ids lose their meaning.
     start: the set before any text. thread: the thread that it belongs to. is_lost: whether nobody may use it any more:
     it belongs to a thread of the process that this one was forked from, or was changed halfway when an interrupt came.
     """
 
-    def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits, lost: Arena | None = None) -> None:
+    def __init__(
+        self, program: Program, vocabulary: Vocabulary, limits: Limits, lost: StateCache | None = None
+    ) -> None:
         self.program = program
         self.vocabulary = vocabulary
-        self.most_bytes, self.work = limits.arena_bytes, limits.work
+        self.most_bytes, self.work = limits.state_cache_bytes, limits.work
         self.thread, self.is_lost = get_ident(), False
         self.epoch: int = -1 if lost is None else lost.epoch
-        self.alive: dict[int, bool] = {}  # of tokens.spelling: sets from which tokens reach the end
-        self.guarded = uniqueness.Memory(self.work)
-        self._completion: Completion | None = None
+        self.guarded = UniquenessMemo(self.work)
+        self.derived: dict[type, Any] = {}  # by its class, what others worked out from the sets
         self.table = table_of(vocabulary)
         try:
             self.block: Block = self.table.spare.pop()
@@ -165,10 +166,10 @@ class Arena:
         """Keep what belongs to the thread that forked; a kernel may have been writing to all else at that moment."""
         if self.thread != get_ident() or self.table.is_broken:
             self.lose()
-            self._finalizer.detach()  # The next arena should not get this memory.
+            self._finalizer.detach()  # The next state cache should not get this memory.
 
     def lose(self) -> None:
-        """Give this arena up: no position means anything here any more, and the Constraint makes another one."""
+        """Give this state cache up: no position means anything here any more, and the Constraint makes another one."""
         self.is_lost = True
         self.program.forget_derived()
         self.epoch += 1
@@ -195,8 +196,8 @@ class Arena:
         self._see_program()
         self.epoch += 1
         head[at.EPOCH] = self.epoch
-        self.alive.clear()
-        self.guarded = uniqueness.Memory(self.work)
+        self.derived.clear()
+        self.guarded = UniquenessMemo(self.work)
         self.start = self.run(start_set)
 
     def _put(self, slot: int, array: NDArray[np.int32]) -> None:
@@ -204,7 +205,7 @@ class Arena:
         self.context[2 * slot], self.context[2 * slot + 1] = address_of(array), array.size
 
     def run(self, kernel: Callable[..., int], *arguments: Any, length: int = 0) -> int:
-        """Call a kernel on this arena until it needs nothing more, and return what it returns.
+        """Call a kernel on this state cache until it needs nothing more, and return what it returns.
 
         length: bytes of a text that the call takes, by which more work is allowed to it (see `guards.Memory`).
         """
@@ -224,7 +225,7 @@ class Arena:
                         return result
                 rounds += self.arrays[at.HEAD][at.STATUS] == at.NEED_RULES
                 self._provide(rounds)
-            except (Forgotten, ConstrainError):
+            except (StateCacheEvicted, ConstrainError):
                 raise
             except BaseException:  # KeyboardInterrupt, MemoryError: what is provided may be there by half.
                 self.lose()
@@ -280,10 +281,10 @@ class Arena:
             else:
                 self._answer(status, argument)
         except TableFull:
-            if self.vocabulary.__dict__.get("mask_table") is self.table:  # else another arena has begun a new one
+            if self.vocabulary.__dict__.get("mask_table") is self.table:  # else another state cache has begun a new one
                 self.vocabulary.__dict__.pop("mask_table", None)
             self.reset()
-            raise Forgotten from None
+            raise StateCacheEvicted from None
 
     def _answer_all(self) -> None:
         """Answer the questions that a mask has put off, each once."""
@@ -300,13 +301,13 @@ class Arena:
         memory.is_asked = True
         try:
             if status == at.NEED_WATCH:
-                uniqueness.watch(self, argument, text)
+                uniqueness_queries.answer_candidates(self, argument, text)
             elif status == at.NEED_VERDICT:
-                uniqueness.verdict(self, argument, text)
+                uniqueness_queries.answer_is_unique(self, argument, text)
             elif status == at.NEED_NAME:
-                uniqueness.name(self, argument)
+                uniqueness_queries.answer_name_free(self, argument)
             else:
-                uniqueness.way(self, argument)
+                uniqueness_queries.answer_can_differ(self, argument)
         finally:
             memory.is_asked = nested
 
@@ -315,7 +316,7 @@ class Arena:
         self.program.whole()
         if self.program.generation != self._generation:
             self.reset()
-            raise Forgotten
+            raise StateCacheEvicted
 
     def _join(self, count: int) -> None:
         """Remembers what the last of `count` lexemes in LISTING can still become beside those before it."""
@@ -377,7 +378,7 @@ class Arena:
             )
         if self.bytes_used() > self.most_bytes:
             self.reset()
-            raise Forgotten
+            raise StateCacheEvicted
         parts = {slot, HASHES.get(slot, slot), at.SEEN if slot == at.ITEMS else slot}
         for part in parts:
             old = self.arrays[part]
@@ -388,16 +389,12 @@ class Arena:
         if slot in HASHES:
             rehash(self.address)
 
-    def completion(self) -> Completion:
-        """What finishes texts from this arena's sets, with its memos."""
-        from .shortest_completion import Completion
-
-        if self._completion is None or self._completion.epoch != self.epoch:
-            costs = self.program.costs()
-            self._see_generation()
-            self._completion = Completion(self, costs)
-            self._see_program()
-        return self._completion
+    def least_costs(self) -> LeastCosts:
+        """Return the least costs of the program, all code that they read being known here."""
+        costs = self.program.costs()
+        self._see_generation()
+        self._see_program()
+        return costs
 
     def filled(self) -> list[int]:
         """Return how many int32s of each slot hold something by now; hash tables and scratch count in whole."""

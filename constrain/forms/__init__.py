@@ -6,10 +6,10 @@ of several, or of another, on what `expand` (objects as rules), `spelled` (a Dfa
 `whole` (a Grammar as a Dfa) provide.
 """
 
-from .form import Form
+from .form import Form, literal
 from .form_json import from_plain
 from .free_text_forms import mark, thinking, triggered
-from .sources import free_text, gbnf, grammar, json_schema, lark, literal, regex
+from .sources import free_text, gbnf, grammar, json_schema, lark, regex
 
 __all__ = [
     "Form",

@@ -13,7 +13,7 @@ from ..base.errors import UnsupportedError
 from ..base.options import Limits
 from ..frontends.lark import Conflicts
 from ..frontends.lark.lark_imports import Module
-from ..grammar.first_characters import first_characters
+from ..grammar.leading_characters import first_characters
 from ..grammar.merged_rules import Merged
 from ..grammar.nodes import Grammar, Node
 from ..grammar.whole_dfa import to_dfa
@@ -90,8 +90,8 @@ def with_lexer(
 
 def defined(text: str, name: str, grammar: Grammar, limits: Limits) -> str:
     """The text with a definition of a declared terminal behind it; all else stays in its place."""
-    from ..authoring.export.lark_text import pattern
-    from ..authoring.export.regular_expression import expression
+    from ..export.lark_text import pattern
+    from ..export.regular_expression import expression
 
     what = f"grammars[{name!r}] beside a lexer"
     try:

@@ -14,7 +14,7 @@ Grammar is first asked for, which is when errors in it come. Forms inside each o
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields
@@ -25,14 +25,17 @@ from ..base.errors import (
     ArgumentError,
     ConstrainError,
     LimitError,
+    SourceError,
     UnsatisfiableError,
     UnsupportedError,
     check_count,
     check_type,
     describe,
 )
+from ..base.extensions import find_extension
 from ..base.options import Limits, Style
 from ..base.work import memoize, spend
+from ..grammar.grammar_source_type import GrammarSource
 from ..grammar.intersection import meet
 from ..grammar.merged_rules import Merged
 from ..grammar.nodes import Chars, Choice, Free, Grammar, Literal, Mark, Node, Repeat, Sequence, Token
@@ -43,14 +46,14 @@ if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Form", "as_form"]
+__all__ = ["Form", "Text", "as_form", "literal"]
 
 MOST_DEPTH = Limits().nesting
 REMEMBERED = 64
 """Grammars of forms that are kept: a form is mostly compiled for one vocabulary, or a few."""
 
 
-class Form(ABC):
+class Form(GrammarSource):
     """What a text has to be. See the module for what can be done with one."""
 
     kinds: ClassVar[dict[str, type[Form]]] = {}
@@ -101,9 +104,8 @@ class Form(ABC):
 
     def compile(self, vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:
         """The Constraint of this form for a vocabulary."""
-        from ..engine.constraint import compile
-
-        return compile(vocabulary, self, limits=limits)
+        constraint: Constraint = find_extension("compile")(vocabulary, self, limits=limits)
+        return constraint
 
     def __add__(self, other: Form | str) -> Form:
         return Joined((*_parts(self, Joined), *_parts(as_form(other), Joined)))
@@ -202,13 +204,36 @@ def as_form(value: Form | str) -> Form:
     if isinstance(value, Form):
         return value
     if isinstance(value, str):
-        from .sources import literal
-
         return literal(value)
     raise TypeError(f"give a form or a text, not {describe(value)}: constrain.json_schema, regex and gbnf make forms")
 
 
+def literal(text: str) -> Form:
+    """Exactly this text."""
+    if not isinstance(text, str):
+        raise TypeError(f"a literal is {describe(text)}: give a text")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SourceError(
+            "a literal holds half of a surrogate pair, which is no character.",
+            source=repr(text),
+            position=error.start + 1,
+        ) from None
+    return Text(text)
+
+
 # ---- what is made of others
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Form):
+    """Exactly this text."""
+
+    text: str
+
+    def read(self, limits: Limits) -> Grammar:
+        return Grammar(Literal(self.text.encode()), {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..base.errors import SourceError, shorten
 from ..base.options import Style
-from .form import Form, Repeated
+from .form import Form, Repeated, Text, literal
 from .free_text_forms import MarkOf, Thinking, Triggered, Unconstrained, mark, thinking, triggered, unconstrained
-from .sources import Free, Text, free_text, literal
+from .sources import Free, free_text
 
 __all__ = ["from_plain"]
 

@@ -13,7 +13,6 @@ from .. import grammars as ready
 from ..automata.dfa import Dfa
 from ..base.errors import (
     ArgumentError,
-    SourceError,
     UnsatisfiableError,
     UnsupportedError,
     check_choice,
@@ -24,7 +23,7 @@ from ..base.errors import (
 from ..base.json_documents import References, load, parse_json, write_json
 from ..base.options import Limits, Style
 from ..frontends.lark.lark_imports import Module
-from ..grammar.nodes import Chars, Grammar, Literal, Token
+from ..grammar.nodes import Chars, Grammar, Token
 from .form import Form, as_form
 
 __all__ = [
@@ -33,25 +32,13 @@ __all__ = [
     "Lark",
     "Regex",
     "Schema",
-    "Text",
     "free_text",
     "gbnf",
     "grammar",
     "json_schema",
     "lark",
-    "literal",
     "regex",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Text(Form):
-    """Exactly this text."""
-
-    text: str
-
-    def read(self, limits: Limits) -> Grammar:
-        return Grammar(Literal(self.text.encode()), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +48,7 @@ class Regex(Form):
     pattern: str
 
     def read(self, limits: Limits) -> Grammar:
-        from ..frontends import regex as front
-
-        return front.to_grammar(self.pattern, max_states=limits.dfa_states)
+        return regex_grammar(self.pattern, limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +61,8 @@ class Schema(Form):
     base_uri: str = ""
 
     def read(self, limits: Limits) -> Grammar:
-        from ..frontends import json_schema as front
-
         references = References(parse_json(self.registry, limits), self.base_uri)
-        return front.to_grammar(self.schema, style=self.style, registry=references, limits=limits)
+        return schema_grammar(self.schema, self.style, references, limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,22 +158,48 @@ def holding(text: str) -> Dfa:
     return Dfa.any_text().concatenate(Dfa.from_strings([text])).concatenate(Dfa.any_text())
 
 
+# ---- front ends, imported when a source first needs one
+
+
+def regex_grammar(pattern: str, limits: Limits) -> Grammar:
+    """Return the Grammar of the texts that match a pattern of Python's `re`, whole."""
+    from ..frontends import regex as front
+
+    return front.to_grammar(pattern, max_states=limits.dfa_states)
+
+
+def schema_grammar(schema: Any, style: Style, references: References, limits: Limits) -> Grammar:
+    """Return the Grammar of the JSON documents of a schema, given as dict, bool or JSON text."""
+    from ..frontends import json_schema as front
+
+    return front.to_grammar(schema, style=style, registry=references, limits=limits)
+
+
+def as_schema(source: Any) -> Any:
+    """Return a schema as it is (dict, bool, list or JSON text), and a Python type as its JSON Schema."""
+    if isinstance(source, (dict, bool, str, list)):
+        return source
+    from ..frontends.python_types import to_schema
+
+    return to_schema(source)
+
+
+def find_schema_warnings(document: Any, references: References, style: Style, limits: Limits) -> tuple[str, ...]:
+    """Return a message for whatever asserts nothing in a schema and was most likely meant to."""
+    from ..frontends.json_schema.schema_warnings import schema_warnings
+
+    return schema_warnings(document, references, style, limits)
+
+
+def warn_of_schema(messages: tuple[str, ...]) -> None:
+    """Issue a SchemaWarning for each message."""
+    if messages:
+        from ..frontends.json_schema.schema_warnings import warn_of_schema as warn
+
+        warn(messages)
+
+
 # ---- making them
-
-
-def literal(text: str) -> Form:
-    """Exactly this text."""
-    if not isinstance(text, str):
-        raise TypeError(f"a literal is {describe(text)}: give a text")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise SourceError(
-            "a literal holds half of a surrogate pair, which is no character.",
-            source=repr(text),
-            position=error.start + 1,
-        ) from None
-    return Text(text)
 
 
 def regex(pattern: str) -> Form:
@@ -208,14 +217,11 @@ def json_schema(
     registry, base_uri, and what is warned of: as with `constrain.compile`. Raise SchemaError for what is no schema
     document; what else is wrong with it is said when the form is read.
     """
-    from ..frontends.json_schema.schema_warnings import schema_warnings, warn_of_schema
-    from ..frontends.python_types import to_schema
-
     check_type("style", style, Style, "give a constrain.Style")
     references = References(registry, base_uri)
-    document = load(schema if isinstance(schema, (str, dict, bool, list)) else to_schema(schema))
+    document = load(as_schema(schema))
     documents = {uri: load(one) for uri, one in references.items()}
-    warn_of_schema(schema_warnings(document, references, style, Limits()))
+    warn_of_schema(find_schema_warnings(document, references, style, Limits()))
     return Schema(write_json(document), style, write_json(documents), base_uri)
 
 

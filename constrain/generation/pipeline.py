@@ -429,7 +429,7 @@ def prepare(model: Any, tokenizer: Any, prompt: Prompt, ask: Ask) -> tuple[Vocab
 
 def compiled(vocabulary: Vocabulary, ask: Ask, style: Style, references: References, limits: Limits) -> Constraint:
     """The Constraint of what is asked for."""
-    from ..engine.constraint import compile
+    from ..compilation.constraint_compiler import compile
 
     return compile(
         vocabulary, style=style, registry=references, base_uri=references.base_uri, limits=limits, **ask.given

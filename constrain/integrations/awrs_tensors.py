@@ -5,10 +5,10 @@
                             +---------- rows that need more: the next k of these ------+
 
 The order of arrival is a draw without replacement, and clocks have no memory: to wind those anew that have not gone off
-is the same race (see `sampling.exponential_race`). So k tokens of each row, not V, cross to the host, most often once. On a card a
-kernel runs the race (`cuda.race`), and goes on where it stopped; elsewhere torch's operations do. Weights are those of
-`sampling.token_rejection.DesRaj` without slack: the mean of `terms` terms after the first valid token, of mean Z given the
-token, hence E[exp(logweight) 1{token = a}] = p(a) [a valid] for every row, whatever the budget.
+is the same race (see `sampling.exponential_race`). So k tokens of each row, not V, cross to the host, most often once.
+On a card a kernel runs the race (`cuda.race`), and goes on where it stopped; elsewhere torch's operations do. Weights
+are those of `sampling.token_rejection.DesRaj` without slack: the mean of `terms` terms after the first valid token, of
+mean Z given the token, hence E[exp(logweight) 1{token = a}] = p(a) [a valid] for every row, whatever the budget.
 """
 
 from __future__ import annotations

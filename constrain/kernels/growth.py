@@ -1,4 +1,4 @@
-"""Growing: the hash tables of an arena are filled anew after they were doubled (kernels)."""
+"""Growing: the hash tables of a state cache are filled anew after they were doubled (kernels)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A *context* is an int64 array of (address, length) pairs, one pair a slot; each slot is a flat int32 array. Kernels
 take the context and ints, so that entering one costs the same however many arrays it reads. Slots up to `STACK`
-belong to one thread's arena; those from `TABLE` on belong to the Vocabulary's MaskTable and are shared.
+belong to one thread's state cache; those from `TABLE` on belong to the Vocabulary's MaskTable and are shared.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 # fmt: off
 # ---- slots of a context ----------------------------------------------------------------------------------
 CODE: Final = 0          # program: instructions, rule cells, string blocks, object blocks
-HEAD: Final = 1          # counts and status of the arena, fields below
+HEAD: Final = 1          # counts and status of the state cache, fields below
 STARTS: Final = 2        # [leaf] leaf state in which the program's leaf starts in this table, -1: not asked yet
 SETS: Final = 3          # [set, SET_W] sets of configurations
 CONFIGS: Final = 4       # [config, 5] pc, leaf state or string point or -1, stack node, register, extra
@@ -126,8 +126,8 @@ STEPS: Final = 37        # work of the mask at hand: configurations of large set
 MOST_STEPS: Final = 38   # how many it may take
 MAY_LACK: Final = 39     # whether a set may have no token, as the vocabulary does not spell every byte
 N_QUESTIONS: Final = 40
-EPOCH: Final = 46        # as of Arena
-WORKER: Final = 47       # which worker fills masks from this arena, where several do
+EPOCH: Final = 46        # as of State cache
+WORKER: Final = 47       # which worker fills masks from this state cache, where several do
 HEAD_W: Final = 48
 
 # ---- TABLE -------------------------------------------------------------------------------------------------

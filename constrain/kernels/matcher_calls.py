@@ -1,8 +1,8 @@
 """Positions: what a Matcher asks at every token, of one position or of many, in one call without the GIL (kernels).
 
 A position is a few int64s that its Matcher owns (fields below), so that all of its state is read here and Python only
-passes an address. Whether it still means anything is looked at here too: a position belongs to one thread's arena, and
-to one epoch of that. What cannot be answered at once is -1, and then Python goes the long way.
+passes an address. Whether it still means anything is looked at here too: a position belongs to one thread's state
+cache, and to one epoch of that. What cannot be answered at once is -1, and then Python goes the long way.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from .layout import EPOCH, HEAD, T_WORDS, TABLE, WORKER
 from .masks import fill
 from .trie_walks import advance
 
-AT_CONTEXT: Final = 0  # of its arena
+AT_CONTEXT: Final = 0  # of its state cache
 AT_SET: Final = 1
-AT_EPOCH: Final = 2  # of the arena, in which the set has its meaning
-AT_THREAD: Final = 3  # whose arena it is
+AT_EPOCH: Final = 2  # of the state cache, in which the set has its meaning
+AT_THREAD: Final = 3  # whose state cache it is
 AT_PLAIN: Final = (
     4  # tokens below it are taken by their bytes alone; 0: more is to be looked at; -1: the text has ended
 )
@@ -115,8 +115,8 @@ def fill_many(
     positions: Any, rows: Any, first: Any, last: Any, worker: Any, workers: Any, thread: Any,
     out: Any, stride: Any, words: Any,
 ) -> Any:  # fmt: skip
-    """Writes the masks of those positions first .. last whose arenas are one worker's: `last`; or k, which lacks what
-    its arena can provide; or -1 - k, which is to be asked by itself.
+    """Writes the masks of those positions first .. last whose state caches are one worker's: `last`; or k, which lacks
+    what its state cache can provide; or -1 - k, which is to be asked by itself.
 
     positions: address of addresses. rows: address of the row of each, 0: in order. out: where row 0 begins; rows have
     `words` words and are `stride` bytes apart.

@@ -19,15 +19,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..base.work import spend, work_budget
 from ..kernels import layout as at
+from .byte_code import ByteCode
 
-if TYPE_CHECKING:
-    from .program import Program
-
-__all__ = ["NEVER", "Costs"]
+__all__ = ["NEVER", "LeastCosts"]
 
 NEVER = 1 << 40
 """More than any text needs: no way out is known."""
@@ -60,13 +58,13 @@ class _Layout(NamedTuple):
     empty: int
 
 
-class Costs:
+class LeastCosts:
     """Least lengths of a Program's rules, leaves and configurations.
 
     ahead: by pc, (least bytes up to the stop, pc of the stop). least: by rule cell.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ByteCode) -> None:
         self.program = program
         self.code: list[int] = []
         self.rules: dict[int, _Rule] = {}

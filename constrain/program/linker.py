@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING
 
+from ..automata.dfa import Dfa
 from ..base.errors import LimitError, UnsupportedError
 from ..base.work import spend
 from ..grammar.nodes import (
@@ -31,12 +31,9 @@ from ..grammar.nodes import (
     Unique,
 )
 from ..kernels import layout as at
+from .byte_code import ByteCode
 
-if TYPE_CHECKING:
-    from ..automata.dfa import Dfa
-    from .program import Program
-
-__all__ = ["Writer"]
+__all__ = ["RuleLinker"]
 
 MOST_COUNT = (1 << 31) - 1
 MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
@@ -46,10 +43,10 @@ NEVER_TEXT = 0xFF
 """No UTF-8 has this byte: in a vocabulary it begins the name of a special token (`vocabulary.special_tokens`)."""
 
 
-class Writer:
+class RuleLinker:
     """Writes one rule. Jumps inside the rule are written relative to its start and moved when it is appended."""
 
-    def __init__(self, program: Program, within: bool = False) -> None:
+    def __init__(self, program: ByteCode, within: bool = False) -> None:
         self.program = program
         self.within = within  # the register holds the members of a Unique
         self.words: list[int] = []
@@ -204,7 +201,7 @@ class Writer:
     def counted(self, body: Node, low: int, high: int | None) -> None:
         """A repetition counted in the rule's register. Empty rounds add nothing: a nullable body has no least count."""
         _countable(low, high)
-        if self.program.nullable(body):
+        if self.program.is_nullable(body):
             low = 0
         self.counting = True
         self.words.append(at.ENTER)
@@ -277,7 +274,7 @@ class Writer:
             self.program.words[targets + k] = base + offsets[k]
 
 
-def _object_block(program: Program, node: Object) -> tuple[int, list[tuple[int, int, int]]]:
+def _object_block(program: ByteCode, node: Object) -> tuple[int, list[tuple[int, int, int]]]:
     """Writes an object block (see `layout`): where it begins; leaf, mark, few (as of OTHER) of each class."""
     names = [p.name for p in node.properties]
     n = len(names)

@@ -1,9 +1,9 @@
 """Programs on disk: what of a source was linked, so that a later process has its first mask without a front end.
 
-The content of a file is one int32 array: a head, then the links, leaves and code of a Program (`program.restored_program`).
-It is named by a digest of the cache key and of the code that makes Programs from it. Files are written behind
-(`WriteBehind`) and again when more was linked; a text that needs rules which are not in the file has the source
-compiled once more. What depends on other files, as Lark's imports, is not kept here.
+The content of a file is one int32 array: a head, then the links, leaves and code of a Program
+(`program.restored_program`). It is named by a digest of the cache key and of the code that makes Programs from it.
+Files are written behind (`WriteBehind`) and again when more was linked; a text that needs rules which are not in the
+file has the source compiled once more. What depends on other files, as Lark's imports, is not kept here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from .. import cache
 from ..grammar.nodes import Grammar
-from .program import Bind, Program
+from .byte_code import Bind
+from .program import Program
 from .restored_program import RECORD, Linked, Restored, linked
 
 __all__ = ["Programs"]

@@ -3,7 +3,7 @@
 What texts have needed so far is linked already, so mostly nothing else is ever asked for. When a kernel wants a rule
 that is not linked, or somebody the Grammar, the source is read again and the same rules are linked in the same order:
 the code comes out word for word the same and longer from here on, and all sets of configurations keep their meaning.
-Should it come out otherwise, `generation` is raised, and arenas begin anew.
+Should it come out otherwise, `generation` is raised, and state caches begin anew.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from ..automata.dfa import Dfa
 from ..base.fork_safety import fork_handlers
 from ..base.work import UNLIMITED, work_budget
 from ..grammar.nodes import Grammar
-from .program import Bind, Leaf, Program
+from .byte_code import Bind, Leaf
+from .program import Program
 
 __all__ = ["Leaves", "Linked", "Restored", "linked"]
 
@@ -127,7 +128,7 @@ class Restored(Program):
             if made is None:
                 made = self._new(grammar)
                 made.generation = self.generation + 1
-                for leaf in self.leaves:  # Arenas that do not know yet go on with the numbers that they have.
+                for leaf in self.leaves:  # State caches that do not know yet go on with the numbers that they have.
                     made.leaf(*leaf)
             made.lock, made.on_link = self.lock, self.on_link
             self.__dict__ = made.__dict__  # First this: from here on nobody misses anything.

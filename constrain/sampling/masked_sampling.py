@@ -84,10 +84,10 @@ def pick(
     """Choose one of `allowed` (int64 [k], ascending, k > 0) by one uniform number of `rng`, or two.
 
     Where nearly all tokens are allowed, a token is drawn as if all were, and again only if it is not among them. That
-    is the same law, and in free text the very tokens that the model writes without a mask (see `forms.free_text_forms`).
-    logprobs: float [V], the model's; `ends`: the end tokens. Raises ValueError for NaN, and for more mass than a law
-    has. Where the model gives no allowed token any probability, all are equally likely, with logprob -inf: the draw is
-    valid and weighs nothing.
+    is the same law, and in free text the very tokens that the model writes without a mask (see
+    `forms.free_text_forms`). logprobs: float [V], the model's; `ends`: the end tokens. Raises ValueError for NaN, and
+    for more mass than a law has. Where the model gives no allowed token any probability, all are equally likely, with
+    logprob -inf: the draw is valid and weighs nothing.
     """
     logs = logprobs[allowed].astype(np.float64)
     if np.isnan(logs).any():

@@ -150,7 +150,7 @@ def choose(
 
 def states_of(lm: LanguageModel, constraint: Constraint, max_tokens: int) -> int:
     """How many states a Markov model and a constraint have together; 0 if it is none, or there are too many."""
-    if not hasattr(constraint, "arena"):
+    if not hasattr(constraint, "state_cache"):
         return 0
     try:
         if isinstance(lm, Hmm):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ..base.errors import ConstrainError, UnsatisfiableError
 from ..base.options import Limits, Style
-from ..engine.constraint import to_grammar
+from ..compilation.constraint_compiler import to_grammar
 from ..frontends.json_schema.reading.json_values import parse_json
 from .choice_source import NoMember, Seeded
 from .grammar_documents import Recipe

@@ -16,7 +16,8 @@ from hypothesis import reject, strategies as st
 
 from ..base.errors import check_choice, check_type
 from ..base.options import Limits, Style
-from ..engine.constraint import Constraint, to_grammar
+from ..compilation.constraint_compiler import to_grammar
+from ..engine.constraint import Constraint
 from ..grammar.nodes import Grammar
 from .choice_source import NoMember
 from .grammar_documents import Recipe

@@ -85,7 +85,7 @@ class MaskTable:
         fork_handlers.add(self)
         self.words = (vocabulary.size + 31) // 32
         self.fingerprint = vocabulary.fingerprint
-        self.spare: list[Any] = []  # blocks of arenas that are gone
+        self.spare: list[Any] = []  # blocks of state caches that are gone
         self.starts: dict[tuple[bytes, int], int] = dict(starts or {})
         self.scanners: dict[bytes, int] = {}
         nodes = int(vocabulary.offsets[-1]) + 2

@@ -9,35 +9,16 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from ..automata.dfa import Dfa
-from ..base.errors import LimitError, UnsatisfiableError, UnsupportedError, VocabularyError
+from ..base.errors import UnsatisfiableError, UnsupportedError, VocabularyError
 from ..grammar.nodes import Chars, Free, Literal, Mark, Node, Sequence, Strings, Token
+from .token_names import DIGITS, FIRST, NAME
+from .vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from .vocabulary import Vocabulary
+__all__ = ["Symbols"]
 
-__all__ = ["FIRST", "NAME", "Symbols", "name_of"]
-
-FIRST = 0xFF
-DIGITS = (0xC0, 0xC1, *range(0xF5, 0xFF))
-"""The other bytes that no UTF-8 has (RFC 3629, section 3: C0 and C1 would begin overlong forms, F5 and above what lies
-beyond U+10FFFF)."""
-NAME = 5
-"""Bytes of a name: 12 ** 4 = 20,736 special tokens can be told apart; Gemma 3, with the most we know of, has 6,415."""
 MOST_STATES = 20_000
-
-
-def name_of(number: int) -> bytes:
-    """The name of the special token of that number."""
-    digits = []
-    for _ in range(NAME - 1):
-        number, digit = divmod(number, len(DIGITS))
-        digits.append(DIGITS[digit])
-    if number:
-        raise LimitError("a vocabulary has more special tokens than names are for", hint="Leave some out of `special`.")
-    return bytes((FIRST, *reversed(digits)))
 
 
 class Symbols:

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import blake2b
-from importlib import import_module
 from os import PathLike
 from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -29,7 +28,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from ..base.errors import VocabularyError, check_choice, check_count, check_type, describe, shorten
-from .special_tokens import FIRST, NAME, name_of
+from ..base.extensions import find_extension
+from .token_names import FIRST, NAME, token_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -154,7 +154,7 @@ class Vocabulary:
     ) -> Vocabulary:
         """Of a model's folder, a hub id, or a tokenizer file (tokenizer.json, *.model, tekken*.json, *.tiktoken)."""
         size = None if size is None else check_count("size", size, 1)
-        out: Vocabulary = integration("pretrained_vocabularies").from_pretrained(source, size=size, eos_ids=eos_ids)
+        out: Vocabulary = find_extension("read_pretrained")(source, size=size, eos_ids=eos_ids)
         return out
 
     @classmethod
@@ -166,7 +166,7 @@ class Vocabulary:
         size: width of the model's logits, if not the tokenizer's own; eos_ids: end tokens, if not the tokenizer's.
         """
         size = None if size is None else check_count("size", size, 1)
-        out: Vocabulary = integration("tokenizer_objects").from_tokenizer(tokenizer, size=size, eos_ids=eos_ids)
+        out: Vocabulary = find_extension("read_tokenizer")(tokenizer, size=size, eos_ids=eos_ids)
         return out
 
     @classmethod
@@ -184,7 +184,7 @@ class Vocabulary:
         Ranks do not say what is special; only those of Llama 3 are recognised. `pattern`: the regular expression by
         which the encoding cuts text before merging, needed for `encode` alone.
         """
-        out: Vocabulary = integration("token_files").from_tiktoken(
+        out: Vocabulary = find_extension("read_tiktoken")(
             source, special=special, eos_ids=eos_ids, pattern=pattern, size=size
         )
         return out
@@ -194,7 +194,7 @@ class Vocabulary:
         cls, source: str | PathLike[str] | Any, *, size: int | None = None, eos_ids: Iterable[int] | None = None
     ) -> Vocabulary:
         """Of a mistral-common tokenizer, or of its file: SentencePiece (*.model*) or Tekken (tekken*.json)."""
-        out: Vocabulary = integration("token_files").from_mistral(source, size=size, eos_ids=eos_ids)
+        out: Vocabulary = find_extension("read_mistral")(source, size=size, eos_ids=eos_ids)
         return out
 
     @property
@@ -382,12 +382,6 @@ def restore(
     return restored().setdefault(key, made)
 
 
-def integration(name: str) -> Any:
-    """A file of integrations/. Only that room may import the packages of others, so that it is entered when needed,
-    by name; what it makes comes back through `from_tokens`."""
-    return import_module(f"..integrations.{name}", __package__)
-
-
 def as_id(name: str, value: Any) -> int:
     """Return a token id as an int; TypeError for what is no whole number."""
     try:
@@ -438,7 +432,7 @@ def checked_ends(eos_ids: Iterable[int], width: int) -> tuple[int, ...]:
 def named(special: Mapping[str, int], ends: Sequence[int]) -> dict[int, bytes]:
     """id -> the name in bytes of every special token that is no end token."""
     within = sorted(set(special.values()) - set(ends))
-    return {index: name_of(number) for number, index in enumerate(within)}
+    return {index: token_name(number) for number, index in enumerate(within)}
 
 
 def digest(blob: bytes, offsets: NDArray[np.int32], ends: Sequence[int], special: Mapping[str, int]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from constrain.base.errors import LimitError, VocabularyError
-from constrain.engine.constraint import compile_grammar
+from constrain.compilation.constraint_compiler import compile_grammar
 from tests import grammars_made as make
 from tests.reference import Reference
 

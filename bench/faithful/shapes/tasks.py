@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.base.errors import TokenRefused
-from constrain.engine.constraint import Constraint, compile as compiled
+from constrain.compilation.constraint_compiler import compile as compiled
+from constrain.engine.constraint import Constraint
 from constrain.engine.matcher import Matcher
 from constrain.sampling import NGram
 from constrain.sampling.masked_sampling import allowed_tokens

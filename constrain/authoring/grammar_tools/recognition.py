@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...engine.constraint import Constraint, compile_grammar
+from ...compilation.constraint_compiler import compile_grammar
+from ...engine.constraint import Constraint
 from ...lalr.parser_code import Parser
 from ...vocabulary.vocabulary import Vocabulary
 from ..explanations import Refusal, first_refusal

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import ArgumentError, check_count
+from ...base.extensions import find_extension
 from ...kernels.jit.entry_points import door
 from ...kernels.logits import apply_many
 from .array_memory import Memory, as_numpy, memory_of, places
@@ -43,9 +44,7 @@ def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, th
     Raises TypeError and ValueError for what does not fit, before anything is written.
     """
     if getattr(getattr(logits, "device", None), "type", "cpu") == "cuda":
-        from ...integrations.cuda import apply_mask as on_card
-
-        return on_card(logits, masks, rows=rows)
+        return find_extension("apply_mask_on_cuda")(logits, masks, rows=rows)
     threads = None if threads is None else check_count("threads", threads, 1)
     scores, bits = memory_of(logits, "logits"), memory_of(masks, "masks", written=False)
     if scores.dtype not in INFINITY or not scores.has_whole_rows():

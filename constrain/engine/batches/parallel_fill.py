@@ -1,9 +1,9 @@
 """fill_masks: the masks of many matchers in one call, shared out among the cores.
 
-What grows while masking belongs to an arena, which one thread uses at a time. So arenas are what is shared out: each
-is one worker's while the caller waits, and nothing is locked. Matchers of one Constraint begin in one arena; where that
-holds more than a worker's share, some of them move to another one of the caller's (another *lane*), where their tokens
-are taken anew, once: they stay there.
+What grows while masking belongs to a state cache, which one thread uses at a time. So state caches are what is shared
+out: each is one worker's while the caller waits, and nothing is locked. Matchers of one Constraint begin in one state
+cache; where that holds more than a worker's share, some of them move to another one of the caller's (another *lane*),
+where their tokens are taken anew, once: they stay there.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from ...base.errors import ArgumentError, check_count, describe
 from ...kernels import layout as at, masks, matcher_calls
 from ...kernels.jit.entry_points import door
-from ..state_cache import Forgotten
+from ..state_cache import StateCacheEvicted
 from .array_memory import Memory, as_numpy, memory_of, places
 from .worker_threads import cores, together
 
 if TYPE_CHECKING:
     from ..matcher import Matcher
-    from ..state_cache import Arena
+    from ..state_cache import StateCache
 
 __all__ = ["fill_masks"]
 
@@ -80,27 +80,27 @@ def fill_masks(
 
 
 def _share_out(matchers: Sequence[Matcher], threads: int, most: int) -> None:
-    """Gives each arena to a worker, largest first to whom has least; where that is too much, some matchers move."""
-    groups: dict[Arena, list[Matcher]] = {}
+    """Give each state cache to a worker, largest first; where one is too much for a worker, move some matchers."""
+    groups: dict[StateCache, list[Matcher]] = {}
     for matcher in matchers:
         groups.setdefault(matcher._here(), []).append(matcher)
-    given: set[Arena] = set()
+    given: set[StateCache] = set()
     loads = [0] * threads
     even = -(-len(matchers) // threads)
     while groups:
-        arena = max(groups, key=lambda one: len(groups[one]))
-        group = groups.pop(arena)
+        state_cache = max(groups, key=lambda one: len(groups[one]))
+        group = groups.pop(state_cache)
         worker = min(range(threads), key=loads.__getitem__)
-        arena.arrays[at.HEAD][at.WORKER] = worker
-        given.add(arena)
+        state_cache.arrays[at.HEAD][at.WORKER] = worker
+        given.add(state_cache)
         if loads[worker] + len(group) > most:
             group.sort(key=lambda matcher: len(matcher._taken), reverse=True)
             lane, constraint = 0, group[0].constraint
-            while constraint.arena(lane) in given:
+            while constraint.state_cache(lane) in given:
                 lane += 1
             for matcher in group[even - loads[worker] :]:
                 matcher._move(lane)
-                groups.setdefault(matcher._arena, []).append(matcher)
+                groups.setdefault(matcher._state_cache, []).append(matcher)
             del group[even - loads[worker] :]
         loads[worker] += len(group)
 
@@ -121,8 +121,8 @@ def _serve(
             continue
         matcher = matchers[done]
         try:
-            matcher._arena.run(
+            matcher._state_cache.run(
                 masks.fill, matcher._set, memory.address + memory.stride * (rows[done] if rows else done)
             )
-        except Forgotten:
-            pass  # so that this position does not stand any more, as others of this arena
+        except StateCacheEvicted:
+            pass  # so that this position does not stand any more, as others of this state cache

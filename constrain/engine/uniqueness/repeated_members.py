@@ -6,14 +6,12 @@ members it is therefore shown the earlier ones, and inside one the rest of each 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ...kernels import layout as at
+from ...program.least_costs import LeastCosts
+from .guarded_sets import GuardedSets
 from .uniqueness_queries import member_text
-
-if TYPE_CHECKING:
-    from ...program.least_costs import Costs
-    from ..state_cache import Arena
 
 __all__ = ["Copies", "copies_after"]
 
@@ -32,23 +30,23 @@ class Copies(NamedTuple):
     worth: int
 
 
-def copies_after(arena: Arena, costs: Costs, number: int, worth: int) -> Copies | None:
+def copies_after(cache: GuardedSets, costs: LeastCosts, number: int, worth: int) -> Copies | None:
     """The copies that may come after a set between two members of which one must equal another; None elsewhere.
 
     worth: that of the rest of a copy, inside a member.
     """
-    record = arena.arrays[at.SETS][number * at.SET_W : number * at.SET_W + 4].tolist()
+    record = cache.arrays[at.SETS][number * at.SET_W : number * at.SET_W + 4].tolist()
     first, count = record[at.SET_FIRST], record[at.SET_COUNT]
     if record[at.SET_FLAGS] & at.IS_WATCHED:
-        end, watched, *_ = arena.arrays[at.CONFIGS][5 * (first + count) : 5 * (first + count + 1)].tolist()
-        return Copies(b"", _shortest(_rests(arena, end, watched)), worth)
-    for pc, q, _, register, _ in arena.arrays[at.CONFIGS][5 * first : 5 * (first + count)].reshape(-1, 5).tolist():
+        end, watched, *_ = cache.arrays[at.CONFIGS][5 * (first + count) : 5 * (first + count + 1)].tolist()
+        return Copies(b"", _shortest(_rests(cache, end, watched)), worth)
+    for pc, q, _, register, _ in cache.arrays[at.CONFIGS][5 * first : 5 * (first + count)].reshape(-1, 5).tolist():
         if q >= 0 and costs.code[pc] != at.LEAF:
             continue
         separator, cell = _separator(costs, pc)
         least = _least_member(costs, cell) if cell else None
         if least is not None:
-            return Copies(separator, _shortest(_texts(arena, register)), 2 * least + len(separator))
+            return Copies(separator, _shortest(_texts(cache, register)), 2 * least + len(separator))
     return None
 
 
@@ -56,18 +54,18 @@ def _shortest(texts: set[bytes]) -> list[bytes]:
     return sorted(texts, key=lambda text: (len(text), text))[:MOST_COPIES]
 
 
-def _rests(arena: Arena, end: int, watched: int) -> set[bytes]:
+def _rests(cache: GuardedSets, end: int, watched: int) -> set[bytes]:
     """What is left of the earlier members that begin as one of the watched members does, up to the end of a text."""
-    names, found = arena.arrays[at.NAMES], set[bytes]()
+    names, found = cache.arrays[at.NAMES], set[bytes]()
     while watched != at.NO_WATCH:
         watched, register = names[3 * watched : 3 * watched + 2].tolist()
         members, start = names[3 * register : 3 * register + 2].tolist()
-        begun = member_text(arena, end, start)
-        found.update(text[len(begun) :] for text in _texts(arena, members) if text.startswith(begun))
+        begun = member_text(cache, end, start)
+        found.update(text[len(begun) :] for text in _texts(cache, members) if text.startswith(begun))
     return found - {b""}
 
 
-def _separator(costs: Costs, pc: int) -> tuple[bytes, int]:
+def _separator(costs: LeastCosts, pc: int) -> tuple[bytes, int]:
     """The literal bytes from an instruction to a PASS, white space left out, and the rule that it names; 0: none."""
     code, separator = costs.code, bytearray()
     while code[pc] < 256 or (code[pc] == at.LEAF and costs.leaf(code[pc + 1], code[pc + 2]) == 0):
@@ -77,7 +75,7 @@ def _separator(costs: Costs, pc: int) -> tuple[bytes, int]:
     return bytes(separator), code[pc + 1] if code[pc] == at.PASS else 0
 
 
-def _least_member(costs: Costs, cell: int) -> int | None:
+def _least_member(costs: LeastCosts, cell: int) -> int | None:
     """The least bytes of a member with which a rule begins, if an equal one may have been there; None: it does not."""
     costs.ensure(cell)
     code, pc = costs.code, costs.code[cell]
@@ -87,11 +85,11 @@ def _least_member(costs: Costs, cell: int) -> int | None:
     return costs.least[code[pc + 3]] if code[end] == at.MEMBER_END and code[end + 1] else None
 
 
-def _texts(arena: Arena, members: int) -> set[bytes]:
+def _texts(cache: GuardedSets, members: int) -> set[bytes]:
     """The texts of a list of members."""
-    names, found = arena.arrays[at.NAMES], set[bytes]()
+    names, found = cache.arrays[at.NAMES], set[bytes]()
     while members > at.UNKNOWN_MEMBERS:
         register, end = names[3 * members : 3 * members + 2].tolist()
         members, start = names[3 * register : 3 * register + 2].tolist()
-        found.add(member_text(arena, end, start))
+        found.add(member_text(cache, end, start))
     return found

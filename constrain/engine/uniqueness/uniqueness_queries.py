@@ -8,7 +8,7 @@ as JSON Schema does (2020-12 core, 4.2.2): numbers by what they are, strings by 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,20 +19,16 @@ from ...kernels import layout as at
 from ...kernels.interned_names import chain
 from ...kernels.sets import fresh_step
 from ...kernels.unique_members import add_guard, text_between
+from .guarded_sets import GuardedSets
 from .json_equality import Value, value_of
 from .json_prefixes import partial
 from .value_continuations import characters_begun
 from .value_index import Candidates, ValueIndex
 
-if TYPE_CHECKING:
-    from ..state_cache import Arena
-
-__all__ = ["Memory", "member_text", "name", "verdict", "watch", "way"]
+__all__ = ["member_text", "answer_name_free", "answer_is_unique", "answer_candidates", "answer_can_differ"]
 
 MOST_TRIED = 5_000
 """Sets from which a search for another value goes on. Beyond, there is taken to be one: a Matcher may then be stuck."""
-STEP_SHARE = 8
-"""Part of Limits.work that one step may take."""
 MOST_READ = 1_000_000
 """Bytes of members that such a search reads, at most."""
 SET_BYTES = 64
@@ -50,104 +46,65 @@ TRIED = 100
 """Units of work for a set from which a search goes on."""
 QUESTION = 20
 """Units of work for a question about one member."""
-TOKEN_BYTES = 64
-"""Bytes of a text to which one step's work is allowed."""
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-class Memory:
-    """What was worked out for one arena since it was last emptied, and the work that the step at hand may take.
-
-    values: of lists of members, that of the last. indexes: of all members of a list. candidates: of a register and a
-    text, the values that a member may still become equal to. ways: whether sets with this likeness have a way on.
-    limit, spent: units of work of one step. total: of all steps. is_asked: whether a question is being answered, so
-    that kernels that run meanwhile belong to its step.
-    """
-
-    __slots__ = ("candidates", "indexes", "is_asked", "limit", "spent", "total", "values", "ways", "work")
-
-    def __init__(self, work: int) -> None:
-        self.work = self.limit = work
-        self.spent = self.total = 0
-        self.is_asked = False
-        self.values: dict[int, Value] = {}
-        self.indexes: dict[int, ValueIndex] = {}
-        self.candidates: dict[tuple[int, int], Candidates] = {}
-        self.ways: dict[tuple[object, ...], bool] = {}
-
-    def begin_step(self, length: int) -> None:
-        """Begin a step that takes `length` bytes, unless the kernel runs for a question of the step at hand."""
-        if not self.is_asked:
-            self.spent, self.limit = 0, self.work // STEP_SHARE * (1 + length // TOKEN_BYTES)
-
-    def spend(self, units: int) -> None:
-        """Charge the step at hand. Raise LimitError if its work is spent."""
-        self.spent += units
-        self.total += units
-        if self.spent > self.limit:
-            raise LimitError(
-                f"Comparing members that must differ takes more than {self.limit:,} units in one step, "
-                f"a share of Limits.work = {self.work:,}.",
-                hint="Write fewer members (maxItems), leave out uniqueItems, or raise Limits(work=...).",
-            )
-
-
-def verdict(arena: Arena, register: int, text: int) -> None:
+def answer_is_unique(cache: GuardedSets, register: int, text: int) -> None:
     """Answers whether the member of a register, ended by a text, differs from those before it."""
-    names = arena.arrays[at.NAMES]
+    names = cache.arrays[at.NAMES]
     members, start = int(names[3 * register]), int(names[3 * register + 1])
-    spelled = member_text(arena, text, start)
-    arena.guarded.spend(QUESTION + len(spelled) // 16)
-    arena.run(add_guard, register, text, int(value_of(spelled) not in _index(arena, members).values))
+    spelled = member_text(cache, text, start)
+    cache.guarded.spend(QUESTION + len(spelled) // 16)
+    cache.run(add_guard, register, text, int(value_of(spelled) not in _index(cache, members).values))
 
 
-def watch(arena: Arena, watched: int, text: int) -> None:
+def answer_candidates(cache: GuardedSets, watched: int, text: int) -> None:
     """Answers which of the watched members may still become like one that was there, and by which bytes."""
-    names = arena.arrays[at.NAMES]
+    names = cache.arrays[at.NAMES]
     still, following = [], set[int]()
     one = watched
     while one != at.NO_WATCH:
         register, one = int(names[3 * one + 1]), int(names[3 * one])
-        alike = _candidates(arena, register, text).following
+        alike = _candidates(cache, register, text).following
         if alike is not None:
             still.append(register)
             following |= alike
     left = at.NO_WATCH
     for register in reversed(still):
-        left = arena.run(chain, left, register)
-    guard = arena.run(add_guard, watched, text, left)
+        left = cache.run(chain, left, register)
+    guard = cache.run(add_guard, watched, text, left)
     bits = np.zeros(256, np.uint8)
     bits[list(following)] = 1
     first = guard * at.GUARD_W + at.GUARD_BYTES
-    arena.arrays[at.GUARDS][first : first + 8] = np.packbits(bits, bitorder="little").view(np.int32)
+    cache.arrays[at.GUARDS][first : first + 8] = np.packbits(bits, bitorder="little").view(np.int32)
 
 
-def _candidates(arena: Arena, register: int, text: int) -> Candidates:
+def _candidates(cache: GuardedSets, register: int, text: int) -> Candidates:
     """The values before the member of a register that it may still become equal to."""
-    memory, names = arena.guarded, arena.arrays[at.NAMES]
+    memory, names = cache.guarded, cache.arrays[at.NAMES]
     found = memory.candidates.get((register, text))
     if found is None:
         members, start, before = int(names[3 * register]), int(names[3 * register + 1]), int(names[3 * text])
         shorter = memory.candidates.get((register, before)) if text != start else None
-        spelled = member_text(arena, text, start)
+        spelled = member_text(cache, text, start)
         memory.spend(QUESTION + len(spelled) // 16)
         if spelled[:1].strip(BLANKS) != spelled[:1]:  # a member never begins with white space: it has ended unborn
             found = Candidates(None, [])
         else:
-            index = _index(arena, members)
+            index = _index(cache, members)
             found = index.candidates(spelled, shorter.compound if shorter is not None else None, memory.spend)
         _keep(memory.candidates, (register, text), found, MOST_CANDIDATES)
     return found
 
 
-def way(arena: Arena, start: int) -> None:
+def answer_can_differ(cache: GuardedSets, start: int) -> None:
     """Marks a watched set, and those met on the way, by whether a member unlike all others can be reached."""
-    sets, ways = arena.arrays[at.SETS], arena.guarded.ways
+    sets, ways = cache.arrays[at.SETS], cache.guarded.ways
     if len(ways) > MOST_WAYS:
         ways.clear()
-    first = _likeness(arena, start)
+    first = _likeness(cache, start)
     if first in ways:
         sets[start * at.SET_W + at.SET_FLAGS] |= at.HAS_WAY if ways[first] else at.NO_WAY
         return
@@ -156,13 +113,13 @@ def way(arena: Arena, start: int) -> None:
     read = 0
     while todo and not found and len(tried) < MOST_TRIED and read < MOST_READ:
         current = todo.pop()
-        written = len(_written(arena, current))
+        written = len(_written(cache, current))
         read += SET_BYTES + written
-        arena.guarded.spend(TRIED + written // 4)
+        cache.guarded.spend(TRIED + written // 4)
         later: list[int] = []
-        for byte in _in_order(arena, current):
-            after = arena.run(fresh_step, current, byte)
-            sets = arena.arrays[at.SETS]
+        for byte in _in_order(cache, current):
+            after = cache.run(fresh_step, current, byte)
+            sets = cache.arrays[at.SETS]
             flags = int(sets[after * at.SET_W + at.SET_FLAGS])
             if after == at.DEAD or flags & at.NO_WAY:
                 continue
@@ -171,7 +128,7 @@ def way(arena: Arena, start: int) -> None:
                 break
             later.append(after)
         for after in reversed(later):
-            likeness = _likeness(arena, after)
+            likeness = _likeness(cache, after)
             if ways.get(likeness):
                 found = True
                 break
@@ -179,7 +136,7 @@ def way(arena: Arena, start: int) -> None:
                 done.add(likeness)
                 todo.append(after)
                 tried.append(after)
-    sets = arena.arrays[at.SETS]
+    sets = cache.arrays[at.SETS]
     if found or todo:
         sets[start * at.SET_W + at.SET_FLAGS] |= at.HAS_WAY
         ways[first] = True
@@ -189,30 +146,30 @@ def way(arena: Arena, start: int) -> None:
             sets[one * at.SET_W + at.SET_FLAGS] |= at.NO_WAY
 
 
-def name(arena: Arena, place: int) -> None:
+def answer_name_free(cache: GuardedSets, place: int) -> None:
     """Answers whether a name is left for what is spelled of a key of the class that OTHER at `place` takes."""
-    head, code, objects = arena.arrays[at.HEAD], arena.arrays[at.CODE], arena.arrays[at.OBJECTS]
-    names, spelling, state = arena.arrays[at.NAMES], int(head[at.SPELLING]), int(head[at.NAMED_IN])
-    begun = partial(b'"' + _spelled(arena, spelling, at.SPELLED))
+    head, code, objects = cache.arrays[at.HEAD], cache.arrays[at.CODE], cache.arrays[at.OBJECTS]
+    names, spelling, state = cache.arrays[at.NAMES], int(head[at.SPELLING]), int(head[at.NAMED_IN])
+    begun = partial(b'"' + _spelled(cache, spelling, at.SPELLED))
     block = int(code[int(objects[state]) + at.OBJ_EXCLUDED])
     offsets = code[block + at.STR_OFFSETS : block + at.STR_OFFSETS + int(code[block]) + 1].tolist()
     taken = {code[one:end].astype(np.uint8).tobytes().decode() for one, end in zip(offsets, offsets[1:])}
     seen = int(objects[state + at.O_NAMES])
     while seen > at.UNKNOWN_NAMES:
-        taken.add(_spelled(arena, int(names[3 * seen + 1]), at.DECODED).decode())
+        taken.add(_spelled(cache, int(names[3 * seen + 1]), at.DECODED).decode())
         seen = int(names[3 * seen])
-    dfa = arena.program.leaves[int(code[place + 2])][0]
+    dfa = cache.program.leaves[int(code[place + 2])][0]
     answer = dfa.leads_beyond(begun.text, characters_begun(begun.pending), taken)
-    arena.run(add_guard, -state - 1, spelling, int(answer))
+    cache.run(add_guard, -state - 1, spelling, int(answer))
 
 
-def _likeness(arena: Arena, number: int) -> tuple[object, ...]:
+def _likeness(cache: GuardedSets, number: int) -> tuple[object, ...]:
     """What sets that differ in spelling only have in common: where they are, and what is written.
 
     How much white space there has been tells sets apart only by how much more there may be: it is left out.
     """
-    sets, configs, names = arena.arrays[at.SETS], arena.arrays[at.CONFIGS], arena.arrays[at.NAMES]
-    code, leaves = arena.arrays[at.CODE], arena.table.arrays[at.LEAVES]
+    sets, configs, names = cache.arrays[at.SETS], cache.arrays[at.CONFIGS], cache.arrays[at.NAMES]
+    code, leaves = cache.arrays[at.CODE], cache.table.arrays[at.LEAVES]
     first, count = sets[number * at.SET_W + at.SET_FIRST : number * at.SET_W + at.SET_COUNT + 1].tolist()
     records = configs[5 * first : 5 * (first + count + 1)].reshape(-1, 5).tolist()
     text, watched, *_ = records.pop()
@@ -227,12 +184,12 @@ def _likeness(arena: Arena, number: int) -> tuple[object, ...]:
             if not any(leaves[row : row + 8] & ~BLANK_BITS):
                 extra = 0
         places.append((pc, q, node, register, extra))
-    return frozenset(places), tuple(partial(member_text(arena, text, start)) for start in starts)
+    return frozenset(places), tuple(partial(member_text(cache, text, start)) for start in starts)
 
 
-def _perhaps(arena: Arena, number: int) -> list[int]:
+def _perhaps(cache: GuardedSets, number: int) -> list[int]:
     """The bytes that a set names as allowed, perhaps a few too many."""
-    record = arena.arrays[at.SETS][number * at.SET_W : (number + 1) * at.SET_W]
+    record = cache.arrays[at.SETS][number * at.SET_W : (number + 1) * at.SET_W]
     count = int(record[at.SET_ALLOWED])
     if count > at.NARROW:
         bits = np.unpackbits(record[at.SET_NEXT : at.SET_NEXT + 8].view(np.uint8), bitorder="little")
@@ -240,28 +197,28 @@ def _perhaps(arena: Arena, number: int) -> list[int]:
     return list(record[at.SET_BYTES : at.SET_BYTES + 2].tobytes()[:count])
 
 
-def _in_order(arena: Arena, number: int) -> list[int]:
+def _in_order(cache: GuardedSets, number: int) -> list[int]:
     """The bytes that a set may go on by: those that leave the watch, bytes as they are, escapes, then white space."""
-    sets, configs = arena.arrays[at.SETS], arena.arrays[at.CONFIGS]
+    sets, configs = cache.arrays[at.SETS], cache.arrays[at.CONFIGS]
     first, count = sets[number * at.SET_W + at.SET_FIRST : number * at.SET_W + at.SET_COUNT + 1].tolist()
     guard = at.GUARD_W * int(configs[5 * (first + count) + 2]) + at.GUARD_BYTES
-    bits = arena.arrays[at.GUARDS][guard : guard + 8].view(np.uint8)
+    bits = cache.arrays[at.GUARDS][guard : guard + 8].view(np.uint8)
     watched = np.unpackbits(bits, bitorder="little").tolist()
-    allowed = _perhaps(arena, number)
+    allowed = _perhaps(cache, number)
     return sorted(allowed, key=lambda byte: (watched[byte], byte in BLANKS, byte == 0x5C, byte))
 
 
-def _written(arena: Arena, number: int) -> bytes:
+def _written(cache: GuardedSets, number: int) -> bytes:
     """What was written of the outermost member that a set is inside of."""
-    first, count = arena.arrays[at.SETS][
+    first, count = cache.arrays[at.SETS][
         number * at.SET_W + at.SET_FIRST : number * at.SET_W + at.SET_COUNT + 1
     ].tolist()
-    return _spelled(arena, int(arena.arrays[at.CONFIGS][5 * (first + count)]), at.SPELLED)
+    return _spelled(cache, int(cache.arrays[at.CONFIGS][5 * (first + count)]), at.SPELLED)
 
 
-def member_text(arena: Arena, end: int, start: int) -> bytes:
+def member_text(cache: GuardedSets, end: int, start: int) -> bytes:
     """The bytes of a member, which is read by functions that recurse: LimitError if it is nested too deep."""
-    text = _spelled(arena, end, start)
+    text = _spelled(cache, end, start)
     if find_deeper(text.decode("latin-1"), MOST_NESTING) >= 0:
         raise LimitError(
             f"Members that must differ are compared up to {MOST_NESTING} levels of nesting, as Limits.nesting.",
@@ -270,15 +227,15 @@ def member_text(arena: Arena, end: int, start: int) -> bytes:
     return text
 
 
-def _spelled(arena: Arena, end: int, start: int) -> bytes:
+def _spelled(cache: GuardedSets, end: int, start: int) -> bytes:
     """The bytes of a text from one place to another."""
-    length = arena.run(text_between, start, end)
-    return arena.arrays[at.BUFFER][:length].astype(np.uint8).tobytes()
+    length = cache.run(text_between, start, end)
+    return cache.arrays[at.BUFFER][:length].astype(np.uint8).tobytes()
 
 
-def _index(arena: Arena, members: int) -> ValueIndex:
+def _index(cache: GuardedSets, members: int) -> ValueIndex:
     """The values of a list of members."""
-    memory, names = arena.guarded, arena.arrays[at.NAMES]
+    memory, names = cache.guarded, cache.arrays[at.NAMES]
     todo, one = [], members
     while one != at.NO_MEMBERS and one not in memory.indexes:
         todo.append(one)
@@ -287,27 +244,27 @@ def _index(arena: Arena, members: int) -> ValueIndex:
         return memory.indexes[members] if members != at.NO_MEMBERS else ValueIndex()
     known = memory.indexes[one] if one != at.NO_MEMBERS else ValueIndex()
     memory.spend(QUESTION * len(todo) + len(known.values) // 16)
-    found = known.adding(_value(arena, todo.pop()))
+    found = known.adding(_value(cache, todo.pop()))
     while todo:
-        found.add(_value(arena, todo.pop()))
+        found.add(_value(cache, todo.pop()))
     _keep(memory.indexes, members, found, MOST_INDEXES)
     return found
 
 
-def _value(arena: Arena, members: int) -> Value:
+def _value(cache: GuardedSets, members: int) -> Value:
     """The value of the last member of a list."""
-    known = arena.guarded.values
+    known = cache.guarded.values
     if members not in known:
-        names = arena.arrays[at.NAMES]
+        names = cache.arrays[at.NAMES]
         register, end = int(names[3 * members]), int(names[3 * members + 1])
-        text = member_text(arena, end, int(names[3 * register + 1]))
-        arena.guarded.spend(QUESTION + len(text) // 16)
+        text = member_text(cache, end, int(names[3 * register + 1]))
+        cache.guarded.spend(QUESTION + len(text) // 16)
         known[members] = value_of(text)
     return known[members]
 
 
-def _keep(cache: dict[_K, _V], key: _K, value: _V, most: int) -> None:
+def _keep(memo: dict[_K, _V], key: _K, value: _V, most: int) -> None:
     """Remember a value instead of the oldest of so many."""
-    if len(cache) >= most:
-        del cache[next(iter(cache))]
-    cache[key] = value
+    if len(memo) >= most:
+        del memo[next(iter(memo))]
+    memo[key] = value

@@ -6,8 +6,9 @@
     rows         masks, each once
 
 Only allowed tokens are in the table: all others lead to REFUSED, for good. An end token leads to ENDED, after which
-only end tokens are allowed, which decoding loops turn into padding. Kernel and layout: `kernels/cuda/cuda_automaton.py`.
-Sources: row displacement, Tarjan and Yao 1979; default entries, as in the tables of LALR parsers (Dragon book, 4.7).
+only end tokens are allowed, which decoding loops turn into padding. Kernel and layout:
+`kernels/cuda/cuda_automaton.py`. Sources: row displacement, Tarjan and Yao 1979; default entries, as in the tables of
+LALR parsers (Dragon book, 4.7).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError, LimitError, VocabularyError
-from ...engine.state_cache import Forgotten
+from ...engine.state_cache import StateCacheEvicted
 from ...kernels.cuda.cuda_automaton import BASE, HOME, OTHERWISE, REFUSED, ROW
 from ...sampling.research.token_automaton import TokenAutomaton
 from ...sampling.token_masses import mask_of
@@ -90,9 +91,10 @@ def token_table(constraint: Constraint, *, most_states: int = MOST_STATES, most_
         try:
             tokens, after = automaton.explore(state)
             sources.append(masks.add(automaton.matcher(state).mask()))
-        except Forgotten:
+        except StateCacheEvicted:
             raise LimitError(
-                "The constraint's states do not fit into Limits.arena_bytes.", hint="Raise Limits(arena_bytes=...)."
+                "The constraint's states do not fit into Limits.state_cache_bytes.",
+                hint="Raise Limits(state_cache_bytes=...).",
             ) from None
         columns.add(tokens, after + FIRST, automaton.accepting[state])
         state += 1

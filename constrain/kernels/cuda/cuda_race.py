@@ -1,9 +1,9 @@
 """The first few tokens of a race, in order of arrival, on the card: AWRS checks these and no others.
 
 Each token has a clock Exp(1) / p; who goes off first was drawn from p, who is next from p without the first, and so on
-(see `sampling.exponential_race`). The minus log of a clock is log p plus Gumbel noise, the same order from the largest on, and the
-noise is Philox of (seed, step, token): so the race goes on where it stopped. What has arrived are the ranks from
-`ceiling` on; nothing is wound anew, and no list of tokens that were tried is kept.
+(see `sampling.exponential_race`). The minus log of a clock is log p plus Gumbel noise, the same order from the largest
+on, and the noise is Philox of (seed, step, token): so the race goes on where it stopped. What has arrived are the ranks
+from `ceiling` on; nothing is wound anew, and no list of tokens that were tried is kept.
 
 Of every arrival the kernel writes the log of its mass, and once for the row the mass of all that had not arrived
 before this round, added up explicitly: nothing is lost where little is left. Clocks are float32 logs of 64 random bits:

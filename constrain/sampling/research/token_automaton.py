@@ -18,7 +18,7 @@ from ..masked_sampling import allowed_tokens
 if TYPE_CHECKING:
     from ...engine.constraint import Constraint
     from ...engine.matcher import Matcher
-    from ...engine.state_cache import Arena
+    from ...engine.state_cache import StateCache
     from ...vocabulary.vocabulary import Vocabulary
 
 __all__ = ["ByteSteps", "TokenAutomaton"]
@@ -75,8 +75,10 @@ class TokenAutomaton:
         allowed = allowed_tokens(matcher.mask())
         tokens = allowed[~np.isin(allowed, self.constraint.vocabulary.eos_ids)]
         epoch, start = matcher.state
-        arena = self.constraint.arena()
-        sets, first, which = np.unique(self._steps.after(arena, start, tokens), return_index=True, return_inverse=True)
+        state_cache = self.constraint.state_cache()
+        sets, first, which = np.unique(
+            self._steps.after(state_cache, start, tokens), return_index=True, return_inverse=True
+        )
         numbers = np.empty(len(sets), np.int32)
         for place in np.argsort(first).tolist():  # in the order of tokens, as the states are numbered
             known = self.numbers.get((epoch, int(sets[place])))
@@ -85,9 +87,10 @@ class TokenAutomaton:
                 other.advance(int(tokens[first[place]]))
                 known = self._number(other)
             numbers[place] = known
-        if arena.epoch != epoch:
+        if state_cache.epoch != epoch:
             raise LimitError(
-                "The constraint's states do not fit into Limits.arena_bytes.", hint="Raise Limits(arena_bytes=...)."
+                "The constraint's states do not fit into Limits.state_cache_bytes.",
+                hint="Raise Limits(state_cache_bytes=...).",
             )
         return tokens, numbers[which]
 
@@ -103,10 +106,10 @@ class ByteSteps:
         self.offsets = vocabulary.offsets.astype(np.int64)
         self.epoch = -1
 
-    def after(self, arena: Arena, start: int, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+    def after(self, state_cache: StateCache, start: int, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
         """The set after a set and each of some tokens that it allows: int64 [k]."""
-        if self.epoch != arena.epoch:
-            self.epoch, self.ids, self.places = arena.epoch, list[int](), dict[int, int]()
+        if self.epoch != state_cache.epoch:
+            self.epoch, self.ids, self.places = state_cache.epoch, list[int](), dict[int, int]()
             self.table = np.full((64, 256), UNKNOWN, np.int32)
         at, last = self.offsets[tokens], self.offsets[tokens + 1]
         current = np.full(len(tokens), self._place(start), np.int32)
@@ -116,14 +119,14 @@ class ByteSteps:
             unknown = np.flatnonzero(self.table[places, octets] == UNKNOWN)
             if len(unknown):
                 for pair in np.unique(places[unknown].astype(np.int64) * 256 + octets[unknown]).tolist():
-                    self._step(arena, *divmod(pair, 256))
+                    self._step(state_cache, *divmod(pair, 256))
             current[live] = self.table[places, octets]
             at[live] += 1
         return np.array(self.ids, np.int64)[current]
 
-    def _step(self, arena: Arena, place: int, octet: int) -> None:
+    def _step(self, state_cache: StateCache, place: int, octet: int) -> None:
         self.table[place, octet] = self._place(
-            arena.run(trie_walks.advance_bytes, self.ids[place], np.frombuffer(bytearray((octet,)), np.uint8))
+            state_cache.run(trie_walks.advance_bytes, self.ids[place], np.frombuffer(bytearray((octet,)), np.uint8))
         )
 
     def _place(self, found: int) -> int:

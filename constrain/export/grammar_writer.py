@@ -9,14 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-from ...automata.dfa import Dfa
-from ...base.errors import UnsupportedError
-from ...base.options import Limits
-from ...forms.form import Form
-from ...frontends.regex.charset import CharSet
-from ...grammar.expand import expanded
-from ...grammar.nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings, Token
-from ...grammar.visitor import alternatives, reached
+from ..automata.dfa import Dfa
+from ..base.errors import UnsupportedError
+from ..base.options import Limits
+from ..frontends.regex.charset import CharSet
+from ..grammar.expand import expanded
+from ..grammar.grammar_source_type import GrammarSource
+from ..grammar.nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings, Token
+from ..grammar.visitor import alternatives, reached
 from .regular_expression import charsets
 from .rule_names import Names
 
@@ -35,9 +35,9 @@ class Writer(ABC):
     language: str
     names: Names
 
-    def __init__(self, source: Grammar | Form, limits: Limits) -> None:
+    def __init__(self, source: Grammar | GrammarSource, limits: Limits) -> None:
         self.limits = limits
-        grammar = source.grammar(limits) if isinstance(source, Form) else source
+        grammar = source if isinstance(source, Grammar) else source.grammar(limits)
         self.grammar = expanded(grammar, f"export to {self.language}", limits=limits)
         self.rules: list[str] = []
         self.leaves: dict[Dfa, str] = {}

@@ -9,15 +9,15 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from ...base.errors import ConstrainError, LimitError, SourceError
-from ...base.json_documents import find_deeper
-from ...base.options import Limits, Style
-from ...forms import Form, json_schema, literal
-from ...forms.form import as_form
-from ...grammar.nodes import Grammar
-from ..tool_definitions import Tool
+from ..base.errors import ConstrainError, LimitError, SourceError
+from ..base.json_documents import find_deeper
+from ..base.options import Limits, Style
+from ..forms import Form, json_schema, literal
+from ..forms.form import as_form
+from ..grammar.nodes import Grammar
+from .tool_definitions import Tool
 
-__all__ = ["Arguments", "Asked", "Envelope", "ToolCall", "any_of", "arguments", "json_at", "listed", "named"]
+__all__ = ["Arguments", "ToolRequest", "Envelope", "ToolCall", "any_of", "arguments", "json_at", "listed", "named"]
 
 
 def integer(text: str) -> int:
@@ -41,7 +41,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ToolRequest:
     """What an envelope is to hold. free: whether the model may also write text and no call at all. most: calls."""
 
     tools: tuple[Tool, ...]
@@ -56,7 +56,7 @@ class Envelope:
 
     name: str
     models: str
-    form: Callable[[Asked], Form]
+    form: Callable[[ToolRequest], Form]
     calls: Callable[[str], list[ToolCall]]
 
 

@@ -1,4 +1,4 @@
-"""Rehearsal: what a process does once before its first constraint, so that no request waits for it.
+"""Warm-up: what a process does once before its first constraint, so that no request waits for it.
 
 The first constraint of a process is slow for reasons that have nothing to do with it: kernels are loaded from disk, the
 interpreter meets each function and each type for the first time, and a process that was forked copies the pages on
@@ -12,12 +12,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ..base.options import Limits, Style
-from .constraint import check_options, compile, compile_grammar, to_grammar
+from .constraint_compiler import check_options, compile, compile_grammar, to_grammar
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["rehearse"]
+__all__ = ["warm_up"]
 
 DIALECTS = (
     "http://json-schema.org/draft-04/schema#",
@@ -68,7 +68,7 @@ PIECES: dict[str, dict[str, Any]] = {
 """Properties by what they use."""
 
 
-def rehearse(vocabulary: Vocabulary) -> None:
+def warm_up(vocabulary: Vocabulary) -> None:
     """Takes small schemas to their first masks for a vocabulary, in the usual styles and dialects.
 
     Once in a process, from any thread; the kernels are compiled first where they are not yet.
@@ -89,7 +89,7 @@ def rehearse(vocabulary: Vocabulary) -> None:
 def scene(properties: dict[str, Any], dialect: str) -> dict[str, Any]:
     """A schema of which the first property must be there."""
     return {
-        "$schema": dialect, "title": "rehearsal", "type": "object", "properties": properties,
+        "$schema": dialect, "title": "warm-up", "type": "object", "properties": properties,
         "required": [next(iter(properties))], "additionalProperties": False,
         "definitions": {"part": {"type": "object", "properties": {"a": TEXT}}},
     }  # fmt: skip

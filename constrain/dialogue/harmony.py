@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 
-from ...base.errors import SourceError
-from ...forms import Form, literal, mark
-from ...forms.free_text_forms import unconstrained
-from .envelope import Asked, Envelope, ToolCall, any_of, arguments, as_call, json_at
+from ..base.errors import SourceError
+from ..forms import Form, literal, mark
+from ..forms.free_text_forms import unconstrained
+from .envelope import Envelope, ToolCall, ToolRequest, any_of, arguments, as_call, json_at
 
 __all__ = ["HARMONY"]
 
@@ -24,7 +24,7 @@ MARKS = (START, CHANNEL, MESSAGE, CONSTRAIN, END)
 HEADER = re.compile(r"to=functions\.(\S+?)(?:\s|<\||$)")
 
 
-def form(asked: Asked) -> Form:
+def form(asked: ToolRequest) -> Form:
     """Messages, then a call; or, if no call is required, the answer. Parallel calls are unknown to this format."""
     written = unconstrained(MARKS, END) + mark(START) + "assistant"
     before = mark(CHANNEL) + (literal("analysis") | "commentary") + mark(MESSAGE) + written

@@ -7,16 +7,16 @@
 
 from __future__ import annotations
 
-from ...base.errors import SourceError
-from ...forms import Form, mark, triggered
-from .envelope import Asked, Envelope, ToolCall, any_of, as_call, json_at, listed, named
+from ..base.errors import SourceError
+from ..forms import Form, mark, triggered
+from .envelope import Envelope, ToolCall, ToolRequest, any_of, as_call, json_at, listed, named
 
 __all__ = ["HERMES"]
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
 
-def form(asked: Asked) -> Form:
+def form(asked: ToolRequest) -> Form:
     """Free text before, between and behind calls; if calls are required, calls alone."""
     body = '\n{"name": "' + any_of([named(tool, "arguments", asked.style) for tool in asked.tools]) + "\n" + mark(CLOSE)
     if asked.free:

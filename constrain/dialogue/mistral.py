@@ -6,21 +6,21 @@ mistral-args   [TOOL_CALLS]weather[ARGS]{"city": "Oslo"}[TOOL_CALLS]...         
 
 from __future__ import annotations
 
-from ...base.errors import SourceError
-from ...forms import Form, literal, mark, triggered
-from .envelope import Asked, Envelope, ToolCall, any_of, arguments, as_call, json_at, listed, named
+from ..base.errors import SourceError
+from ..forms import Form, literal, mark, triggered
+from .envelope import Envelope, ToolCall, ToolRequest, any_of, arguments, as_call, json_at, listed, named
 
 __all__ = ["MISTRAL", "MISTRAL_ARGS"]
 
 OPEN, ARGS = "[TOOL_CALLS]", "[ARGS]"
 
 
-def at_end(calls: Form, asked: Asked) -> Form:
+def at_end(calls: Form, asked: ToolRequest) -> Form:
     """Free text, then calls; if calls are required, calls alone."""
     return triggered({OPEN: calls}, most=1, after="end") if asked.free else mark(OPEN) + calls
 
 
-def list_form(asked: Asked) -> Form:
+def list_form(asked: ToolRequest) -> Form:
     """One list of objects."""
     one = '{"name": "' + any_of([named(tool, "arguments", asked.style) for tool in asked.tools])
     return at_end((literal("") | " ") + "[" + listed(one, ", ", asked.most) + "]", asked)
@@ -37,7 +37,7 @@ def list_calls(text: str) -> list[ToolCall]:
     return [as_call(one, "arguments", text, begin) for one in value]
 
 
-def args_form(asked: Asked) -> Form:
+def args_form(asked: ToolRequest) -> Form:
     """Name and arguments, each call behind a mark of its own."""
     one = any_of([literal(tool.name) + mark(ARGS) + arguments(tool, asked.style) for tool in asked.tools])
     return at_end(listed(one, mark(OPEN), asked.most), asked)

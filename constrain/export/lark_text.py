@@ -7,13 +7,13 @@ Lark finds the shorter ones by cutting it off.
 
 from __future__ import annotations
 
-from ...automata.dfa import LAST, Dfa
-from ...base.errors import UnsupportedError
-from ...base.options import Limits
-from ...forms.form import Form
-from ...frontends.regex.charset import CharSet, complement, spans
-from ...frontends.regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
-from ...grammar.nodes import Chars, Grammar, Token
+from ..automata.dfa import LAST, Dfa
+from ..base.errors import UnsupportedError
+from ..base.options import Limits
+from ..frontends.regex.charset import CharSet, complement, spans
+from ..frontends.regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
+from ..grammar.grammar_source_type import GrammarSource
+from ..grammar.nodes import Chars, Grammar, Token
 from .grammar_writer import MOST_COUNT, STEP, Writer, Written
 from .regular_expression import expression
 from .rule_names import Names
@@ -23,7 +23,7 @@ __all__ = ["pattern", "to_lark"]
 SPECIAL = frozenset("\\^$.|?*+()[]{}/-&~#\"' ")
 
 
-def to_lark(source: Grammar | Form, *, limits: Limits = Limits()) -> str:
+def to_lark(source: Grammar | GrammarSource, *, limits: Limits = Limits()) -> str:
     """The text of a Lark grammar, ASCII only, that makes the same texts; its start is `start`.
 
     To be read with parser="earley" and lexer="dynamic_complete". Objects and JSON strings are written out as rules.
@@ -80,7 +80,7 @@ def count(low: int, high: int | None) -> str:
 class _Lark(Writer):
     language = "Lark"
 
-    def __init__(self, source: Grammar | Form, limits: Limits) -> None:
+    def __init__(self, source: Grammar | GrammarSource, limits: Limits) -> None:
         super().__init__(source, limits)
         self.names = Names("a-z0-9_", "_", {"start"})
         self.terminals: dict[str, str] = {}

@@ -14,19 +14,19 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .. import dialogue  # noqa: F401  (whose forms may be in a file)
 from ..base.errors import ArgumentError, LimitError, SourceError, UnsupportedError, describe, shorten
 from ..base.json_documents import find_deeper
 from ..base.options import Limits, Style
 from ..cache.sealed_files import replace_file
-from ..forms import from_plain
+from ..engine.constraint import Constraint
+from ..forms.form_json import from_plain
+from ..vocabulary.vocabulary import Vocabulary
+from .constraint_compiler import check_options, compile
 
-if TYPE_CHECKING:
-    from ..vocabulary.vocabulary import Vocabulary
-    from .constraint import Constraint
-
-__all__ = ["load", "restore", "save", "to_text"]
+__all__ = ["constraint_json", "load_constraint", "reduce_constraint", "restore_constraint", "save_constraint"]
 
 FORMAT = "constrain 1"
 MOST_BYTES = 64 << 20
@@ -37,7 +37,7 @@ SOURCES = ("schema", "regex", "choices", "form")
 WRONG = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 
 
-def to_text(constraint: Constraint) -> str:
+def constraint_json(constraint: Constraint) -> str:
     """Return the body of a constraint as JSON. Raise UnsupportedError if its source cannot be written."""
     if constraint.source is None:
         raise UnsupportedError(
@@ -57,9 +57,9 @@ def to_text(constraint: Constraint) -> str:
         raise UnsupportedError(f"The source cannot be written as JSON: {error}.") from None
 
 
-def save(constraint: Constraint, path: str | os.PathLike[str]) -> None:
+def save_constraint(constraint: Constraint, path: str | os.PathLike[str]) -> None:
     """Write a constraint: whole or not at all, readable by this user only, and never through a symbolic link."""
-    text = to_text(constraint)
+    text = constraint_json(constraint)
     head = {"format": FORMAT, "digest": digest(text)}
     target = Path(os.path.abspath(path))
     if not is_path(target):
@@ -79,8 +79,9 @@ def is_path(path: os.PathLike[str]) -> bool:
         return False
 
 
-def load(path: str | os.PathLike[str], vocabulary: Vocabulary, limits: Limits) -> Constraint:
-    """Read what `save` wrote. See `Constraint.load`."""
+def load_constraint(path: str | os.PathLike[str], vocabulary: Vocabulary, limits: Limits) -> Constraint:
+    """Read what `save_constraint` wrote, and compile it. See `Constraint.load`."""
+    check_options(vocabulary, Style(), None, limits)
     name = shorten(os.fspath(path))
     try:
         head_text, text = read_text(path, name).split("\n", 1)
@@ -93,7 +94,12 @@ def load(path: str | os.PathLike[str], vocabulary: Vocabulary, limits: Limits) -
     return from_text(text, vocabulary, limits, name)
 
 
-def restore(text: str, vocabulary: Vocabulary) -> Constraint:
+def reduce_constraint(constraint: Constraint) -> tuple[Any, ...]:
+    """Return how pickle makes a constraint again: see `Constraint.__reduce__`."""
+    return restore_constraint, (constraint_json(constraint), constraint.vocabulary)
+
+
+def restore_constraint(text: str, vocabulary: Vocabulary) -> Constraint:
     """Return the constraint of a pickled body, with the limits that it had."""
     return from_text(text, vocabulary, None, "what was pickled")
 
@@ -120,8 +126,6 @@ def read_text(path: str | os.PathLike[str], name: str) -> str:
 
 def from_text(text: str, vocabulary: Vocabulary, limits: Limits | None, name: str) -> Constraint:
     """Compile a body. limits: those of the caller, which the body can only lower; None: those of the body."""
-    from .constraint import compile
-
     most = (Limits() if limits is None else limits).nesting
     if find_deeper(text, most + WRAPPING) >= 0:
         raise LimitError(
@@ -142,8 +146,6 @@ def from_text(text: str, vocabulary: Vocabulary, limits: Limits | None, name: st
         own = Limits(**{one.name: min(getattr(own, one.name), getattr(limits, one.name)) for one in fields(Limits)})
     source = checked["source"]
     if "form" in source:
-        from .. import dialogue  # noqa: F401  (which has forms of its own)
-
         source["form"] = from_plain(source["form"])
     try:
         return compile(vocabulary, style=style, limits=own, **source)

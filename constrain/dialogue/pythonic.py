@@ -9,15 +9,15 @@ import ast
 import re
 from dataclasses import dataclass, replace
 
-from ...base.errors import LimitError, SourceError, UnsupportedError
-from ...base.options import Limits, Style
-from ...forms import Form, json_schema, literal, triggered
-from ...grammar.nodes import Grammar
-from ..python_arguments import keywords
-from ..tool_definitions import Tool
-from .envelope import Arguments, Asked, Envelope, ToolCall, any_of, listed
+from ..base.errors import LimitError, SourceError, UnsupportedError
+from ..base.options import Limits, Style
+from ..forms import Form, json_schema, literal, triggered
+from ..grammar.nodes import Grammar
+from .envelope import Arguments, Envelope, ToolCall, ToolRequest, any_of, listed
+from .python_arguments import keywords
+from .tool_definitions import Tool
 
-__all__ = ["PYTHONIC", "Keywords"]
+__all__ = ["PYTHONIC", "KeywordArguments"]
 
 START = re.compile(r"\[\s*[^\W\d][\w.]*\s*\(")
 BRACKET = re.compile(r"[()\[\]{}]")
@@ -27,7 +27,7 @@ MOST_NESTING = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Keywords(Form):
+class KeywordArguments(Form):
     """The objects of a form as keyword arguments."""
 
     form: Form
@@ -44,10 +44,10 @@ def rest(tool: Tool, style: Style) -> Form:
             hint='Use Style(whitespace="flexible" or "compact", key_order="schema").',
         )
     body = json_schema(dict(tool.parameters), style=replace(style, escapes="canonical"))
-    return Arguments(tool.name, Keywords(body)) + ")"
+    return Arguments(tool.name, KeywordArguments(body)) + ")"
 
 
-def form(asked: Asked) -> Form:
+def form(asked: ToolRequest) -> Form:
     """Free text, then the list; if calls are required, the list alone."""
     for tool in asked.tools:
         if not all(part.isidentifier() for part in tool.name.split(".")):

@@ -6,10 +6,10 @@ ways to stop, and of a deterministic automaton only one way on fits a text.
 
 from __future__ import annotations
 
-from ...automata.dfa import LAST, SURROGATES, Dfa
-from ...base.work import spend
-from ...frontends.regex.charset import CharSet, contains, union
-from ...frontends.regex.regex_tree import EMPTY, Alternation, Concatenation, OneOf, Repetition, Term, subterms
+from ..automata.dfa import LAST, SURROGATES, Dfa
+from ..base.work import spend
+from ..frontends.regex.charset import CharSet, contains, union
+from ..frontends.regex.regex_tree import EMPTY, Alternation, Concatenation, OneOf, Repetition, Term, subterms
 
 __all__ = ["MOST_TERMS", "charsets", "expression"]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from ...automata.dfa import LAST
-from ...base.errors import UnsupportedError
-from ...base.options import Limits
-from ...forms.form import Form
-from ...frontends.regex.charset import CharSet, complement, spans
-from ...frontends.regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
-from ...grammar.nodes import Chars, Grammar, Node, Rule, Sequence, Token
-from ...grammar.visitor import inner
-from ...program.program import Program
+from ..automata.dfa import LAST
+from ..base.errors import UnsupportedError
+from ..base.options import Limits
+from ..frontends.regex.charset import CharSet, complement, spans
+from ..frontends.regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
+from ..grammar.grammar_source_type import GrammarSource
+from ..grammar.nodes import Chars, Grammar, Node, Rule, Sequence, Token
+from ..grammar.nullable_nodes import NullableNodes
+from ..grammar.visitor import inner
 from .grammar_writer import MOST_COUNT, OPTION, STEP, STEPS, Writer, Written
 from .regular_expression import expression
 from .rule_names import Names
@@ -22,7 +22,7 @@ __all__ = ["to_gbnf"]
 ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
 
 
-def to_gbnf(source: Grammar | Form, *, limits: Limits = Limits()) -> str:
+def to_gbnf(source: Grammar | GrammarSource, *, limits: Limits = Limits()) -> str:
     """The text of a GBNF grammar, ASCII only, that makes the same texts; its start is `root`.
 
     Objects and JSON strings are written out as rules. Raises UnsupportedError, naming it, for what GBNF cannot say:
@@ -61,7 +61,7 @@ def characters(charset: CharSet) -> str:
 class _Gbnf(Writer):
     language = "GBNF"
 
-    def __init__(self, source: Grammar | Form, limits: Limits) -> None:
+    def __init__(self, source: Grammar | GrammarSource, limits: Limits) -> None:
         super().__init__(source, limits)
         self.names = Names("a-z0-9-", "-", {"root"})
         begins_with_itself(self.grammar)
@@ -130,8 +130,8 @@ class _Gbnf(Writer):
 
 def begins_with_itself(grammar: Grammar) -> None:
     """Raises UnsupportedError if a rule is left-recursive: llama.cpp refuses such a grammar."""
-    program = Program(grammar)
-    first = {name: set(leftmost(body, program)) for name, body in grammar.rules.items()}
+    nullable = NullableNodes(grammar)
+    first = {name: set(leftmost(body, nullable)) for name, body in grammar.rules.items()}
     for name in first:
         todo, seen = list(first[name]), set()
         while todo:
@@ -146,13 +146,13 @@ def begins_with_itself(grammar: Grammar) -> None:
                 todo.extend(first.get(other, ()))
 
 
-def leftmost(node: Node, program: Program) -> list[Hashable]:
+def leftmost(node: Node, nullable: NullableNodes) -> list[Hashable]:
     """The rules that a node may begin with."""
     if isinstance(node, Rule):
         return [node.name]
     out: list[Hashable] = []
     for part in inner(node):
-        out += leftmost(part, program)
-        if isinstance(node, Sequence) and not program.nullable(part):
+        out += leftmost(part, nullable)
+        if isinstance(node, Sequence) and not nullable.is_nullable(part):
             break
     return out

@@ -13,8 +13,8 @@ switch those two off, and `recent.clear()` evicts. Files may be removed at any t
 from typing import Any
 
 from ..cache.cache_folder import folder
-from ..cache.cache_key import cache_key, copy_source
 from ..cache.constraint_lru import LRU
+from ..cache.source_keys import cache_key, copy_source
 from ..program.program_cache import Programs
 from ..vocabulary.mask_table_cache import prepare, table_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from ..automata.dfa import LAST, Dfa
-from ..program.program import Program
 from .nodes import Chars, Grammar, JsonString, Literal, Node, Object, Rule, Sequence, Strings
+from .nullable_nodes import NullableNodes
 from .visitor import inner
 
 __all__ = ["first_characters"]
@@ -16,8 +16,8 @@ ANY = Dfa.from_ranges([(0, LAST - 1)])
 
 def first_characters(grammar: Grammar) -> Dfa:
     """One character, with which a text may begin; any, if the text may be empty or it is not known."""
-    program = Program(grammar)
-    if program.nullable(grammar.start):
+    nullable = NullableNodes(grammar)
+    if nullable.is_nullable(grammar.start):
         return ANY
     found: list[Dfa] = []
     seen: set[Hashable] = set()
@@ -31,7 +31,7 @@ def first_characters(grammar: Grammar) -> Dfa:
         elif isinstance(node, Sequence):
             for part in node.parts:
                 todo.append(part)
-                if not program.nullable(part):
+                if not nullable.is_nullable(part):
                     break
         elif isinstance(node, (Literal, Strings)):
             options = node.options if isinstance(node, Strings) else (node.data,)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...forms import Form, literal, triggered
-from .envelope import Asked, Envelope, ToolCall, any_of, as_call, json_at, listed, named
+from ..forms import Form, literal, triggered
+from .envelope import Envelope, ToolCall, ToolRequest, any_of, as_call, json_at, listed, named
 
 __all__ = ["JSON", "LLAMA"]
 
 OPEN = '{"name": "'
 
 
-def form(key: str, asked: Asked) -> Form:
+def form(key: str, asked: ToolRequest) -> Form:
     """Free text before, between and behind calls; if calls are required, calls alone."""
     body = any_of([named(tool, key, asked.style) for tool in asked.tools])
     if asked.free:

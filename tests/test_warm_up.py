@@ -1,4 +1,4 @@
-"""The rehearsal takes schemas that can be satisfied to their masks, and leaves a vocabulary as useful as before."""
+"""The warm-up takes schemas that can be satisfied to their masks, and leaves a vocabulary as useful as before."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import pytest
 
 import constrain
 from constrain import Style, Vocabulary
-from constrain.engine.process_warm_up import PIECES, rehearse, scene
+from constrain.compilation.process_warm_up import PIECES, scene, warm_up
 
 
-def test_a_rehearsal_changes_no_mask() -> None:
+def test_a_warm_up_changes_no_mask() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}, "required": ["a"]}
-    fresh, rehearsed = Vocabulary.bytes(), Vocabulary.bytes()
-    rehearse(rehearsed)
+    fresh, warm = Vocabulary.bytes(), Vocabulary.bytes()
+    warm_up(warm)
     for style in (Style(), Style.any()):
-        first, second = (constrain.compile(v, schema=schema, style=style).matcher() for v in (fresh, rehearsed))
+        first, second = (constrain.compile(v, schema=schema, style=style).matcher() for v in (fresh, warm))
         for byte in b'{"a": 12}':
             assert first.mask().tobytes() == second.mask().tobytes()
             first.advance(byte)

@@ -2,24 +2,22 @@
 
 A real vocabulary has all 256 bytes as tokens, and then whatever bytes can finish, tokens can. A list of words
 cannot: after `b"ab"` the language may want a `b"c"` that no token begins. There a position is alive only if some
-sequence of tokens reaches the end; this is searched for, and remembered with the arena by set id.
+sequence of tokens reaches the end; this is searched for, and remembered with the state cache by set id.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import LimitError
-from ..kernels import layout as at
-
-if TYPE_CHECKING:
-    from ..engine.matcher import Matcher
-    from ..engine.state_cache import Arena
-    from .vocabulary import Vocabulary
+from ..kernels import layout as at, masks, trie_walks
+from ..vocabulary.vocabulary import Vocabulary
+from .shortest_completion import completion_search
+from .state_cache import StateCache
 
 __all__ = ["Spellable"]
 
@@ -37,31 +35,31 @@ class Spellable:
         """None for a vocabulary that spells every byte by itself: nothing is to be checked."""
         return cls(vocabulary) if vocabulary.missing_bytes else None
 
-    def narrow(self, matcher: Matcher, mask: NDArray[np.int32]) -> NDArray[np.int32]:
+    def narrow(self, mask: NDArray[np.int32], allows: Callable[[int], bool]) -> NDArray[np.int32]:
         """Takes the tokens out of a mask after which no tokens reach the end."""
         for token in _members(mask):
-            if token not in self.vocabulary.eos_ids and not matcher.allows(token):
+            if token not in self.vocabulary.eos_ids and not allows(token):
                 mask.view(np.uint32)[token >> 5] &= ~np.uint32(1 << (token & 31))
         return mask
 
-    def alive(self, arena: Arena, start: int) -> bool:
+    def alive(self, state_cache: StateCache, start: int) -> bool:
         """Whether some tokens lead from a set to the end of the text."""
-        from ..kernels import masks, trie_walks
-
-        known = arena.alive
+        known: dict[int, bool] = state_cache.derived.setdefault(Spellable, {})
         if start in known:
             return known[start]
         parents: dict[int, list[int]] = {start: []}
-        nearness = arena.completion()  # What can end soon goes first: one may go deeper and deeper into brackets.
-        todo, out = [(0, start)], np.empty(arena.table.words, np.int32)
+        nearness = completion_search(
+            state_cache
+        )  # What can end soon goes first: one may go deeper and deeper into brackets.
+        todo, out = [(0, start)], np.empty(state_cache.table.words, np.int32)
         while todo and not known.get(start):
             _, current = heappop(todo)
-            if int(arena.arrays[at.SETS][current * at.SET_W + at.SET_FLAGS]) & at.IS_ACCEPTING:
+            if int(state_cache.arrays[at.SETS][current * at.SET_W + at.SET_FLAGS]) & at.IS_ACCEPTING:
                 _mark(known, current, parents)
                 continue
-            arena.run(masks.mask, current, out)
+            state_cache.run(masks.mask, current, out)
             for token in _members(out):
-                after = arena.run(trie_walks.advance, current, token)
+                after = state_cache.run(trie_walks.advance, current, token)
                 if known.get(after):
                     _mark(known, current, parents)
                 elif after in parents:

@@ -1,4 +1,4 @@
-"""An arena grows, forgets and serves one thread; what Matchers see of it must not change."""
+"""A state cache grows, forgets and serves one thread; what Matchers see of it must not change."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def masks(constraint: constrain.Constraint, text: bytes) -> list[bytes]:
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arenas that begin with next to no room: every array has to grow, and every hash table with it."""
+    """State caches that begin with next to no room: every array has to grow, and every hash table with it."""
     small = {slot: max(64, length // 256) for slot, length in state_cache.FIRST.items()}
     for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE):
         small[slot] = 256
@@ -63,16 +63,16 @@ def test_a_matcher_finds_its_place_again_when_its_arena_forgets() -> None:
     for place, byte in enumerate(TEXT):
         assert matcher.mask().tobytes() == wanted[place]
         if place % 7 == 3:
-            constraint.arena().reset()
+            constraint.state_cache().reset()
         matcher.advance(byte)
     matcher.rollback(len(TEXT))
     assert matcher.mask().tobytes() == wanted[0]
 
 
 def test_an_arena_too_small_for_one_text_says_so() -> None:
-    constraint = compile(Vocabulary.bytes(), choices=["x" * 20_000], limits=Limits(arena_bytes=1))
+    constraint = compile(Vocabulary.bytes(), choices=["x" * 20_000], limits=Limits(state_cache_bytes=1))
     matcher = constraint.matcher()
-    with pytest.raises(LimitError, match="arena_bytes"):
+    with pytest.raises(LimitError, match="state_cache_bytes"):
         for _ in range(20_000):
             matcher.advance(ord("x"))
 
@@ -102,7 +102,7 @@ def test_a_matcher_may_go_on_in_another_thread() -> None:
 
 
 def test_an_arena_has_room_for_leaves_that_others_linked() -> None:
-    """Rules are linked for all: also for an arena made when there were few leaves, which runs the same code."""
+    """Rules are linked for all: also for a state cache made when there were few leaves, which runs the same code."""
     items = [{"type": "string", "pattern": f"^{chr(97 + k % 26)}{{{k // 26 + 1}}}[xyz]*$"} for k in range(70)]
     schema = {"type": "array", "prefixItems": items, "items": False}
     text = "[" + ",".join(f'"{chr(97 + k % 26) * (k // 26 + 1)}"' for k in range(70)) + "]"

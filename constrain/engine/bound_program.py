@@ -1,0 +1,50 @@
+"""BoundProgram: a Program for a Vocabulary, with one state cache for each thread that masks with it."""
+
+from __future__ import annotations
+
+import threading
+
+from ..base.options import Limits
+from ..program.program import Program
+from ..vocabulary.vocabulary import Vocabulary
+from .spellable_positions import Spellable
+from .state_cache import StateCache
+
+__all__ = ["BoundProgram"]
+
+MOST_STATE_CACHES = 64
+"""State caches of one program from which on those of threads that have ended are dropped."""
+
+
+class BoundProgram:
+    """What a Matcher needs of a Constraint, which is its only subclass: the program, and where its states are cached.
+
+    spellable: for a vocabulary that lacks single bytes, the search for positions that its tokens can finish; else None.
+    """
+
+    def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits) -> None:
+        self.program, self.vocabulary, self.limits = program, vocabulary, limits
+        self.program.work = limits.work
+        self.spellable = Spellable.of(vocabulary)
+        self._state_caches: dict[tuple[int, int], StateCache] = {}  # by thread and worker slot
+
+    @property
+    def bytes_used(self) -> int:
+        """Bytes of the code, and of what the state caches hold by now."""
+        state_caches = list(self._state_caches.values())
+        return self.program.code.nbytes + sum(state_cache.bytes_filled() for state_cache in state_caches)
+
+    def state_cache(self, slot: int = 0) -> StateCache:
+        """Return this thread's state cache: what grows while masking belongs to one thread, so no token takes a lock.
+
+        slot: worker slot; a thread has several where `fill_masks` shares its matchers out among the cores.
+        """
+        mine = threading.get_ident(), slot
+        found = self._state_caches.get(mine)
+        if found is None or found.is_lost:
+            if len(self._state_caches) >= MOST_STATE_CACHES:
+                running = {t.ident for t in threading.enumerate()}
+                for gone in [key for key in list(self._state_caches) if key[0] not in running]:
+                    self._state_caches.pop(gone, None)
+            found = self._state_caches[mine] = StateCache(self.program, self.vocabulary, self.limits, found)
+        return found

@@ -1,0 +1,71 @@
+"""The Grammar of exactly one source, as `constrain.compile` takes it: the one dispatch to the front ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..base.errors import SourceError, UnsatisfiableError, check_type, describe
+from ..base.json_documents import References
+from ..base.options import Limits, Style
+from ..grammar.nodes import Grammar, Strings
+from .form import Form
+from .sources import as_schema, grammar as grammar_form, regex_grammar, schema_grammar
+
+__all__ = ["LIMITS_WANTED", "STYLE_WANTED", "read_source"]
+
+STYLE_WANTED = 'give a constrain.Style, such as Style(whitespace="compact")'
+LIMITS_WANTED = "give a constrain.Limits, such as Limits(work=10_000_000)"
+
+
+def read_source(
+    schema: Any = None,
+    regex: str | None = None,
+    grammar: str | Grammar | Form | None = None,
+    choices: Iterable[str] | None = None,
+    type: Any = None,
+    *,
+    style: Style,
+    registry: References,
+    limits: Limits,
+) -> Grammar:
+    """The Grammar of exactly one source, without warnings: rules are also made while a text is written."""
+    sources = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
+    given = [name for name, value in sources.items() if value is not None]
+    check_type("style", style, Style, STYLE_WANTED)
+    check_type("limits", limits, Limits, LIMITS_WANTED)
+    if len(given) != 1:
+        raise TypeError(f"give exactly one of schema, regex, grammar, choices, type; got {', '.join(given) or 'none'}")
+    if grammar is not None:
+        if isinstance(grammar, Grammar):
+            return grammar
+        return (grammar if isinstance(grammar, Form) else grammar_form(grammar)).grammar(limits)
+    if choices is not None:
+        options = tuple(sorted({choice_bytes(choice) for choice in choices}))
+        if not options:
+            raise UnsatisfiableError("choices is empty: no text can be one of none.", hint="Give at least one choice.")
+        return Grammar(Strings(options), {})
+    if regex is not None:
+        if not isinstance(regex, str):
+            raise SourceError(
+                f"regex is {describe(regex)}: it is the text of a pattern",
+                hint="Give pattern.pattern, with its flags in front, such as (?i).",
+            )
+        return regex_grammar(regex, limits)
+    return schema_grammar(as_schema(schema if schema is not None else type), style, registry, limits)
+
+
+def choice_bytes(text: str) -> bytes:
+    """A choice as bytes."""
+    if not isinstance(text, str):
+        raise SourceError(
+            f"a choice is {describe(text)}: choices are texts", hint="For other values use schema={'enum': [...]}."
+        )
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise SourceError(
+            "A choice holds half of a surrogate pair, which is no character.",
+            source=repr(text),
+            position=error.start + 1,
+        ) from None
