@@ -3,10 +3,10 @@
     python -m bench slowest
 
 Schemas are walked as in MaskBench, warm. A step (mask and advance) is compiled code, which asks Python for what it
-lacks (`StateCache._provide`): what was asked for, and how long that took, is noted by a hook there; and how many sets and
-closures were made and trie nodes visited. The kind of a step is what took most of it. Printed, and kept as JSON: time
-by kind, the ten slowest single steps, and the ten schemas with the most time. Times are the CPU's, hook and all: for
-times of steps as they are, see `bench maskbench`.
+lacks (`StateCache._provide`): what was asked for, and how long that took, is noted by a hook there; and how many sets
+and closures were made and trie nodes visited. The kind of a step is what took most of it. Printed, and kept as JSON:
+time by kind, the ten slowest single steps, and the ten schemas with the most time. Times are the CPU's, hook and all:
+for times of steps as they are, see `bench maskbench`.
 """
 
 from __future__ import annotations
