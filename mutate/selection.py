@@ -1,8 +1,8 @@
 """What is mutated, and which tests are asked about a file.
 
 First those that are nearest to it: to a Python file by their names and imports; about kernels, which name each other
-and not the tests, it is written down here. Then what is known to run files of its package. Of all of these only tests
-that reach the mutant are run (`fork_server`).
+and not the tests, and about samplers that are tested under another name, it is written down here. Then what is known to
+run files of its package. Of all of these only tests that reach the mutant are run (`fork_server`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ MUTATED = (
     "constrain/frontends/json_schema/numbers/*.py",
     "constrain/sampling/*.py",
     "constrain/sampling/research/*.py",
+    "constrain/authoring/samples/*.py",
 )
 LEFT_OUT = ("__init__.py", "__main__.py", "layout.py")
 """Constants: a mutant there is no mutant of a kernel."""
@@ -39,6 +40,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
         "test_reference_*", "test_members", "test_dfa_wide", "test_arena", "test_long_runs", "test_json_schema_strings",
         "test_json_schema_refs", "test_mask_real", "test_gbnf", "test_exactly_one", "test_lalr", "test_rows",
         "test_success_trie", "test_json_schema_unique", "test_names_taken", "test_lark", "test_triggered",
+        "test_kernel_*",
     ),
     "constrain/frontends/json_schema/": (
         "test_json_schema_*", "test_exactly_one", "test_schema_suite", "test_schema_*", "test_forms_algebra",
@@ -47,25 +49,55 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "constrain/sampling/": (
         "test_sampling_*", "test_awrs*", "test_smc", "test_markov", "test_without_replacement", "test_success_trie",
         "test_generate*", "test_random_walk", "test_distinct", "test_wrong_calls", "test_model_match", "test_decoding",
+        "test_population", "test_ngram", "test_weight_stats", "test_readable",
+    ),
+    "constrain/authoring/samples/": (
+        "test_sampling_*", "test_awrs*", "test_smc", "test_markov", "test_without_replacement", "test_success_trie",
+        "test_generate*", "test_random_walk", "test_distinct", "test_wrong_calls", "test_model_match", "test_decoding",
+        "test_population", "test_ngram", "test_weight_stats", "test_readable",
     ),
 }  # fmt: skip
 """What else runs a file: asked about mutants that survive the nearest tests."""
 KERNELS: dict[str, tuple[str, ...]] = {
-    "parsing": ("test_scanner", "test_lark", "test_lalr"),
-    "lexemes": ("test_scanner", "test_lark"),
-    "object_states": ("test_reference_objects", "test_mask_oracle"),
-    "string_keys": ("test_spellings", "test_reference_objects"),
-    "interned_names": ("test_reference_objects", "test_names_taken"),
-    "unique_members": ("test_members", "test_json_schema_unique", "test_distinct"),
+    "parsing": (
+        "test_kernel_parse", "test_kernel_tables", "test_kernel_lexemes", "test_scanner", "test_lark", "test_lalr",
+    ),
+    "lexemes": ("test_kernel_lexemes", "test_scanner", "test_lark"),
+    "object_states": ("test_kernel_objects", "test_reference_objects", "test_mask_oracle"),
+    "string_keys": ("test_kernel_keys", "test_spellings", "test_reference_objects"),
+    "interned_names": ("test_kernel_names", "test_kernel_tables", "test_reference_objects", "test_names_taken"),
+    "unique_members": (
+        "test_kernel_members", "test_kernel_tables", "test_members", "test_json_schema_unique", "test_distinct",
+    ),
     "logits": ("test_apply_mask", "test_sampling_masked"),
     "draws": ("test_draws", "test_sampling_laws", "test_awrs"),
-    "mask_deltas": ("test_rows", "test_fill_masks"),
-    "leaves": ("test_spellings", "test_reference_text", "test_values", "test_mask_oracle"),
-    "trie": ("test_spellings", "test_vocabulary", "test_rows"),
-    "matcher_calls": ("test_matcher_laws", "test_arena"),
-    "growth": ("test_arena",),
-    "string_cursors": ("test_completion",),
-    "masks": ("test_fill_masks",),
+    "mask_deltas": ("test_kernel_recipes", "test_rows", "test_fill_masks"),
+    "leaves": (
+        "test_kernel_leaves", "test_kernel_trie", "test_spellings", "test_reference_text", "test_values",
+        "test_mask_oracle",
+    ),
+    "trie": ("test_kernel_trie", "test_spellings", "test_vocabulary", "test_rows"),
+    "matcher_calls": ("test_kernel_positions", "test_matcher_laws", "test_arena"),
+    "growth": ("test_kernel_growth", "test_kernel_tables", "test_kernel_stacks", "test_arena"),
+    "string_cursors": ("test_kernel_points", "test_kernel_tables", "test_completion"),
+    "sets": ("test_kernel_sets", "test_members"),
+    "trie_walks": ("test_kernel_walk", "test_kernel_sets", "test_kernel_masks", "test_kernel_lexemes"),
+    "closure": ("test_kernel_closure", "test_kernel_sets"),
+    "stacks": ("test_kernel_stacks",),
+    "masks": ("test_kernel_masks", "test_kernel_lexemes", "test_fill_masks"),
+}  # fmt: skip
+SAMPLERS: dict[str, tuple[str, ...]] = {
+    "asap": ("test_sampling_asap", "test_sampling_bad_input"),
+    "awrs": ("test_awrs", "test_awrs_texts"),
+    "text_enumeration": ("test_distinct",),
+    "markov_exact": ("test_markov", "test_ngram"),
+    "particles": ("test_population", "test_smc"),
+    "populations": ("test_population", "test_smc"),
+    "readable_texts": ("test_readable", "test_random_walk", "test_distinct"),
+    "smc": ("test_population", "test_smc"),
+    "weight_statistics": ("test_weight_stats",),
+    "twists": ("test_population", "test_smc"),
+    "success_walks": ("test_sampling_asap", "test_sampling_exact", "test_sampling_bad_input"),
 }
 NEVER = (
     "test_fuzz",
@@ -101,8 +133,10 @@ def asked_about(file: str) -> list[str]:
     if file.startswith("constrain/kernels/"):
         names = [*KERNELS.get(stem, ()), *ENGINE]
         return [f"tests/{name}.py" for name in dict.fromkeys(names) if (ROOT / f"tests/{name}.py").exists()][:MOST]
-    scored = sorted(((closeness(path, file), path.name) for path in (ROOT / "tests").glob("test_*.py")), reverse=True)
-    return [f"tests/{name}" for score, name in scored if score > 0 and not name.startswith(NEVER)][:FEW]
+    known = SAMPLERS.get(stem, ()) if file.startswith(("constrain/sampling/", "constrain/authoring/samples/")) else ()
+    scored = sorted(((closeness(path, file), path.stem) for path in (ROOT / "tests").glob("test_*.py")), reverse=True)
+    close = [name for score, name in scored if score > 0 and not name.startswith(NEVER)]
+    return [f"tests/{name}.py" for name in dict.fromkeys((*known, *close))][:FEW]
 
 
 def closeness(test: Path, file: str) -> float:
