@@ -21,7 +21,7 @@ class Context:
     """A context whose slots have these lengths, and are filled with `rubbish`: kernels may not rely on clean memory.
 
     arrays: the int32s of each slot. mark: what stands beside them, which may look like a record. HEAD and the first
-    records are as in an arena that was just reset.
+    records are as in a state cache that was just reset.
     """
 
     def __init__(self, lengths: dict[int, int], rubbish: int = 0, mark: int = MARK) -> None:
@@ -54,7 +54,7 @@ class Context:
         self.context[2 * slot : 2 * slot + 2] = address_of(self.arrays[slot]), len(values)
 
     def double(self, slot: int) -> None:
-        """Make a slot twice as long, as an arena does: what is new holds rubbish, or nothing in SEEN."""
+        """Make a slot twice as long, as a state cache does: what is new holds rubbish, or nothing in SEEN."""
         old = self.arrays[slot]
         fill = 0 if slot == at.SEEN else self.rubbish
         self.put(slot, np.concatenate([old, np.full(len(old), fill, np.int32)]))

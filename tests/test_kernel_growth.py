@@ -1,4 +1,4 @@
-"""After the hash tables of an arena are filled anew, all that was interned is found again, and nothing else is made."""
+"""After the hash tables of a state cache are filled anew, all that was interned is found again, and nothing else is made."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read(constraint: Constraint, text: bytes) -> list[int]:
 
 def forget_steps(constraint: Constraint) -> None:
     """Forget where bytes lead from all sets: every step is made anew, and what it leads to is looked for."""
-    arrays = constraint.arena().arrays
+    arrays = constraint.state_cache().arrays
     for number in range(arrays[at.HEAD][at.N_SETS]):
         record = arrays[at.SETS][number * at.SET_W : (number + 1) * at.SET_W]
         if record[at.SET_ALLOWED] <= at.NARROW:
@@ -46,14 +46,14 @@ def assert_found_again(constraint: Constraint, text: bytes) -> None:
     before = read(constraint, text)
     for _ in range(2):
         forget_steps(constraint)
-        rehash(constraint.arena().address)
+        rehash(constraint.state_cache().address)
         assert read(constraint, text) == before
         assert_entries(constraint)
 
 
 def assert_entries(constraint: Constraint) -> None:
     """That each hash table names each of its records just once, where the record says."""
-    arrays = constraint.arena().arrays
+    arrays = constraint.state_cache().arrays
     head = arrays[at.HEAD]
     for slot, records, width, place, first, count in (
         (at.SET_HASH, at.SETS, at.SET_W, at.SET_SLOT, 1, head[at.N_SETS]),

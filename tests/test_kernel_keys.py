@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain import Vocabulary
-from constrain.engine.constraint import compile_grammar
+from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.engine.matcher import Matcher
 from constrain.grammar.nodes import EMPTY, Choice, Grammar, Layout, Literal, Node, Object, Property, Sequence, Strings
 from constrain.kernels import layout as at

@@ -122,9 +122,9 @@ def test_tokens_are_read_as_their_bytes(name: str, how: str) -> None:
     )
     for text in texts if how == "contextual" else texts[:1]:
         compare(constraint, oracle, text.encode(), vocabulary)
-    table = constraint.arena().table.arrays[at.TABLE]
+    table = constraint.state_cache().table.arrays[at.TABLE]
     counts = table[[at.N_LEX_READERS, at.N_LEX_WORDS]].tolist()
-    constraint.arena().reset()
+    constraint.state_cache().reset()
     matcher = constraint.matcher()
     for byte in texts[0].encode()[:12]:
         matcher.mask()

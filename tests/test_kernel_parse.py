@@ -1,6 +1,6 @@
 """Stacks of parsers (kernels): against lists of states, and indented texts against lark.
 
-A stack of the arena is a chain of pairs; here it is a list, and every terminal is tried on it one by one.
+A stack of the cache is a chain of pairs; here it is a list, and every terminal is tried on it one by one.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from lark.indenter import Indenter
 
 from constrain import Vocabulary
 from constrain.base.errors import TokenRefused
-from constrain.engine.constraint import compile_grammar
-from constrain.engine.state_cache import Arena
+from constrain.compilation.constraint_compiler import compile_grammar
+from constrain.engine.state_cache import StateCache
 from constrain.frontends.lark import Indentation, to_grammar
 from constrain.kernels import layout as at
 from constrain.kernels.parsing import (
@@ -45,12 +45,12 @@ Stack = tuple[int, ...]
 
 
 @lru_cache(maxsize=10)
-def made(name: str) -> tuple[Arena, int, Parser]:
-    """An arena, and the block and tables of the one parser in it."""
+def made(name: str) -> tuple[StateCache, int, Parser]:
+    """An cache, and the block and tables of the one parser in it."""
     constraint = compile_grammar(to_grammar(GRAMMARS[name]), BYTES)
     constraint.matcher().mask()
     ((block, parser),) = constraint.program.parsers.items()
-    return constraint.arena(), block, parser
+    return constraint.state_cache(), block, parser
 
 
 def fed(table: Lalr, stack: Stack, terminal: int) -> Stack | None:
@@ -66,26 +66,26 @@ def fed(table: Lalr, stack: Stack, terminal: int) -> Stack | None:
         stack = (*stack, int(table.goto[stack[-1], table.left[rule]]))
 
 
-def read(arena: Arena, stack: int) -> Stack:
+def read(cache: StateCache, stack: int) -> Stack:
     """The states of a stack, the first at the bottom."""
-    pairs, states = arena.arrays[at.PAIRS], list[int]()
+    pairs, states = cache.arrays[at.PAIRS], list[int]()
     while pairs[at.PAIR_W * stack + at.PAIR_BELOW] >= 0:
         states.append(int(pairs[at.PAIR_W * stack]))
         stack = int(pairs[at.PAIR_W * stack + at.PAIR_BELOW])
     return tuple(states[::-1])
 
 
-def chained(arena: Arena, block: int, states: Stack) -> int:
+def chained(cache: StateCache, block: int, states: Stack) -> int:
     """The stack of these states."""
-    stack = arena.run(pair, block, at.STATES)
+    stack = cache.run(pair, block, at.STATES)
     for state in states:
-        stack = arena.run(pair, state, stack)
+        stack = cache.run(pair, state, stack)
     return stack
 
 
-def bits(arena: Arena, place: int, words: int) -> set[int]:
+def bits(cache: StateCache, place: int, words: int) -> set[int]:
     """A bit set of MAY_SHIFT."""
-    row = arena.arrays[at.MAY_SHIFT][place : place + words].tolist()
+    row = cache.arrays[at.MAY_SHIFT][place : place + words].tolist()
     return {32 * w + k for w, word in enumerate(row) for k in range(32) if word >> k & 1}
 
 
@@ -94,37 +94,37 @@ def bits(arena: Arena, place: int, words: int) -> set[int]:
 @given(st.data())
 def test_stacks_take_terminals_as_lists_of_states_do(name: str, data: st.DataObject) -> None:
     """And accept those that some reductions lead on with; also when what was found out is forgotten."""
-    arena, block, parser = made(name)
-    table, head = parser.table, arena.arrays[at.HEAD]
+    cache, block, parser = made(name)
+    table, head = parser.table, cache.arrays[at.HEAD]
     wanted: Stack = (table.start,)
-    stack = chained(arena, block, wanted)
+    stack = chained(cache, block, wanted)
     end = parser.terminals - 1
     for _ in range(data.draw(st.sampled_from([3, 8, 60]))):
         accepted = {t for t in range(parser.terminals) if fed(table, wanted, t) is not None}
         before = head[[at.N_PAIRS, at.N_MAY_SHIFT]].tolist()
         for _ in range(2):
-            place = arena.run(may_shift, block, stack)
-            assert bits(arena, place, parser.words) == accepted
-            assert arena.run(may_shift, block, stack) == place
+            place = cache.run(may_shift, block, stack)
+            assert bits(cache, place, parser.words) == accepted
+            assert cache.run(may_shift, block, stack) == place
             assert place >= before[1] or head[at.N_MAY_SHIFT] == before[1]
-            forget_pairs(arena.address, *before)
+            forget_pairs(cache.address, *before)
             assert head[[at.N_PAIRS, at.N_MAY_SHIFT]].tolist() == before
-        columns = arena.run(pair, 0, arena.run(pair, block, at.COLUMNS))
-        assert arena.run(accepts_end, block, stack, columns) == (end in accepted)
+        columns = cache.run(pair, 0, cache.run(pair, block, at.COLUMNS))
+        assert cache.run(accepts_end, block, stack, columns) == (end in accepted)
         for terminal in range(parser.terminals):
-            after, there = fed(table, wanted, terminal), arena.run(feed, block, stack, terminal)
-            assert read(arena, there) == after if after else there == 0
+            after, there = fed(table, wanted, terminal), cache.run(feed, block, stack, terminal)
+            assert read(cache, there) == after if after else there == 0
         chosen = data.draw(st.sampled_from(sorted(accepted - {end}))) if accepted - {end} else end
         if chosen == end:
             return
         wanted = fed(table, wanted, chosen) or ()
-        stack = arena.run(feed, block, stack, chosen)
-        assert chained(arena, block, read(arena, stack)) == stack
+        stack = cache.run(feed, block, stack, chosen)
+        assert chained(cache, block, read(cache, stack)) == stack
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_a_text_may_end_in_more_reductions_than_there_are_states(name: str) -> None:
-    arena, block, parser = made(name)
+    cache, block, parser = made(name)
     wanted: Stack = (parser.table.start,)
     for _ in range(3 * len(parser.table.action)):
         accepted = [t for t in range(parser.terminals - 1) if fed(parser.table, wanted, t) is not None]
@@ -134,8 +134,8 @@ def test_a_text_may_end_in_more_reductions_than_there_are_states(name: str) -> N
         after = [fed(parser.table, wanted, t) or () for t in accepted]
         wanted = max(after, key=len)
         for end in range(parser.terminals):
-            there, then = arena.run(feed, block, chained(arena, block, wanted), end), fed(parser.table, wanted, end)
-            assert read(arena, there) == then if then else there == 0
+            there, then = cache.run(feed, block, chained(cache, block, wanted), end), fed(parser.table, wanted, end)
+            assert read(cache, there) == then if then else there == 0
 
 
 @pytest.mark.parametrize("tab", [1, 8])
@@ -217,8 +217,8 @@ lines = st.tuples(spaces, st.sampled_from(["a", "b:", "b:", "c(a,b)", "c(\n a,\n
 @given(st.lists(lines, max_size=7).map("".join))
 def test_indented_texts(text: str) -> None:
     assert accepted_by_us(text) == accepted_by_lark(text)
-    lists, k = OURS.arena().arrays[at.LISTS], 1
-    while k < OURS.arena().arrays[at.HEAD][at.N_LISTS]:
+    lists, k = OURS.state_cache().arrays[at.LISTS], 1
+    while k < OURS.state_cache().arrays[at.HEAD][at.N_LISTS]:
         assert lists[k + at.LIST_COMPLETE] in (0, 1)
         k += at.LIST_FIRST + at.LEXEME_W * int(lists[k + at.LIST_COUNT])
 
@@ -244,34 +244,34 @@ def test_blocks_are_as_deep_as_their_columns(depths: list[int], has_brackets: bo
 @given(st.lists(st.integers(0, 30), max_size=30), st.sampled_from(sorted(GRAMMARS)))
 def test_equal_lists_of_lexemes_have_one_number(choices: list[int], name: str) -> None:
     """Whatever way led there; a list is that of the lexemes of which the last leads on."""
-    arena, block, _ = made(name)
-    q = arena.run(parse_start, block)
-    assert arena.run(parse_start, block) == q
+    cache, block, _ = made(name)
+    q = cache.run(parse_start, block)
+    assert cache.run(parse_start, block) == q
     seen: dict[tuple[int, ...], int] = {}
     for choice in choices:
-        lists = arena.arrays[at.LISTS]
+        lists = cache.arrays[at.LISTS]
         count = int(lists[q + at.LIST_COUNT])
         key = tuple(lists[q + at.LIST_FIRST : q + at.LIST_FIRST + at.LEXEME_W * count].tolist())
         assert seen.setdefault(key, q) == q and lists[q + at.LIST_BLOCK] == block
-        arena.arrays[at.LISTING][: len(key)] = key
-        assert arena.run(list_of, block, count) == q
-        following = [b for b in range(256) if arena.run(parse_step, q, b) > 0]
+        cache.arrays[at.LISTING][: len(key)] = key
+        assert cache.run(list_of, block, count) == q
+        following = [b for b in range(256) if cache.run(parse_step, q, b) > 0]
         if not following:
             return
-        q = arena.run(parse_step, q, following[choice % len(following)])
+        q = cache.run(parse_step, q, following[choice % len(following)])
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
 @pytest.mark.parametrize("records", range(1, 7))
 def test_a_text_begins_with_the_first_stack_whatever_room_there_is(name: str, records: int) -> None:
     """And with one column: both are made again where there was room for a part of them only."""
-    arena, block, parser = made.__wrapped__(name)
-    head = arena.arrays[at.HEAD]
+    cache, block, parser = made.__wrapped__(name)
+    head = cache.arrays[at.HEAD]
     head[at.N_PAIRS], head[at.N_LISTS], head[at.N_MAY_SHIFT] = 1, 1, 0
-    arena._put(at.PAIRS, np.full(records * at.PAIR_W, -1, np.int32))
-    arena._put(at.PAIR_HASH, np.full(16, -1, np.int32))
-    arena.arrays[at.LIST_HASH][:] = 0
-    q = arena.run(parse_start, block)
-    stack, state, columns, brackets, column = arena.arrays[at.LISTS][q + at.LIST_FIRST :][: at.LEXEME_W].tolist()
-    assert read(arena, stack) == (parser.table.start,) and read(arena, columns) == (0,)
+    cache._put(at.PAIRS, np.full(records * at.PAIR_W, -1, np.int32))
+    cache._put(at.PAIR_HASH, np.full(16, -1, np.int32))
+    cache.arrays[at.LIST_HASH][:] = 0
+    q = cache.run(parse_start, block)
+    stack, state, columns, brackets, column = cache.arrays[at.LISTS][q + at.LIST_FIRST :][: at.LEXEME_W].tolist()
+    assert read(cache, stack) == (parser.table.start,) and read(cache, columns) == (0,)
     assert state == -1 - parser.scan[parser.table.start] and brackets == 0 and column < 0

@@ -1,6 +1,6 @@
 """Sets of configurations (kernels): what is kept with a set is what its configurations say, one by one.
 
-Texts are taken and masks made, which fills an arena with sets and memos. Then each is compared with plain loops: the
+Texts are taken and masks made, which fills a state cache with sets and memos. Then each is compared with plain loops: the
 bytes that a set names, the steps that it remembers, the set without names and texts, and that no set is there twice.
 """
 
@@ -12,8 +12,8 @@ import pytest
 
 from constrain import Constraint, Style, Vocabulary, compile, gbnf, lark, regex
 from constrain.automata.dfa import Dfa
-from constrain.engine.constraint import compile_grammar
-from constrain.engine.state_cache import Arena
+from constrain.compilation.constraint_compiler import compile_grammar
+from constrain.engine.state_cache import StateCache
 from constrain.grammar.nodes import (
     EMPTY,
     Chars,
@@ -105,8 +105,8 @@ CASES: dict[str, tuple[Callable[[], Constraint], bytes]] = {
 }  # fmt: skip
 
 
-def filled(name: str) -> Arena:
-    """An arena in which masks were made all along a text."""
+def filled(name: str) -> StateCache:
+    """An cache in which masks were made all along a text."""
     make, text = CASES[name]
     constraint = make()
     matcher = constraint.matcher()
@@ -114,16 +114,16 @@ def filled(name: str) -> Arena:
         matcher.mask()
         matcher.advance(byte)
     assert matcher.is_complete
-    return constraint.arena()
+    return constraint.state_cache()
 
 
 class Sets:
-    """The records of an arena, read with plain loops."""
+    """The records of a state cache, read with plain loops."""
 
-    def __init__(self, arena: Arena) -> None:
-        self.arena, self.arrays, self.table = arena, arena.arrays, arena.table.arrays
-        self.count = int(arena.arrays[at.HEAD][at.N_SETS])
-        self.code = arena.arrays[at.CODE]
+    def __init__(self, cache: StateCache) -> None:
+        self.cache, self.arrays, self.table = cache, cache.arrays, cache.table.arrays
+        self.count = int(cache.arrays[at.HEAD][at.N_SETS])
+        self.code = cache.arrays[at.CODE]
 
     def field(self, s: int, field: int) -> int:
         return int(self.arrays[at.SETS][s * at.SET_W + field])
@@ -207,7 +207,7 @@ def test_a_set_names_the_bytes_of_its_configurations(name: str) -> None:
         named = set[int]().union(*[one or set() for one in by_config])
         found = sets.allowed(s)
         assert found == named if None not in by_config else found >= named
-        assert [sets.arena.run(allows_perhaps, s, b) == 1 for b in range(256)] == [b in found for b in range(256)]
+        assert [sets.cache.run(allows_perhaps, s, b) == 1 for b in range(256)] == [b in found for b in range(256)]
         if len(found) > at.NARROW:
             flags = sets.field(s, at.SET_FLAGS)
             assert (sets.field(s, at.SET_BYTES) < 0) == bool(flags & (at.IS_NAMING | at.IS_MEMBER))
@@ -224,14 +224,14 @@ def told_apart(sets: Sets, s: int) -> set[int]:
 @pytest.mark.parametrize("name", CASES)
 def test_a_step_that_is_remembered_is_that_of_each_configuration(name: str) -> None:
     """Before and after all steps of a set were taken."""
-    arena = filled(name)
-    sets = Sets(arena)
+    cache = filled(name)
+    sets = Sets(cache)
     for s in range(1, min(sets.count, 120)):
-        fresh = [arena.run(fresh_step, s, b) for b in range(256)]
+        fresh = [cache.run(fresh_step, s, b) for b in range(256)]
         allowed = sets.allowed(s)
         assert {b for b in range(256) if fresh[b] > 0} <= allowed
         memos = remembered(sets, s, allowed)
-        after = [arena.run(step, s, b) for b in range(256)]
+        after = [cache.run(step, s, b) for b in range(256)]
         later = remembered(sets, s, allowed)
         for b in range(256):
             is_dead = fresh[b] > 0 and sets.field(fresh[b], at.SET_FLAGS) & at.NO_WAY
@@ -251,8 +251,8 @@ def remembered(sets: Sets, s: int, allowed: set[int]) -> dict[int, int]:
 @pytest.mark.parametrize("name", CASES)
 def test_a_step_tells_of_all_bytes_by_which_leaves_go_the_same_ways(name: str) -> None:
     """A string has one step for all letters; a byte that anything else waits for is worked out by itself."""
-    arena = filled(name)
-    sets = Sets(arena)
+    cache = filled(name)
+    sets = Sets(cache)
     for s in range(1, sets.count):
         row, configs = sets.field(s, at.SET_BYTES), sets.configs(s)
         leaves = [config[1] for config in configs if sets.code[config[0]] in (at.LEAF, at.OTHER)]
@@ -261,11 +261,11 @@ def test_a_step_tells_of_all_bytes_by_which_leaves_go_the_same_ways(name: str) -
             continue
         if any(sets.wanted(config) is None for config in configs):
             continue
-        wide, apart = arena.arrays[at.WIDE], told_apart(sets, s)
+        wide, apart = cache.arrays[at.WIDE], told_apart(sets, s)
         for b in sorted(sets.allowed(s))[::7]:
             for x in range(256):
                 wide[256 * row + x] = -1 if x in apart else -2
-            assert remember(arena.address, s, b, 12345) == 0
+            assert remember(cache.address, s, b, 12345) == 0
             told = {x for x in range(256) if wide[256 * row + x] == 12345}
             ways = [sets.table[at.LEAF_NEXT][256 * q : 256 * q + 256] for q in leaves]
             alike = {x for x in range(256) if x not in apart and all(way[x] == way[b] for way in ways)}
@@ -278,12 +278,12 @@ def test_a_step_tells_of_all_bytes_by_which_leaves_go_the_same_ways(name: str) -
 @pytest.mark.parametrize("name", CASES)
 def test_the_twin_of_a_set_leaves_names_and_texts_open(name: str) -> None:
     """Else it is the same, and the twin of a twin is itself."""
-    arena = filled(name)
-    sets = Sets(arena)
+    cache = filled(name)
+    sets = Sets(cache)
     kept = at.IS_ACCEPTING | at.IS_UNSURE | at.IS_NAMED
     for s in range(1, sets.count):
         before = sets.record(s)
-        other = arena.run(twin, s)
+        other = cache.run(twin, s)
         assert [
             now for k, now in enumerate(sets.record(s)) if k != at.SET_TWIN or len(sets.allowed(s)) <= at.NARROW
         ] == [was for k, was in enumerate(before) if k != at.SET_TWIN or len(sets.allowed(s)) <= at.NARROW]
@@ -296,30 +296,30 @@ def test_the_twin_of_a_set_leaves_names_and_texts_open(name: str) -> None:
         assert not sets.field(other, at.SET_FLAGS) & (at.IS_MEMBER | at.IS_NAMING)
         if sets.field(s, at.SET_ALLOWED) > at.NARROW:
             assert sets.field(s, at.SET_TWIN) == other
-        assert arena.run(twin, s) == other == arena.run(twin, other)
+        assert cache.run(twin, s) == other == cache.run(twin, other)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_parts_of_a_set(name: str) -> None:
     """One configuration alone, all of them, those without a row; with texts left open."""
-    arena = filled(name)
-    sets = Sets(arena)
+    cache = filled(name)
+    sets = Sets(cache)
     for s in range(1, sets.count):
         configs, is_open = sets.configs(s), sets.field(s, at.SET_FLAGS) & (at.IS_MEMBER | at.IS_OPEN)
         few = [config for config in configs if not has_row(sets, config)]
         parts = [(k, [config]) for k, config in enumerate(configs)] + [(-2, configs), (-1, few)]
         for which, wanted in parts:
             first = sets.field(s, at.SET_FIRST)
-            part = arena.run(only, s, first + which if which >= 0 else which)
+            part = cache.run(only, s, first + which if which >= 0 else which)
             assert sets.configs(part) == wanted
             inside = any(int(sets.arrays[at.NODES][4 * node + 2]) & at.IN_MEMBER for _, _, node, _, _ in wanted)
             assert bool(sets.field(part, at.SET_FLAGS) & at.IS_OPEN) == (bool(is_open) and inside)
         for k, (pc, *_) in enumerate(configs):
             if sets.code[pc] == at.LEAF:
-                there = arena.run(continuation, s, sets.field(s, at.SET_FIRST) + k, pc)
+                there = cache.run(continuation, s, sets.field(s, at.SET_FIRST) + k, pc)
                 assert there > 0 and any(config[0] == pc for config in sets.configs(there))
             if sets.code[pc] == at.OTHER:
-                there = arena.run(continuation, s, -sets.field(s, at.SET_FIRST) - k - 1, sets.code[pc + 3])
+                there = cache.run(continuation, s, -sets.field(s, at.SET_FIRST) - k - 1, sets.code[pc + 3])
                 for *_, state, _ in sets.configs(there):
                     check_names_forgotten(sets, state, configs[k][3], int(sets.code[pc + 4]))
 

@@ -89,7 +89,7 @@ def blocks(draw: st.DrawFn) -> Block:
 @settings(max_examples=35)
 @given(st.lists(blocks(), min_size=1, max_size=24), rubbish)
 def test_equal_blocks_of_nodes_have_one_number(wanted: list[Block], rubbish: int) -> None:
-    """However little room there is at first, and again in the memory of an arena that was emptied."""
+    """However little room there is at first, and again in the memory of a state cache that was emptied."""
     context = small(rubbish, buffer=64)
     for _ in range(2):
         known, inside, edges = dict[Block, int](), [False], 0

@@ -1,7 +1,7 @@
 """Tables of interned records (kernels): equal keys get one number, however crowded, grown or dirty the memory is.
 
 The oracle is a dict. A table asks for room exactly where the next record does not fit, or where more than half of its
-hash table is filled; hash tables begin with rubbish, as an arena begins in the memory of one that is gone.
+hash table is filled; hash tables begin with rubbish, as a state cache begins in the memory of one that is gone.
 """
 
 from __future__ import annotations
