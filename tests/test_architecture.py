@@ -154,5 +154,4 @@ def test_every_path_in_a_document_exists(document: str) -> None:
 def test_the_layers_stand_on_the_tour() -> None:
     """The table in section 7 has the packages in the order of `LAYERS`."""
     section = TOUR.split("## 7.")[1].split("## 8.")[0]
-    named = [name for name in re.findall(r"^\| `(\w+)/` \|", section, re.M)]
-    assert named == list(LAYERS)
+    assert re.findall(r"^\| `(\w+)/` \|", section, re.M) == list(LAYERS)

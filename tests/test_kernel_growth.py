@@ -27,7 +27,7 @@ def read(constraint: Constraint, text: bytes) -> list[int]:
         matcher.next_bytes()
         matcher.mask()
         matcher.advance(byte)
-    return [int(matcher._arena.arrays[at.HEAD][field]) for field in INTERNED]
+    return [int(matcher._state_cache.arrays[at.HEAD][field]) for field in INTERNED]
 
 
 def forget_steps(constraint: Constraint) -> None:

@@ -46,7 +46,7 @@ Stack = tuple[int, ...]
 
 @lru_cache(maxsize=10)
 def made(name: str) -> tuple[StateCache, int, Parser]:
-    """An cache, and the block and tables of the one parser in it."""
+    """A state cache, and the block and tables of the one parser in it."""
     constraint = compile_grammar(to_grammar(GRAMMARS[name]), BYTES)
     constraint.matcher().mask()
     ((block, parser),) = constraint.program.parsers.items()

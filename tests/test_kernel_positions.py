@@ -154,7 +154,7 @@ def test_each_row_is_one_workers(workers: int) -> None:
     matchers = [compile(VOCABULARY, schema={"type": kind}).matcher() for kind in ("array", "string", "integer", "null")]
     wanted = [matcher.mask().copy() for matcher in matchers]
     for number, matcher in enumerate(matchers):
-        matcher._arena.arrays[HEAD][WORKER] = number * number
+        matcher._state_cache.arrays[HEAD][WORKER] = number * number
     owners = [number * number % workers for number in range(4)]
     places, counts = np.array([address(one) for one in matchers], np.int64), np.full(workers + 1, MARK, np.int64)
     most = matcher_calls.count_rows(places.ctypes.data, 4, workers, counts.ctypes.data)
