@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .corpus import ENDS, SIZE, SPECIAL, Llama3
-from .curves import draw
+from .curves import draw_plot
 from .options import build_parser
 from .record import write_result
 from .tables import build_table, print_table
@@ -32,10 +32,10 @@ BUDGET = 0.25
 """Seconds of the CPU for one figure; at least LEAST repeats."""
 LEAST = 12
 
-Road = Callable[[Any, Any], object]
+Implementation = Callable[[Any, Any], object]
 
 
-def roads() -> dict[str, Road]:
+def list_implementations() -> dict[str, Implementation]:
     """Who applies int32 [rows, words] to logits [rows, SIZE], tensors of torch; in place but for the last two."""
     import torch
     import xgrammar
@@ -67,7 +67,7 @@ def roads() -> dict[str, Road]:
     }
 
 
-def masks_of(vocabulary: Llama3, rows: int) -> dict[str, Any]:
+def build_masks(vocabulary: Llama3, rows: int) -> dict[str, Any]:
     """int32 [rows, words] of each kind."""
     import torch
 
@@ -85,7 +85,7 @@ def masks_of(vocabulary: Llama3, rows: int) -> dict[str, Any]:
     return out
 
 
-def fastest(task: Callable[[], object]) -> float:
+def time_fastest(task: Callable[[], object]) -> float:
     """µs of the CPU."""
     task()
     best, spent, repeats = 1 << 62, 0, 0
@@ -106,15 +106,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     vocabulary = Llama3(options.vocabulary)
     runs = []
     for rows in ROWS:
-        masks = masks_of(vocabulary, rows)
+        masks = build_masks(vocabulary, rows)
         for dtype in DTYPES:
             logits = torch.ones(rows, SIZE).to(getattr(torch, dtype))
-            limits = {"narrow": fastest(lambda x=logits: x.fill_(-torch.inf)), "wide": fastest(logits.neg_)}  # type: ignore[misc]
+            limits = {"narrow": time_fastest(lambda x=logits: x.fill_(-torch.inf)), "wide": time_fastest(logits.neg_)}  # type: ignore[misc]
             limits["half"] = limits["wide"]
             for kind, mask in masks.items():
                 runs.append({"rows": rows, "dtype": dtype, "mask": kind, "road": "limit", "µs": limits[kind]})
                 wanted = None
-                for name, road in roads().items():
+                for name, road in list_implementations().items():
                     fresh = torch.arange(rows * SIZE).view(rows, SIZE).remainder(97).to(logits.dtype)
                     try:
                         road(fresh, mask)
@@ -123,15 +123,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         continue
                     wanted = fresh if wanted is None else wanted
                     assert torch.equal(fresh, wanted), f"{name}: other logits"
-                    taken = fastest(lambda road=road, fresh=fresh, mask=mask: road(fresh, mask))  # type: ignore[misc]
+                    taken = time_fastest(lambda road=road, fresh=fresh, mask=mask: road(fresh, mask))  # type: ignore[misc]
                     runs.append({"rows": rows, "dtype": dtype, "mask": kind, "road": name, "µs": taken})
-    show(runs)
+    print_times(runs)
     facts = {"vocabulary": SIZE, "clock": "CPU of one thread, fastest repeat", "runs": runs}
-    plot(write_result(options, facts).with_suffix(".svg"), runs)
+    plot_times(write_result(options, facts).with_suffix(".svg"), runs)
     return 0
 
 
-def show(runs: list[dict[str, Any]]) -> None:
+def print_times(runs: list[dict[str, Any]]) -> None:
     """A table for each number of rows: µs, and in parts of the limit for ours."""
     for rows in ROWS:
         chosen = {(run["road"], run["dtype"], run["mask"]): run["µs"] for run in runs if run["rows"] == rows}
@@ -145,13 +145,13 @@ def show(runs: list[dict[str, Any]]) -> None:
         print_table(table)
 
 
-def plot(path: Path, runs: list[dict[str, Any]]) -> None:
+def plot_times(path: Path, runs: list[dict[str, Any]]) -> None:
     """µs against rows, float32."""
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {"narrow": {}, "half": {}, "wide": {}}
     for run in runs:
         if run["dtype"] == "float32":
             panels[run["mask"]].setdefault(run["road"], []).append((run["rows"], run["µs"]))
-    draw(path, f"masks applied to float32 logits [rows, {SIZE}]", "rows", "µs", panels)
+    draw_plot(path, f"masks applied to float32 logits [rows, {SIZE}]", "rows", "µs", panels)
 
 
 if __name__ == "__main__":

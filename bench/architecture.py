@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .options import build_parser
 
-__all__ = ["BANNED", "Library", "cycles", "main"]
+__all__ = ["BANNED", "Library", "find_cycles", "main"]
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMITS = {
@@ -133,7 +133,7 @@ class Library:
         return found
 
 
-def cycles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
+def find_cycles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
     """Return the strongly connected components of more than one node (Tarjan 1972)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
@@ -162,9 +162,9 @@ def cycles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
     return found
 
 
-def figures(library: Library) -> dict[str, tuple[float, list[str]]]:
+def compute_figures(library: Library) -> dict[str, tuple[float, list[str]]]:
     """Return each figure with what makes it up."""
-    files, packages = cycles(library.graph()), cycles(library.package_graph())
+    files, packages = find_cycles(library.graph()), find_cycles(library.package_graph())
     classes = sorted(name for name, count in library.classes().items() if count > 1)
     names = sorted(name for name, count in library.file_names().items() if count > 1)
     lazy = [f"{module} -> {target}" for module, target in library.lazy_imports()]
@@ -182,7 +182,7 @@ def figures(library: Library) -> dict[str, tuple[float, list[str]]]:
     }
 
 
-def docstrings(library: Library, count: int, seed: int) -> Iterator[str]:
+def draw_docstrings(library: Library, count: int, seed: int) -> Iterator[str]:
     """Yield docstrings drawn at random, each with where it stands."""
     found = [
         (f"{library.paths[module].relative_to(library.root)}:{getattr(node, 'lineno', 1)}", text)
@@ -203,13 +203,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     library = Library()
     print(f"{len(library.paths)} files, {len(library.package_graph())} packages, {len(library.functions())} functions")
     beyond = 0
-    for name, (value, parts) in figures(library).items():
+    for name, (value, parts) in compute_figures(library).items():
         beyond += value > LIMITS[name]
         print(f"{value:6.5g}  (at most {LIMITS[name]})  {name}")
         if options.verbose or (value > LIMITS[name] and "percent" not in name):
             print("\n".join(f"          {part}" for part in parts))
     print()
-    print("\n".join(docstrings(library, options.docstrings, options.seed)))
+    print("\n".join(draw_docstrings(library, options.docstrings, options.seed)))
     return 1 if beyond else 0
 
 

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from .corpus import ENDS, Case, Llama3
-from .curves import draw
-from .engines import WORDS, ConstrainAny, Engine, Llguidance, Refused, Xgrammar, allowed
+from .curves import draw_plot
+from .engines import WORDS, ConstrainAny, Engine, Llguidance, Refused, Xgrammar, is_allowed
 from .options import build_parser, read_cases
 from .record import write_result
 from .tables import build_table, print_table
@@ -50,7 +50,9 @@ class Batch:
         self.fill, self.advance = fill, advance
 
 
-def ours(engine: ConstrainAny, known: dict[str, Any], texts: Sequence[Text], words: Ints, threads: int) -> Batch:
+def build_constrain_batch(
+    engine: ConstrainAny, known: dict[str, Any], texts: Sequence[Text], words: Ints, threads: int
+) -> Batch:
     """fill_masks; with threads = 0 one matcher after the other."""
     from constrain import fill_masks
 
@@ -70,7 +72,7 @@ def ours(engine: ConstrainAny, known: dict[str, Any], texts: Sequence[Text], wor
 
 
 @contextmanager
-def in_turn(spent: list[int]) -> Iterator[None]:
+def run_shares_in_turn(spent: list[int]) -> Iterator[None]:
     """What workers would do at the same time is done one after the other: ns of each share, by the clock of the CPU."""
     fill: Any = import_module("constrain.engine.batches.parallel_fill")
 
@@ -87,7 +89,9 @@ def in_turn(spent: list[int]) -> Iterator[None]:
         fill.together = together
 
 
-def llguidances(engine: Llguidance, known: dict[str, Any], texts: Sequence[Text], words: Ints, threads: int) -> Batch:
+def build_llguidance_batch(
+    engine: Llguidance, known: dict[str, Any], texts: Sequence[Text], words: Ints, threads: int
+) -> Batch:
     """LLExecutor; with threads = 0 one matcher after the other."""
     from llguidance import LLExecutor
 
@@ -108,7 +112,9 @@ def llguidances(engine: Llguidance, known: dict[str, Any], texts: Sequence[Text]
     return Batch(together if threads else one_by_one, lambda index, token: matchers[index].consume_token(token))
 
 
-def xgrammars(engine: Xgrammar, known: dict[str, Any], texts: Sequence[Text], words: Ints, threads: int) -> Batch:
+def build_xgrammar_batch(
+    engine: Xgrammar, known: dict[str, Any], texts: Sequence[Text], words: Ints, threads: int
+) -> Batch:
     """BatchGrammarMatcher; with threads = 0 one matcher after the other."""
     import torch
     import xgrammar
@@ -131,19 +137,23 @@ def xgrammars(engine: Xgrammar, known: dict[str, Any], texts: Sequence[Text], wo
 
 
 ENGINES: dict[str, tuple[Callable[[Llama3], Any], Callable[..., Batch]]] = {
-    "constrain": (ConstrainAny, ours),
-    "llguidance": (Llguidance, llguidances),
-    "xgrammar": (Xgrammar, xgrammars),
+    "constrain": (ConstrainAny, build_constrain_batch),
+    "llguidance": (Llguidance, build_llguidance_batch),
+    "xgrammar": (Xgrammar, build_xgrammar_batch),
 }
 
 
-def texts_for_all(cases: Sequence[Case], engines: Sequence[Engine], vocabulary: Llama3, count: int) -> list[Text]:
+def select_texts(cases: Sequence[Case], engines: Sequence[Engine], vocabulary: Llama3, count: int) -> list[Text]:
     """The first so many schemas with a valid text of some length that all engines take to the end."""
     found: list[Text] = []
     for case in cases:
         for test in case.tests:
             tokens = vocabulary.encode(test.text)
-            if test.valid and 2 * STEPS <= len(tokens) <= LONGEST and all(takes(one, case, tokens) for one in engines):
+            if (
+                test.valid
+                and 2 * STEPS <= len(tokens) <= LONGEST
+                and all(accepts_text(one, case, tokens) for one in engines)
+            ):
                 found.append((case.schema, tokens))
                 break
         if len(found) == count:
@@ -151,7 +161,7 @@ def texts_for_all(cases: Sequence[Case], engines: Sequence[Engine], vocabulary: 
     raise SystemExit(f"only {len(found)} of {count} schemas have a text that all engines take")
 
 
-def takes(engine: Engine, case: Case, tokens: list[int]) -> bool:
+def accepts_text(engine: Engine, case: Case, tokens: list[int]) -> bool:
     """Whether the engine takes the whole text."""
     try:
         engine.compile(case.schema)
@@ -160,14 +170,14 @@ def takes(engine: Engine, case: Case, tokens: list[int]) -> bool:
     engine.start()
     for token in tokens:
         engine.mask()
-        if not allowed(engine.words, token):
+        if not is_allowed(engine.words, token):
             return False
         engine.advance(token)
     engine.mask()
-    return any(allowed(engine.words, end) for end in ENDS)
+    return any(is_allowed(engine.words, end) for end in ENDS)
 
 
-def measured(
+def measure_steps(
     make: Callable[..., Batch], engine: Engine, is_known: bool, texts: Sequence[Text], threads: int, repeats: int
 ) -> list[float]:
     """µs of a row at each step, the fastest repeat's. Each row begins at another place of its text."""
@@ -185,7 +195,7 @@ def measured(
             places.append(begin)
         batch.fill()  # what is made once, threads and state caches, is no row's cost
         for step in range(STEPS):
-            with in_turn(spent) if threads == SHARES else nullcontext():
+            with run_shares_in_turn(spent) if threads == SHARES else nullcontext():
                 spent.clear()
                 start = perf_counter_ns()
                 batch.fill()
@@ -193,7 +203,7 @@ def measured(
             if repeat >= is_known:
                 best[step] = min(best[step], max(spent) if spent else taken)
             for index, (_, tokens) in enumerate(texts):
-                assert allowed(words[index], tokens[places[index] + step]), "a mask without the next token"
+                assert is_allowed(words[index], tokens[places[index] + step]), "a mask without the next token"
                 batch.advance(index, tokens[places[index] + step])
     return (best / len(texts) / 1_000).tolist()  # type: ignore[no-any-return]
 
@@ -207,7 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     vocabulary = Llama3(options.vocabulary)
     engines = {name: make(vocabulary) for name, (make, _) in ENGINES.items()}
     most = max(count for count, _ in KINDS.values())
-    texts = texts_for_all(read_cases(options), list(engines.values()), vocabulary, most)
+    texts = select_texts(read_cases(options), list(engines.values()), vocabulary, most)
     runs = []
     for kind, (schemas, is_known) in KINDS.items():
         for size in SIZES:
@@ -217,12 +227,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 for threads in (0, *map(int, options.threads.split(",")), *([SHARES] if name == "constrain" else [])):
                     if threads == SHARES and size == 1:
                         continue
-                    steps = measured(make, engines[name], is_known, rows, threads, repeats)
+                    steps = measure_steps(make, engines[name], is_known, rows, threads, repeats)
                     runs.append({"schemas": kind, "rows": size, "engine": name, "threads": threads,
                                  "mean µs": float(np.mean(steps)), "p50 µs": float(np.median(steps))})  # fmt: skip
-    show(runs)
+    print_batches(runs)
     path = write_result(options, {"steps": STEPS, "clock": "wall, fastest repeat of each step", "runs": runs})
-    plot(path.with_suffix(".svg"), runs)
+    plot_batches(path.with_suffix(".svg"), runs)
     return 0
 
 
@@ -232,7 +242,7 @@ def label_of(run: dict[str, Any]) -> str:
     return f"{run['engine']}, {roads.get(run['threads'], str(run['threads']) + ' threads')}"
 
 
-def show(runs: Sequence[dict[str, Any]]) -> None:
+def print_batches(runs: Sequence[dict[str, Any]]) -> None:
     """Print a table for each kind of batch: µs a row, mean over the steps."""
     for kind in KINDS:
         title = f"µs of a row (mean over {STEPS} steps), {kind}"
@@ -244,12 +254,12 @@ def show(runs: Sequence[dict[str, Any]]) -> None:
         print_table(table)
 
 
-def plot(path: Path, runs: Sequence[dict[str, Any]]) -> None:
+def plot_batches(path: Path, runs: Sequence[dict[str, Any]]) -> None:
     """µs a row against rows."""
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {kind: {} for kind in KINDS}
     for run in runs:
         panels[run["schemas"]].setdefault(label_of(run), []).append((run["rows"], run["mean µs"]))
-    draw(path, "masks of a batch", "rows", "µs a row", panels)
+    draw_plot(path, "masks of a batch", "rows", "µs a row", panels)
 
 
 if __name__ == "__main__":

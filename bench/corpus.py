@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import tiktoken
 
-__all__ = ["Case", "Instance", "Llama3", "choose", "load", "spell"]
+__all__ = ["Case", "Instance", "Llama3", "choose_cases", "load_cases", "spell_json"]
 
 # The published split of Llama 3 (meta-llama/llama3, llama/tokenizer.py): not in the ranks file.
 SPLIT = (
@@ -52,26 +52,26 @@ class Case:
     tests: tuple[Instance, ...]
 
 
-def spell(value: Any) -> str:
+def spell_json(value: Any) -> str:
     """A JSON value as the upstream benchmark writes it."""
     return json.dumps(value, indent=None, ensure_ascii=False)
 
 
-def load(path: Path) -> list[Case]:
+def load_cases(path: Path) -> list[Case]:
     """All cases of a file (.jsonl or .jsonl.gz), in its order. Raises OSError, ValueError with the line's number."""
     cases = []
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 row = json.loads(line)
-                tests = tuple(Instance(spell(test["data"]), bool(test["valid"])) for test in row["tests"])
-                cases.append(Case(row["id"], spell(row["schema"]), tests))
+                tests = tuple(Instance(spell_json(test["data"]), bool(test["valid"])) for test in row["tests"])
+                cases.append(Case(row["id"], spell_json(row["schema"]), tests))
             except (KeyError, TypeError, ValueError) as error:
                 raise ValueError(f"{path}, line {number}: not a case of MaskBench: {error!r}") from error
     return cases
 
 
-def choose(cases: Sequence[Case], *, sample: int | None, seed: int, ids: Sequence[str] = ()) -> list[Case]:
+def choose_cases(cases: Sequence[Case], *, sample: int | None, seed: int, ids: Sequence[str] = ()) -> list[Case]:
     """Those with the given ids, or a sample of them (sample=None: all), in the order of the file."""
     if ids:
         known = {case.id: case for case in cases}

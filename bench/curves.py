@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["draw"]
+__all__ = ["draw_plot"]
 
 
-def draw(
+def draw_plot(
     path: Path, title: str, across: str, up: str, panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
 ) -> Path:
     """Writes one svg: a panel for each title, in it a curve of (x, y) for each label, both axes logarithmic."""

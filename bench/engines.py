@@ -21,7 +21,7 @@ import numpy as np
 
 from .corpus import ENDS, SIZE, SPECIAL, Llama3
 
-__all__ = ["ENGINES", "Constrain", "ConstrainAny", "Engine", "Llguidance", "Refused", "Xgrammar", "allowed"]
+__all__ = ["ENGINES", "Constrain", "ConstrainAny", "Engine", "Llguidance", "Refused", "Xgrammar", "is_allowed"]
 
 WORDS = (SIZE + 31) // 32
 
@@ -48,7 +48,7 @@ class Engine(Protocol):
     def why_rejected(self, text: str, tokens: list[int]) -> str: ...
 
 
-def allowed(words: np.ndarray[Any, Any], token: int) -> bool:
+def is_allowed(words: np.ndarray[Any, Any], token: int) -> bool:
     """Whether the mask allows the token."""
     return bool(words[token >> 5] >> (token & 31) & 1)
 

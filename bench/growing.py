@@ -36,27 +36,27 @@ class Row:
     whole: bool = True
 
 
-def grown(schema: Any, value: Any) -> Grown:
+def build_grown(schema: Any, value: Any) -> Grown:
     return Grown(json.dumps(schema), json.dumps(value))
 
 
-def max_length(size: int) -> Grown:
-    return grown({"type": "string", "maxLength": size}, (PROSE * 3)[: min(size, LENGTH)])
+def grow_max_length(size: int) -> Grown:
+    return build_grown({"type": "string", "maxLength": size}, (PROSE * 3)[: min(size, LENGTH)])
 
 
-def max_items(size: int) -> Grown:
+def grow_max_items(size: int) -> Grown:
     schema = {"type": "array", "items": {"type": "integer"}, "maxItems": size}
-    return grown(schema, [37 * number % 1_000 for number in range(min(size, LENGTH))])
+    return build_grown(schema, [37 * number % 1_000 for number in range(min(size, LENGTH))])
 
 
-def min_items(size: int) -> Grown:
+def grow_min_items(size: int) -> Grown:
     """The array is left open where it would be too long."""
     schema = {"type": "array", "items": {"type": "integer"}, "minItems": size}
     text = json.dumps([37 * number % 1_000 for number in range(min(size, LENGTH))])
     return Grown(json.dumps(schema), text if size <= LENGTH else text[:-1])
 
 
-def word(number: int) -> str:
+def spell_number(number: int) -> str:
     """Another word for every number, made of syllables, so that many have the same beginning."""
     parts = []
     left = number + 13 * 13
@@ -66,36 +66,38 @@ def word(number: int) -> str:
     return " ".join(("".join(parts[:2]), "".join(parts[2:])))
 
 
-def enum(size: int) -> Grown:
+def grow_enum(size: int) -> Grown:
     """An array of values, spread over all there are, the last among them."""
-    words = [word(number) for number in range(size)]
+    words = [spell_number(number) for number in range(size)]
     schema = {"type": "array", "items": {"enum": words}}
-    return grown(schema, [words[(number + 1) * size // KEYS - 1] for number in range(KEYS)] if size >= KEYS else words)
+    return build_grown(
+        schema, [words[(number + 1) * size // KEYS - 1] for number in range(KEYS)] if size >= KEYS else words
+    )
 
 
-def optional_keys(size: int) -> Grown:
+def grow_optional_keys(size: int) -> Grown:
     """Up to KEYS of them, spread over all there are, the last among them."""
-    names = [word(number) for number in range(size)]
+    names = [spell_number(number) for number in range(size)]
     schema = {
         "type": "object",
         "properties": {name: {"type": "integer"} for name in names},
         "additionalProperties": False,
     }
     chosen = [names[(number + 1) * size // KEYS - 1] for number in range(KEYS)] if size >= KEYS else names
-    return grown(schema, {name: number for number, name in enumerate(chosen)})
+    return build_grown(schema, {name: number for number, name in enumerate(chosen)})
 
 
-def depth(size: int) -> Grown:
+def grow_depth(size: int) -> Grown:
     """How deep the text is, by a schema that calls itself."""
     schema = {"type": "array", "items": {"$ref": "#"}, "maxItems": 3}
     return Grown(json.dumps(schema), "[" * size + "]" * size)
 
 
 ROWS = {
-    "maxLength": Row(max_length, constant=True),
-    "maxItems": Row(max_items, constant=True),
-    "minItems": Row(min_items, constant=True, whole=False),
-    "enum values": Row(enum, constant=False),
-    "optional keys": Row(optional_keys, constant=False),
-    "depth of the text": Row(depth, constant=True),
+    "maxLength": Row(grow_max_length, constant=True),
+    "maxItems": Row(grow_max_items, constant=True),
+    "minItems": Row(grow_min_items, constant=True, whole=False),
+    "enum values": Row(grow_enum, constant=False),
+    "optional keys": Row(grow_optional_keys, constant=False),
+    "depth of the text": Row(grow_depth, constant=True),
 }

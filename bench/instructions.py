@@ -32,9 +32,9 @@ from rich.console import Console
 from rich.table import Table
 
 from .corpus import Case, Instance, Llama3
-from .curves import draw
+from .curves import draw_plot
 from .engines import ENGINES, Engine
-from .measure import WARM, job_of, measure
+from .measure import WARM, measure_schema, tokenise_case
 from .options import build_parser
 from .record import write_result
 
@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--inside", choices=list(ENGINES), help="used by the command itself: what valgrind runs")
     options = parser.parse_args(arguments)
     if options.inside:
-        inside(options.inside, Llama3(options.vocabulary))
+        run_under_valgrind(options.inside, Llama3(options.vocabulary))
         return 0
     console = Console(stderr=True)
     if platform.machine() != "x86_64" or shutil.which("valgrind") is None:
@@ -136,11 +136,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     counts: dict[str, dict[str, int]] = {}
     for name in options.engines:
         with console.status(f"{name}, under valgrind (minutes)"):
-            counts[name] = counted(name, options.vocabulary, environment)
+            counts[name] = count_instructions(name, options.vocabulary, environment)
     vocabulary = Llama3(options.vocabulary)
-    lengths = {case: len(vocabulary.encode(text_of(case))) for case in CASES}
-    rows = summarise(counts, lengths)
-    show(rows, Console())
+    lengths = {case: len(vocabulary.encode(spell_instance(case))) for case in CASES}
+    rows = summarise_counts(counts, lengths)
+    print_counts(rows, Console())
     path = write_result(options, {"rows": rows})
     panels = {
         phase: {
@@ -150,16 +150,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }
         for phase in PHASES
     }  # fmt: skip
-    draw(path.with_suffix(".svg"), "Instructions", "tokens of the text", "instructions", panels)
+    draw_plot(path.with_suffix(".svg"), "Instructions", "tokens of the text", "instructions", panels)
     return 0
 
 
-def text_of(name: str) -> str:
+def spell_instance(name: str) -> str:
     """The instance of a case as text."""
     return json.dumps(CASES[name][1], ensure_ascii=False)
 
 
-def counted(name: str, vocabulary: Path, environment: dict[str, str]) -> dict[str, int]:
+def count_instructions(name: str, vocabulary: Path, environment: dict[str, str]) -> dict[str, int]:
     """Runs one engine under valgrind: instructions by label."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
@@ -170,22 +170,22 @@ def counted(name: str, vocabulary: Path, environment: dict[str, str]) -> dict[st
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS)
         if done.returncode:
             raise RuntimeError(f"{name} under valgrind ended with {done.returncode}: {done.stderr[-2000:]}")
-        return read(Path(folder), OWN[name])
+        return read_dumps(Path(folder), OWN[name])
 
 
-def read(folder: Path, own: str) -> dict[str, int]:
+def read_dumps(folder: Path, own: str) -> dict[str, int]:
     """Of all dumps, by their labels: the instructions, and "<label>, inside" for those in objects named like `own`."""
     found = {}
     for path in folder.iterdir():
         text = path.read_text()
         if label := LABEL.search(text):
-            costs = by_object(text)
+            costs = sum_by_object(text)
             found[label[1]] = sum(costs.values())
             found[f"{label[1]}, inside"] = sum(count for name, count in costs.items() if own in name)
     return found
 
 
-def by_object(text: str) -> dict[str, int]:
+def sum_by_object(text: str) -> dict[str, int]:
     """Instructions of each object file in a dump (the callgrind format: a line below `calls=` is of the called)."""
     costs: dict[str, int] = {}
     here, called = "", False
@@ -198,32 +198,34 @@ def by_object(text: str) -> dict[str, int]:
     return costs
 
 
-def inside(name: str, vocabulary: Llama3) -> None:
+def run_under_valgrind(name: str, vocabulary: Llama3) -> None:
     """What valgrind runs: prepares the engine uncounted, then counts every case."""
     engine = ENGINES[name](vocabulary)
-    measure(engine, job_of(WARM, vocabulary))
+    measure_schema(engine, tokenise_case(WARM, vocabulary))
     requests = Requests()
     if not requests.ask(Requests.RUNNING):
         raise RuntimeError("--inside runs under valgrind only")
-    tokens = {case: vocabulary.encode(text_of(case)) for case in CASES}
-    taken = {case: takes(engine, case, vocabulary) for case in CASES}
+    tokens = {case: vocabulary.encode(spell_instance(case)) for case in CASES}
+    taken = {case: accepts_case(engine, case, vocabulary) for case in CASES}
     requests.ask(Requests.START)
     for case, (schema, _) in CASES.items():
         if taken[case]:
             for label, driven in (("", engine), ("idle ", Idle())):
-                drive(driven, f"{label}{case}", json.dumps(schema), tokens[case], requests)
+                drive_engine(driven, f"{label}{case}", json.dumps(schema), tokens[case], requests)
 
 
-def takes(engine: Engine, case: str, vocabulary: Llama3) -> bool:
+def accepts_case(engine: Engine, case: str, vocabulary: Llama3) -> bool:
     """Whether the engine takes the schema and the text: only then its counts say something."""
     schema = json.dumps(
         CASES[case][0], indent=1
     )  # another text than what is counted, for engines that keep what they compile
-    result = measure(engine, job_of(Case(case, schema, (Instance(text_of(case), True),)), vocabulary))
+    result = measure_schema(
+        engine, tokenise_case(Case(case, schema, (Instance(spell_instance(case), True),)), vocabulary)
+    )
     return result.refused is None and result.error is None and not result.rejected
 
 
-def drive(engine: Any, label: str, schema: str, tokens: list[int], requests: Requests) -> None:
+def drive_engine(engine: Any, label: str, schema: str, tokens: list[int], requests: Requests) -> None:
     """One case: three dumps, by the names of PHASES."""
     requests.ask(Requests.ZERO)
     engine.compile(schema)
@@ -239,7 +241,7 @@ def drive(engine: Any, label: str, schema: str, tokens: list[int], requests: Req
         requests.dump(f"{label}: {walk}")
 
 
-def summarise(counts: dict[str, dict[str, int]], lengths: dict[str, int]) -> list[dict[str, Any]]:
+def summarise_counts(counts: dict[str, dict[str, int]], lengths: dict[str, int]) -> list[dict[str, Any]]:
     """A row a case and engine: instructions of the first mask, of a fresh and a warm step, and of it inside the engine.
 
     None: the engine does not take the schema or the text.
@@ -258,7 +260,7 @@ def summarise(counts: dict[str, dict[str, int]], lengths: dict[str, int]) -> lis
     return rows
 
 
-def show(rows: list[dict[str, Any]], console: Console) -> None:
+def print_counts(rows: list[dict[str, Any]], console: Console) -> None:
     """One table."""
     console.width = max(console.width, 118)
     title = "instructions, from the text to the first mask and of a step (mask and advance)"

@@ -21,14 +21,14 @@ from .options import build_parser
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def resident() -> float:
+def read_resident_memory() -> float:
     """Return the resident memory of this process in MiB."""
     gc.collect()
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * PAGE / 2**20
 
 
-def schema(k: int) -> dict[str, object]:
+def build_schema(k: int) -> dict[str, object]:
     """Return a schema that no other number has."""
     kinds: list[dict[str, object]] = [
         {"type": "string", "pattern": f"^[a-z]{{1,{k % 9 + 1}}}-{k}$"}, {"type": "integer", "minimum": k},
@@ -38,9 +38,9 @@ def schema(k: int) -> dict[str, object]:
     return {"type": "object", "properties": properties, "required": list(properties)[:3], "additionalProperties": False}
 
 
-def use(vocabulary: Vocabulary, k: int) -> None:
+def use_schema(vocabulary: Vocabulary, k: int) -> None:
     """Compile one schema and take a text of it, a mask at each byte."""
-    matcher = compile(vocabulary, schema=schema(k)).matcher()
+    matcher = compile(vocabulary, schema=build_schema(k)).matcher()
     text = matcher.shortest_completion() or b""
     out = matcher.mask()
     for byte in text:
@@ -48,15 +48,15 @@ def use(vocabulary: Vocabulary, k: int) -> None:
         matcher.advance(byte)
 
 
-def many_schemas(vocabulary: Vocabulary, count: int, steps: int = 10) -> Iterator[tuple[int, float]]:
+def use_many_schemas(vocabulary: Vocabulary, count: int, steps: int = 10) -> Iterator[tuple[int, float]]:
     """Use so many distinct schemas: (schemas, MiB) now and then."""
     for k in range(count):
-        use(vocabulary, k)
+        use_schema(vocabulary, k)
         if (k + 1) % max(1, count // steps) == 0:
-            yield k + 1, resident()
+            yield k + 1, read_resident_memory()
 
 
-def long_text(matcher: Matcher, count: int, steps: int = 10) -> Iterator[tuple[int, float]]:
+def take_long_text(matcher: Matcher, count: int, steps: int = 10) -> Iterator[tuple[int, float]]:
     """Take so many tokens of an array of records that repeat: (tokens, MiB) now and then."""
     record = b'{"name":"abc","n":[1,22,333]},'
     matcher.advance(ord("["))
@@ -65,7 +65,7 @@ def long_text(matcher: Matcher, count: int, steps: int = 10) -> Iterator[tuple[i
         matcher.mask(out)
         matcher.advance(record[k % len(record)])
         if (k + 1) % max(1, count // steps) == 0:
-            yield k + 1, resident()
+            yield k + 1, read_resident_memory()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,9 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     vocabulary = Vocabulary.bytes()
     failed = False
-    print(f"start: {resident():.0f} MiB")
+    print(f"start: {read_resident_memory():.0f} MiB")
     found = []
-    for count, size in many_schemas(vocabulary, options.schemas):
+    for count, size in use_many_schemas(vocabulary, options.schemas):
         found.append(size)
         cached = f"state caches of {len(recent)} constraints {recent.bytes_used / 2**20:.0f}"
         print(f"{count:7,} schemas: {size:.0f} MiB, {cached}")
@@ -87,11 +87,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     recent.clear()
     records = {"type": "array", "items": {"type": "object", "required": ["name", "n"]}}
     matcher = compile(vocabulary, schema=records).matcher()
-    before = resident()
-    for count, size in long_text(matcher, options.tokens):
+    before = read_resident_memory()
+    for count, size in take_long_text(matcher, options.tokens):
         print(f"{count:7,} tokens: {size:.0f} MiB")
-    print(f"{(resident() - before) * 2**20 / options.tokens:.0f} bytes a token")
-    failed |= resident() > before + 64
+    print(f"{(read_resident_memory() - before) * 2**20 / options.tokens:.0f} bytes a token")
+    failed |= read_resident_memory() > before + 64
     print("not flat" if failed else "flat")
     return failed
 

@@ -26,14 +26,14 @@ from rich.console import Console
 
 from . import report, verdicts
 from .corpus import Llama3
-from .curves import draw
+from .curves import draw_plot
 from .engines import ENGINES, Engine
-from .measure import CLOCKS, WARM, Job, Result, accepts, job_of, measure
+from .measure import CLOCKS, WARM, Job, Result, accepts_instance, measure_schema, tokenise_case
 from .options import build_parser, read_cases, split_names
-from .percentiles import tails
+from .percentiles import compute_tails
 from .record import write_result
 from .tables import build_progress
-from .workers import Failure, Guard, guarded, stream_from_child
+from .workers import Failure, Guard, run_guarded, stream_from_child
 
 MODES = ("warm", "cold")
 
@@ -45,20 +45,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cases = read_cases(options)
     vocabulary = Llama3(options.vocabulary)
     with console.status(f"tokenising the instances of {len(cases):,} schemas"):
-        jobs = [job_of(case, vocabulary) for case in cases]
+        jobs = [tokenise_case(case, vocabulary) for case in cases]
     runs = {
-        (name, mode): run(name, mode, jobs, vocabulary, options, console)
+        (name, mode): run_engine(name, mode, jobs, vocabulary, options, console)
         for name in options.engines
         for mode in options.modes
         if mode != "cold" or name not in options.warm_only
     }
-    tables = report.summarise(jobs, runs)
-    report.show(tables, Console())
-    tables["targets"] = verdicts.judge(tables["time"])
-    verdicts.show(tables["targets"], Console())
+    tables = report.summarise_runs(jobs, runs)
+    report.print_tables(tables, Console())
+    tables["targets"] = verdicts.judge_targets(tables["time"])
+    verdicts.print_verdicts(tables["targets"], Console())
     path = write_result(options, {**tables, "schemas that do not pass": report.list_failures(jobs, runs)})
-    if panels := tails(jobs, runs):
-        draw(path.with_suffix(".svg"), "MaskBench, schemas common to all engines", "fraction slower", "µs", panels)
+    if panels := compute_tails(jobs, runs):
+        draw_plot(path.with_suffix(".svg"), "MaskBench, schemas common to all engines", "fraction slower", "µs", panels)
     return 0
 
 
@@ -73,11 +73,11 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def run(
+def run_engine(
     name: str, mode: str, jobs: list[Job], vocabulary: Llama3, options: argparse.Namespace, console: Console
 ) -> list[Result | Failure]:
     """Take one engine over all jobs, in a process of its own that prepares it and forks the workers."""
-    answers = stream_from_child(partial(host, name, mode, jobs, vocabulary, options), name)
+    answers = stream_from_child(partial(host_engine, name, mode, jobs, vocabulary, options), name)
     outcomes: list[Any] = []
     with build_progress(console) as progress:
         task = progress.add_task(f"{name}, {mode}: preparing", total=len(jobs))
@@ -92,7 +92,7 @@ def run(
     return outcomes
 
 
-def host(
+def host_engine(
     name: str, mode: str, jobs: list[Job], vocabulary: Llama3, options: argparse.Namespace
 ) -> Iterator[str | Result | Failure | dict[int, list[str]]]:
     """Prepare one engine; yield "ready", its outcome for every job, and {index: why it rejected what is valid}."""
@@ -100,16 +100,18 @@ def host(
     yield "ready"
     rejections = {}
     guard = Guard(options.seconds, options.mebibytes << 20, options.clock)
-    begin = partial(warm_up, engine, job_of(WARM, vocabulary)) if mode == "warm" else None
-    work = partial(measure, engine, clock=CLOCKS[options.clock])
-    for index, outcome in guarded(work, jobs, limits=guard, fresh=mode == "cold", begin=begin):
+    begin = partial(warm_up, engine, tokenise_case(WARM, vocabulary)) if mode == "warm" else None
+    work = partial(measure_schema, engine, clock=CLOCKS[options.clock])
+    for index, outcome in run_guarded(work, jobs, limits=guard, fresh=mode == "cold", begin=begin):
         if isinstance(outcome, Result) and outcome.rejected:
             rejections[index] = outcome.rejected
         yield outcome
     # Asked only now: a question while a worker measures would take its core and its caches.
     whys = {}
     for index, rejected in rejections.items():
-        answer = next(guarded(partial(reasons, engine, rejected), [jobs[index]], limits=guard, fresh=True))[1]
+        answer = next(
+            run_guarded(partial(explain_rejections, engine, rejected), [jobs[index]], limits=guard, fresh=True)
+        )[1]
         whys[index] = [answer.kind] * len(rejected) if isinstance(answer, Failure) else answer
     yield whys
 
@@ -118,13 +120,13 @@ def prepare_engine(name: str, vocabulary: Llama3, core: int) -> Engine:
     """Pin this process to a core and make an engine, warm."""
     os.sched_setaffinity(0, {core})
     engine = ENGINES[name](vocabulary)
-    warm_up(engine, job_of(WARM, vocabulary))
+    warm_up(engine, tokenise_case(WARM, vocabulary))
     gc.collect()
     gc.freeze()  # what was prepared is not searched for garbage again, in the workers least of all
     return engine
 
 
-def reasons(engine: Engine, rejected: list[int], job: Job) -> list[str]:
+def explain_rejections(engine: Engine, rejected: list[int], job: Job) -> list[str]:
     """For every valid instance that was rejected: why."""
     engine.compile(job.case.schema)
     answers = []
@@ -136,10 +138,10 @@ def reasons(engine: Engine, rejected: list[int], job: Job) -> list[str]:
 
 def warm_up(engine: Engine, job: Job) -> None:
     """A small schema, uncounted."""
-    result = measure(engine, job)
+    result = measure_schema(engine, job)
     if result.refused or result.error or result.rejected:
         raise RuntimeError(f"the warm-up schema failed: {result}")
-    accepts(engine, job.tokens[0], result.steps)
+    accepts_instance(engine, job.tokens[0], result.steps)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns, process_time_ns
 
 from .corpus import ENDS, Case, Instance, Llama3
-from .engines import Engine, Refused, allowed
+from .engines import Engine, Refused, is_allowed
 
-__all__ = ["CLOCKS", "WARM", "Job", "Result", "accepts", "job_of", "measure"]
+__all__ = ["CLOCKS", "WARM", "Job", "Result", "accepts_instance", "tokenise_case", "measure_schema"]
 
 
 CLOCKS = {"wall": perf_counter_ns, "cpu": process_time_ns}
@@ -50,12 +50,12 @@ class Result:
     why: list[str] = field(default_factory=list)
 
 
-def job_of(case: Case, vocabulary: Llama3) -> Job:
+def tokenise_case(case: Case, vocabulary: Llama3) -> Job:
     """A case, its instances cut into tokens."""
     return Job(case, tuple(vocabulary.encode(test.text) for test in case.tests))
 
 
-def measure(engine: Engine, job: Job, clock: Callable[[], int] = perf_counter_ns) -> Result:
+def measure_schema(engine: Engine, job: Job, clock: Callable[[], int] = perf_counter_ns) -> Result:
     """Takes one schema through an engine. Nothing that the engine raises on purpose or by mistake gets out."""
     result = Result(job.case.id)
     try:
@@ -74,7 +74,7 @@ def measure(engine: Engine, job: Job, clock: Callable[[], int] = perf_counter_ns
         return result
     for index, (test, tokens) in enumerate(zip(job.case.tests, job.tokens)):
         try:
-            taken = accepts(engine, tokens, result.steps, clock)
+            taken = accepts_instance(engine, tokens, result.steps, clock)
         except MemoryError:
             raise
         except Exception as error:
@@ -85,7 +85,9 @@ def measure(engine: Engine, job: Job, clock: Callable[[], int] = perf_counter_ns
     return result
 
 
-def accepts(engine: Engine, tokens: list[int], steps: array[int], clock: Callable[[], int] = perf_counter_ns) -> bool:
+def accepts_instance(
+    engine: Engine, tokens: list[int], steps: array[int], clock: Callable[[], int] = perf_counter_ns
+) -> bool:
     """Whether the engine takes the whole instance; appends the ns of every step."""
     engine.start()
     words = engine.words
@@ -93,7 +95,7 @@ def accepts(engine: Engine, tokens: list[int], steps: array[int], clock: Callabl
         begin = clock()
         engine.mask()
         masked = clock()
-        if not allowed(words, token):
+        if not is_allowed(words, token):
             steps.append(masked - begin)
             return False
         again = clock()
@@ -101,7 +103,7 @@ def accepts(engine: Engine, tokens: list[int], steps: array[int], clock: Callabl
         done = clock()
         steps.append(masked - begin + done - again)
     engine.mask()
-    return any(allowed(words, end) for end in ENDS)
+    return any(is_allowed(words, end) for end in ENDS)
 
 
 WARM = Case(

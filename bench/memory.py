@@ -2,11 +2,11 @@
 
     python -m bench memory
 
-Memory is growth of the pages that are a process's own (Linux: Private of smaps_rollup): what was reserved and never
-written does not count, what numpy, Python or C++ holds does. Each engine has a process of its own: `prepared`
-is all from the file of ranks to the first mask, packages loaded before. Then schema after schema is compiled, all its
-instances are walked, and it is kept: `a schema` is by how much the process grew. An engine whose allocator has room
-left from before grows by nothing now and then, so look at the mean too.
+Memory is the growth of a process's own pages (Linux: Private of smaps_rollup): pages that are reserved and never
+written do not count, those that numpy, Python or C++ holds do. Each engine has a process of its own. `prepared` is
+everything from the file of ranks to the first mask, with packages loaded before. Then schema after schema is compiled,
+walked along its instances and retained: `a schema` is by how much the process grew. An allocator that has free space
+grows by nothing now and then, so look at the mean too.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ import numpy as np
 
 from .corpus import Llama3
 from .engines import ENGINES
-from .measure import WARM, Job, job_of, measure
+from .measure import WARM, Job, measure_schema, tokenise_case
 from .options import build_parser, read_cases
 from .record import write_result
 from .tables import print_rows
-from .vocabulary import private
-from .workers import Failure, Guard, guarded, run_in_child
+from .vocabulary import read_private_memory
+from .workers import Failure, Guard, run_guarded, run_in_child
 
 MEMORY = 64 << 30
 QUANTILES = {"p50": 50, "p90": 90, "max": 100}
@@ -48,22 +48,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser("memory", __doc__, *shared, engines=ENGINES, sample=100).parse_args(arguments)
     cases = read_cases(options)
     vocabulary = Llama3(options.vocabulary)
-    jobs = [job_of(case, vocabulary) for case in cases]
+    jobs = [tokenise_case(case, vocabulary) for case in cases]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CONSTRAIN_STORE"] = folder
         for name in options.engines:
-            run_in_child(partial(prepared, name, vocabulary))  # what is kept on disk is there from now on
-            row = run_in_child(partial(prepared, name, vocabulary))
-            rows.append({**row, **schemas(name, jobs, vocabulary, options)})
-        parts = run_in_child(partial(taken_apart, options.vocabulary))
+            run_in_child(partial(measure_preparation, name, vocabulary))  # what is kept on disk is there from now on
+            row = run_in_child(partial(measure_preparation, name, vocabulary))
+            rows.append({**row, **measure_schemas(name, jobs, vocabulary, options)})
+        parts = run_in_child(partial(measure_parts, options.vocabulary))
     print_rows("MB of a process's own pages", rows)
     print_rows("of constrain's prepared vocabulary", [{"part": part, "MB": size} for part, size in parts.items()])
     write_result(options, {"rows": rows, "prepared, by part": parts})
     return 0
 
 
-def prepared(name: str, vocabulary: Llama3) -> dict[str, Any]:
+def measure_preparation(name: str, vocabulary: Llama3) -> dict[str, Any]:
     """MB that an engine takes for the vocabulary, up to a first mask."""
     from importlib import import_module
 
@@ -76,42 +76,42 @@ def prepared(name: str, vocabulary: Llama3) -> dict[str, Any]:
     else:
         vocabulary.tokens  # noqa: B018  what its road begins with
     gc.collect()
-    begin = private()
+    begin = read_private_memory()
     engine = ENGINES[name](vocabulary)
     engine.compile("{}")
     engine.start()
     engine.mask()
     gc.collect()
-    return {"engine": name, "prepared MB": (private() - begin) / 1e6}
+    return {"engine": name, "prepared MB": (read_private_memory() - begin) / 1e6}
 
 
-def schemas(name: str, jobs: list[Job], vocabulary: Llama3, options: argparse.Namespace) -> dict[str, Any]:
+def measure_schemas(name: str, jobs: list[Job], vocabulary: Llama3, options: argparse.Namespace) -> dict[str, Any]:
     """MB that a schema takes, walked and kept."""
     engine = ENGINES[name](vocabulary)
     kept: list[Any] = []
 
     def begin() -> None:
         for _ in range(4):
-            grown(job_of(WARM, vocabulary))
+            grown(tokenise_case(WARM, vocabulary))
 
     def grown(job: Job) -> float | None:
         gc.collect()
-        before = private()
-        result = measure(engine, job)
+        before = read_private_memory()
+        result = measure_schema(engine, job)
         if result.refused or result.error:
             return None
         kept.append(dict(vars(engine)))
         gc.collect()
-        return (private() - before) / 1e6
+        return (read_private_memory() - before) / 1e6
 
     guard = Guard(options.seconds, MEMORY, "cpu")
-    outcomes = [outcome for _, outcome in guarded(grown, jobs, limits=guard, fresh=False, begin=begin)]
+    outcomes = [outcome for _, outcome in run_guarded(grown, jobs, limits=guard, fresh=False, begin=begin)]
     found = [outcome for outcome in outcomes if outcome is not None and not isinstance(outcome, Failure)]
     row = {"schemas": len(found), "a schema, MB: mean": float(np.mean(found))}
     return row | {label: float(np.percentile(found, at)) for label, at in QUANTILES.items()}
 
 
-def taken_apart(ranks: Path) -> dict[str, float]:
+def measure_parts(ranks: Path) -> dict[str, float]:
     """MB of a prepared vocabulary by part, as Python and numpy count them."""
     from constrain import Vocabulary
     from constrain.compilation.compile_caches import recent

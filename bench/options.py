@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from .corpus import Case, choose, load
+from .corpus import Case, choose_cases, load_cases
 from .measure import CLOCKS
 from .registry import BENCHES
 
@@ -110,7 +110,7 @@ def read_cases(options: argparse.Namespace) -> list[Case]:
     """Return the schemas that --data, --sample, --all, --ids and --seed name. Exits with 2 if they cannot be read."""
     sample = None if getattr(options, "all", False) else options.sample
     try:
-        return choose(load(options.data), sample=sample, seed=options.seed, ids=getattr(options, "ids", ()))
+        return choose_cases(load_cases(options.data), sample=sample, seed=options.seed, ids=getattr(options, "ids", ()))
     except (OSError, ValueError) as error:
         print(f"python -m bench {options.bench}: {error}", file=sys.stderr)
         raise SystemExit(2) from error

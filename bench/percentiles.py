@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from .measure import Job, Result
-from .report import Runs, shared
+from .report import Runs, find_common
 
-__all__ = ["tail", "tails"]
+__all__ = ["compute_tail", "compute_tails"]
 
 PER_DECADE = 12
 Curve = list[tuple[float, float]]
 
 
-def tail(nanoseconds: np.ndarray[Any, Any]) -> Curve:
+def compute_tail(nanoseconds: np.ndarray[Any, Any]) -> Curve:
     """(fraction of the values that are slower, µs) from the median on to the slowest, which counts as 1 / n."""
     if not len(nanoseconds):
         return []
@@ -30,9 +30,9 @@ def tail(nanoseconds: np.ndarray[Any, Any]) -> Curve:
     return [(float(rank / len(values)), float(values[rank - 1])) for rank in ranks[::-1]]
 
 
-def tails(jobs: Sequence[Job], runs: Runs) -> dict[str, dict[str, Curve]]:
+def compute_tails(jobs: Sequence[Job], runs: Runs) -> dict[str, dict[str, Curve]]:
     """For steps and first masks in each mode: a curve an engine."""
-    common = shared(jobs, runs)
+    common = find_common(jobs, runs)
     panels: dict[str, dict[str, Curve]] = {}
     for what in ("step", "first mask"):
         for (name, mode), outcomes in runs.items():
@@ -43,6 +43,6 @@ def tails(jobs: Sequence[Job], runs: Runs) -> dict[str, dict[str, Curve]]:
                 if what == "step"
                 else np.array([outcome.first for outcome in done])
             )
-            if curve := tail(values):
+            if curve := compute_tail(values):
                 panels.setdefault(f"{what}, {mode}", {})[name] = curve
     return panels

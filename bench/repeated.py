@@ -27,7 +27,7 @@ from .measure import WARM
 from .options import build_parser, read_cases, split_names
 from .record import write_result
 from .tables import print_rows
-from .workers import Failure, Guard, guarded
+from .workers import Failure, Guard, run_guarded
 
 AGAIN = 5
 """Times that a schema is compiled again; the median counts."""
@@ -55,27 +55,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["CONSTRAIN_STORE"] = folder
             for name in options.engines:
-                found[name] = run(ENGINES[name](vocabulary), schemas, guard, mode)
-        rows += summarise(found, mode)
+                found[name] = time_schemas(ENGINES[name](vocabulary), schemas, guard, mode)
+        rows += summarise_times(found, mode)
     print_rows(f"µs (CPU) from the text of a schema to its first mask, {len(schemas):,} schemas", rows, 3)
     write_result(options, {"rows": rows})
     return 0
 
 
-def run(engine: Engine, schemas: list[str], guard: Guard, mode: str) -> Times:
+def time_schemas(engine: Engine, schemas: list[str], guard: Guard, mode: str) -> Times:
     """Nanoseconds by road, over the schemas that the engine takes."""
     if isinstance(engine, Constrain):
         engine.constrain.store.recent.most, engine.constrain.store.programs.most = 64, 1 << 20
     warm = partial(warm_up, engine)
     warm()
-    work = partial(guarded, limits=guard, fresh=mode == "forked", begin=warm if mode == "steady" else None)
+    work = partial(run_guarded, limits=guard, fresh=mode == "forked", begin=warm if mode == "steady" else None)
     times: Times = {COLD: [], SAME: []}
-    for _, outcome in work(partial(twice, engine), schemas):
+    for _, outcome in work(partial(time_twice, engine), schemas):
         if outcome is not None and not isinstance(outcome, Failure):
             times[COLD].append(outcome[0])
             times[SAME].append(outcome[1])
     if isinstance(engine, Constrain):
-        later = work(partial(once, engine), schemas)
+        later = work(partial(time_once, engine), schemas)
         times[DISK] = [outcome for _, outcome in later if outcome is not None and not isinstance(outcome, Failure)]
     return times
 
@@ -83,10 +83,10 @@ def run(engine: Engine, schemas: list[str], guard: Guard, mode: str) -> Times:
 def warm_up(engine: Engine) -> None:
     """Imports, kernels and the pages of both are not a schema's cost."""
     for k in range(WARMING):
-        first_mask(engine, WARM.schema.replace("name", f"name {k}"))
+        time_first_mask(engine, WARM.schema.replace("name", f"name {k}"))
 
 
-def first_mask(engine: Engine, schema: str) -> int:
+def time_first_mask(engine: Engine, schema: str) -> int:
     """Nanoseconds from the text of a schema to the first mask. Raises Refused."""
     begin = process_time_ns()
     engine.compile(schema)
@@ -95,30 +95,30 @@ def first_mask(engine: Engine, schema: str) -> int:
     return process_time_ns() - begin
 
 
-def twice(engine: Engine, schema: str) -> tuple[int, int] | None:
+def time_twice(engine: Engine, schema: str) -> tuple[int, int] | None:
     """The first time and again; None if the engine refuses the schema."""
     try:
-        cold = first_mask(engine, schema)
+        cold = time_first_mask(engine, schema)
     except Refused:
         return None
     again = []
     for _ in range(AGAIN):
-        first_mask(engine, WARM.schema)
-        again.append(first_mask(engine, schema))
+        time_first_mask(engine, WARM.schema)
+        again.append(time_first_mask(engine, schema))
     if isinstance(engine, Constrain):
         engine.constrain.store.programs.flush()
     return cold, int(np.median(again))
 
 
-def once(engine: Constrain, schema: str) -> int | None:
+def time_once(engine: Constrain, schema: str) -> int | None:
     """In a process that knows of the schema only what is on disk."""
     try:
-        return first_mask(engine, schema)
+        return time_first_mask(engine, schema)
     except Refused:
         return None
 
 
-def summarise(found: dict[str, Times], mode: str) -> list[dict[str, Any]]:
+def summarise_times(found: dict[str, Times], mode: str) -> list[dict[str, Any]]:
     """A row for each engine and road, in µs."""
     base = float(np.median(found["llguidance"][COLD])) if found.get("llguidance", {}).get(COLD) else None
     rows = []

@@ -21,7 +21,7 @@ from .measure import Job, Result
 from .tables import build_table
 from .workers import Failure
 
-__all__ = ["list_failures", "shared", "show", "summarise"]
+__all__ = ["list_failures", "find_common", "print_tables", "summarise_runs"]
 
 Runs = Mapping[tuple[str, str], Sequence[Union[Result, Failure]]]
 QUANTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9}
@@ -34,36 +34,36 @@ REASONS = 12
 """Most reasons of refusal that are printed per engine; the file has all."""
 
 
-def summarise(jobs: Sequence[Job], runs: Runs) -> dict[str, list[dict[str, Any]]]:
+def summarise_runs(jobs: Sequence[Job], runs: Runs) -> dict[str, list[dict[str, Any]]]:
     """Rows for the tables: exactness per engine and mode, times per engine, mode and set of schemas."""
-    common = set(shared(jobs, runs))
+    common = set(find_common(jobs, runs))
     times = []
     for scope, chosen in ((OWN, set(range(len(jobs)))), (COMMON, common)):
         for (name, mode), outcomes in runs.items():
             kept = [
                 outcome
                 for i, outcome in enumerate(outcomes)
-                if i in chosen and isinstance(outcome, Result) and compiled(outcome)
+                if i in chosen and isinstance(outcome, Result) and is_compiled(outcome)
             ]
-            times.append({"engine": name, "mode": mode, "schemas": scope, **timing(kept)})
-    return {"exactness": [exactness(*key, outcomes) for key, outcomes in runs.items()], "time": times}
+            times.append({"engine": name, "mode": mode, "schemas": scope, **summarise_times(kept)})
+    return {"exactness": [count_outcomes(*key, outcomes) for key, outcomes in runs.items()], "time": times}
 
 
-def shared(jobs: Sequence[Job], runs: Runs) -> list[int]:
+def find_common(jobs: Sequence[Job], runs: Runs) -> list[int]:
     """The schemas that every engine took and went through, in every mode."""
-    return [i for i in range(len(jobs)) if all(compiled(outcomes[i]) for outcomes in runs.values())]
+    return [i for i in range(len(jobs)) if all(is_compiled(outcomes[i]) for outcomes in runs.values())]
 
 
-def compiled(outcome: Result | Failure) -> bool:
+def is_compiled(outcome: Result | Failure) -> bool:
     """Whether the engine took the schema and went through all its instances."""
     return isinstance(outcome, Result) and outcome.refused is None and outcome.error is None
 
 
-def exactness(name: str, mode: str, outcomes: Sequence[Result | Failure]) -> dict[str, Any]:
+def count_outcomes(name: str, mode: str, outcomes: Sequence[Result | Failure]) -> dict[str, Any]:
     """Counts of schemas by what became of them; a schema may both reject a valid instance and accept an invalid one."""
     done = [outcome for outcome in outcomes if isinstance(outcome, Result)]
     failed = Counter(outcome.kind for outcome in outcomes if isinstance(outcome, Failure))
-    good = [outcome for outcome in done if compiled(outcome)]
+    good = [outcome for outcome in done if is_compiled(outcome)]
     whys = Counter(why for outcome in good for why in outcome.why)
     return {
         "engine": name,
@@ -84,14 +84,19 @@ def exactness(name: str, mode: str, outcomes: Sequence[Result | Failure]) -> dic
     }
 
 
-def timing(outcomes: Sequence[Result]) -> dict[str, Any]:
+def summarise_times(outcomes: Sequence[Result]) -> dict[str, Any]:
     """µs of the first mask and of a step over some schemas."""
     steps = np.concatenate([np.asarray(outcome.steps) for outcome in outcomes]) if outcomes else np.zeros(0)
     first = np.array([outcome.first for outcome in outcomes])
-    return {"count": len(outcomes), "steps": len(steps), "step µs": spread(steps), "first mask µs": spread(first)}
+    return {
+        "count": len(outcomes),
+        "steps": len(steps),
+        "step µs": compute_spread(steps),
+        "first mask µs": compute_spread(first),
+    }
 
 
-def spread(nanoseconds: np.ndarray[Any, Any]) -> dict[str, float]:
+def compute_spread(nanoseconds: np.ndarray[Any, Any]) -> dict[str, float]:
     """Mean, quantiles and maximum, in µs; empty for no values."""
     if not len(nanoseconds):
         return {}
@@ -100,7 +105,7 @@ def spread(nanoseconds: np.ndarray[Any, Any]) -> dict[str, float]:
     return {"mean": float(values.mean()), **quantiles, "max": float(values.max())}
 
 
-def show(tables: dict[str, list[dict[str, Any]]], console: Console) -> None:
+def print_tables(tables: dict[str, list[dict[str, Any]]], console: Console) -> None:
     """Prints all of it, as wide as it is: a table that wraps cannot be read."""
     console.width = max(console.width, WIDTH)
     counts = build_table(f"schemas, of {tables['exactness'][0]['schemas']:,}", MODE, COLUMNS)
@@ -123,7 +128,7 @@ def show(tables: dict[str, list[dict[str, Any]]], console: Console) -> None:
                         row["engine"], row["mode"], f"{row['count']:,}", f"{row['steps']:,}", *(values or ["-"] * 6)
                     )
             console.print(times)
-    for line in beside(tables["time"]):
+    for line in compare_engines(tables["time"]):
         console.print(line, markup=False, highlight=False)
     for row in {row["engine"]: row for row in reversed(tables["exactness"])}.values():
         if row["refusals"]:
@@ -132,7 +137,7 @@ def show(tables: dict[str, list[dict[str, Any]]], console: Console) -> None:
                 console.print(f"  {count:5,}  {reason}", markup=False, highlight=False)
 
 
-def beside(times: Sequence[Mapping[str, Any]]) -> list[str]:
+def compare_engines(times: Sequence[Mapping[str, Any]]) -> list[str]:
     """The first engine's means and medians in parts of each other engine's, on the schemas common to all."""
     rows = [row for row in times if row["schemas"] == COMMON and row["count"]]
     lines = []
@@ -154,17 +159,19 @@ def beside(times: Sequence[Mapping[str, Any]]) -> list[str]:
 def list_failures(jobs: Sequence[Job], runs: Runs) -> dict[str, dict[str, Any]]:
     """Return for each engine and mode the schemas that do not pass, with the reason."""
     return {
-        f"{name}, {mode}": {job.case.id: brief(outcome) for job, outcome in zip(jobs, outcomes) if notable(outcome)}
+        f"{name}, {mode}": {
+            job.case.id: shorten_outcome(outcome) for job, outcome in zip(jobs, outcomes) if is_notable(outcome)
+        }
         for (name, mode), outcomes in runs.items()
     }
 
 
-def notable(outcome: Result | Failure) -> bool:
+def is_notable(outcome: Result | Failure) -> bool:
     """Whether a schema did not pass."""
-    return not (isinstance(outcome, Result) and compiled(outcome) and not outcome.rejected and not outcome.accepted)
+    return not (isinstance(outcome, Result) and is_compiled(outcome) and not outcome.rejected and not outcome.accepted)
 
 
-def brief(outcome: Result | Failure) -> dict[str, Any]:
+def shorten_outcome(outcome: Result | Failure) -> dict[str, Any]:
     """Why a schema did not pass, without its times."""
     if isinstance(outcome, Failure):
         return asdict(outcome)

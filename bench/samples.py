@@ -25,7 +25,7 @@ from rich.progress import track
 from .corpus import Case
 from .options import build_parser, read_cases
 from .record import write_result
-from .workers import Failure, Guard, guarded
+from .workers import Failure, Guard, run_guarded
 
 MOST = 5_000
 """Texts listed to prove that there are no more."""
@@ -42,7 +42,7 @@ class Outcome:
     seconds: float = 0.0
 
 
-def sampled(case: Case, n: int) -> Outcome:
+def draw_samples(case: Case, n: int) -> Outcome:
     """One schema: n different instances, as `constrain sample` draws them."""
     from constrain import Style, Vocabulary, compile
     from constrain.authoring.samples.distinct_instances import distinct_texts, value_of
@@ -86,17 +86,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     cases = read_cases(options)
-    sampled(Case("warm", '{"type":"object","required":["a"]}', ()), 2)
+    draw_samples(Case("warm", '{"type":"object","required":["a"]}', ()), 2)
     guard = Guard(options.seconds, options.mebibytes << 20)
     outcomes: list[Outcome | Failure] = []
-    work = guarded(lambda case: sampled(case, options.n), cases, limits=guard, fresh=False)
+    work = run_guarded(lambda case: draw_samples(case, options.n), cases, limits=guard, fresh=False)
     for _, outcome in track(work, "sampling", len(cases), console=Console(stderr=True)):
         outcomes.append(outcome)
-    show(cases, outcomes, options)
+    print_outcomes(cases, outcomes, options)
     return 0
 
 
-def show(cases: list[Case], outcomes: list[Outcome | Failure], options: argparse.Namespace) -> None:
+def print_outcomes(cases: list[Case], outcomes: list[Outcome | Failure], options: argparse.Namespace) -> None:
     """Counts on the terminal, everything that falls short in the file."""
     counts = Counter(outcome.kind for outcome in outcomes)
     short: dict[str, Any] = {}

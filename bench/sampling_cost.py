@@ -36,7 +36,7 @@ from constrain.sampling.particles import Awrs, Masked
 from constrain.sampling.results import Draws
 from constrain.sampling.token_masses import Masses
 
-from .corpus import ENDS, SIZE, Case, Llama3, choose, load
+from .corpus import ENDS, SIZE, Case, Llama3, choose_cases, load_cases
 from .options import build_parser
 from .record import write_result
 from .tables import build_table, print_table
@@ -94,7 +94,7 @@ SAMPLERS: dict[str, Draw] = {
 }
 
 
-def floors(sure: float, seed: int = 0) -> Rows:
+def build_floors(sure: float, seed: int = 0) -> Rows:
     """float32 [FLOORS, SIZE]: logs of tails of mass 1 - sure, in random orders."""
     rng = np.random.default_rng(seed)
     exponent, shift = TAIL
@@ -103,14 +103,14 @@ def floors(sure: float, seed: int = 0) -> Rows:
     return np.array([logs[rng.permutation(SIZE)] for _ in range(FLOORS)])
 
 
-def outside(
+def measure_outside(
     cases: list[tuple[Case, Constraint, list[int]]], options: argparse.Namespace, found: dict[str, Any], save: Save
 ) -> dict[str, Any]:
     """µs per particle and token outside the model, per sampler: pooled, and the median and 90th percentile of schemas.
 
     A step is one token of one particle: for those that walk through a trie every node on the way, of lost attempts too.
     """
-    floor = floors(options.sure)
+    floor = build_floors(options.sure)
     for name, draw in SAMPLERS.items():
         costs = []
         for number, (_, constraint, tokens) in enumerate(cases):
@@ -119,7 +119,7 @@ def outside(
                 lm = Teacher(floor, tokens, options.sure, ENDS[0])
                 begin = process_time()
                 try:
-                    with limited(options.seconds):
+                    with limit_time(options.seconds):
                         draws = draw(
                             lm, constraint, n=options.particles, rng=np.random.default_rng(1), max_tokens=options.tokens
                         )
@@ -164,7 +164,7 @@ class OutOfTime(Exception):
 
 
 @contextmanager
-def limited(seconds: float) -> Iterator[None]:
+def limit_time(seconds: float) -> Iterator[None]:
     """OutOfTime is raised where the block takes longer. Main thread only."""
 
     def stop(*_: object) -> None:
@@ -179,7 +179,7 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def answers(cases: list[Case], options: argparse.Namespace, told: dict[str, Any], save: Save) -> None:
+def measure_answers(cases: list[Case], options: argparse.Namespace, told: dict[str, Any], save: Save) -> None:
     """With the embedded model: checks per token of AWRS, and what an answer takes, per sampler over the schemas.
 
     `told` is kept up to date, and saved, after each schema; no schema is begun after --minutes.
@@ -204,7 +204,7 @@ def answers(cases: list[Case], options: argparse.Namespace, told: dict[str, Any]
             lm = Watched(model.on(model.compose(None, schema=schema)))
             more = {"attempts": 40} if name == "exact" else {"prefixes": 1000} if name == "distinct" else {}
             try:
-                with limited(options.seconds):
+                with limit_time(options.seconds):
                     draws = draw(
                         lm,
                         constraint,
@@ -222,11 +222,11 @@ def answers(cases: list[Case], options: argparse.Namespace, told: dict[str, Any]
             }
             rows[name].append({"rows": lm.rows / good, "calls": draws.stats["model_calls"] / good, **stats})
         for name, found in rows.items():
-            told[name] = {**pooled(found), "schemas": len(found), "no answer": failures[name]}
+            told[name] = {**pool_numbers(found), "schemas": len(found), "no answer": failures[name]}
         save()
 
 
-def pooled(found: list[dict[str, float]]) -> dict[str, Any]:
+def pool_numbers(found: list[dict[str, float]]) -> dict[str, Any]:
     """Mean, median and 90th percentile of each number."""
     names = sorted({name for row in found for name in row})
     columns = {name: np.array([row[name] for row in found if name in row]) for name in names}
@@ -236,12 +236,12 @@ def pooled(found: list[dict[str, float]]) -> dict[str, Any]:
     }
 
 
-def genlm(python: Path, tokens: list[bytes], cases: list[tuple[Case, Constraint, list[int]]],
+def run_genlm(python: Path, tokens: list[bytes], cases: list[tuple[Case, Constraint, list[int]]],
           options: argparse.Namespace) -> dict[str, Any]:  # fmt: skip
     """genlm-control's AWRS with SMC, by its own interpreter, under the same rows (special tokens left out)."""
     script = Path(__file__).parent / "sampling_peers" / "genlm_control.py"
     with tempfile.TemporaryDirectory() as folder:
-        rows = floors(options.sure)[:, : len(tokens) + 1]
+        rows = build_floors(options.sure)[:, : len(tokens) + 1]
         np.save(Path(folder) / "floor.npy", rows)
         asked = {
             "tokens": [token.hex() for token in tokens], "floor": str(Path(folder) / "floor.npy"), "sure": options.sure,
@@ -265,7 +265,7 @@ def genlm(python: Path, tokens: list[bytes], cases: list[tuple[Case, Constraint,
     }  # fmt: skip
 
 
-def prepared(cases: list[Case], vocabulary: Vocabulary, llama: Llama3, options: argparse.Namespace) -> list[Any]:
+def prepare_cases(cases: list[Case], vocabulary: Vocabulary, llama: Llama3, options: argparse.Namespace) -> list[Any]:
     """Schemas that compile, with the tokens of a valid instance that fits."""
     found = []
     for case in cases:
@@ -280,14 +280,14 @@ def prepared(cases: list[Case], vocabulary: Vocabulary, llama: Llama3, options: 
             )
         except ConstrainError:
             continue
-        if takes(constraint, fitting[0]):
+        if accepts_tokens(constraint, fitting[0]):
             found.append((case, constraint, fitting[0]))
         if len(found) == options.schemas:
             break
     return found
 
 
-def takes(constraint: Constraint, tokens: list[int]) -> bool:
+def accepts_tokens(constraint: Constraint, tokens: list[int]) -> bool:
     """Whether tokens spell a text of the constraint."""
     matcher = constraint.matcher()
     for token in tokens:
@@ -297,7 +297,7 @@ def takes(constraint: Constraint, tokens: list[int]) -> bool:
     return matcher.is_complete
 
 
-def show(facts: dict[str, Any]) -> None:
+def print_costs(facts: dict[str, Any]) -> None:
     """The tables."""
     figures = ("pooled", "p50 of schemas", "p90", "checks a token", "schemas")
     table = build_table("µs per particle and token outside the model, 128k vocabulary", ["sampler"], figures)
@@ -321,22 +321,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = read_options(arguments)
     llama = Llama3(options.vocabulary)
     vocabulary = Vocabulary.from_tokens([*llama.tokens, *[None] * (SIZE - len(llama.tokens))], eos_ids=ENDS)
-    cases = load(options.data)
-    chosen = choose(cases, sample=options.schemas * 6, seed=options.seed)
-    ready = prepared(chosen, vocabulary, llama, options)
+    cases = load_cases(options.data)
+    chosen = choose_cases(cases, sample=options.schemas * 6, seed=options.seed)
+    ready = prepare_cases(chosen, vocabulary, llama, options)
     facts: dict[str, Any] = {"clock": "cpu", "outside": {}, "answers": {}}
 
     def save() -> None:
         write_result(options, facts)
 
-    outside(ready, options, facts["outside"], save)
+    measure_outside(ready, options, facts["outside"], save)
     if options.genlm is not None:
-        facts["outside"]["genlm-control, AWRS-SMC"] = genlm(options.genlm, llama.tokens, ready, options)
+        facts["outside"]["genlm-control, AWRS-SMC"] = run_genlm(options.genlm, llama.tokens, ready, options)
         save()
     small = [case for case in cases if len(case.schema) < 2000]
-    answers(choose(small, sample=options.demo_schemas, seed=options.seed), options, facts["answers"], save)
+    measure_answers(
+        choose_cases(small, sample=options.demo_schemas, seed=options.seed), options, facts["answers"], save
+    )
     save()
-    show(facts)
+    print_costs(facts)
     return 0
 
 

@@ -24,14 +24,14 @@ import numpy as np
 from rich.console import Console
 
 from .corpus import Case, Instance, Llama3
-from .curves import draw
+from .curves import draw_plot
 from .engines import ENGINES, Engine
 from .growing import ROWS, SIZES
-from .measure import CLOCKS, WARM, Job, Result, job_of, measure
+from .measure import CLOCKS, WARM, Job, Result, measure_schema, tokenise_case
 from .options import build_parser, split_names
 from .record import write_result
 from .tables import build_table, print_table
-from .workers import Failure, Guard, guarded, stream_from_child
+from .workers import Failure, Guard, run_guarded, stream_from_child
 
 FLAT, LINEAR = 0.1, 1.1
 REPEATS = 3
@@ -60,68 +60,70 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     console = Console(stderr=True)
     vocabulary = Llama3(options.vocabulary)
-    jobs = {row: {size: job(row, size, vocabulary) for size in SIZES if size <= options.most} for row in options.rows}
+    jobs = {
+        row: {size: build_job(row, size, vocabulary) for size in SIZES if size <= options.most} for row in options.rows
+    }
     points: list[Point] = []
     for name in options.engines:
         with console.status(f"{name}: preparing") as status:
-            for point in stream_from_child(partial(host, name, jobs, vocabulary, options), name):
+            for point in stream_from_child(partial(host_engine, name, jobs, vocabulary, options), name):
                 points.append(point)
                 status.update(f"{name}: {point.row}, {point.size:,}")
-    rows = summarise(points)
-    show(points, rows, Console())
+    rows = summarise_points(points)
+    print_points(points, rows, Console())
     path = write_result(options, {"points": [vars(point) for point in points], "rows": rows})
     for figure in FIGURES:
         plot = path.with_name(f"{path.stem}-{figure.replace(' ', '-')}.svg")
-        draw(plot, f"{figure}, by size", "size", "µs", panels(points, figure))
+        draw_plot(plot, f"{figure}, by size", "size", "µs", group_curves(points, figure))
     return 0
 
 
-def job(row: str, size: int, vocabulary: Llama3) -> Job:
+def build_job(row: str, size: int, vocabulary: Llama3) -> Job:
     """A schema of that size with its one text."""
     grown = ROWS[row].make(size)
-    return job_of(Case(f"{row}, {size}", grown.schema, (Instance(grown.text, True),)), vocabulary)
+    return tokenise_case(Case(f"{row}, {size}", grown.schema, (Instance(grown.text, True),)), vocabulary)
 
 
-def host(
+def host_engine(
     name: str, jobs: dict[str, dict[int, Job]], vocabulary: Llama3, options: argparse.Namespace
 ) -> Iterator[Point]:
     """Prepare one engine and yield its points."""
     os.sched_setaffinity(0, {options.core})
     engine = ENGINES[name](vocabulary)
-    measure(engine, job_of(WARM, vocabulary))
+    measure_schema(engine, tokenise_case(WARM, vocabulary))
     for row, sizes in jobs.items():
-        yield from grow(engine, name, row, sizes, vocabulary, options)
+        yield from grow_row(engine, name, row, sizes, vocabulary, options)
 
 
-def grow(
+def grow_row(
     engine: Engine, name: str, row: str, sizes: dict[int, Job], vocabulary: Llama3, options: argparse.Namespace
 ) -> Iterator[Point]:
     """One engine, one row: as far as it gets."""
     guard = Guard(options.seconds, options.mebibytes << 20, options.clock)
-    warm = job_of(WARM, vocabulary)
+    warm = tokenise_case(WARM, vocabulary)
 
     def begin() -> None:
-        measure(engine, warm)
+        measure_schema(engine, warm)
 
     for size, one in sizes.items():
         outcomes = []
-        for _, outcome in guarded(
-            partial(measure, engine, clock=CLOCKS[options.clock]),
+        for _, outcome in run_guarded(
+            partial(measure_schema, engine, clock=CLOCKS[options.clock]),
             [one] * REPEATS,
             limits=guard,
             fresh=True,
             begin=begin,
         ):
-            if failed := failure(outcome, ROWS[row].whole):
+            if failed := explain_failure(outcome, ROWS[row].whole):
                 yield Point(row, size, name, failed=failed)
                 return
             outcomes.append(outcome)
             if outcome.first + sum(outcome.steps) > SLOW:
                 break
-        yield Point(row, size, name, times(outcomes))
+        yield Point(row, size, name, compute_medians(outcomes))
 
 
-def failure(outcome: Result | Failure, whole: bool) -> str:
+def explain_failure(outcome: Result | Failure, whole: bool) -> str:
     """Why a point does not count, or "". whole: the text must be accepted to its end, not only on the way."""
     if isinstance(outcome, Failure):
         return {"timeout": "out of time", "memory": "out of memory", "crash": f"crash: {outcome.detail}"}[outcome.kind]
@@ -132,7 +134,7 @@ def failure(outcome: Result | Failure, whole: bool) -> str:
     return "rejected the text" if outcome.rejected and whole else ""
 
 
-def times(outcomes: list[Result]) -> dict[str, float]:
+def compute_medians(outcomes: list[Result]) -> dict[str, float]:
     """Medians over the repeats, in µs."""
     steps = [np.asarray(outcome.steps) / 1_000 for outcome in outcomes]
     return {
@@ -142,19 +144,20 @@ def times(outcomes: list[Result]) -> dict[str, float]:
     }
 
 
-def slope(sizes: list[int], values: list[float]) -> float | None:
+def compute_slope(sizes: list[int], values: list[float]) -> float | None:
     """Of log value against log size, by least squares; None for fewer than three points."""
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0]) if len(sizes) >= 3 else None
 
 
-def summarise(points: list[Point]) -> list[dict[str, Any]]:
+def summarise_points(points: list[Point]) -> list[dict[str, Any]]:
     """A row a row and engine: how far it came, its slopes, and whether they are what is aimed at."""
     rows = []
     for row, engine in dict.fromkeys((point.row, point.engine) for point in points):
         mine = [point for point in points if (point.row, point.engine) == (row, engine)]
         done = [point for point in mine if point.times]
         slopes = {
-            figure: slope([point.size for point in done], [point.times[figure] for point in done]) for figure in FIGURES
+            figure: compute_slope([point.size for point in done], [point.times[figure] for point in done])
+            for figure in FIGURES
         }
         limits = {"first mask": FLAT if ROWS[row].constant else LINEAR, "step mean": FLAT}
         over = [
@@ -169,7 +172,7 @@ def summarise(points: list[Point]) -> list[dict[str, Any]]:
     return rows
 
 
-def panels(points: list[Point], figure: str) -> dict[str, dict[str, list[tuple[float, float]]]]:
+def group_curves(points: list[Point], figure: str) -> dict[str, dict[str, list[tuple[float, float]]]]:
     """A panel a row, in it a curve an engine; an engine without a point keeps its colour."""
     engines = list(dict.fromkeys(point.engine for point in points))
     return {
@@ -185,14 +188,14 @@ def panels(points: list[Point], figure: str) -> dict[str, dict[str, list[tuple[f
     }  # fmt: skip
 
 
-def show(points: list[Point], rows: list[dict[str, Any]], console: Console) -> None:
+def print_points(points: list[Point], rows: list[dict[str, Any]], console: Console) -> None:
     """Two tables: the times, and the slopes with their verdicts."""
     sizes = sorted({point.size for point in points})
     found = {(point.row, point.engine, point.size): point for point in points}
     title = "first mask / mean of a step / slowest step, in µs where no other unit stands"
     table = build_table(title, ("row", "engine"), [f"{size:,}" for size in sizes])
     for row in rows:
-        cells = (cell(found.get((row["row"], row["engine"], size))) for size in sizes)
+        cells = (format_point(found.get((row["row"], row["engine"], size))) for size in sizes)
         table.add_row(row["row"], row["engine"], *cells)
     print_table(table, console)
     table = build_table("slope of log time against log size", ("row", "engine"), (*FIGURES, "up to"))
@@ -204,14 +207,14 @@ def show(points: list[Point], rows: list[dict[str, Any]], console: Console) -> N
     print_table(table, console)
 
 
-def cell(point: Point | None) -> str:
+def format_point(point: Point | None) -> str:
     """One point."""
     if point is None or not point.times:
         return "-" if point is None else "failed"
-    return " / ".join(spoken(value) for value in point.times.values())
+    return " / ".join(format_microseconds(value) for value in point.times.values())
 
 
-def spoken(us: float) -> str:
+def format_microseconds(us: float) -> str:
     """µs as they are read: "6.8", "540", "27 ms", "1.8 s"."""
     for least, unit in ((1e6, " s"), (1e4, " ms")):
         if us >= least:

@@ -32,7 +32,7 @@ from constrain.frontends.json_schema.reading.json_values import parse_json
 from .options import build_parser
 from .tables import build_table, print_table
 
-__all__ = ["ASIDE", "DRAFTS", "Group", "Suite", "Verdict", "judge", "judge_all", "load", "spellings"]
+__all__ = ["ASIDE", "DRAFTS", "Group", "Suite", "Verdict", "judge_group", "judge_all", "load_suite", "spell_variants"]
 
 DRAFTS = {
     "draft4": "http://json-schema.org/draft-04/schema#",
@@ -94,7 +94,7 @@ class Verdict(NamedTuple):
     why: str = ""
 
 
-def load(path: Path) -> Suite:
+def load_suite(path: Path) -> Suite:
     """The suite in an archive. OSError, tarfile.TarError or ValueError if it is none."""
     with tarfile.open(path) as archive:
         texts = {
@@ -110,15 +110,15 @@ def load(path: Path) -> Suite:
         for draft in DRAFTS
         for name in sorted(texts)
         if name.startswith(f"tests/{draft}/")
-        for group in read(draft, name.removeprefix(f"tests/{draft}/"), texts[name])
+        for group in read_members(draft, name.removeprefix(f"tests/{draft}/"), texts[name])
     ]
     if not groups:
         raise ValueError(f"{path} has no tests/draft2020-12/*.json: not the JSON Schema test suite")
-    registry = {draft: dict(remotes(draft, texts)) for draft in DRAFTS}
+    registry = {draft: dict(collect_remotes(draft, texts)) for draft in DRAFTS}
     return Suite(groups, registry)
 
 
-def read(draft: str, file: str, text: str) -> Iterator[Group]:
+def read_members(draft: str, file: str, text: str) -> Iterator[Group]:
     """The groups of one file."""
     schemas = parse_json(text)
     instances = json.loads(text, parse_int=Literal, parse_float=Literal)
@@ -130,7 +130,7 @@ def read(draft: str, file: str, text: str) -> Iterator[Group]:
         yield Group(draft, file, group["description"], schema, tests)
 
 
-def remotes(draft: str, texts: dict[str, str]) -> Iterator[tuple[str, Any]]:
+def collect_remotes(draft: str, texts: dict[str, str]) -> Iterator[tuple[str, Any]]:
     """The documents that the tests of a draft may name; those outside the folder of a draft are for all."""
     for name, text in texts.items():
         if name.startswith("remotes/"):
@@ -147,26 +147,26 @@ def remotes(draft: str, texts: dict[str, str]) -> Iterator[tuple[str, Any]]:
 # ---- spelling ----------------------------------------------------------------------------------------------------
 
 
-def spellings(value: Any, seed: str) -> list[bytes]:
+def spell_variants(value: Any, seed: str) -> list[bytes]:
     """One instance as JSON texts: compact, spaced, and twice with keys shuffled and escapes thrown in."""
-    compact = write(value, None, "", "")
-    spaced = write(value, None, " ", "\n\t ")
+    compact = write_json(value, None, "", "")
+    spaced = write_json(value, None, " ", "\n\t ")
     rng = random.Random(seed)
-    return list(dict.fromkeys((compact, spaced, write(value, rng, "", " "), write(value, rng, "\r", ""))))
+    return list(dict.fromkeys((compact, spaced, write_json(value, rng, "", " "), write_json(value, rng, "\r", ""))))
 
 
-def write(value: Any, rng: random.Random | None, before: str, after: str) -> bytes:
+def write_json(value: Any, rng: random.Random | None, before: str, after: str) -> bytes:
     """A JSON text with white space before and after each mark; with rng, keys in another order and escapes."""
 
     def text(item: Any) -> str:
         if isinstance(item, Literal):
             return item
         if isinstance(item, str):
-            return quoted(item, rng)
+            return quote_string(item, rng)
         if isinstance(item, list):
             return mark("[") + mark(",").join(map(text, item)) + mark("]")
         if isinstance(item, dict):
-            members = [quoted(key, rng) + mark(":") + text(value) for key, value in item.items()]
+            members = [quote_string(key, rng) + mark(":") + text(value) for key, value in item.items()]
             if rng is not None:
                 rng.shuffle(members)
             return mark("{") + mark(",").join(members) + mark("}")
@@ -178,14 +178,14 @@ def write(value: Any, rng: random.Random | None, before: str, after: str) -> byt
     return (before + text(value) + after).encode()
 
 
-def quoted(value: str, rng: random.Random | None) -> str:
+def quote_string(value: str, rng: random.Random | None) -> str:
     """A string; with rng about a third of its characters escaped."""
     if rng is None:
         return json.dumps(value, ensure_ascii=False)
-    return '"' + "".join([escaped(char, rng) for char in value]) + '"'
+    return '"' + "".join([escape_character(char, rng) for char in value]) + '"'
 
 
-def escaped(char: str, rng: random.Random) -> str:
+def escape_character(char: str, rng: random.Random) -> str:
     """One character, perhaps escaped."""
     if rng.random() < 0.3:
         units = char.encode("utf-16-be")
@@ -201,10 +201,10 @@ def judge_all(suite: Suite, groups: Iterable[Group] | None = None) -> list[Verdi
     """What becomes of each test of these groups (all of them), in order; files put aside are left out."""
     vocabulary = Vocabulary.bytes()
     chosen = [group for group in (suite.groups if groups is None else groups) if group.file not in ASIDE]
-    return [verdict for group in chosen for verdict in judge(group, suite.registry[group.draft], vocabulary)]
+    return [verdict for group in chosen for verdict in judge_group(group, suite.registry[group.draft], vocabulary)]
 
 
-def judge(group: Group, registry: dict[str, Any], vocabulary: Vocabulary) -> Iterator[Verdict]:
+def judge_group(group: Group, registry: dict[str, Any], vocabulary: Vocabulary) -> Iterator[Verdict]:
     """What becomes of each test of a group."""
     try:
         constraint = constrain.compile(
@@ -224,7 +224,7 @@ def judge(group: Group, registry: dict[str, Any], vocabulary: Vocabulary) -> Ite
     for description, instance, valid in group.tests:
         seed = "\n".join((group.draft, group.file, group.description, description))
         why = ""
-        for text in spellings(instance, seed):
+        for text in spell_variants(instance, seed):
             taken = False
             if matcher is not None:
                 try:
@@ -257,7 +257,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     console = Console()
     try:
-        suite = load(options.suite)
+        suite = load_suite(options.suite)
     except (OSError, tarfile.TarError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -268,8 +268,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     verdicts = judge_all(suite, groups)
     failed = [verdict for verdict in verdicts if verdict.outcome != "passed"]
-    print_table(table(verdicts), console)
-    show_refusals(failed, console)
+    print_table(build_counts(verdicts), console)
+    print_refusals(failed, console)
     aside = sorted({group.file for group in groups if group.file in ASIDE})
     for file in aside:
         console.print(f"not run: {file} {ASIDE[file]}", highlight=False, markup=False, soft_wrap=True)
@@ -281,31 +281,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
             console.print(line, highlight=False, markup=False, soft_wrap=True)
     if options.renew:
-        known = suite_ratchet.read(options.renew) if options.renew.exists() else []
-        options.renew.write_text(suite_ratchet.renewed(known, verdicts), "utf-8")
+        known = suite_ratchet.read_ratchet(options.renew) if options.renew.exists() else []
+        options.renew.write_text(suite_ratchet.renew_ratchet(known, verdicts), "utf-8")
     return 1 if failed else 0
 
 
-def table(verdicts: list[Verdict]) -> Table:
+def build_counts(verdicts: list[Verdict]) -> Table:
     """Counts per draft."""
     out = build_table("JSON Schema test suite", ("draft", "part"), ("tests", "passed", "refused", "wrong"))
     for draft in DRAFTS:
         for part in ("required", "optional formats", "optional, other"):
-            counts = Counter(v.outcome for v in verdicts if v.group.draft == draft and part == part_of(v.group))
+            counts = Counter(v.outcome for v in verdicts if v.group.draft == draft and part == name_part(v.group))
             if counts:
                 cells = [f"{counts[outcome]:,}" for outcome in ("passed", "refused", "wrong")]
                 out.add_row(draft.removeprefix("draft"), part, f"{counts.total():,}", *cells)
     return out
 
 
-def part_of(group: Group) -> str:
+def name_part(group: Group) -> str:
     """The row that a group is counted in."""
     if not group.optional:
         return "required"
     return "optional formats" if group.file.startswith("optional/format/") else "optional, other"
 
 
-def show_refusals(failed: list[Verdict], console: Console) -> None:
+def print_refusals(failed: list[Verdict], console: Console) -> None:
     """The reasons of refusals, most frequent first."""
     reasons = Counter(v.why.splitlines()[0] for v in failed if v.outcome == "refused")
     for reason, count in reasons.most_common():

@@ -31,11 +31,11 @@ from constrain.engine.state_cache import StateCache, StateCacheEvicted
 from constrain.kernels import layout as at
 
 from .corpus import Llama3
-from .engines import ENGINES, Constrain, Refused, allowed
-from .measure import WARM, Job, job_of
+from .engines import ENGINES, Constrain, Refused, is_allowed
+from .measure import WARM, Job, tokenise_case
 from .options import build_parser, read_cases
 from .record import write_result
-from .workers import Guard, guarded
+from .workers import Guard, run_guarded
 
 SHOWN = 10
 ASKED = {
@@ -89,8 +89,8 @@ class Trace:
 
 
 @contextmanager
-def hooked(note: Callable[[str, int], None]) -> Iterator[None]:
-    """While it lasts, `note` is told what was asked of state caches, and the ns that it took."""
+def hook_requests(note: Callable[[str, int], None]) -> Iterator[None]:
+    """Call `note` with the name and the nanoseconds of each request to a state cache while the context lasts."""
     original = StateCache._provide
 
     def provide(self: StateCache, rounds: int) -> None:
@@ -111,7 +111,7 @@ def hooked(note: Callable[[str, int], None]) -> Iterator[None]:
         StateCache._provide = original  # type: ignore[method-assign]
 
 
-def trace(engine: Constrain, job: Job) -> Trace | None:
+def trace_schema(engine: Constrain, job: Job) -> Trace | None:
     """Walks through all instances of one schema; None: it is refused."""
     asked: Counter[str] = Counter()
     steps: list[Step] = []
@@ -126,7 +126,7 @@ def trace(engine: Constrain, job: Job) -> Trace | None:
         state_cache = engine.constraint.state_cache()
         return state_cache.epoch, np.array([state_cache.arrays[at.HEAD][place] for place in COUNTED.values()], np.int64)
 
-    with hooked(lambda what, ns: asked.update({what: ns})):
+    with hook_requests(lambda what, ns: asked.update({what: ns})):
         for test, tokens in enumerate(job.tokens):
             engine.start()
             for place, token in enumerate(tokens):
@@ -135,7 +135,7 @@ def trace(engine: Constrain, job: Job) -> Trace | None:
                 begin = thread_time_ns()
                 engine.mask()
                 masked = thread_time_ns()
-                if not (taken := allowed(engine.words, token)):
+                if not (taken := is_allowed(engine.words, token)):
                     again = done = 0
                 else:
                     again = thread_time_ns()
@@ -160,25 +160,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--engine", choices=("constrain", "constrain-any"), default="constrain-any", help="the style")
     options = parser.parse_args(arguments)
     vocabulary = Llama3(options.vocabulary)
-    jobs = [job_of(case, vocabulary) for case in read_cases(options)]
+    jobs = [tokenise_case(case, vocabulary) for case in read_cases(options)]
     os.sched_setaffinity(0, {options.core})
     engine = ENGINES[options.engine](vocabulary)
     assert isinstance(engine, Constrain)
-    warm = partial(trace, engine, job_of(WARM, vocabulary))
+    warm = partial(trace_schema, engine, tokenise_case(WARM, vocabulary))
     guard = Guard(options.seconds, 2 << 30, "cpu")
-    outcomes = guarded(partial(trace, engine), jobs, limits=guard, fresh=False, begin=warm)
+    outcomes = run_guarded(partial(trace_schema, engine), jobs, limits=guard, fresh=False, begin=warm)
     traces = {
         jobs[index].case.id: outcome
         for index, outcome in track(outcomes, options.engine, len(jobs), console=Console(stderr=True))
         if isinstance(outcome, Trace)
     }
-    facts = {"engine": options.engine, "schemas": len(jobs), "traced": len(traces), **summarise(traces)}
-    show(facts, Console())
+    facts = {"engine": options.engine, "schemas": len(jobs), "traced": len(traces), **summarise_traces(traces)}
+    print_slowest(facts, Console())
     write_result(options, facts)
     return 0
 
 
-def summarise(traces: dict[str, Trace]) -> dict[str, list[dict[str, Any]]]:
+def summarise_traces(traces: dict[str, Trace]) -> dict[str, list[dict[str, Any]]]:
     """Rows of the three tables; times in µs, shares of the time of all steps."""
     kinds: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for one in traces.values():
@@ -207,7 +207,7 @@ def summarise(traces: dict[str, Trace]) -> dict[str, list[dict[str, Any]]]:
     return {"kinds": by_kind, "slowest": single, "schemas with the most time": by_schema}
 
 
-def show(facts: dict[str, Any], console: Console) -> None:
+def print_slowest(facts: dict[str, Any], console: Console) -> None:
     """Three tables."""
     console.width = max(console.width, 150)
     title = f"{facts['engine']}, {facts['traced']:,} of {facts['schemas']:,} schemas: "
@@ -215,7 +215,9 @@ def show(facts: dict[str, Any], console: Console) -> None:
         (row["kind"], f"{row['steps']:,}", f"{row['of steps']:.2%}", f"{row['of time']:.1%}", f"{row['mean']:,.1f}")
         for row in facts["kinds"]
     ]
-    console.print(plain(title + "time by kind of step", ("kind", "steps", "of steps", "of time", "mean, µs"), kinds))
+    console.print(
+        build_plain_table(title + "time by kind of step", ("kind", "steps", "of steps", "of time", "mean, µs"), kinds)
+    )
     steps: list[tuple[str, ...]] = [
         (row["schema"], f"{row['test']}, {row['token']}", f"{row['µs']:,.0f}", row["kind"],
          ", ".join(f"{what} {us:,.0f}" for what, us in row["asked, µs"].items()),
@@ -223,17 +225,17 @@ def show(facts: dict[str, Any], console: Console) -> None:
         for row in facts["slowest"]
     ]  # fmt: skip
     labels: tuple[str, ...] = ("schema", "test, token", "µs", "kind", "asked, µs", *COUNTED)
-    console.print(plain(title + "the slowest steps", labels, steps))
+    console.print(build_plain_table(title + "the slowest steps", labels, steps))
     heavy: list[tuple[str, ...]] = [
         (row["schema"], f"{row['steps']:,}", f"{row['of time']:.1%}", f"{row['mean']:,.1f}", row["mostly"],
          f"{row['in steps']:,}", f"{row['of its time']:.0%}")
         for row in facts["schemas with the most time"]
     ]  # fmt: skip
     labels = ("schema", "steps", "of time", "mean, µs", "mostly", "in steps", "of its time")
-    console.print(plain(title + "those with the most time", labels, heavy))
+    console.print(build_plain_table(title + "those with the most time", labels, heavy))
 
 
-def plain(title: str, labels: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+def build_plain_table(title: str, labels: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
     """A table without frames: words to the left, numbers to the right."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for label in labels:

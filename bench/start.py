@@ -76,13 +76,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ("bytes as tokens", (BYTES + MASK).format(**given)),
             ("Llama 3", (LLAMA + MASK).format(**given)),
         ):
-            rows.append(measured(what, PROGRAM % text, environment, options.times))
-    show(rows)
+            rows.append(measure_process(what, PROGRAM % text, environment, options.times))
+    print_parts(rows)
     write_result(options, {"rows": rows})
     return 0
 
 
-def measured(what: str, program: str, environment: dict[str, str], times: int) -> dict[str, Any]:
+def measure_process(what: str, program: str, environment: dict[str, str], times: int) -> dict[str, Any]:
     """The medians of some processes, ms: {part: [wall, CPU]}; one before them finds nothing in the store."""
     found = []
     for _ in range(times + 1):
@@ -95,7 +95,7 @@ def measured(what: str, program: str, environment: dict[str, str], times: int) -
     return {"process": what, "ms": parts, "first of all, ms": found[0]}
 
 
-def show(rows: list[dict[str, Any]]) -> None:
+def print_parts(rows: list[dict[str, Any]]) -> None:
     """Print a table: parts down, processes across."""
     table = build_table("ms of a new process: wall (CPU)", ["part"], [row["process"] for row in rows])
     for name in dict.fromkeys(name for row in reversed(rows) for name in row["ms"]):

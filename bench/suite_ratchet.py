@@ -1,7 +1,7 @@
-"""What is known not to pass of the JSON Schema test suite, and why: a list that may only become shorter.
+"""Compare a run of the JSON Schema test suite with the list of its known failures, which may only become shorter.
 
-An entry names drafts, a file, a group and the tests in it (or "all"), and gives a reason. `compare` says what is
-worse than the list and what is better; `renewed` writes the list of a run anew, and keeps reasons that were given.
+An entry names drafts, a file, a group and the tests in it (or "all"), and gives a reason. `compare_verdicts` returns
+what is worse than the list and what is better; `renew_ratchet` writes the list of a run and retains the reasons.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from .schema_suite import Group, Verdict
 
-__all__ = ["Known", "compare", "read", "renewed"]
+__all__ = ["Known", "compare_verdicts", "read_ratchet", "renew_ratchet"]
 
 Place = tuple[str, str, str, str]
 """Draft, file, description of the group, description of the test."""
@@ -30,7 +30,7 @@ class Known(NamedTuple):
     reason: str
 
 
-def read(path: Path) -> list[Known]:
+def read_ratchet(path: Path) -> list[Known]:
     """The list in a file. OSError, or ValueError if it is not one."""
     return [
         Known(tuple(row["drafts"]), row["file"], row["group"], None if row["tests"] == "all" else tuple(row["tests"]),
@@ -39,7 +39,7 @@ def read(path: Path) -> list[Known]:
     ]  # fmt: skip
 
 
-def compare(known: Iterable[Known], verdicts: Iterable[Verdict]) -> tuple[list[str], list[str]]:
+def compare_verdicts(known: Iterable[Known], verdicts: Iterable[Verdict]) -> tuple[list[str], list[str]]:
     """Tests that do not pass and are not listed; listed ones that pass, or are gone."""
     listed: set[Place] = set()
     whole: set[Place] = set()
@@ -61,7 +61,7 @@ def compare(known: Iterable[Known], verdicts: Iterable[Verdict]) -> tuple[list[s
     return worse, sorted(" | ".join(place) for place in (listed | whole) - met)
 
 
-def renewed(known: Iterable[Known], verdicts: Iterable[Verdict]) -> str:
+def renew_ratchet(known: Iterable[Known], verdicts: Iterable[Verdict]) -> str:
     """The list of a run as JSON text; a refusal gives its own reason, a wrong verdict the one that it had, or none."""
     reasons = {(entry.file, entry.group): entry.reason for entry in known}
     entries: dict[tuple[Any, ...], list[str]] = {}

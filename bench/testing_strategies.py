@@ -30,7 +30,7 @@ from .corpus import Case
 from .options import build_parser, read_cases
 from .record import write_result
 from .tables import build_table, print_table
-from .workers import Failure, Guard, guarded
+from .workers import Failure, Guard, run_guarded
 
 SERVED = 5
 """Documents that a schema must give to count as served."""
@@ -54,28 +54,31 @@ class Outcome:
         return (self.documents >= SERVED or (self.documents > 0 and not self.error)) and not self.invalid
 
 
-def ours(schema: Any) -> Any:
+def build_constrain_strategy(schema: Any) -> Any:
     """The strategy of constrain."""
     from constrain.testing import from_schema
 
     return from_schema(schema)
 
 
-def theirs(schema: Any) -> Any:
+def build_peer_strategy(schema: Any) -> Any:
     """The strategy of hypothesis-jsonschema."""
     from hypothesis_jsonschema import from_schema
 
     return from_schema(schema)
 
 
-STRATEGIES: dict[str, Callable[[Any], Any]] = {"constrain": ours, "hypothesis-jsonschema": theirs}
+STRATEGIES: dict[str, Callable[[Any], Any]] = {
+    "constrain": build_constrain_strategy,
+    "hypothesis-jsonschema": build_peer_strategy,
+}
 
 
 class Late(BaseException):
     """The time for drawing is over; not an Exception, so that Hypothesis does not take it for a failing test."""
 
 
-def drawn(make: Callable[[Any], Any], case: Case, examples: int, seconds: float) -> Outcome:
+def draw_documents(make: Callable[[Any], Any], case: Case, examples: int, seconds: float) -> Outcome:
     """One schema through one strategy."""
     from hypothesis import HealthCheck, Phase, given, settings
 
@@ -103,11 +106,11 @@ def drawn(make: Callable[[Any], Any], case: Case, examples: int, seconds: float)
     except BaseException as error:  # whatever a strategy raises is its answer
         outcome.error = f"{type(error).__name__}: {str(error)[:300]}"
     outcome.seconds = perf_counter() - begin
-    judge(schema, found, outcome)
+    judge_document(schema, found, outcome)
     return outcome
 
 
-def judge(schema: Any, found: list[Any], outcome: Outcome) -> None:
+def judge_document(schema: Any, found: list[Any], outcome: Outcome) -> None:
     """Counts the documents, those that are invalid, and the keywords that had something to judge."""
     import jsonschema
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
@@ -117,7 +120,7 @@ def judge(schema: Any, found: list[Any], outcome: Outcome) -> None:
 
     def watched(keyword: str, judged: Any) -> Any:
         def check(validator: Any, value: Any, instance: Any, parent: Any) -> Any:
-            if about(keyword, instance):
+            if applies_to(keyword, instance):
                 met.add(keyword)
             yield from judged(validator, value, instance, parent) or ()
 
@@ -146,7 +149,7 @@ ABOUT: dict[str, tuple[type, ...]] = {
 """The types that a keyword is about; keywords that are not here are about all."""
 
 
-def about(keyword: str, instance: Any) -> bool:
+def applies_to(keyword: str, instance: Any) -> bool:
     """Whether the keyword says something about such a value; of an empty array or object there is nothing to say."""
     if (
         keyword in ("items", "properties", "patternProperties", "additionalProperties", "propertyNames")
@@ -167,14 +170,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     guard = Guard(2 * options.seconds + 10, 2 << 30)
     runs: dict[str, list[Outcome]] = {}
     for name, make in STRATEGIES.items():
-        drawn(make, Case("warm", '{"type": "object", "required": ["a"]}', ()), 5, options.seconds)
-        work = partial(drawn, make, examples=options.examples, seconds=options.seconds)
-        outcomes = guarded(work, cases, limits=guard, fresh=False)
+        draw_documents(make, Case("warm", '{"type": "object", "required": ["a"]}', ()), 5, options.seconds)
+        work = partial(draw_documents, make, examples=options.examples, seconds=options.seconds)
+        outcomes = run_guarded(work, cases, limits=guard, fresh=False)
         runs[name] = []
         for _, outcome in track(outcomes, name, len(cases), console=Console(stderr=True)):
             lost = isinstance(outcome, Failure)
             runs[name].append(Outcome(error=f"{outcome.kind}: {outcome.detail}") if lost else outcome)
-    rows = {name: summary(outcomes, runs) for name, outcomes in runs.items()}
+    rows = {name: summarise_outcomes(outcomes, runs) for name, outcomes in runs.items()}
     table = build_table(f"{len(cases):,} schemas, up to {options.examples} documents of each", [""], rows)
     for key in next(iter(rows.values())):
         table.add_row(key, *(f"{row[key]:,.5g}" for row in rows.values()))
@@ -192,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def summary(outcomes: list[Outcome], runs: dict[str, list[Outcome]]) -> dict[str, float]:
+def summarise_outcomes(outcomes: list[Outcome], runs: dict[str, list[Outcome]]) -> dict[str, float]:
     """One column of the table."""
     common = [index for index in range(len(outcomes)) if all(run[index].served for run in runs.values())]
     both = [outcomes[index] for index in common]

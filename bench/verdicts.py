@@ -16,7 +16,7 @@ from rich.console import Console
 
 from .tables import build_table, print_table
 
-__all__ = ["TARGETS", "Target", "judge", "show"]
+__all__ = ["TARGETS", "Target", "judge_targets", "print_verdicts"]
 
 PEERS = ("llguidance", "xgrammar")
 STEP, FIRST = "step µs", "first mask µs"
@@ -45,14 +45,14 @@ TARGETS = (
 )
 
 
-def judge(times: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def judge_targets(times: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """A row a target and engine of ours: both values in µs, the ratio, what it may be, and the verdict."""
     rows = {(row["engine"], row["mode"]): row for row in times if row["schemas"] == "common to all"}
     ours = [name for name in dict.fromkeys(name for name, _ in rows) if name not in PEERS]
-    return [verdict(rows, name, target) for name in ours for target in TARGETS]
+    return [judge_target(rows, name, target) for name in ours for target in TARGETS]
 
 
-def verdict(rows: Mapping[tuple[str, str], Mapping[str, Any]], name: str, target: Target) -> dict[str, Any]:
+def judge_target(rows: Mapping[tuple[str, str], Mapping[str, Any]], name: str, target: Target) -> dict[str, Any]:
     """One target, one engine of ours."""
     values = {
         engine: rows[engine, target.mode][target.measured].get(target.figure)
@@ -76,7 +76,7 @@ def verdict(rows: Mapping[tuple[str, str], Mapping[str, Any]], name: str, target
     }
 
 
-def show(found: Sequence[Mapping[str, Any]], console: Console) -> None:
+def print_verdicts(found: Sequence[Mapping[str, Any]], console: Console) -> None:
     """One table; under it what was lacking."""
     if not found:
         return

@@ -58,20 +58,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in options.sizes:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["CONSTRAIN_STORE"] = folder
-            source = sources(options.vocabulary, Path(folder))[name]
-            first = run_in_child(partial(once, source, True))
-            found = [run_in_child(partial(once, source, False)) for _ in range(options.times)]
+            source = list_sources(options.vocabulary, Path(folder))[name]
+            first = run_in_child(partial(measure_once, source, True))
+            found = [run_in_child(partial(measure_once, source, False)) for _ in range(options.times)]
         row = {"tokens": name, "size": first["size"], "read, first ms": first["read ms"]}
         row["prepared ms"], row["written ms"] = first["table ms"], first["written ms"]
         for label in ("read ms", "table ms", "file to table, wall ms", "memory MB", "step µs", "new step µs", "row µs"):
             row[f"again: {label}"] = float(np.median([one[label] for one in found]))
         rows.append(row)
-    show(rows)
+    print_vocabularies(rows)
     write_result(options, {"rows": rows})
     return 0
 
 
-def sources(ranks: Path, folder: Path) -> dict[str, Callable[[], Any]]:
+def list_sources(ranks: Path, folder: Path) -> dict[str, Callable[[], Any]]:
     """By name, what reads a Vocabulary."""
     from constrain import Vocabulary
 
@@ -85,11 +85,11 @@ def sources(ranks: Path, folder: Path) -> dict[str, Callable[[], Any]]:
         "32k": partial(mistral, "*instruct_tokenizer_240323.model.v3"),
         "128k": partial(Vocabulary.from_tiktoken, ranks),
         "131k": partial(mistral, "tekken_240911.json"),
-        "256k": partial(merged, ranks, folder / "merged.tiktoken", mistral),
+        "256k": partial(merge_vocabularies, ranks, folder / "merged.tiktoken", mistral),
     }
 
 
-def merged(ranks: Path, path: Path, mistral: Callable[[str], Any]) -> Any:
+def merge_vocabularies(ranks: Path, path: Path, mistral: Callable[[str], Any]) -> Any:
     """The made vocabulary, from its file of ranks, which is written the first time."""
     from base64 import b64encode
 
@@ -105,7 +105,7 @@ def merged(ranks: Path, path: Path, mistral: Callable[[str], Any]) -> Any:
     return Vocabulary.from_tiktoken(path, eos_ids=[SIZES["256k"] - 1], size=SIZES["256k"])
 
 
-def once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
+def measure_once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
     """One process. fresh: nothing of it is in the store yet."""
     from constrain import Vocabulary, compile
     from constrain.compilation.compile_caches import programs, recent
@@ -121,7 +121,7 @@ def once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
         source()  # The one that is made, and packages that read files.
         for path in Path(os.environ["CONSTRAIN_STORE"]).glob("*.vocabulary"):
             path.unlink()
-    pages, wall, begin = private(), perf_counter_ns(), process_time_ns()
+    pages, wall, begin = read_private_memory(), perf_counter_ns(), process_time_ns()
     vocabulary = source()
     read = process_time_ns()
     found: dict[str, Any] = {"size": vocabulary.size, "read ms": (read - begin) / 1e6}
@@ -133,11 +133,11 @@ def once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
         return {**found, "table ms": (made - read) / 1e6, "written ms": (process_time_ns() - made) / 1e6}
     table_of(vocabulary)
     found |= {"table ms": (process_time_ns() - read) / 1e6, "file to table, wall ms": (perf_counter_ns() - wall) / 1e6}
-    found["memory MB"] = (private() - pages) / 1e6
-    return found | steps(vocabulary)
+    found["memory MB"] = (read_private_memory() - pages) / 1e6
+    return found | measure_steps(vocabulary)
 
 
-def steps(vocabulary: Any) -> dict[str, float]:
+def measure_steps(vocabulary: Any) -> dict[str, float]:
     """µs of a step."""
     from constrain import compile
 
@@ -168,13 +168,13 @@ def steps(vocabulary: Any) -> dict[str, float]:
     }
 
 
-def private() -> int:
+def read_private_memory() -> int:
     """Bytes of pages that are this process's own (proc(5): Private_Clean, Private_Dirty)."""
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
     return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
-def show(rows: list[dict[str, Any]]) -> None:
+def print_vocabularies(rows: list[dict[str, Any]]) -> None:
     """Print the table: one vocabulary a column."""
     title = "vocabularies (ms and µs of the CPU where not said otherwise)"
     table = build_table(title, [""], [row["tokens"] for row in rows])

@@ -21,7 +21,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Literal, TypeVar
 
-__all__ = ["Failure", "Guard", "fork", "guarded", "reap", "run_in_child", "stream_from_child"]
+__all__ = ["Failure", "Guard", "fork_child", "run_guarded", "reap_child", "run_in_child", "stream_from_child"]
 
 Item = TypeVar("Item")
 PATIENCE = 10
@@ -48,7 +48,7 @@ class Failure:
     detail: str
 
 
-def fork(work: Callable[[Connection], None], *, errors: int | None = None) -> tuple[int, Connection]:
+def fork_child(work: Callable[[Connection], None], *, errors: int | None = None) -> tuple[int, Connection]:
     """A child that runs `work` with the writing end of a pipe: (its pid, the reading end).
 
     errors: a file descriptor that takes the child's standard error (None: shared with ours).
@@ -73,7 +73,7 @@ def fork(work: Callable[[Connection], None], *, errors: int | None = None) -> tu
         os._exit(code)  # no exit handlers: they belong to the parent
 
 
-def reap(pid: int, *, kill: bool) -> int:
+def reap_child(pid: int, *, kill: bool) -> int:
     """Waits for a child, after killing it if asked; its wait status."""
     if kill:
         os.kill(pid, signal.SIGKILL)
@@ -89,7 +89,7 @@ def stream_from_child(work: Callable[[], Iterator[Any]], name: str) -> Iterator[
         out.send(())
 
     sys.stdout.flush()
-    pid, pipe = fork(send_all)
+    pid, pipe = fork_child(send_all)
     ended = False
     try:
         while item := pipe.recv():
@@ -99,7 +99,7 @@ def stream_from_child(work: Callable[[], Iterator[Any]], name: str) -> Iterator[
         raise SystemExit(f"{name} could not be run: see above") from None
     finally:
         pipe.close()
-        reap(pid, kill=not ended)
+        reap_child(pid, kill=not ended)
 
 
 def run_in_child(work: Callable[[], Any], name: str = "a process") -> Any:
@@ -108,7 +108,7 @@ def run_in_child(work: Callable[[], Any], name: str = "a process") -> Any:
     return found
 
 
-def guarded(
+def run_guarded(
     function: Callable[[Item], Any],
     items: Sequence[Item],
     *,
@@ -120,12 +120,12 @@ def guarded(
     start = 0
     while start < len(items):
         stop = start + 1 if fresh else len(items)
-        for index, outcome in one_worker(function, items, range(start, stop), limits, begin):
+        for index, outcome in run_one_worker(function, items, range(start, stop), limits, begin):
             yield index, outcome
             start = index + 1
 
 
-def one_worker(
+def run_one_worker(
     function: Callable[[Item], Any],
     items: Sequence[Item],
     span: range,
@@ -134,40 +134,42 @@ def one_worker(
 ) -> Iterator[tuple[int, Any]]:
     """One worker over a span of items: ends after the first that fails it."""
     with tempfile.TemporaryFile() as errors:
-        pid, pipe = fork(lambda out: serve(function, items, span, limits, begin, out), errors=errors.fileno())
+        pid, pipe = fork_child(
+            lambda out: serve_items(function, items, span, limits, begin, out), errors=errors.fileno()
+        )
         status, index = None, span.start
         try:
             if not pipe.poll(60 + limits.seconds) or pipe.recv() != "ready":
                 raise RuntimeError("a worker did not start")
             for index in span:
-                if not answered(pipe, pid, limits):
+                if not await_outcome(pipe, pid, limits):
                     yield index, Failure("timeout", f"more than {limits.seconds:g} s")
                     return
                 yield index, pipe.recv()
         except EOFError:
-            status = reap(pid, kill=False)
+            status = reap_child(pid, kill=False)
             errors.seek(0)
-            yield index, cause_of_death(status, errors.read().decode(errors="replace"))
+            yield index, explain_death(status, errors.read().decode(errors="replace"))
         finally:
             pipe.close()
             if status is None:
-                reap(pid, kill=True)
+                reap_child(pid, kill=True)
 
 
-def answered(pipe: Connection, pid: int, limits: Guard) -> bool:
+def await_outcome(pipe: Connection, pid: int, limits: Guard) -> bool:
     """Waits for the outcome of an item: whether it came within its limit."""
     if limits.clock == "wall":
         return pipe.poll(limits.seconds)
-    begin = computed(pid)
+    begin = read_cpu_seconds(pid)
     for _ in range(PATIENCE):
         if pipe.poll(limits.seconds):
             return True
-        if computed(pid) - begin > limits.seconds:
+        if read_cpu_seconds(pid) - begin > limits.seconds:
             return False
     return False
 
 
-def computed(pid: int) -> float:
+def read_cpu_seconds(pid: int) -> float:
     """Seconds that a process has computed (proc(5), stat: utime and stime, the 14th and 15th value)."""
     try:
         with open(f"/proc/{pid}/stat") as file:
@@ -177,7 +179,7 @@ def computed(pid: int) -> float:
     return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def serve(
+def serve_items(
     function: Callable[[Item], Any],
     items: Sequence[Item],
     span: range,
@@ -191,7 +193,7 @@ def serve(
     out.send("ready")
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     for index in span:
-        resource.setrlimit(resource.RLIMIT_AS, (address_space() + limits.memory, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (read_address_space() + limits.memory, hard))
         try:
             outcome = function(items[index])
         except MemoryError:
@@ -200,13 +202,13 @@ def serve(
         out.send(outcome)
 
 
-def address_space() -> int:
+def read_address_space() -> int:
     """Bytes of address space that this process holds (proc(5), statm: pages, first column)."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
-def cause_of_death(status: int, said: str) -> Failure:
+def explain_death(status: int, said: str) -> Failure:
     """Why a worker died, from its wait status and the last line of what it said on standard error."""
     last = said.strip().splitlines()[-1] if said.strip() else ""
     how = (

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from bench import report
-from bench.corpus import ENDS, SIZE, Case, Instance, choose, load
-from bench.engines import Refused, allowed, tally_name
-from bench.measure import Job, Result, measure
-from bench.workers import Failure, Guard, guarded
+from bench.corpus import ENDS, SIZE, Case, Instance, choose_cases, load_cases
+from bench.engines import Refused, is_allowed, tally_name
+from bench.measure import Job, Result, measure_schema
+from bench.workers import Failure, Guard, run_guarded
 
 
 class Toy:
@@ -57,7 +57,7 @@ def job(schema: str, *tests: tuple[list[int], bool]) -> Job:
 
 
 def test_measure_judges_every_instance() -> None:
-    result = measure(
+    result = measure_schema(
         Toy(), job("s", ([1, 2], True), ([1], True), ([3], False), ([1, 1], False), ([2], False), ([2, 4], True))
     )
     assert (result.rejected, result.accepted) == ([1, 5], [4])
@@ -66,7 +66,7 @@ def test_measure_judges_every_instance() -> None:
 
 
 def test_measure_keeps_refusals_and_mistakes_apart() -> None:
-    refused, broken = measure(Toy(), job("refused")), measure(Toy(), job("broken"))
+    refused, broken = measure_schema(Toy(), job("refused")), measure_schema(Toy(), job("broken"))
     assert refused.refused == ("no keyword … at line #", "no keyword 'foo' at line 3")
     assert broken.refused is None and broken.error == "while compiling: IndexError: a bug"
 
@@ -84,7 +84,7 @@ def misbehave(what: str) -> Any:
 @pytest.mark.parametrize("fresh", [False, True])
 def test_a_bad_item_costs_only_itself(fresh: bool) -> None:
     items = ["a", "hangs", "b", "dies", "eats", "c"]
-    outcomes = list(guarded(misbehave, items, limits=Guard(seconds=1.0, memory=1 << 30), fresh=fresh))
+    outcomes = list(run_guarded(misbehave, items, limits=Guard(seconds=1.0, memory=1 << 30), fresh=fresh))
     assert [index for index, _ in outcomes] == list(range(len(items)))
     kinds = [outcome.kind if isinstance(outcome, Failure) else outcome for _, outcome in outcomes]
     assert kinds == ["a", "timeout", "b", "crash", "memory", "c"]
@@ -98,7 +98,7 @@ def spin(seconds: float) -> float:
 
 
 def test_the_limit_can_be_of_what_is_computed() -> None:
-    outcomes = list(guarded(spin, [0.0, 30.0, 0.1], limits=Guard(0.5, 1 << 30, "cpu"), fresh=False))
+    outcomes = list(run_guarded(spin, [0.0, 30.0, 0.1], limits=Guard(0.5, 1 << 30, "cpu"), fresh=False))
     assert [outcome.kind if isinstance(outcome, Failure) else outcome for _, outcome in outcomes] == [
         0.0,
         "timeout",
@@ -108,9 +108,9 @@ def test_the_limit_can_be_of_what_is_computed() -> None:
 
 def test_summary_counts_and_compares_on_common_schemas() -> None:
     jobs = [job(name, ([2], True)) for name in "abc"]
-    good = [measure(Toy(), item) for item in jobs]
+    good = [measure_schema(Toy(), item) for item in jobs]
     other = [Result("a", refused=("kind", "reason")), Failure("timeout", "more than 10 s"), good[2]]
-    tables = report.summarise(jobs, {("x", "warm"): good, ("y", "warm"): other})
+    tables = report.summarise_runs(jobs, {("x", "warm"): good, ("y", "warm"): other})
     first, second = tables["exactness"]
     assert (first["passing"], second["passing"], second["refused"], second["out of time"]) == (3, 1, 1, 1)
     assert second["refusals"] == {"kind": 1}
@@ -122,19 +122,23 @@ def test_load_and_choose(tmp_path: Path) -> None:
     path = tmp_path / "cases.jsonl.gz"
     rows = [{"id": f"s{i}", "schema": {"const": "é"}, "tests": [{"valid": True, "data": [i, "é"]}]} for i in range(9)]
     path.write_bytes(gzip.compress("\n".join(json.dumps(row) for row in rows).encode()))
-    cases = load(path)
+    cases = load_cases(path)
     assert cases[3] == Case("s3", '{"const": "é"}', (Instance('[3, "é"]', True),))
-    assert choose(cases, sample=None, seed=0) == cases
-    assert choose(cases, sample=4, seed=1) == choose(cases, sample=4, seed=1) != choose(cases, sample=4, seed=3)
-    assert [case.id for case in choose(cases, sample=4, seed=1, ids=["s5", "s2"])] == ["s5", "s2"]
+    assert choose_cases(cases, sample=None, seed=0) == cases
+    assert (
+        choose_cases(cases, sample=4, seed=1)
+        == choose_cases(cases, sample=4, seed=1)
+        != choose_cases(cases, sample=4, seed=3)
+    )
+    assert [case.id for case in choose_cases(cases, sample=4, seed=1, ids=["s5", "s2"])] == ["s5", "s2"]
     with pytest.raises(ValueError, match="no such id: nope"):
-        choose(cases, sample=None, seed=0, ids=["nope"])
+        choose_cases(cases, sample=None, seed=0, ids=["nope"])
     path.write_bytes(gzip.compress(b'{"id": 1}\n'))
     with pytest.raises(ValueError, match="line 1: not a case"):
-        load(path)
+        load_cases(path)
 
 
 def test_small_things() -> None:
     words = np.array([0, -(2**31)], np.int32)
-    assert allowed(words, 63) and not allowed(words, 62)
+    assert is_allowed(words, 63) and not is_allowed(words, 62)
     assert tally_name("Unknown format: \"a\" at 'b' 12\nmore") == "Unknown format: … at … #"

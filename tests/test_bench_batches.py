@@ -30,7 +30,7 @@ def test_known_schemas_are_compiled_once_and_new_ones_each_time() -> None:
     texts = [("{}", list(range(60)))] * 3
     for is_known, wanted in ((False, [(2, False)] * 4), (True, [(2, False)] + [(2, True)] * 4)):
         toy = Toy()
-        steps = batches.measured(toy.make, None, is_known, texts, 2, 4)  # type: ignore[arg-type]
+        steps = batches.measure_steps(toy.make, None, is_known, texts, 2, 4)  # type: ignore[arg-type]
         assert toy.asked == wanted and len(steps) == batches.STEPS and 0 < min(steps) < np.inf
 
 
@@ -40,7 +40,7 @@ def test_shares_are_timed_one_after_the_other() -> None:
 
     matchers = [compile(Vocabulary.bytes(), regex="a*").matcher() for _ in range(6)]
     before, spent, out = parallel_fill.together, list[int](), np.zeros((6, 9), np.int32)  # type: ignore[attr-defined]
-    with batches.in_turn(spent):
+    with batches.run_shares_in_turn(spent):
         fill_masks(matchers, out, threads=2)
     assert len(spent) == 2 and min(spent) > 0 and parallel_fill.together is before  # type: ignore[attr-defined]
     assert (out == matchers[0].mask()).all()
@@ -53,7 +53,7 @@ def test_every_road_of_applying_gives_the_same_logits() -> None:
     rng = np.random.default_rng(3)
     masks = torch.from_numpy(rng.integers(0, 1 << 32, (2, WORDS), np.uint32).view(np.int32))
     found = {}
-    for name, road in apply_masks.roads().items():
+    for name, road in apply_masks.list_implementations().items():
         if "compiled" not in name:  # which takes its time
             logits = torch.arange(2 * apply_masks.SIZE).view(2, -1).float()
             road(logits, masks)
@@ -70,5 +70,5 @@ def test_a_run_is_kept_with_its_plot(tmp_path: Path) -> None:
     assert found["facts"] == {"runs": [1]} and found["machine"]["cores"] and found["versions"]["numba"]
     assert path == tmp_path / found["commit"] / "apply_masks.json" and found["name"] == "apply_masks"
     assert found["command"] == f"python -m bench apply_masks --results {tmp_path}" and found["options"]["results"]
-    plot = curves.draw(path.with_suffix(".svg"), "title", "rows", "µs", {"panel": {"one": [(1, 2.0), (8, 3.0)]}})
+    plot = curves.draw_plot(path.with_suffix(".svg"), "title", "rows", "µs", {"panel": {"one": [(1, 2.0), (8, 3.0)]}})
     assert "<svg" in plot.read_text("utf-8")

@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 
 from bench.grammars import agreement, ours
-from bench.grammars.edits import Edit, draw
-from bench.grammars.languages import LANGUAGES, Language, Text, language, library, sentences
+from bench.grammars.edits import Edit, draw_edit
+from bench.grammars.languages import LANGUAGES, Language, Text, draw_sentences, list_library_files, load_language
 from bench.grammars.oracle import Oracle
 from bench.grammars.translate import Inexpressible, to_ebnf, to_llguidance, without_looks
 from constrain.engine.constraint import Constraint
@@ -39,7 +39,7 @@ TEXT = b"a = b\nblock:\n  c = (d 'e\nf')\n  inner:\n    g = '''h\n\n'i' '''\n  j
 
 @cache
 def oracle(name: str) -> Oracle:
-    tongue = LINES if name == "lines" else language(name)
+    tongue = LINES if name == "lines" else load_language(name)
     return Oracle(tongue.text, tongue.start, tongue.lexer, tongue.indented)
 
 
@@ -47,7 +47,7 @@ def oracle(name: str) -> Oracle:
 def bytes_only(name: str) -> Constraint:
     """Ours, over the 256 bytes."""
     vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [None], eos_ids=[256])
-    return agreement.constraint(LINES if name == "lines" else language(name), vocabulary)
+    return agreement.compile_language(LINES if name == "lines" else load_language(name), vocabulary)
 
 
 class Bytes:
@@ -67,27 +67,27 @@ def test_notes_along_a_text_give_the_verdicts_of_whole_readings(seed: int) -> No
     trace, marks = judge.trace(TEXT), ours.Marks(made, TEXT)
     kept = 0
     for _ in range(250):
-        edit = draw(TEXT, rng)
+        edit = draw_edit(TEXT, rng)
         whole = judge.accepts(edit.of(TEXT))
         assert trace.accepts(edit) == whole, edit
-        assert marks.accepts(edit) == whole == ours.accepts(made, edit.of(TEXT)), edit
+        assert marks.accepts(edit) == whole == ours.accepts_text(made, edit.of(TEXT)), edit
         kept += whole
     assert 25 < kept < 225
 
 
 def test_an_edit_is_one_byte_put_in_taken_out_or_replaced() -> None:
     rng = random.Random(0)
-    edits = [draw(b"abc", rng) for _ in range(300)]
+    edits = [draw_edit(b"abc", rng) for _ in range(300)]
     assert {len(edit.of(b"abc")) for edit in edits} == {2, 3, 4}
     assert all(edit.removed + len(edit.put) in (1, 2) and len(edit.put) <= 1 for edit in edits)
-    assert draw(b"", rng).of(b"") and Edit(1, 1, b"x").of(b"abc") == b"axc"
+    assert draw_edit(b"", rng).of(b"") and Edit(1, 1, b"x").of(b"abc") == b"axc"
 
 
 def test_what_became_of_a_text() -> None:
     judge, made = oracle("json"), bytes_only("json")
 
     def found(content: bytes) -> agreement.Found:
-        return agreement.compare(Text("t", content), judge, made, Bytes(), 40, 0)  # type: ignore[arg-type]
+        return agreement.compare_text(Text("t", content), judge, made, Bytes(), 40, 0)  # type: ignore[arg-type]
 
     good = found(b'{"a": [1, 2.5e3, "\xc3\xa9"]}')
     assert (good.verdict, good.edits, good.differences, good.mistakes) == ("accepted", 40, 0, 0)
@@ -102,22 +102,22 @@ def test_a_disagreement_is_found_counted_and_told() -> None:
     wider = Language("n", "start: N\nN: /[0-9]+/", "start", "contextual", False, True)
     vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [None], eos_ids=[256])
     judge = Oracle(tongue.text, "start", "contextual", False)
-    made = agreement.constraint(wider, vocabulary)
-    found = agreement.compare(Text("t", b"1000"), judge, made, Bytes(), 400, 0)  # type: ignore[arg-type]
+    made = agreement.compile_language(wider, vocabulary)
+    found = agreement.compare_text(Text("t", b"1000"), judge, made, Bytes(), 400, 0)  # type: ignore[arg-type]
     assert found.verdict == "accepted" and found.differences > 0 and found.mistakes == 0
     assert found.examples[0]["lark"] is False and found.examples[0]["ours"] is True
-    narrower = agreement.constraint(tongue, vocabulary)
+    narrower = agreement.compile_language(tongue, vocabulary)
     swapped = Oracle(wider.text, "start", "contextual", False)
-    stopped = agreement.compare(Text("t", b"01"), swapped, narrower, Bytes(), 9, 0)  # type: ignore[arg-type]
+    stopped = agreement.compare_text(Text("t", b"01"), swapped, narrower, Bytes(), 9, 0)  # type: ignore[arg-type]
     assert stopped.verdict == "differ" and "token 1 is not in the mask" in stopped.examples[0]["what"]
 
 
 def test_texts() -> None:
-    assert sum(1 for _ in library(tests=False)) > 300
-    assert not any("/tests/" in f"/{text.name}" for text in library(tests=False))
-    drawn = list(sentences("json", 3, 0))
-    assert [text.content for text in drawn] == [text.content for text in sentences("json", 3, 0)]
-    assert "python-lark" in LANGUAGES and language("python-lark").start == "file_input"
+    assert sum(1 for _ in list_library_files(tests=False)) > 300
+    assert not any("/tests/" in f"/{text.name}" for text in list_library_files(tests=False))
+    drawn = list(draw_sentences("json", 3, 0))
+    assert [text.content for text in drawn] == [text.content for text in draw_sentences("json", 3, 0)]
+    assert "python-lark" in LANGUAGES and load_language("python-lark").start == "file_input"
 
 
 def test_grammars_for_the_peers() -> None:
@@ -125,11 +125,11 @@ def test_grammars_for_the_peers() -> None:
     assert without_looks("(?a:(?i:ab))(?a)c") == "(?:(?i:ab))c"
     with pytest.raises(Inexpressible, match="indentation"):
         to_ebnf(LINES)
-    json, ebnf = to_llguidance(language("json")), to_ebnf(language("json"))
+    json, ebnf = to_llguidance(load_language("json")), to_ebnf(load_language("json"))
     assert "%ignore" in json and "(?!" not in json
     assert ebnf.startswith("root ::= blank ") and "start" not in ebnf
     xgrammar, llguidance = pytest.importorskip("xgrammar"), pytest.importorskip("llguidance")
     for name in ("json", "sql"):
-        xgrammar.Grammar.from_ebnf(to_ebnf(language(name)))
-        grammar = llguidance.LLMatcher.grammar_from_lark(to_llguidance(language(name)))
+        xgrammar.Grammar.from_ebnf(to_ebnf(load_language(name)))
+        grammar = llguidance.LLMatcher.grammar_from_lark(to_llguidance(load_language(name)))
         assert not llguidance.LLMatcher.validate_grammar(grammar)

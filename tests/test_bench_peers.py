@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench.grammars.languages import language, sentences
+from bench.grammars.languages import draw_sentences, load_language
 from bench.grammars.peers import PEERS, peer_grammar
 
 SENTENCES = 8
@@ -15,7 +15,7 @@ JSON = b' {"a": [1, -2.5e+10, true, null, ""], "\\u00e9\\n\xc3\xa9": {}}'
 
 
 def texts(name: str) -> list[bytes]:
-    found = [text.content for text in sentences(name, SENTENCES, 0)]
+    found = [text.content for text in draw_sentences(name, SENTENCES, 0)]
     return [*found, JSON] if name == "json" else found
 
 
@@ -34,7 +34,7 @@ def llguidance_accepts(matcher: Any, text: bytes) -> bool:
 @pytest.mark.parametrize("name", PEERS)
 def test_llguidance_takes_every_text(name: str) -> None:
     llguidance = pytest.importorskip("llguidance")
-    grammar = llguidance.LLMatcher.grammar_from_lark(peer_grammar(language(name), "lark"))
+    grammar = llguidance.LLMatcher.grammar_from_lark(peer_grammar(load_language(name), "lark"))
     matcher = llguidance.LLMatcher(bytes_of_llguidance(), grammar, log_level=0)
     assert not matcher.is_error(), matcher.get_error()
     assert [text for text in texts(name) if not llguidance_accepts(matcher, text)] == []
@@ -47,7 +47,7 @@ def test_xgrammar_takes_every_text(name: str) -> None:
     info = xgrammar.TokenizerInfo(
         [bytes([byte]) for byte in range(256)] + [b""], xgrammar.VocabType.RAW, vocab_size=257, stop_token_ids=[256]
     )
-    compiled = xgrammar.GrammarCompiler(info, max_threads=1).compile_grammar(peer_grammar(language(name), "ebnf"))
+    compiled = xgrammar.GrammarCompiler(info, max_threads=1).compile_grammar(peer_grammar(load_language(name), "ebnf"))
 
     def accepts(text: bytes) -> bool:
         matcher = xgrammar.GrammarMatcher(compiled)

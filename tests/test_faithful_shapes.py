@@ -12,7 +12,7 @@ import pytest
 
 from bench.faithful import plots
 from bench.faithful.fixtures import Counted
-from bench.faithful.report import page
+from bench.faithful.report import write_page
 from bench.faithful.shapes import accuracy, arithmetic, checks, gad, molecules, sql
 from bench.faithful.shapes.methods import METHODS
 from bench.faithful.shapes.tasks import Guarded, Task
@@ -25,21 +25,21 @@ from tests.markov_made import LETTERS, ChainModel, cases
 
 
 def test_arithmetic_is_that_of_python() -> None:
-    for text in arithmetic.examples(200, 5):
-        assert arithmetic.value_of(text) == eval(text)
+    for text in arithmetic.draw_expressions(200, 5):
+        assert arithmetic.evaluate_expression(text) == eval(text)
 
 
 @pytest.mark.parametrize("text", molecules.READ)
 def test_known_molecules_are_valid_at_every_beginning(text: str) -> None:
-    assert molecules.valid(text.encode())
-    assert all(molecules.viable(text[:i].encode()) for i in range(len(text) + 1))
+    assert molecules.is_valid(text.encode())
+    assert all(molecules.is_viable(text[:i].encode()) for i in range(len(text) + 1))
 
 
 @pytest.mark.parametrize(
     "text", ["C(", "C)C", "C1CC", "FFF", "C=", "C==C", "O(C)(C)C", "ccc", "C()C", "=CC", "C11", "N#N#N"]
 )
 def test_what_is_no_molecule(text: str) -> None:
-    assert not molecules.valid(text.encode())
+    assert not molecules.is_valid(text.encode())
 
 
 def test_sqlite_judges_queries_and_their_beginnings() -> None:
@@ -49,7 +49,7 @@ def test_sqlite_judges_queries_and_their_beginnings() -> None:
     assert not database.finds(b"SELECT length FROM city") and not database.finds(b"SELECT name")
     assert database.viable(b"SELECT length FROM ci") and not database.viable(b"SELECT length FROM city ")
     assert not database.viable(b"SELECT name FROM city WHERE length >")
-    for text in sql.examples(database, 50, 1):
+    for text in sql.draw_queries(database, 50, 1):
         assert re.fullmatch(database.pattern(), text) and database.viable(text.encode())
 
 
@@ -81,28 +81,28 @@ def test_a_mask_with_nothing_in_it_is_a_dead_end() -> None:
 
 
 def test_every_method_answers_a_tiny_task_rightly_or_not_at_all() -> None:
-    rows = accuracy.rows([tiny(), tiny()], 20, 1)
+    rows = accuracy.measure_methods([tiny(), tiny()], 20, 1)
     assert [row.method for row in rows] == [method.name for method in METHODS if "twist" not in method.name]
     by_name = {row.method: row for row in rows}
     assert by_name["exact"].right == 1 and by_name["AWRS-SMC 32"].right > by_name["model alone"].right
-    assert accuracy.order(rows) == (True, "")
+    assert accuracy.check_order(rows) == (True, "")
 
 
 def test_checks_grow_with_what_is_lost() -> None:
     case = cases()["counting"]
     steps = checks.steps_of([Task("", "", Counted(case.lm), case.constraint, case.max_tokens)], 20, 40, 1)
     assert steps.by_step > 0.5 and (steps.checks >= 1).all()
-    assert checks.ranked(np.array([1.0, 2.0, 2.0, 5.0]), np.array([0.0, 3.0, 3.0, 9.0])) == pytest.approx(1.0)
+    assert checks.correlate_ranks(np.array([1.0, 2.0, 2.0, 5.0]), np.array([0.0, 3.0, 3.0, 9.0])) == pytest.approx(1.0)
 
 
 def test_the_law_that_asap_has_learnt_is_that_of_masking_at_first_and_right_at_last() -> None:
-    from bench.faithful.fixtures import fixture
+    from bench.faithful.fixtures import build_fixture
 
     case = cases()["traps"]
-    f = fixture("", Counted(case.lm), case.constraint, case.max_tokens, real=False)
-    law = gad.followed(gad.laws(f), SuccessTrie(f.max_tokens))
+    f = build_fixture("", Counted(case.lm), case.constraint, case.max_tokens, real=False)
+    law = gad.enumerate_walks(gad.tabulate_laws(f), SuccessTrie(f.max_tokens))
     assert law == pytest.approx(f.masked)
-    found = gad.windows(f, 400, 1, window=100)
+    found = gad.measure_windows(f, 400, 1, window=100)
     assert found.learnt[-1][1] < found.learnt[0][1] / 4
     assert max(found.true["exact"]) < 4 * found.floor < min(found.true["masked"])
 
@@ -115,11 +115,11 @@ def test_a_page_of_what_was_stored(tmp_path: Path) -> None:
     facts = {"verdicts": [verdict], "tables": [], "curves": [curve]}
     document = {"command": "x", "date": "y", "commit": "z", "machine": machine, "facts": facts}
     (tmp_path / "faithful.json").write_text(json.dumps(document))
-    text = page(tmp_path).read_text()
+    text = write_page(tmp_path).read_text()
     assert "that &lt; this" in text and text.count("<svg") == 2 and "nan" not in text
 
 
 def test_plots_stand_numbers_that_are_all_the_same() -> None:
     flat = [plots.Line("a", "red", [1, 2], [0.0, 0.0])]
     for logs in ((True, True), (False, True), (False, False)):
-        assert "nan" not in plots.panel("", flat, across="", up="", logs=logs)
+        assert "nan" not in plots.draw_panel("", flat, across="", up="", logs=logs)

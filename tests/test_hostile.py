@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import constrain
-from bench.hostile.__main__ import OURS, cell, prepare, theirs, told, warm
+from bench.hostile.__main__ import OURS, format_row, judge_row, prepare_engines, run_peer, warm_constrain
 from bench.hostile.answers import Wrong
 from bench.hostile.peers import ENGINES
 from bench.hostile.rows import ROWS, Row
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="li
 @pytest.fixture(scope="module")
 def ready() -> None:
     """What a run of the bench prepares before it forks."""
-    warm()
+    warm_constrain()
 
 
 def row(check: Callable[..., Any], **more: Any) -> Row:
@@ -60,17 +60,17 @@ def wrong() -> None:
     ],
 )  # fmt: skip
 def test_verdicts(check: Callable[..., Any], verdict: str, detail: str) -> None:
-    found = cell(row(check), OURS, {})
+    found = judge_row(row(check), OURS, {})
     assert found.verdict == verdict and detail in found.detail, found
-    assert ("a row" in told(row(check), {OURS: found})) and (verdict in told(row(check), {OURS: found}))
+    assert ("a row" in format_row(row(check), {OURS: found})) and (verdict in format_row(row(check), {OURS: found}))
 
 
 def test_a_hang_is_ended() -> None:
-    assert cell(row(spin, seconds=0.5), OURS, {}).verdict == "hang"
+    assert judge_row(row(spin, seconds=0.5), OURS, {}).verdict == "hang"
 
 
 def test_a_refusal_may_be_wrong() -> None:
-    assert cell(row(refuse, refusal="wrong"), OURS, {}).verdict == "wrong"
+    assert judge_row(row(refuse, refusal="wrong"), OURS, {}).verdict == "wrong"
 
 
 def test_rows_are_told_apart_and_have_an_origin() -> None:
@@ -86,13 +86,13 @@ TRIVIAL = {"schema": '{"type": "string"}', "regex": "ab+", "gbnf": 'root ::= "a"
 
 @pytest.mark.parametrize("name", list(ENGINES))
 def test_peers_answer_what_is_trivial_and_refuse_what_is_broken(name: str) -> None:
-    ready = prepare([name])
+    ready = prepare_engines([name])
     if not ready:
         pytest.skip(f"{name} is not installed")
     assert {"schema", "regex"} <= ready[name].keys()
     for kind, use in ready[name].items():
-        assert theirs(use, TRIVIAL[kind]) == ("answered", ""), kind
-        assert theirs(use, '{"type": (')[0] in ("refused", "error"), kind
+        assert run_peer(use, TRIVIAL[kind]) == ("answered", ""), kind
+        assert run_peer(use, '{"type": (')[0] in ("refused", "error"), kind
 
 
 QUICK = (
@@ -109,5 +109,5 @@ QUICK = (
 
 @pytest.mark.parametrize("one", [one for one in ROWS if one.name.startswith(QUICK)], ids=lambda one: one.name)
 def test_quick_rows(one: Row, ready: None) -> None:
-    found = cell(one, OURS, {})
+    found = judge_row(one, OURS, {})
     assert found.verdict in ("answered", "refused"), found

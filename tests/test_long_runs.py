@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.long_runs import long_text, many_schemas
+from bench.long_runs import take_long_text, use_many_schemas
 from constrain import Vocabulary, compile
 from constrain.compilation.compile_caches import recent
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 def test_many_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent, "most", 16)
-    sizes = [size for _, size in many_schemas(Vocabulary.bytes(), 300, 6)]
+    sizes = [size for _, size in use_many_schemas(Vocabulary.bytes(), 300, 6)]
     assert len(recent) == 16
     assert recent.bytes_used < 64 << 20
     recent.clear()
@@ -28,6 +28,6 @@ def test_many_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_long_text() -> None:
     records = {"type": "array", "items": {"type": "object", "required": ["name", "n"]}}
     matcher = compile(Vocabulary.bytes(), schema=records).matcher()
-    sizes = [size for _, size in long_text(matcher, 30_000, 6)]
+    sizes = [size for _, size in take_long_text(matcher, 30_000, 6)]
     assert sizes[-1] < sizes[0] + 16, sizes
     assert sys.getsizeof(matcher._sets) + sys.getsizeof(matcher._taken) < 30_000 * 20

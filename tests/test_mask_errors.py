@@ -20,10 +20,10 @@ from bench.corpus import ENDS, RANKS, SIZE, Case, Instance
 from bench.engines import Refused
 from bench.mask_errors import summary
 from bench.mask_errors.cutting import Cutter
-from bench.mask_errors.judge import Judge, ecma
+from bench.mask_errors.judge import Judge, translate_pattern
 from bench.mask_errors.ordering import Order
-from bench.mask_errors.spelling import canonical, free, respelled
-from bench.mask_errors.values import Number, Pairs, fraction_of, number_of, parse
+from bench.mask_errors.spelling import respell_number, spell_canonically, spell_freely
+from bench.mask_errors.values import Number, Pairs, fraction_of, number_of, parse_exactly
 from bench.mask_errors.variants import Variants
 from bench.mask_errors.walks import Findings, Plan, Walker
 from bench.workers import Failure
@@ -145,10 +145,10 @@ def test_roads_spell_the_text(text: str, rng: random.Random) -> None:
 
 @given(json_values, st.randoms(use_true_random=False))
 def test_every_spelling_is_of_the_same_value(value: Any, rng: random.Random) -> None:
-    made = parse(json.dumps(value))
-    for text in (free(made, rng), canonical(made, rng)):
+    made = parse_exactly(json.dumps(value))
+    for text in (spell_freely(made, rng), spell_canonically(made, rng)):
         if text is not None:
-            assert exactly(parse(text)) == exactly(made)
+            assert exactly(parse_exactly(text)) == exactly(made)
 
 
 def exactly(value: Any) -> Any:
@@ -163,8 +163,8 @@ def exactly(value: Any) -> Any:
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=5), st.randoms(use_true_random=False))
 def test_respelled_numbers_are_equal(value: Any, rng: random.Random) -> None:
     number = number_of(Fraction(value))
-    assert respelled(number, rng).value == number.value == Fraction(value)
-    json.loads(respelled(number, rng).text)
+    assert respell_number(number, rng).value == number.value == Fraction(value)
+    json.loads(respell_number(number, rng).text)
 
 
 def test_far_exponents_are_brought_near_and_stay_apart() -> None:
@@ -199,8 +199,8 @@ def test_the_judges() -> None:
 def test_patterns_mean_what_ecma_means(pattern: str, texts: list[str], others: list[str]) -> None:
     import re
 
-    assert all(re.search(ecma(pattern), text) for text in texts)
-    assert not any(re.search(ecma(pattern), text) for text in others)
+    assert all(re.search(translate_pattern(pattern), text) for text in texts)
+    assert not any(re.search(translate_pattern(pattern), text) for text in others)
 
 
 def test_variants_are_valid_and_various() -> None:
@@ -208,7 +208,7 @@ def test_variants_are_valid_and_various() -> None:
     source = Variants(SCHEMA, [CASE.tests[0].text], judge, random.Random(1))
     texts = {text for _ in range(80) if (text := source.draw(narrow=False)) is not None}
     assert len(texts) > 30 and all(judge(text).valid for text in texts)
-    values = [parse(text) for text in texts]
+    values = [parse_exactly(text) for text in texts]
     assert any("b" not in value for value in values) and any(set(value) - {"a", "b"} for value in values)
     assert any(text.find('"b"') < text.find('"a"') for text in texts if '"b"' in text)
     assert Variants(SCHEMA, [], judge, random.Random(1)).draw(narrow=True) is None
@@ -230,12 +230,14 @@ def test_order_follows_the_schema() -> None:
 
 def test_the_summary_counts_per_million() -> None:
     good, bad = findings(Real()), findings(Real(flip(ENDS[0], lambda written: True, 1)))
-    (row,) = summary.summarise({"toy": [good, bad, Failure("timeout", "x"), Findings("r", ("kind", "reason"))]})
+    (row,) = summary.summarise_findings(
+        {"toy": [good, bad, Failure("timeout", "x"), Findings("r", ("kind", "reason"))]}
+    )
     assert row["refused"] == 1 and row["failures"] == {"timeout": 1} and row["schemas"] == 4
     assert row["under per million"] == bad.counts["under"] / row["masks"] * 1e6 > 0
-    assert summary.lines([CASE, CASE], [good, bad], "under")
+    assert summary.list_findings([CASE, CASE], [good, bad], "under")
 
 
 def test_keys_that_come_twice_are_seen() -> None:
     with pytest.raises(Pairs):
-        parse('{"a": 1, "\\u0061": 2}')
+        parse_exactly('{"a": 1, "\\u0061": 2}')

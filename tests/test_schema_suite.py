@@ -10,7 +10,7 @@ import pytest
 
 import constrain
 from bench import suite_ratchet
-from bench.schema_suite import DRAFTS, Group, Verdict, judge, judge_all, load, main, spellings
+from bench.schema_suite import DRAFTS, Group, Verdict, judge_all, judge_group, load_suite, main, spell_variants
 from constrain import Vocabulary
 
 RATCHET = Path(__file__).parent / "schema_suite_ratchet.json"
@@ -21,16 +21,16 @@ RENEW = f"python -m bench schema_suite ../shared/{SUITE} --renew tests/{RATCHET.
 def test_the_suite_does_not_get_worse(shared: Path) -> None:
     if not (shared / SUITE).exists():
         pytest.skip(f"needs {shared / SUITE}")
-    suite = load(shared / SUITE)
+    suite = load_suite(shared / SUITE)
     verdicts = judge_all(suite)
-    worse, better = suite_ratchet.compare(suite_ratchet.read(RATCHET), verdicts)
+    worse, better = suite_ratchet.compare_verdicts(suite_ratchet.read_ratchet(RATCHET), verdicts)
     assert not worse, "\n".join([f"{len(worse)} tests that passed do not:", *worse[:20]])
     assert not better, "\n".join([f"{len(better)} listed tests pass; renew the list with {RENEW}", *better[:20]])
     assert {verdict.group.draft for verdict in verdicts} == set(DRAFTS)
 
 
 def test_every_entry_has_a_reason() -> None:
-    known = suite_ratchet.read(RATCHET)
+    known = suite_ratchet.read_ratchet(RATCHET)
     assert [entry for entry in known if len(entry.reason.split()) < 4] == []
     required = {entry.group for entry in known if not entry.file.startswith("optional/")}
     assert required == {"float division = inf"}  # A multiple with 123,456,789 remainders.
@@ -41,9 +41,9 @@ VALUES = [{"a": [1, "é\U0001f600/"], "b": None, "c": {"d": True}}, "a/b", [], {
 
 @pytest.mark.parametrize("value", VALUES)
 def test_spellings_say_the_same(value: Any) -> None:
-    texts = spellings(value, "seed")
+    texts = spell_variants(value, "seed")
     assert all(json.loads(text) == value for text in texts)
-    assert texts == spellings(value, "seed") and len(set(texts)) == len(texts)
+    assert texts == spell_variants(value, "seed") and len(set(texts)) == len(texts)
 
 
 def group(schema: Any, *tests: tuple[str, Any, bool], file: str = "type.json") -> Group:
@@ -51,7 +51,7 @@ def group(schema: Any, *tests: tuple[str, Any, bool], file: str = "type.json") -
 
 
 def outcomes(made: Group) -> list[str]:
-    return [verdict.outcome for verdict in judge(made, {}, Vocabulary.bytes())]
+    return [verdict.outcome for verdict in judge_group(made, {}, Vocabulary.bytes())]
 
 
 def test_judging() -> None:
@@ -68,18 +68,23 @@ def test_the_ratchet_holds(tmp_path: Path) -> None:
     made = group({}, ("one", 1, True), ("two", 2, True))
     first, second = Verdict(made, "one", "wrong", "so"), Verdict(made, "two", "passed")
     path = tmp_path / "list.json"
-    path.write_text(suite_ratchet.renewed([], [first, second]), "utf-8")
-    known = suite_ratchet.read(path)
+    path.write_text(suite_ratchet.renew_ratchet([], [first, second]), "utf-8")
+    known = suite_ratchet.read_ratchet(path)
     assert known[0].tests == ("one",) and known[0].reason == ""
-    assert suite_ratchet.compare(known, [first, second]) == ([], [])
-    worse, better = suite_ratchet.compare(known, [first._replace(outcome="passed"), second._replace(outcome="wrong")])
+    assert suite_ratchet.compare_verdicts(known, [first, second]) == ([], [])
+    worse, better = suite_ratchet.compare_verdicts(
+        known, [first._replace(outcome="passed"), second._replace(outcome="wrong")]
+    )
     assert len(worse) == len(better) == 1 and "two" in worse[0] and "one" in better[0]
     kept = [entry._replace(reason="it is so") for entry in known]
     both = [first, second._replace(outcome="refused", why="an error")]
-    path.write_text(suite_ratchet.renewed(kept, [first, second]), "utf-8")
-    assert suite_ratchet.read(path)[0].reason == "it is so"
-    path.write_text(suite_ratchet.renewed(kept, both), "utf-8")
-    assert suite_ratchet.read(path)[0].tests is None and suite_ratchet.compare(suite_ratchet.read(path), both)[0] == []
+    path.write_text(suite_ratchet.renew_ratchet(kept, [first, second]), "utf-8")
+    assert suite_ratchet.read_ratchet(path)[0].reason == "it is so"
+    path.write_text(suite_ratchet.renew_ratchet(kept, both), "utf-8")
+    assert (
+        suite_ratchet.read_ratchet(path)[0].tests is None
+        and suite_ratchet.compare_verdicts(suite_ratchet.read_ratchet(path), both)[0] == []
+    )
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

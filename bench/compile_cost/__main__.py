@@ -29,9 +29,9 @@ from ..options import build_parser, read_cases
 from ..record import write_result
 from ..tables import build_table, print_table
 from ..workers import Guard, stream_from_child
-from .cases import Growing, cases
-from .dev import Slow, slowest
-from .trial import MEMORY, TIME, Cost, cost
+from .cases import Growing, list_growing_cases
+from .dev import Slow, find_slowest
+from .trial import MEMORY, TIME, Cost, measure_cost
 
 WIDTH = 160
 
@@ -50,49 +50,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
     work: Callable[[Engine], Iterator[Any]]
     if options.data:
         chosen = read_cases(options)
-        work = partial(slowest, cases=chosen, guard=guard, repeat=options.repeat, seconds=options.limit)
+        work = partial(find_slowest, cases=chosen, guard=guard, repeat=options.repeat, seconds=options.limit)
     else:
-        growing = [case for case in cases() if options.only in case.name]
-        work = partial(trials, growing=growing, guard=guard, repeat=options.repeat)
+        growing = [case for case in list_growing_cases() if options.only in case.name]
+        work = partial(run_trials, growing=growing, guard=guard, repeat=options.repeat)
     found: dict[str, list[Any]] = {}
     for name in options.engines:
         print(name, file=sys.stderr, flush=True)
         found[name] = []
-        for one in stream_from_child(partial(host, name, vocabulary, work, options.core), name):
+        for one in stream_from_child(partial(host_work, name, vocabulary, work, options.core), name):
             found[name].append(one)
             if isinstance(one, (Slow, str)):
-                console.print(line(one), markup=False, highlight=False)
+                console.print(format_line(one), markup=False, highlight=False)
     if not options.data:
-        show(growing, found, console)
+        print_costs(growing, found, console)
     rows = {name: [plain_values(one) for one in outcomes] for name, outcomes in found.items()}
     units = {"wall": "ms", "cpu": "ms", "again": "ms", "mebibytes": "MiB"}
     write_result(options, {"units": units, "rows": rows}, "dev" if options.data else "")
     return 0
 
 
-def trials(engine: Engine, growing: list[Growing], guard: Guard, repeat: int) -> Iterator[tuple[str, Cost]]:
+def run_trials(engine: Engine, growing: list[Growing], guard: Guard, repeat: int) -> Iterator[tuple[str, Cost]]:
     """Every case through an engine; where the size before failed, the next ones are not tried."""
     failed: dict[str, str] = {}
     for case in growing:
         if case.group in failed:
             yield case.name, Cost(failed=f"not tried: {failed[case.group]} before")
             continue
-        found = cost(engine, case.text, guard, repeat)
+        found = measure_cost(engine, case.text, guard, repeat)
         if found.failed:
             failed[case.group] = found.failed.partition(":")[0]
         yield case.name, found
 
 
-def host(name: str, vocabulary: Llama3, work: Callable[[Engine], Iterator[Any]], core: int) -> Iterator[Any]:
+def host_work(name: str, vocabulary: Llama3, work: Callable[[Engine], Iterator[Any]], core: int) -> Iterator[Any]:
     """Prepare one engine and yield what the work yields."""
     yield from work(prepare_engine(name, vocabulary, core))
 
 
-def show(growing: list[Growing], found: dict[str, list[tuple[str, Cost]]], console: Console) -> None:
+def print_costs(growing: list[Growing], found: dict[str, list[tuple[str, Cost]]], console: Console) -> None:
     """The table: a row for each case, for each engine the first compile, CPU, another compile, memory."""
     table = build_table("ms to the first mask: wall, CPU, again; MiB added", ["schema"], found)
     for index, case in enumerate(growing):
-        table.add_row(case.name, *(figures(outcomes[index][1]) for outcomes in found.values()))
+        table.add_row(case.name, *(format_cost(outcomes[index][1]) for outcomes in found.values()))
     print_table(table, console)
     for name, outcomes in found.items():
         over = [label for label, one in outcomes if one.over]
@@ -104,7 +104,7 @@ def show(growing: list[Growing], found: dict[str, list[tuple[str, Cost]]], conso
         )
 
 
-def figures(one: Cost) -> str:
+def format_cost(one: Cost) -> str:
     """A cell."""
     if one.failed:
         return one.failed.partition(":")[0] + " !"
@@ -114,9 +114,9 @@ def figures(one: Cost) -> str:
     return f"{wall:,.1f}  {cpu:,.1f}  {again:,.1f}  {added:,.1f}" + (" !" if one.over else "  ")
 
 
-def line(one: Slow | str) -> str:
+def format_line(one: Slow | str) -> str:
     """A line of the dev pass."""
-    return one if isinstance(one, str) else f"{one.id}: {figures(one.cost)}; {', '.join(one.where)}"
+    return one if isinstance(one, str) else f"{one.id}: {format_cost(one.cost)}; {', '.join(one.where)}"
 
 
 def plain_values(one: Slow | str | tuple[str, Cost]) -> Any:

@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-__all__ = ["Growing", "cases"]
+__all__ = ["Growing", "list_growing_cases"]
 
 
 class Growing(NamedTuple):
@@ -31,18 +31,18 @@ class Growing(NamedTuple):
         return json.dumps(self.schema, ensure_ascii=False)
 
 
-def cases() -> Iterator[Growing]:
+def list_growing_cases() -> Iterator[Growing]:
     """Every case of the table."""
-    yield from bounds()
-    yield from constants()
-    yield from keys()
-    yield from nested()
-    yield from references()
-    yield from patterns()
-    yield from values()
+    yield from grow_bounds()
+    yield from grow_constants()
+    yield from grow_keys()
+    yield from grow_nesting()
+    yield from grow_references()
+    yield from grow_patterns()
+    yield from grow_values()
 
 
-def bounds() -> Iterator[Growing]:
+def grow_bounds() -> Iterator[Growing]:
     """Counts: nothing that is unrolled survives 10^7."""
     text, each = {"type": "string"}, {"type": "integer", "minimum": 0}
     for size in (10**3, 10**5, 10**7):
@@ -60,7 +60,7 @@ def bounds() -> Iterator[Growing]:
             "maxItems": size})  # fmt: skip
 
 
-def constants() -> Iterator[Growing]:
+def grow_constants() -> Iterator[Growing]:
     """Long lists of values."""
     for size in (10**3, 10**4, 10**5):
         n = f"{size:,}"
@@ -78,7 +78,7 @@ def constants() -> Iterator[Growing]:
 SYLLABLES = ("ba", "ke", "lo", "mi", "nu", "ra", "so", "ti", "zu", "ä", "日", "😀")
 
 
-def keys() -> Iterator[Growing]:
+def grow_keys() -> Iterator[Growing]:
     """Many optional keys: 2^n subsets, n! orders."""
     for size in (50, 500, 5_000):
         names = [f"key {number}" for number in range(size)]
@@ -91,20 +91,20 @@ def keys() -> Iterator[Growing]:
         yield Growing("required keys", f"{size:,}", closed | {"required": names})
 
 
-def nested() -> Iterator[Growing]:
+def grow_nesting() -> Iterator[Growing]:
     """oneOf in oneOf: every level doubles what a compiler that multiplies out has to carry."""
     for size in (3, 6, 12):
         levels = f"{size} levels"
-        yield Growing("oneOf nested in members, disjoint", levels, tagged(size))
-        yield Growing("oneOf nested in members, overlapping", levels, overlapping(size))
-        yield Growing("oneOf nested on one value, disjoint", levels, typed(size))
-        yield Growing("oneOf nested on one value, overlapping", levels, exclusive(size))
-        yield Growing("anyOf nested on one value, overlapping", levels, exclusive(size, keyword="anyOf"))
+        yield Growing("oneOf nested in members, disjoint", levels, grow_tagged_unions(size))
+        yield Growing("oneOf nested in members, overlapping", levels, grow_overlapping_patterns(size))
+        yield Growing("oneOf nested on one value, disjoint", levels, grow_type_unions(size))
+        yield Growing("oneOf nested on one value, overlapping", levels, grow_exclusive_unions(size))
+        yield Growing("anyOf nested on one value, overlapping", levels, grow_exclusive_unions(size, keyword="anyOf"))
 
 
-def tagged(levels: int) -> dict[str, Any]:
+def grow_tagged_unions(levels: int) -> dict[str, Any]:
     """Two kinds of object, told apart by a constant; one holds the next level."""
-    inner = tagged(levels - 1) if levels else {"type": "string"}
+    inner = grow_tagged_unions(levels - 1) if levels else {"type": "string"}
     kinds = {"leaf": {"value": {"type": "string"}}, "node": {"next": inner}}
     return {"oneOf": [
         {"type": "object", "properties": {"kind": {"const": kind}} | members, "required": ["kind", *members]}
@@ -112,28 +112,28 @@ def tagged(levels: int) -> dict[str, Any]:
     ]}  # fmt: skip
 
 
-def overlapping(levels: int) -> dict[str, Any]:
+def grow_overlapping_patterns(levels: int) -> dict[str, Any]:
     """Two kinds of object that one object can be at once, unless a key says otherwise."""
-    inner = overlapping(levels - 1) if levels else {"type": "integer"}
+    inner = grow_overlapping_patterns(levels - 1) if levels else {"type": "integer"}
     return {"type": "object", "oneOf": [
         {"properties": {"a": {"type": "string"}, "next": inner}, "required": ["a"]},
         {"properties": {"b": {"type": "string"}, "next": {"type": "array"}}, "required": ["b"]},
     ]}  # fmt: skip
 
 
-def typed(levels: int) -> dict[str, Any]:
+def grow_type_unions(levels: int) -> dict[str, Any]:
     """One value, whose `kind` decides at every level."""
     here = {"type": "object", "properties": {"kind": {"const": f"k{levels}"}}, "required": ["kind"]}
-    return {"oneOf": [here, typed(levels - 1)]} if levels else here
+    return {"oneOf": [here, grow_type_unions(levels - 1)]} if levels else here
 
 
-def exclusive(levels: int, keyword: str = "oneOf") -> dict[str, Any]:
+def grow_exclusive_unions(levels: int, keyword: str = "oneOf") -> dict[str, Any]:
     """One object in which a key may stand only if the rest is otherwise."""
     here = {"type": "object", "required": [f"k{levels}"]}
-    return {keyword: [here, exclusive(levels - 1, keyword)]} if levels else here
+    return {keyword: [here, grow_exclusive_unions(levels - 1, keyword)]} if levels else here
 
 
-def references() -> Iterator[Growing]:
+def grow_references() -> Iterator[Growing]:
     """Documents of many definitions, each used by the next and by an earlier one."""
     for size in (10, 100, 1_000):
         yield Growing("$defs in a chain, recursive", f"{size:,}", {
@@ -161,7 +161,7 @@ def references() -> Iterator[Growing]:
         })  # fmt: skip
 
 
-def patterns() -> Iterator[Growing]:
+def grow_patterns() -> Iterator[Growing]:
     """Regular expressions that are long, counted, ambiguous or look ahead."""
     draw = random.Random(0)
     for size in (10, 100, 1_000):
@@ -183,7 +183,7 @@ def patterns() -> Iterator[Growing]:
         "by": {"type": "string", "format": "email", "maxLength": 254}}, "type": "object"})  # fmt: skip
 
 
-def values() -> Iterator[Growing]:
+def grow_values() -> Iterator[Growing]:
     """Arrays of different items, and numbers on a grid."""
     for size in (10**3, 10**5, 10**7):
         n = f"{size:,}"

@@ -18,10 +18,10 @@ from typing import Any
 
 from ..corpus import Case
 from ..engines import Engine, Refused
-from ..workers import Failure, Guard, guarded
-from .trial import TIME, Cost, cost, first_mask
+from ..workers import Failure, Guard, run_guarded
+from .trial import TIME, Cost, first_mask, measure_cost
 
-__all__ = ["Slow", "slowest"]
+__all__ = ["Slow", "find_slowest"]
 
 
 @dataclass(slots=True)
@@ -33,10 +33,10 @@ class Slow:
     where: list[str]
 
 
-def slowest(engine: Engine, cases: list[Case], guard: Guard, repeat: int, seconds: float) -> Iterator[Slow | str]:
+def find_slowest(engine: Engine, cases: list[Case], guard: Guard, repeat: int, seconds: float) -> Iterator[Slow | str]:
     """Those above the mark, then one line about the pass."""
     begin, times, suspects = perf_counter(), list[float](), list[Case]()
-    for index, outcome in guarded(partial(quick, engine), cases, limits=guard, fresh=False):
+    for index, outcome in run_guarded(partial(time_quickly, engine), cases, limits=guard, fresh=False):
         if isinstance(outcome, Failure) or (outcome is not None and min(outcome) > TIME):
             suspects.append(cases[index])
         if not isinstance(outcome, Failure) and outcome is not None:
@@ -46,9 +46,9 @@ def slowest(engine: Engine, cases: list[Case], guard: Guard, repeat: int, second
     times.sort()
     passed = index + 1
     for case in suspects:
-        found = cost(engine, case.schema, guard, repeat)
+        found = measure_cost(engine, case.schema, guard, repeat)
         if found.over:
-            where = next(guarded(partial(profile, engine), [case.schema], limits=guard, fresh=True))[1]
+            where = next(run_guarded(partial(profile_compile, engine), [case.schema], limits=guard, fresh=True))[1]
             yield Slow(case.id, found, [where.detail] if isinstance(where, Failure) else where)
     yield (
         f"{passed:,} of {len(cases):,} schemas in one process: median {median(times):.1f} ms of CPU, "
@@ -56,7 +56,7 @@ def slowest(engine: Engine, cases: list[Case], guard: Guard, repeat: int, second
     )
 
 
-def quick(engine: Engine, case: Case) -> tuple[float, float] | None:
+def time_quickly(engine: Engine, case: Case) -> tuple[float, float] | None:
     """In the worker: (wall ms, CPU ms) to the first mask; None if it was refused."""
     begin, begin_cpu = perf_counter_ns(), process_time_ns()
     try:
@@ -66,7 +66,7 @@ def quick(engine: Engine, case: Case) -> tuple[float, float] | None:
     return (perf_counter_ns() - begin) / 1e6, (process_time_ns() - begin_cpu) / 1e6
 
 
-def profile(engine: Engine, text: str, most: int = 4) -> list[str]:
+def profile_compile(engine: Engine, text: str, most: int = 4) -> list[str]:
     """In the worker: the functions with most time of their own, what they call outside of constrain included."""
     with cProfile.Profile() as profiler:
         first_mask(engine, text)
@@ -74,16 +74,16 @@ def profile(engine: Engine, text: str, most: int = 4) -> list[str]:
     own: dict[str, float] = {}
     for (file, _, name), (_, _, seconds, _, callers) in stats.stats.items():
         if "constrain" in file:
-            own[place(file, name)] = own.get(place(file, name), 0.0) + seconds
+            own[name_place(file, name)] = own.get(name_place(file, name), 0.0) + seconds
         else:  # a builtin or a library: its time is its caller's, one level up
             for (from_file, _, from_name), counts in callers.items():
-                label = place(from_file, from_name) if "constrain" in from_file else "elsewhere"
+                label = name_place(from_file, from_name) if "constrain" in from_file else "elsewhere"
                 own[label] = own.get(label, 0.0) + counts[2]
     total = sum(own.values()) or 1.0
     ranked = sorted(own.items(), key=lambda item: -item[1])[:most]
     return [f"{label} {seconds / total:.0%}" for label, seconds in ranked]
 
 
-def place(file: str, name: str) -> str:
+def name_place(file: str, name: str) -> str:
     """A function as its file and name."""
     return f"{Path(file).name}:{name}"

@@ -15,9 +15,9 @@ from time import perf_counter_ns, process_time_ns
 from typing import Any
 
 from ..engines import Engine, Refused, Xgrammar
-from ..workers import Failure, Guard, guarded
+from ..workers import Failure, Guard, run_guarded
 
-__all__ = ["ENOUGH", "MEMORY", "TIME", "Cost", "cost"]
+__all__ = ["ENOUGH", "MEMORY", "TIME", "Cost", "measure_cost"]
 
 TIME = 100.0
 """Milliseconds to the first mask that no schema should need."""
@@ -51,11 +51,11 @@ class Cost:
         return bool(self.failed) or slow or (self.told and median(self.mebibytes) > MEMORY)
 
 
-def cost(engine: Engine, text: str, guard: Guard, repeat: int) -> Cost:
+def measure_cost(engine: Engine, text: str, guard: Guard, repeat: int) -> Cost:
     """One schema through one engine that is ready."""
     found = Cost()
     for _ in range(repeat):
-        outcome = next(guarded(partial(trial, engine), [text], limits=guard, fresh=True))[1]
+        outcome = next(run_guarded(partial(run_trial, engine), [text], limits=guard, fresh=True))[1]
         if isinstance(outcome, Failure):
             found.failed = f"{outcome.kind}: {outcome.detail}"
             return found
@@ -69,16 +69,16 @@ def cost(engine: Engine, text: str, guard: Guard, repeat: int) -> Cost:
     return found
 
 
-def trial(engine: Engine, text: str) -> Any:
+def run_trial(engine: Engine, text: str) -> Any:
     """In the worker: (wall ms, CPU ms, wall ms of a second time, MiB added), or why it was refused."""
-    held = resident("VmRSS")
+    held = read_resident_memory("VmRSS")
     begin, begin_cpu = perf_counter_ns(), process_time_ns()
     try:
         first_mask(engine, text)
     except Refused as refusal:
         return refusal.reason.splitlines()[0][:300]
     wall, cpu = perf_counter_ns() - begin, process_time_ns() - begin_cpu
-    added = resident("VmHWM") - held
+    added = read_resident_memory("VmHWM") - held
     if isinstance(engine, Xgrammar):
         engine.compiler.clear_cache()
     gc.collect()
@@ -94,7 +94,7 @@ def first_mask(engine: Engine, text: str) -> None:
     engine.mask()
 
 
-def resident(name: str) -> float:
+def read_resident_memory(name: str) -> float:
     """MiB of physical memory of this process: VmRSS, now; VmHWM, at its peak (proc(5), status)."""
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith(name)) / 1024

@@ -28,9 +28,9 @@ from ..options import build_parser
 from ..record import write_result
 from ..tables import build_table
 from . import fixtures, measure
-from .report import page
+from .report import write_page
 from .samplers import CONTROL, SAMPLERS
-from .verdicts import Verdict, shown
+from .verdicts import Verdict, format_verdict
 
 ALARM, SURELY = 1e-6, 1e-12
 """A G-test below the first fails; the control must be below the second."""
@@ -49,37 +49,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--markov-only", action="store_true", help="without the demo model")
     chosen = parser.parse_args(arguments)
     begin, console = perf_counter(), Console()
-    all_of_them = fixtures.markov() + ([] if chosen.markov_only else fixtures.demo())
+    all_of_them = fixtures.list_markov_fixtures() + ([] if chosen.markov_only else fixtures.list_demo_fixtures())
     floors = {f.name: measure.floor_of(f, min(chosen.draws, 2000), measure.STEPS, chosen.seed) for f in all_of_them}
     tables, verdicts = [], list[Verdict]()
-    for make in (exactness, firsts, particles, estimates):
+    for make in (judge_exactness, judge_first_draws, judge_particles, judge_estimates):
         table, found = make(all_of_them, floors, chosen)
         tables.append(table)
         verdicts += found
-        show(console, table)
+        print_section(console, table)
     curves = []
     for f in all_of_them:
         if f.name in CURVES:
             lines = [
-                measure.curve(f, sampler, chosen.repeats, chosen.seed, measure.STEPS)
+                measure.measure_curve(f, sampler, chosen.repeats, chosen.seed, measure.STEPS)
                 for sampler in SAMPLERS
                 if sampler.line
             ]
-            curves.append(stored(f, floors[f.name], lines))
+            curves.append(encode_curves(f, floors[f.name], lines))
             console.print(f"curves of {f.name}: {perf_counter() - begin:.0f} s since the start")
     facts = {"verdicts": [verdict._asdict() for verdict in verdicts], "tables": tables, "curves": curves}
-    return finish(write_result(chosen, facts), verdicts, console, perf_counter() - begin)
+    return finish_run(write_result(chosen, facts), verdicts, console, perf_counter() - begin)
 
 
-def finish(path: Path, verdicts: list[Verdict], console: Console, seconds: float) -> int:
+def finish_run(path: Path, verdicts: list[Verdict], console: Console, seconds: float) -> int:
     """Write the page beside the results and print the verdicts; 1 if a target is missed."""
-    print(f"{page(path.parent)}, {seconds:.0f} s")
+    print(f"{write_page(path.parent)}, {seconds:.0f} s")
     for verdict in verdicts:
-        console.print(shown(verdict), highlight=False)
+        console.print(format_verdict(verdict), highlight=False)
     return 0 if all(verdict.met for verdict in verdicts) else 1
 
 
-def stored(f: fixtures.Fixture, floor: measure.Floor, lines: list[measure.Curve]) -> dict[str, Any]:
+def encode_curves(f: fixtures.Fixture, floor: measure.Floor, lines: list[measure.Curve]) -> dict[str, Any]:
     """Curves as JSON: means and bands over repeats, to four digits."""
     out = []
     for one in lines:
@@ -99,7 +99,7 @@ def stored(f: fixtures.Fixture, floor: measure.Floor, lines: list[measure.Curve]
 Made = tuple[dict[str, Any], list[Verdict]]
 
 
-def exactness(
+def judge_exactness(
     all_of_them: list[fixtures.Fixture], floors: dict[str, measure.Floor], chosen: argparse.Namespace
 ) -> Made:
     """G-tests."""
@@ -148,7 +148,9 @@ def exactness(
     ]
 
 
-def firsts(all_of_them: list[fixtures.Fixture], floors: dict[str, measure.Floor], chosen: argparse.Namespace) -> Made:
+def judge_first_draws(
+    all_of_them: list[fixtures.Fixture], floors: dict[str, measure.Floor], chosen: argparse.Namespace
+) -> Made:
     """The first draw of `exact`."""
     rows, wrong, medians = [], list[str](), []
     for f in all_of_them:
@@ -179,7 +181,7 @@ def firsts(all_of_them: list[fixtures.Fixture], floors: dict[str, measure.Floor]
     ]  # fmt: skip
 
 
-def particles(
+def judge_particles(
     all_of_them: list[fixtures.Fixture], floors: dict[str, measure.Floor], chosen: argparse.Namespace
 ) -> Made:
     """Particles needed."""
@@ -189,13 +191,13 @@ def particles(
             continue
         n = 500
         floor = measure.floor_of(f, n, measure.STEPS, chosen.seed)
-        mask, twist = measure.particles(f, floor, n, chosen.seed)
+        mask, twist = measure.find_particles_needed(f, floor, n, chosen.seed)
         good = twist <= 16 or mask < 64
-        rows.append([f.name, said(mask), ("+" if good else "!") + said(twist)])
+        rows.append([f.name, format_count(mask), ("+" if good else "!") + format_count(twist)])
         if mask >= 64:
             needed.append(twist)
         if not good:
-            wrong.append(f"{f.name}: {said(twist)}")
+            wrong.append(f"{f.name}: {format_count(twist)}")
     note = (
         "Fewest particles (of 1, 4, 16 and 64) at which one draw from each of 500 populations is at the sampling "
         "floor (total variation within four deviations of exact redraws'). Twist: a bigram model distilled from 30 "
@@ -211,11 +213,11 @@ def particles(
     ]  # fmt: skip
 
 
-def said(count: float) -> str:
+def format_count(count: float) -> str:
     return f"{count:.0f}" if math.isfinite(count) else "more than 64"
 
 
-def estimates(
+def judge_estimates(
     all_of_them: list[fixtures.Fixture], floors: dict[str, measure.Floor], chosen: argparse.Namespace
 ) -> Made:
     """Masking's own estimate of how far it is off."""
@@ -238,7 +240,7 @@ def estimates(
     ]
 
 
-def show(console: Console, made: dict[str, Any]) -> None:
+def print_section(console: Console, made: dict[str, Any]) -> None:
     """On the terminal."""
     first, *others = made["header"]
     table = build_table(made["name"], [first], others)

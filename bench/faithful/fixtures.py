@@ -18,7 +18,7 @@ from constrain.sampling import LanguageModel
 from constrain.sampling.particles import Move, Node, Prefixes, law_of
 from tests.markov_made import Case, Tokens, cases
 
-__all__ = ["DEMO", "Counted", "Fixture", "demo", "markov"]
+__all__ = ["DEMO", "Counted", "Fixture", "list_demo_fixtures", "list_markov_fixtures"]
 
 MOST = 4_000
 """Token sequences of a demo fixture: beyond, it is not small."""
@@ -68,7 +68,7 @@ class Fixture:
         return math.fsum(p * math.log(p / (self.masked[x] / total)) for x, p in self.exact.items() if p > 0)
 
 
-def walked(lm: Counted, constraint: Constraint, max_tokens: int) -> Iterator[tuple[Tokens, float, float]]:
+def enumerate_texts(lm: Counted, constraint: Constraint, max_tokens: int) -> Iterator[tuple[Tokens, float, float]]:
     """(tokens, log p, log q) of every text that the mask lets end in time, q being the law of masking."""
     prefixes = Prefixes(lm, constraint)
     layer: list[tuple[Node, float]] = [(prefixes.root, 0.0)]
@@ -90,25 +90,25 @@ def walked(lm: Counted, constraint: Constraint, max_tokens: int) -> Iterator[tup
             raise ValueError(f"more than {MOST} prefixes of one length")
 
 
-def fixture(name: str, lm: Counted, constraint: Constraint, max_tokens: int, *, real: bool) -> Fixture:
+def build_fixture(name: str, lm: Counted, constraint: Constraint, max_tokens: int, *, real: bool) -> Fixture:
     """With its laws worked out."""
-    texts = list(walked(lm, constraint, max_tokens))
+    texts = list(enumerate_texts(lm, constraint, max_tokens))
     z = math.fsum(math.exp(p) for _, p, _ in texts)
     exact = {x: math.exp(p) / z for x, p, _ in texts}
     return Fixture(name, lm, constraint, max_tokens, exact, z, {x: math.exp(q) for x, _, q in texts}, real)
 
 
-def markov() -> list[Fixture]:
+def list_markov_fixtures() -> list[Fixture]:
     """Those of the tests. Raises AssertionError if the walk and brute force tell different laws."""
     out = []
     for case in cases().values():
-        made = fixture(case.name, Counted(case.lm), case.constraint, case.max_tokens, real=False)
-        agree(case, made)
+        made = build_fixture(case.name, Counted(case.lm), case.constraint, case.max_tokens, real=False)
+        check_agreement(case, made)
         out.append(made)
     return out
 
 
-def agree(case: Case, made: Fixture) -> None:
+def check_agreement(case: Case, made: Fixture) -> None:
     """The two roads to the exact law."""
     law = case.exact()
     assert law.keys() == made.exact.keys(), case.name
@@ -126,7 +126,7 @@ DEMO: list[tuple[str, str, dict[str, Any], int]] = [
 """name, instruction, schema, max_tokens: few token sequences, so that all of them can be walked."""
 
 
-def demo() -> list[Fixture]:
+def list_demo_fixtures() -> list[Fixture]:
     """The embedded model under real schemas."""
     import constrain
     from constrain import demo as embedded
@@ -139,5 +139,5 @@ def demo() -> list[Fixture]:
             vocabulary=model.vocabulary, schema=schema, style=constrain.Style(whitespace="compact")
         )
         lm = Counted(model.on(embedded.prompt(instruction, schema=schema)))
-        out.append(fixture(name, lm, constraint, max_tokens, real=True))
+        out.append(build_fixture(name, lm, constraint, max_tokens, real=True))
     return out

@@ -14,9 +14,19 @@ from constrain.sampling.success_trie import SuccessTrie
 from tests.markov_made import Tokens, g_test, total_variation
 
 from .fixtures import Fixture
-from .samplers import Sampler, Stream, masked_smc, twisted
+from .samplers import Sampler, Stream, build_masked_smc, build_twisted_smc
 
-__all__ = ["STEPS", "Curve", "Floor", "curve", "first_draws", "floor_of", "g_tested", "masking_estimate", "particles"]
+__all__ = [
+    "STEPS",
+    "Curve",
+    "Floor",
+    "measure_curve",
+    "first_draws",
+    "floor_of",
+    "g_tested",
+    "masking_estimate",
+    "find_particles_needed",
+]
 
 STEPS = (1, 3, 10, 30, 100, 300)
 """Draws at which a curve is read."""
@@ -47,13 +57,13 @@ class Floor:
         return self.variation + 4 * self.deviation
 
 
-def divergence(counts: Counter[Tokens], law: dict[Tokens, float]) -> float:
+def compute_divergence(counts: Counter[Tokens], law: dict[Tokens, float]) -> float:
     """KL(frequencies || law) in nats: finite as long as all draws are in L."""
     n = sum(counts.values())
     return math.fsum(c / n * math.log(c / n / law[x]) for x, c in counts.items())
 
 
-def curve(fixture: Fixture, sampler: Sampler, repeats: int, seed: int, steps: tuple[int, ...]) -> Curve:
+def measure_curve(fixture: Fixture, sampler: Sampler, repeats: int, seed: int, steps: tuple[int, ...]) -> Curve:
     """Fresh streams, read at each step. One that runs dry is short: its last steps are missing."""
     evaluations, divergences, short = [], [], False
     for repeat in range(repeats):
@@ -67,13 +77,13 @@ def curve(fixture: Fixture, sampler: Sampler, repeats: int, seed: int, steps: tu
                 short = True
                 break
             asked.append(fixture.lm.asked)
-            far.append(divergence(counts, fixture.exact))
+            far.append(compute_divergence(counts, fixture.exact))
         evaluations.append(asked)
         divergences.append(far)
     return Curve(sampler.name, evaluations, divergences, short)
 
 
-def redrawn(fixture: Fixture, n: int, rng: np.random.Generator) -> list[Tokens]:
+def redraw_exactly(fixture: Fixture, n: int, rng: np.random.Generator) -> list[Tokens]:
     """Exact draws, by the law itself."""
     texts, law = list(fixture.exact), np.array(list(fixture.exact.values()))
     return [texts[i] for i in rng.choice(len(texts), n, p=law / law.sum())]
@@ -84,8 +94,8 @@ def floor_of(fixture: Fixture, n: int, steps: tuple[int, ...], seed: int) -> Flo
     rng = np.random.default_rng([seed, 99])
     rows, variations = [], []
     for _ in range(20):
-        drawn = redrawn(fixture, max(n, steps[-1]), rng)
-        rows.append([divergence(Counter(drawn[:step]), fixture.exact) for step in steps])
+        drawn = redraw_exactly(fixture, max(n, steps[-1]), rng)
+        rows.append([compute_divergence(Counter(drawn[:step]), fixture.exact) for step in steps])
         variations.append(total_variation(Counter(drawn[:n]), fixture.exact))
     table = np.array(rows)
     means, tops = table.mean(axis=0).tolist(), np.quantile(table, 0.95, axis=0).tolist()
@@ -112,12 +122,12 @@ def first_draws(fixture: Fixture, n: int, seed: int) -> tuple[float, float]:
     return g_test(Counter(drawn), fixture.exact), float(np.median(attempts))
 
 
-def particles(
+def find_particles_needed(
     fixture: Fixture, floor: Floor, n: int, seed: int, counts: Iterable[int] = (1, 4, 16, 64)
 ) -> tuple[float, float]:
     """Fewest particles at which n draws are at the floor, with masks alone and with the twist; inf if none are."""
     out = []
-    for kind in (masked_smc, twisted):
+    for kind in (build_masked_smc, build_twisted_smc):
         least = math.inf
         for count in counts:
             stream = kind(count)(fixture, np.random.default_rng([seed, count]))

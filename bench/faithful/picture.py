@@ -23,9 +23,9 @@ from constrain.sampling import masked_sampling, trie_rejection
 from constrain.sampling.results import Draws
 
 from ..options import build_parser
-from .fixtures import Counted, fixture
+from .fixtures import Counted, build_fixture
 
-__all__ = ["picture"]
+__all__ = ["draw_picture"]
 
 ASKED = "Where do you live?"
 PLACES = ["Paris", "Prague", "Porto", "Oslo", "Rome", "Riga"]
@@ -45,32 +45,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     model = load("demo")
     constraint = constrain.compile(model.vocabulary, schema=SCHEMA, style=constrain.Style(whitespace="compact"))
     lm = Counted(model.on(demo.prompt(ASKED, schema=SCHEMA)))
-    f = fixture("", lm, constraint, MOST, real=True)
+    f = build_fixture("", lm, constraint, MOST, real=True)
     truth: dict[str, float] = defaultdict(float)
     for tokens, p in f.exact.items():
         truth[model.vocabulary.decode(tokens)] += p
     laws: dict[str, dict[str, float]] = {
         "asked again until it fits": dict(truth),
-        "masked": shares(
+        "masked": compute_shares(
             masked_sampling.draw(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)
         ),
-        'sampler="exact"': shares(
+        'sampler="exact"': compute_shares(
             trie_rejection.draw(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)
         ),
     }
-    chosen.out.write_text(picture(laws, f.distortion, chosen.draws), encoding="utf-8")
+    chosen.out.write_text(draw_picture(laws, f.distortion, chosen.draws), encoding="utf-8")
     for name, law in laws.items():
         print(name, {text: round(p, 3) for text, p in sorted(law.items())})
     return 0
 
 
-def shares(draws: Draws) -> dict[str, float]:
+def compute_shares(draws: Draws) -> dict[str, float]:
     """Of each text among the draws that ended."""
     counts = Counter(draw.text for draw in draws if draw.logweight > -np.inf)
     return {text: count / counts.total() for text, count in counts.items()}
 
 
-def picture(laws: dict[str, dict[str, float]], distortion: float, draws: int) -> str:
+def draw_picture(laws: dict[str, dict[str, float]], distortion: float, draws: int) -> str:
     """Bars, three to an answer, the likeliest answer first."""
     truth, *_ = laws.values()
     answers = sorted(truth, key=lambda text: -truth[text])

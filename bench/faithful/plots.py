@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["STYLE", "Line", "bars", "legend", "panel", "points"]
+__all__ = ["STYLE", "Line", "draw_bars", "draw_legend", "draw_panel", "draw_points"]
 
 WIDE, HIGH = 430, 250
 LEFT, RIGHT, TOP, BOTTOM = 48, 8, 22, 34
@@ -34,7 +34,7 @@ class Line:
     dashed: bool = False
 
 
-def panel(
+def draw_panel(
     title: str,
     lines: list[Line],
     *,
@@ -49,9 +49,13 @@ def panel(
     ys = [max(y, least) if logs[1] else y for line in lines for y in (*line.ys, *line.low, *line.high)]
     if not xs or not ys:
         return ""
-    span_x, span_y = spanned(xs, logs[0]), spanned(ys, logs[1])
-    x, y = scale(span_x, LEFT, WIDE - RIGHT, logs[0]), scale(span_y, HIGH - BOTTOM, TOP, logs[1], least)
-    parts = [*frame(title, across, up), *ticks(span_x, x, logs[0], True), *ticks(span_y, y, logs[1], False)]
+    span_x, span_y = compute_span(xs, logs[0]), compute_span(ys, logs[1])
+    x, y = scale_values(span_x, LEFT, WIDE - RIGHT, logs[0]), scale_values(span_y, HIGH - BOTTOM, TOP, logs[1], least)
+    parts = [
+        *compute_frame(title, across, up),
+        *choose_ticks(span_x, x, logs[0], True),
+        *choose_ticks(span_y, y, logs[1], False),
+    ]
     for line in lines:
         if len(line.low):
             there = [f"{x(a):.1f},{y(b):.1f}" for a, b in zip(line.xs, line.high)]
@@ -64,26 +68,30 @@ def panel(
         if marks and not line.dashed:
             dots = "".join(f"M{x(a):.1f},{y(b):.1f}h.1" for a, b in zip(line.xs, line.ys))
             parts.append(f'<path d="{dots}" stroke="{line.colour}" stroke-width="5" stroke-linecap="round"/>')
-    return framed(parts)
+    return draw_frame(parts)
 
 
-def points(title: str, xs: Numbers, ys: Numbers, line: Line, *, across: str, up: str) -> str:
+def draw_points(title: str, xs: Numbers, ys: Numbers, line: Line, *, across: str, up: str) -> str:
     """A cloud on log axes, and one line to compare it with."""
-    span_x, span_y = spanned([*xs, *line.xs], True), spanned([*ys, *line.ys], True)
-    x, y = scale(span_x, LEFT, WIDE - RIGHT, True), scale(span_y, HIGH - BOTTOM, TOP, True)
-    parts = [*frame(title, across, up), *ticks(span_x, x, True, True), *ticks(span_y, y, True, False)]
+    span_x, span_y = compute_span([*xs, *line.xs], True), compute_span([*ys, *line.ys], True)
+    x, y = scale_values(span_x, LEFT, WIDE - RIGHT, True), scale_values(span_y, HIGH - BOTTOM, TOP, True)
+    parts = [
+        *compute_frame(title, across, up),
+        *choose_ticks(span_x, x, True, True),
+        *choose_ticks(span_y, y, True, False),
+    ]
     dots = dict.fromkeys(f"M{x(a):.0f},{y(b):.0f}h.1" for a, b in zip(xs, ys))
     look = 'stroke="#4477dd" stroke-width="4" stroke-linecap="round" opacity=".35" fill="none"'
     parts.append(f'<path d="{"".join(dots)}" {look}/>')
     path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in zip(line.xs, line.ys))
     parts.append(f'<path d="M{path}" fill="none" stroke="{line.colour}" stroke-dasharray="4 3"/>')
-    return framed(parts)
+    return draw_frame(parts)
 
 
-def bars(title: str, rows: list[tuple[str, float, float, float, str]]) -> str:
+def draw_bars(title: str, rows: list[tuple[str, float, float, float, str]]) -> str:
     """Shares lying down: (name, share, low, high, colour) each, the interval as a whisker."""
     left, high = 158, TOP + 19 * len(rows) + 8
-    x = scale((0.0, 1.0), left, WIDE - 44, False)
+    x = scale_values((0.0, 1.0), left, WIDE - 44, False)
     parts = [f'<text class="t" x="4" y="14">{html.escape(title)}</text>']
     for i, (name, share, low, top, colour) in enumerate(rows):
         at = TOP + 19 * i + 4
@@ -91,21 +99,21 @@ def bars(title: str, rows: list[tuple[str, float, float, float, str]]) -> str:
         parts.append(f'<rect x="{left}" y="{at}" width="{x(share) - left:.1f}" height="14" rx="2" fill="{colour}"/>')
         parts.append(f'<path class="frame" d="M{x(low):.1f},{at + 7}H{x(top):.1f}"/>')
         parts.append(f'<text x="{WIDE - 36}" y="{at + 11}">{share:.0%}</text>')
-    return framed(parts, high)
+    return draw_frame(parts, high)
 
 
-def legend(names: list[tuple[str, str]]) -> str:
+def draw_legend(names: list[tuple[str, str]]) -> str:
     """Names and colours, in a row."""
     return '<p class="legend">' + "".join(
         f'<span><i style="background:{colour}"></i>{html.escape(name)}</span>' for name, colour in names
     ) + "</p>"  # fmt: skip
 
 
-def framed(parts: list[str], high: int = HIGH) -> str:
+def draw_frame(parts: list[str], high: int = HIGH) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {high}" width="{WIDE}">{"".join(parts)}</svg>'
 
 
-def frame(title: str, across: str, up: str) -> list[str]:
+def compute_frame(title: str, across: str, up: str) -> list[str]:
     """Title, box, names of the axes."""
     return [
         f'<text class="t" x="{LEFT}" y="14">{html.escape(title)}</text>',
@@ -116,7 +124,7 @@ def frame(title: str, across: str, up: str) -> list[str]:
     ]
 
 
-def spanned(values: Numbers, log: bool) -> tuple[float, float]:
+def compute_span(values: Numbers, log: bool) -> tuple[float, float]:
     """From least to largest; a little more where they are one."""
     low, high = min(values), max(values)
     if not log:
@@ -125,7 +133,7 @@ def spanned(values: Numbers, log: bool) -> tuple[float, float]:
     return (low, high) if high > 1.5 * low else (low / 2, high * 2)
 
 
-def scale(span: tuple[float, float], begin: float, end: float, log: bool, least: float = 1e-12) -> Scale:
+def scale_values(span: tuple[float, float], begin: float, end: float, log: bool, least: float = 1e-12) -> Scale:
     """From a value to its place."""
 
     def place(value: float) -> float:
@@ -137,7 +145,7 @@ def scale(span: tuple[float, float], begin: float, end: float, log: bool, least:
     return place
 
 
-def ticks(span: tuple[float, float], place: Scale, log: bool, flat: bool) -> list[str]:
+def choose_ticks(span: tuple[float, float], place: Scale, log: bool, flat: bool) -> list[str]:
     """Lines of the grid, and their numbers."""
     if log:
         first, last = math.ceil(math.log10(span[0]) - 1e-9), math.floor(math.log10(span[1]) + 1e-9)
@@ -154,13 +162,13 @@ def ticks(span: tuple[float, float], place: Scale, log: bool, flat: bool) -> lis
         at = place(value)
         if flat:
             out.append(f'<path class="grid" d="M{at:.1f},{TOP}V{HIGH - BOTTOM}"/>')
-            out.append(f'<text x="{at:.1f}" y="{HIGH - BOTTOM + 13}" text-anchor="middle">{written(value)}</text>')
+            out.append(f'<text x="{at:.1f}" y="{HIGH - BOTTOM + 13}" text-anchor="middle">{format_tick(value)}</text>')
         else:
             out.append(f'<path class="grid" d="M{LEFT},{at:.1f}H{WIDE - RIGHT}"/>')
-            out.append(f'<text x="{LEFT - 4}" y="{at + 4:.1f}" text-anchor="end">{written(value)}</text>')
+            out.append(f'<text x="{LEFT - 4}" y="{at + 4:.1f}" text-anchor="end">{format_tick(value)}</text>')
     return out
 
 
-def written(value: float) -> str:
+def format_tick(value: float) -> str:
     """A number on an axis."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"

@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .plots import STYLE as PLOTS, Line, bars, legend, panel, points
+from .plots import STYLE as PLOTS, Line, draw_bars, draw_legend, draw_panel, draw_points
 
-__all__ = ["COLOURS", "page"]
+__all__ = ["COLOURS", "write_page"]
 
 STYLE = (
     """:root{--ink:#1d2329;--soft:#8a939c;--rule:#e3e7ea;--paper:#fff;--good:#1a7f37;--bad:#c4302b}
@@ -43,7 +43,7 @@ KINDS = {
 }  # fmt: skip
 
 
-def page(folder: Path) -> Path:
+def write_page(folder: Path) -> Path:
     """Write faithful.html from the results in the folder, those that exist: faithful.json, faithful.shapes.json."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
@@ -53,19 +53,19 @@ def page(folder: Path) -> Path:
         "later. Below, every sampler of <code>constrain.sampling</code> is compared with the right law, which is "
         "known: for small models and languages by adding everything up.</p>"
     ]
-    for name, section in (("faithful.json", laws), ("faithful.shapes.json", shapes)):
+    for name, section in (("faithful.json", render_laws), ("faithful.shapes.json", render_shapes)):
         if (stored := folder / name).is_file():
             document = json.loads(stored.read_text("utf-8"))
-            parts += section(document["facts"], made(document))
+            parts += section(document["facts"], render_origin(document))
     path = folder / "faithful.html"
     path.write_text("\n".join(part for part in parts if part) + "\n", encoding="utf-8")
     return path
 
 
-def laws(told: dict[str, Any], origin: str) -> list[str]:
+def render_laws(told: dict[str, Any], origin: str) -> list[str]:
     """What `bench faithful` found."""
-    parts = ["<h2>Targets</h2>", verdicts(told["verdicts"]), origin]
-    parts += [table(one) for one in told["tables"]]
+    parts = ["<h2>Targets</h2>", render_verdicts(told["verdicts"]), origin]
+    parts += [render_table(one) for one in told["tables"]]
     if not told["curves"]:
         return parts
     parts.append(
@@ -74,12 +74,12 @@ def laws(told: dict[str, Any], origin: str) -> list[str]:
         "number come to, the floor, below which nothing stays. A line that stops falling is bias.</p>"
     )
     names = list(dict.fromkeys(line["sampler"] for one in told["curves"] for line in one["lines"]))
-    parts.append(legend([(name, COLOURS[name]) for name in names]))
-    parts += [curves(one) for one in told["curves"]]
+    parts.append(draw_legend([(name, COLOURS[name]) for name in names]))
+    parts += [render_curves(one) for one in told["curves"]]
     return parts
 
 
-def curves(one: dict[str, Any]) -> str:
+def render_curves(one: dict[str, Any]) -> str:
     """Two panels of one fixture."""
     by_draws, by_asked = [], []
     for line in one["lines"]:
@@ -90,37 +90,39 @@ def curves(one: dict[str, Any]) -> str:
     title = f"{one['name']}: {one['sequences']:,} sequences, p(L) = {one['z']:.2g}"
     return (
         '<div class="plots">'
-        + panel(title, by_draws, across="draws", up="KL, nats", least=1e-3)
-        + panel("", by_asked, across="model evaluations", up="KL, nats", least=1e-3)
+        + draw_panel(title, by_draws, across="draws", up="KL, nats", least=1e-3)
+        + draw_panel("", by_asked, across="model evaluations", up="KL, nats", least=1e-3)
         + "</div>"
     )
 
 
-def shapes(told: dict[str, Any], origin: str) -> list[str]:
+def render_shapes(told: dict[str, Any], origin: str) -> list[str]:
     """What `bench faithful.shapes` found."""
     parts = [
-        "<h2>The shape of the papers' results</h2>", verdicts(told["verdicts"]), origin,
+        "<h2>The shape of the papers' results</h2>", render_verdicts(told["verdicts"]), origin,
         "<p>Five kinds of tasks after Lipkin et al. 2025. Shares of answers that are right: in L, ended in time, and "
         "so judged by a second opinion where there is one. SQLite itself runs the queries.</p>", '<div class="plots">',
     ]  # fmt: skip
     for kind, rows in told["kinds"].items():
-        parts.append(bars(kind, [(r["method"], r["right"], r["low"], r["high"], KINDS[r["method"]]) for r in rows]))
+        parts.append(
+            draw_bars(kind, [(r["method"], r["right"], r["low"], r["high"], KINDS[r["method"]]) for r in rows])
+        )
     parts.append("</div>")
-    parts += [table(one) for one in told["tables"][:-1]]
+    parts += [render_table(one) for one in told["tables"][:-1]]
     steps = told["steps"]
     top = max(steps["exp_kl"])
     parts += [
         "<h3>AWRS checks where the constraint bites</h3><p>Each dot is a step under the embedded model: checks until a "
         f"valid token is found, mean of {steps['races']}, against exp(KL) of the masked law from the model's. Dashed: "
         f"the bound. Rank correlation {steps['by_step']:.2f} over {len(steps['checks']):,} steps.</p>",
-        points("", steps["exp_kl"], steps["checks"], Line("", "currentColor", [1, top], [1, top]),
+        draw_points("", steps["exp_kl"], steps["checks"], Line("", "currentColor", [1, top], [1, top]),
                across="exp(KL)", up="checks"),
         "<h3>GAD's protocol</h3><p>A running window of 500 of 2,000 draws. Left: the true KL of the window from p "
         "given L; middle: as GAD estimates it, from the model's likelihoods of texts that were seen; right: KL of "
         "p given L from the law that ASAp has learnt by then. It begins as masking and gets worse before it gets "
         "better.</p>",
-        table(told["tables"][-1]),
-        legend([(name, COLOURS[name]) for name in ("masked", "ASAp", "AWRS-SMC 5", "exact")]),
+        render_table(told["tables"][-1]),
+        draw_legend([(name, COLOURS[name]) for name in ("masked", "ASAp", "AWRS-SMC 5", "exact")]),
     ]  # fmt: skip
     for one in told["gad"]:
         flat = Line("floor", "currentColor", [one["at"][0], one["at"][-1]], [one["floor"]] * 2, dashed=True)
@@ -130,16 +132,16 @@ def shapes(told: dict[str, Any], origin: str) -> list[str]:
         level = Line("masked", COLOURS["masked"], [begin[0], begin[-1]], [far[0], far[0]], dashed=True)
         parts.append(
             '<div class="plots three">'
-            + panel(one["name"] + ", true", [*true, flat], across="draws", up="KL, nats", logs=(False, True))
-            + panel("as GAD estimates", [*seen, flat], across="draws", up="KL, nats", logs=(False, True))
-            + panel("ASAp's law", [Line("ASAp", COLOURS["ASAp"], begin, far), level], across="draws", up="KL, nats",
-                    marks=True)
+            + draw_panel(one["name"] + ", true", [*true, flat], across="draws", up="KL, nats", logs=(False, True))
+            + draw_panel("as GAD estimates", [*seen, flat], across="draws", up="KL, nats", logs=(False, True))
+            + draw_panel("ASAp's law", [Line("ASAp", COLOURS["ASAp"], begin, far), level], across="draws",
+                         up="KL, nats", marks=True)
             + "</div>"
         )  # fmt: skip
     return parts
 
 
-def made(document: dict[str, Any]) -> str:
+def render_origin(document: dict[str, Any]) -> str:
     """By what, when and where."""
     here = document["machine"]
     machine = f"{here['processor']}, {here['cores']} cores, load {here['load'][0]:.1f}"
@@ -147,7 +149,7 @@ def made(document: dict[str, Any]) -> str:
     return f'<p class="note">{html.escape(" · ".join(said))}</p>'
 
 
-def verdicts(told: list[dict[str, Any]]) -> str:
+def render_verdicts(told: list[dict[str, Any]]) -> str:
     """Target by target."""
     marks = {True: '<b class="fine">met</b>', False: '<b class="bad">missed</b>'}
     return (
@@ -157,11 +159,11 @@ def verdicts(told: list[dict[str, Any]]) -> str:
     )
 
 
-def table(told: dict[str, Any]) -> str:
+def render_table(told: dict[str, Any]) -> str:
     """name, note, header, rows of texts; a cell that begins with ! is bad news, with + good."""
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in told["header"])
     rows = "".join(
-        "<tr>" + "".join(f"<td{shade(cell)}>{html.escape(cell.strip('!+'))}</td>" for cell in row) + "</tr>"
+        "<tr>" + "".join(f"<td{choose_class(cell)}>{html.escape(cell.strip('!+'))}</td>" for cell in row) + "</tr>"
         for row in told["rows"]
     )
     return (
@@ -170,5 +172,5 @@ def table(told: dict[str, Any]) -> str:
     )
 
 
-def shade(cell: str) -> str:
+def choose_class(cell: str) -> str:
     return {"!": ' class="bad"', "+": ' class="fine"'}.get(cell[:1], "")

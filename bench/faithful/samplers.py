@@ -16,7 +16,7 @@ from tests.markov_made import Tokens
 
 from .fixtures import Fixture
 
-__all__ = ["CONTROL", "SAMPLERS", "Sampler", "Stream", "distilled"]
+__all__ = ["CONTROL", "SAMPLERS", "Sampler", "Stream", "distil_twist"]
 
 Rng = np.random.Generator
 Stream = Callable[[int], list[Tokens]]
@@ -35,11 +35,11 @@ class Sampler:
     most: int = 300
 
 
-def alive(draws: Draws) -> list[Tokens]:
+def list_alive(draws: Draws) -> list[Tokens]:
     return [draw.tokens for draw in draws if draw.logweight > -np.inf]
 
 
-def gathered(once: Callable[[int], list[Tokens]]) -> Stream:
+def gather_draws(once: Callable[[int], list[Tokens]]) -> Stream:
     """Draws again for those that died, as one would; gives up after 50 rounds."""
 
     def stream(n: int) -> list[Tokens]:
@@ -54,33 +54,39 @@ def gathered(once: Callable[[int], list[Tokens]]) -> Stream:
 
 
 def open_masked(f: Fixture, rng: Rng) -> Stream:
-    return gathered(lambda n: alive(masked_sampling.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens)))
+    return gather_draws(
+        lambda n: list_alive(masked_sampling.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens))
+    )
 
 
 def open_awrs(f: Fixture, rng: Rng) -> Stream:
-    return gathered(lambda n: alive(awrs.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens)))
+    return gather_draws(lambda n: list_alive(awrs.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens)))
 
 
 def open_asap(f: Fixture, rng: Rng) -> Stream:
     trie = SuccessTrie(f.max_tokens)
-    return gathered(lambda n: alive(asap.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, trie=trie)))
+    return gather_draws(
+        lambda n: list_alive(asap.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, trie=trie))
+    )
 
 
 def open_exact(f: Fixture, rng: Rng) -> Stream:
     trie = SuccessTrie(f.max_tokens)
-    return lambda n: alive(trie_rejection.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, trie=trie))
+    return lambda n: list_alive(
+        trie_rejection.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, trie=trie)
+    )
 
 
 def open_pimh(f: Fixture, rng: Rng) -> Stream:
-    return lambda n: alive(
+    return lambda n: list_alive(
         pimh.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=8, burn=20, thin=3)
     )
 
 
 def open_twisted_pimh(f: Fixture, rng: Rng) -> Stream:
     """With the distilled twist hardly a population is refused, so neighbours in the chain are nearly independent."""
-    twist = distilled(f, rng)
-    return lambda n: alive(
+    twist = distil_twist(f, rng)
+    return lambda n: list_alive(
         pimh.draw(
             f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=8, burn=20, thin=3,
             move=Twisted(twist), twist=twist,
@@ -88,12 +94,12 @@ def open_twisted_pimh(f: Fixture, rng: Rng) -> Stream:
     )  # fmt: skip
 
 
-def smc_of(particles: int) -> Callable[[Fixture, Rng], Stream]:
+def build_smc(particles: int) -> Callable[[Fixture, Rng], Stream]:
     """AWRS as the move."""
 
     def open_smc(f: Fixture, rng: Rng) -> Stream:
-        return gathered(
-            lambda n: alive(
+        return gather_draws(
+            lambda n: list_alive(
                 smc.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=particles, move=Awrs())
             )
         )
@@ -101,30 +107,32 @@ def smc_of(particles: int) -> Callable[[Fixture, Rng], Stream]:
     return open_smc
 
 
-def masked_smc(particles: int) -> Callable[[Fixture, Rng], Stream]:
+def build_masked_smc(particles: int) -> Callable[[Fixture, Rng], Stream]:
     """Masks as the move, no twist."""
 
     def open_smc(f: Fixture, rng: Rng) -> Stream:
-        return gathered(
-            lambda n: alive(smc.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=particles))
+        return gather_draws(
+            lambda n: list_alive(
+                smc.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=particles)
+            )
         )
 
     return open_smc
 
 
-def distilled(f: Fixture, rng: Rng) -> Future:
+def distil_twist(f: Fixture, rng: Rng) -> Future:
     """The twist: a bigram model distilled from 30 masked texts of the model itself, crossed with the constraint."""
     ngram = NGram.distil(f.lm, f.constraint, n=30, rng=rng, max_tokens=f.max_tokens, order=1, contexts=64)
     return Future.of(ngram, f.constraint, max_tokens=f.max_tokens)
 
 
-def twisted(particles: int) -> Callable[[Fixture, Rng], Stream]:
+def build_twisted_smc(particles: int) -> Callable[[Fixture, Rng], Stream]:
     """Mask and distilled twist together choose tokens; weights keep it right."""
 
     def open_twisted(f: Fixture, rng: Rng) -> Stream:
-        twist = distilled(f, rng)
-        return gathered(
-            lambda n: alive(
+        twist = distil_twist(f, rng)
+        return gather_draws(
+            lambda n: list_alive(
                 smc.draw(
                     f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=particles,
                     move=Twisted(twist), twist=twist,
@@ -170,11 +178,11 @@ SAMPLERS = [
     Sampler("awrs", open_awrs, False, "#bbbb44"),
     Sampler("asap", open_asap, False, "#cc8800"),
     Sampler("exact", open_exact, True, "#000000"),
-    Sampler("smc awrs 4", smc_of(4), False, "#99bbff"),
-    Sampler("smc awrs 16", smc_of(16), False, "#4477dd"),
-    Sampler("smc awrs 64", smc_of(64), False, "#113388", most=100),
+    Sampler("smc awrs 4", build_smc(4), False, "#99bbff"),
+    Sampler("smc awrs 16", build_smc(16), False, "#4477dd"),
+    Sampler("smc awrs 64", build_smc(64), False, "#113388", most=100),
     Sampler("pimh 8", open_pimh, False, "#aa3377"),
     Sampler("pimh 8, twist", open_twisted_pimh, True, ""),
-    Sampler("smc twisted 8", twisted(8), False, "#228833"),
+    Sampler("smc twisted 8", build_twisted_smc(8), False, "#228833"),
     Sampler("rejection", open_rejection, True, "#ee6677"),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Verdict", "shown"]
+__all__ = ["Verdict", "format_verdict"]
 
 
 class Verdict(NamedTuple):
@@ -15,6 +15,6 @@ class Verdict(NamedTuple):
     said: str
 
 
-def shown(verdict: Verdict) -> str:
+def format_verdict(verdict: Verdict) -> str:
     """As a line of the terminal."""
     return f"[{'green]met   ' if verdict.met else 'bold red]MISSED'}[/] {verdict.target}: {verdict.said}"

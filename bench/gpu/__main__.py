@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found: dict[str, Any] = {}
     if options.count:
         os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # before numba is imported
-        found["counting"] = import_module("bench.gpu.counting").measure()
+        found["counting"] = import_module("bench.gpu.counting").measure_part()
         print_rows("counting", found["counting"])
         write_result(options, found, "simulator")
         return 0
@@ -50,12 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not torch.cuda.is_available():
         print("bench.gpu: there is no card here, nothing was measured (--count needs none)")
         return 0
-    from .timing import card
+    from .timing import describe_card
 
-    found["card"] = card()
+    found["card"] = describe_card()
     print(found["card"])
     for part in options.parts:
-        found[part] = import_module(f"bench.gpu.{part}").measure(options)
+        found[part] = import_module(f"bench.gpu.{part}").measure_part(options)
         print_rows(part, found[part])
         write_result(options, found, found["card"]["name"])
     return 0

@@ -12,7 +12,7 @@ import torch
 
 from constrain.integrations.cuda import apply_mask
 
-from .timing import bandwidth, cache, device_time
+from .timing import device_time, measure_bandwidth, read_cache_size
 
 WIDTH = 128_256
 WORDS = WIDTH // 32
@@ -21,7 +21,7 @@ TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.
 Run = Callable[[torch.Tensor, torch.Tensor], Any]
 
 
-def engines() -> dict[str, Run]:
+def list_kernels() -> dict[str, Run]:
     """Ours, and the peers that are installed."""
     found: dict[str, Run] = {"constrain": apply_mask}
     try:
@@ -40,7 +40,7 @@ def engines() -> dict[str, Run]:
     return found
 
 
-def masks(count: int, allowed: int, rng: np.random.Generator) -> torch.Tensor:
+def build_masks(count: int, allowed: int, rng: np.random.Generator) -> torch.Tensor:
     """int32 [count, words], each with so many tokens anywhere."""
     flags = np.zeros((count, WIDTH), np.uint8)
     for row in flags:
@@ -48,31 +48,33 @@ def masks(count: int, allowed: int, rng: np.random.Generator) -> torch.Tensor:
     return torch.from_numpy(np.packbits(flags, axis=1, bitorder="little").view(np.int32)).cuda()
 
 
-def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
+def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
     """One row for each engine, type, batch and kind of mask."""
-    write, read = bandwidth()
+    write, read = measure_bandwidth()
     rng = np.random.default_rng(0)
     rows = []
     for batch in (1, 32, 256):
         for kind, allowed in KINDS.items():
-            bits = masks(batch, allowed, rng)
+            bits = build_masks(batch, allowed, rng)
             for name, dtype in TYPES.items():
                 size = batch * WIDTH * dtype.itemsize
-                copies = int(min(max(2, 4 * cache() // size), 64))
+                copies = int(min(max(2, 4 * read_cache_size() // size), 64))
                 logits = [torch.zeros((batch, WIDTH), dtype=dtype, device="cuda") for _ in range(copies)]
                 floor = (batch * WORDS * 4 / read + batch * (WIDTH - allowed) * dtype.itemsize / write) * 1e6
-                for engine, run in engines().items():
+                for engine, run in list_kernels().items():
                     try:
                         time = device_time([partial(run, one, bits) for one in logits], options.repeat)
                     except Exception as error:  # a peer that has no kernel for this, or not on this card
-                        rows.append(row(engine, name, batch, kind, None, floor, str(error).split("\n")[0][:40]))
+                        rows.append(build_row(engine, name, batch, kind, None, floor, str(error).split("\n")[0][:40]))
                         continue
-                    rows.append(row(engine, name, batch, kind, time, floor, ""))
+                    rows.append(build_row(engine, name, batch, kind, time, floor, ""))
                 del logits
     return rows
 
 
-def row(engine: str, dtype: str, batch: int, kind: str, time: float | None, floor: float, note: str) -> dict[str, Any]:
+def build_row(
+    engine: str, dtype: str, batch: int, kind: str, time: float | None, floor: float, note: str
+) -> dict[str, Any]:
     """One row."""
     return {
         "engine": engine, "logits": dtype, "B": batch, "allowed": kind, "µs": time, "floor µs": floor,

@@ -13,7 +13,7 @@ WIDTH = 128_256
 KINDS = ("none allowed", "40 tokens", "half, at random", "all but 1,300", "all but a run of 1,300", "all")
 
 
-def mask_of(kind: str, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+def build_mask(kind: str, rng: np.random.Generator) -> np.ndarray[Any, Any]:
     """int32 [words]."""
     flags = np.zeros(WIDTH, np.uint8)
     if kind == "40 tokens":
@@ -27,7 +27,7 @@ def mask_of(kind: str, rng: np.random.Generator) -> np.ndarray[Any, Any]:
     return np.packbits(flags, bitorder="little").view(np.int32)
 
 
-def measure() -> list[dict[str, Any]]:
+def measure_part() -> list[dict[str, Any]]:
     """One row for each type of logits and kind of mask."""
     from numba.cuda.simulator.cudadrv.devicearray import FakeWithinKernelCUDAArray as Array
 
@@ -51,7 +51,7 @@ def measure() -> list[dict[str, Any]]:
             logits = torch.zeros((1, WIDTH), dtype=dtype)
             Array.__getitem__, Array.__setitem__ = read, write
             try:
-                apply_mask(logits, torch.from_numpy(mask_of(kind, rng)))
+                apply_mask(logits, torch.from_numpy(build_mask(kind, rng)))
             finally:
                 Array.__getitem__, Array.__setitem__ = get, put
             masked = int((logits == -torch.inf).sum())

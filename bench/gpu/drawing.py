@@ -12,7 +12,7 @@ import torch
 from constrain.integrations.cuda import mask_softmax_sample
 from constrain.integrations.logits_processor import unpacked
 
-from .applying import WIDTH, masks
+from .applying import WIDTH, build_masks
 from .timing import device_time
 
 CUTS: dict[str, dict[str, float]] = {
@@ -43,7 +43,7 @@ def by_torch(
     return tokens[:, 0], (law.gather(1, place)[:, 0] / law.sum(dim=-1)).log(), mass.log()
 
 
-def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
+def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
     """One row for each batch, kind of mask and cut."""
     rng = np.random.default_rng(0)
     rows = []
@@ -51,7 +51,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
         logits = torch.randn((batch, WIDTH), device="cuda") * 3
         seeds, steps = torch.arange(batch, device="cuda"), torch.zeros(batch, dtype=torch.int64, device="cuda")
         for kind, allowed in (("40 tokens", 40), ("all but 1,300", WIDTH - 1300)):
-            bits = masks(batch, allowed, rng)
+            bits = build_masks(batch, allowed, rng)
             for name, cut in CUTS.items():
                 given: dict[str, Any] = dict(cut)
                 ours = device_time(

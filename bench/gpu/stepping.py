@@ -35,7 +35,7 @@ FORMS: dict[str, dict[str, Any]] = {
 BATCH = 64
 
 
-def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
+def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
     """One row for each constraint: its size, how long it took to build, and µs of a step of 64 rows."""
     vocabulary = Vocabulary.from_pretrained(options.vocabulary, size=SIZE, eos_ids=ENDS)
     rows = []
@@ -43,7 +43,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
         begin = perf_counter()
         table = token_table(constrain.compile(vocabulary, **form))
         built = perf_counter() - begin
-        step, applied = times(table, options.repeat)
+        step, applied = time_steps(table, options.repeat)
         rows.append({
             "constraint": name, "states": len(table.states), "classes": int(table.classes.max()) + 1,
             "slots": len(table.slots), "masks": len(table.masks), "MB": table.nbytes / 1e6, "built s": built,
@@ -52,7 +52,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     return rows
 
 
-def times(table: TokenTable, repeat: int) -> tuple[float, float]:
+def time_steps(table: TokenTable, repeat: int) -> tuple[float, float]:
     """µs of a step, from states of all kinds with any tokens (it costs the same if they are refused); of apply_mask."""
     here = ResidentConstraints([table], "cuda")
     places = here.start([0] * BATCH)

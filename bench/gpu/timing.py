@@ -8,28 +8,29 @@ from typing import Any
 
 import torch
 
-__all__ = ["bandwidth", "card", "device_time"]
+__all__ = ["measure_bandwidth", "describe_card", "device_time"]
 
 ROUND = 16
 """Launches in a graph: enough that its own cost does not count."""
 
 
-def card() -> dict[str, Any]:
+def describe_card() -> dict[str, Any]:
     """The card, and its bandwidth."""
     properties = torch.cuda.get_device_properties(0)
     return {
-        "name": properties.name, "memory GiB": round(properties.total_memory / 2**30), "L2 MiB": cache() / 2**20,
+        "name": properties.name, "memory GiB": round(properties.total_memory / 2**30),
+        "L2 MiB": read_cache_size() / 2**20,
         "multiprocessors": properties.multi_processor_count, "CUDA": torch.version.cuda,
-        **{f"{what} GB/s": round(rate / 1e9) for what, rate in zip(("write", "read"), bandwidth())},
+        **{f"{what} GB/s": round(rate / 1e9) for what, rate in zip(("write", "read"), measure_bandwidth())},
     }  # fmt: skip
 
 
-def cache() -> int:
+def read_cache_size() -> int:
     """Bytes of the L2 cache."""
     return int(getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 64 << 20))
 
 
-def bandwidth() -> tuple[float, float]:
+def measure_bandwidth() -> tuple[float, float]:
     """Bytes a second that are written, and read, far beyond the cache: a fill, and a copy less what its writes take."""
     here = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
     there = torch.empty_like(here)

@@ -79,7 +79,7 @@ class Watched(Overlap):
         return out
 
 
-def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
+def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
     """One row for each batch: µs of a step, and of waiting in it."""
     vocabulary = Vocabulary.from_pretrained(options.vocabulary, size=SIZE, eos_ids=ENDS)
     constraint = constrain.compile(vocabulary, schema=SCHEMA)

@@ -35,7 +35,7 @@ from ..options import build_parser, split_names
 from ..record import write_result
 from ..tables import build_table, print_table
 from . import agreement, speed
-from .languages import LANGUAGES, Language, Text, language, library, missing, sentences
+from .languages import LANGUAGES, Language, Text, draw_sentences, list_library_files, list_missing, load_language
 from .oracle import Oracle
 
 ENGINES = ("constrain", "llguidance", "xgrammar", "syncode")
@@ -46,20 +46,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = read_options(arguments)
     console = Console()
     for name in options.languages:
-        if name in missing():
+        if name in list_missing():
             console.print(f"{name}: skipped, there is no grammar of it yet", style="yellow", highlight=False)
-    options.languages = [name for name in options.languages if name not in missing()]
+    options.languages = [name for name in options.languages if name not in list_missing()]
     if options.what == "speed":
         write_result(options, {"rows": speed.measure_all(options, console)}, "speed")
         return 0
     rows = {}
     for name in options.languages:
         try:
-            rows[name] = agree(language(name), options, console)
+            rows[name] = compare_language(load_language(name), options, console)
         except ConstrainError as error:
             console.print(f"{name}: we refuse the grammar: {error}", style="red", highlight=False, markup=False)
             rows[name] = {"refused": str(error), "disagreements": 1}
-    show(rows, console)
+    print_agreement(rows, console)
     write_result(options, {"languages": rows}, "agreement")
     return int(any(row["disagreements"] for row in rows.values()))
 
@@ -87,28 +87,30 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def texts_of(tongue: Language, options: argparse.Namespace) -> list[Text]:
+def choose_texts(tongue: Language, options: argparse.Namespace) -> list[Text]:
     """The texts of a language, in random order: a run that is cut short has seen some of everything."""
     if tongue.made:
-        return list(sentences(tongue.name, options.sentences, options.seed))
-    texts = list(library(options.tests))
+        return list(draw_sentences(tongue.name, options.sentences, options.seed))
+    texts = list(list_library_files(options.tests))
     random.Random(options.seed).shuffle(texts)
     return texts[: options.files]
 
 
-def agree(tongue: Language, options: argparse.Namespace, console: Console) -> dict[str, Any]:
+def compare_language(tongue: Language, options: argparse.Namespace, console: Console) -> dict[str, Any]:
     """One language through both, as a row."""
     began = time.monotonic()
     encoding = Llama3(options.vocabulary)
     vocabulary = Vocabulary.from_tiktoken(options.vocabulary, special=SPECIAL, eos_ids=ENDS, size=SIZE)
     oracle = Oracle(tongue.text, tongue.start, tongue.lexer, tongue.indented)
-    made = agreement.constraint(tongue, vocabulary)
-    texts = texts_of(tongue, options)
-    agreement.compare(
+    made = agreement.compile_language(tongue, vocabulary)
+    texts = choose_texts(tongue, options)
+    agreement.compare_text(
         min(texts, key=lambda text: len(text.content)), oracle, made, encoding, 10, options.seed
     )  # kernels
     found = []
-    for one in agreement.run(texts, oracle, made, encoding, options.edits, options.seed, options.seconds, options.jobs):
+    for one in agreement.compare_texts(
+        texts, oracle, made, encoding, options.edits, options.seed, options.seconds, options.jobs
+    ):
         found.append(one)
         for example in one.examples:
             console.print(f"{tongue.name}: {one.name}: {example}", markup=False, highlight=False, soft_wrap=True)
@@ -136,7 +138,7 @@ def agree(tongue: Language, options: argparse.Namespace, console: Console) -> di
     }
 
 
-def show(rows: dict[str, dict[str, Any]], console: Console) -> None:
+def print_agreement(rows: dict[str, dict[str, Any]], console: Console) -> None:
     """The table, and what is left over."""
     columns = ("texts", "reached", "tokens", "edits", "edits that both accept", "texts that differ",
                "edits that differ", "edits read whole", "mistakes of the benchmark")  # fmt: skip

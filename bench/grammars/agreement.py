@@ -21,13 +21,13 @@ from constrain.frontends.lark import to_grammar
 from constrain.vocabulary.vocabulary import Vocabulary
 
 from ..corpus import Llama3
-from ..workers import fork, reap
+from ..workers import fork_child, reap_child
 from . import ours
-from .edits import draw
+from .edits import draw_edit
 from .languages import Language, Text
 from .oracle import Oracle
 
-__all__ = ["Found", "compare", "constraint", "run"]
+__all__ = ["Found", "compare_text", "compile_language", "compare_texts"]
 
 CHECKED = 500
 """One edit in so many is read whole by both."""
@@ -57,13 +57,13 @@ class Found:
     examples: list[dict[str, Any]] = field(default_factory=list)
 
 
-def constraint(language: Language, vocabulary: Vocabulary) -> Constraint:
+def compile_language(language: Language, vocabulary: Vocabulary) -> Constraint:
     """Our constraint for a language."""
     grammar = to_grammar(language.text, start=language.start, lexer=language.lexer)  # type: ignore[arg-type]
     return compile_grammar(grammar, vocabulary)
 
 
-def compare(text: Text, oracle: Oracle, made: Constraint, encoding: Llama3, edits: int, seed: int) -> Found:
+def compare_text(text: Text, oracle: Oracle, made: Constraint, encoding: Llama3, edits: int, seed: int) -> Found:
     """One text and its edits through both."""
     began = time.perf_counter()
     found = Found(text.name, len(text.content))
@@ -82,25 +82,25 @@ def _compare(
         return
     wanted = oracle.accepts(text.content)
     if not wanted:
-        found.verdict = "differ" if ours.accepts(made, text.content) else "refused"
+        found.verdict = "differ" if ours.accepts_text(made, text.content) else "refused"
         if found.verdict == "differ":
             found.examples.append({"what": "the file", "lark": False, "ours": True})
         return
     tokens = encoding.encode(content)
-    walked = ours.walk(made, tokens)
+    walked = ours.walk_text(made, tokens)
     found.tokens = len(tokens) if walked.refused is None else walked.refused
     if walked.refused is not None or not walked.complete:
         found.verdict = "differ"
-        found.examples.append(_stopped(text, tokens, walked, encoding, ours.accepts(made, text.content)))
+        found.examples.append(_stopped(text, tokens, walked, encoding, ours.accepts_text(made, text.content)))
         return
     trace, marks = oracle.trace(text.content), ours.Marks(made, text.content)
     for number in range(edits):
-        edit = draw(text.content, rng)
+        edit = draw_edit(text.content, rng)
         lark, own = trace.accepts(edit), marks.accepts(edit)
         found.edits += 1
         if lark != own or number % CHECKED == 0:
             edited = edit.of(text.content)
-            whole = oracle.accepts(edited), ours.accepts(made, edited)
+            whole = oracle.accepts(edited), ours.accepts_text(made, edited)
             found.checked += lark == own
             found.mistakes += whole != (lark, own)
             if whole != (lark, own) or whole[0] != whole[1]:
@@ -133,20 +133,20 @@ def _stopped(text: Text, tokens: list[int], walked: ours.Walk, encoding: Llama3,
     }
 
 
-def run(
+def compare_texts(
     texts: Sequence[Text], oracle: Oracle, made: Constraint, encoding: Llama3, edits: int, seed: int, seconds: float,
     processes: int,
 ) -> Iterator[Found]:  # fmt: skip
     """All texts in several processes, until the time is up; what is not reached is not yielded."""
     end = time.monotonic() + seconds
-    work = partial(compare, oracle=oracle, made=made, encoding=encoding, edits=edits, seed=seed)
+    work = partial(compare_text, oracle=oracle, made=made, encoding=encoding, edits=edits, seed=seed)
     encoding.encode("")  # read once, here
     shares = [list(texts[first::processes]) for first in range(processes)]
     open_pipes: dict[Connection, tuple[int, list[Text]]] = {}
 
     def start(share: list[Text]) -> None:
         if share and time.monotonic() < end:
-            pid, pipe = fork(partial(_worker, work, share, end))
+            pid, pipe = fork_child(partial(_worker, work, share, end))
             open_pipes[pipe] = pid, share
 
     for share in shares:
@@ -159,7 +159,7 @@ def run(
             except EOFError:
                 del open_pipes[pipe]
                 pipe.close()
-                status = reap(pid, kill=False)
+                status = reap_child(pid, kill=False)
                 if status and share:
                     yield Found(share[0].name, len(share[0].content), f"crash, {os.waitstatus_to_exitcode(status)}")
                     start(share[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-__all__ = ["Edit", "draw"]
+__all__ = ["Edit", "draw_edit"]
 
 NASTY = b"\"'\\\n\r\t #()[]{}:;.,=0ex_@*-+<>!|/"
 """What lexers and layouts depend on."""
@@ -24,7 +24,7 @@ class Edit:
         return text[: self.start] + self.put + text[self.start + self.removed :]
 
 
-def draw(text: bytes, rng: random.Random) -> Edit:
+def draw_edit(text: bytes, rng: random.Random) -> Edit:
     """A byte replaced, put in or taken out, one third each.
 
     The new byte is one of the text or of those that lexers mind (3/8 each), or any of the 256 (1/4).

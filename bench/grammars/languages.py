@@ -14,7 +14,7 @@ from pathlib import Path
 
 from constrain import grammars
 
-__all__ = ["LANGUAGES", "Language", "Text", "library", "missing", "sentences"]
+__all__ = ["LANGUAGES", "Language", "Text", "list_library_files", "list_missing", "draw_sentences"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ LANGUAGES = ("python-lark", "python", "json", "sql", "arithmetic", "c")
 """python-lark: the grammar in the lark package. The others are those of `constrain/grammars`."""
 
 
-def missing() -> list[str]:
+def list_missing() -> list[str]:
     """Those whose grammar is not there."""
     return [name for name in LANGUAGES if name != "python-lark" and name not in grammars.names()]
 
 
-def language(name: str) -> Language:
+def load_language(name: str) -> Language:
     """By its name. Raises KeyError, ConstrainError."""
     if name not in LANGUAGES:
         raise KeyError(name)
@@ -59,7 +59,7 @@ def language(name: str) -> Language:
     return Language(name, ready.text, "start", ready.lexer, ready.indented, name != "python")
 
 
-def library(tests: bool) -> Iterator[Text]:
+def list_library_files(tests: bool) -> Iterator[Text]:
     """Every file of the standard library of this Python, tests (folders test, tests, idle_test) only if asked."""
     root = Path(sysconfig.get_path("stdlib"))
     for path in sorted(root.rglob("*.py")):
@@ -69,7 +69,7 @@ def library(tests: bool) -> Iterator[Text]:
         yield Text(str(name), path.read_bytes())
 
 
-def sentences(name: str, count: int, seed: int) -> Iterator[Text]:
+def draw_sentences(name: str, count: int, seed: int) -> Iterator[Text]:
     """Sentences of a grammar of the library: the longest quarter of those drawn."""
     import lark.lexer
 

@@ -21,13 +21,13 @@ from lark.parsers.lalr_parser_state import ParseConf, ParserState
 
 from .edits import Edit
 
-__all__ = ["REFUSALS", "Oracle", "Trace", "parser"]
+__all__ = ["REFUSALS", "Oracle", "Trace", "build_parser_of"]
 
 REFUSALS = (LarkError, AssertionError, IndexError)
 """Lark's own errors, and the two other ways in which its Indenter refuses."""
 
 
-def parser(text: str, start: str, lexer: str, indented: bool) -> Lark:
+def build_parser_of(text: str, start: str, lexer: str, indented: bool) -> Lark:
     """Lark's parser. Where interegular is installed Lark looks for terminals that collide: minutes, and no verdict."""
     found, lark.lexer.has_interegular = lark.lexer.has_interegular, False
     try:
@@ -41,7 +41,7 @@ class Oracle:
     """Lark's LALR parser of a grammar. indented: with its PythonIndenter."""
 
     def __init__(self, text: str, start: str, lexer: str, indented: bool) -> None:
-        self.lark = parser(text, start, lexer, indented)
+        self.lark = build_parser_of(text, start, lexer, indented)
         self.start = start
         self.indented = indented
 

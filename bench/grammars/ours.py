@@ -16,7 +16,7 @@ from constrain.engine.matcher import Matcher
 
 from .edits import Edit
 
-__all__ = ["Marks", "Walk", "accepts", "walk"]
+__all__ = ["Marks", "Walk", "accepts_text", "walk_text"]
 
 STEP = 64
 """Bytes between matchers that are kept."""
@@ -30,7 +30,7 @@ class Walk:
     complete: bool
 
 
-def walk(constraint: Constraint, tokens: list[int]) -> Walk:
+def walk_text(constraint: Constraint, tokens: list[int]) -> Walk:
     """Takes a text token by token; each must be in the mask before it is taken."""
     matcher = constraint.matcher()
     words = np.empty((constraint.vocabulary.size + 31) // 32, np.int32)
@@ -42,7 +42,7 @@ def walk(constraint: Constraint, tokens: list[int]) -> Walk:
     return Walk(None, matcher.is_complete)
 
 
-def accepts(constraint: Constraint, text: bytes) -> bool:
+def accepts_text(constraint: Constraint, text: bytes) -> bool:
     """Whether a whole text is accepted, byte by byte."""
     matcher = constraint.matcher()
     try:

@@ -33,12 +33,12 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from ..corpus import ENDS, Llama3, load
-from ..engines import Constrain, Llguidance, Xgrammar, allowed
+from ..corpus import ENDS, Llama3, load_cases
+from ..engines import Constrain, Llguidance, Xgrammar, is_allowed
 from ..measure import CLOCKS
 from ..tables import build_table, print_table
-from ..workers import fork, reap
-from .languages import Language, language, library, sentences
+from ..workers import fork_child, reap_child
+from .languages import Language, draw_sentences, list_library_files, load_language
 from .peers import Inexpressible, peer_grammar
 
 __all__ = ["ENGINES", "measure_all"]
@@ -107,17 +107,17 @@ ENGINES: dict[str, Callable[[Llama3], Any]] = {
 def measure_all(options: argparse.Namespace, console: Console) -> list[dict[str, Any]]:
     """Take all engines in turn over all languages; the rows, printed as they come and as tables."""
     encoding = Llama3(options.vocabulary)
-    corpora = {name: corpus(name, encoding, options) for name in options.languages}
+    corpora = {name: load_corpus(name, encoding, options) for name in options.languages}
     rows = []
     for name in options.engines:
-        for found in (syncode if name == "syncode" else in_process)(name, corpora, encoding, options):
+        for found in (measure_syncode if name == "syncode" else measure_engine)(name, corpora, encoding, options):
             rows.append(found)
-            console.print(json.dumps(brief(found)), markup=False, highlight=False, soft_wrap=True)
-    show(rows, console)
+            console.print(json.dumps(shorten_row(found)), markup=False, highlight=False, soft_wrap=True)
+    print_speed(rows, console)
     return rows
 
 
-def corpus(name: str, encoding: Llama3, options: argparse.Namespace) -> list[list[int]]:
+def load_corpus(name: str, encoding: Llama3, options: argparse.Namespace) -> list[list[int]]:
     """Texts as tokens, --tokens of them or a few more.
 
     Python: files of the standard library that Lark parses. JSON: instances of MaskBench, where there are. The others:
@@ -125,18 +125,18 @@ def corpus(name: str, encoding: Llama3, options: argparse.Namespace) -> list[lis
     """
     from .oracle import Oracle
 
-    tongue = language(name)
+    tongue = load_language(name)
     oracle = Oracle(tongue.text, tongue.start, tongue.lexer, tongue.indented)
     rng = random.Random(options.seed)
     if not tongue.made:
-        texts = [text.content for text in library(tests=False)]
+        texts = [text.content for text in list_library_files(tests=False)]
         rng.shuffle(texts)
     elif name == "json" and options.data.exists():
-        cases = load(options.data)
+        cases = load_cases(options.data)
         rng.shuffle(cases)
         texts = [test.text.encode() for case in cases for test in case.tests if test.valid]
     else:
-        texts = [text.content for text in sentences(name, options.sentences, options.seed)]
+        texts = [text.content for text in draw_sentences(name, options.sentences, options.seed)]
     chosen: list[list[int]] = []
     count = 0
     for text in texts:
@@ -148,12 +148,12 @@ def corpus(name: str, encoding: Llama3, options: argparse.Namespace) -> list[lis
     return chosen
 
 
-def in_process(
+def measure_engine(
     name: str, corpora: dict[str, list[list[int]]], encoding: Llama3, options: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
     """One engine over all languages, in a process of its own: row by row."""
     sys.stdout.flush()
-    pid, pipe = fork(partial(host, name, corpora, encoding, options))
+    pid, pipe = fork_child(partial(host_engine, name, corpora, encoding, options))
     try:
         for _ in corpora:
             yield pipe.recv()
@@ -161,10 +161,10 @@ def in_process(
         raise SystemExit(f"{name} could not be run: see above") from None
     finally:
         pipe.close()
-        reap(pid, kill=False)
+        reap_child(pid, kill=False)
 
 
-def host(
+def host_engine(
     name: str, corpora: dict[str, list[list[int]]], encoding: Llama3, options: argparse.Namespace, out: Connection
 ) -> None:
     """Prepares an engine and sends its rows."""
@@ -173,37 +173,44 @@ def host(
     clock = CLOCKS[options.clock]
     engine.prepare(SMALL)
     first_mask(engine, clock)
-    walk(engine, [encoding.encode("(if a b) c")], clock, 9.0)
+    walk_corpus(engine, [encoding.encode("(if a b) c")], clock, 9.0)
     gc.collect()
     gc.freeze()
     for label, texts in corpora.items():
-        out.send(measure(engine, {"engine": name, "language": label}, texts, clock, options))
+        out.send(measure_language(engine, {"engine": name, "language": label}, texts, clock, options))
 
 
-def measure(
+def measure_language(
     engine: Any, row: dict[str, Any], texts: list[list[int]], clock: Callable[[], int], options: argparse.Namespace
 ) -> dict[str, Any]:
     """The row with all that is measured of one engine and one language."""
     try:
-        engine.prepare(language(row["language"]))
+        engine.prepare(load_language(row["language"]))
     except Inexpressible as why:
         return row | {"cannot": str(why)}
-    once = child(partial(cold, engine, clock), options.patience)
+    once = run_with_patience(partial(time_cold_mask, engine, clock), options.patience)
     if isinstance(once, str):
         return row | {"cannot": once}
-    row["cold ms"] = [once, *(child(partial(cold, engine, clock)) for _ in range(options.repeat - 1))]
+    row["cold ms"] = [
+        once,
+        *(run_with_patience(partial(time_cold_mask, engine, clock)) for _ in range(options.repeat - 1)),
+    ]
     if isinstance(engine, Ours):
         with tempfile.TemporaryDirectory() as folder:
             engine.folder = Path(folder)
-            row["kept ms"] = [child(partial(cold, engine, clock)) for _ in range(options.repeat + 1)][1:]
+            row["kept ms"] = [
+                run_with_patience(partial(time_cold_mask, engine, clock)) for _ in range(options.repeat + 1)
+            ][1:]
             engine.folder = None
-    rounds = child(partial(both, engine, texts, clock, options.limit), options.patience + 3 * options.limit)
+    rounds = run_with_patience(
+        partial(run_rounds, engine, texts, clock, options.limit), options.patience + 3 * options.limit
+    )
     return row | (rounds if isinstance(rounds, dict) else {"cannot": f"{rounds}, over the corpus"})
 
 
-def child(work: Callable[[], Any], patience: float | None = None) -> Any:
+def run_with_patience(work: Callable[[], Any], patience: float | None = None) -> Any:
     """What `work` returns, in a process of its own; its fate as text if it dies or takes longer than `patience` (s)."""
-    pid, pipe = fork(lambda out: out.send(work()))
+    pid, pipe = fork_child(lambda out: out.send(work()))
     late = patience is not None and not pipe.poll(patience)
     try:
         return f"nothing within {patience:g} s" if late else pipe.recv()
@@ -211,7 +218,7 @@ def child(work: Callable[[], Any], patience: float | None = None) -> Any:
         return "died"
     finally:
         pipe.close()
-        reap(pid, kill=late)
+        reap_child(pid, kill=late)
 
 
 def first_mask(engine: Any, clock: Callable[[], int]) -> float:
@@ -223,7 +230,7 @@ def first_mask(engine: Any, clock: Callable[[], int]) -> float:
     return (clock() - begin) / 1e6
 
 
-def cold(engine: Any, clock: Callable[[], int]) -> float | str:
+def time_cold_mask(engine: Any, clock: Callable[[], int]) -> float | str:
     """The first mask, or why there is none."""
     try:
         return first_mask(engine, clock)
@@ -231,14 +238,14 @@ def cold(engine: Any, clock: Callable[[], int]) -> float | str:
         return f"{type(error).__name__}: {str(error)[:300]}"
 
 
-def both(engine: Any, texts: list[list[int]], clock: Callable[[], int], limit: float) -> dict[str, Any]:
+def run_rounds(engine: Any, texts: list[list[int]], clock: Callable[[], int], limit: float) -> dict[str, Any]:
     """Two rounds over a corpus, and another first mask at the end."""
     first_mask(engine, clock)
-    rounds = {label: walk(engine, texts, clock, limit) for label in ("first", "second")}
+    rounds = {label: walk_corpus(engine, texts, clock, limit) for label in ("first", "second")}
     return {**rounds, "again ms": [first_mask(engine, clock) for _ in range(3)]}
 
 
-def walk(engine: Any, texts: list[list[int]], clock: Callable[[], int], limit: float) -> dict[str, Any]:
+def walk_corpus(engine: Any, texts: list[list[int]], clock: Callable[[], int], limit: float) -> dict[str, Any]:
     """One round: µs of every mask and every advance."""
     masks, advances, lost, done = array("q"), array("q"), [], 0
     end = time.monotonic() + limit
@@ -253,7 +260,7 @@ def walk(engine: Any, texts: list[list[int]], clock: Callable[[], int], limit: f
             begin = clock()
             engine.mask()
             masks.append(clock() - begin)
-            if not allowed(engine.words, token):
+            if not is_allowed(engine.words, token):
                 lost.append(index)
                 break
             begin = clock()
@@ -261,12 +268,18 @@ def walk(engine: Any, texts: list[list[int]], clock: Callable[[], int], limit: f
             advances.append(clock() - begin)
         else:
             engine.mask()
-            if not any(allowed(engine.words, token) for token in ENDS):
+            if not any(is_allowed(engine.words, token) for token in ENDS):
                 lost.append(index)
-    return {"texts": done, "of": len(texts), "lost": lost, "mask µs": spread(masks), "advance µs": spread(advances)}
+    return {
+        "texts": done,
+        "of": len(texts),
+        "lost": lost,
+        "mask µs": summarise_times(masks),
+        "advance µs": summarise_times(advances),
+    }
 
 
-def spread(nanoseconds: Any) -> dict[str, float]:
+def summarise_times(nanoseconds: Any) -> dict[str, float]:
     """Count, mean, quantiles and maximum, in µs."""
     values = np.asarray(nanoseconds, float) / 1_000
     if not len(values):
@@ -275,7 +288,7 @@ def spread(nanoseconds: Any) -> dict[str, float]:
     return {"count": len(values), "mean": float(values.mean()), **quantiles, "max": float(values.max())}
 
 
-def syncode(
+def measure_syncode(
     name: str, corpora: dict[str, list[list[int]]], encoding: Llama3, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """syncode, once per language, in the Python of --syncode."""
@@ -318,7 +331,7 @@ def syncode(
             continue
         found = json.loads(answer.stdout)
         row["kept ms" if job["again"] else "cold ms"] = [found["first"]]
-        masks = spread([value * 1_000 for value in found["masks"]])
+        masks = summarise_times([value * 1_000 for value in found["masks"]])
         row["first"] = {
             "texts": found["texts"],
             "of": len(texts),
@@ -329,7 +342,7 @@ def syncode(
     return rows
 
 
-def brief(row: dict[str, Any]) -> dict[str, Any]:
+def shorten_row(row: dict[str, Any]) -> dict[str, Any]:
     """A row without what is long, for the log."""
     short = {key: value for key, value in row.items() if key not in ("first", "second")}
     for label in ("first", "second"):
@@ -338,7 +351,7 @@ def brief(row: dict[str, Any]) -> dict[str, Any]:
     return short
 
 
-def show(rows: list[dict[str, Any]], console: Console) -> None:
+def print_speed(rows: list[dict[str, Any]], console: Console) -> None:
     """Two tables: first masks, and steps."""
     firsts = ("cold", "kept on disk", "again")
     table = build_table("ms to the first mask, medians", ("language", "engine"), firsts)

@@ -19,7 +19,7 @@ from typing import Any
 from ..corpus import SIZE, SPECIAL, SPLIT
 
 
-def tokenizer(path: str) -> Any:
+def build_tokenizer(path: str) -> Any:
     """A tokenizer as transformers has them, of the ranks file."""
     from transformers import PreTrainedTokenizerFast
     from transformers.convert_slow_tokenizer import TikTokenConverter
@@ -37,7 +37,7 @@ def main() -> None:
     from syncode import Grammar, SyncodeLogitsProcessor
 
     torch.set_num_threads(1)
-    made = tokenizer(job["vocabulary"])
+    made = build_tokenizer(job["vocabulary"])
     scores = torch.zeros(1, SIZE)
     empty = torch.zeros((1, 0), dtype=torch.long)
     began = time.perf_counter()

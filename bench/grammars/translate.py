@@ -13,7 +13,7 @@ import re
 from typing import Any
 
 from .languages import Language
-from .oracle import parser
+from .oracle import build_parser_of
 
 __all__ = ["Inexpressible", "to_ebnf", "to_llguidance"]
 
@@ -28,7 +28,7 @@ class _Rules:
     def __init__(self, language: Language) -> None:
         if language.indented:
             raise Inexpressible("blocks by indentation, line ends in brackets")
-        lark = parser(language.text, language.start, language.lexer, indented=False)
+        lark = build_parser_of(language.text, language.start, language.lexer, indented=False)
         self.terminals = {terminal.name: terminal.pattern for terminal in lark.terminals}
         self.ignored = list(lark.ignore_tokens)
         self.rules: dict[str, list[list[Any]]] = {language.start: []}

@@ -25,7 +25,7 @@ from typing import Any
 
 from ..options import build_parser
 from ..record import write_result
-from ..workers import Failure, Guard, guarded
+from ..workers import Failure, Guard, run_guarded
 from .answers import BYTES, Wrong
 from .peers import ENGINES, REFUSALS
 from .rows import ROWS, Row
@@ -59,33 +59,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser("hostile", __doc__, "only", "results", engines=[OURS, *ENGINES])
     options = parser.parse_args(arguments)
     rows = [row for row in ROWS if options.only.lower() in f"{row.name} {row.origin}".lower()]
-    prepared = prepare(options.engines)
+    prepared = prepare_engines(options.engines)
     print(LINE.format("input", "from", OURS, "s", *SHORT.values()))
     table = {}
     for row in rows:
-        cells = {name: cell(row, name, use) for name, use in prepared.items()}
+        cells = {name: judge_row(row, name, use) for name, use in prepared.items()}
         table[row.name] = {name: asdict(one) for name, one in cells.items()}
-        print(told(row, cells), flush=True)
+        print(format_row(row, cells), flush=True)
     failed = [name for name, cells in table.items() if cells.get(OURS, {"verdict": "-"})["verdict"] not in GOOD]
-    print(summary(table, failed))
+    print(summarise_table(table, failed))
     if not options.only:
         write_result(options, {"rows": table, "failed": failed})
     return 1 if failed else 0
 
 
-def prepare(names: Sequence[str]) -> dict[str, Mapping[str, Callable[[str], Any]]]:
+def prepare_engines(names: Sequence[str]) -> dict[str, Mapping[str, Callable[[str], Any]]]:
     """The engines that were asked for and are installed, ready."""
     ready: dict[str, Mapping[str, Callable[[str], Any]]] = {}
     for name in names:
         if name == OURS:
-            warm()
+            warm_constrain()
             ready[name] = {}
         elif importlib.util.find_spec(name.replace("-", "_").replace("lm_format_enforcer", "lmformatenforcer")):
             ready[name] = ENGINES[name]()
     return ready
 
 
-def warm() -> None:
+def warm_constrain() -> None:
     """Imports, kernels and the front ends are no row's cost."""
     import constrain
     from constrain.compilation.compile_caches import programs, recent
@@ -110,12 +110,14 @@ def warm() -> None:
     import constrain.integrations.logits_processor
 
 
-def cell(row: Row, name: str, use: Mapping[str, Callable[[str], Any]]) -> Cell:
+def judge_row(row: Row, name: str, use: Mapping[str, Callable[[str], Any]]) -> Cell:
     """One row through one engine."""
     if name != OURS and row.kind not in use:
         return Cell("-")
-    work = partial(ours, row) if name == OURS else partial(theirs, use[row.kind], row.text)
-    outcome = next(guarded(lambda _: measured(work), [row], limits=Guard(row.seconds, ADDRESSES, "cpu"), fresh=True))[1]
+    work = partial(run_constrain, row) if name == OURS else partial(run_peer, use[row.kind], row.text)
+    outcome = next(
+        run_guarded(lambda _: run_measured(work), [row], limits=Guard(row.seconds, ADDRESSES, "cpu"), fresh=True)
+    )[1]
     if isinstance(outcome, Failure):
         return Cell(KINDS[outcome.kind], outcome.detail)
     found = Cell(*outcome)
@@ -124,16 +126,16 @@ def cell(row: Row, name: str, use: Mapping[str, Callable[[str], Any]]) -> Cell:
     return found
 
 
-def measured(work: Callable[[], tuple[str, str]]) -> tuple[str, str, float, float]:
+def run_measured(work: Callable[[], tuple[str, str]]) -> tuple[str, str, float, float]:
     """In the worker: verdict, detail, CPU seconds and MiB."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    held, begin = resident("VmRSS"), time.process_time()
+    held, begin = read_resident_memory("VmRSS"), time.process_time()
     verdict, detail = work()
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return verdict, detail[:300], time.process_time() - begin + children.ru_utime, resident("VmHWM") - held
+    return verdict, detail[:300], time.process_time() - begin + children.ru_utime, read_resident_memory("VmHWM") - held
 
 
-def ours(row: Row) -> tuple[str, str]:
+def run_constrain(row: Row) -> tuple[str, str]:
     """A row through constrain: anything but a ConstrainError is an error of the wrong type."""
     import constrain
 
@@ -142,7 +144,7 @@ def ours(row: Row) -> tuple[str, str]:
         if row.kind == "ours":
             row.check()
         else:
-            row.check(compiled(row))
+            row.check(compile_row(row))
     except Wrong as wrong:
         return "wrong", str(wrong)
     except constrain.ConstrainError as error:
@@ -160,7 +162,7 @@ def ours(row: Row) -> tuple[str, str]:
     return "answered", ""
 
 
-def compiled(row: Row) -> Any:
+def compile_row(row: Row) -> Any:
     """The Constraint of a row."""
     import constrain
 
@@ -171,7 +173,7 @@ def compiled(row: Row) -> Any:
     return constrain.compile(BYTES, constrain.gbnf(row.text) if row.kind == "gbnf" else constrain.lark(row.text))
 
 
-def theirs(use: Callable[[str], Any], text: str) -> tuple[str, str]:
+def run_peer(use: Callable[[str], Any], text: str) -> tuple[str, str]:
     """A row through a peer."""
     try:
         use(text)
@@ -186,13 +188,13 @@ def theirs(use: Callable[[str], Any], text: str) -> tuple[str, str]:
     return "answered", ""
 
 
-def resident(field: str) -> float:
+def read_resident_memory(field: str) -> float:
     """MiB that this process holds, from proc(5)."""
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith(field))
 
 
-def told(row: Row, cells: Mapping[str, Cell]) -> str:
+def format_row(row: Row, cells: Mapping[str, Cell]) -> str:
     """A line of the table; below it, what is wrong with ours."""
     mine = cells.get(OURS, Cell("-"))
     theirs = (cells[name].verdict if name in cells else "" for name in ENGINES)
@@ -200,7 +202,7 @@ def told(row: Row, cells: Mapping[str, Cell]) -> str:
     return line if mine.verdict in GOOD else f"{line}\n{TOLD.format(mine.detail[:95])}"
 
 
-def summary(table: Mapping[str, Mapping[str, Any]], failed: Sequence[str]) -> str:
+def summarise_table(table: Mapping[str, Mapping[str, Any]], failed: Sequence[str]) -> str:
     """Counts for each engine, and the verdict."""
     lines = []
     for name in (OURS, *ENGINES):

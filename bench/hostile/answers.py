@@ -24,16 +24,16 @@ __all__ = [
     "Wrong",
     "accepts_all",
     "backtracking_validation",
-    "closes",
+    "check_completion",
     "command",
     "never_stuck",
     "repeated_repeat",
-    "steps",
-    "timed",
-    "used",
-    "wandered",
+    "check_step",
+    "time_step",
+    "use_constraint",
+    "walk_at_random",
     "warned",
-    "with_words",
+    "check_with_words",
 ]
 
 STEP_SECONDS = 1.0
@@ -49,21 +49,21 @@ class Wrong(Exception):
     """An answer that is not right."""
 
 
-def used(constraint: Constraint) -> None:
+def use_constraint(constraint: Constraint) -> None:
     """A mask, a step and the shortest way to the end."""
     matcher = constraint.matcher()
-    mask = timed(matcher.mask)
+    mask = time_step(matcher.mask)
     if not np.any(mask):
         raise Wrong("an empty mask at the start")
     matcher.shortest_completion()
     allowed = matcher.next_bytes()
     if allowed:
-        timed(lambda: matcher.advance_bytes(bytes([min(allowed)])))
-        timed(matcher.mask)
+        time_step(lambda: matcher.advance_bytes(bytes([min(allowed)])))
+        time_step(matcher.mask)
         matcher.shortest_completion()
 
 
-def timed(step: Callable[[], Any]) -> Any:
+def time_step(step: Callable[[], Any]) -> Any:
     """The result of a step; a step that takes too long is wrong."""
     begin = time.process_time()
     result = step()
@@ -73,51 +73,51 @@ def timed(step: Callable[[], Any]) -> Any:
     return result
 
 
-def steps(text: bytes) -> Callable[[Constraint], None]:
+def check_step(text: bytes) -> Callable[[Constraint], None]:
     """The text is taken in one step, and a mask is made after it."""
 
     def check(constraint: Constraint) -> None:
         matcher = constraint.matcher()
-        timed(lambda: matcher.advance_bytes(text))
-        timed(matcher.mask)
+        time_step(lambda: matcher.advance_bytes(text))
+        time_step(matcher.mask)
 
     return check
 
 
-def wandered(constraint: Constraint) -> None:
+def walk_at_random(constraint: Constraint) -> None:
     """A random walk along masks, each of whose steps is timed; it ends where only an end token is allowed."""
     matcher, rng = constraint.matcher(), np.random.default_rng(0)
     ends = constraint.vocabulary.eos_ids
     for _ in range(WALK):
-        words = timed(matcher.mask)
+        words = time_step(matcher.mask)
         allowed = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
         allowed = allowed[~np.isin(allowed, ends)]
         if not len(allowed):
             return
-        timed(partial(matcher.advance, int(rng.choice(allowed))))
+        time_step(partial(matcher.advance, int(rng.choice(allowed))))
 
 
-def with_words(schema: object, style: Style) -> Callable[[], None]:
+def check_with_words(schema: object, style: Style) -> Callable[[], None]:
     """The same with a vocabulary of words, of which one may hold several members of a list."""
 
     def check() -> None:
         vocabulary = Vocabulary.from_pretrained("demo")
         constrain.compile(vocabulary, regex="a").matcher().mask()  # prepares the vocabulary
-        wandered(constrain.compile(vocabulary, schema=schema, style=style))
+        walk_at_random(constrain.compile(vocabulary, schema=schema, style=style))
 
     return check
 
 
-def closes(prefix: bytes) -> Callable[[Constraint], None]:
+def check_completion(prefix: bytes) -> Callable[[Constraint], None]:
     """After the prefix there is a completion, and it is one."""
 
     def check(constraint: Constraint) -> None:
         matcher = constraint.matcher()
-        timed(lambda: matcher.advance_bytes(prefix))
+        time_step(lambda: matcher.advance_bytes(prefix))
         rest = matcher.shortest_completion()
         if rest is None:
             raise Wrong("no completion")
-        timed(lambda: matcher.advance_bytes(rest))
+        time_step(lambda: matcher.advance_bytes(rest))
         if not matcher.is_complete:
             raise Wrong("the completion is none")
 
@@ -167,7 +167,7 @@ def warned(constraint: Constraint) -> None:
 
 def repeated_repeat() -> None:
     """A repetition of a repetition."""
-    used(constrain.compile(BYTES, constrain.literal("a").repeat(2).repeat(0)))
+    use_constraint(constrain.compile(BYTES, constrain.literal("a").repeat(2).repeat(0)))
 
 
 def backtracking_validation() -> None:

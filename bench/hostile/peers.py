@@ -19,7 +19,7 @@ REFUSALS = (ValueError, RuntimeError, NotImplementedError)
 """What the peers raise for input that they do not take; RecursionError is none of it, though it is a RuntimeError."""
 
 
-def llguidance() -> Mapping[str, Use]:
+def prepare_llguidance() -> Mapping[str, Use]:
     """llguidance: JSON Schema, regex, its dialect of Lark."""
     from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
     from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
@@ -53,7 +53,7 @@ def llguidance() -> Mapping[str, Use]:
     }
 
 
-def xgrammar() -> Mapping[str, Use]:
+def prepare_xgrammar() -> Mapping[str, Use]:
     """XGrammar: JSON Schema, regex, GBNF."""
     import xgrammar as xgr
 
@@ -99,8 +99,8 @@ def lm_format_enforcer() -> Mapping[str, Use]:
 
 
 ENGINES: dict[str, Callable[[], Mapping[str, Use]]] = {
-    "llguidance": llguidance,
-    "xgrammar": xgrammar,
+    "llguidance": prepare_llguidance,
+    "xgrammar": prepare_xgrammar,
     "outlines-core": outlines_core,
     "lm-format-enforcer": lm_format_enforcer,
 }

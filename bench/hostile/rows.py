@@ -33,7 +33,7 @@ class Row:
     origin: str
     kind: Kind
     text: str = ""
-    check: Callable[..., Any] = answers.used
+    check: Callable[..., Any] = answers.use_constraint
     style: Style = Style()
     seconds: float = 10.0
     refusal: Literal["right", "wrong"] = "right"
@@ -84,14 +84,19 @@ def spent() -> Iterator[Row]:
     yield Row("literal.repeat(2).repeat(0)", "faults 2", "ours", check=answers.repeated_repeat, refusal="wrong")
     three = {"type": "array", "uniqueItems": True, "minItems": 3}
     yield schema(
-        "three unique items, after [1", "faults 2", three, style=any_style, check=answers.closes(b"[1"), refusal="wrong"
+        "three unique items, after [1",
+        "faults 2",
+        three,
+        style=any_style,
+        check=answers.check_completion(b"[1"),
+        refusal="wrong",
     )
     yield schema(
         "three unique items, after [nu",
         "faults 2",
         three,
         style=any_style,
-        check=answers.closes(b"[nu"),
+        check=answers.check_completion(b"[nu"),
         refusal="wrong",
     )
     yield Row("Lark '1' ',' with an ignored comma", "faults 2", "lark", 'start: "1" ","\n%ignore /[ ,]/')
@@ -110,8 +115,8 @@ def spent() -> Iterator[Row]:
     yield Row("validate with ^(a+)+b and forty a", "faults 2", "ours", check=answers.backtracking_validation)
     yield schema("definitions that refer to themselves", "faults 2", self_references(200))
     yield Row("1,000 bytes of an ambiguous GBNF", "faults 2", "gbnf", 'root ::= "a" root | "a" root "a" | "a"',
-              check=answers.steps(b"a" * 1_000))  # fmt: skip
-    yield schema("20,000 open brackets, completed", "faults 2", {}, check=answers.closes(b"[" * 20_000))
+              check=answers.check_step(b"a" * 1_000))  # fmt: skip
+    yield schema("20,000 open brackets, completed", "faults 2", {}, check=answers.check_completion(b"[" * 20_000))
 
 
 def foreign_errors() -> Iterator[Row]:
@@ -142,9 +147,11 @@ def published() -> Iterator[Row]:
     yield Row("infinite left recursion", "CVE-2025-57809", "gbnf", 'root ::= root root | root "a" | "a" | ""')
     yield Row("a rule that is only itself", "CVE-2025-57809", "gbnf", "root ::= root")
     yield Row("rules of no text in a circle", "CVE-2025-57809", "gbnf", 'root ::= (a | "x")* "y"\na ::= b*\nb ::= a?')
-    yield Row("(a+)+b", "CVE-2026-55574", "regex", "(a+)+b", check=answers.steps(b"a" * 2_000))
-    yield Row("(a|a)*b", "CVE-2026-55574", "regex", "(a|a)*b", check=answers.steps(b"a" * 2_000))
-    yield Row("a state explosion, .*a.{40}", "CVE-2026-55574", "regex", ".*a.{40}", check=answers.steps(b"ab" * 500))
+    yield Row("(a+)+b", "CVE-2026-55574", "regex", "(a+)+b", check=answers.check_step(b"a" * 2_000))
+    yield Row("(a|a)*b", "CVE-2026-55574", "regex", "(a|a)*b", check=answers.check_step(b"a" * 2_000))
+    yield Row(
+        "a state explosion, .*a.{40}", "CVE-2026-55574", "regex", ".*a.{40}", check=answers.check_step(b"ab" * 500)
+    )
     yield Row("nested counts, ((a{100}){100}){100}", "CVE-2026-55574", "regex", "((a{100}){100}){100}")
     yield Row("a count of a billion", "CVE-2026-55574", "regex", "a{1000000000}")
     yield Row("two million optional letters", "CVE-2026-55574", "regex", "a?" * 200_000)
@@ -196,38 +203,40 @@ def long_steps() -> Iterator[Row]:
     strings = [f"value {i}" for i in range(100_000)]
     for name, style in (("", Style()), (", any order", Style.any())):
         yield schema(f"a list of 10,000 optional keys{name}", origin, several({"properties": keys}), style=style,
-                     check=answers.wandered)  # fmt: skip
+                     check=answers.walk_at_random)  # fmt: skip
         yield schema(f"a list of 100,000 strings{name}", origin, several({"enum": strings}), style=style,
-                     check=answers.wandered)  # fmt: skip
+                     check=answers.walk_at_random)  # fmt: skip
         branches = [{"properties": {f"x{i}": {"type": "integer"}}, "required": [f"x{i}"]} for i in range(500)]
         yield schema(f"a list of 500 alternatives{name}", origin, several({"anyOf": branches}), style=style,
-                     check=answers.wandered)  # fmt: skip
+                     check=answers.walk_at_random)  # fmt: skip
         for kind in ({}, {"items": {"type": "string"}}, {"items": {"type": "number"}}, {"items": {"type": "object"}}):
             source = {"type": "array", "uniqueItems": True, "minItems": 40, **kind}
             yield Row(f"unique items: {json.dumps(kind)}{name}", origin, "ours",
-                      check=answers.with_words(source, style), refusal="wrong")  # fmt: skip
+                      check=answers.check_with_words(source, style), refusal="wrong")  # fmt: skip
     needs = {f"key{i}": [f"key{i + 1}"] for i in range(9_999)}
     yield schema("10,000 keys of which each needs the next", origin,
-                 several({"properties": keys, "dependentRequired": needs}), check=answers.wandered)  # fmt: skip
+                 several({"properties": keys, "dependentRequired": needs}), check=answers.walk_at_random)  # fmt: skip
     yield schema("not 100,000 strings nor numbers", origin, several({"not": {"enum": [*strings, *range(100_000)]}}),
-                 style=Style.any(), check=answers.wandered)  # fmt: skip
+                 style=Style.any(), check=answers.walk_at_random)  # fmt: skip
     yield schema("1,000 digits in the bounds of a number", origin,
-                 several({"minimum": 10**1_000 // 7, "maximum": 10**1_000 // 3}), check=answers.wandered)  # fmt: skip
+                 several({"minimum": 10**1_000 // 7, "maximum": 10**1_000 // 3}), check=answers.walk_at_random)  # fmt: skip
     members = [{"not": {"additionalProperties": {"not": {"const": i}}}} for i in range(8)]
     yield schema("8 members that must be there, completed", origin, {"type": "object", "allOf": members},
-                 check=answers.closes(b'{"x'))  # fmt: skip
+                 check=answers.check_completion(b'{"x'))  # fmt: skip
     clauses = [[f"x{(7 * i + 3 * k * k) % 40}" for k in range(3)] for i in range(30)]
     choices = [{"anyOf": [{"properties": {x: {"const": len(x)}}, "required": [x]} for x in one]} for one in clauses]
     yield schema("30 clauses of 3 keys, completed", origin, {"type": "object", "allOf": choices},
-                 check=answers.closes(b"{"))  # fmt: skip
+                 check=answers.check_completion(b"{"))  # fmt: skip
     chain = "\n".join(f'r{i} ::= r{i + 1} | "b{i}"' for i in range(20_000))
-    yield Row("20,000 unit rules", origin, "gbnf", f'root ::= "x" r0\n{chain}\nr20000 ::= "a"', check=answers.wandered)
+    yield Row(
+        "20,000 unit rules", origin, "gbnf", f'root ::= "x" r0\n{chain}\nr20000 ::= "a"', check=answers.walk_at_random
+    )
     words = " | ".join(f'[a-z]+ "w{i}" [0-9]*' for i in range(5_000))
     yield Row("a choice of 5,000", origin, "gbnf", f'root ::= "x" (r0 "y")* "end"\nr0 ::= {words}',
-              check=answers.wandered)  # fmt: skip
+              check=answers.walk_at_random)  # fmt: skip
     classes = " | ".join(f'[{chr(97 + i % 26)}-z{chr(256 + i)}-{chr(512 + i)}]+ "w{i}" root' for i in range(1_000))
     yield Row("1,000 classes of characters", origin, "gbnf", f'root ::= "x" r0 "y"\nr0 ::= {classes} | "q"',
-              check=answers.wandered)  # fmt: skip
+              check=answers.walk_at_random)  # fmt: skip
 
 
 def several(items: dict[str, Any]) -> dict[str, Any]:

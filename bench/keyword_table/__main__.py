@@ -20,10 +20,10 @@ from pathlib import Path
 
 from ..options import build_parser
 from ..record import write_result
-from ..workers import Failure, Guard, guarded
+from ..workers import Failure, Guard, run_guarded
 from .peers import ENGINES, OURS, PACKAGES
-from .probes import Probe, probes
-from .table import TITLES, Verdict, judge, page, prepared, summary, trusted
+from .probes import Probe, list_probes
+from .table import TITLES, Verdict, build_page, check_labels, judge_probe, prepare_engine, summarise_verdicts
 
 LIMITS = Guard(5.0, 2 << 30, "cpu")
 WORDS = {"timeout": "time-out", "memory": "crash", "crash": "crash"}
@@ -35,23 +35,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the page")
     options = parser.parse_args(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    chosen = [probe for probe in probes() if options.only in probe.name]
+    chosen = [probe for probe in list_probes() if options.only in probe.name]
     if options.write and (options.only or options.engines != list(ENGINES)):
         parser.error("--write is of the whole table: without --only and --engines")
     try:
-        trusted(chosen)
+        check_labels(chosen)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    versions = {name: version for name in PACKAGES if (version := installed(name))}
+    versions = {name: version for name in PACKAGES if (version := find_version(name))}
     found: dict[str, list[Verdict]] = {}
     for name in options.engines:
         if name not in OURS and name not in versions:
             print(f"{name} is not installed: skipped", file=sys.stderr)
             continue
         print(name, file=sys.stderr, flush=True)
-        found[name] = run(name, chosen)
-    for line in summary(found, {name: TITLES[name] for name in found}):
+        found[name] = judge_probes(name, chosen)
+    for line in summarise_verdicts(found, {name: TITLES[name] for name in found}):
         print(line)
     for name in OURS:
         for probe, verdict in zip(chosen, found.get(name, ())):
@@ -67,21 +67,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_result(options, {"versions": versions, "rows": rows})
     if options.write:
         today = datetime.datetime.now(datetime.timezone.utc)
-        options.write.write_text(page(chosen, found, f"{today:%Y-%m-%d}", versions), "utf-8")
+        options.write.write_text(build_page(chosen, found, f"{today:%Y-%m-%d}", versions), "utf-8")
         print(f"written to {options.write}")
     return 0
 
 
-def run(name: str, chosen: list[Probe]) -> list[Verdict]:
+def judge_probes(name: str, chosen: list[Probe]) -> list[Verdict]:
     """One engine over all probes."""
     verdicts = []
-    begin = partial(prepared, name)  # its value stays in the cache of `prepared`
-    for _, outcome in guarded(partial(judge, name), chosen, limits=LIMITS, fresh=False, begin=begin):
+    begin = partial(prepare_engine, name)  # its value stays in the cache of `prepare_engine`
+    for _, outcome in run_guarded(partial(judge_probe, name), chosen, limits=LIMITS, fresh=False, begin=begin):
         verdicts.append(Verdict(WORDS[outcome.kind], outcome.detail) if isinstance(outcome, Failure) else outcome)
     return verdicts
 
 
-def installed(package: str) -> str:
+def find_version(package: str) -> str:
     """The version of a package; "" if there is none."""
     try:
         return importlib.metadata.version(package)

@@ -24,17 +24,17 @@ def constrain_any() -> Callable[[Any], Takes]:
     """`Style.any()`: every spelling that RFC 8259 and the schema allow."""
     from constrain import Style
 
-    return constrain(Style.any())
+    return prepare_constrain(Style.any())
 
 
 def constrain_default() -> Callable[[Any], Takes]:
     """The default style."""
     from constrain import Style
 
-    return constrain(Style())
+    return prepare_constrain(Style())
 
 
-def constrain(style: Any) -> Callable[[Any], Takes]:
+def prepare_constrain(style: Any) -> Callable[[Any], Takes]:
     """constrain in a style."""
     from constrain import TokenRefused, Vocabulary, compile
 
@@ -56,7 +56,7 @@ def constrain(style: Any) -> Callable[[Any], Takes]:
     return compiled
 
 
-def llguidance() -> Callable[[Any], Takes]:
+def prepare_llguidance() -> Callable[[Any], Takes]:
     """llguidance's matcher."""
     from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
@@ -87,7 +87,7 @@ def llguidance() -> Callable[[Any], Takes]:
     return compiled
 
 
-def xgrammar() -> Callable[[Any], Takes]:
+def prepare_xgrammar() -> Callable[[Any], Takes]:
     """XGrammar, not strict (undeclared keys are allowed), white space free."""
     import xgrammar as xgr
 
@@ -158,8 +158,8 @@ OURS = {"constrain-any": constrain_any, "constrain": constrain_default}
 
 ENGINES: dict[str, Callable[[], Callable[[Any], Takes]]] = {
     **OURS,
-    "llguidance": llguidance,
-    "xgrammar": xgrammar,
+    "llguidance": prepare_llguidance,
+    "xgrammar": prepare_xgrammar,
     "outlines-core": outlines_core,
     "lm-format-enforcer": lm_format_enforcer,
 }

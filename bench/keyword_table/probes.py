@@ -1,7 +1,7 @@
 """Small schemas, each with documents that satisfy it and documents that break it, about one keyword at a time.
 
 Documents are Python values, written with keys in the order given, or JSON text in a `Text` where the spelling matters.
-No label is trusted: `mislabelled` asks the `jsonschema` package, formats on.
+No label is trusted: `find_mislabelled` asks the `jsonschema` package, formats on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["SECTIONS", "Probe", "Text", "mislabelled", "probes"]
+__all__ = ["SECTIONS", "Probe", "Text", "find_mislabelled", "list_probes"]
 
 
 class Text(str):
@@ -48,7 +48,7 @@ class Probe:
                     yield tuple(dict.fromkeys((spaced, compact))), valid
 
 
-def mislabelled(probe: Probe) -> list[str]:
+def find_mislabelled(probe: Probe) -> list[str]:
     """The documents of which `jsonschema` thinks otherwise, as text; text that is not JSON, or has a key twice, is
     invalid (RFC 8259, section 4: names should be unique)."""
     import jsonschema
@@ -85,7 +85,7 @@ def old(draft: int) -> dict[str, str]:
                         2019: "https://json-schema.org/draft/2019-09/schema"}[draft]}  # fmt: skip
 
 
-def probes() -> Iterator[Probe]:
+def list_probes() -> Iterator[Probe]:
     """Every probe, in the order of the page."""
     from .formats import FORMATS, SPELLINGS
 

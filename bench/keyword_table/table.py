@@ -18,9 +18,9 @@ from constrain.frontends.json_schema.reading.keyword_report import describe
 from constrain.frontends.json_schema.reading.keywords import KEYWORDS
 
 from .peers import ENGINES
-from .probes import Probe, mislabelled
+from .probes import Probe, find_mislabelled
 
-__all__ = ["VERDICTS", "Verdict", "drafts", "how", "judge", "page", "row", "trusted"]
+__all__ = ["VERDICTS", "Verdict", "format_drafts", "how", "judge_probe", "build_page", "format_row", "check_labels"]
 
 VERDICTS = {
     "enforced": "takes every valid document of the probe, and no invalid one",
@@ -46,10 +46,10 @@ class Verdict:
     under: list[str] = field(default_factory=list)
 
 
-def judge(name: str, probe: Probe) -> Verdict:
+def judge_probe(name: str, probe: Probe) -> Verdict:
     """One engine, one probe. A valid document has to be possible in one of its spellings, an invalid one in none."""
     try:
-        takes = prepared(name)(probe.schema)
+        takes = prepare_engine(name)(probe.schema)
     except MemoryError:
         raise
     except BaseException as error:  # a panic of Rust is no Exception, and whatever is raised is the engine's answer
@@ -72,14 +72,14 @@ def judge(name: str, probe: Probe) -> Verdict:
 
 
 @cache
-def prepared(name: str) -> Callable[[Any], Callable[[str], bool]]:
+def prepare_engine(name: str) -> Callable[[Any], Callable[[str], bool]]:
     """An engine, made once in a process."""
     return ENGINES[name]()
 
 
-def trusted(probes: Sequence[Probe]) -> None:
+def check_labels(probes: Sequence[Probe]) -> None:
     """ValueError if the `jsonschema` package thinks otherwise of a label."""
-    wrong = {probe.name: texts for probe in probes if (texts := mislabelled(probe))}
+    wrong = {probe.name: texts for probe in probes if (texts := find_mislabelled(probe))}
     if wrong:
         raise ValueError(f"jsonschema judges otherwise: {wrong}")
 
@@ -90,7 +90,7 @@ DIALECTS = {4: "draft 4", 6: "draft 6", 7: "draft 7", 2019: "2019-09", 2020: "20
 
 
 @cache
-def drafts(keyword: str) -> str:
+def format_drafts(keyword: str) -> str:
     """The dialects that have a keyword, by the table of keywords; by the meta-schemas for what that does not read."""
     known = {row.name: (row.since, row.until) for row in KEYWORDS}
     having = [draft for draft in DIALECTS if keyword in defined(draft)]
@@ -130,10 +130,10 @@ def how(probe: Probe) -> str:
     return title
 
 
-def row(probe: Probe, words: Mapping[str, str], names: Sequence[str]) -> str:
+def format_row(probe: Probe, words: Mapping[str, str], names: Sequence[str]) -> str:
     """A row of the page: what does not depend on a run, then a verdict for each of the names."""
     example = json.dumps(probe.schema, ensure_ascii=False).replace("|", "\\|")
-    cells = [f"`{probe.keyword}`" + (f" {probe.also}" if probe.also else ""), drafts(probe.keyword), how(probe)]
+    cells = [f"`{probe.keyword}`" + (f" {probe.also}" if probe.also else ""), format_drafts(probe.keyword), how(probe)]
     return f"| {' | '.join([*cells, *(words[name] for name in names)])} | `{example}` |"
 
 
@@ -176,7 +176,7 @@ is not strict here (undeclared keys are allowed); the others run by their defaul
 """
 
 
-def page(
+def build_page(
     probes: Sequence[Probe], found: Mapping[str, Sequence[Verdict]], date: str, versions: Mapping[str, str]
 ) -> str:
     """The whole page. found: by engine, a verdict for each probe."""
@@ -187,15 +187,15 @@ def page(
         date=date,
         versions=", ".join(f"{name} {version}" for name, version in versions.items() if name != "jsonschema"),
         missing=f" Not installed, and so not run: {', '.join(absent)}." if absent else "",
-        verdicts="\n".join(f"- *{word}*: {meaning}." for word, meaning in VERDICTS.items() if used(word, found)),
-        summary="\n".join(summary(found, shown)),
+        verdicts="\n".join(f"- *{word}*: {meaning}." for word, meaning in VERDICTS.items() if list_used(word, found)),
+        summary="\n".join(summarise_verdicts(found, shown)),
     )
     head = ["keyword", "drafts", "how", *shown.values(), "schema"]
     index = 0
     for section, group in groupby(probes, key=lambda probe: probe.section):
         text += f"\n## {section}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}\n"
         for probe in group:
-            text += row(probe, {name: found[name][index].word for name in shown}, list(shown)) + "\n"
+            text += format_row(probe, {name: found[name][index].word for name in shown}, list(shown)) + "\n"
             index += 1
     return text
 
@@ -203,17 +203,17 @@ def page(
 TITLES = {name: name for name in ENGINES} | {"constrain-any": "constrain", "constrain": "default style"}
 
 
-def used(word: str, found: Mapping[str, Sequence[Verdict]]) -> bool:
+def list_used(word: str, found: Mapping[str, Sequence[Verdict]]) -> bool:
     """Whether a verdict occurs."""
     return any(word in verdict.word.split(", ") for verdicts in found.values() for verdict in verdicts)
 
 
-def summary(found: Mapping[str, Sequence[Verdict]], shown: Mapping[str, str]) -> Iterator[str]:
+def summarise_verdicts(found: Mapping[str, Sequence[Verdict]], shown: Mapping[str, str]) -> Iterator[str]:
     """How often each engine got each verdict: a verdict of two words counts in both lines."""
     total = len(next(iter(found.values())))
     yield f"| of {total} rows | {' | '.join(shown.values())} |"
     yield f"|---|{'---:|' * len(shown)}"
     for word in VERDICTS:
-        if used(word, found):
+        if list_used(word, found):
             counts = (Counter(w for v in found[name] for w in v.word.split(", "))[word] for name in shown)
             yield f"| {word} | {' | '.join(map(str, counts))} |"

@@ -23,7 +23,7 @@ from ..engines import ENGINES
 from ..options import build_parser, read_cases
 from ..record import write_result
 from ..tables import build_progress
-from ..workers import Failure, Guard, fork, guarded, reap
+from ..workers import Failure, Guard, fork_child, reap_child, run_guarded
 from . import summary
 from .walks import Findings, Plan, Walker
 
@@ -38,9 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     vocabulary.encode("a")
     plan = Plan(-(-options.masks // max(1, len(cases))), options.seconds, options.compiling, options.seed)
     jobs = [(case, plan) for case in cases]
-    runs = {name: run(name, jobs, vocabulary, options, Console(stderr=True)) for name in options.engines}
-    rows = summary.summarise(runs)
-    summary.show(rows, cases, runs, Console())
+    runs = {name: run_engine(name, jobs, vocabulary, options, Console(stderr=True)) for name in options.engines}
+    rows = summary.summarise_findings(runs)
+    summary.print_findings(rows, cases, runs, Console())
     write_result(options, summary.collect_facts(rows, cases, runs))
     return 0
 
@@ -54,12 +54,12 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def run(
+def run_engine(
     name: str, jobs: Sequence[Job], vocabulary: Llama3, options: argparse.Namespace, console: Console
 ) -> list[Findings | Failure]:
     """One engine over all jobs, every worker with an engine of its own and every n-th job."""
     count = min(options.jobs, len(jobs))
-    hosts = [fork(partial(host, name, jobs[k::count], vocabulary, options)) for k in range(count)]
+    hosts = [fork_child(partial(host_engine, name, jobs[k::count], vocabulary, options)) for k in range(count)]
     outcomes: list[Any] = [None] * len(jobs)
     places = {pipe: iter(range(k, len(jobs), count)) for k, (_, pipe) in enumerate(hosts)}
     ended = False
@@ -83,18 +83,20 @@ def run(
     finally:
         for pid, pipe in hosts:
             pipe.close()
-            reap(pid, kill=not ended)
+            reap_child(pid, kill=not ended)
     return outcomes
 
 
-def host(name: str, jobs: Sequence[Job], vocabulary: Llama3, options: argparse.Namespace, out: Connection) -> None:
+def host_engine(
+    name: str, jobs: Sequence[Job], vocabulary: Llama3, options: argparse.Namespace, out: Connection
+) -> None:
     """Prepares one engine and sends its outcome for every job."""
     walker = Walker(name, ENGINES[name](vocabulary), vocabulary)
     gc.collect()
     gc.freeze()
     # What hangs in one call (compiling, a pattern of jsonschema) is ended from outside, some time after its own limit.
     guard = Guard(3 * (options.seconds + options.compiling), options.mebibytes << 20)
-    for _, outcome in guarded(walker, jobs, limits=guard, fresh=False):
+    for _, outcome in run_guarded(walker, jobs, limits=guard, fresh=False):
         out.send(outcome)
 
 

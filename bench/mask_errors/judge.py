@@ -14,9 +14,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .values import decode
+from .values import decode_json
 
-__all__ = ["Judge", "Verdict", "ecma"]
+__all__ = ["Judge", "Verdict", "translate_pattern"]
 
 WHITE = r"\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 """ECMA 262's `\\s`: its white space and line terminators (12.2, 12.3)."""
@@ -63,7 +63,7 @@ class Judge:
         exact = validators.extend(dialect, type_checker=own)
         # An explicit registry: none is fetched from anywhere.
         self.plain = dialect(plain, format_checker=checker, registry=REGISTRY)
-        self.exact = exact(made_exact(decode(schema, exact=True)), format_checker=checker, registry=REGISTRY)
+        self.exact = exact(made_exact(decode_json(schema, exact=True)), format_checker=checker, registry=REGISTRY)
 
     def __call__(self, text: str) -> Verdict:
         """The verdict on one text."""
@@ -71,7 +71,7 @@ class Judge:
         why = ""
         for validator, exact in ((self.plain, False), (self.exact, True)):
             try:
-                value = decode(text, exact=exact)
+                value = decode_json(text, exact=exact)
             except ValueError as error:
                 if "Exceeds the limit" in str(error):
                     return Verdict(None, None, str(error))
@@ -107,9 +107,9 @@ def made_exact(schema: Any) -> Any:
         if key == "$schema" and isinstance(value, str):
             continue
         if key == "pattern" and isinstance(value, str):
-            value = ecma(value)
+            value = translate_pattern(value)
         elif key == "patternProperties" and isinstance(value, dict):
-            value = {ecma(pattern): made_exact(child) for pattern, child in value.items()}
+            value = {translate_pattern(pattern): made_exact(child) for pattern, child in value.items()}
         elif key not in ("enum", "const", "default", "examples"):
             value = made_exact(value)
         out[key] = value
@@ -117,7 +117,7 @@ def made_exact(schema: Any) -> Any:
 
 
 @lru_cache(maxsize=4096)
-def ecma(pattern: str) -> str:
+def translate_pattern(pattern: str) -> str:
     """A pattern for Python's `re` that means what it means to ECMA 262, as far as `$ . \\d \\w \\s \\b` go."""
     out, place, inside = [], 0, False
     while place < len(pattern):

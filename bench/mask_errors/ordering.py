@@ -35,13 +35,13 @@ class Order:
             return value
         parts = list(self.parts(schemas, set()))
         if isinstance(value, list):
-            return [self.ordered(item, list(items(parts, place))) for place, item in enumerate(value)]
+            return [self.ordered(item, list(list_item_schemas(parts, place))) for place, item in enumerate(value)]
         places: dict[str, int] = {}
         for part in parts:
             for name in part.get("properties") or ():
                 places.setdefault(name, len(places))
         names = sorted(value, key=lambda name: places.get(name, len(places)))
-        return {name: self.ordered(value[name], list(members(parts, name))) for name in names}
+        return {name: self.ordered(value[name], list(list_member_schemas(parts, name))) for name in names}
 
     def parts(self, schemas: list[Any], seen: set[int]) -> Iterator[dict[str, Any]]:
         """All subschemas that speak of the same place."""
@@ -74,7 +74,7 @@ class Order:
         return found
 
 
-def items(parts: list[dict[str, Any]], place: int) -> Iterator[Any]:
+def list_item_schemas(parts: list[dict[str, Any]], place: int) -> Iterator[Any]:
     """The schemas of an item."""
     for part in parts:
         for word in ("prefixItems", "items"):
@@ -88,7 +88,7 @@ def items(parts: list[dict[str, Any]], place: int) -> Iterator[Any]:
                 yield listed
 
 
-def members(parts: list[dict[str, Any]], name: str) -> Iterator[Any]:
+def list_member_schemas(parts: list[dict[str, Any]], name: str) -> Iterator[Any]:
     """The schemas of a member."""
     for part in parts:
         declared = part.get("properties")

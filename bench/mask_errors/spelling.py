@@ -10,7 +10,7 @@ from typing import Any
 
 from .values import SURROGATE, Number, Value, number_of
 
-__all__ = ["canonical", "free", "quoted", "respelled"]
+__all__ = ["spell_canonically", "spell_freely", "quote_string", "respell_number"]
 
 CAPPED = 40
 """`Style.digits` of the default style: a canonical text has no more digits in a row."""
@@ -18,21 +18,21 @@ SHORT = {'"': '"', "\\": "\\", "/": "/", "\b": "b", "\f": "f", "\n": "n", "\r": 
 BLANKS = ["", "", "", " ", " ", "\n", "\n  ", "\t", "\r\n", "    ", " \n\t\r"]
 
 
-def quoted(text: str) -> str:
+def quote_string(text: str) -> str:
     """As json.dumps(ensure_ascii=False); half a surrogate pair, which UTF-8 cannot write, as an escape."""
     return SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
-def canonical(value: Value, rng: random.Random) -> str | None:
+def spell_canonically(value: Value, rng: random.Random) -> str | None:
     """One spelling but for white space: tight, as json.dumps, or on lines. None where digits are too many in a row."""
     comma, colon, blank = rng.choice(((",", ":", ""), (", ", ": ", ""), (", ", ": ", ""), (",\n", ": ", "\n  ")))
     try:
-        return written(value, plain, quoted, lambda: comma, lambda: colon, lambda: blank)
+        return write_value(value, spell_number, quote_string, lambda: comma, lambda: colon, lambda: blank)
     except OverflowError:
         return None
 
 
-def free(value: Value, rng: random.Random) -> str:
+def spell_freely(value: Value, rng: random.Random) -> str:
     """Any spelling: escapes, numbers and white space as they come."""
     escapes, numbers, blanks = (rng.choice((0.0, 0.0, 0.02, 0.3)) for _ in range(3))
 
@@ -40,27 +40,28 @@ def free(value: Value, rng: random.Random) -> str:
         return rng.choice(BLANKS) if rng.random() < blanks * 3 else ""
 
     def number(n: Number) -> str:
-        return respelled(n, rng).text if rng.random() < numbers * 3 else n.text
+        return respell_number(n, rng).text if rng.random() < numbers * 3 else n.text
 
     def string(text: str) -> str:
-        return escaped(text, escapes, rng) if escapes else quoted(text)
+        return escape_string(text, escapes, rng) if escapes else quote_string(text)
 
-    inner = written(value, number, string, lambda: blank() + "," + blank(), lambda: blank() + ":" + blank(), blank)
+    inner = write_value(value, number, string, lambda: blank() + "," + blank(), lambda: blank() + ":" + blank(), blank)
     return blank() + inner + blank()
 
 
-def written(value: Value, number: Any, string: Any, comma: Any, colon: Any, blank: Any) -> str:
+def write_value(value: Value, number: Any, string: Any, comma: Any, colon: Any, blank: Any) -> str:
     """The text of a value, by functions that spell its parts."""
     if isinstance(value, Number):
         return str(number(value))
     if isinstance(value, str):
         return str(string(value))
     if isinstance(value, list):
-        inner = [written(item, number, string, comma, colon, blank) for item in value]
+        inner = [write_value(item, number, string, comma, colon, blank) for item in value]
         opening, closing = "[]"
     elif isinstance(value, dict):
         inner = [
-            string(key) + colon() + written(item, number, string, comma, colon, blank) for key, item in value.items()
+            string(key) + colon() + write_value(item, number, string, comma, colon, blank)
+            for key, item in value.items()
         ]
         opening, closing = "{}"
     else:
@@ -71,7 +72,7 @@ def written(value: Value, number: Any, string: Any, comma: Any, colon: Any, blan
     return f"{opening}{blank()}{text}{blank() if inner else ''}{closing}"
 
 
-def plain(number: Number) -> str:
+def spell_number(number: Number) -> str:
     """The shortest text without an exponent. OverflowError: more than CAPPED digits in a row."""
     value = number.value
     if value and not Fraction(1, 10**CAPPED) <= abs(value) < 10**CAPPED:
@@ -82,7 +83,7 @@ def plain(number: Number) -> str:
     return text
 
 
-def escaped(text: str, share: float, rng: random.Random) -> str:
+def escape_string(text: str, share: float, rng: random.Random) -> str:
     """A string, some of its characters as escapes: short ones, `\\u` in both cases, pairs for what is beyond U+FFFF."""
     out = []
     for char in text:
@@ -92,18 +93,18 @@ def escaped(text: str, share: float, rng: random.Random) -> str:
         elif char in SHORT and rng.random() < 0.5:
             out.append("\\" + SHORT[char])
         elif code > 0xFFFF:
-            out.append("".join(four(unit, rng) for unit in (0xD7C0 + (code >> 10), 0xDC00 + (code & 0x3FF))))
+            out.append("".join(spell_unit(unit, rng) for unit in (0xD7C0 + (code >> 10), 0xDC00 + (code & 0x3FF))))
         else:
-            out.append(four(code, rng))
+            out.append(spell_unit(code, rng))
     return f'"{"".join(out)}"'
 
 
-def four(unit: int, rng: random.Random) -> str:
+def spell_unit(unit: int, rng: random.Random) -> str:
     digits = f"{unit:04x}"
     return "\\u" + "".join(rng.choice((digit, digit.upper())) for digit in digits)
 
 
-def respelled(number: Number, rng: random.Random) -> Number:
+def respell_number(number: Number, rng: random.Random) -> Number:
     """Another spelling of the same number."""
     value = number.value
     if len(number.text) > 60 or (value and not Fraction(1, 10**60) < abs(value) < 10**60):

@@ -14,7 +14,7 @@ from ..tables import build_table, print_table
 from ..workers import Failure
 from .walks import Findings
 
-__all__ = ["KINDS", "collect_facts", "show", "summarise"]
+__all__ = ["KINDS", "collect_facts", "print_findings", "summarise_findings"]
 
 KINDS = {
     "over": "a token that begins a valid text is masked",
@@ -37,7 +37,7 @@ SHOWN = 12
 Outcomes = Sequence[Union[Findings, Failure]]
 
 
-def summarise(runs: Mapping[str, Outcomes]) -> list[dict[str, Any]]:
+def summarise_findings(runs: Mapping[str, Outcomes]) -> list[dict[str, Any]]:
     """A row for each engine: plain values."""
     rows = []
     for name, outcomes in runs.items():
@@ -62,7 +62,9 @@ def summarise(runs: Mapping[str, Outcomes]) -> list[dict[str, Any]]:
     return rows
 
 
-def show(rows: Sequence[dict[str, Any]], cases: Sequence[Case], runs: Mapping[str, Outcomes], console: Console) -> None:
+def print_findings(
+    rows: Sequence[dict[str, Any]], cases: Sequence[Case], runs: Mapping[str, Outcomes], console: Console
+) -> None:
     """Prints the table and the first findings."""
     figures = ("masks", "over /M", "under /M", "refused", "failed", "texts", "walks", "finished")
     table = build_table("wrong masks", ["engine"], figures)
@@ -80,14 +82,14 @@ def show(rows: Sequence[dict[str, Any]], cases: Sequence[Case], runs: Mapping[st
                 f"\n{row['engine']}, {kind}: {count:,} masks in {row['schemas with'][kind]:,} schemas ({KINDS[kind]})",
                 markup=False, highlight=False,
             )  # fmt: skip
-            for line in lines(cases, runs[row["engine"]], kind)[:SHOWN]:
+            for line in list_findings(cases, runs[row["engine"]], kind)[:SHOWN]:
                 console.print("  " + line, markup=False, highlight=False, soft_wrap=True)
         for case, outcome in zip(cases, runs[row["engine"]]):
             if isinstance(outcome, Failure):
                 console.print(f"  {case.id}: {outcome.kind}, {outcome.detail}", markup=False, highlight=False)
 
 
-def lines(cases: Sequence[Case], outcomes: Outcomes, kind: str) -> list[str]:
+def list_findings(cases: Sequence[Case], outcomes: Outcomes, kind: str) -> list[str]:
     """One finding of each schema."""
     out = []
     for case, outcome in zip(cases, outcomes):
@@ -103,18 +105,18 @@ def collect_facts(
 ) -> dict[str, Any]:
     """Return what is written to the file of results."""
     schemas = {
-        name: {case.id: brief(outcome) for case, outcome in zip(cases, outcomes) if notable(outcome)}
+        name: {case.id: shorten_findings(outcome) for case, outcome in zip(cases, outcomes) if is_notable(outcome)}
         for name, outcomes in runs.items()
     }
     return {"kinds": KINDS, "engines": rows, "schemas": schemas}
 
 
-def notable(outcome: Findings | Failure) -> bool:
+def is_notable(outcome: Findings | Failure) -> bool:
     """Whether there is something to tell."""
     return isinstance(outcome, Failure) or bool(outcome.kept or outcome.refused)
 
 
-def brief(outcome: Findings | Failure) -> dict[str, Any]:
+def shorten_findings(outcome: Findings | Failure) -> dict[str, Any]:
     """The findings of a schema."""
     if isinstance(outcome, Failure):
         return asdict(outcome)

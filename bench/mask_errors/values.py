@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Union
 
-__all__ = ["Number", "Pairs", "Value", "decode", "fraction_of", "has_surrogate", "number_of", "parse"]
+__all__ = ["Number", "Pairs", "Value", "decode_json", "fraction_of", "has_surrogate", "number_of", "parse_exactly"]
 
 MOST = 20_000
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -56,22 +56,22 @@ class Pairs(Exception):
     """An object has a key twice."""
 
 
-def refuse(name: str) -> Any:
+def refuse_constant(name: str) -> Any:
     """Python's NaN and Infinity are not JSON."""
     raise ValueError(f"{name} is not JSON")
 
 
-def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise Pairs
     return found
 
 
-def parse(text: str) -> Value:
+def parse_exactly(text: str) -> Value:
     """The value of a JSON text. Raises ValueError, and Pairs for a key that comes twice."""
     value: Value = json.loads(
-        text, parse_int=Number, parse_float=Number, parse_constant=refuse, object_pairs_hook=unique
+        text, parse_int=Number, parse_float=Number, parse_constant=refuse_constant, object_pairs_hook=reject_duplicates
     )
     return value
 
@@ -85,6 +85,6 @@ def has_surrogate(value: Value) -> bool:
     return isinstance(value, list) and any(map(has_surrogate, value))
 
 
-def decode(text: str, *, exact: bool) -> Any:
+def decode_json(text: str, *, exact: bool) -> Any:
     """The value as jsonschema takes it: numbers that are no plain integers as floats or (exact) as Fractions."""
-    return json.loads(text, parse_float=fraction_of if exact else None, parse_constant=refuse)
+    return json.loads(text, parse_float=fraction_of if exact else None, parse_constant=refuse_constant)

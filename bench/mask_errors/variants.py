@@ -19,10 +19,10 @@ from typing import Any
 
 from .judge import Judge
 from .ordering import Order
-from .spelling import canonical, free, respelled
-from .values import Number, Pairs, Value, number_of, parse
+from .spelling import respell_number, spell_canonically, spell_freely
+from .values import Number, Pairs, Value, number_of, parse_exactly
 
-__all__ = ["Variants", "changed"]
+__all__ = ["Variants", "change_value"]
 
 TRIES = 12
 """Changes in a row that the judge may throw away before none is expected."""
@@ -49,13 +49,13 @@ class Variants:
         self.values: list[Value] = []
         document = json.loads(schema)
         self.order = Order(document)
-        self.names = list(declared(document))
-        self.constants = list(constants(parse_constants(schema)))
+        self.names = list(list_declared_names(document))
+        self.constants = list(list_constants(parse_constants(schema)))
         self.texts: list[str] = []
         for text in instances:
             if self.valid(text):
                 try:
-                    self.values.append(parse(text))
+                    self.values.append(parse_exactly(text))
                     self.texts.append(text)
                 except (ValueError, Pairs):
                     self.counts["unread"] += 1
@@ -81,7 +81,7 @@ class Variants:
             size = [1 / (10 + len(repr(value))) for value in self.values]
             value: Value = copy.deepcopy(self.rng.choices(self.values, size)[0])
             for _ in range(self.rng.choice((1, 1, 2, 3))):
-                value = changed(value, self.rng, self.names, self.constants)
+                value = change_value(value, self.rng, self.names, self.constants)
             text = self.spell(value, narrow)
             self.counts["tried"] += 1
             if text is None or len(text) > 20_000 or not self.valid(text):
@@ -95,21 +95,21 @@ class Variants:
 
     def spell(self, value: Value, narrow: bool) -> str | None:
         """A text of the value."""
-        return canonical(self.order(value), self.rng) if narrow else free(value, self.rng)
+        return spell_canonically(self.order(value), self.rng) if narrow else spell_freely(value, self.rng)
 
 
 def parse_constants(schema: str) -> Any:
     try:
-        return parse(schema)
+        return parse_exactly(schema)
     except (ValueError, Pairs):
         return {}
 
 
-def constants(schema: Any) -> Iterator[Value]:
+def list_constants(schema: Any) -> Iterator[Value]:
     """What a schema names: values of enum, const, default, examples, wherever they stand."""
     if isinstance(schema, list):
         for item in schema:
-            yield from constants(item)
+            yield from list_constants(item)
     elif isinstance(schema, dict):
         for key, value in schema.items():
             if key in ("enum", "examples") and isinstance(value, list):
@@ -120,10 +120,10 @@ def constants(schema: Any) -> Iterator[Value]:
                 if isinstance(value, Number):
                     yield value
             else:
-                yield from constants(value)
+                yield from list_constants(value)
 
 
-def declared(schema: Any) -> dict[str, None]:
+def list_declared_names(schema: Any) -> dict[str, None]:
     """Names of all `properties` of a schema."""
     found: dict[str, None] = {}
 
@@ -142,27 +142,29 @@ def declared(schema: Any) -> dict[str, None]:
     return found
 
 
-def places(value: Value) -> Iterator[tuple[Any, Any]]:
+def list_places(value: Value) -> Iterator[tuple[Any, Any]]:
     """(container, key) of everything inside."""
     if isinstance(value, list | dict):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield value, key
-            yield from places(item)
+            yield from list_places(item)
 
 
-def changed(value: Value, rng: random.Random, known: list[str], named: list[Value]) -> Value:
+def change_value(value: Value, rng: random.Random, known: list[str], named: list[Value]) -> Value:
     """The value with one change at a random place."""
-    inside: list[tuple[Any, Any]] = [(None, None), *places(value)]
+    inside: list[tuple[Any, Any]] = [(None, None), *list_places(value)]
     container, key = rng.choice(inside)
     old = value if container is None else container[key]
-    new = other(old, rng, known, named, [c[k] for c, k in inside if c is not None])
+    new = draw_replacement(old, rng, known, named, [c[k] for c, k in inside if c is not None])
     if container is None:
         return new
     container[key] = new
     return value
 
 
-def other(old: Value, rng: random.Random, known: list[str], named: list[Value], around: list[Value]) -> Value:
+def draw_replacement(
+    old: Value, rng: random.Random, known: list[str], named: list[Value], around: list[Value]
+) -> Value:
     """Something in place of a value: mostly of the same type."""
     chance = rng.random()
     if chance < 0.06 and named:
@@ -170,17 +172,17 @@ def other(old: Value, rng: random.Random, known: list[str], named: list[Value], 
     if chance < 0.12:
         return copy.deepcopy(rng.choice(OTHERS))
     if isinstance(old, str):
-        return other_text(old, rng)
+        return change_text(old, rng)
     if isinstance(old, Number):
-        return other_number(old, rng)
+        return change_number(old, rng)
     if isinstance(old, list):
-        return other_list(old, rng, around)
+        return change_list(old, rng, around)
     if isinstance(old, dict):
-        return other_object(old, rng, known, around)
+        return change_object(old, rng, known, around)
     return rng.choice((True, False, None))
 
 
-def other_text(old: str, rng: random.Random) -> str:
+def change_text(old: str, rng: random.Random) -> str:
     """A character put in, taken out or exchanged; or quite another text."""
     kind, place = rng.randrange(5), rng.randint(0, len(old))
     if kind == 0:
@@ -194,11 +196,11 @@ def other_text(old: str, rng: random.Random) -> str:
     return rng.choice(STRINGS)
 
 
-def other_number(old: Number, rng: random.Random) -> Number:
+def change_number(old: Number, rng: random.Random) -> Number:
     """Near by, far off, or another spelling."""
     kind = rng.randrange(6)
     if kind < 2 or len(old.text) > 50 or abs(old.value) > 10**50:
-        return respelled(old, rng)
+        return respell_number(old, rng)
     if kind == 2:
         return Number(rng.choice(NUMBERS))
     if kind == 3:
@@ -208,7 +210,7 @@ def other_number(old: Number, rng: random.Random) -> Number:
     return Number(("-" if rng.random() < 0.3 else "") + str(rng.randrange(10 ** rng.randint(1, 18))))
 
 
-def other_list(old: list[Any], rng: random.Random, around: list[Value]) -> list[Any]:
+def change_list(old: list[Any], rng: random.Random, around: list[Value]) -> list[Any]:
     """An item less, more, or elsewhere."""
     new, place = list(old), rng.randint(0, len(old))
     kind = rng.randrange(5)
@@ -225,7 +227,7 @@ def other_list(old: list[Any], rng: random.Random, around: list[Value]) -> list[
     return new
 
 
-def other_object(old: dict[str, Any], rng: random.Random, known: list[str], around: list[Value]) -> dict[str, Any]:
+def change_object(old: dict[str, Any], rng: random.Random, known: list[str], around: list[Value]) -> dict[str, Any]:
     """A member less or more, declared or not, or another order."""
     new, kind = dict(old), rng.randrange(5)
     if kind < 2 and new:

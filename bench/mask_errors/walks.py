@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from ..corpus import ENDS, RANKS, Case, Llama3
-from ..engines import Engine, Refused, allowed
+from ..engines import Engine, Refused, is_allowed
 from .cutting import Cutter
 from .judge import Judge
-from .values import Pairs, has_surrogate, parse
+from .values import Pairs, has_surrogate, parse_exactly
 from .variants import Variants
 
 __all__ = ["Finding", "Findings", "Plan", "Walker"]
@@ -74,10 +74,10 @@ class Findings:
         """One wrong mask."""
         self.counts[kind] += 1
         if self.counts[kind] <= KEPT:
-            self.kept.append(Finding(kind, shown(text), shown(token), rest[:400]))
+            self.kept.append(Finding(kind, shorten_text(text), shorten_text(token), rest[:400]))
 
 
-def shown(text: bytes) -> str:
+def shorten_text(text: bytes) -> str:
     """Bytes as text, as far as they are."""
     return text.decode("utf-8", "backslashreplace")
 
@@ -160,11 +160,13 @@ class Walker:
         self.engine.mask()
         self.found.counts["masks"] += 1
         if (self.engine.words & self.special).any():
-            wrong = [n for n in range(RANKS, len(self.special) * 32) if n not in ENDS and allowed(self.engine.words, n)]
+            wrong = [
+                n for n in range(RANKS, len(self.special) * 32) if n not in ENDS and is_allowed(self.engine.words, n)
+            ]
             self.found.add("special token", self.written, b"", f"{len(wrong)} special tokens, {wrong[:3]}")
 
     def ends(self) -> bool:
-        return any(allowed(self.engine.words, token) for token in ENDS)
+        return any(is_allowed(self.engine.words, token) for token in ENDS)
 
     def advance(self, token: int) -> None:
         self.engine.advance(token)
@@ -189,7 +191,7 @@ class Walker:
         for token in road[:LONGEST]:
             self.mask()
             words = self.engine.words
-            missing = [number for number, _ in ways[place] if not allowed(words, number)]
+            missing = [number for number, _ in ways[place] if not is_allowed(words, number)]
             if missing:
                 self.over(text, place, missing[-1])
             if self.ends():
@@ -209,12 +211,12 @@ class Walker:
         if self.exempt is None:
             self.exempt = self.reason(text)
         self.found.add(
-            self.exempt, self.written, b"(end)" if token is None else self.tokens[token], shown(text[place:])
+            self.exempt, self.written, b"(end)" if token is None else self.tokens[token], shorten_text(text[place:])
         )
 
     def reason(self, text: bytes) -> str:
         """The kind of an error along this text: "over", or what exempts it."""
-        if has_surrogate(parse(text.decode())):
+        if has_surrogate(parse_exactly(text.decode())):
             return "lone surrogate"
         if self.name == "constrain":
             from dataclasses import replace
@@ -269,7 +271,7 @@ class Walker:
                 return int(inside[self.rng.randrange(len(inside))])
         for _ in range(20):
             token = self.rng.randrange(RANKS)
-            if allowed(words, token):
+            if is_allowed(words, token):
                 return token
         inside = np.flatnonzero(np.unpackbits(words[: RANKS // 32].view(np.uint8), bitorder="little"))
         return int(inside[self.rng.randrange(len(inside))]) if len(inside) else None
@@ -285,7 +287,7 @@ class Walker:
             if token is None:
                 self.found.add("stuck", self.written, b"", "no token, and no end")
                 return
-            if not allowed(self.engine.words, token):
+            if not is_allowed(self.engine.words, token):
                 self.found.add("over", self.written, self.tokens[token], "of the engine's own completion")
                 return
             self.advance(token)
@@ -312,7 +314,7 @@ class Walker:
         words = self.engine.words
         for text in (b"}", b"]", b'"', b"0", b":", b","):
             token = self.cutter.ids[text]
-            if allowed(words, token) and self.rng.random() < 0.9:
+            if is_allowed(words, token) and self.rng.random() < 0.9:
                 return token
         return self.choose(0.5)
 
@@ -333,6 +335,6 @@ class Walker:
             self.found.add("in doubt", self.written, b"(end)", verdict.why)
         else:
             try:
-                parse(text)
+                parse_exactly(text)
             except Pairs:
                 self.found.add("key twice", self.written, b"(end)", "")

@@ -17,7 +17,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import constrain
-from bench.workers import Failure, Guard, guarded
+from bench.workers import Failure, Guard, run_guarded
 from tests import schema_strategies as strategies
 
 from ..findings import Disagreement
@@ -36,7 +36,7 @@ LIMITS = Guard(5, 1 << 30, "cpu")
 
 def isolated(ask: Callable[[], Any]) -> Any:
     """What a peer answers in a process of its own; None if that process does not."""
-    answer = next(guarded(lambda _: ask(), [None], limits=LIMITS, fresh=True))[1]
+    answer = next(run_guarded(lambda _: ask(), [None], limits=LIMITS, fresh=True))[1]
     return None if isinstance(answer, Failure) else answer
 
 

@@ -21,8 +21,8 @@ from rich.console import Console
 
 from ...options import build_parser
 from ...record import write_result
-from ..__main__ import finish, show
-from ..verdicts import Verdict, shown
+from ..__main__ import finish_run, print_section
+from ..verdicts import Verdict, format_verdict
 from . import accuracy, arithmetic, checks, documents, gad, molecules, patterns, sql
 from .accuracy import Row
 
@@ -41,15 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     begin, console = perf_counter(), Console()
     kinds, counts, verdicts = dict[str, list[Row]](), dict[str, int](), list[Verdict]()
     for tasks in (
-        patterns.patterns(chosen.tasks), documents.documents(chosen.tasks, chosen.data), sql.queries(chosen.tasks),
-        arithmetic.expressions(chosen.tasks), molecules.molecules(chosen.tasks),
+        patterns.build_pattern_tasks(chosen.tasks), documents.build_document_tasks(chosen.tasks, chosen.data),
+        sql.build_query_tasks(chosen.tasks),
+        arithmetic.build_arithmetic_tasks(chosen.tasks), molecules.build_molecule_tasks(chosen.tasks),
     ):  # fmt: skip
-        made = accuracy.rows(tasks, chosen.answers, chosen.seed)
+        made = accuracy.measure_methods(tasks, chosen.answers, chosen.seed)
         kinds[made[0].kind], counts[made[0].kind] = made, len(tasks)
-        show(console, table(made, len(tasks)))
-        verdicts.append(ordered(made))
-        console.print(shown(verdicts[-1]), f"({perf_counter() - begin:.0f} s)", highlight=False)
-    bitten = patterns.patterns(chosen.tasks) + documents.documents(2 * chosen.tasks, chosen.data)
+        print_section(console, build_accuracy_table(made, len(tasks)))
+        verdicts.append(judge_order(made))
+        console.print(format_verdict(verdicts[-1]), f"({perf_counter() - begin:.0f} s)", highlight=False)
+    bitten = patterns.build_pattern_tasks(chosen.tasks) + documents.build_document_tasks(2 * chosen.tasks, chosen.data)
     steps = checks.steps_of(bitten, 3, 40, chosen.seed)
     verdicts.append(
         Verdict(
@@ -58,43 +59,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"the means of {len(bitten)} constraints",
         )
     )  # fmt: skip
-    console.print(shown(verdicts[-1]), highlight=False)
+    console.print(format_verdict(verdicts[-1]), highlight=False)
     protocol = list[dict[str, Any]]()
-    for f in gad.fixtures(chosen.grammars):
-        found = gad.windows(f, chosen.draws, chosen.seed, window=min(gad.WINDOW, chosen.draws // 4))
+    for f in gad.list_gad_fixtures(chosen.grammars):
+        found = gad.measure_windows(f, chosen.draws, chosen.seed, window=min(gad.WINDOW, chosen.draws // 4))
         protocol.append({"name": f.name, "sequences": len(f.exact), "z": f.z, "distortion": f.distortion,
-                         **rounded(asdict(found))})  # fmt: skip
+                         **round_values(asdict(found))})  # fmt: skip
         console.print(f"{f.name}: {perf_counter() - begin:.0f} s since the start")
-    verdicts += of_gad(protocol)
-    tables = [table(made, counts[kind]) for kind, made in kinds.items()]
+    verdicts += judge_gad(protocol)
+    tables = [build_accuracy_table(made, counts[kind]) for kind, made in kinds.items()]
     tables[0]["note"] = NOTE.format(chosen.answers)
-    tables.append(gad_table(protocol))
-    show(console, tables[-1])
+    tables.append(build_gad_table(protocol))
+    print_section(console, tables[-1])
     facts = {
         "verdicts": [verdict._asdict() for verdict in verdicts],
-        "kinds": {kind: [rounded(asdict(row)) for row in made] for kind, made in kinds.items()},
+        "kinds": {kind: [round_values(asdict(row)) for row in made] for kind, made in kinds.items()},
         "tables": tables,
-        "steps": rounded({
+        "steps": round_values({
             "by_step": steps.by_step, "by_task": steps.by_task, "races": checks.RACES,
             "exp_kl": np.exp(steps.kl).tolist(), "checks": steps.checks.tolist(),
         }),
         "gad": protocol,
     }  # fmt: skip
-    return finish(write_result(chosen, facts), verdicts, console, perf_counter() - begin)
+    return finish_run(write_result(chosen, facts), verdicts, console, perf_counter() - begin)
 
 
-def rounded(value: Any) -> Any:
+def round_values(value: Any) -> Any:
     """To four digits, and None for what is no number, all the way down."""
     if isinstance(value, float):
         return float(f"{value:.4g}") if value == value else None
     if isinstance(value, dict):
-        return {key: rounded(part) for key, part in value.items()}
-    return [rounded(part) for part in value] if isinstance(value, (list, tuple)) else value
+        return {key: round_values(part) for key, part in value.items()}
+    return [round_values(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
-def ordered(made: list[Row]) -> Verdict:
+def judge_order(made: list[Row]) -> Verdict:
     """The order of methods on one kind of task."""
-    good, wrong = accuracy.order(made)
+    good, wrong = accuracy.check_order(made)
     shares = ", ".join(f"{row.method} {row.right:.0%}" for row in made)
     return Verdict(f"{made[0].kind}: methods in order, within 95 % intervals", good, wrong or shares)
 
@@ -105,7 +106,7 @@ NOTE = (
 )
 
 
-def table(made: list[Row], tasks: int) -> dict[str, Any]:
+def build_accuracy_table(made: list[Row], tasks: int) -> dict[str, Any]:
     """Of one kind."""
     rows = [
         [row.method, f"{row.right:.0%}", f"{row.low:.0%} to {row.high:.0%}",
@@ -117,7 +118,7 @@ def table(made: list[Row], tasks: int) -> dict[str, Any]:
     return {"name": f"{made[0].kind}, {tasks} tasks", "note": "", "header": header, "rows": rows}
 
 
-def gad_table(protocol: list[dict[str, Any]]) -> dict[str, Any]:
+def build_gad_table(protocol: list[dict[str, Any]]) -> dict[str, Any]:
     """The last window of each grammar."""
     methods = list(protocol[0]["true"])
     rows = [
@@ -134,7 +135,7 @@ def gad_table(protocol: list[dict[str, Any]]) -> dict[str, Any]:
     return {"name": "GAD's grammars", "note": note, "header": header, "rows": rows}
 
 
-def of_gad(protocol: list[dict[str, Any]]) -> list[Verdict]:
+def judge_gad(protocol: list[dict[str, Any]]) -> list[Verdict]:
     """exact at the floor in every window; ASAp below masking at last; its law worse than masking's in between."""
     high = [one["name"] for one in protocol if max(one["true"]["exact"]) > 3 * one["floor"] + 0.02]
     above = [

@@ -10,7 +10,7 @@ import numpy as np
 from .methods import METHODS, Method
 from .tasks import Task
 
-__all__ = ["Row", "order", "rows", "tasks_rows"]
+__all__ = ["Row", "check_order", "measure_methods", "tasks_rows"]
 
 BOOTSTRAP = 2000
 
@@ -40,7 +40,7 @@ class Tally:
     seconds: float
 
 
-def tallied(task: Task, method: Method, n: int, seed: int) -> Tally:
+def tally_answers(task: Task, method: Method, n: int, seed: int) -> Tally:
     """n answers of one method to one task."""
     rng = np.random.default_rng([seed, len(method.name)])
     task.lm.asked, begin = 0, process_time()
@@ -53,17 +53,17 @@ def tallied(task: Task, method: Method, n: int, seed: int) -> Tally:
 
 def tasks_rows(tasks: list[Task], n: int, seed: int) -> list[dict[str, float | str]]:
     """Rows as JSON."""
-    return [asdict(row) for row in rows(tasks, n, seed)]
+    return [asdict(row) for row in measure_methods(tasks, n, seed)]
 
 
-def rows(tasks: list[Task], n: int, seed: int) -> list[Row]:
+def measure_methods(tasks: list[Task], n: int, seed: int) -> list[Row]:
     """All methods on tasks of one kind. The model's answers to a task are forgotten when it is done."""
     found: dict[str, list[Tally]] = {method.name: [] for method in METHODS}
     for task in tasks:
         for method in METHODS:
             if task.guess is None and "twist" in method.name:
                 continue
-            found[method.name].append(tallied(task, method, n, seed))
+            found[method.name].append(tally_answers(task, method, n, seed))
         task.lm.rows.clear()
     best = [np.mean(t.logprob) if t.logprob else np.nan for t in found["exact"]]
     out = []
@@ -71,7 +71,7 @@ def rows(tasks: list[Task], n: int, seed: int) -> list[Row]:
         tallies = found[method.name]
         if not tallies:
             continue
-        low, high = interval([t.right for t in tallies], seed)
+        low, high = compute_interval([t.right for t in tallies], seed)
         gaps = [at - np.mean(t.logprob) for at, t in zip(best, tallies) if t.logprob and not np.isnan(at)]
         out.append(
             Row(
@@ -84,7 +84,7 @@ def rows(tasks: list[Task], n: int, seed: int) -> list[Row]:
     return out
 
 
-def interval(right: list[list[float]], seed: int) -> tuple[float, float]:
+def compute_interval(right: list[list[float]], seed: int) -> tuple[float, float]:
     """95 %, by drawing tasks anew, and answers within them."""
     rng = np.random.default_rng([seed, 12])
     table = np.array(right)
@@ -103,7 +103,7 @@ ORDER = [
 them wherever a mask is exact, because it has no dead ends."""
 
 
-def order(made: list[Row]) -> tuple[bool, str]:
+def check_order(made: list[Row]) -> tuple[bool, str]:
     """Whether no method's interval is below that of one which should be no better; and which are."""
     by_name = {row.method: row for row in made}
     wrong = [f"{better} < {worse}" for better, worse in ORDER if by_name[better].high < by_name[worse].low]

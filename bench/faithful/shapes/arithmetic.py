@@ -9,21 +9,21 @@ from collections.abc import Callable
 import constrain
 
 from ..fixtures import Counted
-from .tasks import Task, knowing
+from .tasks import Task, train_ngram
 
-__all__ = ["expressions", "value_of"]
+__all__ = ["build_arithmetic_tasks", "evaluate_expression"]
 
 FORM = r"[1-9]\d?([+*-][1-9]\d?){1,3}"
 NUMBERS = (24, 100, 7, 36, 50, 12)
 
 
-def value_of(expression: str) -> int:
+def evaluate_expression(expression: str) -> int:
     """Of a text of FORM: products before sums."""
     terms = expression.replace("-", "+-").split("+")
     return sum((-1) ** term.startswith("-") * math.prod(map(int, term.lstrip("-").split("*"))) for term in terms)
 
 
-def examples(count: int, seed: int) -> list[str]:
+def draw_expressions(count: int, seed: int) -> list[str]:
     """Expressions as they come."""
     chance = random.Random(seed)
     out = []
@@ -35,26 +35,26 @@ def examples(count: int, seed: int) -> list[str]:
     return out
 
 
-def comes_to(number: int) -> Callable[[bytes], bool]:
-    return lambda text: value_of(text.decode()) == number
+def build_judge(number: int) -> Callable[[bytes], bool]:
+    return lambda text: evaluate_expression(text.decode()) == number
 
 
-def towards(number: int) -> Callable[[bytes], float]:
+def build_guess(number: int) -> Callable[[bytes], float]:
     """A guess for a twist: a beginning is the better the nearer it has come, a tenth of a nat for each unit."""
 
     def guess(beginning: bytes) -> float:
         text = beginning.decode().rstrip("+-*")
-        return -min(abs(value_of(text) - number), 60) / 10 if text else -2.0
+        return -min(abs(evaluate_expression(text) - number), 60) / 10 if text else -2.0
 
     return guess
 
 
-def expressions(count: int) -> list[Task]:
+def build_arithmetic_tasks(count: int) -> list[Task]:
     """One task for each number: a model over bytes that has read 3,000 expressions."""
-    ngram, vocabulary = knowing(examples(3000, 0), order=3)
+    ngram, vocabulary = train_ngram(draw_expressions(3000, 0), order=3)
     form = constrain.compile(vocabulary=vocabulary, regex=FORM)
     return [
-        Task("arithmetic", f"comes to {number}", Counted(ngram), form, 16, accepts=comes_to(number),
-             guess=towards(number))
+        Task("arithmetic", f"comes to {number}", Counted(ngram), form, 16, accepts=build_judge(number),
+             guess=build_guess(number))
         for number in NUMBERS[:count]
     ]  # fmt: skip

@@ -19,7 +19,7 @@ from constrain.sampling.token_rejection import RECURSIVE
 
 from .tasks import Task
 
-__all__ = ["Steps", "ranked", "steps_of"]
+__all__ = ["Steps", "correlate_ranks", "steps_of"]
 
 RACES = 8
 """Times that a step is sampled; its checks are their mean."""
@@ -36,14 +36,14 @@ class Steps:
     @property
     def by_step(self) -> float:
         """Rank correlation over steps at which something was refused any mass worth the name."""
-        return ranked(self.kl, self.checks)
+        return correlate_ranks(self.kl, self.checks)
 
     @property
     def by_task(self) -> float:
         """Rank correlation of the means of tasks: exp(KL) and checks."""
         names = np.unique(self.task)
         means = [(np.exp(self.kl[self.task == i]).mean(), self.checks[self.task == i].mean()) for i in names]
-        return ranked(*np.array(means).T)
+        return correlate_ranks(*np.array(means).T)
 
 
 def steps_of(tasks: list[Task], draws: int, most: int, seed: int) -> Steps:
@@ -73,12 +73,12 @@ def steps_of(tasks: list[Task], draws: int, most: int, seed: int) -> Steps:
     return Steps(np.array(kl), np.array(checks), np.array(which))
 
 
-def ranked(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def correlate_ranks(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     """Spearman's rank correlation, ties shared."""
-    return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
+    return float(np.corrcoef(compute_ranks(one), compute_ranks(other))[0, 1])
 
 
-def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     _, place, counts = np.unique(np.round(values, 9), return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return np.asarray((ends - (counts - 1) / 2)[place], dtype=np.float64)

@@ -20,7 +20,7 @@ from constrain.integrations.transformers_models import load
 from ..fixtures import Counted
 from .tasks import Task
 
-__all__ = ["documents"]
+__all__ = ["build_document_tasks"]
 
 LONGEST, BRIEF = 500, 60
 """Characters of a schema, which must fit into the embedded model's prompt, and of a valid instance that there must be:
@@ -35,10 +35,10 @@ OWN: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def documents(count: int, data: Path | None) -> list[Task]:
+def build_document_tasks(count: int, data: Path | None) -> list[Task]:
     """So many schemas: the first short ones of a file of the benchmark's form that compile, or ours."""
     model, out = load("demo"), list[Task]()
-    for name, schema in OWN if data is None else short(data):
+    for name, schema in OWN if data is None else is_short(data):
         if len(out) == count:
             break
         try:
@@ -46,11 +46,11 @@ def documents(count: int, data: Path | None) -> list[Task]:
         except ConstrainError:
             continue
         lm = Counted(model.on(demo.prompt("Write an example.", schema=schema)))
-        out.append(Task("JSON", name, lm, constraint, 64, right=judge(schema)))
+        out.append(Task("JSON", name, lm, constraint, 64, right=judge_document(schema)))
     return out
 
 
-def short(data: Path) -> list[tuple[str, dict[str, Any]]]:
+def is_short(data: Path) -> list[tuple[str, dict[str, Any]]]:
     """Names and schemas, each fifth that is short and has a short instance which says something."""
     with gzip.open(data, "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
@@ -62,7 +62,7 @@ def short(data: Path) -> list[tuple[str, dict[str, Any]]]:
     return [(row["id"], row["schema"]) for row in brief[::5]]
 
 
-def judge(schema: dict[str, Any]) -> Any:
+def judge_document(schema: dict[str, Any]) -> Any:
     """A second opinion: the jsonschema library's."""
     validator = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)(schema)
 

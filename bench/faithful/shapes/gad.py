@@ -23,10 +23,18 @@ from constrain.sampling.success_trie import END, Law, Node, SuccessTrie
 from constrain.sampling.success_walks import prefix_law
 from tests.markov_made import Tokens
 
-from ..fixtures import Counted, Fixture, fixture
-from ..measure import divergence, redrawn
+from ..fixtures import Counted, Fixture, build_fixture
+from ..measure import compute_divergence, redraw_exactly
 
-__all__ = ["GRAMMARS", "Windows", "fixtures", "followed", "laws", "learnt", "windows"]
+__all__ = [
+    "GRAMMARS",
+    "Windows",
+    "list_gad_fixtures",
+    "enumerate_walks",
+    "tabulate_laws",
+    "measure_learnt_law",
+    "measure_windows",
+]
 
 WINDOW = 500
 
@@ -43,14 +51,14 @@ GRAMMARS: list[tuple[str, str, str, int]] = [
 """Name, what is asked for, the grammar with its nesting written out, most tokens."""
 
 
-def fixtures(names: list[str] | None = None) -> list[Fixture]:
+def list_gad_fixtures(names: list[str] | None = None) -> list[Fixture]:
     """The grammars, with the embedded model and their exact laws."""
     model, out = load("demo"), []
     for name, asked, pattern, most in GRAMMARS:
         if names is None or name in names:
             constraint = constrain.compile(vocabulary=model.vocabulary, regex=pattern)
             lm = Counted(model.on(demo.prompt(asked, regex=pattern.replace("\\", ""))))
-            out.append(fixture(name, lm, constraint, most, real=True))
+            out.append(build_fixture(name, lm, constraint, most, real=True))
     return out
 
 
@@ -66,55 +74,59 @@ class Windows:
     learnt: list[tuple[int, float]]
 
 
-def windows(f: Fixture, draws: int, seed: int, window: int = WINDOW) -> Windows:
+def measure_windows(f: Fixture, draws: int, seed: int, window: int = WINDOW) -> Windows:
     """All methods on one grammar."""
     rng = np.random.default_rng([seed, 31])
     at = list(range(window, draws + 1, max((draws - window) // 10, 1)))
     bumps, drawn = list[tuple[int, float]](), dict[str, list[Tokens]]()
-    drawn["masked"] = ended(masked_sampling.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens))
-    drawn["ASAp"] = by_asap(f, draws, rng, bumps)
-    drawn["exact"] = ended(trie_rejection.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens))
+    drawn["masked"] = list_ended_texts(
+        masked_sampling.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens)
+    )
+    drawn["ASAp"] = draw_by_asap(f, draws, rng, bumps)
+    drawn["exact"] = list_ended_texts(
+        trie_rejection.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens)
+    )
     particles = smc.draw(
         f.lm, f.constraint, n=window, rng=rng, max_tokens=f.max_tokens, particles=5, move=Awrs()
     )  # fmt: skip
-    drawn["AWRS-SMC 5"] = ended(particles)  # it learns nothing: one window stands for all
+    drawn["AWRS-SMC 5"] = list_ended_texts(particles)  # it learns nothing: one window stands for all
     seen = {x for texts in drawn.values() for x in texts}
     total = math.fsum(f.exact[x] for x in seen)
     proxy = {x: f.exact[x] / total for x in seen}
     true, estimated = dict[str, list[float]](), dict[str, list[float]]()
     for name, texts in drawn.items():
         parts = [Counter(texts[-window:] if end > len(texts) else texts[max(end - window, 0) : end]) for end in at]
-        true[name] = [divergence(part, f.exact) for part in parts]
-        estimated[name] = [divergence(part, proxy) for part in parts]
-    floor = float(np.mean([divergence(Counter(redrawn(f, window, rng)), f.exact) for _ in range(20)]))
+        true[name] = [compute_divergence(part, f.exact) for part in parts]
+        estimated[name] = [compute_divergence(part, proxy) for part in parts]
+    floor = float(np.mean([compute_divergence(Counter(redraw_exactly(f, window, rng)), f.exact) for _ in range(20)]))
     return Windows(at, true, estimated, floor, bumps)
 
 
-def ended(draws: Draws) -> list[Tokens]:
+def list_ended_texts(draws: Draws) -> list[Tokens]:
     """Those that count."""
     return [draw.tokens for draw in draws if draw.logweight > -np.inf]
 
 
-def by_asap(f: Fixture, n: int, rng: np.random.Generator, bumps: list[tuple[int, float]]) -> list[Tokens]:
+def draw_by_asap(f: Fixture, n: int, rng: np.random.Generator, bumps: list[tuple[int, float]]) -> list[Tokens]:
     """ASAp's draws; `bumps` is told how far its law is on the way."""
-    trie, tree, out, done = SuccessTrie(f.max_tokens), laws(f), list[Tokens](), 0
-    bumps.append((0, learnt(f, tree, trie)))
+    trie, tree, out, done = SuccessTrie(f.max_tokens), tabulate_laws(f), list[Tokens](), 0
+    bumps.append((0, measure_learnt_law(f, tree, trie)))
     for upto in sorted({1, 3, 10, 30, 100, 300, 1000, n}):
         if upto <= n:
             draws = asap.draw(f.lm, f.constraint, n=upto - done, rng=rng, max_tokens=f.max_tokens, trie=trie)
-            out, done = out + ended(draws), upto
-            bumps.append((done, learnt(f, tree, trie)))
+            out, done = out + list_ended_texts(draws), upto
+            bumps.append((done, measure_learnt_law(f, tree, trie)))
     return out
 
 
-def learnt(f: Fixture, tree: dict[Tokens, Law], trie: SuccessTrie) -> float:
+def measure_learnt_law(f: Fixture, tree: dict[Tokens, Law], trie: SuccessTrie) -> float:
     """KL(p given L || what ASAp draws by this trie if it stopped learning), walks that end nowhere left out."""
-    law = followed(tree, trie)
+    law = enumerate_walks(tree, trie)
     total = math.fsum(law.values())
     return math.fsum(p * math.log(p / (law[x] / total)) for x, p in f.exact.items() if p > 0)
 
 
-def laws(f: Fixture) -> dict[Tokens, Law]:
+def tabulate_laws(f: Fixture) -> dict[Tokens, Law]:
     """Of every beginning that the mask allows. The model's rows are at hand: the fixture was walked."""
     ends, out = f.constraint.vocabulary.eos_ids, dict[Tokens, Law]()
     stack: list[tuple[Tokens, Matcher]] = [((), f.constraint.matcher())]
@@ -132,7 +144,7 @@ def laws(f: Fixture) -> dict[Tokens, Law]:
     return out
 
 
-def followed(tree: dict[Tokens, Law], trie: SuccessTrie) -> dict[Tokens, float]:
+def enumerate_walks(tree: dict[Tokens, Law], trie: SuccessTrie) -> dict[Tokens, float]:
     """Every text with the probability that a walk takes it."""
     out = dict[Tokens, float]()
     stack: list[tuple[Tokens, Node | None, float]] = [((), trie.root, 1.0)]

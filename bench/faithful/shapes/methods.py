@@ -18,7 +18,7 @@ from constrain.sampling import Draw, Draws, awrs, masked_sampling, smc, trie_rej
 from constrain.sampling.particles import Awrs
 from constrain.sampling.success_trie import SuccessTrie
 
-from .tasks import Guarded, Task, free
+from .tasks import Guarded, Task, allow_any_text
 
 __all__ = ["METHODS", "Answer", "Method"]
 
@@ -36,7 +36,7 @@ class Answer:
 NONE = Answer(None, -np.inf)
 
 
-def given(task: Task, draw: Draw | None) -> Answer:
+def build_answer(task: Task, draw: Draw | None) -> Answer:
     """A draw as an answer."""
     if draw is None or draw.logweight == -np.inf:
         return NONE
@@ -44,51 +44,53 @@ def given(task: Task, draw: Draw | None) -> Answer:
     return Answer(b"".join(vocabulary.tokens[token] or b"" for token in draw.tokens), draw.logprob)
 
 
-def under(task: Task) -> Constraint:
+def get_constraint(task: Task) -> Constraint:
     """Mask and judges, as what samplers take."""
     return cast(Constraint, task.guarded)
 
 
-def by_weight(draws: Sequence[Draw], rng: Rng) -> Draw | None:
+def choose_by_weight(draws: Sequence[Draw], rng: Rng) -> Draw | None:
     """One, in proportion to its weight."""
     weights = Draws.of(draws).weights
     return draws[int(rng.choice(len(draws), p=weights))] if weights.any() else None
 
 
-def base(task: Task, n: int, rng: Rng) -> list[Answer]:
+def answer_without_constraint(task: Task, n: int, rng: Rng) -> list[Answer]:
     """The model alone."""
-    draws = masked_sampling.draw(task.lm, free(task.mask.vocabulary), n=n, rng=rng, max_tokens=task.max_tokens)
-    return [given(task, draw) for draw in draws]
+    draws = masked_sampling.draw(
+        task.lm, allow_any_text(task.mask.vocabulary), n=n, rng=rng, max_tokens=task.max_tokens
+    )
+    return [build_answer(task, draw) for draw in draws]
 
 
-def reranked(task: Task, n: int, rng: Rng) -> list[Answer]:
+def answer_best_of_ten(task: Task, n: int, rng: Rng) -> list[Answer]:
     """Ten texts of the model alone, the first that is in L: rejection with some patience."""
     out = []
     for _ in range(n):
-        good = [a for a in base(task, 10, rng) if a.text is not None and task.is_in(a.text)]
+        good = [a for a in answer_without_constraint(task, 10, rng) if a.text is not None and task.is_in(a.text)]
         out.append(good[0] if good else NONE)
     return out
 
 
-def local(task: Task, n: int, rng: Rng) -> list[Answer]:
+def answer_locally(task: Task, n: int, rng: Rng) -> list[Answer]:
     """Locally constrained decoding: token by token, weights thrown away."""
-    return [given(task, draw) for draw in locally(task, n, rng)]
+    return [build_answer(task, draw) for draw in draw_locally(task, n, rng)]
 
 
-def locally(task: Task, n: int, rng: Rng) -> Draws:
+def draw_locally(task: Task, n: int, rng: Rng) -> Draws:
     """By first accept where judges are asked, whose law is the mask's."""
     if isinstance(task.guarded, Guarded):
-        return awrs.draw(task.lm, under(task), n=n, rng=rng, max_tokens=task.max_tokens)
+        return awrs.draw(task.lm, get_constraint(task), n=n, rng=rng, max_tokens=task.max_tokens)
     return masked_sampling.draw(task.lm, task.mask, n=n, rng=rng, max_tokens=task.max_tokens)
 
 
-def weighed(task: Task, n: int, rng: Rng) -> list[Answer]:
+def answer_by_weight(task: Task, n: int, rng: Rng) -> list[Answer]:
     """Ten of those, one by weight: importance resampling."""
-    draws = locally(task, 10 * n, rng)
-    return [given(task, by_weight(draws[10 * i : 10 * i + 10], rng)) for i in range(n)]
+    draws = draw_locally(task, 10 * n, rng)
+    return [build_answer(task, choose_by_weight(draws[10 * i : 10 * i + 10], rng)) for i in range(n)]
 
 
-def judged_smc(task: Task, n: int, rng: Rng) -> list[Answer]:
+def answer_by_judged_smc(task: Task, n: int, rng: Rng) -> list[Answer]:
     """Ten particles of the model alone; the constraint only judges them, as twist and critic."""
     vocabulary = task.mask.vocabulary
 
@@ -102,13 +104,13 @@ def judged_smc(task: Task, n: int, rng: Rng) -> list[Answer]:
         return 0.0 if task.is_in(text.encode()) else -np.inf
 
     draws = smc.draw(
-        task.lm, free(vocabulary), n=n, rng=rng, max_tokens=task.max_tokens, particles=10, threshold=0.9, twist=twist,
-        critic=critic,
+        task.lm, allow_any_text(vocabulary), n=n, rng=rng, max_tokens=task.max_tokens, particles=10, threshold=0.9,
+        twist=twist, critic=critic,
     )  # fmt: skip
-    return [given(task, draw) for draw in draws]
+    return [build_answer(task, draw) for draw in draws]
 
 
-def awrs_smc(particles: int, guessing: bool = False) -> Callable[[Task, int, Rng], list[Answer]]:
+def build_awrs_smc(particles: int, guessing: bool = False) -> Callable[[Task, int, Rng], list[Answer]]:
     """AWRS as the move; with the task's guess as twist, or without."""
 
     def answers(task: Task, n: int, rng: Rng) -> list[Answer]:
@@ -120,7 +122,7 @@ def awrs_smc(particles: int, guessing: bool = False) -> Callable[[Task, int, Rng
 
         draws = smc.draw(
             task.lm,
-            under(task),
+            get_constraint(task),
             n=n,
             rng=rng,
             max_tokens=task.max_tokens,
@@ -128,12 +130,12 @@ def awrs_smc(particles: int, guessing: bool = False) -> Callable[[Task, int, Rng
             move=Awrs(),
             twist=None if guess is None else twist,
         )
-        return [given(task, draw) for draw in draws]
+        return [build_answer(task, draw) for draw in draws]
 
     return answers
 
 
-def exactly(task: Task, n: int, rng: Rng) -> list[Answer]:
+def answer_exactly(task: Task, n: int, rng: Rng) -> list[Answer]:
     """Trie rejection over the mask, judges behind it."""
     options: dict[str, Any] = {"trie": SuccessTrie(task.max_tokens), "accepts": task.accepts, "viable": task.viable}
     try:
@@ -142,7 +144,7 @@ def exactly(task: Task, n: int, rng: Rng) -> list[Answer]:
         )
     except LimitError:
         return [NONE] * n
-    found = [given(task, draw) for draw in draws]
+    found = [build_answer(task, draw) for draw in draws]
     return found + [NONE] * (n - len(found))
 
 
@@ -159,13 +161,13 @@ class Method:
 
 
 METHODS = [
-    Method("model alone", base),
-    Method("best of 10", reranked),
-    Method("masked", local),
-    Method("masked, 1 of 10 by weight", weighed),
-    Method("SMC 10, judged", judged_smc),
-    Method("AWRS-SMC 5", awrs_smc(5)),
-    Method("AWRS-SMC 32", awrs_smc(32)),
-    Method("AWRS-SMC 32, twist", awrs_smc(32, guessing=True)),
-    Method("exact", exactly),
+    Method("model alone", answer_without_constraint),
+    Method("best of 10", answer_best_of_ten),
+    Method("masked", answer_locally),
+    Method("masked, 1 of 10 by weight", answer_by_weight),
+    Method("SMC 10, judged", answer_by_judged_smc),
+    Method("AWRS-SMC 5", build_awrs_smc(5)),
+    Method("AWRS-SMC 32", build_awrs_smc(32)),
+    Method("AWRS-SMC 32, twist", build_awrs_smc(32, guessing=True)),
+    Method("exact", answer_exactly),
 ]

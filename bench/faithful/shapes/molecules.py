@@ -12,9 +12,9 @@ import constrain
 from constrain.sampling.success_walks import Judge
 
 from ..fixtures import Counted
-from .tasks import Task, knowing
+from .tasks import Task, train_ngram
 
-__all__ = ["Molecule", "molecules", "valid", "viable"]
+__all__ = ["Molecule", "build_molecule_tasks", "is_valid", "is_viable"]
 
 VALENCE = {"C": 4, "N": 3, "O": 2, "F": 1, "S": 6, "c": 3, "n": 3, "o": 2}
 """Most bonds; of an aromatic atom those that are written."""
@@ -94,20 +94,20 @@ class Molecule:
         return closed and self.last >= 0 and bool(self.ringed or not self.aromatic)
 
 
-def reading(text: bytes) -> Molecule | None:
+def read_molecule(text: bytes) -> Molecule | None:
     """None if nothing right can come of it."""
     made = Molecule()
     return made if all(made.read(letter) for letter in text.decode()) else None
 
 
-def viable(text: bytes) -> bool:
+def is_viable(text: bytes) -> bool:
     """Whether a beginning may become a molecule, as far as is seen."""
-    return reading(text) is not None
+    return read_molecule(text) is not None
 
 
-def valid(text: bytes) -> bool:
+def is_valid(text: bytes) -> bool:
     """Whether it is one."""
-    made = reading(text)
+    made = read_molecule(text)
     return made is not None and made.complete
 
 
@@ -119,16 +119,16 @@ WANTED: dict[str, Judge] = {
 }
 
 
-def valid_and(further: Judge) -> Judge:
+def combine_judges(further: Judge) -> Judge:
     """A molecule, and more."""
-    return lambda text: valid(text) and further(text)
+    return lambda text: is_valid(text) and further(text)
 
 
-def molecules(count: int) -> list[Task]:
+def build_molecule_tasks(count: int) -> list[Task]:
     """One task for each wish: a model over bytes that has read READ."""
-    ngram, vocabulary = knowing(READ * 5, order=3)
+    ngram, vocabulary = train_ngram(READ * 5, order=3)
     form = constrain.compile(vocabulary=vocabulary, regex=FORM)
     return [
-        Task("SMILES", name, Counted(ngram), form, 26, accepts=valid_and(further), viable=viable)
+        Task("SMILES", name, Counted(ngram), form, 26, accepts=combine_judges(further), viable=is_viable)
         for name, further in list(WANTED.items())[:count]
     ]

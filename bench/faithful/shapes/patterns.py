@@ -12,7 +12,7 @@ from constrain.integrations.transformers_models import load
 from ..fixtures import Counted
 from .tasks import Task
 
-__all__ = ["PATTERNS", "patterns"]
+__all__ = ["PATTERNS", "build_pattern_tasks"]
 
 PATTERNS = [
     ("a name with an a at its end", r"(?=[A-Za-z ]*a$)[A-Z][a-z]{2,7}( [A-Z][a-z]{2,7})?"),
@@ -30,7 +30,7 @@ PATTERNS = [
 ]
 
 
-def patterns(count: int) -> list[Task]:
+def build_pattern_tasks(count: int) -> list[Task]:
     """The first so many."""
     model, out = load("demo"), []
     for name, pattern in PATTERNS[:count]:

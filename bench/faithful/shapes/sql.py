@@ -12,9 +12,9 @@ import sqlite3
 import constrain
 
 from ..fixtures import Counted
-from .tasks import Task, knowing
+from .tasks import Task, train_ngram
 
-__all__ = ["DATABASES", "Database", "queries"]
+__all__ = ["DATABASES", "Database", "build_query_tasks"]
 
 DATABASES: dict[str, dict[str, tuple[str, list[tuple[object, ...]]]]] = {
     "places": {
@@ -84,7 +84,7 @@ class Database:
         return True
 
 
-def examples(database: Database, count: int, seed: int) -> list[str]:
+def draw_queries(database: Database, count: int, seed: int) -> list[str]:
     """Right queries as one would write them: for a model to read."""
     chance, out = random.Random(seed), list[str]()
     while len(out) < count:
@@ -104,11 +104,11 @@ def examples(database: Database, count: int, seed: int) -> list[str]:
     return out
 
 
-def queries(count: int) -> list[Task]:
+def build_query_tasks(count: int) -> list[Task]:
     """One task for each database: a model over bytes that has read 300 queries of all of them."""
     made = {name: Database(tables) for name, tables in DATABASES.items()}
-    read = [text for i, database in enumerate(made.values()) for text in examples(database, 300, i)]
-    ngram, vocabulary = knowing(read, order=4)
+    read = [text for i, database in enumerate(made.values()) for text in draw_queries(database, 300, i)]
+    ngram, vocabulary = train_ngram(read, order=4)
     return [
         Task("SQL", name, Counted(ngram), constrain.compile(vocabulary=vocabulary, regex=database.pattern()),
              64, accepts=database.finds, viable=database.viable)

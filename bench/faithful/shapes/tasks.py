@@ -24,7 +24,7 @@ from constrain.vocabulary.vocabulary import Vocabulary
 
 from ..fixtures import Counted
 
-__all__ = ["Guarded", "Task", "free", "knowing"]
+__all__ = ["Guarded", "Task", "allow_any_text", "train_ngram"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Task:
 
     def is_in(self, text: bytes) -> bool:
         """Whether a complete answer is in L."""
-        matcher = fed(self.mask, text)
+        matcher = advance_matcher(self.mask, text)
         return matcher is not None and matcher.is_complete and (self.accepts is None or self.accepts(text))
 
     def is_right(self, text: bytes) -> bool:
@@ -61,10 +61,10 @@ class Task:
 
     def may_become(self, text: bytes) -> bool:
         """Whether a beginning may become an answer."""
-        return fed(self.mask, text) is not None and (self.viable is None or self.viable(text))
+        return advance_matcher(self.mask, text) is not None and (self.viable is None or self.viable(text))
 
 
-def fed(mask: Constraint, text: bytes) -> Matcher | None:
+def advance_matcher(mask: Constraint, text: bytes) -> Matcher | None:
     """Behind a text, None if it is refused."""
     matcher = mask.matcher()
     try:
@@ -127,12 +127,12 @@ class At:
 
 
 @lru_cache(maxsize=4)
-def free(vocabulary: Vocabulary) -> Constraint:
+def allow_any_text(vocabulary: Vocabulary) -> Constraint:
     """Any text at all: what a model writes without a constraint."""
     return compiled(vocabulary=vocabulary, regex=r"[\s\S]*")
 
 
-def knowing(texts: Iterable[str], *, order: int, contexts: int = 6000) -> tuple[NGram, Vocabulary]:
+def train_ngram(texts: Iterable[str], *, order: int, contexts: int = 6000) -> tuple[NGram, Vocabulary]:
     """A model over bytes that has read these texts: it knows how they look, and none of their rules."""
     vocabulary = Vocabulary.bytes()
     read = [list(text.encode()) for text in texts]
