@@ -87,6 +87,8 @@ KERNELS: dict[str, tuple[str, ...]] = {
     "masks": ("test_kernel_masks", "test_kernel_lexemes", "test_fill_masks"),
 }  # fmt: skip
 SAMPLERS: dict[str, tuple[str, ...]] = {
+    "hidden_markov": ("test_sampling_hidden",),
+    "token_automaton": ("test_sampling_laws",),
     "asap": ("test_sampling_asap", "test_sampling_bad_input"),
     "awrs": ("test_awrs", "test_awrs_texts"),
     "text_enumeration": ("test_distinct",),
