@@ -14,6 +14,7 @@ other, and the longer one counts, by the clock of the CPU. It is what threads co
 from __future__ import annotations
 
 import sys
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
@@ -23,9 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from .corpus import ENDS, Case, Llama3
+from .corpus import Case, Llama3
 from .curves import draw_plot
 from .engines import WORDS, ConstrainAny, Engine, Llguidance, Refused, Xgrammar, is_allowed
+from .measure import accepts_instance
 from .options import build_parser, read_cases
 from .record import write_result
 from .tables import build_table, print_table
@@ -162,19 +164,12 @@ def select_texts(cases: Sequence[Case], engines: Sequence[Engine], vocabulary: L
 
 
 def accepts_text(engine: Engine, case: Case, tokens: list[int]) -> bool:
-    """Whether the engine takes the whole text."""
+    """Return whether the engine takes the schema and the whole text."""
     try:
         engine.compile(case.schema)
     except Refused:
         return False
-    engine.start()
-    for token in tokens:
-        engine.mask()
-        if not is_allowed(engine.words, token):
-            return False
-        engine.advance(token)
-    engine.mask()
-    return any(is_allowed(engine.words, end) for end in ENDS)
+    return accepts_instance(engine, tokens, array("q"))
 
 
 def measure_steps(

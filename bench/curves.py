@@ -11,7 +11,7 @@ __all__ = ["draw_plot"]
 def draw_plot(
     path: Path, title: str, across: str, up: str, panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
 ) -> Path:
-    """Writes one svg: a panel for each title, in it a curve of (x, y) for each label, both axes logarithmic."""
+    """Write one svg: a panel for each title, in it a curve of (x, y) for each label, both axes logarithmic."""
     import matplotlib
 
     matplotlib.use("svg")

@@ -49,7 +49,7 @@ class Engine(Protocol):
 
 
 def is_allowed(words: np.ndarray[Any, Any], token: int) -> bool:
-    """Whether the mask allows the token."""
+    """Return whether the mask allows the token."""
     return bool(words[token >> 5] >> (token & 31) & 1)
 
 

@@ -101,7 +101,7 @@ class Requests:
         return int(self.call(ctypes.addressof(self.words)))
 
     def dump(self, label: str) -> None:
-        """Writes what was counted since the last dump or zero, under a label."""
+        """Write what was counted since the last dump or zero, under a label."""
         text = ctypes.create_string_buffer(label.encode())
         self.ask(self.DUMP_AT, ctypes.addressof(text))
 
@@ -160,7 +160,7 @@ def spell_instance(name: str) -> str:
 
 
 def count_instructions(name: str, vocabulary: Path, environment: dict[str, str]) -> dict[str, int]:
-    """Runs one engine under valgrind: instructions by label."""
+    """Run one engine under valgrind: instructions by label."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             "valgrind", "--tool=callgrind", "--instr-atstart=no", "--smc-check=all-non-file",
@@ -215,13 +215,11 @@ def run_under_valgrind(name: str, vocabulary: Llama3) -> None:
 
 
 def accepts_case(engine: Engine, case: str, vocabulary: Llama3) -> bool:
-    """Whether the engine takes the schema and the text: only then its counts say something."""
-    schema = json.dumps(
-        CASES[case][0], indent=1
-    )  # another text than what is counted, for engines that keep what they compile
-    result = measure_schema(
-        engine, tokenise_case(Case(case, schema, (Instance(spell_instance(case), True),)), vocabulary)
-    )
+    """Return whether the engine takes the schema and the text: only then its counts say something."""
+    # Another text than the one that is counted: engines may keep what they compile.
+    schema = json.dumps(CASES[case][0], indent=1)
+    instance = Instance(spell_instance(case), True)
+    result = measure_schema(engine, tokenise_case(Case(case, schema, (instance,)), vocabulary))
     return result.refused is None and result.error is None and not result.rejected
 
 

@@ -9,7 +9,6 @@ keeps up to 64 Constraints and 128 MiB of their state caches, one state cache ma
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -17,15 +16,13 @@ from constrain import Matcher, Vocabulary, compile
 from constrain.compilation.compile_caches import recent
 
 from .options import build_parser
+from .process_memory import read_resident_memory
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
 
-
-def read_resident_memory() -> float:
-    """Return the resident memory of this process in MiB."""
+def read_collected_memory() -> float:
+    """Return the resident memory of this process in MiB, after a garbage collection."""
     gc.collect()
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * PAGE / 2**20
+    return read_resident_memory()
 
 
 def build_schema(k: int) -> dict[str, object]:
@@ -53,7 +50,7 @@ def use_many_schemas(vocabulary: Vocabulary, count: int, steps: int = 10) -> Ite
     for k in range(count):
         use_schema(vocabulary, k)
         if (k + 1) % max(1, count // steps) == 0:
-            yield k + 1, read_resident_memory()
+            yield k + 1, read_collected_memory()
 
 
 def take_long_text(matcher: Matcher, count: int, steps: int = 10) -> Iterator[tuple[int, float]]:
@@ -65,7 +62,7 @@ def take_long_text(matcher: Matcher, count: int, steps: int = 10) -> Iterator[tu
         matcher.mask(out)
         matcher.advance(record[k % len(record)])
         if (k + 1) % max(1, count // steps) == 0:
-            yield k + 1, read_resident_memory()
+            yield k + 1, read_collected_memory()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     vocabulary = Vocabulary.bytes()
     failed = False
-    print(f"start: {read_resident_memory():.0f} MiB")
+    print(f"start: {read_collected_memory():.0f} MiB")
     found = []
     for count, size in use_many_schemas(vocabulary, options.schemas):
         found.append(size)
@@ -87,11 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     recent.clear()
     records = {"type": "array", "items": {"type": "object", "required": ["name", "n"]}}
     matcher = compile(vocabulary, schema=records).matcher()
-    before = read_resident_memory()
+    before = read_collected_memory()
     for count, size in take_long_text(matcher, options.tokens):
         print(f"{count:7,} tokens: {size:.0f} MiB")
-    print(f"{(read_resident_memory() - before) * 2**20 / options.tokens:.0f} bytes a token")
-    failed |= read_resident_memory() > before + 64
+    print(f"{(read_collected_memory() - before) * 2**20 / options.tokens:.0f} bytes a token")
+    failed |= read_collected_memory() > before + 64
     print("not flat" if failed else "flat")
     return failed
 

@@ -15,7 +15,7 @@ from time import perf_counter_ns, process_time_ns
 from .corpus import ENDS, Case, Instance, Llama3
 from .engines import Engine, Refused, is_allowed
 
-__all__ = ["CLOCKS", "WARM", "Job", "Result", "accepts_instance", "tokenise_case", "measure_schema"]
+__all__ = ["CLOCKS", "WARM", "Job", "Result", "accepts_instance", "make_first_mask", "measure_schema", "tokenise_case"]
 
 
 CLOCKS = {"wall": perf_counter_ns, "cpu": process_time_ns}
@@ -56,7 +56,7 @@ def tokenise_case(case: Case, vocabulary: Llama3) -> Job:
 
 
 def measure_schema(engine: Engine, job: Job, clock: Callable[[], int] = perf_counter_ns) -> Result:
-    """Takes one schema through an engine. Nothing that the engine raises on purpose or by mistake gets out."""
+    """Take one schema through an engine. Nothing that the engine raises on purpose or by mistake gets out."""
     result = Result(job.case.id)
     try:
         begin = clock()
@@ -85,10 +85,17 @@ def measure_schema(engine: Engine, job: Job, clock: Callable[[], int] = perf_cou
     return result
 
 
+def make_first_mask(engine: Engine, text: str) -> None:
+    """Compile the text of a schema and make the first mask. Raises Refused."""
+    engine.compile(text)
+    engine.start()
+    engine.mask()
+
+
 def accepts_instance(
     engine: Engine, tokens: list[int], steps: array[int], clock: Callable[[], int] = perf_counter_ns
 ) -> bool:
-    """Whether the engine takes the whole instance; appends the ns of every step."""
+    """Return whether the engine takes the whole instance; appends the ns of every step."""
     engine.start()
     words = engine.words
     for token in tokens:

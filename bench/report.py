@@ -21,7 +21,7 @@ from .measure import Job, Result
 from .tables import build_table
 from .workers import Failure
 
-__all__ = ["list_failures", "find_common", "print_tables", "summarise_runs"]
+__all__ = ["compute_spread", "find_common", "list_failures", "print_tables", "summarise_runs"]
 
 Runs = Mapping[tuple[str, str], Sequence[Union[Result, Failure]]]
 QUANTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9}
@@ -55,12 +55,12 @@ def find_common(jobs: Sequence[Job], runs: Runs) -> list[int]:
 
 
 def is_compiled(outcome: Result | Failure) -> bool:
-    """Whether the engine took the schema and went through all its instances."""
+    """Return whether the engine took the schema and went through all its instances."""
     return isinstance(outcome, Result) and outcome.refused is None and outcome.error is None
 
 
 def count_outcomes(name: str, mode: str, outcomes: Sequence[Result | Failure]) -> dict[str, Any]:
-    """Counts of schemas by what became of them; a schema may both reject a valid instance and accept an invalid one."""
+    """Count of schemas by what became of them; a schema may both reject a valid instance and accept an invalid one."""
     done = [outcome for outcome in outcomes if isinstance(outcome, Result)]
     failed = Counter(outcome.kind for outcome in outcomes if isinstance(outcome, Failure))
     good = [outcome for outcome in done if is_compiled(outcome)]
@@ -106,7 +106,7 @@ def compute_spread(nanoseconds: np.ndarray[Any, Any]) -> dict[str, float]:
 
 
 def print_tables(tables: dict[str, list[dict[str, Any]]], console: Console) -> None:
-    """Prints all of it, as wide as it is: a table that wraps cannot be read."""
+    """Print all of it, as wide as it is: a table that wraps cannot be read."""
     console.width = max(console.width, WIDTH)
     counts = build_table(f"schemas, of {tables['exactness'][0]['schemas']:,}", MODE, COLUMNS)
     for row in tables["exactness"]:
@@ -167,7 +167,7 @@ def list_failures(jobs: Sequence[Job], runs: Runs) -> dict[str, dict[str, Any]]:
 
 
 def is_notable(outcome: Result | Failure) -> bool:
-    """Whether a schema did not pass."""
+    """Return whether a schema did not pass."""
     return not (isinstance(outcome, Result) and is_compiled(outcome) and not outcome.rejected and not outcome.accepted)
 
 

@@ -288,7 +288,7 @@ def prepare_cases(cases: list[Case], vocabulary: Vocabulary, llama: Llama3, opti
 
 
 def accepts_tokens(constraint: Constraint, tokens: list[int]) -> bool:
-    """Whether tokens spell a text of the constraint."""
+    """Return whether tokens spell a text of the constraint."""
     matcher = constraint.matcher()
     for token in tokens:
         if not matcher.allows(token):

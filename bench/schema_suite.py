@@ -69,7 +69,7 @@ class Group:
 
     @property
     def optional(self) -> bool:
-        """Whether an implementation may fail it."""
+        """Return whether an implementation may fail it."""
         return self.file.startswith("optional/")
 
     @property
@@ -244,7 +244,7 @@ def judge_group(group: Group, registry: dict[str, Any], vocabulary: Vocabulary) 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the suite; 0 if all passed, 1 if not, 2 for a mistake in the arguments."""
+    """Run the suite; 0 if all passed, 1 if not, 2 for a mistake in the arguments."""
     from . import suite_ratchet
 
     parser = build_parser("schema_suite", __doc__)
@@ -287,7 +287,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_counts(verdicts: list[Verdict]) -> Table:
-    """Counts per draft."""
+    """Count per draft."""
     out = build_table("JSON Schema test suite", ("draft", "part"), ("tests", "passed", "refused", "wrong"))
     for draft in DRAFTS:
         for part in ("required", "optional formats", "optional, other"):

@@ -112,7 +112,7 @@ def hook_requests(note: Callable[[str, int], None]) -> Iterator[None]:
 
 
 def trace_schema(engine: Constrain, job: Job) -> Trace | None:
-    """Walks through all instances of one schema; None: it is refused."""
+    """Walk through all instances of one schema; None: it is refused."""
     asked: Counter[str] = Counter()
     steps: list[Step] = []
     try:

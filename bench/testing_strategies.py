@@ -50,7 +50,7 @@ class Outcome:
 
     @property
     def served(self) -> bool:
-        """Whether it gave enough documents, or ended by itself because there are no more, and all are valid."""
+        """Return whether it gave enough documents, or ended by itself because there are no more, and all are valid."""
         return (self.documents >= SERVED or (self.documents > 0 and not self.error)) and not self.invalid
 
 
@@ -111,7 +111,7 @@ def draw_documents(make: Callable[[Any], Any], case: Case, examples: int, second
 
 
 def judge_document(schema: Any, found: list[Any], outcome: Outcome) -> None:
-    """Counts the documents, those that are invalid, and the keywords that had something to judge."""
+    """Count the documents, those that are invalid, and the keywords that had something to judge."""
     import jsonschema
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from .options import build_parser, split_names
+from .process_memory import read_private_memory
 from .record import write_result
 from .tables import build_table, format_value, print_table
 from .workers import run_in_child
@@ -166,12 +167,6 @@ def measure_steps(vocabulary: Any) -> dict[str, float]:
         "step µs": float(np.median([walk() for _ in range(WALKS)])),
         "row µs": row,
     }
-
-
-def read_private_memory() -> int:
-    """Bytes of pages that are this process's own (proc(5): Private_Clean, Private_Dirty)."""
-    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
-    return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
 def print_vocabularies(rows: list[dict[str, Any]]) -> None:

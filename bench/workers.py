@@ -21,6 +21,8 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Literal, TypeVar
 
+from .process_memory import read_address_space
+
 __all__ = ["Failure", "Guard", "fork_child", "run_guarded", "reap_child", "run_in_child", "stream_from_child"]
 
 Item = TypeVar("Item")
@@ -74,7 +76,7 @@ def fork_child(work: Callable[[Connection], None], *, errors: int | None = None)
 
 
 def reap_child(pid: int, *, kill: bool) -> int:
-    """Waits for a child, after killing it if asked; its wait status."""
+    """Wait for a child, after killing it if asked; its wait status."""
     if kill:
         os.kill(pid, signal.SIGKILL)
     return os.waitpid(pid, 0)[1]
@@ -157,7 +159,7 @@ def run_one_worker(
 
 
 def await_outcome(pipe: Connection, pid: int, limits: Guard) -> bool:
-    """Waits for the outcome of an item: whether it came within its limit."""
+    """Wait for the outcome of an item: whether it came within its limit."""
     if limits.clock == "wall":
         return pipe.poll(limits.seconds)
     begin = read_cpu_seconds(pid)
@@ -200,12 +202,6 @@ def serve_items(
             outcome = Failure("memory", f"more than {limits.memory >> 20:,} MiB")
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, hard))
         out.send(outcome)
-
-
-def read_address_space() -> int:
-    """Bytes of address space that this process holds (proc(5), statm: pages, first column)."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def explain_death(status: int, said: str) -> Failure:

@@ -18,8 +18,9 @@ from typing import Any
 
 from ..corpus import Case
 from ..engines import Engine, Refused
+from ..measure import make_first_mask
 from ..workers import Failure, Guard, run_guarded
-from .trial import TIME, Cost, first_mask, measure_cost
+from .trial import TIME, Cost, measure_cost
 
 __all__ = ["Slow", "find_slowest"]
 
@@ -60,7 +61,7 @@ def time_quickly(engine: Engine, case: Case) -> tuple[float, float] | None:
     """In the worker: (wall ms, CPU ms) to the first mask; None if it was refused."""
     begin, begin_cpu = perf_counter_ns(), process_time_ns()
     try:
-        first_mask(engine, case.schema)
+        make_first_mask(engine, case.schema)
     except Refused:
         return None
     return (perf_counter_ns() - begin) / 1e6, (process_time_ns() - begin_cpu) / 1e6
@@ -69,7 +70,7 @@ def time_quickly(engine: Engine, case: Case) -> tuple[float, float] | None:
 def profile_compile(engine: Engine, text: str, most: int = 4) -> list[str]:
     """In the worker: the functions with most time of their own, what they call outside of constrain included."""
     with cProfile.Profile() as profiler:
-        first_mask(engine, text)
+        make_first_mask(engine, text)
     stats: Any = pstats.Stats(profiler)
     own: dict[str, float] = {}
     for (file, _, name), (_, _, seconds, _, callers) in stats.stats.items():

@@ -15,6 +15,8 @@ from time import perf_counter_ns, process_time_ns
 from typing import Any
 
 from ..engines import Engine, Refused, Xgrammar
+from ..measure import make_first_mask
+from ..process_memory import read_resident_memory
 from ..workers import Failure, Guard, run_guarded
 
 __all__ = ["ENOUGH", "MEMORY", "TIME", "Cost", "measure_cost"]
@@ -41,12 +43,12 @@ class Cost:
 
     @property
     def told(self) -> bool:
-        """Whether there are figures."""
+        """Return whether there are figures."""
         return bool(self.wall) and not self.failed
 
     @property
     def over(self) -> bool:
-        """Whether it failed, or is above one of the two marks; a busy machine's waiting is not the engine's."""
+        """Return whether it failed, or is above one of the two marks; a busy machine's waiting is not the engine's."""
         slow = self.told and min(median(self.wall), median(self.cpu)) > TIME
         return bool(self.failed) or slow or (self.told and median(self.mebibytes) > MEMORY)
 
@@ -74,7 +76,7 @@ def run_trial(engine: Engine, text: str) -> Any:
     held = read_resident_memory("VmRSS")
     begin, begin_cpu = perf_counter_ns(), process_time_ns()
     try:
-        first_mask(engine, text)
+        make_first_mask(engine, text)
     except Refused as refusal:
         return refusal.reason.splitlines()[0][:300]
     wall, cpu = perf_counter_ns() - begin, process_time_ns() - begin_cpu
@@ -83,18 +85,5 @@ def run_trial(engine: Engine, text: str) -> Any:
         engine.compiler.clear_cache()
     gc.collect()
     begin = perf_counter_ns()
-    first_mask(engine, text)
+    make_first_mask(engine, text)
     return wall / 1e6, cpu / 1e6, (perf_counter_ns() - begin) / 1e6, added
-
-
-def first_mask(engine: Engine, text: str) -> None:
-    """From the text to the first mask."""
-    engine.compile(text)
-    engine.start()
-    engine.mask()
-
-
-def read_resident_memory(name: str) -> float:
-    """MiB of physical memory of this process: VmRSS, now; VmHWM, at its peak (proc(5), status)."""
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith(name)) / 1024

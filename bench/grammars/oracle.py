@@ -46,7 +46,7 @@ class Oracle:
         self.indented = indented
 
     def accepts(self, text: bytes) -> bool:
-        """Whether Lark parses the text; one that is not UTF-8 is no text."""
+        """Return whether Lark parses the text; one that is not UTF-8 is no text."""
         try:
             self.lark.parse(text.decode())
         except (UnicodeDecodeError, *REFUSALS):
@@ -88,7 +88,7 @@ class Trace:
         self.known = dict(zip(self.places, self.notes))
 
     def accepts(self, edit: Edit) -> bool:
-        """Whether Lark accepts the text with this edit."""
+        """Return whether Lark accepts the text with this edit."""
         try:
             edited = edit.of(self.text).decode()
         except UnicodeDecodeError:
@@ -113,7 +113,7 @@ class Trace:
         return self.notes[max(0, bisect_right(self.places, line) - 2)] if line > 0 else self.notes[0]
 
     def _run(self, text: str, note: Note | None, known_from: int, shift: int | None = None) -> None:
-        """Parses from a note to the end; raises what Lark raises. shift: how much longer than the unedited text."""
+        """Parse from a note to the end; raises what Lark raises. shift: how much longer than the unedited text."""
         line = LineCounter("\n")
         line.char_pos = note.place if note else 0
         lexing = LexerState(TextSlice.cast_from(text), line)

@@ -31,7 +31,7 @@ class Walk:
 
 
 def walk_text(constraint: Constraint, tokens: list[int]) -> Walk:
-    """Takes a text token by token; each must be in the mask before it is taken."""
+    """Take a text token by token; each must be in the mask before it is taken."""
     matcher = constraint.matcher()
     words = np.empty((constraint.vocabulary.size + 31) // 32, np.int32)
     for index, token in enumerate(tokens):
@@ -43,7 +43,7 @@ def walk_text(constraint: Constraint, tokens: list[int]) -> Walk:
 
 
 def accepts_text(constraint: Constraint, text: bytes) -> bool:
-    """Whether a whole text is accepted, byte by byte."""
+    """Return whether a whole text is accepted, byte by byte."""
     matcher = constraint.matcher()
     try:
         matcher.advance_bytes(text)
@@ -69,7 +69,7 @@ class Marks:
         self.states = [mark.state for mark in self.kept]
 
     def accepts(self, edit: Edit) -> bool:
-        """Whether the text with this edit is accepted."""
+        """Return whether the text with this edit is accepted."""
         if self.kept[0].state[0] != self.epoch:  # the state cache forgot, so all states have new numbers
             self._keep()
         first = edit.start // STEP

@@ -36,6 +36,7 @@ from rich.console import Console
 from ..corpus import ENDS, Llama3, load_cases
 from ..engines import Constrain, Llguidance, Xgrammar, is_allowed
 from ..measure import CLOCKS
+from ..report import compute_spread
 from ..tables import build_table, print_table
 from ..workers import fork_child, reap_child
 from .languages import Language, draw_sentences, list_library_files, load_language
@@ -167,7 +168,7 @@ def measure_engine(
 def host_engine(
     name: str, corpora: dict[str, list[list[int]]], encoding: Llama3, options: argparse.Namespace, out: Connection
 ) -> None:
-    """Prepares an engine and sends its rows."""
+    """Prepare an engine and sends its rows."""
     os.sched_setaffinity(0, {options.core})
     engine = ENGINES[name](encoding)
     clock = CLOCKS[options.clock]
@@ -280,12 +281,8 @@ def walk_corpus(engine: Any, texts: list[list[int]], clock: Callable[[], int], l
 
 
 def summarise_times(nanoseconds: Any) -> dict[str, float]:
-    """Count, mean, quantiles and maximum, in µs."""
-    values = np.asarray(nanoseconds, float) / 1_000
-    if not len(values):
-        return {"count": 0}
-    quantiles = {f"p{at}": float(np.percentile(values, at)) for at in (50, 90, 99)}
-    return {"count": len(values), "mean": float(values.mean()), **quantiles, "max": float(values.max())}
+    """Return count, mean, quantiles and maximum, in µs."""
+    return {"count": len(nanoseconds), **compute_spread(np.asarray(nanoseconds, float))}
 
 
 def measure_syncode(

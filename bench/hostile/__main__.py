@@ -24,6 +24,7 @@ from functools import partial
 from typing import Any
 
 from ..options import build_parser
+from ..process_memory import read_resident_memory
 from ..record import write_result
 from ..workers import Failure, Guard, run_guarded
 from .answers import BYTES, Wrong
@@ -188,12 +189,6 @@ def run_peer(use: Callable[[str], Any], text: str) -> tuple[str, str]:
     return "answered", ""
 
 
-def read_resident_memory(field: str) -> float:
-    """MiB that this process holds, from proc(5)."""
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) / 1024 for line in file if line.startswith(field))
-
-
 def format_row(row: Row, cells: Mapping[str, Cell]) -> str:
     """A line of the table; below it, what is wrong with ours."""
     mine = cells.get(OURS, Cell("-"))
@@ -203,7 +198,7 @@ def format_row(row: Row, cells: Mapping[str, Cell]) -> str:
 
 
 def summarise_table(table: Mapping[str, Mapping[str, Any]], failed: Sequence[str]) -> str:
-    """Counts for each engine, and the verdict."""
+    """Count for each engine, and the verdict."""
     lines = []
     for name in (OURS, *ENGINES):
         counts = Counter(cells[name]["verdict"] for cells in table.values() if name in cells)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -24,6 +23,7 @@ import numpy as np
 import constrain
 from constrain import Constraint, Style, Vocabulary
 
+from ..process_memory import read_resident_memory
 from .answers import BYTES, Wrong
 
 __all__ = ["ERRORS", "FORGED", "PUBLISHED", "SCENARIOS"]
@@ -194,7 +194,7 @@ def open_store() -> None:
 
 
 def in_private_place(store: Path) -> bool:
-    """Whether the store is still as open as it was made, and no file in it is new."""
+    """Return whether the store is still as open as it was made, and no file in it is new."""
     return store.stat().st_mode & 0o022 != 0
 
 
@@ -335,7 +335,7 @@ def dialect_of_registry() -> None:
 
 
 def complete(made: Constraint, text: bytes) -> bool:
-    """Whether the text is accepted."""
+    """Return whether the text is accepted."""
     matcher = made.matcher()
     try:
         matcher.advance_bytes(text)
@@ -461,7 +461,7 @@ def full_disk() -> None:
 
 
 def is_whole(path: Path, store: Path, whole: dict[Path, int]) -> bool:
-    """Whether a file has the name and the size that it has where there is room."""
+    """Return whether a file has the name and the size that it has where there is room."""
     return whole.get(path.relative_to(store)) == path.stat().st_size
 
 
@@ -486,20 +486,14 @@ def pickles_in_the_store() -> None:
 
 def many_schemas() -> None:
     """3,000 schemas, all different: memory stays within the caches' budgets."""
-    held = 0
+    held = 0.0
     for number in range(3_000):
         constrain.compile(BYTES, schema={"const": f"value {number}"}).matcher().mask()
         if number == 500:
-            held = resident()
-    grown = resident() - held
-    if grown > 300 << 20:
-        raise Wrong(f"{grown >> 20} MiB more after 2,500 schemas")
-
-
-def resident() -> int:
-    """Bytes of memory that this process holds."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
+            held = read_resident_memory()
+    grown = read_resident_memory() - held
+    if grown > 300:
+        raise Wrong(f"{grown:.0f} MiB more after 2,500 schemas")
 
 
 def keyword_arguments() -> None:

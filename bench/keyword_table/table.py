@@ -204,7 +204,7 @@ TITLES = {name: name for name in ENGINES} | {"constrain-any": "constrain", "cons
 
 
 def list_used(word: str, found: Mapping[str, Sequence[Verdict]]) -> bool:
-    """Whether a verdict occurs."""
+    """Return whether a verdict occurs."""
     return any(word in verdict.word.split(", ") for verdicts in found.values() for verdict in verdicts)
 
 

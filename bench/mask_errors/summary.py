@@ -65,7 +65,7 @@ def summarise_findings(runs: Mapping[str, Outcomes]) -> list[dict[str, Any]]:
 def print_findings(
     rows: Sequence[dict[str, Any]], cases: Sequence[Case], runs: Mapping[str, Outcomes], console: Console
 ) -> None:
-    """Prints the table and the first findings."""
+    """Print the table and the first findings."""
     figures = ("masks", "over /M", "under /M", "refused", "failed", "texts", "walks", "finished")
     table = build_table("wrong masks", ["engine"], figures)
     for row in rows:
@@ -112,7 +112,7 @@ def collect_facts(
 
 
 def is_notable(outcome: Findings | Failure) -> bool:
-    """Whether there is something to tell."""
+    """Return whether there is something to tell."""
     return isinstance(outcome, Failure) or bool(outcome.kept or outcome.refused)
 
 

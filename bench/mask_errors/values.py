@@ -77,7 +77,7 @@ def parse_exactly(text: str) -> Value:
 
 
 def has_surrogate(value: Value) -> bool:
-    """Whether a text in it has half a surrogate pair, which can be escaped but is no character."""
+    """Return whether a text in it has half a surrogate pair, which can be escaped but is no character."""
     if isinstance(value, str):
         return SURROGATE.search(value) is not None
     if isinstance(value, dict):

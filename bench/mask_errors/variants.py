@@ -61,7 +61,7 @@ class Variants:
                     self.counts["unread"] += 1
 
     def valid(self, text: str) -> bool:
-        """Whether both judges say so; where they differ, that is kept in `differ`."""
+        """Return whether both judges say so; where they differ, that is kept in `differ`."""
         verdict = self.judge(text)
         if verdict.differ and len(self.differ) < 3:
             self.differ.append(text[:300])

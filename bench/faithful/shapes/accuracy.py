@@ -104,7 +104,7 @@ them wherever a mask is exact, because it has no dead ends."""
 
 
 def check_order(made: list[Row]) -> tuple[bool, str]:
-    """Whether no method's interval is below that of one which should be no better; and which are."""
+    """Return whether no method's interval is below that of one which should be no better; and which are."""
     by_name = {row.method: row for row in made}
     wrong = [f"{better} < {worse}" for better, worse in ORDER if by_name[better].high < by_name[worse].low]
     return not wrong, ", ".join(wrong)

@@ -44,7 +44,7 @@ class Molecule:
     before: str = ""
 
     def read(self, letter: str) -> bool:
-        """Takes a letter; False if nothing right can come of it."""
+        """Take a letter; False if nothing right can come of it."""
         good = self.atom(letter) if letter in VALENCE else self.sign(letter)
         self.before = letter
         return good
@@ -89,7 +89,7 @@ class Molecule:
 
     @property
     def complete(self) -> bool:
-        """Whether it may end here. An aromatic atom needs a ring somewhere."""
+        """Return whether it may end here. An aromatic atom needs a ring somewhere."""
         closed = not self.open_rings and not self.branches and not self.bond and self.before != "("
         return closed and self.last >= 0 and bool(self.ringed or not self.aromatic)
 
@@ -101,12 +101,12 @@ def read_molecule(text: bytes) -> Molecule | None:
 
 
 def is_viable(text: bytes) -> bool:
-    """Whether a beginning may become a molecule, as far as is seen."""
+    """Return whether a beginning may become a molecule, as far as is seen."""
     return read_molecule(text) is not None
 
 
 def is_valid(text: bytes) -> bool:
-    """Whether it is one."""
+    """Return whether it is one."""
     made = read_molecule(text)
     return made is not None and made.complete
 

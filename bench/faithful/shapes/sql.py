@@ -64,7 +64,7 @@ class Database:
         return f"SELECT {column}(, {column})? FROM {table}( WHERE {column} (=|<|>) {value})?"
 
     def finds(self, query: bytes) -> bool:
-        """Whether SQLite prepares and runs it, and a row comes out."""
+        """Return whether SQLite prepares and runs it, and a row comes out."""
         try:
             return self.connection.execute(query.decode()).fetchone() is not None
         except (sqlite3.Error, UnicodeDecodeError):

@@ -51,16 +51,16 @@ class Task:
         return Guarded(self.mask, self.accepts, self.viable)
 
     def is_in(self, text: bytes) -> bool:
-        """Whether a complete answer is in L."""
+        """Return whether a complete answer is in L."""
         matcher = advance_matcher(self.mask, text)
         return matcher is not None and matcher.is_complete and (self.accepts is None or self.accepts(text))
 
     def is_right(self, text: bytes) -> bool:
-        """Whether a complete answer is right."""
+        """Return whether a complete answer is right."""
         return self.is_in(text) and (self.right is None or self.right(text))
 
     def may_become(self, text: bytes) -> bool:
-        """Whether a beginning may become an answer."""
+        """Return whether a beginning may become an answer."""
         return advance_matcher(self.mask, text) is not None and (self.viable is None or self.viable(text))
 
 
