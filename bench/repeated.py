@@ -65,7 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def time_schemas(engine: Engine, schemas: list[str], guard: Guard, mode: str) -> Times:
     """Nanoseconds by road, over the schemas that the engine takes."""
     if isinstance(engine, Constrain):
-        engine.constrain.store.recent.most, engine.constrain.store.programs.most = 64, 1 << 20
+        from constrain.compilation.compile_caches import programs, recent
+
+        recent.most, programs.most = 64, 1 << 20
     warm = partial(warm_up, engine)
     warm()
     work = partial(run_guarded, limits=guard, fresh=mode == "forked", begin=warm if mode == "steady" else None)
@@ -106,7 +108,9 @@ def time_twice(engine: Engine, schema: str) -> tuple[int, int] | None:
         time_first_mask(engine, WARM.schema)
         again.append(time_first_mask(engine, schema))
     if isinstance(engine, Constrain):
-        engine.constrain.store.programs.flush()
+        from constrain.compilation.compile_caches import programs
+
+        programs.flush()
     return cold, int(np.median(again))
 
 

@@ -60,7 +60,7 @@ def is_compiled(outcome: Result | Failure) -> bool:
 
 
 def count_outcomes(name: str, mode: str, outcomes: Sequence[Result | Failure]) -> dict[str, Any]:
-    """Count of schemas by what became of them; a schema may both reject a valid instance and accept an invalid one."""
+    """Return counts of schemas by outcome; one may both reject a valid instance and accept an invalid one."""
     done = [outcome for outcome in outcomes if isinstance(outcome, Result)]
     failed = Counter(outcome.kind for outcome in outcomes if isinstance(outcome, Failure))
     good = [outcome for outcome in done if is_compiled(outcome)]

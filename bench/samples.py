@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def print_outcomes(cases: list[Case], outcomes: list[Outcome | Failure], options: argparse.Namespace) -> None:
-    """Count on the terminal, everything that falls short in the file."""
+    """Print the counts, write everything that falls short in the file."""
     counts = Counter(outcome.kind for outcome in outcomes)
     short: dict[str, Any] = {}
     for case, outcome in zip(cases, outcomes):

@@ -287,7 +287,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_counts(verdicts: list[Verdict]) -> Table:
-    """Count per draft."""
+    """Return a table of counts per draft."""
     out = build_table("JSON Schema test suite", ("draft", "part"), ("tests", "passed", "refused", "wrong"))
     for draft in DRAFTS:
         for part in ("required", "optional formats", "optional, other"):

@@ -43,7 +43,7 @@ def list_growing_cases() -> Iterator[Growing]:
 
 
 def grow_bounds() -> Iterator[Growing]:
-    """Count: nothing that is unrolled survives 10^7."""
+    """Grow counts: nothing that is unrolled survives 10^7."""
     text, each = {"type": "string"}, {"type": "integer", "minimum": 0}
     for size in (10**3, 10**5, 10**7):
         n, half = f"{size:,}", size // 2

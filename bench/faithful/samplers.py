@@ -40,7 +40,7 @@ def list_alive(draws: Draws) -> list[Tokens]:
 
 
 def gather_draws(once: Callable[[int], list[Tokens]]) -> Stream:
-    """Draw again for those that died, as one would; gives up after 50 rounds."""
+    """Draw again for those that died, as one would; give up after 50 rounds."""
 
     def stream(n: int) -> list[Tokens]:
         out: list[Tokens] = []

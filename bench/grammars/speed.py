@@ -168,7 +168,7 @@ def measure_engine(
 def host_engine(
     name: str, corpora: dict[str, list[list[int]]], encoding: Llama3, options: argparse.Namespace, out: Connection
 ) -> None:
-    """Prepare an engine and sends its rows."""
+    """Prepare an engine and send its rows."""
     os.sched_setaffinity(0, {options.core})
     engine = ENGINES[name](encoding)
     clock = CLOCKS[options.clock]

@@ -29,7 +29,7 @@ def build_tokenizer(path: str) -> Any:
 
 
 def main() -> None:
-    """Read the job, writes the answer."""
+    """Read the job, write the answer."""
     job = json.load(sys.stdin)
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what syncode prints is not the answer

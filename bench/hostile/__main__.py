@@ -198,7 +198,7 @@ def format_row(row: Row, cells: Mapping[str, Cell]) -> str:
 
 
 def summarise_table(table: Mapping[str, Mapping[str, Any]], failed: Sequence[str]) -> str:
-    """Count for each engine, and the verdict."""
+    """Return counts for each engine, and the verdict."""
     lines = []
     for name in (OURS, *ENGINES):
         counts = Counter(cells[name]["verdict"] for cells in table.values() if name in cells)

@@ -90,7 +90,7 @@ def run_engine(
 def host_engine(
     name: str, jobs: Sequence[Job], vocabulary: Llama3, options: argparse.Namespace, out: Connection
 ) -> None:
-    """Prepare one engine and sends its outcome for every job."""
+    """Prepare one engine and send its outcome for every job."""
     walker = Walker(name, ENGINES[name](vocabulary), vocabulary)
     gc.collect()
     gc.freeze()
