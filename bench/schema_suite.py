@@ -27,7 +27,7 @@ from rich.table import Table
 import constrain
 from constrain import Limits, Style, Vocabulary
 from constrain.base.errors import ConstrainError, TokenRefused, UnsatisfiableError
-from constrain.frontends.json_schema.reading.json_values import parse_json
+from constrain.base.json_documents import parse_json
 
 from .options import build_parser
 from .tables import build_table, print_table

@@ -292,7 +292,7 @@ def test_explain_a_keyword(run: Run) -> None:
     assert answer.code == 0
     assert "by a counter" in answer.out and "json_schema/arrays/items.py:" in answer.out
     (row,) = run("explain", "--keyword", "minItems", "--json").document["rows"]
-    assert row["reader"].startswith("constrain/frontends/json_schema/reading/keyword_values.py:")
+    assert row["parsed_by"].startswith("constrain/frontends/json_schema/core/keyword_values.py:")
     assert "asserts nothing" in run("explain", "--keyword", "title").out
     answer = run("explain", "--keyword", "minItem")
     assert answer.code == 2 and "Did you mean minItems?" in answer.err

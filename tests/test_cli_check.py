@@ -16,9 +16,9 @@ from hypothesis import given, strategies as st
 
 pytest.importorskip("typer")
 
+from constrain.base.json_documents import token
 from constrain.cli import app
 from constrain.cli.schema_positions import places
-from constrain.frontends.json_schema.reading.schema_references import token
 from tests.command_line import Answer, Run
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -158,7 +158,7 @@ def test_a_refusal_is_where_the_matcher_stops(text: str) -> None:
 def test_whereabouts_point_at_functions(row: Any) -> None:
     found = [place for place in whereabouts(row.name) if place.how == row.how]
     assert found
-    for where in (found[0].reader, found[0].emitter):
+    for where in (found[0].parsed_by, found[0].enforced_by):
         if where == "-":
             continue
         matched = re.fullmatch(r"(constrain/\S+\.py):(\d+) (\S+)", where)

@@ -12,17 +12,17 @@ from jsonschema import Draft202012Validator
 from constrain.base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError
 from constrain.base.options import Limits, Style
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.algebra.shape_algebra import Algebra
-from constrain.frontends.json_schema.reading.schema_parser import Reader
-from constrain.frontends.json_schema.reading.static_types import disjoint
+from constrain.frontends.json_schema.algebra.shape_algebra import ShapeAlgebra
+from constrain.frontends.json_schema.core.static_types import are_disjoint
+from constrain.frontends.json_schema.reading.schema_parser import SchemaParser
 from tests.recogniser import accepts
 from tests.schema_strategies import schemas, valid, values
 
 FEW = Limits(cases=64)
 
 
-def algebra_of(schema: Any) -> Algebra:
-    return Algebra(Reader(schema, None, Style(), FEW), Style(), FEW)
+def algebra_of(schema: Any) -> ShapeAlgebra:
+    return ShapeAlgebra(SchemaParser(schema, None, Style(), FEW), Style(), FEW)
 
 
 @pytest.mark.parametrize(
@@ -144,11 +144,11 @@ def test_cheap_proofs_are_proofs(one: Any, other: Any) -> None:
     try:
         algebra = algebra_of({"prefixItems": [one, other]})
         left, right = (
-            algebra.reader.lits(raw, algebra.reader.library.main, f"/prefixItems/{n}")
+            algebra.table.parse_subschema(raw, algebra.table.library.main, f"/prefixItems/{n}")
             for n, raw in enumerate((one, other))
         )
-        if disjoint(algebra.static(left), algebra.static(right)):
-            assert not algebra.nonempty(algebra.both(left, right))
+        if are_disjoint(algebra.bound_of(left), algebra.bound_of(right)):
+            assert not algebra.is_satisfiable(algebra.intersect(left, right))
     except (UnsupportedError, LimitError, SchemaError):
         assume(False)
 

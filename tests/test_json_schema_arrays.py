@@ -16,9 +16,15 @@ from constrain.authoring.samples.random_instances import random_text
 from constrain.base.errors import LimitError, UnsatisfiableError, UnsupportedError
 from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.algebra.schema_sets import ANY, NEVER, both
-from constrain.frontends.json_schema.arrays.array_cases import ArrayCase, Demand, complement, meet, tidy, within
-from constrain.frontends.json_schema.arrays.integer_feasibility import Total, feasible
+from constrain.frontends.json_schema.arrays.array_cases import (
+    complement_array,
+    intersect_arrays,
+    is_array_subset,
+    simplify_array,
+)
+from constrain.frontends.json_schema.arrays.integer_feasibility import CountConstraint, is_feasible
+from constrain.frontends.json_schema.core.schema_sets import ANY, NEVER, intersect_sets
+from constrain.frontends.json_schema.shapes.array_case import ArrayCase, ContainsConstraint
 from constrain.grammar.nodes import Node, Repeat
 from tests.dead_ends import dead_parts
 from tests.recogniser import accepts
@@ -205,7 +211,8 @@ def test_demands_that_are_met_are_counted_no_more() -> None:
 )
 def test_feasible_is_what_trying_finds(most: list[int | None], given_totals: list[Any]) -> None:
     totals = [
-        Total(tuple(kind for kind in sorted(kinds) if kind < len(most)), low, high) for kinds, low, high in given_totals
+        CountConstraint(tuple(kind for kind in sorted(kinds) if kind < len(most)), low, high)
+        for kinds, low, high in given_totals
     ]
     ranges = (range(5 if top is None else top + 1) for top in most)
     tried = any(
@@ -213,20 +220,20 @@ def test_feasible_is_what_trying_finds(most: list[int | None], given_totals: lis
             for kinds, low, high in totals)
         for numbers in product(*ranges)
     )  # fmt: skip
-    assert feasible(most, totals) == tried
+    assert is_feasible(most, totals) == tried
 
 
 def test_large_totals_are_told_without_trying_each() -> None:
     # Each two of three kinds together an odd number of times: the sum of all three would be half an odd number.
     for odd in (10**9 + 1, 10**9):
-        totals = [Total(pair, odd, odd) for pair in ((0, 1), (1, 2), (0, 2))]
-        assert feasible([None] * 3, totals) == (odd % 2 == 0)
+        totals = [CountConstraint(pair, odd, odd) for pair in ((0, 1), (1, 2), (0, 2))]
+        assert is_feasible([None] * 3, totals) == (odd % 2 == 0)
 
 
 def test_a_search_that_is_out_of_hand_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("constrain.frontends.json_schema.arrays.integer_feasibility.MOST_HALVINGS", 3)
     with pytest.raises(LimitError):
-        feasible([None] * 3, [Total(pair, 1_001, 1_001) for pair in ((0, 1), (1, 2), (0, 2))])
+        is_feasible([None] * 3, [CountConstraint(pair, 1_001, 1_001) for pair in ((0, 1), (1, 2), (0, 2))])
     with pytest.raises(UnsupportedError) as caught:
         two = [{"contains": {"minimum": low}, "minContains": 9, "maxContains": 11} for low in (1, 5)]
         to_grammar({"type": "array", "allOf": two, "minItems": 30})
@@ -243,38 +250,41 @@ def test_too_many_demands_are_refused() -> None:
 class Plain:
     """An algebra that sees only what is plain."""
 
-    def nonempty(self, lits: tuple[int, ...]) -> bool:
-        return lits != NEVER
+    def is_satisfiable(self, schemas: tuple[int, ...]) -> bool:
+        return schemas != NEVER
 
-    def both(self, one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-        return both(one, other)
+    def intersect(self, one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+        return intersect_sets(one, other)
 
-    def opposite(self, lits: tuple[int, ...]) -> tuple[int, ...]:
-        return (-lits[0],)
+    def complement(self, schemas: tuple[int, ...]) -> tuple[int, ...]:
+        return (-schemas[0],)
 
 
 def test_cases_have_one_form() -> None:
-    assert tidy(ArrayCase((ANY, ANY), ANY)) == ArrayCase()
-    assert tidy(ArrayCase(((1,), NEVER, (2,)), ANY)) == ArrayCase(((1,),), NEVER, 0, 1)
-    assert tidy(ArrayCase(((1,), (2,)), (3,), high=1)) == ArrayCase(((1,),), NEVER, 0, 1)
+    assert simplify_array(ArrayCase((ANY, ANY), ANY)) == ArrayCase()
+    assert simplify_array(ArrayCase(((1,), NEVER, (2,)), ANY)) == ArrayCase(((1,),), NEVER, 0, 1)
+    assert simplify_array(ArrayCase(((1,), (2,)), (3,), high=1)) == ArrayCase(((1,),), NEVER, 0, 1)
     one, other = ArrayCase(((1,),), (2,), 1), ArrayCase((), (3,), 0, 5)
-    merged = meet(one, other, Plain())  # type: ignore[arg-type]
+    merged = intersect_arrays(one, other, Plain())  # type: ignore[arg-type]
     assert merged == ArrayCase(((1, 3),), (2, 3), 1, 5)
-    assert within(merged, one) and within(merged, other) and not within(one, merged)
+    assert is_array_subset(merged, one) and is_array_subset(merged, other) and not is_array_subset(one, merged)
 
 
 def test_demands_have_one_form() -> None:
-    assert tidy(ArrayCase(demands=(Demand(1, ANY, 2, 4),))) == ArrayCase(low=3, high=5)
-    assert tidy(ArrayCase(demands=(Demand(0, (1,), 0, None),))) == ArrayCase()
-    one = ArrayCase(demands=(Demand(0, (1,), 1, 5),))
-    merged = meet(one, ArrayCase(demands=(Demand(0, (1,), 3, None),)), Plain())  # type: ignore[arg-type]
-    assert merged == ArrayCase(low=3, demands=(Demand(0, (1,), 3, 5),))
-    assert within(merged, one) and not within(one, merged)
-    assert meet(one, ArrayCase(demands=(Demand(0, (1,), 6, None),)), Plain()) is None  # type: ignore[arg-type]
+    assert simplify_array(ArrayCase(contains=(ContainsConstraint(1, ANY, 2, 4),))) == ArrayCase(low=3, high=5)
+    assert simplify_array(ArrayCase(contains=(ContainsConstraint(0, (1,), 0, None),))) == ArrayCase()
+    one = ArrayCase(contains=(ContainsConstraint(0, (1,), 1, 5),))
+    merged = intersect_arrays(one, ArrayCase(contains=(ContainsConstraint(0, (1,), 3, None),)), Plain())  # type: ignore[arg-type]
+    assert merged == ArrayCase(low=3, contains=(ContainsConstraint(0, (1,), 3, 5),))
+    assert is_array_subset(merged, one) and not is_array_subset(one, merged)
+    assert intersect_arrays(one, ArrayCase(contains=(ContainsConstraint(0, (1,), 6, None),)), Plain()) is None  # type: ignore[arg-type]
 
 
 def test_the_complement_of_a_count_is_a_count() -> None:
-    case = ArrayCase(demands=(Demand(0, (1,), 2, 5),))
-    ways = complement(case, Plain())  # type: ignore[arg-type]
-    assert ways == [ArrayCase(demands=(Demand(0, (1,), 0, 1),)), ArrayCase(low=6, demands=(Demand(0, (1,), 6),))]
-    assert complement(ArrayCase(unique=True), Plain()) == [ArrayCase(low=2, alike=True)]  # type: ignore[arg-type]
+    case = ArrayCase(contains=(ContainsConstraint(0, (1,), 2, 5),))
+    ways = complement_array(case, Plain())  # type: ignore[arg-type]
+    assert ways == [
+        ArrayCase(contains=(ContainsConstraint(0, (1,), 0, 1),)),
+        ArrayCase(low=6, contains=(ContainsConstraint(0, (1,), 6),)),
+    ]
+    assert complement_array(ArrayCase(unique=True), Plain()) == [ArrayCase(low=2, has_duplicates=True)]  # type: ignore[arg-type]

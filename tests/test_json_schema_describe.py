@@ -9,11 +9,11 @@ import pytest
 
 from constrain.base.errors import SchemaError, UnsatisfiableError
 from constrain.base.options import Style
-from constrain.frontends.json_schema import describe, to_grammar
+from constrain.frontends.json_schema import describe_keywords, to_grammar
 
 
 def told(schema: Any, **options: Any) -> dict[str, tuple[str, str]]:
-    return {row.pointer: (row.how, row.note) for row in describe(schema, **options)}
+    return {row.pointer: (row.how, row.note) for row in describe_keywords(schema, **options)}
 
 
 def test_every_keyword_has_a_row() -> None:
@@ -87,10 +87,10 @@ def test_what_depends_on_the_schema(schema: Any, where: str, how: str, says: str
 
 def test_what_is_wrong_is_raised() -> None:
     with pytest.raises(SchemaError):
-        describe({"type": "strng"})
+        describe_keywords({"type": "strng"})
     with pytest.raises(UnsatisfiableError):
-        describe(False)
-    assert describe(True) == []
+        describe_keywords(False)
+    assert describe_keywords(True) == []
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from constrain.base.errors import LimitError, UnsatisfiableError
 from constrain.base.options import Limits, Style
 from constrain.base.work import work_budget
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.algebra import shape
+from constrain.frontends.json_schema.algebra import shape_operations
 from constrain.frontends.json_schema.objects import object_derivatives, object_members
 from tests.recogniser import accepts
 from tests.schema_strategies import valid
@@ -73,8 +73,8 @@ def test_a_product_that_is_not_multiplied_out_is_the_product(
     schema = {"type": "object", "allOf": parts}
     expected = [valid(schema, value) for value in samples]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shape, "MOST_OBJECTS", 1)
-        patch.setattr(shape, "split", lambda *_: None)
+        patch.setattr(shape_operations, "MOST_OBJECTS", 1)
+        patch.setattr(shape_operations, "split_by_discriminator", lambda *_: None)
         patch.setattr(object_members, "MOST_RESOLVED", 0)
         patch.setattr(object_derivatives, "KEY_ORDERS", ("any", "schema"))
         try:

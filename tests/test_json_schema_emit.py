@@ -9,7 +9,7 @@ import pytest
 
 from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.whitespace import INDENTATION
+from constrain.frontends.json_schema.core.whitespace import INDENTATION
 from constrain.grammar.nodes import Choice, Literal, Object, Rule, Strings
 from tests.recogniser import accepts
 

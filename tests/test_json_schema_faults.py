@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from constrain.base.errors import ConstrainError, SchemaError, UnsatisfiableError
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.reading.schema_faults import faults
-from constrain.frontends.json_schema.reading.unsatisfiable_parts import impossible
+from constrain.frontends.json_schema.reports.schema_faults import find_faults
+from constrain.frontends.json_schema.reports.unsatisfiable_parts import find_unsatisfiable_parts
 from tests.schema_strategies import schemas
 
 WRONG: list[tuple[str, Any]] = [
@@ -20,7 +20,7 @@ WRONG: list[tuple[str, Any]] = [
 
 
 def told(schema: Any) -> list[tuple[str | None, bool]]:
-    return [(fault.error.pointer, fault.reached) for fault in faults(schema)]
+    return [(fault.error.pointer, fault.reached) for fault in find_faults(schema)]
 
 
 def test_all_are_told() -> None:
@@ -50,15 +50,15 @@ def test_what_nothing_refers_to_comes_last_and_hinders_nothing() -> None:
 def test_a_document_that_is_none_is_raised() -> None:
     for schema in ("[1]", "{", 5):
         with pytest.raises(SchemaError):
-            faults(schema)  # type: ignore[arg-type]
-    assert faults(True) == []
+            find_faults(schema)  # type: ignore[arg-type]
+    assert find_faults(True) == []
 
 
 @given(st.lists(st.sampled_from(WRONG), min_size=1, max_size=4, unique_by=lambda pair: pair[0]), st.booleans())
 def test_each_wrong_keyword_is_told_once(wrong: list[tuple[str, Any]], deeper: bool) -> None:
     schema: dict[str, Any] = dict(wrong)
     document = {"allOf": [{}, schema]} if deeper else schema
-    found = faults(document)
+    found = find_faults(document)
     base = "/allOf/1/" if deeper else "/"
     assert len(found) == len(wrong) and all(fault.reached for fault in found)
     assert all(any((fault.error.pointer or "").startswith(base + name) for fault in found) for name, _ in wrong)
@@ -68,7 +68,7 @@ def test_each_wrong_keyword_is_told_once(wrong: list[tuple[str, Any]], deeper: b
 
 @given(schemas)
 def test_what_has_a_fault_does_not_compile(schema: Any) -> None:
-    found = [fault for fault in faults(schema) if fault.reached]
+    found = [fault for fault in find_faults(schema) if fault.reached]
     if found:
         with pytest.raises(ConstrainError):
             to_grammar(schema)
@@ -91,8 +91,12 @@ def test_the_innermost_part_is_named() -> None:
             },
         }
     }
-    assert impossible(schema) == ["/properties/a", "/properties/c/anyOf/0", "/properties/d/items/properties/x"]
-    assert impossible({"properties": {"a": {"type": "null"}}}) == []
+    assert find_unsatisfiable_parts(schema) == [
+        "/properties/a",
+        "/properties/c/anyOf/0",
+        "/properties/d/items/properties/x",
+    ]
+    assert find_unsatisfiable_parts({"properties": {"a": {"type": "null"}}}) == []
 
 
 @given(schemas)
@@ -106,7 +110,7 @@ def test_a_part_is_named_if_and_only_if_nothing_satisfies_it(part: Any) -> None:
         dead = True
     except ConstrainError:
         return
-    named = impossible({"properties": {"a": part}})
+    named = find_unsatisfiable_parts({"properties": {"a": part}})
     if dead:
         assert named and all(pointer.startswith("/properties/a") for pointer in named)
     else:

@@ -16,12 +16,18 @@ from constrain.automata.table import canonical, distances
 from constrain.base.errors import UnsupportedError
 from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.strings.formats import BY_RULES, FORMATS, format_dfa, format_lengths, times_within
-from constrain.frontends.json_schema.strings.ipv6 import splice
+from constrain.frontends.json_schema.strings.formats import (
+    FORMATS,
+    RULE_FORMATS,
+    format_dfa,
+    format_lengths,
+    times_within,
+)
+from constrain.frontends.json_schema.strings.ipv6 import splice_dfa
 from constrain.frontends.regex import to_dfa
 from tests.recogniser import accepts
 
-REFUSED = {*BY_RULES}
+REFUSED = {*RULE_FORMATS}
 
 VALID = {
     "date": ["2020-02-29", "2000-02-29", "1999-12-31", "0001-01-01", "0400-02-29", "9999-12-31", "2024-04-30"],
@@ -107,7 +113,7 @@ def test_tables(name: str) -> None:
 def test_every_format_has_a_table_or_is_refused() -> None:
     assert set(FORMATS) == set(VALID) | REFUSED == set(INVALID) | REFUSED
     assert format_dfa("int32") is None and format_dfa("no-such-format") is None
-    for name in BY_RULES:
+    for name in RULE_FORMATS:
         with pytest.raises(UnsupportedError, match="only by itself"):
             format_dfa(name)
 
@@ -133,10 +139,10 @@ def test_addresses_are_built_as_their_patterns_say(name: str) -> None:
 
 
 def test_splice() -> None:
-    one = splice(to_dfa("a(?:0[xy]|b)|z0?"), "0", to_dfa("[1-3]+"))
+    one = splice_dfa(to_dfa("a(?:0[xy]|b)|z0?"), "0", to_dfa("[1-3]+"))
     assert one == to_dfa("a(?:[1-3]+[xy]|b)|z(?:[1-3]+)?")
     with pytest.raises(ValueError, match="begins or ends"):
-        splice(to_dfa("0a"), "0", to_dfa("a+"))
+        splice_dfa(to_dfa("0a"), "0", to_dfa("a+"))
 
 
 def test_leap_seconds_are_at_2359_utc_only() -> None:

@@ -9,23 +9,23 @@ from hypothesis import given, strategies as st
 from constrain.automata.dfa import Dfa
 from constrain.base.errors import UnsupportedError
 from constrain.base.options import Limits
-from constrain.frontends.json_schema.algebra.schema_sets import ANY, NEVER, both, narrower
+from constrain.frontends.json_schema.core.schema_sets import ANY, NEVER, intersect_sets, is_subset_of
 from constrain.frontends.json_schema.strings.schema_patterns import read_pattern
-from constrain.frontends.json_schema.strings.string_languages import ALL, Lang, Languages
+from constrain.frontends.json_schema.strings.string_languages import ALL, Language, LanguageCache
 
 PATTERNS = ["^a", "b$", "^(ab)*$", "^a{2}$", "", "c"]
 atoms = st.one_of(
     st.tuples(st.booleans(), st.just("pattern"), st.sampled_from(PATTERNS)),
     st.tuples(st.booleans(), st.just("texts"), st.lists(st.text("ab", max_size=2), min_size=1, max_size=3).map(tuple)),
 )
-langs: st.SearchStrategy[Lang] = st.frozensets(atoms, max_size=3)  # type: ignore[arg-type]
+langs: st.SearchStrategy[Language] = st.frozensets(atoms, max_size=3)  # type: ignore[arg-type]
 
 
-def languages() -> Languages:
-    return Languages(Limits(), lambda lits: Dfa.empty(), lambda cause, field: UnsupportedError(cause))
+def languages() -> LanguageCache:
+    return LanguageCache(Limits(), lambda schemas: Dfa.empty(), lambda cause, field: UnsupportedError(cause))
 
 
-def holds(lang: Lang, text: str) -> bool:
+def holds(lang: Language, text: str) -> bool:
     return all(
         (bool(re.search(str(payload), text)) if kind == "pattern" else text in payload) == sign  # type: ignore[operator]
         for sign, kind, payload in lang
@@ -33,14 +33,14 @@ def holds(lang: Lang, text: str) -> bool:
 
 
 @given(langs, st.text("abc", max_size=3))
-def test_a_formula_means_its_dfa(lang: Lang, text: str) -> None:
+def test_a_formula_means_its_dfa(lang: Language, text: str) -> None:
     made = languages()
     assert made.accepts(lang, text) == made.dfa(lang).accepts(text) == holds(lang, text)
     assert not made.surely(lang) or not made.dfa(lang).is_empty
 
 
 @given(langs, st.sampled_from(PATTERNS), st.text("abc", max_size=3))
-def test_split(lang: Lang, pattern: str, text: str) -> None:
+def test_split(lang: Language, pattern: str, text: str) -> None:
     made = languages()
     inside, outside = made.split(lang, pattern)
     assert (inside is not None and made.accepts(inside, text)) == (holds(lang, text) and bool(re.search(pattern, text)))
@@ -59,6 +59,13 @@ def test_patterns_know_what_they_are() -> None:
 
 
 def test_literal_sets() -> None:
-    assert both((1,), (2,)) == (1, 2) and both((1,), ANY) == (1,) and both(ANY, ANY) == ANY
-    assert both((1, 2), (-2,)) == NEVER and both(NEVER, (1,)) == NEVER
-    assert narrower((1, 2), (1,)) and narrower(NEVER, (3,)) and narrower((1,), ANY) and not narrower(ANY, (1,))
+    assert (
+        intersect_sets((1,), (2,)) == (1, 2) and intersect_sets((1,), ANY) == (1,) and intersect_sets(ANY, ANY) == ANY
+    )
+    assert intersect_sets((1, 2), (-2,)) == NEVER and intersect_sets(NEVER, (1,)) == NEVER
+    assert (
+        is_subset_of((1, 2), (1,))
+        and is_subset_of(NEVER, (3,))
+        and is_subset_of((1,), ANY)
+        and not is_subset_of(ANY, (1,))
+    )

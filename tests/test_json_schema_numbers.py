@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 from constrain.automata.dfa import Dfa
 from constrain.base.errors import LimitError
 from constrain.base.options import Style
-from constrain.frontends.json_schema.numbers.number_automata import constant_dfa, count, find, number_dfa
+from constrain.frontends.json_schema.numbers.number_automata import constant_dfa, count_numbers, find_number, number_dfa
 
 PLAIN, PLAIN_UNCAPPED, ANY = Style(), Style(digits=None), Style.any()
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -119,7 +119,7 @@ def find_of(constraints: dict[str, Any]) -> Fraction | None:
         rest.setdefault("multiple_of", F(1))
     names = ("low", "high", "low_open", "high_open", "multiple_of", "not_multiples")
     default = (None, None, False, False, None, ())
-    return find(*(rest.get(name, other) for name, other in zip(names, default)))  # type: ignore[arg-type]
+    return find_number(*(rest.get(name, other) for name, other in zip(names, default)))  # type: ignore[arg-type]
 
 
 decimals = st.builds(lambda digits, scale: F(digits) / 10**scale, st.integers(-30_000, 30_000), st.integers(0, 4))
@@ -177,30 +177,30 @@ def test_find_and_count(constraints: dict[str, Any]) -> None:
     rest.pop("integer", None)
     names = ("low", "high", "low_open", "high_open", "multiple_of", "not_multiples")
     given_ = [rest.get(name, default) for name, default in zip(names, (None, None, False, False, None, ()))]
-    found = find(*given_)
+    found = find_number(*given_)
     assert found is None or allowed(found, **rest)
     factor = rest.get("multiple_of")
     if factor is not None:
         first = int(rest["low"] / factor) - 1
         brute = [k for k in range(first, first + 300) if allowed(k * factor, **rest)]
-        assert count(*given_, cap=50) == min(50, len(brute)) or len(brute) > 200
-        assert (found is None) == (count(*given_, cap=1) == 0) and (found is not None or not brute)
+        assert count_numbers(*given_, cap=50) == min(50, len(brute)) or len(brute) > 200
+        assert (found is None) == (count_numbers(*given_, cap=1) == 0) and (found is not None or not brute)
     elif rest["low"] < rest["high"]:
-        assert count(*given_, cap=9) == 9 and found is not None
+        assert count_numbers(*given_, cap=9) == 9 and found is not None
     else:
-        assert count(*given_, cap=9) == (found is not None)
+        assert count_numbers(*given_, cap=9) == (found is not None)
 
 
 def test_find_among_residues() -> None:
-    assert find(None, None, False, False, F(1), (F(2), F(3), F(5), F(7))) in (1, -1)
-    assert find(F(2), F(10), False, False, F(1), (F(2), F(3), F(5), F(7))) is None
-    assert find(F(2), None, False, False, F(1), (F(2), F(3), F(5), F(7))) == 11
-    assert find(F(0), F(0), False, False, None, (F(3),)) is None
-    assert find(F(0), F("1e-30"), True, True, None) is not None
-    assert find(None, None, False, False, F(6), (F(2),)) is None
-    assert find(None, F(-5), False, True, None) == -6
-    assert count(None, None, False, False, F(1), cap=7) == 7
-    assert count(F(0), F(10), False, False, F(1), (F(2),), cap=99) == 5
+    assert find_number(None, None, False, False, F(1), (F(2), F(3), F(5), F(7))) in (1, -1)
+    assert find_number(F(2), F(10), False, False, F(1), (F(2), F(3), F(5), F(7))) is None
+    assert find_number(F(2), None, False, False, F(1), (F(2), F(3), F(5), F(7))) == 11
+    assert find_number(F(0), F(0), False, False, None, (F(3),)) is None
+    assert find_number(F(0), F("1e-30"), True, True, None) is not None
+    assert find_number(None, None, False, False, F(6), (F(2),)) is None
+    assert find_number(None, F(-5), False, True, None) == -6
+    assert count_numbers(None, None, False, False, F(1), cap=7) == 7
+    assert count_numbers(F(0), F(10), False, False, F(1), (F(2),), cap=99) == 5
 
 
 @settings(max_examples=40, deadline=None)

@@ -11,7 +11,13 @@ from hypothesis import given, strategies as st
 from constrain.base.errors import UnsatisfiableError
 from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.numbers.number_sets import NumberCase, complement, contains, least_common, meet
+from constrain.frontends.json_schema.numbers.number_sets import (
+    NumberCase,
+    complement_numbers,
+    contains_number,
+    intersect_numbers,
+    least_common_multiple,
+)
 from tests.recogniser import accepts
 
 halves = st.integers(-8, 8).map(lambda value: Fraction(value, 2))
@@ -27,19 +33,21 @@ cases = st.one_of(
 
 @given(cases, cases, halves)
 def test_meet_holds_what_both_hold(one: NumberCase, other: NumberCase, value: Fraction) -> None:
-    both = meet(one, other)
-    assert (both is not None and contains(both, value)) == (contains(one, value) and contains(other, value))
+    both = intersect_numbers(one, other)
+    assert (both is not None and contains_number(both, value)) == (
+        contains_number(one, value) and contains_number(other, value)
+    )
 
 
 @given(cases, halves)
 def test_complement_holds_all_others(case: NumberCase, value: Fraction) -> None:
-    assert any(contains(other, value) for other in complement(case)) != contains(case, value)
+    assert any(contains_number(other, value) for other in complement_numbers(case)) != contains_number(case, value)
 
 
 @given(steps, steps, st.integers(-30, 30))
 def test_least_common_multiple(one: Fraction, other: Fraction, count: int) -> None:
     value = Fraction(count, 2)
-    assert (value % least_common(one, other) == 0) == (value % one == 0 and value % other == 0)
+    assert (value % least_common_multiple(one, other) == 0) == (value % one == 0 and value % other == 0)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from constrain.automata.dfa import Dfa
 from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.algebra import formulas
-from constrain.frontends.json_schema.numbers.digit_rules import decimals
+from constrain.frontends.json_schema.numbers.digit_rules import emit_decimals
 from constrain.frontends.json_schema.numbers.number_automata import constant_dfa
 from constrain.frontends.json_schema.numbers.number_parts import decimal_text
 from constrain.grammar.nodes import EMPTY, Grammar
@@ -136,7 +136,7 @@ CAPPED = [Style.any(), Style(numbers="any"), Style(numbers="any", digits=1), Sty
 def test_numbers_in_every_spelling(values: list[Decimal], style: Style, data: st.DataObject) -> None:
     rules: dict[Any, Any] = _Rules()
     exactly = [Fraction(value) for value in values]
-    grammar = Grammar(decimals(exactly, [0] * len(values), lambda _: EMPTY, style), rules)
+    grammar = Grammar(emit_decimals(exactly, [0] * len(values), lambda _: EMPTY, style), rules)
     value = data.draw(st.sampled_from(values))
     exponent = data.draw(st.integers(-30, 30) | st.just(0))
     text = data.draw(st.sampled_from([spelled(value, exponent, zeros) for zeros in ("", "0", ".0", ".000")]))

@@ -13,10 +13,10 @@ from constrain import Vocabulary, compile
 from constrain.base.errors import TokenRefused, UnsatisfiableError, UnsupportedError
 from constrain.base.options import Limits, Style
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.algebra.shape_algebra import Algebra
-from constrain.frontends.json_schema.arrays.item_counts import matching
-from constrain.frontends.json_schema.arrays.value_counts import Size, listed, size
-from constrain.frontends.json_schema.reading.schema_parser import Reader
+from constrain.frontends.json_schema.algebra.shape_algebra import ShapeAlgebra
+from constrain.frontends.json_schema.arrays.item_counts import has_matching
+from constrain.frontends.json_schema.arrays.value_counts import ValueCount, count_values, list_values
+from constrain.frontends.json_schema.reading.schema_parser import SchemaParser
 from constrain.grammar.nodes import Unique
 from tests.dead_ends import dead_parts
 from tests.recogniser import accepts
@@ -207,9 +207,9 @@ def test_two_equal_items(keywords: dict[str, Any]) -> None:
 CAP = 10_000
 
 
-def algebra_of(schema: Any) -> tuple[Algebra, tuple[int, ...]]:
-    reader = Reader(schema, None, Style.any(), Limits())
-    return Algebra(reader, Style.any(), Limits()), reader.root
+def algebra_of(schema: Any) -> tuple[ShapeAlgebra, tuple[int, ...]]:
+    reader = SchemaParser(schema, None, Style.any(), Limits())
+    return ShapeAlgebra(reader, Style.any(), Limits()), reader.root
 
 
 TREE = {"type": "object", "properties": {"kid": {"$ref": "#"}}, "additionalProperties": False}
@@ -235,13 +235,13 @@ ONE_OF_ITSELF = {"anyOf": [{"type": "null"}, {"type": "array", "items": {"$ref":
 )  # fmt: skip
 def test_sizes(schema: Any, count: int) -> None:
     algebra, root = algebra_of(schema)
-    least, most = size(root, CAP, algebra)
+    least, most = count_values(root, CAP, algebra)
     assert least <= count and (most is None or most >= count)
-    values = listed(root, algebra)
+    values = list_values(root, algebra)
     if count <= 100:
         assert values is not None and len(values) == len(set(values)) == count
     else:
-        assert values is None and (Size(least, most) == Size(count, count) or (least, count) == (CAP, CAP))
+        assert values is None and (ValueCount(least, most) == ValueCount(count, count) or (least, count) == (CAP, CAP))
 
 
 @given(st.lists(st.lists(st.integers(0, 4), max_size=4), max_size=5))
@@ -249,7 +249,7 @@ def test_matching_is_what_trying_finds(places: list[list[int]]) -> None:
     tried = any(
         all(value in place for value, place in zip(order, places)) for order in permutations(range(5), len(places))
     )
-    assert matching(places) == tried
+    assert has_matching(places) == tried
 
 
 @pytest.mark.parametrize("low", [0, 1])

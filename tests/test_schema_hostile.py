@@ -23,9 +23,9 @@ from constrain import Limits, Vocabulary
 from constrain.base.errors import ConstrainError, LimitError, SchemaError, SchemaWarning
 from constrain.base.json_documents import parse_json, plain_document
 from constrain.base.work import work_budget
-from constrain.frontends.json_schema import KEYWORDS, describe, to_grammar
-from constrain.frontends.json_schema.reading.json_values import constant
-from constrain.frontends.json_schema.reading.schema_faults import faults
+from constrain.frontends.json_schema import KEYWORDS, describe_keywords, to_grammar
+from constrain.frontends.json_schema.core.json_values import to_constant
+from constrain.frontends.json_schema.reports.schema_faults import find_faults
 from tests.recogniser import accepts
 
 pytestmark = pytest.mark.filterwarnings("ignore::constrain.base.errors.SchemaWarning")
@@ -87,7 +87,7 @@ def test_constants_nest_as_deep(wrap: Callable[[Any], Any]) -> None:
     matcher.advance_bytes(json.dumps(value).encode())
     assert matcher.is_complete
     with pytest.raises(LimitError):
-        constant(deep(wrap, 2_000, 1), "")
+        to_constant(deep(wrap, 2_000, 1), "")
 
 
 @pytest.mark.parametrize("levels", [3_000, 100_000])
@@ -172,13 +172,13 @@ def cyclic() -> Any:
 def test_python_objects_that_are_no_json(schema: Any, error: type[ConstrainError]) -> None:
     little = Limits(work=Limits().work // 20)
     compiled = partial(constrain.compile, BYTES, limits=little)
-    for ask in (to_grammar, lambda s: compiled(schema=s), constrain.json_schema, describe, faults):
+    for ask in (to_grammar, lambda s: compiled(schema=s), constrain.json_schema, describe_keywords, find_faults):
         with work_budget(little.work):
             try:
                 found = ask(schema)
             except error:
                 continue
-        assert ask in (constrain.json_schema, faults), found  # which say some of it later, or list it
+        assert ask in (constrain.json_schema, find_faults), found  # which say some of it later, or list it
 
 
 def test_tuples_and_subclasses_are_read_as_what_they_are() -> None:
@@ -386,8 +386,8 @@ def test_any_document_ends_in_an_answer_or_an_error_of_ours(schema: Any, registr
             constrain.compile(BYTES, schema=schema, registry=registry, base_uri=base_uri, limits=SMALL).matcher().mask()
         ),
         lambda: constrain.json_schema(schema, registry=registry, base_uri=base_uri).grammar(SMALL),
-        lambda: describe(schema, registry=registry, limits=SMALL),
-        lambda: faults(schema, registry=registry, limits=SMALL),
+        lambda: describe_keywords(schema, registry=registry, limits=SMALL),
+        lambda: find_faults(schema, registry=registry, limits=SMALL),
     ):
         try:
             with work_budget(SMALL.work):

@@ -168,7 +168,7 @@ def test_a_loop_that_an_instance_takes_is_told(schema: Any) -> None:
 
 def test_a_definition_that_only_refers_to_itself_costs_few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which keywords exclude each other is found by halves: in few trials, not one for each keyword."""
-    from constrain.frontends.json_schema.reading import unsatisfiable_core
+    from constrain.frontends.json_schema.emission import unsatisfiable_core
 
     trials = 0
     empty = unsatisfiable_core._empty

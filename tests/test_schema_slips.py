@@ -15,7 +15,11 @@ import constrain
 from constrain import Limits, Style, Vocabulary
 from constrain.base.errors import SchemaWarning
 from constrain.frontends.json_schema import KEYWORDS
-from constrain.frontends.json_schema.reading.suspicious_keywords import find_slips, near_keyword, warnings_of
+from constrain.frontends.json_schema.reports.suspicious_keywords import (
+    build_warnings,
+    find_near_keyword,
+    find_suspicious_names,
+)
 
 BYTES = Vocabulary.bytes()
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
@@ -24,7 +28,7 @@ DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 
 def told(schema: Any, **style: Any) -> list[str]:
     """Subjects and pointers."""
-    return [f"{slip.subject} {slip.pointer}" for slip in find_slips(schema, None, Style(**style), Limits())]
+    return [f"{slip.subject} {slip.pointer}" for slip in find_suspicious_names(schema, None, Style(**style), Limits())]
 
 
 # ---- what is a slip ------------------------------------------------------------------------------------------------
@@ -46,10 +50,10 @@ NAMES = sorted({row.name for row in KEYWORDS})
 @pytest.mark.parametrize("name", [name for name in NAMES if len(name) >= 5])
 def test_every_name_one_edit_from_a_keyword_is_near_it(name: str) -> None:
     for slip in edits(name):
-        near = near_keyword(slip)
+        near = find_near_keyword(slip)
         assert near == name or slip in NAMES or (near and sum(a != b for a, b in zip(near, name)) <= 2), slip
     for written in (name.upper(), name.lower(), name.replace("$", ""), name.replace("I", "_i").replace("P", "-p")):
-        assert near_keyword(written) == name
+        assert find_near_keyword(written) == name
 
 
 @pytest.mark.parametrize(
@@ -71,7 +75,7 @@ def test_every_name_one_edit_from_a_keyword_is_near_it(name: str) -> None:
     ],
 )
 def test_what_people_write(slip: str, meant: str) -> None:
-    assert near_keyword(slip) == meant
+    assert find_near_keyword(slip) == meant
 
 
 @pytest.mark.parametrize(
@@ -183,8 +187,8 @@ def test_a_dialect_below_has_its_own_keywords() -> None:
 
 
 def test_alike_slips_are_one_warning() -> None:
-    messages = warnings_of(
-        find_slips({"properties": {str(k): {"maxlenght": 1} for k in range(50)}}, None, Style(), Limits())
+    messages = build_warnings(
+        find_suspicious_names({"properties": {str(k): {"maxlenght": 1} for k in range(50)}}, None, Style(), Limits())
     )
     assert len(messages) == 1 and "and at 49 more" in messages[0] and "did you mean maxLength?" in messages[0]
 

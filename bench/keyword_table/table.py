@@ -1,6 +1,6 @@
 """The table and its page: which keyword, of which drafts, how constrain enforces it, and the verdict on every engine.
 
-How a keyword is enforced comes from `describe`, which is what `constrain check` prints: the page cannot say otherwise.
+How a keyword is enforced comes from `describe_keywords`, which is what `constrain check` prints: the page cannot say otherwise.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from itertools import groupby
 from typing import Any
 
 from constrain.cli.keyword_output import COLUMNS
-from constrain.frontends.json_schema.reading.keyword_report import describe
 from constrain.frontends.json_schema.reading.keywords import KEYWORDS
+from constrain.frontends.json_schema.reports.keyword_report import describe_keywords
 
 from .peers import ENGINES
 from .probes import Probe, find_mislabelled
@@ -121,7 +121,7 @@ def defined(draft: int) -> frozenset[str]:
 def how(probe: Probe) -> str:
     """How constrain enforces the keyword in this schema, in the words of `constrain check`."""
     titles = {how: title for title, hows, _ in COLUMNS for how in hows}
-    rows = [row for row in describe(json.dumps(probe.schema)) if row.keyword == probe.keyword]
+    rows = [row for row in describe_keywords(json.dumps(probe.schema)) if row.keyword == probe.keyword]
     rows.sort(key=lambda row: row.how in ("annotation", "structure"))
     chosen = rows[0]
     title = titles[chosen.how]

@@ -10,6 +10,7 @@ Everything here asks a Matcher and changes none.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -70,14 +71,14 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """A row of the keyword table, and where its reader and its emitter stand ("file:line")."""
+    """A row of the keyword table, with the functions that parse and enforce the keyword ("file:line name")."""
 
     keyword: str
     how: str
     since: str
     until: str
-    reader: str
-    emitter: str
+    parsed_by: str
+    enforced_by: str
     note: str
 
 
@@ -324,7 +325,7 @@ def whereabouts(keyword: str) -> list[Whereabouts]:
 
     return [
         Whereabouts(
-            row.name, row.how, DRAFTS[row.since], DRAFTS[row.until], place(row.read), place(row.emitter), row.note
+            row.name, row.how, DRAFTS[row.since], DRAFTS[row.until], place(row.parse), place(row.enforced_by), row.note
         )
         for row in KEYWORDS
         if row.name == keyword
@@ -333,7 +334,7 @@ def whereabouts(keyword: str) -> list[Whereabouts]:
 
 def place(function: Any) -> str:
     """ "file:line name" of a function, the file from the folder that holds the package."""
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
         return "-"
     file = Path(code.co_filename)

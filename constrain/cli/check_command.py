@@ -33,7 +33,7 @@ from .target_output import tell_targets
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
-    from ..frontends.json_schema.reading.schema_faults import Fault
+    from ..frontends.json_schema.reports.schema_faults import SchemaFault
     from ..vocabulary.vocabulary import Vocabulary
 
 __all__ = ["check"]
@@ -96,13 +96,13 @@ def check(
         look(source, asked, where, faults, vocabulary, as_json=as_json, everything=everything)
 
 
-def right(source: Source, asked: Asked, as_json: bool) -> list[Fault]:
+def right(source: Source, asked: Asked, as_json: bool) -> list[SchemaFault]:
     """Leaves if the schema is none, and tells everything that is wrong with it; else the faults that do no harm, or
     are no more than unsupported."""
-    from ..frontends.json_schema.reading.schema_faults import faults
+    from ..frontends.json_schema.reports.schema_faults import find_faults
 
     try:
-        found = faults(source.text, style=asked.style, registry=asked.registry)
+        found = find_faults(source.text, style=asked.style, registry=asked.registry)
     except RecursionError:
         raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
     wrong = [fault.error for fault in found if fault.reached and isinstance(fault.error, SchemaError)]
@@ -126,15 +126,15 @@ def look(
     source: Source,
     asked: Asked,
     where: Places,
-    faults: list[Fault],
+    faults: list[SchemaFault],
     vocabulary: str | None,
     *,
     as_json: bool,
     everything: bool,
 ) -> None:
     """Tells how the schema is enforced and what it costs; leaves with a code if it is not, or cannot be satisfied."""
-    from ..frontends.json_schema.reading.keyword_report import describe
-    from ..frontends.json_schema.reading.unsatisfiable_parts import impossible
+    from ..frontends.json_schema.reports.keyword_report import describe_keywords
+    from ..frontends.json_schema.reports.unsatisfiable_parts import find_unsatisfiable_parts
 
     made: tuple[Constraint, dict[str, float]] | None = None
     refused: UnsupportedError | None = None
@@ -150,9 +150,9 @@ def look(
     beyond = {fault.error.pointer: fault.error.cause for fault in faults if fault.reached}
     rows = [
         row._replace(how="refused", note=beyond[row.pointer]) if row.pointer in beyond else row
-        for row in describe(source.text, style=asked.style, registry=asked.registry)
+        for row in describe_keywords(source.text, style=asked.style, registry=asked.registry)
     ]
-    empty = [] if refused else impossible(source.text, style=asked.style, registry=asked.registry)
+    empty = [] if refused else find_unsatisfiable_parts(source.text, style=asked.style, registry=asked.registry)
     notes = notable(rows, where, empty, faults)
     if not as_json:
         tell_keywords(source.name, rows, where, satisfiable=None if refused else True, everything=everything)

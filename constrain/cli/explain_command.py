@@ -77,10 +77,10 @@ def explain(
 
 def explain_keyword(keyword: str, as_json: bool) -> int:
     """Prints the rows of a keyword: the exit code."""
-    from ..frontends.json_schema.reading.keywords import KEYWORDS, inert
+    from ..frontends.json_schema.reading.keywords import KEYWORDS, list_annotations
 
     rows = whereabouts(keyword)
-    if not rows and keyword in inert():
+    if not rows and keyword in list_annotations():
         rows = [Whereabouts(keyword, "annotation", "", "", "-", "-", "so it is in the specification")]
     if not rows:
         near = get_close_matches(keyword, [row.name for row in KEYWORDS], 1)
@@ -95,7 +95,7 @@ def explain_keyword(keyword: str, as_json: bool) -> int:
         lines = [("keyword", row.keyword), ("enforced", HOW[row.how])]
         if row.since:
             lines += [("dialects", row.since if row.since == row.until else f"{row.since} to {row.until}")]
-            lines += [("read by", row.reader), ("written by", row.emitter)]
+            lines += [("parsed by", row.parsed_by), ("enforced by", row.enforced_by)]
         display.facts(lines + ([("note", row.note)] if row.note else []))
     return display.FINE
 

@@ -18,8 +18,8 @@ from . import display
 from .schema_positions import Places
 
 if TYPE_CHECKING:
-    from ..frontends.json_schema.reading.keyword_report import Row
-    from ..frontends.json_schema.reading.schema_faults import Fault
+    from ..frontends.json_schema.reports.keyword_report import KeywordRow
+    from ..frontends.json_schema.reports.schema_faults import SchemaFault
 
 __all__ = ["Note", "notable", "tell_keywords", "tell_notes"]
 
@@ -59,7 +59,7 @@ class Note(NamedTuple):
     text: str
 
 
-def notable(rows: list[Row], where: Places, empty: list[str], faults: list[Fault]) -> list[Note]:
+def notable(rows: list[KeywordRow], where: Places, empty: list[str], faults: list[SchemaFault]) -> list[Note]:
     """What deserves a look, in the order of the lines. empty: pointers of subschemas that nothing satisfies. faults:
     those that are not reached are told, because they do harm as soon as they are."""
     notes = [
@@ -81,7 +81,9 @@ def notable(rows: list[Row], where: Places, empty: list[str], faults: list[Fault
     return sorted(notes, key=lambda note: note.line or 0)
 
 
-def tell_keywords(name: str, rows: list[Row], where: Places, *, satisfiable: bool | None, everything: bool) -> None:
+def tell_keywords(
+    name: str, rows: list[KeywordRow], where: Places, *, satisfiable: bool | None, everything: bool
+) -> None:
     """Prints what the schema is, and how its keywords are enforced."""
     verdict = ("satisfiable", "green") if satisfiable else ("not fully supported", "red")
     display.say((name, "bold"), ": ", ("a JSON Schema", "green"), ", ", verdict)
@@ -100,9 +102,9 @@ def tell_keywords(name: str, rows: list[Row], where: Places, *, satisfiable: boo
     display.say()
 
 
-def by_subschema(rows: list[Row], where: Places, everything: bool) -> None:
+def by_subschema(rows: list[KeywordRow], where: Places, everything: bool) -> None:
     """The table for people."""
-    shown: dict[str, list[Row]] = {}
+    shown: dict[str, list[KeywordRow]] = {}
     for row in rows:
         shown.setdefault(row.pointer.rpartition("/")[0], []).append(row)
     columns = [column for column in COLUMNS if any(row.how in column[1] for row in rows)]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..frontends.json_schema.reading.schema_references import token
+from ..base.json_documents import token
 
 __all__ = ["Places", "places"]
 

@@ -70,7 +70,7 @@ MARKS = ("Required", "NotRequired", "ReadOnly", "Final")
 def to_schema(tp: Any) -> Schema:
     """The JSON Schema (2020-12) of a Python type. UnsupportedError if neither this module nor Pydantic knows it."""
     check_is_type(tp)
-    reader = _Reader()
+    reader = _TypeConverter()
     schema = reader.of(tp)
     if not reader.defs:
         return schema
@@ -95,7 +95,7 @@ def check_is_type(tp: Any) -> None:
     raise TypeError(f"the schema is {describe(tp)}: {wanted}")
 
 
-class _Reader:
+class _TypeConverter:
     """Remembers the classes that have been met, for `$ref`."""
 
     def __init__(self) -> None:

@@ -14,7 +14,8 @@ from functools import partial
 
 from ..authoring.samples.random_instances import is_blank
 from ..base.errors import ConstrainError
-from ..frontends.json_schema.reading.json_values import constant, parse_json
+from ..frontends.json_schema.core.json_values import to_constant
+from ..base.json_documents import parse_json
 from ..grammar.nodes import (  # fmt: skip
     Chars,
     Choice,
@@ -294,6 +295,6 @@ class Writer:
 def value_of(text: bytes) -> object:
     """What a member is as a JSON value; the text itself if it is no JSON."""
     try:
-        return constant(parse_json(text.decode()), "")
+        return to_constant(parse_json(text.decode()), "")
     except ConstrainError:
         return text

@@ -53,14 +53,14 @@ def prepare(table: MaskTable) -> None:
 
 def _common() -> list[tuple[Dfa, int]]:
     from ..automata.dfa import Dfa
+    from ..frontends.json_schema.core.whitespace import flexible_gap, optional_space
     from ..frontends.json_schema.numbers.number_automata import number_dfa
-    from ..frontends.json_schema.whitespace import gap, one_space
 
     style = Style()
     return [
         (Dfa.any_text(), at.JSON_STRING),
-        (gap().dfa, at.UTF8),
-        (one_space().dfa, at.UTF8),
+        (flexible_gap().dfa, at.UTF8),
+        (optional_space().dfa, at.UTF8),
         (number_dfa(integer=True, style=style), at.UTF8),
         (number_dfa(integer=False, style=style), at.UTF8),
     ]

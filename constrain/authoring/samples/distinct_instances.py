@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base.errors import ConstrainError
-from ...frontends.json_schema.reading.json_values import constant, parse_json
+from ...frontends.json_schema.core.json_values import to_constant
+from ...base.json_documents import parse_json
 from .random_instances import random_text
 from .text_enumeration import few_texts
 
@@ -68,6 +69,6 @@ def distinct_texts(
 def value_of(text: bytes) -> object:
     """What a text is as a JSON value, with exact numbers, hashable; the text itself if it is no JSON."""
     try:
-        return constant(parse_json(text.decode()), "")
+        return to_constant(parse_json(text.decode()), "")
     except ConstrainError:
         return text

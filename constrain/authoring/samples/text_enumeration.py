@@ -10,7 +10,8 @@ import json
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain, combinations, product
 
-from ...frontends.json_schema.reading.json_values import constant, parse_json
+from ...frontends.json_schema.core.json_values import to_constant
+from ...base.json_documents import parse_json
 from ...grammar.nodes import (  # fmt: skip
     Chars,
     Choice,
@@ -153,5 +154,5 @@ class _Lister:
 
 def differ(items: bytes) -> bool:
     """Whether items with commas between, as they stand in an array, are different JSON values."""
-    _, values = constant(parse_json(f"[{items.decode()}]"), "")
+    _, values = to_constant(parse_json(f"[{items.decode()}]"), "")
     return len(set(values)) == len(values)

@@ -14,8 +14,8 @@ from typing import Any
 
 from ...base.errors import SchemaError, check_choice
 from ...frontends.json_schema.reading.keywords import KEYWORDS
-from ...frontends.json_schema.reading.schema_faults import faults
-from ...frontends.json_schema.reading.schema_references import token
+from ...base.json_documents import token
+from ...frontends.json_schema.reports.schema_faults import find_faults
 from .anthropic import ANTHROPIC
 from .gemini import GEMINI
 from .llamacpp import LLAMACPP
@@ -47,7 +47,7 @@ def findings(
     schema: a dict, a boolean or JSON text. Raises SchemaError if it is no schema (but a reference may name what is not
     at hand), ArgumentError if there is no such target.
     """
-    for error, _ in faults(schema, registry=registry):
+    for error, _ in find_faults(schema, registry=registry):
         if isinstance(error, SchemaError) and not (error.pointer or "").endswith("/$ref"):
             raise error
     document = Document(schema, registry)

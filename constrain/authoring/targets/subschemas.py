@@ -11,9 +11,11 @@ from functools import cached_property
 from typing import Any, Union
 
 from ...base.errors import ConstrainError
-from ...frontends.json_schema.reading.keywords import children
-from ...frontends.json_schema.reading.schema_references import Library, Scope, token
-from ...frontends.json_schema.schema_pipeline import load
+from ...frontends.json_schema.core.dialects import Scope
+from ...base.json_documents import load
+from ...frontends.json_schema.reading.keywords import iterate_subschemas
+from ...frontends.json_schema.reading.schema_references import ReferenceResolver
+from ...base.json_documents import token
 
 __all__ = ["Document", "Place"]
 
@@ -105,7 +107,7 @@ class Document:
 
     def __init__(self, schema: dict[str, Any] | bool | str, registry: Mapping[str, Any] | None = None) -> None:
         self.root = load(schema)
-        self.library = Library(self.root, registry)
+        self.library = ReferenceResolver(self.root, registry)
         self.places: list[Place] = list(self._walk())
 
     def _walk(self) -> Iterator[Place]:
@@ -118,7 +120,7 @@ class Document:
             if isinstance(place.raw, dict):
                 below = [
                     Place(self, raw, place.scope, "/".join((place.pointer, *map(token, step))), place, step)
-                    for step, raw in children(place.raw, place.scope.draft)
+                    for step, raw in iterate_subschemas(place.raw, place.scope.draft)
                 ]
                 todo.extend(reversed(below))
 

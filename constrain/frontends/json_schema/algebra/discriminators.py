@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from math import prod
-from typing import Protocol
 
-from ....base.options import Limits
-from ..objects.object_cases import ANY_OBJECT, NO_NAMES, Algebra as Objects, Cell, ObjectCase, look_up
-from ..reading.json_values import Constant
-from ..reading.static_types import Static
-from ..strings.string_languages import Languages
-from .schema_sets import ANY, NEVER, Lits
+from ..core.json_values import Constant
+from ..core.schema_sets import ANY, NEVER, SchemaSet
+from ..objects.object_cases import look_up_name
+from ..shapes.object_case import ANY_OBJECT, NO_NAMES, Cell, ObjectCase
+from ..shapes.schema_algebra import SchemaAlgebra
 
-__all__ = ["Union", "split"]
+__all__ = ["ObjectUnion", "split_by_discriminator"]
 
-Union = tuple[ObjectCase, ...]
+ObjectUnion = tuple[ObjectCase, ...]
 
 MOST_KEYS = 6
 """Keys that are tried, the most tested first."""
@@ -29,18 +27,9 @@ MOST_VALUES = 64
 """Values of a discriminator: beyond that the pieces are no fewer than the cases."""
 
 
-class Algebra(Objects, Protocol):
-    """What is asked about the values of a key."""
-
-    languages: Languages
-    limits: Limits
-
-    def static(self, lits: Lits) -> Static: ...
-    def overlap(self, lits: Lits) -> bool: ...
-    def any_of(self, values: tuple[Constant, ...]) -> Lits: ...
-
-
-def split(unions: list[Union], used: frozenset[str], algebra: Algebra) -> tuple[str, list[list[Union]]] | None:
+def split_by_discriminator(
+    unions: list[ObjectUnion], used: frozenset[str], algebra: SchemaAlgebra
+) -> tuple[str, list[list[ObjectUnion]]] | None:
     """The key to split by, and lists of unions whose products together are the product; None if none is worth it.
 
     It is the key whose pieces have the fewest cases to multiply out. used: keys that have been split before.
@@ -52,7 +41,7 @@ def split(unions: list[Union], used: frozenset[str], algebra: Algebra) -> tuple[
         tested.update(found.keys())
         for name, constants in found.items():
             values.setdefault(name, {}).update(constants)
-    best: tuple[str, list[list[Union]]] | None = None
+    best: tuple[str, list[list[ObjectUnion]]] | None = None
     least = prod(map(len, unions))
     names = [name for name, times in tested.most_common(MOST_KEYS) if times > 1 and name not in used]
     for name in names:
@@ -64,15 +53,17 @@ def split(unions: list[Union], used: frozenset[str], algebra: Algebra) -> tuple[
     return best
 
 
-def _pieces(unions: list[Union], name: str, values: tuple[Constant, ...], algebra: Algebra) -> list[list[Union]]:
+def _pieces(
+    unions: list[ObjectUnion], name: str, values: tuple[Constant, ...], algebra: SchemaAlgebra
+) -> list[list[ObjectUnion]]:
     """The unions by the values of a key: these ones, those with the same consequences together; others; none."""
-    pieces: dict[tuple[Union, ...], list[Constant]] = {}
+    pieces: dict[tuple[ObjectUnion, ...], list[Constant]] = {}
     for value in values:
-        restricted = _restrict(unions, name, algebra.any_of((value,)), algebra)
+        restricted = _restrict(unions, name, algebra.enum_set((value,)), algebra)
         if restricted is not None:
             pieces.setdefault(tuple(restricted), []).append(value)
-    out = [[*piece, _having(name, algebra.any_of(tuple(held)))] for piece, held in pieces.items()]
-    others = algebra.opposite(algebra.any_of(values)) if values else ANY
+    out = [[*piece, _having(name, algebra.enum_set(tuple(held)))] for piece, held in pieces.items()]
+    others = algebra.complement(algebra.enum_set(values)) if values else ANY
     rest, none = _restrict(unions, name, others, algebra), _restrict(unions, name, NEVER, algebra)
     if rest is not None:
         out.append([*rest, _having(name, others)])
@@ -81,35 +72,37 @@ def _pieces(unions: list[Union], name: str, values: tuple[Constant, ...], algebr
     return out
 
 
-def _having(name: str, lits: Lits) -> Union:
-    return (ObjectCase(((name, lits),), frozenset((name,)), frozenset((name,))),)
+def _having(name: str, schemas: SchemaSet) -> ObjectUnion:
+    return (ObjectCase(((name, schemas),), frozenset((name,)), frozenset((name,))),)
 
 
-def _tests(union: Union, algebra: Algebra) -> dict[str, dict[Constant, None]]:
+def _tests(union: ObjectUnion, algebra: SchemaAlgebra) -> dict[str, dict[Constant, None]]:
     """The keys of which some case asks whether they are there, or have one of few values; with those values."""
     out: dict[str, dict[Constant, None]] = {}
     for case in union:
-        for name, lits in case.names:
-            if name in case.required or lits != ANY:
+        for name, schemas in case.names:
+            if name in case.required or schemas != ANY:
                 out.setdefault(name, {})
-            for literal in lits if lits != NEVER else ():
-                values = algebra.static((abs(literal),)).values
+            for literal in schemas if schemas != NEVER else ():
+                values = algebra.bound_of((abs(literal),)).values
                 if values is not None:
                     out.setdefault(name, {}).update(dict.fromkeys(sorted(values, key=repr)))
     return out
 
 
-def _restrict(unions: list[Union], name: str, lits: Lits, algebra: Algebra) -> list[Union] | None:
+def _restrict(
+    unions: list[ObjectUnion], name: str, schemas: SchemaSet, algebra: SchemaAlgebra
+) -> list[ObjectUnion] | None:
     """The unions where a key has a value of a set (NEVER: is not there), without those that say nothing more then.
 
     None if no object is in all of them.
     """
-    out: list[Union] = []
+    out: list[ObjectUnion] = []
     for union in unions:
         if all(_leaves_open(case, name) for case in union):
             out.append(union)
             continue
-        kept = dict.fromkeys(_restricted(case, name, lits, algebra) for case in union)
+        kept = dict.fromkeys(_restricted(case, name, schemas, algebra) for case in union)
         if SILENT in kept:
             continue
         cases = tuple(case for case in kept if case is not None)
@@ -121,7 +114,7 @@ def _restrict(unions: list[Union], name: str, lits: Lits, algebra: Algebra) -> l
 
 def _leaves_open(case: ObjectCase, name: str) -> bool:
     """Whether a case plainly says nothing about a key, nor about how many there are."""
-    if case.cells is not ANY_OBJECT.cells or case.somes or case.clauses or case.low or case.high is not None:
+    if case.cells is not ANY_OBJECT.cells or case.existentials or case.clauses or case.low or case.high is not None:
         return False
     return all(other != name for other, _ in case.names)
 
@@ -130,32 +123,32 @@ SILENT = ANY_OBJECT
 """A case that says nothing."""
 
 
-def _restricted(case: ObjectCase, name: str, lits: Lits, algebra: Algebra) -> ObjectCase | None:
+def _restricted(case: ObjectCase, name: str, schemas: SchemaSet, algebra: SchemaAlgebra) -> ObjectCase | None:
     """What a case says beside the value of a key."""
     if case.clauses or _leaves_open(case, name):
         return case
     own = dict(case.names)
-    old = own[name] if name in own else look_up(case.cells, name, algebra.languages)
-    low, somes = case.low, case.somes
-    left: Lits = ANY
-    if lits != NEVER:
+    old = own[name] if name in own else look_up_name(case.cells, name, algebra.languages)
+    low, existentials = case.low, case.existentials
+    left: SchemaSet = ANY
+    if schemas != NEVER:
         if case.high is not None and case.high < len(case.required | {name}):
             return None
-        met = algebra.both(lits, old)
-        if met == NEVER or not algebra.overlap(met):
+        met = algebra.intersect(schemas, old)
+        if met == NEVER or not algebra.is_possible(met):
             return None
-        left = tuple(literal for literal in old if algebra.overlap(algebra.both(lits, (-literal,))))
+        left = tuple(literal for literal in old if algebra.is_possible(algebra.intersect(schemas, (-literal,))))
         low = 0 if low <= 1 else low
-        somes = tuple(some for some in somes if not _meets(name, lits, some, algebra))
+        existentials = tuple(cell for cell in existentials if not _meets(name, schemas, cell, algebra))
     elif name in case.required:
         return None
     own[name] = left
-    case = case._replace(names=tuple(own.items()), required=case.required - {name}, low=low, somes=somes)
+    case = case._replace(names=tuple(own.items()), required=case.required - {name}, low=low, existentials=existentials)
     silent = not any(own.values()) and case._replace(names=(), mentioned=NO_NAMES) == ANY_OBJECT
     return SILENT if silent else case
 
 
-def _meets(name: str, lits: Lits, some: Cell, algebra: Algebra) -> bool:
-    """Whether a key with a value of a set meets a demand."""
-    lang, wanted = some
-    return algebra.languages.accepts(lang, name) and (not wanted or algebra.both(lits, wanted) == lits)
+def _meets(name: str, schemas: SchemaSet, existential: Cell, algebra: SchemaAlgebra) -> bool:
+    """Whether a key with a value of a set meets a constraint."""
+    lang, wanted = existential
+    return algebra.languages.accepts(lang, name) and (not wanted or algebra.intersect(schemas, wanted) == schemas)

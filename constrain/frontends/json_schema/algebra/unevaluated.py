@@ -1,6 +1,6 @@
 """`unevaluatedProperties`, `unevaluatedItems`: which keys and items the other keywords evaluate, way by way.
 
-What is evaluated depends on which branches hold (JSON Schema 2020-12, 11.2 and 11.3; 7.7.1 on annotations). A `Way` is
+What is evaluated depends on which branches hold (JSON Schema 2020-12, 11.2 and 11.3; 7.7.1 on annotations). A `EvaluationCase` is
 a condition (a literal set) and what is evaluated at least when it holds; the ways of a schema cover its values. More
 evaluated means less forbidden, so a branch that holds may be ignored in a way: ways need no complements and may
 overlap, and the keyword is the union over the ways of "the condition, and what that way leaves over is in the set".
@@ -9,38 +9,43 @@ overlap, and the keyword is the union over the ways of "the condition, and what 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ....base.errors import LimitError
-from ....base.options import Limits
-from ..reading.json_values import OBJECT
-from .schema_sets import ANY, NEVER, Lits
+from ..core.json_values import OBJECT
+from ..core.schema_sets import ANY, NEVER, SchemaSet
+from ..core.subschemas import Subschema
+from ..shapes.schema_algebra import SchemaAlgebra
 
-if TYPE_CHECKING:
-    from ..reading.schema_parser import Node, Reader
+__all__ = [
+    "NOTHING_EVALUATED",
+    "Evaluated",
+    "EvaluationCase",
+    "find_evaluated_items",
+    "find_evaluated_keys",
+    "find_evaluation_cases",
+]
 
-__all__ = ["NOTHING", "Seen", "Way", "of_items", "of_keys", "ways"]
 
-
-class Seen(NamedTuple):
+class Evaluated(NamedTuple):
     """What has been evaluated: everything; or keys by name and by pattern; or the first items and those in the sets."""
 
     everything: bool = False
     names: frozenset[str] = frozenset()
     patterns: frozenset[str] = frozenset()
     first: int = 0
-    sets: frozenset[Lits] = frozenset()
+    sets: frozenset[SchemaSet] = frozenset()
 
-    def join(self, other: Seen) -> Seen:
+    def join(self, other: Evaluated) -> Evaluated:
         """What one of them has evaluated."""
         if self.everything or other.everything:
-            return EVERYTHING
-        return Seen(
+            return ALL_EVALUATED
+        return Evaluated(
             False, self.names | other.names, self.patterns | other.patterns,
             max(self.first, other.first), self.sets | other.sets,
         )  # fmt: skip
 
-    def covers(self, other: Seen) -> bool:
+    def covers(self, other: Evaluated) -> bool:
         """Whether it is all that the other is."""
         if self.everything or other.everything:
             return self.everything
@@ -48,124 +53,129 @@ class Seen(NamedTuple):
         return keys and self.first >= other.first and self.sets >= other.sets
 
 
-NOTHING, EVERYTHING = Seen(), Seen(True)
+NOTHING_EVALUATED, ALL_EVALUATED = Evaluated(), Evaluated(True)
 
 
-class Way(NamedTuple):
+class EvaluationCase(NamedTuple):
     """Values of the set `held`, of which at least this has been evaluated."""
 
-    held: Lits
-    seen: Seen
+    held: SchemaSet
+    seen: Evaluated
 
 
-NO_WAY = [Way(ANY, NOTHING)]
+UNCONDITIONAL = [EvaluationCase(ANY, NOTHING_EVALUATED)]
 """Nothing is evaluated, whatever holds."""
 
 
-class Algebra(Protocol):
-    """What is asked about schemas."""
-
-    nodes: list[Node | None]
-    reader: Reader
-    limits: Limits
-
-    def opposite(self, lits: Lits) -> Lits: ...
-    def both(self, one: Lits, other: Lits) -> Lits: ...
-    def overlap(self, lits: Lits) -> bool: ...
+OwnEvaluation = Callable[[dict[str, Any], int], Evaluated]
 
 
-Own = Callable[[dict[str, Any], int], Seen]
-
-
-def of_keys(facts: dict[str, Any], draft: int) -> Seen:
+def find_evaluated_keys(keywords: dict[str, Any], draft: int) -> Evaluated:
     """The keys that a schema's own keywords evaluate."""
-    if "additionalProperties" in facts or "unevaluatedProperties" in facts:
-        return EVERYTHING
-    return Seen(names=frozenset(facts.get("properties", ())), patterns=frozenset(facts.get("patternProperties", ())))
+    if "additionalProperties" in keywords or "unevaluatedProperties" in keywords:
+        return ALL_EVALUATED
+    return Evaluated(
+        names=frozenset(keywords.get("properties", ())), patterns=frozenset(keywords.get("patternProperties", ()))
+    )
 
 
-def of_items(facts: dict[str, Any], draft: int) -> Seen:
+def find_evaluated_items(keywords: dict[str, Any], draft: int) -> Evaluated:
     """The items that a schema's own keywords evaluate: `contains` does from 2020-12 on."""
-    items = facts.get("items", [])
+    items = keywords.get("items", [])
     listed = isinstance(items, list)
-    if "unevaluatedItems" in facts or not listed or facts.keys() >= {"items", "additionalItems"}:
-        return EVERYTHING
-    first = len(items) or len(facts.get("prefixItems", ()))
-    sets = frozenset((facts["contains"],)) if draft >= 2020 and "contains" in facts else frozenset()
-    return Seen(first=first, sets=sets)
+    if "unevaluatedItems" in keywords or not listed or keywords.keys() >= {"items", "additionalItems"}:
+        return ALL_EVALUATED
+    first = len(items) or len(keywords.get("prefixItems", ()))
+    sets = frozenset((keywords["contains"],)) if draft >= 2020 and "contains" in keywords else frozenset()
+    return Evaluated(first=first, sets=sets)
 
 
-def ways(node: Node, facts: dict[str, Any], own: Own, algebra: Algebra, path: tuple[int, ...] = ()) -> list[Way]:
-    """The ways of a schema that says `facts`, given that it holds. path: the nodes on the way down to it."""
+def find_evaluation_cases(
+    node: Subschema, keywords: dict[str, Any], own: OwnEvaluation, algebra: SchemaAlgebra, path: tuple[int, ...] = ()
+) -> list[EvaluationCase]:
+    """The ways of a schema that says `keywords`, given that it holds. path: the nodes on the way down to it."""
 
-    def below(lits: Lits) -> list[Way]:
+    def below(schemas: SchemaSet) -> list[EvaluationCase]:
         """The ways of another schema for the same value, given that it holds."""
-        found = NO_WAY
-        for literal in lits if lits != NEVER else ():
+        found = UNCONDITIONAL
+        for literal in schemas if schemas != NEVER else ():
             inner = algebra.nodes[abs(literal)]
             assert inner is not None
             if literal > 0 and literal not in path:  # A schema within itself: the algebra refuses it as circular.
-                found = product(found, ways(inner, inner.facts, own, algebra, (*path, literal)), algebra, node)
+                found = combine_cases(
+                    found, find_evaluation_cases(inner, inner.keywords, own, algebra, (*path, literal)), algebra, node
+                )
         return found
 
-    def branch(lits: Lits, *more: Lits) -> list[Way]:
+    def branch(schemas: SchemaSet, *more: SchemaSet) -> list[EvaluationCase]:
         """The ways if a schema holds, and others with it."""
-        found = [Way(lits, NOTHING)]
-        for held in (lits, *more):
-            found = product(found, below(held), algebra, node)
+        found = [EvaluationCase(schemas, NOTHING_EVALUATED)]
+        for held in (schemas, *more):
+            found = combine_cases(found, below(held), algebra, node)
         return found
 
-    out = [Way(ANY, own(facts, node.draft))]
-    for field in ("ref", "dynamicRef"):
-        out = product(out, below(facts.get(field, ANY)), algebra, node)
-    for lits in facts.get("allOf", ()):
-        out = product(out, below(lits), algebra, node)
-    if "oneOf" in facts:
-        out = product(out, choose([branch(lits) for lits in facts["oneOf"]]), algebra, node)
-    if "if" in facts:
-        held = branch(facts["if"], facts.get("then", ANY))
-        failed = [Way(algebra.opposite(facts["if"]), NOTHING)]
-        out = product(out, choose([held, product(failed, below(facts.get("else", ANY)), algebra, node)]), algebra, node)
-    if "anyOf" in facts:
-        out = product(out, any_of([branch(lits) for lits in facts["anyOf"]], algebra, node), algebra, node)
-    for name, lits in facts.get("dependentSchemas", {}).items():
-        present = algebra.reader.derived(node, {"type": OBJECT, "required": (name,)})
-        found = product([Way((present.number,), NOTHING)], below(lits), algebra, node)
-        out = product(out, choose([found, NO_WAY]), algebra, node)
+    out = [EvaluationCase(ANY, own(keywords, node.draft))]
+    for field in ("$ref", "$dynamicRef"):
+        out = combine_cases(out, below(keywords.get(field, ANY)), algebra, node)
+    for schemas in keywords.get("allOf", ()):
+        out = combine_cases(out, below(schemas), algebra, node)
+    if "oneOf" in keywords:
+        out = combine_cases(out, choose_branch([branch(schemas) for schemas in keywords["oneOf"]]), algebra, node)
+    if "if" in keywords:
+        held = branch(keywords["if"], keywords.get("then", ANY))
+        failed = [EvaluationCase(algebra.complement(keywords["if"]), NOTHING_EVALUATED)]
+        out = combine_cases(
+            out,
+            choose_branch([held, combine_cases(failed, below(keywords.get("else", ANY)), algebra, node)]),
+            algebra,
+            node,
+        )
+    if "anyOf" in keywords:
+        out = combine_cases(
+            out, choose_branches([branch(schemas) for schemas in keywords["anyOf"]], algebra, node), algebra, node
+        )
+    for name, schemas in keywords.get("dependentSchemas", {}).items():
+        present = algebra.table.add_derived(node, {"type": OBJECT, "required": (name,)})
+        found = combine_cases([EvaluationCase((present.number,), NOTHING_EVALUATED)], below(schemas), algebra, node)
+        out = combine_cases(out, choose_branch([found, UNCONDITIONAL]), algebra, node)
     return out
 
 
-def choose(branches: list[list[Way]]) -> list[Way]:
+def choose_branch(branches: list[list[EvaluationCase]]) -> list[EvaluationCase]:
     """One of several branches holds: those that evaluate nothing are one way without a condition."""
-    telling = [[way for way in branch if way.seen != NOTHING] for branch in branches]
-    idle = any(way.seen == NOTHING for branch in branches for way in branch)
-    return [*(NO_WAY if idle else ()), *(way for branch in telling for way in branch)]
+    telling = [[way for way in branch if way.seen != NOTHING_EVALUATED] for branch in branches]
+    idle = any(way.seen == NOTHING_EVALUATED for branch in branches for way in branch)
+    return [*(UNCONDITIONAL if idle else ()), *(way for branch in telling for way in branch)]
 
 
-def any_of(branches: list[list[Way]], algebra: Algebra, node: Node) -> list[Way]:
+def choose_branches(
+    branches: list[list[EvaluationCase]], algebra: SchemaAlgebra, node: Subschema
+) -> list[EvaluationCase]:
     """At least one of several branches holds: each may be ignored, but for all of them at once."""
-    out = NO_WAY
+    out = UNCONDITIONAL
     for branch in branches:
-        telling = [way for way in branch if way.seen != NOTHING]
+        telling = [way for way in branch if way.seen != NOTHING_EVALUATED]
         if telling:
-            out = product(out, [*NO_WAY, *telling], algebra, node)
-    if all(way.seen != NOTHING for branch in branches for way in branch):
-        out = [way for way in out if way.seen != NOTHING]
+            out = combine_cases(out, [*UNCONDITIONAL, *telling], algebra, node)
+    if all(way.seen != NOTHING_EVALUATED for branch in branches for way in branch):
+        out = [way for way in out if way.seen != NOTHING_EVALUATED]
     return out
 
 
-def product(one: Iterable[Way], other: Iterable[Way], algebra: Algebra, node: Node) -> list[Way]:
+def combine_cases(
+    one: Iterable[EvaluationCase], other: Iterable[EvaluationCase], algebra: SchemaAlgebra, node: Subschema
+) -> list[EvaluationCase]:
     """Both hold. Ways that cannot be, and those that another one makes idle, are left out."""
-    if other is NO_WAY:
+    if other is UNCONDITIONAL:
         return list(one)
-    made = {Way(algebra.both(a.held, b.held), a.seen.join(b.seen)): None for a in one for b in other}
-    out: list[Way] = []
+    made = {EvaluationCase(algebra.intersect(a.held, b.held), a.seen.join(b.seen)): None for a in one for b in other}
+    out: list[EvaluationCase] = []
     for way in made:
         if way.held != NEVER and not any(_idle(way, kept) for kept in out):
             out = [kept for kept in out if not _idle(kept, way)]
             out.append(way)
     if len(out) > SOME:
-        out = [way for way in out if algebra.overlap(way.held)]
+        out = [way for way in out if algebra.is_possible(way.held)]
     if len(out) > algebra.limits.cases:
         raise LimitError(
             f"What is left unevaluated here depends on more than {algebra.limits.cases} cases.",
@@ -178,6 +188,6 @@ SOME = 8
 """Ways beyond which it is worth asking which of them can be."""
 
 
-def _idle(way: Way, other: Way) -> bool:
+def _idle(way: EvaluationCase, other: EvaluationCase) -> bool:
     """Whether the other way allows all that this one does."""
     return other.seen.covers(way.seen) and set(other.held) <= set(way.held)

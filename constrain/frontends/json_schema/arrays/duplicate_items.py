@@ -7,21 +7,18 @@ Without an upper bound on the number of items there is no dead end: any item of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple
 
-from ....base.options import Style
 from ....grammar.nodes import EMPTY, Choice, Member, Node, Repeat, Rule, Sequence, Unique
-from ..algebra.schema_sets import Lits
-from ..whitespace import spacing
-from .array_cases import ArrayCase
+from ..core.whitespace import spacing_at
+from ..shapes.array_case import ArrayCase
+from ..shapes.schema_algebra import SchemaAlgebra
+from ..shapes.value_emitter import ValueEmitter
 
-if TYPE_CHECKING:
-    from ..algebra.shape_algebra import Algebra
-
-__all__ = ["Following", "emit_items", "follow", "is_guarded"]
+__all__ = ["DuplicateItems", "emit_duplicate_items", "emit_following_items", "is_guardable"]
 
 
-class Following(NamedTuple):
+class DuplicateItems(NamedTuple):
     """The name of a rule: what follows `position` items.
 
     duplicated: two of them are equal, and the rest of the array follows; else all differ, and an item comes next.
@@ -33,44 +30,36 @@ class Following(NamedTuple):
     duplicated: bool
 
 
-class Writer(Protocol):
-    """What is asked of the writer of values."""
-
-    style: Style
-
-    def value(self, lits: Lits, depth: int) -> Node: ...
-
-
-def is_guarded(case: ArrayCase, algebra: Algebra) -> bool:
+def is_guardable(case: ArrayCase, algebra: SchemaAlgebra) -> bool:
     """Whether a non-empty case whose bounds are reached is one that can be written here: items without an end."""
-    return case.high is None and not case.demands and algebra.nonempty(case.rest)
+    return case.high is None and not case.contains and algebra.is_satisfiable(case.rest)
 
 
-def emit_items(case: ArrayCase, depth: int) -> Node:
+def emit_duplicate_items(case: ArrayCase, depth: int) -> Node:
     """The items of an array of a settled case."""
-    return Unique(Rule(Following(case, 0, depth, duplicated=False)))
+    return Unique(Rule(DuplicateItems(case, 0, depth, duplicated=False)))
 
 
-def follow(name: Following, writer: Writer) -> Node:
+def emit_following_items(name: DuplicateItems, emitter: ValueEmitter) -> Node:
     """What such a rule stands for."""
-    return _rest(name, writer) if name.duplicated else _next(name, writer)
+    return _rest(name, emitter) if name.duplicated else _next(name, emitter)
 
 
-def _next(name: Following, writer: Writer) -> Node:
+def _next(name: DuplicateItems, emitter: ValueEmitter) -> Node:
     """The next item, and what follows it, whether or not it equals an earlier one."""
     case, position, depth, _ = name
     after = min(position + 1, max(len(case.prefix), case.low))
-    again = Rule(Following(case, after, depth, duplicated=True)) if position else None
-    comma = spacing(writer.style, depth - 1).comma
-    item = Member(writer.value(case.at(position), depth), again)
+    again = Rule(DuplicateItems(case, after, depth, duplicated=True)) if position else None
+    comma = spacing_at(emitter.style, depth - 1).comma
+    item = Member(emitter.value(case.at(position), depth), again)
     return Sequence((item, comma, Rule(name._replace(position=after))))
 
 
-def _rest(name: Following, writer: Writer) -> Node:
+def _rest(name: DuplicateItems, emitter: ValueEmitter) -> Node:
     """The other items, as many as the case allows."""
     case, position, depth, _ = name
-    comma = spacing(writer.style, depth - 1).comma
-    item = Sequence((comma, writer.value(case.at(position), depth)))
+    comma = spacing_at(emitter.style, depth - 1).comma
+    item = Sequence((comma, emitter.value(case.at(position), depth)))
     if position >= len(case.prefix):
         return Repeat(item, max(0, case.low - position))
     rest = Sequence((*item.parts, Rule(name._replace(position=position + 1))))

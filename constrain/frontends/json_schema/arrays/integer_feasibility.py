@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from ....base.errors import LimitError
 
-__all__ = ["Total", "feasible"]
+__all__ = ["CountConstraint", "is_feasible"]
 
 MOST_HALVINGS = 10_000
 """Open questions that are tried before the search is given up: some hundred milliseconds."""
 
 
-class Total(NamedTuple):
+class CountConstraint(NamedTuple):
     """low <= how many are taken of the kinds (by index) together <= high (None: no bound)."""
 
     kinds: tuple[int, ...]
@@ -25,7 +25,7 @@ class Total(NamedTuple):
     high: int | None
 
 
-def feasible(most: list[int | None], totals: list[Total]) -> bool:
+def is_feasible(most: list[int | None], totals: list[CountConstraint]) -> bool:
     """Whether there are numbers 0 <= n[k] <= most[k] (None: no bound) with all totals. LimitError: budget spent."""
     if any(total.high is not None and total.low > total.high for total in totals):
         return False
@@ -51,7 +51,7 @@ def feasible(most: list[int | None], totals: list[Total]) -> bool:
 CURE = "Use smaller bounds, or fewer `contains` on one array."
 
 
-def _narrow(low: list[int], high: list[int], totals: list[Total]) -> bool:
+def _narrow(low: list[int], high: list[int], totals: list[CountConstraint]) -> bool:
     """Narrows the intervals to what each total leaves open, in place; False if nothing is left."""
     moved = True
     while moved:

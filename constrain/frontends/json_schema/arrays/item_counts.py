@@ -1,9 +1,9 @@
 """Arrays whose items are counted or must differ: an automaton over (position, counts, values left), made when reached.
 
-A `State` is all that still matters after some items: how many there were, how many met each demand (each capped where
+A `ItemState` is all that still matters after some items: how many there were, how many met each constraint (each capped where
 more makes no difference), and which of a few listed values are left. An item is one of the values that are left, or
-of a *kind*: a truth cell of the demands, its set ANDed with S or NOT S for each of them. Only steps are written after
-which the array can be finished (`Plan.alive`): by arithmetic on how many of each kind are still to come (`feasible`),
+of a *kind*: a truth cell of the contains, its set ANDed with S or NOT S for each of them. Only steps are written after
+which the array can be finished (`Plan.alive`): by arithmetic on how many of each kind are still to come (`is_feasible`),
 over a prefix by trying, over listed values by matching. Each state is a rule of the Grammar that is named in last
 place, so neither the stack nor the code grows with bounds, only with what is written.
 """
@@ -11,28 +11,36 @@ place, so neither the stack nor the code grows with bounds, only with what is wr
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple
 
 from ....base.errors import LimitError, UnsupportedError
-from ....base.options import Style
 from ....base.work import spend
 from ....grammar.nodes import EMPTY, Choice, Member, Node, Repeat, Rule, Sequence
-from ..algebra.schema_sets import Lits
-from ..reading.json_values import Constant
-from ..whitespace import spacing
-from .array_cases import ArrayCase
-from .integer_feasibility import Total, feasible
+from ..core.json_values import Constant
+from ..core.node_building import choice_of
+from ..core.schema_sets import SchemaSet
+from ..core.whitespace import spacing_at
+from ..shapes.array_case import ArrayCase
+from ..shapes.schema_algebra import SchemaAlgebra
+from ..shapes.value_emitter import ValueEmitter
+from .integer_feasibility import CountConstraint, is_feasible
 
-if TYPE_CHECKING:
-    from ..algebra.shape_algebra import Algebra
-
-__all__ = ["Items", "Kind", "Plan", "State", "first", "matching", "more", "place_of"]
+__all__ = [
+    "CountedItems",
+    "ItemKind",
+    "ItemAutomaton",
+    "ItemState",
+    "emit_counted_items",
+    "has_matching",
+    "emit_next_item",
+    "find_pointer",
+]
 
 MOST_DEMANDS = 8
-"""Most different demands on one array: each may split a set of items in two."""
+"""Most different contains on one array: each may split a set of items in two."""
 
 MOST_GUESSES = 8
-"""Least count up to which an item may stay uncounted though it meets the demand: it saves the complement of the set,
+"""Least count up to which an item may stay uncounted though it meets the constraint: it saves the complement of the set,
 and the machine carries at most so many guesses side by side."""
 
 MOST_STATES = 20_000
@@ -41,75 +49,75 @@ MOST_STATES = 20_000
 Counts = tuple[int, ...]
 
 
-class State(NamedTuple):
-    """After some items: their number, how many met each demand, both capped; listed values that are left, as bits."""
+class ItemState(NamedTuple):
+    """After some items: their number, how many met each constraint, both capped; listed values that are left, as bits."""
 
     position: int
     counts: Counts
     left: int
 
 
-class Kind(NamedTuple):
+class ItemKind(NamedTuple):
     """Items of one truth cell: their set, and what they add to each count."""
 
-    lits: Lits
+    schemas: SchemaSet
     adds: Counts
 
 
-class Step(NamedTuple):
+class ItemStep(NamedTuple):
     """One item: its set, whether the machine must see that it differs from the others, and the state after it."""
 
-    lits: Lits
+    schemas: SchemaSet
     guarded: bool
-    after: State
+    after: ItemState
 
 
-class Plan:
+class ItemAutomaton:
     """The automaton of one settled case.
 
     values: listed values of which each comes once at most; what is not listed is guarded by the machine if the case is
-    unique. exact: an item that meets a demand is always counted.
+    unique. exact: an item that meets a constraint is always counted.
     """
 
-    def __init__(self, case: ArrayCase, values: tuple[Constant, ...], exact: bool, algebra: Algebra) -> None:
+    def __init__(self, case: ArrayCase, values: tuple[Constant, ...], exact: bool, algebra: SchemaAlgebra) -> None:
         self.case = case
         self.values = values
         self.exact = exact
         self.algebra = algebra
-        self.size = max([len(case.prefix), *(demand.start for demand in case.demands)])
-        self.start = State(0, (0,) * len(case.demands), (1 << len(values)) - 1)
+        self.size = max([len(case.prefix), *(constraint.start for constraint in case.contains)])
+        self.start = ItemState(0, (0,) * len(case.contains), (1 << len(values)) - 1)
         self._last = max(self.size, case.low) if case.high is None else case.high
-        self._constants = [algebra.reader.constant(value) for value in values]
-        self._kinds: dict[tuple[Lits, tuple[int, ...]], list[Kind]] = {}
-        self._inside: dict[tuple[int, Lits], bool] = {}
-        self._alive: dict[Hashable, bool] = {}
+        self._constants = [algebra.table.add_constant(value) for value in values]
+        self._kinds: dict[tuple[SchemaSet, tuple[int, ...]], list[ItemKind]] = {}
+        self._inside: dict[tuple[int, SchemaSet], bool] = {}
+        self._can_finish: dict[Hashable, bool] = {}
         self._future = self._futures()
-        if len(case.demands) > MOST_DEMANDS:
+        if len(case.contains) > MOST_DEMANDS:
             raise self._refuse(f"More than {MOST_DEMANDS} different counts of items on one array.")
 
     # ---- steps -------------------------------------------------------------------------------------------------
 
-    def steps(self, state: State) -> Iterator[Step]:
+    def steps(self, state: ItemState) -> Iterator[ItemStep]:
         """The items that may come next, such that the array can be finished after them."""
-        return (step for step in self._all_steps(state) if self.alive(step.after))
+        return (step for step in self._all_steps(state) if self.can_finish(step.after))
 
-    def stops(self, state: State) -> bool:
+    def may_end(self, state: ItemState) -> bool:
         """Whether the array may end here."""
         if state.position < self.case.low:
             return False
         return all(
-            demand.low <= count and (demand.high is None or count <= demand.high)
-            for demand, count in zip(self.case.demands, state.counts)
+            constraint.low <= count and (constraint.high is None or count <= constraint.high)
+            for constraint, count in zip(self.case.contains, state.counts)
         )
 
-    def settled(self, state: State) -> list[Kind] | None:
+    def uniform_kinds(self, state: ItemState) -> list[ItemKind] | None:
         """The kinds of all further items, if they are the same for each and change no count; None if not."""
         if state.position < self.size or self.case.unique:
             return None
         kinds = [kind for kind in self.kinds(state.position, state.counts) if self._count(state.counts, kind.adds)]
         return kinds if all(self._count(state.counts, kind.adds) == state.counts for kind in kinds) else None
 
-    def kinds(self, position: int, counts: Counts) -> list[Kind]:
+    def kinds(self, position: int, counts: Counts) -> list[ItemKind]:
         """The truth cells of an item at a position that is none of the listed values."""
         base, open_ones = self.case.at(position), self._open(position, counts)
         known = self._kinds.get((base, open_ones))
@@ -117,15 +125,15 @@ class Plan:
             known = self._kinds[base, open_ones] = self._split(base, open_ones)
         return known
 
-    def all_kinds(self) -> Iterator[Kind]:
-        """The kinds of all positions, with demands met and unmet."""
-        demands = self.case.demands
-        free = [index for index, demand in enumerate(demands) if demand.high is None]
+    def all_kinds(self) -> Iterator[ItemKind]:
+        """The kinds of all positions, with contains met and unmet."""
+        contains = self.case.contains
+        free = [index for index, constraint in enumerate(contains) if constraint.high is None]
         top = self.size if self.case.high is None else min(self.size, self.case.high - 1)
         for position in range(top + 1):
             for chosen in range(1 << len(free)):
                 met = {index for bit, index in enumerate(free) if chosen >> bit & 1}
-                yield from self.kinds(position, tuple(d.low if k in met else 0 for k, d in enumerate(demands)))
+                yield from self.kinds(position, tuple(d.low if k in met else 0 for k, d in enumerate(contains)))
 
     @property
     def lists_all(self) -> bool:
@@ -133,43 +141,43 @@ class Plan:
         return not any(True for _ in self.all_kinds())
 
     def _open(self, position: int, counts: Counts) -> tuple[int, ...]:
-        """The demands for which it matters what the item at a position is."""
+        """The contains for which it matters what the item at a position is."""
         return tuple(
-            index for index, (demand, count) in enumerate(zip(self.case.demands, counts))
-            if demand.start <= position and (demand.high is not None or count < demand.low)
+            index for index, (constraint, count) in enumerate(zip(self.case.contains, counts))
+            if constraint.start <= position and (constraint.high is not None or count < constraint.low)
         )  # fmt: skip
 
-    def _split(self, base: Lits, open_ones: tuple[int, ...]) -> list[Kind]:
-        algebra, zeros = self.algebra, [0] * len(self.case.demands)
+    def _split(self, base: SchemaSet, open_ones: tuple[int, ...]) -> list[ItemKind]:
+        algebra, zeros = self.algebra, [0] * len(self.case.contains)
         if self.values:
-            base = algebra.both(base, algebra.opposite(algebra.any_of(self.values)))
-        cells: list[tuple[Lits, list[int]]] = [(base, zeros)] if algebra.nonempty(base) else []
+            base = algebra.intersect(base, algebra.complement(algebra.enum_set(self.values)))
+        cells: list[tuple[SchemaSet, list[int]]] = [(base, zeros)] if algebra.is_satisfiable(base) else []
         for index in open_ones:
-            _, lits, low, high = self.case.demands[index]
+            _, schemas, low, high = self.case.contains[index]
             guess = high is None and low <= MOST_GUESSES and not self.exact
-            parted: list[tuple[Lits, list[int]]] = []
+            parted: list[tuple[SchemaSet, list[int]]] = []
             for cell, adds in cells:
-                inside = algebra.both(cell, lits)
-                if not algebra.nonempty(inside):
+                inside = algebra.intersect(cell, schemas)
+                if not algebra.is_satisfiable(inside):
                     parted.append((cell, adds))
                     continue
                 parted.append((inside, [int(k == index) or add for k, add in enumerate(adds)]))
-                outside = cell if guess else algebra.both(cell, algebra.opposite(lits))
-                if inside != cell and (guess or algebra.nonempty(outside)):
+                outside = cell if guess else algebra.intersect(cell, algebra.complement(schemas))
+                if inside != cell and (guess or algebra.is_satisfiable(outside)):
                     parted.append((outside, adds))
             cells = parted
-        return [Kind(cell, tuple(adds)) for cell, adds in cells]
+        return [ItemKind(cell, tuple(adds)) for cell, adds in cells]
 
     def _count(self, counts: Counts, adds: Counts) -> Counts | None:
-        """The counts after an item; None if there are too many of a demand."""
+        """The counts after an item; None if there are too many of a constraint."""
         out = []
-        for demand, count, add in zip(self.case.demands, counts, adds):
-            if demand.high is not None and count + add > demand.high:
+        for constraint, count, add in zip(self.case.contains, counts, adds):
+            if constraint.high is not None and count + add > constraint.high:
                 return None
-            out.append(min(count + add, demand.low if demand.high is None else demand.high))
+            out.append(min(count + add, constraint.low if constraint.high is None else constraint.high))
         return tuple(out)
 
-    def _all_steps(self, state: State) -> Iterator[Step]:
+    def _all_steps(self, state: ItemState) -> Iterator[ItemStep]:
         position, counts, left = state
         if self.case.high is not None and position >= self.case.high:
             return
@@ -178,28 +186,30 @@ class Plan:
         for index, adds in self._listed(position, counts, left):
             after = self._count(counts, adds)
             if after is not None:
-                lits = self.algebra.both(base, self._constants[index])
-                yield Step(lits, False, self._state(position + 1, after, left & ~(1 << index)))
+                schemas = self.algebra.intersect(base, self._constants[index])
+                yield ItemStep(schemas, False, self._state(position + 1, after, left & ~(1 << index)))
         for kind in self.kinds(position, counts):
             after = self._count(counts, kind.adds)
             if after is not None:
-                yield Step(kind.lits, self.case.unique, self._state(position + 1, after, left))
+                yield ItemStep(kind.schemas, self.case.unique, self._state(position + 1, after, left))
 
-    def _state(self, position: int, counts: Counts, left: int) -> State:
+    def _state(self, position: int, counts: Counts, left: int) -> ItemState:
         position = min(position, self._last)
-        return State(position, counts, left & self._future[min(position, self.size)] if self._goes_on(position) else 0)
+        return ItemState(
+            position, counts, left & self._future[min(position, self.size)] if self._goes_on(position) else 0
+        )
 
     def _goes_on(self, position: int) -> bool:
         return self.case.high is None or position < self.case.high
 
     # ---- listed values -----------------------------------------------------------------------------------------
 
-    def _is_in(self, index: int, lits: Lits) -> bool:
+    def _is_in(self, index: int, schemas: SchemaSet) -> bool:
         """Whether a listed value is in a set."""
-        known = self._inside.get((index, lits))
+        known = self._inside.get((index, schemas))
         if known is None:
-            met = self.algebra.both(self._constants[index], lits)
-            known = self._inside[index, lits] = self.algebra.nonempty(met)
+            met = self.algebra.intersect(self._constants[index], schemas)
+            known = self._inside[index, schemas] = self.algebra.is_satisfiable(met)
         return known
 
     def _listed(self, position: int, counts: Counts, left: int) -> Iterator[tuple[int, Counts]]:
@@ -210,8 +220,8 @@ class Plan:
                 yield (
                     index,
                     tuple(
-                        int(k in open_ones and self._is_in(index, demand.lits))
-                        for k, demand in enumerate(self.case.demands)
+                        int(k in open_ones and self._is_in(index, constraint.schemas))
+                        for k, constraint in enumerate(self.case.contains)
                     ),
                 )
 
@@ -226,24 +236,24 @@ class Plan:
 
     # ---- whether an array can be finished ----------------------------------------------------------------------
 
-    def alive(self, state: State) -> bool:
+    def can_finish(self, state: ItemState) -> bool:
         """Whether an array can be finished from a state."""
-        known = self._alive.get(state)
+        known = self._can_finish.get(state)
         if known is None:
-            if self.stops(state):
+            if self.may_end(state):
                 known = True
-            elif not self.case.demands:
+            elif not self.case.contains:
                 spend(10 + 5 * state.left.bit_count(), "items that must differ")
                 known = self._matched(state)
             elif state.position >= self.size:
                 known = self._rest_alive(state)
             else:
                 self._sweep(state)
-                known = self._alive[state]
-            self._alive[state] = known
+                known = self._can_finish[state]
+            self._can_finish[state] = known
         return known
 
-    def _rest_alive(self, state: State) -> bool:
+    def _rest_alive(self, state: ItemState) -> bool:
         """The same where all further items are of one set: how many of each kind?"""
         position, counts, left = state
         case, open_ones = self.case, self._open(position, counts)
@@ -255,24 +265,24 @@ class Plan:
         room: list[int | None] = [*most, *groups.values()]
         adds += groups
         high = None if case.high is None else case.high - position
-        totals = [Total(tuple(range(len(adds))), max(0, case.low - position), high)]
+        totals = [CountConstraint(tuple(range(len(adds))), max(0, case.low - position), high)]
         for index in open_ones:
-            demand, count = case.demands[index], counts[index]
+            constraint, count = case.contains[index], counts[index]
             chosen = tuple(kind for kind, added in enumerate(adds) if added[index])
-            top = None if demand.high is None else demand.high - count
-            totals.append(Total(chosen, max(0, demand.low - count), top))
+            top = None if constraint.high is None else constraint.high - count
+            totals.append(CountConstraint(chosen, max(0, constraint.low - count), top))
         key = (tuple(room), tuple(adds), tuple(totals))
-        known = self._alive.get(key)
+        known = self._can_finish.get(key)
         if known is None:
             try:
-                known = self._alive[key] = feasible(room, totals)
+                known = self._can_finish[key] = is_feasible(room, totals)
             except LimitError as error:
                 raise self._refuse(error.cause) from None
         return known
 
-    def _sweep(self, state: State) -> None:
+    def _sweep(self, state: ItemState) -> None:
         """The same inside the prefix: every state that can be reached, back to front."""
-        layers: list[dict[State, list[State]]] = []
+        layers: list[dict[ItemState, list[ItemState]]] = []
         front, total = {state}, 0
         for _ in range(state.position, self.size):
             layer = {one: [step.after for step in self._all_steps(one)] for one in front}
@@ -283,10 +293,10 @@ class Plan:
                 raise self._refuse("It is out of hand to tell how these first items can be chosen.")
         for layer in reversed(layers):
             for one, nexts in layer.items():
-                self._alive[one] = self.stops(one) or any(map(self.alive, nexts))
+                self._can_finish[one] = self.may_end(one) or any(map(self.can_finish, nexts))
 
-    def _matched(self, state: State) -> bool:
-        """The same without demands: whether each item that must come has a value of its own."""
+    def _matched(self, state: ItemState) -> bool:
+        """The same without contains: whether each item that must come has a value of its own."""
         places = []
         for position in range(state.position, min(self.case.low, self.size)):
             if not self.kinds(position, ()):
@@ -297,25 +307,25 @@ class Plan:
             if rest > len(values):
                 return False
             places += [values] * rest
-        return matching(places)
+        return has_matching(places)
 
     def _refuse(self, cause: str) -> UnsupportedError:
-        field = "contains" if self.case.demands else "uniqueItems"
+        field = "contains" if self.case.contains else "uniqueItems"
         cure = "Use smaller bounds, or fewer `contains` on one array."
-        return UnsupportedError(cause, pointer=place_of(field, self.algebra), hint=cure)
+        return UnsupportedError(cause, pointer=find_pointer(field, self.algebra), hint=cure)
 
 
-def place_of(field: str, algebra: Algebra) -> str:
+def find_pointer(field: str, algebra: SchemaAlgebra) -> str:
     """Where a field stands that is to blame: at what is being computed, or as little below as possible."""
-    place = algebra.refuse("", field).pointer or ""
+    place = algebra.unsupported("", field).pointer or ""
     below = [
         f"{node.pointer}/{field}" for node in algebra.nodes
-        if node is not None and node.pointer is not None and field in node.facts and node.pointer.startswith(place)
+        if node is not None and node.pointer is not None and field in node.keywords and node.pointer.startswith(place)
     ]  # fmt: skip
     return place if place.endswith(f"/{field}") else min(below, key=len, default=place)
 
 
-def matching(places: list[list[int]]) -> bool:
+def has_matching(places: list[list[int]]) -> bool:
     """Whether each place can have a value of its own (augmenting paths, H. W. Kuhn 1955)."""
     owner: dict[int, int] = {}
     for place in range(len(places)):
@@ -345,58 +355,45 @@ def matching(places: list[list[int]]) -> bool:
 # ---- writing ---------------------------------------------------------------------------------------------------
 
 
-class Items(NamedTuple):
+class CountedItems(NamedTuple):
     """The name of a rule: one item or more after a state of a case, at a depth."""
 
     case: ArrayCase
-    state: State
+    state: ItemState
     depth: int
 
 
-class Writer(Protocol):
-    """What is asked of the writer of values."""
-
-    style: Style
-
-    def value(self, lits: Lits, depth: int) -> Node: ...
-    def plan(self, case: ArrayCase) -> Plan: ...
-
-
-def first(case: ArrayCase, writer: Writer, depth: int) -> Node | None:
+def emit_counted_items(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node | None:
     """The items of an array, one at least; None if there can be none."""
-    plan = writer.plan(case)
-    return Rule(Items(case, plan.start, depth)) if any(True for _ in plan.steps(plan.start)) else None
+    plan = emitter.plan(case)
+    return Rule(CountedItems(case, plan.start, depth)) if any(True for _ in plan.steps(plan.start)) else None
 
 
-def more(name: Items, writer: Writer) -> Node:
+def emit_next_item(name: CountedItems, emitter: ValueEmitter) -> Node:
     """What such a rule stands for: an item, and what may come after it."""
-    plan = writer.plan(name.case)
-    groups: dict[State, list[Node]] = {}
-    for lits, guarded, after in plan.steps(name.state):
-        value = writer.value(lits, name.depth)
+    plan = emitter.plan(name.case)
+    groups: dict[ItemState, list[Node]] = {}
+    for schemas, guarded, after in plan.steps(name.state):
+        value = emitter.value(schemas, name.depth)
         groups.setdefault(after, []).append(Member(value) if guarded else value)
-    return _choice([_then(_choice(values), _after(plan, after, name, writer)) for after, values in groups.items()])
+    return choice_of([_then(choice_of(values), _after(plan, after, name, emitter)) for after, values in groups.items()])
 
 
-def _after(plan: Plan, state: State, name: Items, writer: Writer) -> Node:
+def _after(plan: ItemAutomaton, state: ItemState, name: CountedItems, emitter: ValueEmitter) -> Node:
     """The rest of the items, or nothing, where the array may end."""
-    comma = spacing(writer.style, name.depth - 1).comma
-    kinds = plan.settled(state)
+    comma = spacing_at(emitter.style, name.depth - 1).comma
+    kinds = plan.uniform_kinds(state)
     if kinds is not None:
         low, high = max(0, name.case.low - state.position), name.case.high
         high = None if high is None else high - state.position
         if not kinds or high == 0:
             return EMPTY
-        value = _choice([writer.value(kind.lits, name.depth) for kind in kinds])
+        value = choice_of([emitter.value(kind.schemas, name.depth) for kind in kinds])
         return Repeat(_then(comma, value), low, high)
     if not any(True for _ in plan.steps(state)):
         return EMPTY
-    rest = _then(comma, Rule(Items(name.case, state, name.depth)))
-    return Choice((EMPTY, rest)) if plan.stops(state) else rest
-
-
-def _choice(options: list[Node]) -> Node:
-    return options[0] if len(options) == 1 else Choice(tuple(options))
+    rest = _then(comma, Rule(CountedItems(name.case, state, name.depth)))
+    return Choice((EMPTY, rest)) if plan.may_end(state) else rest
 
 
 def _then(one: Node, other: Node) -> Node:

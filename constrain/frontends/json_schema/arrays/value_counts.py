@@ -8,27 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ....automata.dfa import Dfa
-from ..algebra.schema_sets import Lits
-from ..algebra.shape import FALSE_BIT, NULL_BIT, TRUE_BIT
+from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
+from ..core.schema_sets import SchemaSet
 from ..numbers import number_sets
 from ..numbers.number_sets import NumberCase
 from ..objects import object_members
-from ..objects.object_cases import ObjectCase
-from ..reading.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
+from ..shapes.array_case import ArrayCase, ContainsConstraint
+from ..shapes.object_case import ObjectCase
+from ..shapes.schema_algebra import SchemaAlgebra
+from ..shapes.shape import FALSE_BIT, NULL_BIT, TRUE_BIT
 from ..strings import string_sets
-from ..strings.nested_regex_format import Nested
+from ..strings.nested_regex_format import NestedTexts
 from ..strings.string_languages import ALL
 from ..strings.string_sets import StringCase
-from .array_cases import ArrayCase, Demand, bound
+from .array_cases import compute_max_items
+from .item_counts import ItemAutomaton
 
-if TYPE_CHECKING:
-    from ..algebra.shape_algebra import Algebra
-    from .item_counts import Plan
-
-__all__ = ["MOST_VALUES", "Size", "listed", "size"]
+__all__ = ["MOST_VALUES", "ValueCount", "list_values", "count_values"]
 
 MOST_VALUES = 500
 """Most values of a set that is listed: an array of such items has a rule for each set of them that is left."""
@@ -43,80 +42,80 @@ SOME_STATES = 64
 """States of an automaton that are looked at to find one by which it has values enough."""
 
 
-class Size(NamedTuple):
+class ValueCount(NamedTuple):
     """At least `least` values, at most `most` (None: no bound is known)."""
 
     least: int
     most: int | None
 
 
-def size(lits: Lits, cap: int, algebra: Algebra) -> Size:
+def count_values(schemas: SchemaSet, cap: int, algebra: SchemaAlgebra) -> ValueCount:
     """How many values a set has. The least is at most `cap`, which is said of a set that has no end, too."""
-    return _Counter(algebra, cap).of(lits)
+    return _ValueCounter(algebra, cap).of(schemas)
 
 
-class _Counter:
-    def __init__(self, algebra: Algebra, cap: int) -> None:
+class _ValueCounter:
+    def __init__(self, algebra: SchemaAlgebra, cap: int) -> None:
         self.algebra = algebra
         self.cap = cap
         self.endless = cap  # the size of a set that is met again within itself
-        self.busy: set[Lits] = set()
-        self.known: dict[Lits, Size] = {}
+        self.busy: set[SchemaSet] = set()
+        self.known: dict[SchemaSet, ValueCount] = {}
 
-    def of(self, lits: Lits) -> Size:
+    def of(self, schemas: SchemaSet) -> ValueCount:
         """The size of a set; only ways into it by which any of its values can be put into a larger one lead here."""
-        if lits in self.busy:
-            return Size(self.endless, None)
-        known = self.known.get(lits)
+        if schemas in self.busy:
+            return ValueCount(self.endless, None)
+        known = self.known.get(schemas)
         if known is None:
-            if not self.algebra.nonempty(lits):
-                return Size(0, 0)
-            self.busy.add(lits)
-            known = self.known[lits] = self._shape(lits)
-            self.busy.discard(lits)
+            if not self.algebra.is_satisfiable(schemas):
+                return ValueCount(0, 0)
+            self.busy.add(schemas)
+            known = self.known[schemas] = self._shape(schemas)
+            self.busy.discard(schemas)
         return known
 
-    def _shape(self, lits: Lits) -> Size:
-        cap, shape = self.cap, self.algebra.unfold(lits)
-        total = Size(shape.scalars.bit_count(), shape.scalars.bit_count())
-        total = add(total, self._numbers(shape.numbers), cap)
+    def _shape(self, schemas: SchemaSet) -> ValueCount:
+        cap, shape = self.cap, self.algebra.unfold(schemas)
+        total = ValueCount(shape.scalars.bit_count(), shape.scalars.bit_count())
+        total = add_counts(total, self._numbers(shape.numbers), cap)
         if total.least < cap:
-            total = add(total, self._texts(shape.strings), cap)
+            total = add_counts(total, self._texts(shape.strings), cap)
         if total.least < cap:
-            found = [Size(len(one.values), len(one.values)) for one in shape.listed if one.kind == ARRAY]
-            total = add(total, union([*map(self._arrays, shape.arrays), *found]), cap)
+            found = [ValueCount(len(one.values), len(one.values)) for one in shape.enums if one.kind == ARRAY]
+            total = add_counts(total, unite_counts([*map(self._arrays, shape.arrays), *found]), cap)
         if total.least < cap:
-            found = [Size(len(one.values), len(one.values)) for one in shape.listed if one.kind == OBJECT]
-            total = add(total, union([*map(self._objects, shape.objects), *found]), cap)
-        return total if total.least < cap else Size(cap, None)
+            found = [ValueCount(len(one.values), len(one.values)) for one in shape.enums if one.kind == OBJECT]
+            total = add_counts(total, unite_counts([*map(self._objects, shape.objects), *found]), cap)
+        return total if total.least < cap else ValueCount(cap, None)
 
-    def _numbers(self, cases: tuple[NumberCase, ...]) -> Size:
-        found = [numbers_of(case, MOST_TRIED) for case in cases]
+    def _numbers(self, cases: tuple[NumberCase, ...]) -> ValueCount:
+        found = [list_numbers(case, MOST_TRIED) for case in cases]
         if None not in found:
             count = len({value for values in found for value in values or ()})
-            return Size(min(count, self.cap), count)
-        return union(map(self._interval, cases))
+            return ValueCount(min(count, self.cap), count)
+        return unite_counts(map(self._interval, cases))
 
-    def _interval(self, case: NumberCase) -> Size:
+    def _interval(self, case: NumberCase) -> ValueCount:
         style = self.algebra.style
-        if not number_sets.nonempty(case, style, self.algebra.limits):
-            return Size(0, 0)
+        if not number_sets.is_number_satisfiable(case, style, self.algebra.limits):
+            return ValueCount(0, 0)
         if case.values is not None:
-            return Size(len(case.values), len(case.values))
+            return ValueCount(len(case.values), len(case.values))
         if case.multiple is None or case.low is None or case.high is None:
-            return Size(self.cap if style.digits is None else min(self.cap, 10 ** min(style.digits, 10)), None)
-        first, last = steps(case)
-        return Size(1 if case.not_multiples else min(last - first + 1, self.cap), last - first + 1)
+            return ValueCount(self.cap if style.digits is None else min(self.cap, 10 ** min(style.digits, 10)), None)
+        first, last = find_multiple_range(case)
+        return ValueCount(1 if case.not_multiples else min(last - first + 1, self.cap), last - first + 1)
 
-    def _texts(self, cases: tuple[StringCase, ...]) -> Size:
+    def _texts(self, cases: tuple[StringCase, ...]) -> ValueCount:
         """Texts of all cases together; of long ones beside a pattern only the shorter ones are counted."""
         parts, exact = [], True
         for case in cases:
             if case.values is None and case.lang == ALL and case.high not in (0, 1):
-                return Size(self.cap, None)
+                return ValueCount(self.cap, None)
             nested = self.algebra.languages.nested(case.lang, case.low, case.high) if case.values is None else None
-            if isinstance(nested, Nested):
-                return Size(self.cap if nested.is_endless() else 0, None)
+            if isinstance(nested, NestedTexts):
+                return ValueCount(self.cap if nested.is_endless() else 0, None)
             dfa, low, high = string_sets.string_dfa(case, self.algebra.languages)
             exact = exact and (high is None or high <= MOST_LENGTH)
             if low or high is not None:
@@ -124,109 +123,115 @@ class _Counter:
                 dfa = dfa.with_length(low, top, max_states=self.algebra.limits.dfa_states)
             parts.append(dfa)
         if not parts:
-            return Size(0, 0)
+            return ValueCount(0, 0)
         count = Dfa.union_of(parts, max_states=self.algebra.limits.dfa_states).count(self.cap)
-        return Size(count, count if exact and count < self.cap else None)
+        return ValueCount(count, count if exact and count < self.cap else None)
 
-    def _arrays(self, case: ArrayCase) -> Size:
+    def _arrays(self, case: ArrayCase) -> ValueCount:
         algebra, cap = self.algebra, self.cap
-        most = bound(case, algebra)
+        most = compute_max_items(case, algebra)
         if most is not None and case.low > most:
-            return Size(0, 0)
+            return ValueCount(0, 0)
         if most == 0:
-            return Size(0, 0) if any(demand.low for demand in case.demands) or case.alike else Size(1, 1)
-        if case.alike:  # An array without a bound can always be longer.
-            return Size(cap if most is None and not case.demands and not case.unique else 0, None)
+            return (
+                ValueCount(0, 0)
+                if any(constraint.low for constraint in case.contains) or case.has_duplicates
+                else ValueCount(1, 1)
+            )
+        if case.has_duplicates:  # An array without a bound can always be longer.
+            return ValueCount(cap if most is None and not case.contains and not case.unique else 0, None)
         if case.unique:
             return self._different(case)
-        if case.demands:
-            return Size(max((self._counted(plan) for plan in algebra.automata(case)), default=0), None)
+        if case.contains:
+            return ValueCount(max((self._counted(plan) for plan in algebra.item_automata(case)), default=0), None)
         if most is None or most - case.low >= cap:
-            return Size(cap, None)
-        total, ways = Size(0, 0), Size(1, 1)
+            return ValueCount(cap, None)
+        total, ways = ValueCount(0, 0), ValueCount(1, 1)
         for length in range(most + 1):
             if length:
-                ways = times(ways, self.of(case.at(length - 1)), cap)
+                ways = multiply_counts(ways, self.of(case.at(length - 1)), cap)
             if length >= case.low:
-                total = add(total, ways, cap)
+                total = add_counts(total, ways, cap)
             if min(ways.least, total.least) >= cap or total.least >= cap:
-                return Size(cap, None)
-            if length >= len(case.prefix) and ways == times(ways, self.of(case.rest), cap):
+                return ValueCount(cap, None)
+            if length >= len(case.prefix) and ways == multiply_counts(ways, self.of(case.rest), cap):
                 left = most - max(length, case.low - 1)  # One value again and again: a length for each array.
-                return add(total, times(ways, Size(min(cap, left), left), cap), cap)
+                return add_counts(total, multiply_counts(ways, ValueCount(min(cap, left), left), cap), cap)
         return total
 
-    def _different(self, case: ArrayCase) -> Size:
+    def _different(self, case: ArrayCase) -> ValueCount:
         """Arrays of different items: as many at least as there are values for a first item, if that suffices."""
-        if case.demands or (case.low > 1 and not self._all_endless({case.at(k) for k in range(case.low)})):
-            return Size(0, None)
-        return Size(max(self.of(case.at(0)).least, int(case.low == 0)), None)
+        if case.contains or (case.low > 1 and not self._all_endless({case.at(k) for k in range(case.low)})):
+            return ValueCount(0, None)
+        return ValueCount(max(self.of(case.at(0)).least, int(case.low == 0)), None)
 
-    def _all_endless(self, sets: set[Lits]) -> bool:
+    def _all_endless(self, sets: set[SchemaSet]) -> bool:
         """Whether all sets are endless by themselves: that one leads back here proves nothing yet."""
         endless, self.endless = self.endless, 0
         try:
-            return all(self.of(lits).least >= self.cap for lits in sets)
+            return all(self.of(schemas).least >= self.cap for schemas in sets)
         finally:
             self.endless = endless
 
-    def _counted(self, plan: Plan) -> int:
+    def _counted(self, plan: ItemAutomaton) -> int:
         """Arrays of an automaton, at least: one for each value of an item, and without end if it can be pumped."""
-        found, seen, todo = int(plan.alive(plan.start)), {plan.start}, [plan.start]
+        found, seen, todo = int(plan.can_finish(plan.start)), {plan.start}, [plan.start]
         while todo and len(seen) < SOME_STATES:
             state = todo.pop()
-            for lits, _, after in plan.steps(state):
+            for schemas, _, after in plan.steps(state):
                 if found >= self.cap or after == state:
                     return self.cap
-                found = max(found, self.of(lits).least)
+                found = max(found, self.of(schemas).least)
                 if after not in seen:
                     seen.add(after)
                     todo.append(after)
         return found
 
-    def _objects(self, case: ObjectCase) -> Size:
+    def _objects(self, case: ObjectCase) -> ValueCount:
         algebra, cap = self.algebra, self.cap
-        if not object_members.nonempty(case, algebra):
-            return Size(0, 0)
+        if not object_members.is_object_satisfiable(case, algebra):
+            return ValueCount(0, 0)
         if case != ObjectCase(case.names, case.required, case.mentioned, case.cells, case.low, case.high):
-            return Size(1, None)
+            return ValueCount(1, None)
         if case.high is not None and case.high < len(case.names):
-            return Size(1, None)
-        for lang, lits in case.cells:
+            return ValueCount(1, None)
+        for lang, schemas in case.cells:
             room = case.high is None or case.high > len(case.names)
-            if room and algebra.nonempty(lits):
+            if room and algebra.is_satisfiable(schemas):
                 if algebra.languages.dfa(lang).count(cap + len(case.names)) >= cap + len(case.names):
-                    return Size(cap, None)
-                return Size(1, None)
+                    return ValueCount(cap, None)
+                return ValueCount(1, None)
         if case.low > len(case.required):
-            return Size(1, None)
-        total = Size(1, 1)
-        for name, lits in case.names:
-            found = self.of(lits)
-            total = times(total, found if name in case.required else add(found, Size(1, 1), cap), cap)
+            return ValueCount(1, None)
+        total = ValueCount(1, 1)
+        for name, schemas in case.names:
+            found = self.of(schemas)
+            total = multiply_counts(
+                total, found if name in case.required else add_counts(found, ValueCount(1, 1), cap), cap
+            )
         return total
 
 
-def union(sizes: Iterable[Size]) -> Size:
+def unite_counts(sizes: Iterable[ValueCount]) -> ValueCount:
     """The size of a union of sets that may overlap."""
     found = list(sizes)
     most = None if any(one.most is None for one in found) else sum(one.most or 0 for one in found)
-    return Size(max((one.least for one in found), default=0), most)
+    return ValueCount(max((one.least for one in found), default=0), most)
 
 
-def add(one: Size, other: Size, cap: int) -> Size:
+def add_counts(one: ValueCount, other: ValueCount, cap: int) -> ValueCount:
     """The size of a union of sets that share nothing."""
     most = None if one.most is None or other.most is None else one.most + other.most
-    return Size(min(cap, one.least + other.least), most)
+    return ValueCount(min(cap, one.least + other.least), most)
 
 
-def times(one: Size, other: Size, cap: int) -> Size:
+def multiply_counts(one: ValueCount, other: ValueCount, cap: int) -> ValueCount:
     """The size of a product. An upper bound beyond the cap is as good as none."""
     most = None if one.most is None or other.most is None else one.most * other.most
-    return Size(min(cap, one.least * other.least), None if most is not None and most > cap else most)
+    return ValueCount(min(cap, one.least * other.least), None if most is not None and most > cap else most)
 
 
-def steps(case: NumberCase) -> tuple[int, int]:
+def find_multiple_range(case: NumberCase) -> tuple[int, int]:
     """The first and the last multiple between the bounds of a case."""
     assert case.multiple is not None and case.low is not None and case.high is not None
     first, last = -(-case.low // case.multiple), case.high // case.multiple
@@ -235,66 +240,66 @@ def steps(case: NumberCase) -> tuple[int, int]:
     return int(first), int(last)
 
 
-def numbers_of(case: NumberCase, most: int) -> list[Any] | None:
+def list_numbers(case: NumberCase, most: int) -> list[Any] | None:
     """The values of a case, if they are no more than `most`."""
     if case.values is not None:
         return [value for value in case.values if case.spelling != "integer" or value.denominator == 1]
     if case.low is None or case.high is None:
         return None
     if case.multiple is None:
-        single = case.low == case.high and number_sets.contains(case, case.low)
+        single = case.low == case.high and number_sets.contains_number(case, case.low)
         return [case.low] if single else [] if case.low >= case.high else None
-    first, last = steps(case)
+    first, last = find_multiple_range(case)
     if last - first >= most:
         return None
     found = (step * case.multiple for step in range(first, last + 1))
-    return [value for value in found if number_sets.contains(case, value)]
+    return [value for value in found if number_sets.contains_number(case, value)]
 
 
 # ---- few values ------------------------------------------------------------------------------------------------
 
 
-def listed(lits: Lits, algebra: Algebra) -> tuple[Constant, ...] | None:
+def list_values(schemas: SchemaSet, algebra: SchemaAlgebra) -> tuple[Constant, ...] | None:
     """The values of a set one by one, if there are no more than MOST_VALUES."""
-    return _Lister(algebra).of(lits)
+    return _ValueLister(algebra).of(schemas)
 
 
-class _Lister:
+class _ValueLister:
     """Lists sets that may hold values of themselves: from none on, until no new value comes (a least fixpoint)."""
 
-    def __init__(self, algebra: Algebra) -> None:
+    def __init__(self, algebra: SchemaAlgebra) -> None:
         self.algebra = algebra
-        self.assumed: dict[Lits, tuple[Constant, ...]] = {}
-        self.met: set[Lits] = set()
+        self.assumed: dict[SchemaSet, tuple[Constant, ...]] = {}
+        self.met: set[SchemaSet] = set()
 
-    def of(self, lits: Lits) -> tuple[Constant, ...] | None:
+    def of(self, schemas: SchemaSet) -> tuple[Constant, ...] | None:
         """The values of a set; of one that is being listed, those that are known of it."""
-        if lits in self.assumed:
-            self.met.add(lits)
-            return self.assumed[lits]
-        if not self.algebra.nonempty(lits):
+        if schemas in self.assumed:
+            self.met.add(schemas)
+            return self.assumed[schemas]
+        if not self.algebra.is_satisfiable(schemas):
             return ()
-        self.assumed[lits] = ()
+        self.assumed[schemas] = ()
         try:
             while True:
-                self.met.discard(lits)
-                found = self._shape(lits)
-                if found is None or lits not in self.met or len(found) == len(self.assumed[lits]):
+                self.met.discard(schemas)
+                found = self._shape(schemas)
+                if found is None or schemas not in self.met or len(found) == len(self.assumed[schemas]):
                     return found
-                self.assumed[lits] = found
+                self.assumed[schemas] = found
         finally:
-            del self.assumed[lits]
+            del self.assumed[schemas]
 
-    def _shape(self, lits: Lits) -> tuple[Constant, ...] | None:
-        shape = self.algebra.unfold(lits)
-        if shape.listed:  # More than a list of few may be.
+    def _shape(self, schemas: SchemaSet) -> tuple[Constant, ...] | None:
+        shape = self.algebra.unfold(schemas)
+        if shape.enums:  # More than a list of few may be.
             return None
         out: dict[Constant, None] = {}
         for bit, word in ((NULL_BIT, (NULL,)), (FALSE_BIT, (BOOLEAN, False)), (TRUE_BIT, (BOOLEAN, True))):
             if shape.scalars & bit:
                 out[word] = None
         for number in shape.numbers:
-            numbers = numbers_of(number, MOST_VALUES)
+            numbers = list_numbers(number, MOST_VALUES)
             if numbers is None:
                 return None
             out.update(((NUMBER, value), None) for value in numbers)
@@ -309,14 +314,14 @@ class _Lister:
                 return None
             out.update(dict.fromkeys(lists))
         for case in shape.objects:
-            maps = self._maps(case, lits)
+            maps = self._maps(case, schemas)
             if maps is None:
                 return None
             out.update(dict.fromkeys(maps))
         return tuple(out) if len(out) <= MOST_VALUES else None
 
     def _lists(self, case: ArrayCase) -> list[Constant] | None:
-        most = bound(case, self.algebra)
+        most = compute_max_items(case, self.algebra)
         if most is None and case.unique:
             rest = self.of(case.rest)
             most = None if rest is None else len(case.prefix) + len(rest)
@@ -324,12 +329,12 @@ class _Lister:
             return None
         if case.low > most:
             return []
-        sets: dict[Lits, tuple[Constant, ...]] = {}
-        for lits in {case.at(position): None for position in range(most)}:
-            found = self.of(lits)
+        sets: dict[SchemaSet, tuple[Constant, ...]] = {}
+        for schemas in {case.at(position): None for position in range(most)}:
+            found = self.of(schemas)
             if found is None:
                 return None
-            sets[lits] = found
+            sets[schemas] = found
         out: list[Constant] = []
         tried = 0
         for length in range(case.low, most + 1):
@@ -338,21 +343,21 @@ class _Lister:
                 if tried > MOST_TRIED:
                     return None
                 different = len(set(values)) == length
-                if (case.unique and not different) or (case.alike and different):
+                if (case.unique and not different) or (case.has_duplicates and different):
                     continue
-                if all(self._meets(values, demand) for demand in case.demands):
+                if all(self._meets(values, constraint) for constraint in case.contains):
                     out.append((ARRAY, values))
         return out
 
-    def _meets(self, values: tuple[Constant, ...], demand: Demand) -> bool:
-        found = sum(self._is_in(value, demand.lits) for value in values[demand.start :])
-        return demand.low <= found and (demand.high is None or found <= demand.high)
+    def _meets(self, values: tuple[Constant, ...], constraint: ContainsConstraint) -> bool:
+        found = sum(self._is_in(value, constraint.schemas) for value in values[constraint.start :])
+        return constraint.low <= found and (constraint.high is None or found <= constraint.high)
 
-    def _maps(self, case: ObjectCase, lits: Lits) -> list[Constant] | None:
-        if not object_members.nonempty(case, self.algebra):
+    def _maps(self, case: ObjectCase, schemas: SchemaSet) -> list[Constant] | None:
+        if not object_members.is_object_satisfiable(case, self.algebra):
             return []
         room = case.high is None or case.high > len(case.required)
-        if room and any(self.algebra.nonempty(inside) for _, inside in case.cells):
+        if room and any(self.algebra.is_satisfiable(inside) for _, inside in case.cells):
             return None
         choices: list[tuple[Any, ...]] = []
         tried = 1
@@ -366,18 +371,18 @@ class _Lister:
                 return None
         plain = case == ObjectCase(case.names, case.required, case.mentioned, case.cells)
         values = ((OBJECT, tuple(sorted(pair for pair in chosen if pair))) for chosen in product(*choices))
-        return [value for value in values if plain or self._is_in(value, lits)]
+        return [value for value in values if plain or self._is_in(value, schemas)]
 
-    def _is_in(self, value: Constant, lits: Lits) -> bool:
-        return self.algebra.nonempty(self.algebra.both(self.algebra.reader.constant(value), lits))
+    def _is_in(self, value: Constant, schemas: SchemaSet) -> bool:
+        return self.algebra.is_satisfiable(self.algebra.intersect(self.algebra.table.add_constant(value), schemas))
 
 
-def _words(case: StringCase, algebra: Algebra) -> tuple[str, ...] | None:
+def _words(case: StringCase, algebra: SchemaAlgebra) -> tuple[str, ...] | None:
     if case.values is not None:
         return case.values
     if case.lang == ALL and case.high != 0:
         return None
-    if isinstance(algebra.languages.nested(case.lang, case.low, case.high), Nested):
+    if isinstance(algebra.languages.nested(case.lang, case.low, case.high), NestedTexts):
         return None
     dfa, low, high = string_sets.string_dfa(case, algebra.languages)
     longest = dfa.lengths()[1]

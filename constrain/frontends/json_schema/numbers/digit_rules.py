@@ -20,16 +20,17 @@ import numpy as np
 from ....automata.dfa import Dfa
 from ....base.options import Style
 from ....base.work import memoize
-from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
+from ....grammar.nodes import EMPTY, Chars, Literal, Node, Rule, Sequence
+from ..core.node_building import choice_of
 from ..strings.enum_words import Follow
-from .number_automata import constant_dfa, plain_integers
+from .number_automata import constant_dfa, plain_integer_dfa
 from .number_exponents import REACH
 from .number_parts import as_decimal
 
-__all__ = ["Decimals", "Digits", "decimals", "exponent"]
+__all__ = ["SortedDecimals", "DecimalSuffix", "emit_decimals", "exponent_dfa"]
 
 
-class Decimals:
+class SortedDecimals:
     """Numbers of one sign, none of them zero, sorted by their digits. Equal only to itself.
 
     scaled: (a, s) for a / 10^s. follow: writes what comes after a number, for its numbers. cap: most digits in a row.
@@ -69,7 +70,7 @@ class Decimals:
         """The end of those in a range that have the same digits as its first one."""
         return bisect_right(self.digits, self.digits[low], low, high)
 
-    def alive(self, low: int, high: int, read: int, point: int, behind: bool) -> bool:
+    def can_finish(self, low: int, high: int, read: int, point: int, behind: bool) -> bool:
         """Whether one of a range can be finished: with an exponent, or without."""
         if not behind:
             longest = self.cap if not read else self.whole + self.cap if point <= self.whole else -1
@@ -87,14 +88,14 @@ class Decimals:
         return bool((fits | (lengths <= longest)).any())
 
 
-class Digits(NamedTuple):
+class DecimalSuffix(NamedTuple):
     """The name of a rule: the numbers that are left after some digits, low to high - 1.
 
     read: digits read from the first that is not zero on. point: what has been read is 0.ddd * 10^point, so far.
     behind: whether the decimal point has been there. bare: whether it was the last that was read.
     """
 
-    numbers: Decimals
+    numbers: SortedDecimals
     low: int
     high: int
     read: int
@@ -111,12 +112,12 @@ class Digits(NamedTuple):
         if read or behind:
             moves = point + (not behind) if read else point
             for digit, first, end in numbers.split(low, high, read):
-                options += _next(digit.encode(), Digits(numbers, first, end, read + 1, moves, behind))
+                options += _next(digit.encode(), DecimalSuffix(numbers, first, end, read + 1, moves, behind))
         if behind and read == 0:  # One more zero before the first digit that is not.
-            options += _next(b"0", Digits(numbers, low, high, 0, point - 1, True))
+            options += _next(b"0", DecimalSuffix(numbers, low, high, 0, point - 1, True))
         if not behind:
-            options += _next(b".", Digits(numbers, low, high, read, point, True, True))
-        return _choice(options)
+            options += _next(b".", DecimalSuffix(numbers, low, high, read, point, True, True))
+        return choice_of(options)
 
     def _ends(self, end: int) -> Iterator[Node]:
         """Those before `end` may end here, with the exponents that they then need."""
@@ -130,20 +131,22 @@ class Digits(NamedTuple):
             if place == point and tail <= max(needed, numbers.cap) and (behind or not numbers.marked):
                 yield then
             if -REACH <= point <= numbers.whole and tail <= numbers.cap:
-                yield _then(Chars(exponent(place - point)), then)
+                yield _then(Chars(exponent_dfa(place - point)), then)
             first = more
 
 
-def _next(byte: bytes, name: Digits) -> Iterator[Node]:
+def _next(byte: bytes, name: DecimalSuffix) -> Iterator[Node]:
     """One more character, if a number can still be finished after it."""
     numbers, low, high, read, point, behind, _ = name
-    if numbers.alive(low, high, read, point, behind):
+    if numbers.can_finish(low, high, read, point, behind):
         if behind and numbers.cap == inf:  # More zeros than any number has digits make no difference.
             name = name._replace(read=min(read, numbers.longest))
         yield Sequence((Literal(byte), Rule(name)))
 
 
-def decimals(values: list[Fraction], numbers: list[int], follow: Follow, style: Style, *, marked: bool = False) -> Node:
+def emit_decimals(
+    values: list[Fraction], numbers: list[int], follow: Follow, style: Style, *, marked: bool = False
+) -> Node:
     """One of the values in any spelling, and what follows it for its numbers.
 
     marked: whether each is written with a point or an exponent.
@@ -153,21 +156,23 @@ def decimals(values: list[Fraction], numbers: list[int], follow: Follow, style: 
     for sign in (b"", b"-"):
         chosen = [k for k, (figures, _) in enumerate(scaled) if figures and (figures < 0) == bool(sign)]
         if chosen:
-            all_of = Decimals([scaled[k] for k in chosen], [numbers[k] for k in chosen], follow, style.digits, marked)
+            all_of = SortedDecimals(
+                [scaled[k] for k in chosen], [numbers[k] for k in chosen], follow, style.digits, marked
+            )
             heads: list[Node] = []
             for digit, first, end in all_of.split(0, len(chosen), 0):
-                heads += _next(digit.encode(), Digits(all_of, first, end, 1, 1, False))
-            heads += _next(b"0", Digits(all_of, 0, len(chosen), 0, 0, False))
-            options.append(_then(Literal(sign), _choice(heads)) if sign else _choice(heads))
+                heads += _next(digit.encode(), DecimalSuffix(all_of, first, end, 1, 1, False))
+            heads += _next(b"0", DecimalSuffix(all_of, 0, len(chosen), 0, 0, False))
+            options.append(_then(Literal(sign), choice_of(heads)) if sign else choice_of(heads))
     zeros = [number for (figures, _), number in zip(scaled, numbers) if not figures]
     if zeros:
         dfa = constant_dfa(Fraction(0), style)
-        options.append(_then(Chars(dfa.subtract(plain_integers()) if marked else dfa), follow(zeros)))
-    return _choice(options)
+        options.append(_then(Chars(dfa.subtract(plain_integer_dfa()) if marked else dfa), follow(zeros)))
+    return choice_of(options)
 
 
 @memoize(maxsize=1024)
-def exponent(value: int) -> Dfa:
+def exponent_dfa(value: int) -> Dfa:
     """The spellings of an exponent, the e included."""
     zeros = Dfa.from_strings(["0"]).star()
     signs = ["e-", "E-"] if value < 0 else ["e", "E", "e+", "E+"]
@@ -178,7 +183,3 @@ def exponent(value: int) -> Dfa:
 
 def _then(one: Node, other: Node) -> Node:
     return one if other is EMPTY else Sequence((one, other))
-
-
-def _choice(options: list[Node]) -> Node:
-    return options[0] if len(options) == 1 else Choice(tuple(options))

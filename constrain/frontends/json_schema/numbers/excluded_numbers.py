@@ -17,20 +17,20 @@ from ....automata.dfa import Dfa
 from ....base.options import Style
 from ....base.work import memoize
 from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
-from .digit_rules import Decimals, exponent
+from .digit_rules import SortedDecimals, exponent_dfa
 from .number_automata import number_dfa
 from .number_parts import as_decimal
 
-__all__ = ["Others", "others"]
+__all__ = ["OtherNumberSuffix", "emit_other_numbers"]
 
 
-class Others(NamedTuple):
+class OtherNumberSuffix(NamedTuple):
     """The name of a rule: the rest of a number that has begun like those from low to high - 1, and is to be another.
 
     zero: whether zero is listed, too. The rest as in `Digits`; as long as read is 0, all digits were zeros.
     """
 
-    numbers: Decimals
+    numbers: SortedDecimals
     zero: bool
     low: int
     high: int
@@ -51,16 +51,18 @@ class Others(NamedTuple):
                 if digit == "0" and read == 0:
                     if zero and tail + 1 >= numbers.cap:
                         continue  # Only zeros would be left.
-                    name = Others(numbers, zero, low, high, 0, point - 1, True)
+                    name = OtherNumberSuffix(numbers, zero, low, high, 0, point - 1, True)
                 elif digit in ranges:
                     length = read + 1 if numbers.cap < inf or not behind else min(read + 1, numbers.longest)
-                    name = Others(numbers, zero, *ranges[digit], length, moves, behind)
+                    name = OtherNumberSuffix(numbers, zero, *ranges[digit], length, moves, behind)
                 else:
                     options.append(Sequence((Literal(digit.encode()), self._free())))
                     continue
                 options.append(Sequence((Literal(digit.encode()), Rule(name))))
         if not behind:
-            options.append(Sequence((Literal(b"."), Rule(Others(numbers, zero, low, high, read, point, True, True)))))
+            options.append(
+                Sequence((Literal(b"."), Rule(OtherNumberSuffix(numbers, zero, low, high, read, point, True, True))))
+            )
         return Choice(tuple(options))
 
     def _ends(self) -> Iterator[Node]:
@@ -69,7 +71,7 @@ class Others(NamedTuple):
         if read == 0:
             if not zero:
                 yield EMPTY
-                yield Chars(exponents(frozenset()))
+                yield Chars(other_exponents_dfa(frozenset()))
             return
         first = numbers.digits[low]
         listed = frozenset(
@@ -77,41 +79,41 @@ class Others(NamedTuple):
         )
         if 0 not in listed:
             yield EMPTY
-        yield Chars(exponents(listed))
+        yield Chars(other_exponents_dfa(listed))
 
     def _free(self) -> Node:
         """Any rest, after one more digit."""
         cap = self.numbers.cap
         if cap == inf:
-            return Chars(rest(None if self.behind else inf, inf))
+            return Chars(number_suffix_dfa(None if self.behind else inf, inf))
         if self.behind:
-            return Chars(rest(None, cap - (self.read - self.point) - 1))
-        return Chars(rest(cap - self.read - 1, cap))
+            return Chars(number_suffix_dfa(None, cap - (self.read - self.point) - 1))
+        return Chars(number_suffix_dfa(cap - self.read - 1, cap))
 
 
 @memoize(maxsize=1024)
-def exponents(apart: frozenset[int]) -> Dfa:
+def other_exponents_dfa(apart: frozenset[int]) -> Dfa:
     """All exponents but those, the e included."""
     digits = Dfa.from_ranges([(48, 57)]).repeat(1, None)
     dfa = Dfa.from_strings(["e", "E", "e+", "E+", "e-", "E-"]).concatenate(digits)
     for value in apart:
-        dfa = dfa.subtract(exponent(value))
+        dfa = dfa.subtract(exponent_dfa(value))
     return dfa
 
 
 @memoize(maxsize=256)
-def rest(whole: float | None, tail: float) -> Dfa:
+def number_suffix_dfa(whole: float | None, tail: float) -> Dfa:
     """At most so many digits, a point and at most so many digits, an exponent. whole: None behind the point."""
     digit, none = Dfa.from_ranges([(48, 57)]), Dfa.from_strings([""])
     most = None if tail == inf else int(tail)
-    ends = none.union(exponents(frozenset()))
+    ends = none.union(other_exponents_dfa(frozenset()))
     if whole is None:
         return digit.repeat(0, most).concatenate(ends)
     fraction = none.union(Dfa.from_strings(["."]).concatenate(digit.repeat(1, most)))
     return digit.repeat(0, None if whole == inf else int(whole)).concatenate(fraction).concatenate(ends)
 
 
-def others(values: list[Fraction], style: Style) -> Node:
+def emit_other_numbers(values: list[Fraction], style: Style) -> Node:
     """Any number but these, in any spelling."""
     scaled = [as_decimal(value) for value in values]
     zero = any(not figures for figures, _ in scaled)
@@ -122,12 +124,16 @@ def others(values: list[Fraction], style: Style) -> Node:
             ends = {"high" if sign else "low": Fraction(0), "high_open" if sign else "low_open": zero}
             options.append(Chars(number_dfa(**ends, style=style)))  # type: ignore[arg-type]
             continue
-        numbers = Decimals(chosen, [0] * len(chosen), lambda _: EMPTY, style.digits, False)
-        whole = Others(numbers, zero, 0, len(chosen), 0, 0, False)
+        numbers = SortedDecimals(chosen, [0] * len(chosen), lambda _: EMPTY, style.digits, False)
+        whole = OtherNumberSuffix(numbers, zero, 0, len(chosen), 0, 0, False)
         heads: list[Node] = [Sequence((Literal(b"0"), Rule(whole)))]
         ranges = {digit: (first, end) for digit, first, end in numbers.split(0, len(chosen), 0)}
         for digit in "123456789":
-            begun = Rule(Others(numbers, zero, *ranges[digit], 1, 1, False)) if digit in ranges else whole._free()
+            begun = (
+                Rule(OtherNumberSuffix(numbers, zero, *ranges[digit], 1, 1, False))
+                if digit in ranges
+                else whole._free()
+            )
             heads.append(Sequence((Literal(digit.encode()), begun)))
         options.append(Sequence((Literal(sign), Choice(tuple(heads)))) if sign else Choice(tuple(heads)))
     return Choice(tuple(options))

@@ -21,8 +21,7 @@ itself needs more, or is about multiples of more than MOST_CAPPED residues.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import ceil, floor, inf, lcm
 from typing import Any
@@ -31,11 +30,21 @@ from ....automata.dfa import MAX_STATES, Dfa, Table
 from ....base.options import Style
 from ....base.work import memoize
 from .number_exponents import exponent_table
-from .number_multiples import ROOM, apart, factor_dfa, reduced, residues
-from .number_parts import Bound, Cap, Members, Part, lcm_of, plain_texts, split_digits, too_many_states
-from .number_table import explore, row_of
+from .number_intervals import NumberInterval
+from .number_multiples import ARRAY_STATES, count_lasting_residues, count_residues, multiples_dfa
+from .number_parts import (
+    BoundDigits,
+    DigitCap,
+    DigitCondition,
+    ValueDigits,
+    lcm_of,
+    plain_texts,
+    split_digits,
+    too_many_states,
+)
+from .number_table import explore_states, row_of
 
-__all__ = ["constant_dfa", "count", "find", "number_dfa", "plain_integers"]
+__all__ = ["constant_dfa", "count_numbers", "find_number", "number_dfa", "plain_integer_dfa"]
 
 MOST_MEMBERS = 5_000
 """Most values that are spelled one by one where a multiple's residues would be too many."""
@@ -48,65 +57,6 @@ MOST_CAPPED = 300
 
 PLAIN_EXPONENT = 3
 """Digits of an exponent in plain style: all floats have at most three (`1e-323`)."""
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """A set of numbers: low <= x <= high (None: no bound; open: without the end), a multiple of `multiple` (None: of
-    nothing), and of none of `not_multiples`. All are decimals; multiples are positive."""
-
-    low: Fraction | None
-    high: Fraction | None
-    low_open: bool
-    high_open: bool
-    multiple: Fraction | None
-    not_multiples: tuple[Fraction, ...]
-
-    @classmethod
-    def of(
-        cls,
-        low: Fraction | None,
-        high: Fraction | None,
-        low_open: bool,
-        high_open: bool,
-        multiples: Iterable[Fraction],
-        not_multiples: Iterable[Fraction],
-    ) -> Numbers:
-        """Made simple: multiples as one decimal (a decimal that is a multiple of 2/3 is one of 2)."""
-        factors = list(multiples)
-        factor = _decimal_multiple(lcm_of(factors)) if factors else None
-        excluded = reduced(factor, map(_decimal_multiple, not_multiples))
-        if factor is not None:
-            # The nearest multiple is the same bound with fewer digits; where that is the first from zero, zero is.
-            if low is not None:
-                low, low_open = (floor(low / factor) + 1 if low_open else ceil(low / factor)) * factor, False
-                low, low_open = (Fraction(0), True) if low == factor else (low, low_open)
-            if high is not None:
-                high, high_open = (ceil(high / factor) - 1 if high_open else floor(high / factor)) * factor, False
-                high, high_open = (Fraction(0), True) if high == -factor else (high, high_open)
-        return cls(low, high, low_open, high_open, factor, excluded)
-
-    @property
-    def is_scalable(self) -> bool:
-        """Whether a number may be multiplied by any power of ten: at most its sign is bounded."""
-        return not (self.low or self.high or self.multiple or self.not_multiples)
-
-    def mirrored(self) -> Numbers:
-        """The numbers -x."""
-        low = None if self.high is None else -self.high
-        high = None if self.low is None else -self.low
-        return Numbers(low, high, self.high_open, self.low_open, self.multiple, self.not_multiples)
-
-    def has_magnitudes(self) -> bool:
-        """Whether there may be an x >= 0."""
-        return self.high is None or self.high > 0 or (self.high == 0 and not self.high_open)
-
-    def contains(self, value: Fraction) -> bool:
-        """Whether value is one of the numbers."""
-        above = self.low is None or value > self.low or (value == self.low and not self.low_open)
-        below = self.high is None or value < self.high or (value == self.high and not self.high_open)
-        fits = self.multiple is None or (value / self.multiple).denominator == 1
-        return above and below and fits and all((value / other).denominator > 1 for other in self.not_multiples)
 
 
 def number_dfa(
@@ -143,14 +93,14 @@ def constant_dfa(value: Fraction | int, style: Style) -> Dfa:
 
 
 @memoize(maxsize=1)
-def plain_integers() -> Dfa:
+def plain_integer_dfa() -> Dfa:
     """Numbers without fraction and exponent."""
     digit, zero = Dfa.from_ranges([(48, 57)]), Dfa.from_ranges([(48, 48)])
     magnitude = zero.union(Dfa.from_ranges([(49, 57)]).concatenate(digit.star()))
     return Dfa.from_strings(["", "-"]).concatenate(magnitude)
 
 
-def find(
+def find_number(
     low: Fraction | None,
     high: Fraction | None,
     low_open: bool,
@@ -159,7 +109,7 @@ def find(
     not_multiples: tuple[Fraction, ...] = (),
 ) -> Fraction | None:
     """One number of the set, a small one with few digits; None exactly if there is none."""
-    numbers = Numbers.of(low, high, low_open, high_open, _given(multiple_of), not_multiples)
+    numbers = NumberInterval.of(low, high, low_open, high_open, _given(multiple_of), not_multiples)
     if low is not None and low == high:
         return low if numbers.contains(low) else None
     if numbers.multiple is not None:
@@ -173,7 +123,7 @@ def find(
     return found
 
 
-def count(
+def count_numbers(
     low: Fraction | None,
     high: Fraction | None,
     low_open: bool,
@@ -184,7 +134,7 @@ def count(
     cap: int,
 ) -> int:
     """How many numbers the set has, at most cap."""
-    numbers = Numbers.of(low, high, low_open, high_open, _given(multiple_of), not_multiples)
+    numbers = NumberInterval.of(low, high, low_open, high_open, _given(multiple_of), not_multiples)
     if low is not None and low == high:
         return min(cap, int(numbers.contains(low)))
     if numbers.multiple is None:
@@ -202,18 +152,7 @@ def _given(value: Fraction | None) -> tuple[Fraction, ...]:
     return () if value is None else (value,)
 
 
-def _decimal_multiple(factor: Fraction) -> Fraction:
-    """The number whose multiples are the decimals among the multiples of factor > 0."""
-    if factor <= 0:
-        raise ValueError(f"multiples of {factor}")
-    rest = factor.denominator
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    return factor * rest
-
-
-def _index_range(numbers: Numbers, step: Fraction) -> tuple[float, float]:
+def _index_range(numbers: NumberInterval, step: Fraction) -> tuple[float, float]:
     """First and last k with k * step between the bounds: ints, or infinite."""
     first, last = -inf, inf
     if numbers.low is not None:
@@ -225,7 +164,7 @@ def _index_range(numbers: Numbers, step: Fraction) -> tuple[float, float]:
     return first, last
 
 
-def _multiples(numbers: Numbers, step: Fraction) -> Iterator[Fraction]:
+def _multiples(numbers: NumberInterval, step: Fraction) -> Iterator[Fraction]:
     """The numbers of the set that are multiples of step, those nearest to zero first.
 
     k * step is a multiple of n exactly if k is one of lcm(step, n) / step, so unless that is 1, within any few k in a
@@ -270,24 +209,24 @@ def _number_dfa(
     max_states: int,
 ) -> Dfa:
     multiples = _given(multiple_of) + ((Fraction(1),) if integer else ())
-    numbers = Numbers.of(low, high, low_open, high_open, multiples, not_multiples)
+    numbers = NumberInterval.of(low, high, low_open, high_open, multiples, not_multiples)
     fraction = spell_any or not integer
     exponent = (inf if spell_any else PLAIN_EXPONENT) if numbers.is_scalable else 0
     factors = [(other, False) for other in numbers.not_multiples]
     if numbers.multiple is not None and (fraction or numbers.multiple != 1):
         factors.insert(0, (numbers.multiple, True))
-    number = lcm(*(residues(factor) for factor, _ in factors))
+    number = lcm(*(count_residues(factor) for factor, _ in factors))
     few = _few(numbers, number)
-    if few is None and (numbers.low is None or numbers.high is None) and apart(number) > max_states:
+    if few is None and (numbers.low is None or numbers.high is None) and count_lasting_residues(number) > max_states:
         raise too_many_states(max_states)  # at once: the product would only find that out slowly
     capped = digits if few is not None or number <= MOST_CAPPED else None
     dfa = Dfa.from_table(_plain_table(numbers, few, fraction, exponent, capped, max_states))
     for factor, wanted in factors if few is None else ():
-        dfa = dfa.intersect(factor_dfa(factor, wanted, fraction, max_states), max_states=ROOM * max_states)
+        dfa = dfa.intersect(multiples_dfa(factor, wanted, fraction, max_states), max_states=ARRAY_STATES * max_states)
     if spell_any and not exponent:
         sides = [side if side.has_magnitudes() else None for side in (numbers, numbers.mirrored())]
         exponents = Dfa.from_table(exponent_table(sides[0], sides[1], digits, max_states))
-        dfa = dfa.union(exponents, max_states=ROOM * max_states)
+        dfa = dfa.union(exponents, max_states=ARRAY_STATES * max_states)
     return dfa
 
 
@@ -299,11 +238,16 @@ E, E_SIGN, SIGN = "e", "e+", "-"
 
 
 def _plain_table(
-    numbers: Numbers, few: list[Fraction] | None, fraction: bool, exponent: float, digits: int | None, max_states: int
+    numbers: NumberInterval,
+    few: list[Fraction] | None,
+    fraction: bool,
+    exponent: float,
+    digits: int | None,
+    max_states: int,
 ) -> Table:
     """Numbers by their parts. fraction: may there be one. exponent: most digits of one, if numbers are scalable."""
     mirrored = numbers.mirrored()
-    start: dict[Any, list[Part]] = {}
+    start: dict[Any, list[DigitCondition]] = {}
     for sign, side in (("", numbers), (SIGN, mirrored)):
         if side.has_magnitudes():
             values = few and [-value if sign else value for value in few]
@@ -329,14 +273,14 @@ def _plain_table(
         return row_of(digits=digit_row, point=point, e=("e", E) if exponent and accepts else None), accepts
 
     first = ("", START, _starts(start.get("", [])))
-    return explore(first, successors, max_states)
+    return explore_states(first, successors, max_states)
 
 
-def _starts(parts: Sequence[Part]) -> tuple[Any, ...]:
+def _starts(parts: Sequence[DigitCondition]) -> tuple[Any, ...]:
     return tuple(part.start for part in parts)
 
 
-def _digit_row(sign: str, parts: Sequence[Part], phase: int, inner: tuple[Any, ...]) -> list[Any]:
+def _digit_row(sign: str, parts: Sequence[DigitCondition], phase: int, inner: tuple[Any, ...]) -> list[Any]:
     """The states after a digit."""
     following = TAIL if phase >= POINT else WHOLE
     columns = zip(*[part.digits(at) for part, at in zip(parts, inner)]) if parts else ((),) * 10
@@ -354,22 +298,24 @@ def _exponent_row(read: Any, most: float) -> tuple[Sequence[Any], bool]:
     return row_of(digits=(longer,) * 10, plus=sign, minus=sign), done > 0
 
 
-def _parts(numbers: Numbers, values: list[Fraction] | None, fraction: bool, digits: int | None) -> list[Part]:
+def _parts(
+    numbers: NumberInterval, values: list[Fraction] | None, fraction: bool, digits: int | None
+) -> list[DigitCondition]:
     """What to watch in a magnitude besides multiples. A lower bound of 0 asks nothing."""
-    parts: list[Part] = []
+    parts: list[DigitCondition] = []
     low, high = numbers.low, numbers.high
     if values is not None:
-        parts.append(Members(value for value in values if value >= 0))
+        parts.append(ValueDigits(value for value in values if value >= 0))
     if values is None and low is not None and (low > 0 or (low == 0 and numbers.low_open)):
-        parts.append(Bound(low, (1,) if numbers.low_open else (0, 1)))
+        parts.append(BoundDigits(low, (1,) if numbers.low_open else (0, 1)))
     if values is None and high is not None:
-        parts.append(Bound(high, (-1,) if numbers.high_open else (-1, 0)))
+        parts.append(BoundDigits(high, (-1,) if numbers.high_open else (-1, 0)))
     if digits is not None and (fraction or high is None):
         parts.append(_cap(numbers, digits))
     return parts
 
 
-def _few(numbers: Numbers, residues: int) -> list[Fraction] | None:
+def _few(numbers: NumberInterval, residues: int) -> list[Fraction] | None:
     """The numbers one by one, where they are fewer than the residues of all factors."""
     if numbers.multiple is None or residues < MANY_RESIDUES:
         return None
@@ -380,7 +326,7 @@ def _few(numbers: Numbers, residues: int) -> list[Fraction] | None:
     return [value for value in values if numbers.contains(value)]
 
 
-def _cap(numbers: Numbers, digits: int) -> Cap:
+def _cap(numbers: NumberInterval, digits: int) -> DigitCap:
     """The cap on digits, raised to what the constraints need.
 
     Beyond a lower bound of n digits there are numbers of n + 1, among them a multiple of each a < 10^n. Between two
@@ -394,4 +340,4 @@ def _cap(numbers: Numbers, digits: int) -> Cap:
     for factor in (*_given(numbers.multiple), *numbers.not_multiples):
         before, after = split_digits(factor)
         whole, tail = max(whole, len(before) + 1), max(tail, len(after) + 1)
-    return Cap(whole if numbers.high is None else None, tail)
+    return DigitCap(whole if numbers.high is None else None, tail)

@@ -26,15 +26,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import inf, lcm
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ....automata.dfa import Table
 from ....base.work import memoize
-from .number_parts import Bound, as_decimal
-from .number_table import explore, row_of
-
-if TYPE_CHECKING:
-    from .number_automata import Numbers
+from .number_intervals import NumberInterval
+from .number_parts import BoundDigits, as_decimal
+from .number_table import explore_states, row_of
 
 __all__ = ["exponent_table"]
 
@@ -77,7 +75,7 @@ LESS, GREATER, FREE = -1, -2, -3
 """Settled comparisons, and one that no longer matters; as many digits agree is >= 0."""
 
 
-class Edge:
+class MantissaBound:
     """A bound > 0 as 0.digits * 10^position, and how it compares with what is read."""
 
     def __init__(self, bound: Fraction) -> None:
@@ -106,13 +104,13 @@ class Edge:
         return 0 if agree == len(self.digits) else -1
 
 
-class Side:
+class SignConstraints:
     """The constraints on the magnitudes of one sign."""
 
-    def __init__(self, numbers: Numbers, digits: int | None) -> None:
+    def __init__(self, numbers: NumberInterval, digits: int | None) -> None:
         low, high = numbers.low, numbers.high
-        self.low = Edge(low) if low is not None and low > 0 else None
-        self.high = Edge(high) if high is not None and high > 0 else None
+        self.low = MantissaBound(low) if low is not None and low > 0 else None
+        self.high = MantissaBound(high) if high is not None and high > 0 else None
         self.low_open, self.high_open = numbers.low_open, numbers.high_open
         self.zero = numbers.contains(Fraction(0))
         self.only_zero = high == 0
@@ -147,7 +145,7 @@ class Side:
         return capped or (self.placed and not (state.low == FREE and self.high is None))
 
     def normal(self, state: Mantissa) -> Mantissa:
-        """The one that stands for all that go on alike, where the multiples are those of a power of ten.
+        """The one that stands for all that go on has_duplicates, where the multiples are those of a power of ten.
 
         The last digit that is not zero and a settled lower bound both ask for a least exponent. Zeros change neither,
         any other digit only raises the first: so the smaller one may be forgotten.
@@ -246,13 +244,17 @@ def shift_to_multiple(residue: int, a: int) -> float:
     return inf
 
 
-def exponent_table(positive: Numbers | None, negative: Numbers | None, digits: int | None, max_states: int) -> Table:
+def exponent_table(
+    positive: NumberInterval | None, negative: NumberInterval | None, digits: int | None, max_states: int
+) -> Table:
     """The Table of the numbers with an exponent, of magnitudes `positive` and, after a minus sign, `negative`.
 
     LimitError beyond max_states states.
     """
-    sides = {sign: Side(side, digits) for sign, side in (("", positive), (SIGN, negative)) if side is not None}
-    alike = positive == negative
+    sides = {
+        sign: SignConstraints(side, digits) for sign, side in (("", positive), (SIGN, negative)) if side is not None
+    }
+    has_duplicates = positive == negative
 
     def successors(state: Any) -> tuple[Sequence[Any], bool]:
         if not isinstance(state, Mantissa):
@@ -263,7 +265,7 @@ def exponent_table(positive: Numbers | None, negative: Numbers | None, digits: i
             minus = Mantissa(SIGN, START)
         if side is None:
             return row_of(digits=(None,) * 10, minus=minus), False
-        if alike:
+        if has_duplicates:
             state = state._replace(sign="")  # What is the same on both sides of zero is built once.
         turns = side.turns(state)
         after: list[Mantissa | None] = []
@@ -271,10 +273,10 @@ def exponent_table(positive: Numbers | None, negative: Numbers | None, digits: i
             after.append(_read(side, state, digit) if digit in turns else after[-1])
         return row_of(digits=after, minus=minus, point=_point(state), e=_after_e(side, state)), False
 
-    return explore(Mantissa("", START), successors, max_states)
+    return explore_states(Mantissa("", START), successors, max_states)
 
 
-def _read(side: Side, state: Mantissa, digit: int) -> Mantissa | None:
+def _read(side: SignConstraints, state: Mantissa, digit: int) -> Mantissa | None:
     """The state after a digit of the mantissa, None beyond the limits."""
     phase = state.phase
     if phase == NIL:
@@ -313,7 +315,7 @@ def _point(state: Mantissa) -> Mantissa | None:
     return None if phase is None else state._replace(phase=phase)
 
 
-def _after_e(side: Side, state: Mantissa) -> tuple[Any, ...] | None:
+def _after_e(side: SignConstraints, state: Mantissa) -> tuple[Any, ...] | None:
     """The state after the e: the interval of exponents."""
     if state.phase in (NIL, NIL_PART):
         return ("e", -inf, inf) if side.zero else None
@@ -353,7 +355,7 @@ def _exponent_digits(first: float, last: float, at: tuple[Any, ...] | None) -> l
 
 
 @memoize(maxsize=4096)
-def _bounds(first: float, last: float) -> tuple[Bound, ...]:
+def _bounds(first: float, last: float) -> tuple[BoundDigits, ...]:
     """What watches an exponent's magnitude, which may be any int >= 0 when both are open."""
-    low = (Bound(Fraction(int(first)), (0, 1)),) if first > 0 else ()
-    return low if last == inf else (*low, Bound(Fraction(int(last)), (-1, 0)))
+    low = (BoundDigits(Fraction(int(first)), (0, 1)),) if first > 0 else ()
+    return low if last == inf else (*low, BoundDigits(Fraction(int(last)), (-1, 0)))

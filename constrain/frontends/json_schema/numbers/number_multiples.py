@@ -3,7 +3,7 @@
 A factor a / 10^s, with a = b * 10^k, asks of the digits read so far only their value without trailing zeros modulo b
 and how many zeros there are, up to k; behind the point the same, as far as the s-th digit. That is b * (k + s + 2)
 states at most, made as arrays and then made minimal. Of two factors, one of which is a multiple of the other, one is
-enough (`reduced`). Bounds are not known here, so that schemas share these automata.
+enough (`reduce_multiples`). Bounds are not known here, so that schemas share these automata.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ....base.work import memoize, spend
 from .number_parts import as_decimal, lcm_of, too_many_states
 from .number_table import BOUNDS, CLASSES, DIGIT, MINUS, POINT
 
-__all__ = ["ROOM", "apart", "factor_dfa", "reduced", "residues"]
+__all__ = ["ARRAY_STATES", "count_lasting_residues", "multiples_dfa", "reduce_multiples", "count_residues"]
 
-ROOM = 8
+ARRAY_STATES = 8
 """States in arrays that count as one of the limit, which is about those that are made one by one."""
 
 
-def reduced(multiple: Fraction | None, not_multiples: Iterable[Fraction]) -> tuple[Fraction, ...]:
+def reduce_multiples(multiple: Fraction | None, not_multiples: Iterable[Fraction]) -> tuple[Fraction, ...]:
     """Fewest numbers of which a multiple of `multiple` is none, if it is none of `not_multiples`; least ones first."""
     asked = sorted({other if multiple is None else lcm_of((multiple, other)) for other in not_multiples})
     kept: list[Fraction] = []
@@ -34,7 +34,7 @@ def reduced(multiple: Fraction | None, not_multiples: Iterable[Fraction]) -> tup
     return tuple(kept)
 
 
-def residues(factor: Fraction) -> int:
+def count_residues(factor: Fraction) -> int:
     """b: how many residues must be told apart for a factor b * 10^k / 10^s."""
     a, _ = as_decimal(factor)
     while a % 10 == 0:
@@ -42,7 +42,7 @@ def residues(factor: Fraction) -> int:
     return a
 
 
-def apart(number: int) -> int:
+def count_lasting_residues(number: int) -> int:
     """How many residues modulo a number stay apart whatever digits follow: twos and fives are lost to powers of ten."""
     for prime in (2, 5):
         while number % prime == 0:
@@ -51,20 +51,20 @@ def apart(number: int) -> int:
 
 
 @memoize(maxsize=128)
-def factor_dfa(factor: Fraction, wanted: bool, fraction: bool, max_states: int) -> Dfa:
+def multiples_dfa(factor: Fraction, wanted: bool, fraction: bool, max_states: int) -> Dfa:
     """The multiples of a decimal, or (not wanted) all that are none. fraction: whether there may be a point.
 
     LimitError beyond ROOM * max_states states.
     """
     a, places = as_decimal(factor)
-    b, zeros = residues(factor), 0
+    b, zeros = count_residues(factor), 0
     while b * 10**zeros < a:
         zeros += 1
     tails = b if places else 2  # Behind the point of a whole factor: 0 if it divides what is in front, or 1.
     whole, point, tail = 3, 3 + b * (zeros + 1), 3 + b * (zeros + 1) + tails
     last = tail + tails * max(places - 1, 0)  # where the digits of the fraction that matter have been read
     off = last + tails  # no multiple, whatever follows
-    if off > ROOM * max_states:
+    if off > ARRAY_STATES * max_states:
         raise too_many_states(max_states)
     spend(1 + off * max(CLASSES) // 32, "multiples of a number")
     delta = np.full((off + 1, max(CLASSES) + 1), -1, dtype=np.int32)

@@ -22,7 +22,7 @@ from ....base.errors import LimitError
 from ....base.work import memoize
 
 __all__ = [
-    "Bound", "Cap", "Members", "Part", "as_decimal", "decimal_text", "lcm_of", "plain_texts", "split_digits",
+    "BoundDigits", "DigitCap", "ValueDigits", "DigitCondition", "as_decimal", "decimal_text", "lcm_of", "plain_texts", "split_digits",
     "too_many_states",
 ]  # fmt: skip
 
@@ -41,7 +41,7 @@ MOST_DIGITS = 4000
 NOTHING: tuple[None, ...] = (None,) * 10
 
 
-class Part(Protocol):
+class DigitCondition(Protocol):
     """One condition. `start` is its state before the first digit."""
 
     @property
@@ -124,7 +124,7 @@ LESS, GREATER = -1, 1
 """The verdict is settled, whatever digits follow."""
 
 
-class Bound:
+class BoundDigits:
     """The magnitude is at least, at most, above or below a bound >= 0: `allowed` holds the signs of value - bound.
 
     States: (n, c) in the integer part, n digits read that compare as c with the first n of the bound;
@@ -179,7 +179,7 @@ class Bound:
         return (LESS if place < len(self.tail) else 0) in self.allowed
 
 
-class Members:
+class ValueDigits:
     """The value is one of a finite set of magnitudes. States: the text so far, or ZEROS: only zeros may follow."""
 
     start: Any = ""
@@ -206,7 +206,7 @@ class Members:
         return state == self.ZEROS or short in self.values
 
 
-class Cap:
+class DigitCap:
     """At most so many digits in the integer part and in the fraction (None: no cap).
 
     States: n >= 0 digits of the integer part, or -1 - n with n digits of the fraction; not counted without a cap.

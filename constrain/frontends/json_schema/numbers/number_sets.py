@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from math import gcd
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ....automata.dfa import Dfa
 from ....base.options import Limits, Style
@@ -17,22 +17,20 @@ from ....base.work import memoize
 from ....grammar.nodes import EMPTY, Chars, Node
 from ..strings.enum_words import FEW
 from . import number_automata
-from .digit_rules import decimals
-from .excluded_numbers import others
+from .digit_rules import emit_decimals
+from .excluded_numbers import emit_other_numbers
 from .number_parts import plain_texts, split_digits
 
 __all__ = [
     "ANY_NUMBER",
     "NumberCase",
-    "case_dfa",
-    "complement",
-    "costly",
-    "emit",
-    "large",
-    "meet",
-    "nonempty",
-    "own",
-    "own_integer",
+    "number_case_dfa",
+    "complement_numbers",
+    "may_exceed_states",
+    "emit_numbers",
+    "needs_number_rule",
+    "intersect_numbers",
+    "is_number_satisfiable",
 ]
 
 
@@ -55,38 +53,12 @@ class NumberCase(NamedTuple):
 
 ANY_NUMBER = NumberCase()
 
-FIELDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
-"""The fields that this room reads."""
 ONE = Fraction(1)
 SHORT = 20
 """Digits of a bound up to which an automaton of bounds alone is never too large."""
 
 
-def own_integer(facts: dict[str, Any], draft: int) -> NumberCase:
-    """As `own`, of integers only, as the dialect understands the word."""
-    case = own(facts)
-    multiple = ONE if case.multiple is None else least_common(ONE, case.multiple)
-    return case._replace(multiple=multiple, spelling="integer" if draft == 4 else None)
-
-
-def own(facts: dict[str, Any]) -> NumberCase:
-    """The case that a subschema's own keywords make."""
-    low, high = facts.get("minimum"), facts.get("maximum")
-    low_open = high_open = False
-    edge = facts.get("exclusiveMinimum")
-    if edge is True:
-        low_open = low is not None
-    elif edge is not None and edge is not False and (low is None or edge >= low):
-        low, low_open = edge, True
-    edge = facts.get("exclusiveMaximum")
-    if edge is True:
-        high_open = high is not None
-    elif edge is not None and edge is not False and (high is None or edge <= high):
-        high, high_open = edge, True
-    return NumberCase(None, low, low_open, high, high_open, facts.get("multipleOf"))
-
-
-def least_common(one: Fraction, other: Fraction) -> Fraction:
+def least_common_multiple(one: Fraction, other: Fraction) -> Fraction:
     """The least number that both divide."""
     if one == other:
         return one
@@ -95,7 +67,7 @@ def least_common(one: Fraction, other: Fraction) -> Fraction:
     return Fraction(top, gcd(one.denominator, other.denominator))
 
 
-def meet(one: NumberCase, other: NumberCase) -> NumberCase | None:
+def intersect_numbers(one: NumberCase, other: NumberCase) -> NumberCase | None:
     """Numbers of both."""
     spelling = one.spelling or other.spelling
     if one.spelling and other.spelling and one.spelling != other.spelling:
@@ -108,7 +80,7 @@ def meet(one: NumberCase, other: NumberCase) -> NumberCase | None:
             wanted = set(other.values)
             kept = tuple(value for value in one.values if value in wanted)
         else:
-            kept = tuple(value for value in one.values if contains(other, value))
+            kept = tuple(value for value in one.values if contains_number(other, value))
         return one._replace(values=kept, spelling=spelling) if kept else None
     low, low_open = one.low, one.low_open
     if other.low is not None and (low is None or (other.low, other.low_open) > (low, low_open)):
@@ -120,14 +92,14 @@ def meet(one: NumberCase, other: NumberCase) -> NumberCase | None:
         return None
     multiple = one.multiple if other.multiple is None else other.multiple
     if one.multiple is not None and other.multiple is not None:
-        multiple = least_common(one.multiple, other.multiple)
+        multiple = least_common_multiple(one.multiple, other.multiple)
     excluded = tuple(sorted({*one.not_multiples, *other.not_multiples}))
     if multiple is not None and any(multiple % step == 0 for step in excluded):
         return None
     return NumberCase(None, low, low_open, high, high_open, multiple, excluded, spelling)
 
 
-def contains(case: NumberCase, value: Fraction) -> bool:
+def contains_number(case: NumberCase, value: Fraction) -> bool:
     """Whether the value is in the case, however it is spelled."""
     if case.values is not None:
         return value in case.values
@@ -140,7 +112,7 @@ def contains(case: NumberCase, value: Fraction) -> bool:
     return all(value % step for step in case.not_multiples)
 
 
-def complement(case: NumberCase) -> list[NumberCase]:
+def complement_numbers(case: NumberCase) -> list[NumberCase]:
     """Numbers that are not of the case."""
     out: list[NumberCase] = []
     if case.spelling:
@@ -160,12 +132,12 @@ def complement(case: NumberCase) -> list[NumberCase]:
     return out
 
 
-def nonempty(case: NumberCase, style: Style, limits: Limits) -> bool:
+def is_number_satisfiable(case: NumberCase, style: Style, limits: Limits) -> bool:
     """Whether there is such a number, and a spelling of it."""
     if case.spelling == "fraction" and case.values is not None:
-        return bool(case.values) if style.numbers == "any" else any(True for _ in texts(case, style))
+        return bool(case.values) if style.numbers == "any" else any(True for _ in spell_values(case, style))
     if case.spelling == "fraction":
-        return not case_dfa(case, style, limits.dfa_states).is_empty
+        return not number_case_dfa(case, style, limits.dfa_states).is_empty
     if case.spelling == "integer" and case.values is not None:
         return any(value.denominator == 1 for value in case.values)
     if case.values is not None:
@@ -179,11 +151,13 @@ def nonempty(case: NumberCase, style: Style, limits: Limits) -> bool:
         )
     if not case.not_multiples and (case.low is None or case.high is None):
         return True
-    found = number_automata.find(case.low, case.high, case.low_open, case.high_open, case.multiple, case.not_multiples)
+    found = number_automata.find_number(
+        case.low, case.high, case.low_open, case.high_open, case.multiple, case.not_multiples
+    )
     return found is not None
 
 
-def costly(case: NumberCase, style: Style) -> bool:
+def may_exceed_states(case: NumberCase, style: Style) -> bool:
     """Whether its automaton may exceed a limit, so that it must be built to know that it can be."""
     stepped = case.not_multiples or case.multiple not in (None, ONE)
     bounds = [bound for bound in (case.low, case.high) if bound is not None]
@@ -191,7 +165,7 @@ def costly(case: NumberCase, style: Style) -> bool:
     return bool(case.values is None and (stepped or long))
 
 
-def large(cases: tuple[NumberCase, ...], style: Style) -> bool:
+def needs_number_rule(cases: tuple[NumberCase, ...], style: Style) -> bool:
     """Whether automata have to be built: these had better be a rule, made when it is reached."""
     return any(
         case.low is not None or case.high is not None or (case.values is not None and style.numbers == "any")
@@ -200,7 +174,7 @@ def large(cases: tuple[NumberCase, ...], style: Style) -> bool:
 
 
 @memoize(maxsize=2048)
-def case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
+def number_case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
     """The spellings of the numbers of a case."""
     if case.values is not None:
         parts = [number_automata.constant_dfa(value, style) for value in case.values]
@@ -213,36 +187,36 @@ def case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
             not_multiples=case.not_multiples, integer=integer, style=style, max_states=max_states,
         )  # fmt: skip
     if case.spelling == "integer":
-        return dfa.intersect(number_automata.plain_integers(), max_states=max_states)
+        return dfa.intersect(number_automata.plain_integer_dfa(), max_states=max_states)
     if case.spelling == "fraction":
-        return dfa.subtract(number_automata.plain_integers(), max_states=max_states)
+        return dfa.subtract(number_automata.plain_integer_dfa(), max_states=max_states)
     return dfa
 
 
-def emit(cases: tuple[NumberCase, ...], style: Style, limits: Limits) -> tuple[set[bytes], list[Node]]:
+def emit_numbers(cases: tuple[NumberCase, ...], style: Style, limits: Limits) -> tuple[set[bytes], list[Node]]:
     """What spells the numbers: constants that are written in few ways (to be gathered with others), and nodes."""
     constants: set[bytes] = set()
     nodes: list[Node] = []
-    chain = gaps(cases) if style.numbers == "any" and len(cases) > FEW else ()
+    chain = find_gaps(cases) if style.numbers == "any" and len(cases) > FEW else ()
     if len(chain) > FEW:
-        nodes.append(others([case.low for case in chain if case.low is not None], style))
+        nodes.append(emit_other_numbers([case.low for case in chain if case.low is not None], style))
         known = set(chain)
         cases = tuple(case for case in cases if case not in known)
     for case in cases:
         if case.values is not None and (style.numbers == "plain" or case.spelling == "integer"):
-            constants.update(text.encode() for text in texts(case, style))
+            constants.update(text.encode() for text in spell_values(case, style))
         elif case.values is not None and len(case.values) > FEW:
             numbered = list(range(len(case.values)))
             marked = case.spelling == "fraction"
-            nodes.append(decimals(list(case.values), numbered, lambda _: EMPTY, style, marked=marked))
+            nodes.append(emit_decimals(list(case.values), numbered, lambda _: EMPTY, style, marked=marked))
         else:
-            dfa = case_dfa(case, style, limits.dfa_states)
+            dfa = number_case_dfa(case, style, limits.dfa_states)
             if not dfa.is_empty:
                 nodes.append(Chars(dfa))
     return constants, nodes
 
 
-def gaps(cases: tuple[NumberCase, ...]) -> list[NumberCase]:
+def find_gaps(cases: tuple[NumberCase, ...]) -> list[NumberCase]:
     """Open intervals that are all numbers but those where one ends and the next begins; none if there are no such."""
     after: dict[Fraction | None, NumberCase] = {}
     for case in cases:
@@ -258,7 +232,7 @@ def gaps(cases: tuple[NumberCase, ...]) -> list[NumberCase]:
     return chain
 
 
-def texts(case: NumberCase, style: Style) -> Iterator[str]:
+def spell_values(case: NumberCase, style: Style) -> Iterator[str]:
     """The spellings of listed numbers in plain style, and of integers of draft 4 in any."""
     for value in case.values or ():
         if value.denominator == 1 and case.spelling != "fraction":

@@ -9,7 +9,7 @@ from ....automata.dfa import Table
 from ....base.work import spend
 from .number_parts import too_many_states
 
-__all__ = ["BOUNDS", "CLASSES", "DIGIT", "MINUS", "POINT", "explore", "row_of"]
+__all__ = ["BOUNDS", "CLASSES", "DIGIT", "MINUS", "POINT", "explore_states", "row_of"]
 
 BOUNDS = [0, 0x2B, 0x2C, 0x2D, 0x2E, 0x2F, *range(0x30, 0x3A), 0x3A, 0x45, 0x46, 0x65, 0x66]
 CLASSES = [0, 1, 0, 2, 3, 0, *range(4, 14), 0, 14, 0, 14, 0]
@@ -27,7 +27,7 @@ def row_of(
     return (None, plus, minus, point, *digits, e)
 
 
-def explore(start: Any, successors: Callable[[Any], tuple[Sequence[Any], bool]], max_states: int) -> Table:
+def explore_states(start: Any, successors: Callable[[Any], tuple[Sequence[Any], bool]], max_states: int) -> Table:
     """The Table of all states that are reachable from start. successors(state): its row and whether it accepts."""
     names: dict[Any, int] = {None: -1, start: 0}
     order, rows, accepting = [start], [], []

@@ -1,1 +1,1 @@
-"""Objects: cases of keys, their demands, and how a settled case is written."""
+"""Objects: cases of keys, their existentials, and how a settled case is written."""

@@ -1,6 +1,6 @@
 """Many listed arrays and objects: one trie over all of them, made as the text goes.
 
-A `Left` is what still matters after some text: the values that begin so, where in them the text stands, and which keys
+A `EnumTrieState` is what still matters after some text: the values that begin so, where in them the text stands, and which keys
 each open object has had. Each is a rule that is named in last place, so that only what is reached costs anything, in
 every order of keys. What stands next is a word (a key, a constant) or a bracket; of many words those with the same
 beginning share a rule too (`words`), and so do numbers that may be spelled in every way (`digits`).
@@ -8,54 +8,39 @@ beginning share a rule too (`words`), and so do numbers that may be spelled in e
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from ....base.options import Limits, Style
-from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
-from ..algebra.schema_sets import Lits
-from ..numbers.digit_rules import Digits, decimals
-from ..numbers.excluded_numbers import Others
+from ....base.options import Style
+from ....grammar.nodes import EMPTY, Chars, Literal, Node, Rule, Sequence
+from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
+from ..core.node_building import choice_of
+from ..core.whitespace import spacing_at
+from ..numbers.digit_rules import DecimalSuffix, emit_decimals
+from ..numbers.excluded_numbers import OtherNumberSuffix
 from ..numbers.number_automata import constant_dfa
 from ..numbers.number_parts import plain_texts
-from ..reading.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
-from ..strings.enum_words import FEW, Follow, Prefix, spelled
-from ..strings.string_sets import all_quoted
-from ..whitespace import spacing
+from ..shapes.enum_values import EnumValues
+from ..shapes.value_emitter import ValueEmitter
+from ..strings.enum_words import FEW, Follow, WordPrefix, emit_words
+from ..strings.string_sets import quote_texts
 
-__all__ = ["MANY", "Left", "Listed", "Made", "write"]
-
-MANY = 100
-"""Arrays, or objects, in one enum beyond which they are a trie: of fewer the algebra knows more as cases."""
+__all__ = ["EnumTrieState", "ENUM_RULES", "emit_enum_rule"]
 
 Path = tuple[str | int, ...]
 Seen = tuple[frozenset[str], ...]
 NONE: frozenset[str] = frozenset()
 
 
-class Listed:
-    """Different constants, all arrays or all objects. Equal only to itself, so that nobody hashes them all."""
-
-    def __init__(self, kind: int, values: Iterable[Constant]) -> None:
-        self.kind = kind
-        self.values = tuple(values)
-        self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}
-
-    def some(self, numbers: list[int]) -> tuple[int, ...]:
-        """Values by number: equal sets are one tuple."""
-        chosen = tuple(numbers)
-        return self._sets.setdefault(chosen, chosen)
-
-
-class Left(NamedTuple):
+class EnumTrieState(NamedTuple):
     """The name of a rule: what may come after some text.
 
     numbers: the values that are left. path: keys and positions that lead to the value that comes next, or, if `after`,
     that was there last. seen: of each array or object on the way, the keys that it has had (of arrays none).
     """
 
-    listed: Listed
+    listed: EnumValues
     numbers: tuple[int, ...]
     path: Path
     seen: Seen
@@ -63,35 +48,25 @@ class Left(NamedTuple):
     depth: int
 
 
-Made = (Left, Prefix, Digits, Others)
+ENUM_RULES = (EnumTrieState, WordPrefix, DecimalSuffix, OtherNumberSuffix)
 """Names of rules that are made here and below."""
 
 
-class Writer(Protocol):
-    """What is asked of the writer of values."""
-
-    style: Style
-    limits: Limits
-
-    def value(self, lits: Lits, depth: int) -> Node: ...
-    def constant(self, value: Constant) -> Lits: ...
-
-
-def write(name: Hashable, writer: Writer) -> Node:
+def emit_enum_rule(name: Hashable, emitter: ValueEmitter) -> Node:
     """What a rule of a trie stands for."""
-    if isinstance(name, (Prefix, Digits, Others)):
+    if isinstance(name, (WordPrefix, DecimalSuffix, OtherNumberSuffix)):
         return name.node()
-    assert isinstance(name, Left)
-    return _Text(name, writer).node()
+    assert isinstance(name, EnumTrieState)
+    return _TrieEmitter(name, emitter).node()
 
 
-class _Text:
+class _TrieEmitter:
     """Writes what comes next after a text."""
 
-    def __init__(self, name: Left, writer: Writer) -> None:
+    def __init__(self, name: EnumTrieState, emitter: ValueEmitter) -> None:
         self.listed, self.numbers, self.path, self.seen, self.is_after, self.depth = name
-        self.writer = writer
-        self.style = writer.style
+        self.emitter = emitter
+        self.style = emitter.style
 
     def node(self) -> Node:
         """What may come."""
@@ -101,7 +76,7 @@ class _Text:
         """What comes then, for those values."""
         if after and not path:
             return EMPTY
-        return Rule(Left(self.listed, self.listed.some(numbers), path, seen, after, self.depth))
+        return Rule(EnumTrieState(self.listed, self.listed.some(numbers), path, seen, after, self.depth))
 
     def at(self, number: int, path: Path) -> Constant:
         """What a value holds at the end of a path."""
@@ -131,7 +106,7 @@ class _Text:
         options += self.texts(*found[STRING], self.then)
         options += self.figures(*found[NUMBER])
         options += [self.bracket(kind, numbers) for kind, numbers in brackets.items() if numbers]
-        return _choice(options)
+        return choice_of(options)
 
     def then(self, numbers: list[int]) -> Node:
         """What follows the value at the path."""
@@ -142,7 +117,7 @@ class _Text:
         word = WORDS.get(value)
         if word is not None:
             return _then(Literal(word), self.then(numbers))
-        node = self.writer.value(self.writer.constant(value), self.depth + len(self.path))
+        node = self.emitter.value(self.emitter.constant_set(value), self.depth + len(self.path))
         return _then(node, self.then(numbers))
 
     def texts(self, texts: list[str], numbers: list[int], follow: Follow) -> list[Node]:
@@ -150,8 +125,8 @@ class _Text:
         if not texts:
             return []
         if self.style.escapes == "canonical":
-            return [spelled(all_quoted(texts), numbers, follow, escapes=False)]
-        return [_then(QUOTE, spelled(texts, numbers, lambda held: _then(QUOTE, follow(held)), escapes=True))]
+            return [emit_words(quote_texts(texts), numbers, follow, escapes=False)]
+        return [_then(QUOTE, emit_words(texts, numbers, lambda held: _then(QUOTE, follow(held)), escapes=True))]
 
     def figures(self, values: list[Fraction], numbers: list[int]) -> list[Node]:
         """Numbers, each with what follows it."""
@@ -160,9 +135,9 @@ class _Text:
         style = self.style
         if style.numbers == "plain":
             words = [(text, number) for value, number in zip(values, numbers) for text in _plain(value, style)]
-            return [spelled([text for text, _ in words], [number for _, number in words], self.then, escapes=False)]
+            return [emit_words([text for text, _ in words], [number for _, number in words], self.then, escapes=False)]
         if len(values) > 1:
-            return [decimals(values, numbers, self.then, style)]
+            return [emit_decimals(values, numbers, self.then, style)]
         groups: dict[Fraction, list[int]] = {}
         for value, number in zip(values, numbers):
             groups.setdefault(value, []).append(number)
@@ -170,7 +145,7 @@ class _Text:
 
     def bracket(self, kind: int, numbers: list[int]) -> Node:
         """An array or an object: its bracket, and what comes inside."""
-        lay = spacing(self.style, self.depth + len(self.path))
+        lay = spacing_at(self.style, self.depth + len(self.path))
         filled = [number for number in numbers if self.at(number, self.path)[1]]
         empty = [number for number in numbers if not self.at(number, self.path)[1]]
         left, right = (b"[", b"]") if kind == ARRAY else (b"{", b"}")
@@ -180,12 +155,12 @@ class _Text:
         if filled:
             inside = self.item(filled, self.path, 0) if kind == ARRAY else self.keys(filled, self.path, NONE)
             options.append(_then(lay.open, inside))
-        return _then(Literal(left), _choice(options))
+        return _then(Literal(left), choice_of(options))
 
     def after(self) -> Node:
         """After a value inside an array or object: its end, or the next one."""
         path, last = self.path[:-1], self.path[-1]
-        lay = spacing(self.style, self.depth + len(path))
+        lay = spacing_at(self.style, self.depth + len(path))
         is_array, seen = isinstance(last, int), self.seen[-1]
         had = last + 1 if isinstance(last, int) else len(seen)
         done: list[int] = []
@@ -199,7 +174,7 @@ class _Text:
         if more:
             inside = self.item(more, path, had) if is_array else self.keys(more, path, seen)
             options.append(_then(lay.comma, inside))
-        return _choice(options)
+        return choice_of(options)
 
     def item(self, numbers: list[int], path: Path, position: int) -> Node:
         """The next item of an array."""
@@ -218,11 +193,11 @@ class _Text:
         def follow(which: list[int]) -> Node:
             return self.member(words[which[0]], held[which[0]], path, seen)
 
-        return _choice(self.texts(words, list(range(len(words))), follow))
+        return choice_of(self.texts(words, list(range(len(words))), follow))
 
     def member(self, name: str, numbers: list[int], path: Path, seen: frozenset[str]) -> Node:
         """What follows a key."""
-        colon = spacing(self.style, self.depth + len(path)).layout.colon
+        colon = spacing_at(self.style, self.depth + len(path)).layout.colon
         return _then(colon, self.rule(numbers, (*path, name), (*self.seen[: len(path)], seen | {name}), False))
 
 
@@ -233,10 +208,6 @@ WORDS: dict[Constant, bytes] = {(NULL,): b"null", (BOOLEAN, False): b"false", (B
 def _plain(value: Fraction, style: Style) -> list[str]:
     """How a number is spelled in plain style."""
     return [str(value.numerator)] if value.denominator == 1 else plain_texts(value)
-
-
-def _choice(options: list[Node]) -> Node:
-    return options[0] if len(options) == 1 else Choice(tuple(options))
 
 
 def _then(*parts: Node) -> Node:

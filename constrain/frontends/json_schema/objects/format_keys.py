@@ -8,89 +8,80 @@ some members: which declared keys there were, how many members, which required c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple
 
 from ....automata.dfa import Dfa
 from ....base.errors import UnsupportedError
 from ....base.options import Style
 from ....grammar.nodes import EMPTY, Chars, Choice, JsonString, Literal, Member, Node, Rule, Sequence, Unique
-from ..algebra.schema_sets import Lits
-from ..strings.nested_regex_format import Nested
-from ..strings.string_languages import Lang, Languages
-from ..strings.string_sets import quoted
-from ..whitespace import spacing
+from ..core.node_building import choice_of, sequence_of
+from ..core.schema_sets import SchemaSet
+from ..core.whitespace import spacing_at
+from ..shapes.value_emitter import ValueEmitter
+from ..strings.nested_regex_format import NestedTexts
+from ..strings.string_languages import Language
+from ..strings.string_sets import quote_text
+from .normalised_object import NormalisedObject
 
-if TYPE_CHECKING:
-    from .object_members import Settled
-
-__all__ = ["Members", "choice_of", "emit", "more", "sequence_of", "spell_key"]
+__all__ = ["FormatMembers", "emit_format_object", "emit_next_format_member", "spell_key"]
 
 QUOTE = Literal(b'"')
 NONE: frozenset[str] = frozenset()
 
 
-class Writer(Protocol):
-    """What objects ask of the writer of values."""
-
-    style: Style
-    languages: Languages
-
-    def value(self, lits: Lits, depth: int) -> Node: ...
-
-
-class _Class(NamedTuple):
+class _FormatKeyClass(NamedTuple):
     """Undeclared keys: what spells them, the set of their values, whether one must be there."""
 
     key: Node
-    lits: Lits
+    schemas: SchemaSet
     required: bool
 
 
-class _Ruled:
+class _FormatObject:
     """An object that is written by rules. Equal only to itself."""
 
-    def __init__(self, case: Settled, classes: list[_Class], depth: int) -> None:
+    def __init__(self, case: NormalisedObject, classes: list[_FormatKeyClass], depth: int) -> None:
         self.case = case
         self.classes = classes
         self.depth = depth
         self.names = [name for name, _ in case.names]
 
 
-class Members(NamedTuple):
+class FormatMembers(NamedTuple):
     """The name of a rule: one member or more after some others.
 
     seen: declared keys that were there. at: declared keys before this one are past, in schema order. number: of
     members, no further than it matters. met: classes that have a member, by number.
     """
 
-    ruled: _Ruled
+    ruled: _FormatObject
     seen: frozenset[str]
     at: int
     number: int
     met: frozenset[int]
 
 
-def emit(case: Settled, writer: Writer, depth: int) -> Node:
+def emit_format_object(case: NormalisedObject, emitter: ValueEmitter, depth: int) -> Node:
     """The node of a settled case: an object at `depth`."""
-    ruled = _Ruled(case, list(_classes(case, writer)), depth)
-    layout = spacing(writer.style, depth).layout
-    start = Members(ruled, NONE, 0, 0, frozenset())
+    ruled = _FormatObject(case, list(_classes(case, emitter)), depth)
+    layout = spacing_at(emitter.style, depth).layout
+    start = FormatMembers(ruled, NONE, 0, 0, frozenset())
     options: list[Node] = []
     if _closes(start):
         options.append(sequence_of(Literal(b"{"), layout.empty, Literal(b"}")))
-    if any(True for _ in _steps(start, writer)):
+    if any(True for _ in _steps(start, emitter)):
         options.append(sequence_of(Literal(b"{"), layout.open, Unique(Rule(start)), layout.close, Literal(b"}")))
     return choice_of(options)
 
 
-def more(name: Members, writer: Writer) -> Node:
+def emit_next_format_member(name: FormatMembers, emitter: ValueEmitter) -> Node:
     """What such a rule stands for: a member, and what may come after it."""
-    layout = spacing(writer.style, name.ruled.depth).layout
+    layout = spacing_at(emitter.style, name.ruled.depth).layout
     options: list[Node] = []
-    for key, lits, after in _steps(name, writer):
-        value = writer.value(lits, name.ruled.depth + 1)
+    for key, schemas, after in _steps(name, emitter):
+        value = emitter.value(schemas, name.ruled.depth + 1)
         rest: Node = EMPTY
-        if any(True for _ in _steps(after, writer)):
+        if any(True for _ in _steps(after, emitter)):
             rest = sequence_of(layout.comma, Rule(after))
             if _closes(after):
                 rest = Choice((EMPTY, rest))
@@ -98,15 +89,15 @@ def more(name: Members, writer: Writer) -> Node:
     return choice_of(options)
 
 
-def _classes(case: Settled, writer: Writer) -> Iterator[_Class]:
+def _classes(case: NormalisedObject, emitter: ValueEmitter) -> Iterator[_FormatKeyClass]:
     """The classes of undeclared keys. UnsupportedError where one may be used up."""
-    languages = writer.languages
+    languages = emitter.languages
     declared = tuple(sorted((*(name for name, _ in case.names), *case.forbidden)))
     cells = [(cell, False) for cell in case.cells if cell not in case.classes]
-    for (lang, lits), required in (*cells, *((cell, True) for cell in case.classes)):
-        told: Lang = lang | {(False, "texts", declared)} if declared else lang  # type: ignore[assignment]
+    for (lang, schemas), required in (*cells, *((cell, True) for cell in case.classes)):
+        told: Language = lang | {(False, "texts", declared)} if declared else lang  # type: ignore[assignment]
         nested = languages.nested(told)
-        if isinstance(nested, Nested):
+        if isinstance(nested, NestedTexts):
             if nested.is_empty:
                 continue
             if not nested.is_endless():
@@ -125,27 +116,27 @@ def _classes(case: Settled, writer: Writer) -> Iterator[_Class]:
                     hint="Name these keys in `properties`, or use a pattern instead of the format.",
                 )
             key = JsonString(dfa)
-        yield _Class(Member(key), lits, required)
+        yield _FormatKeyClass(Member(key), schemas, required)
 
 
-def _closes(state: Members) -> bool:
+def _closes(state: FormatMembers) -> bool:
     """Whether the object may end here."""
     return state.number >= state.ruled.case.low and not _owed(state) and not _unmet(state)
 
 
-def _owed(state: Members) -> set[str]:
+def _owed(state: FormatMembers) -> set[str]:
     """Declared keys that must still come."""
     case = state.ruled.case
     owed = set(case.required).union(*(case.needs.get(name, NONE) for name in state.seen))
     return owed - state.seen
 
 
-def _unmet(state: Members) -> int:
+def _unmet(state: FormatMembers) -> int:
     """How many classes must still have a member."""
     return sum(kind.required and k not in state.met for k, kind in enumerate(state.ruled.classes))
 
 
-def _alive(state: Members, style: Style) -> bool:
+def _can_finish(state: FormatMembers, style: Style) -> bool:
     """Whether the object can be finished from here."""
     ruled, case = state.ruled, state.ruled.case
     owed = _owed(state)
@@ -157,39 +148,26 @@ def _alive(state: Members, style: Style) -> bool:
     return bool(ruled.classes) or state.number + len(left - state.seen) >= case.low
 
 
-def _steps(state: Members, writer: Writer) -> Iterator[tuple[Node, Lits, Members]]:
+def _steps(state: FormatMembers, emitter: ValueEmitter) -> Iterator[tuple[Node, SchemaSet, FormatMembers]]:
     """The members that may come next, such that the object can be finished after them."""
-    ruled, case, style = state.ruled, state.ruled.case, writer.style
+    ruled, case, style = state.ruled, state.ruled.case, emitter.style
     ordered = style.key_order == "schema"
     count = min(state.number + 1, case.low) if case.high is None else state.number + 1
-    for number, (name, lits) in enumerate(case.names):
+    for number, (name, schemas) in enumerate(case.names):
         if name in state.seen or (ordered and number < state.at):
             continue
-        after = Members(ruled, state.seen | {name}, number + 1 if ordered else 0, count, state.met)
-        if _alive(after, style):
-            yield spell_key(name, style), lits, after
+        after = FormatMembers(ruled, state.seen | {name}, number + 1 if ordered else 0, count, state.met)
+        if _can_finish(after, style):
+            yield spell_key(name, style), schemas, after
     for number, kind in enumerate(ruled.classes):
         met = state.met | {number} if kind.required else state.met
-        after = Members(ruled, state.seen, len(case.names) if ordered else 0, count, met)
-        if _alive(after, style):
-            yield kind.key, kind.lits, after
+        after = FormatMembers(ruled, state.seen, len(case.names) if ordered else 0, count, met)
+        if _can_finish(after, style):
+            yield kind.key, kind.schemas, after
 
 
 def spell_key(name: str, style: Style) -> Node:
     """What spells a declared key."""
     if style.escapes == "canonical":
-        return Literal(quoted(name))
+        return Literal(quote_text(name))
     return Sequence((QUOTE, Chars(Dfa.from_strings([name]), "json"), QUOTE))
-
-
-def sequence_of(*parts: Node) -> Node:
-    """The parts one after the other, flat and without empty ones."""
-    flat: list[Node] = []
-    for part in parts:
-        flat.extend(part.parts if isinstance(part, Sequence) else () if part is EMPTY else (part,))
-    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
-
-
-def choice_of(options: list[Node]) -> Node:
-    """One of the options; the option itself if there is one only."""
-    return options[0] if len(options) == 1 else Choice(tuple(options))

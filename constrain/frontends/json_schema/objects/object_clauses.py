@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....base.work import spend
-from .object_cases import Algebra, ObjectCase, meet
+from ..shapes.object_case import ObjectCase
+from ..shapes.schema_algebra import SchemaAlgebra
+from .object_cases import intersect_objects
 
-__all__ = ["resolved"]
+__all__ = ["resolve_clauses"]
 
 
-def resolved(case: ObjectCase, algebra: Algebra) -> Iterator[ObjectCase]:
+def resolve_clauses(case: ObjectCase, algebra: SchemaAlgebra) -> Iterator[ObjectCase]:
     """Cases without clauses that together are the objects of a case, found one by one."""
     todo = [case]
     while todo:
         case = todo.pop()
         spend(20, "a search for an object among alternatives")
         values = dict(case.names)
-        if not all(algebra.nonempty(values[name]) for name in case.required):
+        if not all(algebra.is_satisfiable(values[name]) for name in case.required):
             continue
         if not case.clauses:
             yield case
@@ -30,6 +32,6 @@ def resolved(case: ObjectCase, algebra: Algebra) -> Iterator[ObjectCase]:
         clause = min(case.clauses, key=len)
         bare = case._replace(clauses=tuple(other for other in case.clauses if other is not clause))
         for way in reversed(clause):
-            met = meet(bare, way, algebra)
+            met = intersect_objects(bare, way, algebra)
             if met is not None:
                 todo.append(met)

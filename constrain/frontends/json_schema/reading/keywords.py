@@ -1,11 +1,11 @@
-"""The keywords, one row each: who reads it, which Shape field it fills, who enforces it, how, and in which dialects.
+"""The table of keywords: who parses each one, the function that enforces it, how, and in which dialects it exists.
 
-The reader dispatches from this table, so a keyword without a row cannot be read, and one with a row cannot be
-forgotten. A name that is in no row of the dialect asserts nothing (JSON Schema says so) and `describe` reports it.
+The parser dispatches from this table, so a keyword without a row cannot be parsed, and none can be forgotten. A name
+that is in no row of the dialect asserts nothing (core specification, section 4.3.1); `keyword_report` lists it.
 
-How: "mask" - the automaton itself, every token is exact; "counter" - a register of the array's or string's frame;
-"guard" - the set of keys seen in the object's frame; "annotation" - asserts nothing; "structure" - where other
-schemas are kept; "refused" - UnsupportedError.
+How: "mask": by the automaton itself, exact for every token; "counter": by a register in the frame of the array, string
+or object; "guard": by the keys or values seen so far; "annotation": asserts nothing; "structure": holds schemas for
+references; "refused": raises UnsupportedError.
 """
 
 from __future__ import annotations
@@ -15,128 +15,135 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from ..algebra import formulas
-from ..arrays import array_items
-from ..numbers import number_sets
-from ..objects import object_members
-from ..strings import string_sets
-from . import keyword_values
+from ..algebra.formulas import build_formula
+from ..algebra.one_of import unfold_one_of
+from ..algebra.unevaluated import find_evaluation_cases
+from ..algebra.value_keywords import build_value_shape, parse_const, parse_enum, parse_type
+from ..arrays.array_items import emit_item_run
+from ..arrays.array_keywords import parse_items, parse_min_contains, parse_unique_items
+from ..arrays.item_counts import emit_counted_items
+from ..arrays.unique_items import build_unique_automaton
+from ..core.dialects import Dialect
+from ..core.keyword_values import (
+    parse_dynamic_reference,
+    parse_maximum_count,
+    parse_minimum_count,
+    parse_reference,
+    parse_remainder_schema,
+    parse_schema,
+    parse_schema_list,
+    parse_schema_map,
+)
+from ..numbers.number_automata import number_dfa
+from ..numbers.number_keywords import parse_exclusive_bound, parse_multiple_of, parse_number
+from ..numbers.number_multiples import multiples_dfa
+from ..objects.object_keywords import (
+    build_object_case,
+    parse_dependencies,
+    parse_dependent_required,
+    parse_pattern_properties,
+    parse_required,
+)
+from ..objects.object_members import emit_object
+from ..strings.formats import format_dfa
+from ..strings.schema_patterns import pattern_dfa
+from ..strings.string_keywords import parse_format, parse_pattern
+from ..strings.string_sets import string_dfa
 
-__all__ = ["KEYWORDS", "Keyword", "by_draft", "children", "inert"]
+__all__ = ["KEYWORDS", "Keyword", "iterate_subschemas", "keywords_of_dialect", "keywords_of_draft", "list_annotations"]
 
 How = Literal["mask", "counter", "guard", "annotation", "structure", "refused"]
 Holds = Literal["", "schema", "list", "map", "schema or list"]
+ValueKind = Literal["", "number", "string", "array", "object"]
 
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """One row. since, until: first and last dialect that has it (4, 6, 7, 2019, 2020). holds: the subschemas in it.
+    """One row of the table.
 
-    note: what there is to say about it, in dialects up to `noted`.
+    parse: called with the place, the name and the raw value; returns what `enforced_by` needs (`core.keyword_place`).
+    enforced_by: the function in which the keyword takes effect. applies_to: the type of the values that it constrains;
+    "": any value. since, until: the first and the last dialect that has it (4, 6, 7, 2019, 2020). holds: how subschemas
+    stand in its value. note: a remark, for dialects up to `noted`. stored_as: the keyword under whose name the parsed
+    value is stored, if it is another one.
     """
 
     name: str
-    field: str
-    read: Callable[..., Any]
-    emitter: Callable[..., Any] | None
+    parse: Callable[..., Any]
+    enforced_by: Callable[..., Any]
     how: How
+    applies_to: ValueKind = ""
     since: int = 4
     until: int = 2020
     holds: Holds = ""
     note: str = ""
     noted: int = 2020
+    stored_as: str = ""
+
+    @property
+    def field(self) -> str:
+        """The name under which the parsed value is stored."""
+        return self.stored_as or self.name
 
 
-TEXT, NUMERIC, LIST, MAP = string_sets.emit, number_sets.emit, array_items.emit, object_members.emit
-VALUE, COMBINE = formulas.own, formulas.formula
-
-SCOPE = "by the way on which the subschema is reached"
+DYNAMIC = "by the dynamic scope in which the subschema is reached"
+BOOLEAN_BOUND = "a boolean in draft 4"
 
 KEYWORDS: tuple[Keyword, ...] = (
-    Keyword(
-        "$ref", "ref", keyword_values.reference, COMBINE, "mask", note="its siblings are ignored up to draft 7", noted=7
-    ),
-    Keyword("$dynamicRef", "dynamicRef", keyword_values.dynamic, COMBINE, "mask", since=2020, note=SCOPE),
-    Keyword("$recursiveRef", "dynamicRef", keyword_values.dynamic, COMBINE, "mask", since=2019, until=2019, note=SCOPE),
-    Keyword("type", "type", keyword_values.types, VALUE, "mask"),
-    Keyword("enum", "enum", keyword_values.values, VALUE, "mask"),
-    Keyword("const", "const", keyword_values.value_of, VALUE, "mask", since=6),
+    # References.
+    Keyword("$ref", parse_reference, build_formula, "mask", note="its siblings are ignored up to draft 7", noted=7),
+    Keyword("$dynamicRef", parse_dynamic_reference, build_formula, "mask", since=2020, note=DYNAMIC),
+    Keyword("$recursiveRef", parse_dynamic_reference, build_formula, "mask", since=2019, until=2019, note=DYNAMIC,
+            stored_as="$dynamicRef"),
+    # Any value.
+    Keyword("type", parse_type, build_value_shape, "mask"),
+    Keyword("enum", parse_enum, build_value_shape, "mask"),
+    Keyword("const", parse_const, build_value_shape, "mask", since=6),
     # Numbers.
-    Keyword("minimum", "minimum", keyword_values.number, NUMERIC, "mask"),
-    Keyword("maximum", "maximum", keyword_values.number, NUMERIC, "mask"),
-    Keyword(
-        "exclusiveMinimum",
-        "exclusiveMinimum",
-        keyword_values.edge,
-        NUMERIC,
-        "mask",
-        note="a boolean in draft 4",
-        noted=4,
-    ),
-    Keyword(
-        "exclusiveMaximum",
-        "exclusiveMaximum",
-        keyword_values.edge,
-        NUMERIC,
-        "mask",
-        note="a boolean in draft 4",
-        noted=4,
-    ),
-    Keyword("multipleOf", "multipleOf", keyword_values.positive, NUMERIC, "mask"),
+    Keyword("minimum", parse_number, number_dfa, "mask", "number"),
+    Keyword("maximum", parse_number, number_dfa, "mask", "number"),
+    Keyword("exclusiveMinimum", parse_exclusive_bound, number_dfa, "mask", "number", note=BOOLEAN_BOUND, noted=4),
+    Keyword("exclusiveMaximum", parse_exclusive_bound, number_dfa, "mask", "number", note=BOOLEAN_BOUND, noted=4),
+    Keyword("multipleOf", parse_multiple_of, multiples_dfa, "mask", "number"),
     # Strings.
-    Keyword("minLength", "minLength", keyword_values.at_least, TEXT, "counter"),
-    Keyword("maxLength", "maxLength", keyword_values.at_most, TEXT, "counter"),
-    Keyword("pattern", "pattern", keyword_values.pattern, TEXT, "mask", note="ECMA-262, anywhere in the text"),
-    Keyword(
-        "format", "format", keyword_values.format_name, TEXT, "mask", note="by its RFC; other names assert nothing"
-    ),
+    Keyword("minLength", parse_minimum_count, string_dfa, "counter", "string"),
+    Keyword("maxLength", parse_maximum_count, string_dfa, "counter", "string"),
+    Keyword("pattern", parse_pattern, pattern_dfa, "mask", "string", note="ECMA-262, anywhere in the text"),
+    Keyword("format", parse_format, format_dfa, "mask", "string", note="by its RFC; other names assert nothing"),
     # Arrays.
-    Keyword("prefixItems", "prefixItems", keyword_values.schemas, LIST, "mask", since=2020, holds="list"),
-    Keyword("items", "items", keyword_values.items, LIST, "mask", holds="schema or list"),
-    Keyword("additionalItems", "additionalItems", keyword_values.schema, LIST, "mask", until=2019, holds="schema"),
-    Keyword("minItems", "minItems", keyword_values.at_least, LIST, "counter"),
-    Keyword("maxItems", "maxItems", keyword_values.at_most, LIST, "counter"),
-    Keyword(
-        "uniqueItems", "uniqueItems", keyword_values.unique, LIST, "guard", note="its complement only of few values"
-    ),
-    Keyword("contains", "contains", keyword_values.schema, LIST, "mask", since=6, holds="schema"),
-    Keyword("minContains", "minContains", keyword_values.contained, LIST, "counter", since=2019),
-    Keyword("maxContains", "maxContains", keyword_values.at_most, LIST, "counter", since=2019),
+    Keyword("prefixItems", parse_schema_list, emit_item_run, "mask", "array", since=2020, holds="list"),
+    Keyword("items", parse_items, emit_item_run, "mask", "array", holds="schema or list"),
+    Keyword("additionalItems", parse_schema, emit_item_run, "mask", "array", until=2019, holds="schema"),
+    Keyword("minItems", parse_minimum_count, emit_item_run, "counter", "array"),
+    Keyword("maxItems", parse_maximum_count, emit_item_run, "counter", "array"),
+    Keyword("uniqueItems", parse_unique_items, build_unique_automaton, "guard", "array",
+            note="its complement only of few values"),
+    Keyword("contains", parse_schema, emit_counted_items, "mask", "array", since=6, holds="schema"),
+    Keyword("minContains", parse_min_contains, emit_counted_items, "counter", "array", since=2019),
+    Keyword("maxContains", parse_maximum_count, emit_counted_items, "counter", "array", since=2019),
     # Objects.
-    Keyword("properties", "properties", keyword_values.schema_map, MAP, "mask", holds="map"),
-    Keyword("required", "required", keyword_values.names, MAP, "guard"),
-    Keyword("patternProperties", "patternProperties", keyword_values.pattern_map, MAP, "mask", holds="map"),
-    Keyword("additionalProperties", "additionalProperties", keyword_values.additional, MAP, "mask", holds="schema"),
-    Keyword("propertyNames", "propertyNames", keyword_values.additional, MAP, "mask", since=6, holds="schema"),
-    Keyword("minProperties", "minProperties", keyword_values.at_least, MAP, "counter"),
-    Keyword("maxProperties", "maxProperties", keyword_values.at_most, MAP, "counter"),
-    Keyword("dependentRequired", "dependentRequired", keyword_values.name_lists, MAP, "guard", since=2019),
-    Keyword("dependencies", "dependencies", keyword_values.dependencies, MAP, "guard", until=7, holds="map"),
+    Keyword("properties", parse_schema_map, emit_object, "mask", "object", holds="map"),
+    Keyword("required", parse_required, emit_object, "guard", "object"),
+    Keyword("patternProperties", parse_pattern_properties, build_object_case, "mask", "object", holds="map"),
+    Keyword("additionalProperties", parse_remainder_schema, emit_object, "mask", "object", holds="schema"),
+    Keyword("propertyNames", parse_remainder_schema, build_object_case, "mask", "object", since=6, holds="schema"),
+    Keyword("minProperties", parse_minimum_count, emit_object, "counter", "object"),
+    Keyword("maxProperties", parse_maximum_count, emit_object, "counter", "object"),
+    Keyword("dependentRequired", parse_dependent_required, emit_object, "guard", "object", since=2019),
+    Keyword("dependencies", parse_dependencies, emit_object, "guard", "object", until=7, holds="map"),
     # Schemas for the same value.
-    Keyword("allOf", "allOf", keyword_values.schemas, COMBINE, "mask", holds="list"),
-    Keyword("anyOf", "anyOf", keyword_values.schemas, COMBINE, "mask", holds="list"),
-    Keyword("oneOf", "oneOf", keyword_values.schemas, COMBINE, "mask", holds="list"),
-    Keyword("not", "not", keyword_values.schema, COMBINE, "mask", holds="schema"),
-    Keyword("if", "if", keyword_values.schema, COMBINE, "mask", since=7, holds="schema"),
-    Keyword("then", "then", keyword_values.schema, COMBINE, "mask", since=7, holds="schema"),
-    Keyword("else", "else", keyword_values.schema, COMBINE, "mask", since=7, holds="schema"),
-    Keyword(
-        "dependentSchemas", "dependentSchemas", keyword_values.schema_map, COMBINE, "mask", since=2019, holds="map"
-    ),
-    # What all others leave over.
-    Keyword(
-        "unevaluatedItems", "unevaluatedItems", keyword_values.additional, COMBINE, "mask", since=2019, holds="schema"
-    ),
-    Keyword(
-        "unevaluatedProperties",
-        "unevaluatedProperties",
-        keyword_values.additional,
-        COMBINE,
-        "mask",
-        since=2019,
-        holds="schema",
-    ),
-)
+    Keyword("allOf", parse_schema_list, build_formula, "mask", holds="list"),
+    Keyword("anyOf", parse_schema_list, build_formula, "mask", holds="list"),
+    Keyword("oneOf", parse_schema_list, unfold_one_of, "mask", holds="list"),
+    Keyword("not", parse_schema, build_formula, "mask", holds="schema"),
+    Keyword("if", parse_schema, build_formula, "mask", since=7, holds="schema"),
+    Keyword("then", parse_schema, build_formula, "mask", since=7, holds="schema"),
+    Keyword("else", parse_schema, build_formula, "mask", since=7, holds="schema"),
+    Keyword("dependentSchemas", parse_schema_map, build_formula, "mask", since=2019, holds="map"),
+    # The items and keys that no other keyword evaluates.
+    Keyword("unevaluatedItems", parse_remainder_schema, find_evaluation_cases, "mask", since=2019, holds="schema"),
+    Keyword("unevaluatedProperties", parse_remainder_schema, find_evaluation_cases, "mask", since=2019, holds="schema"),
+)  # fmt: skip
 
 STRUCTURE: dict[str, Holds] = {"$defs": "map", "definitions": "map"}
 """Where schemas are kept that others refer to; they assert nothing where they stand."""
@@ -150,19 +157,19 @@ ANNOTATIONS = frozenset((
 
 
 @cache
-def by_draft(draft: int) -> dict[str, Keyword]:
+def keywords_of_draft(draft: int) -> dict[str, Keyword]:
     """The keywords of a dialect that are read."""
     return {row.name: row for row in KEYWORDS if row.since <= draft <= row.until}
 
 
-def inert() -> frozenset[str]:
+def list_annotations() -> frozenset[str]:
     """The keywords that assert nothing by design."""
     return ANNOTATIONS | STRUCTURE.keys()
 
 
-def children(raw: dict[str, Any], draft: int) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def iterate_subschemas(raw: dict[str, Any], draft: int) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """The subschemas of a raw schema, with the reference tokens that lead to them."""
-    table = by_draft(draft)
+    table = keywords_of_draft(draft)
     for name, value in raw.items():
         row = table.get(name)
         holds = STRUCTURE.get(name, "") if row is None else row.holds
@@ -174,3 +181,33 @@ def children(raw: dict[str, Any], draft: int) -> Iterator[tuple[tuple[str | int,
                 yield (name, index), item
         elif "schema" in holds:
             yield (name,), value
+
+
+APPLICATOR_VOCABULARY = frozenset((
+    "prefixItems", "items", "additionalItems", "contains", "properties", "patternProperties", "additionalProperties",
+    "propertyNames", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas",
+))  # fmt: skip
+UNEVALUATED_VOCABULARY = frozenset(("unevaluatedItems", "unevaluatedProperties"))
+"""Of the applicator vocabulary in 2019-09."""
+
+
+def keywords_of_dialect(dialect: Dialect) -> dict[str, Keyword]:
+    """Return the keywords that a dialect has, by name."""
+    return keywords_of_draft(dialect.draft) if dialect.vocabularies is None else _chosen(dialect)
+
+
+@cache
+def _chosen(dialect: Dialect) -> dict[str, Keyword]:
+    """The keywords of the vocabularies that there are; those of the core are always there."""
+    names = dialect.vocabularies or frozenset()
+
+    def there(keyword: str) -> bool:
+        if keyword.startswith("$"):
+            return True
+        if keyword in APPLICATOR_VOCABULARY:
+            return "applicator" in names
+        if keyword in UNEVALUATED_VOCABULARY:
+            return ("applicator" if dialect.draft == 2019 else "unevaluated") in names
+        return any(name.startswith("format") for name in names) if keyword == "format" else "validation" in names
+
+    return {name: row for name, row in keywords_of_draft(dialect.draft).items() if there(name)}

@@ -24,34 +24,16 @@ from ....base.errors import SchemaError, UnsupportedError, shorten
 from ....base.json_documents import check_registry, echo, load, token
 from ....base.options import Limits
 from ....base.work import spend
-from .dialects import NEWEST, Dialect, dialect
-from .keywords import children
+from ..core.dialects import NEWEST, Dialect, Scope, resolve_dialect
+from .keywords import iterate_subschemas
 
-__all__ = ["Found", "Library", "Scope", "token"]
+__all__ = ["ReferenceTarget", "ReferenceResolver"]
 
 INDEX = re.compile("0|[1-9][0-9]{0,8}")
 """An index of an array in a JSON pointer (RFC 6901, section 4); a longer one is beyond any array."""
 
 
-class Scope(NamedTuple):
-    """The resource in which a subschema stands.
-
-    entered: (dynamic anchor, URI of the first resource with it on the way here), sorted; "" is the recursive anchor.
-    """
-
-    uri: str
-    root: Any
-    pointer: str
-    dialect: Dialect
-    entered: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def draft(self) -> int:
-        """4, 6, 7, 2019 or 2020."""
-        return self.dialect.draft
-
-
-class Found(NamedTuple):
+class ReferenceTarget(NamedTuple):
     """What a reference names: a raw schema, the scope around it, and its pointer."""
 
     raw: Any
@@ -59,18 +41,18 @@ class Found(NamedTuple):
     pointer: str
 
 
-class Index(NamedTuple):
+class ReferenceIndex(NamedTuple):
     """Ids and anchors of some documents.
 
     resources: by URI. anchors: by URI and name. dynamic: by URI, then by name.
     """
 
     resources: dict[str, Scope]
-    anchors: dict[tuple[str, str], Found]
-    dynamic: dict[str, dict[str, Found]]
+    anchors: dict[tuple[str, str], ReferenceTarget]
+    dynamic: dict[str, dict[str, ReferenceTarget]]
 
 
-class Library:
+class ReferenceResolver:
     """One document and its registry: what references may name. The drafts' own meta-schemas are always at hand.
 
     registry: schema documents by URI, perhaps as `References`. Raise SchemaError for a URI that is none, and for a
@@ -78,14 +60,14 @@ class Library:
     """
 
     def __init__(self, document: Any, registry: Mapping[str, Any] | None, limits: Limits = Limits()) -> None:
-        base = split(getattr(registry, "base_uri", ""), "")[0]
+        base = split_uri(getattr(registry, "base_uri", ""), "")[0]
         self.registry = {}
         for uri, schema in check_registry(registry).items():
             pointer = f"{uri}#"
-            self.registry[join(base, split(uri, pointer)[0], pointer)] = load(schema, limits)
+            self.registry[resolve_uri(base, split_uri(uri, pointer)[0], pointer)] = load(schema, limits)
         self.main = self._open(document, Scope(base, document, "", NEWEST), "")
-        self._declared: Index | None = None
-        self._undeclared: dict[Dialect, Index] = {}
+        self._declared: ReferenceIndex | None = None
+        self._undeclared: dict[Dialect, ReferenceIndex] = {}
 
     # ---- scopes ------------------------------------------------------------------------------------------------
 
@@ -96,15 +78,15 @@ class Library:
     def _open(self, raw: Any, scope: Scope, pointer: str) -> Scope:
         if not isinstance(raw, dict):
             return scope
-        spoken = dialect(raw, scope.dialect, pointer, self.registry)
+        spoken = resolve_dialect(raw, scope.dialect, pointer, self.registry)
         name = raw.get("id" if spoken.draft == 4 else "$id")
         if not isinstance(name, str) or (spoken.draft <= 7 and "$ref" in raw):
             return scope if spoken == scope.dialect else scope._replace(dialect=spoken)
         place = f"{pointer}/{'id' if spoken.draft == 4 else '$id'}"
-        uri, fragment = split(name, place)
+        uri, fragment = split_uri(name, place)
         if not uri and fragment:  # A plain-name anchor of the older drafts.
             return scope._replace(dialect=spoken)
-        return Scope(join(scope.uri, uri, place), raw, pointer, spoken, scope.entered)
+        return Scope(resolve_uri(scope.uri, uri, place), raw, pointer, spoken, scope.entered)
 
     def enter_dynamically(self, raw: Any, scope: Scope, pointer: str) -> Scope:
         """The same, with the dynamic anchors of the resource noted that no resource before it had."""
@@ -117,13 +99,13 @@ class Library:
 
     # ---- references --------------------------------------------------------------------------------------------
 
-    def resolve(self, reference: str, scope: Scope, pointer: str) -> Found:
+    def resolve(self, reference: str, scope: Scope, pointer: str) -> ReferenceTarget:
         """What a reference names, whatever the way there."""
-        uri, fragment = ("", reference[1:]) if reference[:1] == "#" else split(reference, pointer)
+        uri, fragment = ("", reference[1:]) if reference[:1] == "#" else split_uri(reference, pointer)
         if uri:
-            scope = self._resource(join(scope.uri, uri, pointer), scope.dialect, reference, pointer)
+            scope = self._resource(resolve_uri(scope.uri, uri, pointer), scope.dialect, reference, pointer)
         if not fragment:
-            return Found(scope.root, scope, scope.pointer)
+            return ReferenceTarget(scope.root, scope, scope.pointer)
         fragment = unquote(fragment)
         if fragment.startswith("/"):
             return self._walk(scope, fragment, reference, pointer)
@@ -135,22 +117,22 @@ class Library:
             raise SchemaError(f"$ref {echo(reference)} names no anchor of this document.", pointer=pointer)
         return found
 
-    def dynamic_anchor(self, reference: str, found: Found) -> str | None:
+    def dynamic_anchor(self, reference: str, found: ReferenceTarget) -> str | None:
         """The anchor by which a dynamic reference goes on from what it names statically; None: it stays there."""
         raw = found.raw
         if not isinstance(raw, dict):
             return None
         if found.scope.draft == 2019:
             return "" if raw.get("$recursiveAnchor") is True else None
-        anchor = unquote(split(reference, found.pointer)[1])
+        anchor = unquote(split_uri(reference, found.pointer)[1])
         return anchor if anchor and raw.get("$dynamicAnchor") == anchor else None
 
-    def outermost(self, anchor: str, scope: Scope, found: Found) -> Found:
+    def outermost(self, anchor: str, scope: Scope, found: ReferenceTarget) -> ReferenceTarget:
         """What has the dynamic anchor in the first resource on the way to `scope` that has it."""
         uri = dict(scope.entered).get(anchor)
         return found if uri is None else self._dynamic(scope._replace(uri=uri)).get(anchor, found)
 
-    def _walk(self, scope: Scope, fragment: str, reference: str, pointer: str) -> Found:
+    def _walk(self, scope: Scope, fragment: str, reference: str, pointer: str) -> ReferenceTarget:
         """Go down a JSON pointer, noticing ids on the way."""
         raw, place, base = scope.root, scope.pointer, scope
         for part in fragment[1:].split("/"):
@@ -165,7 +147,7 @@ class Library:
             else:
                 raise SchemaError(f"$ref {echo(reference)} names nothing: there is no {echo(name)}.", pointer=pointer)
             place = f"{place}/{part}"
-        return Found(raw, base, place)
+        return ReferenceTarget(raw, base, place)
 
     def _resource(self, uri: str, dialect: Dialect, reference: str, pointer: str) -> Scope:
         """The resource of a URI, as a reference names it that stands in a dialect."""
@@ -188,7 +170,7 @@ class Library:
             )  # fmt: skip
         return found
 
-    def _meta_schema(self, uri: str, index: Index) -> Scope | None:
+    def _meta_schema(self, uri: str, index: ReferenceIndex) -> Scope | None:
         """A meta-schema of a draft, or a part of one."""
         if not uri.startswith(("http://json-schema.org/", "https://json-schema.org/")):
             return None
@@ -201,10 +183,10 @@ class Library:
 
     # ---- the index ---------------------------------------------------------------------------------------------
 
-    def _indexes(self, dialect: Dialect) -> tuple[Index, ...]:
+    def _indexes(self, dialect: Dialect) -> tuple[ReferenceIndex, ...]:
         """Every id and anchor that a reference can name which stands in a dialect, with each id in one index."""
         if self._declared is None:
-            self._declared = Index({}, {}, {})
+            self._declared = ReferenceIndex({}, {}, {})
             self._look_into(self.main.root, self.main, "", self._declared)
             for uri, schema in self.registry.items():
                 if _declares_dialect(schema):
@@ -212,22 +194,22 @@ class Library:
         index = self._undeclared.get(dialect)
         if index is None:
             again = bool(self._undeclared)
-            index = self._undeclared[dialect] = Index({}, {}, {})
+            index = self._undeclared[dialect] = ReferenceIndex({}, {}, {})
             for uri, schema in self.registry.items():
                 if not _declares_dialect(schema):  # What is made of two readings is told apart by pointer.
                     pointer = f"{uri} (draft {dialect.draft}, reading {len(self._undeclared)})#" if again else f"{uri}#"
                     self._add(uri, schema, index, dialect, pointer)
         return self._declared, index
 
-    def _dynamic(self, scope: Scope) -> dict[str, Found]:
+    def _dynamic(self, scope: Scope) -> dict[str, ReferenceTarget]:
         """The dynamic anchors of the resource of a scope."""
         for index in self._indexes(scope.dialect):
             if scope.uri in index.dynamic:
                 return index.dynamic[scope.uri]
         return {}
 
-    def _add(self, uri: str, schema: Any, index: Index, dialect: Dialect, pointer: str) -> None:
-        """Find the ids and anchors of another document, which is in `dialect` unless it says otherwise."""
+    def _add(self, uri: str, schema: Any, index: ReferenceIndex, dialect: Dialect, pointer: str) -> None:
+        """Find the ids and anchors of another document, which is in `resolve_dialect` unless it says otherwise."""
         try:
             scope = self._open(schema, Scope(uri, schema, pointer, dialect), pointer)
         except UnsupportedError:  # Of an older dialect: no harm unless something refers to it.
@@ -235,7 +217,7 @@ class Library:
         index.resources.setdefault(uri, scope)
         self._look_into(schema, scope, pointer, index)
 
-    def _look_into(self, document: Any, scope: Scope, pointer: str, index: Index) -> None:
+    def _look_into(self, document: Any, scope: Scope, pointer: str, index: ReferenceIndex) -> None:
         todo = [(document, scope, pointer)]
         while todo:
             raw, scope, pointer = todo.pop()
@@ -243,7 +225,7 @@ class Library:
                 continue
             spend(2 + (len(pointer) >> 6), "the index of ids and anchors")
             scope = self.enter(raw, scope, pointer)
-            found = Found(raw, scope, pointer)
+            found = ReferenceTarget(raw, scope, pointer)
             if raw is scope.root:
                 index.resources.setdefault(scope.uri, scope)
                 if scope.draft == 2019 and raw.get("$recursiveAnchor") is True:
@@ -251,9 +233,9 @@ class Library:
             dynamic = raw.get("$dynamicAnchor") if scope.draft == 2020 else None
             if isinstance(dynamic, str):
                 index.dynamic.setdefault(scope.uri, {}).setdefault(dynamic, found)
-            for anchor in anchors(raw, scope.draft, pointer):
+            for anchor in list_anchors(raw, scope.draft, pointer):
                 index.anchors.setdefault((scope.uri, anchor), found)
-            for tokens, child in children(raw, scope.draft):
+            for tokens, child in iterate_subschemas(raw, scope.draft):
                 todo.append((child, scope, "/".join((pointer, *map(token, tokens)))))
 
 
@@ -261,11 +243,11 @@ def _declares_dialect(schema: Any) -> bool:
     return isinstance(schema, dict) and "$schema" in schema
 
 
-def anchors(raw: dict[str, Any], draft: int, pointer: str) -> list[str]:
+def list_anchors(raw: dict[str, Any], draft: int, pointer: str) -> list[str]:
     """The plain names that a schema gives itself."""
     if draft <= 7:
         name = raw.get("id" if draft == 4 else "$id")
-        fragment = split(name, pointer)[1] if isinstance(name, str) and "$ref" not in raw else ""
+        fragment = split_uri(name, pointer)[1] if isinstance(name, str) and "$ref" not in raw else ""
         return [fragment] if fragment else []
     names = (raw.get("$anchor"), raw.get("$dynamicAnchor") if draft == 2020 else None)
     return [name for name in names if isinstance(name, str)]
@@ -274,7 +256,7 @@ def anchors(raw: dict[str, Any], draft: int, pointer: str) -> list[str]:
 HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-def split(uri: str, pointer: str) -> tuple[str, str]:
+def split_uri(uri: str, pointer: str) -> tuple[str, str]:
     """Return a URI without its fragment, and the fragment. Raise SchemaError if it is no URI."""
     try:
         urlsplit(uri)
@@ -284,7 +266,7 @@ def split(uri: str, pointer: str) -> tuple[str, str]:
     return whole, fragment
 
 
-def join(base: str, uri: str, pointer: str) -> str:
+def resolve_uri(base: str, uri: str, pointer: str) -> str:
     """Resolve a URI against a base (RFC 3986, section 5). Raise SchemaError if one of them is no URI."""
     try:
         return urljoin(base, uri)

@@ -1,4 +1,4 @@
-"""Many words, each with what follows it: those that begin alike share a rule, made when the text comes there.
+"""Many words, each with what follows it: those that begin has_duplicates share a rule, made when the text comes there.
 
 The words are sorted once; a rule is a range of them with their common beginning, so that making one costs what it
 shows: the letters that may come next. What follows a word is written when its last letters are.
@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from ....automata.dfa import Dfa
 from ....base.work import memoize
-from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
+from ....grammar.nodes import EMPTY, Chars, Literal, Node, Rule, Sequence
+from ..core.node_building import choice_of
 
-__all__ = ["FEW", "Follow", "Prefix", "spelled"]
+__all__ = ["FEW", "Follow", "WordPrefix", "emit_words"]
 
 FEW = 8
 """So many alternatives are written side by side."""
@@ -25,7 +26,7 @@ Follow = Callable[[list[int]], Node]
 LAST = 0x10FFFF
 
 
-class Words:
+class SortedWords:
     """Words with a number each, sorted; one may come more than once. Equal only to itself.
 
     follow: writes what comes after a word, given its numbers.
@@ -59,10 +60,10 @@ class Words:
         return node if then is EMPTY else Sequence((node, then))
 
 
-class Prefix(NamedTuple):
+class WordPrefix(NamedTuple):
     """The name of a rule: the words low to high - 1, of which `length` letters have been there."""
 
-    words: Words
+    words: SortedWords
     low: int
     high: int
     length: int
@@ -72,7 +73,7 @@ class Prefix(NamedTuple):
         words, low, high, length = self
         few = words.few(low, high)
         if few is not None:
-            return _choice([words.rest(first, end, length) for first, end in few])
+            return choice_of([words.rest(first, end, length) for first, end in few])
         texts = words.texts
         options: list[Node] = []
         while low < high:
@@ -85,9 +86,9 @@ class Prefix(NamedTuple):
                 options.append(words.rest(low, end, length))
             else:
                 shared = _shared(text, texts[end - 1])
-                options.append(words.letters(text[length:shared], Rule(Prefix(words, low, end, shared))))
+                options.append(words.letters(text[length:shared], Rule(WordPrefix(words, low, end, shared))))
             low = end
-        return _choice(options)
+        return choice_of(options)
 
 
 @memoize(1024)
@@ -97,14 +98,10 @@ def _letters(text: str) -> Dfa:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many letters two words begin with alike."""
+    """How many letters two words begin with has_duplicates."""
     return next((k for k, (mine, yours) in enumerate(zip(one, other)) if mine != yours), min(len(one), len(other)))
 
 
-def spelled(texts: list[str], numbers: list[int], follow: Follow, *, escapes: bool) -> Node:
+def emit_words(texts: list[str], numbers: list[int], follow: Follow, *, escapes: bool) -> Node:
     """One of the words, and what follows it. escapes: the letters are those of a JSON string, with any escapes."""
-    return Prefix(Words(texts, numbers, follow, escapes), 0, len(texts), 0).node()
-
-
-def _choice(options: list[Node]) -> Node:
-    return options[0] if len(options) == 1 else Choice(tuple(options))
+    return WordPrefix(SortedWords(texts, numbers, follow, escapes), 0, len(texts), 0).node()

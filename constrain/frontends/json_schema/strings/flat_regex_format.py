@@ -12,9 +12,9 @@ from typing import Union
 from ....automata.dfa import SURROGATES, Dfa, Table
 from ....base.work import memoize
 
-__all__ = ["flat"]
+__all__ = ["flat_regex_dfa"]
 
-State = tuple[Union[str, int], ...]
+FlatState = tuple[Union[str, int], ...]
 """Outside of classes:
     ("none",)            nothing that a quantifier could stand behind; also the start
     ("atom",)            an atom
@@ -56,16 +56,16 @@ VARYING = {
 
 
 @memoize(64)
-def flat() -> Dfa:
+def flat_regex_dfa() -> Dfa:
     """All flat text; see `expressions` for what is judged."""
-    return Dfa.from_table(_Machine().table())
+    return Dfa.from_table(_FlatRegexMachine().table())
 
 
-class _Machine:
+class _FlatRegexMachine:
     """Columns: one for each ASCII character, one for all others; the last one, for surrogates, leads nowhere."""
 
     def __init__(self) -> None:
-        first: State = ("none",)
+        first: FlatState = ("none",)
         self.numbers = {first: 0}
         self.order = [first]
         self.models: dict[str, list[int]] = {}
@@ -75,7 +75,7 @@ class _Machine:
         bounds, classes = [*range(0x81), *SURROGATES], [*range(0x81), 0x81, 0x80]
         return Table(bounds, classes, rows, [self.whole(state) for state in self.order])
 
-    def number(self, state: State | None) -> int:
+    def number(self, state: FlatState | None) -> int:
         if state is None:
             return -1
         found = self.numbers.get(state)
@@ -84,7 +84,7 @@ class _Machine:
             self.order.append(state)
         return found
 
-    def row(self, state: State) -> list[int]:
+    def row(self, state: FlatState) -> list[int]:
         """The states after each column. Those that differ in what they remember differ in few columns."""
         kind = str(state[0])
         if kind == "dash":
@@ -107,13 +107,13 @@ class _Machine:
         row[ord("]")], row[ord("\\")] = self.number(("atom",)), self.number(("\\", "dash", rank))
         return row
 
-    def whole(self, state: State) -> bool:
+    def whole(self, state: FlatState) -> bool:
         kind = state[0]
         if kind in ("none", "atom", "sign", "open", "low", "comma", "high", "wrong"):
             return True
         return kind in ("0", "number") and state[1] == ""
 
-    def after(self, state: State, column: int) -> State | None:
+    def after(self, state: FlatState, column: int) -> FlatState | None:
         """The state after a character of a column."""
         kind, char = state[0], chr(column) if column < 0x80 else ""
         if kind in ("none", "atom", "sign"):
@@ -126,7 +126,7 @@ class _Machine:
 
     # ---- outside of classes ----------------------------------------------------------------------------------
 
-    def outside(self, kind: str, char: str) -> State | None:
+    def outside(self, kind: str, char: str) -> FlatState | None:
         if char == "{":
             return ("open", int(kind == "atom"))
         if char and char in "*+?":
@@ -141,7 +141,7 @@ class _Machine:
             return ("fresh", 0)
         return None if char and char in "()" else ("atom",)
 
-    def braces(self, state: State, char: str) -> State | None:
+    def braces(self, state: FlatState, char: str) -> FlatState | None:
         """Within what may become a quantifier, or else was a row of characters."""
         kind, value = state[0], int(state[1])
         digit = DIGITS.find(char) if char else -1
@@ -170,7 +170,7 @@ class _Machine:
 
     # ---- inside of a class -----------------------------------------------------------------------------------
 
-    def inside(self, state: State, column: int, char: str) -> State | None:
+    def inside(self, state: FlatState, column: int, char: str) -> FlatState | None:
         kind, rank = state[0], int(state[1])
         if char == "]":
             return ("atom",)
@@ -182,7 +182,7 @@ class _Machine:
             return ("fresh", 1)
         return ("dash", rank) if kind == "item" and char == "-" else ("item", min(column, BEYOND))
 
-    def range(self, low: int, high: int) -> State | None:
+    def range(self, low: int, high: int) -> FlatState | None:
         """Behind a range, if that is one."""
         if SET in (low, high):
             return None
@@ -190,13 +190,13 @@ class _Machine:
 
     # ---- escapes ---------------------------------------------------------------------------------------------
 
-    def meant(self, where: str, rank: int, low: int = SPECIAL) -> State | None:
+    def meant(self, where: str, rank: int, low: int = SPECIAL) -> FlatState | None:
         """Behind an escape for a character or a set of them."""
         if where == "":
             return ("atom",)
         return ("item", rank) if where == "item" else self.range(low, rank)
 
-    def escape(self, state: State, column: int, char: str) -> State | None:
+    def escape(self, state: FlatState, column: int, char: str) -> FlatState | None:
         kind, where = state[0], str(state[-1])
         if kind == "\\":
             return self.escaped(str(state[1]), int(state[2]), column, char)
@@ -222,7 +222,7 @@ class _Machine:
             return self.property(state, where, char)
         return self.group_name(state, char)
 
-    def escaped(self, where: str, low: int, column: int, char: str) -> State | None:
+    def escaped(self, where: str, low: int, column: int, char: str) -> FlatState | None:
         """Behind the backslash."""
         if char in ("b", "B") and where == "":
             return ("none",)
@@ -246,7 +246,7 @@ class _Machine:
             return None
         return self.meant(where, min(column, BEYOND), low)
 
-    def code_point(self, state: State, where: str, char: str) -> State | None:
+    def code_point(self, state: FlatState, where: str, char: str) -> FlatState | None:
         """Between the braces of u{...}: at most 10FFFF, after any zeros."""
         if state[0] == "code" and char == "}":
             return self.meant(where, SPECIAL)
@@ -259,7 +259,7 @@ class _Machine:
         begins = begins[:2] if begins != "more" else begins
         return ("code", begins, digits + 1, where) if digits < 5 or (digits == 5 and begins == "10") else None
 
-    def property(self, state: State, where: str, char: str) -> State | None:
+    def property(self, state: FlatState, where: str, char: str) -> FlatState | None:
         """p{Name} or p{Name=Value}."""
         if state[0] == "p":
             return ("property", 0, where) if char == "{" else None
@@ -269,7 +269,7 @@ class _Machine:
             return self.meant(where, SET)
         return ("value", 0, where) if state[1] and char == "=" and state[0] == "property" else None
 
-    def group_name(self, state: State, char: str) -> State | None:
+    def group_name(self, state: FlatState, char: str) -> FlatState | None:
         """k<name>."""
         if state[0] == "k":
             return ("name", 0, "") if char == "<" else None
@@ -279,6 +279,6 @@ class _Machine:
         return ("name", 1, "") if begins or (state[1] and char in DIGITS) else None
 
 
-def _high(low: int, digit: int) -> State:
+def _high(low: int, digit: int) -> FlatState:
     """The state after the first digit of the second number."""
     return ("high", FINE if digit >= low else max(0, min(TEN, low - 10 * digit)))

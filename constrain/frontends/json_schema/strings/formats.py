@@ -10,7 +10,7 @@ beside it. Where more than a pattern is needed, or an RFC leaves something open,
                       Labels `xn--..` are judged as letters and digits (RFC 1123), not decoded.
     idn-email         what is beyond ASCII in a domain is not judged by IDNA.
     idn-hostname      written by rules too, labels and dots; what of IDNA is judged, `idn` says.
-    regex             no regular language, since parentheses nest: written by rules (`BY_RULES`, `expressions`), and met
+    regex             no regular language, since parentheses nest: written by rules (`RULE_FORMATS`, `expressions`), and met
                       with other conditions, or their complement, as a context-free language (`nested`).
 
 A name that the specification does not know asserts nothing.
@@ -28,11 +28,20 @@ from ....base.work import memoize
 from ....grammar.nodes import Node, Rule
 from ...regex import to_dfa
 from .idn_hostname import idn_node, is_idn
-from .ipv6 import ipv6_dfa, splice
+from .ipv6 import ipv6_dfa, splice_dfa
 from .leap_seconds import times_with_leap_seconds
 from .regex_format import is_regex, regex_node, regex_within
 
-__all__ = ["BY_RULES", "FORMATS", "LEAPING", "LEAP_STATES", "format_dfa", "format_in", "format_lengths", "times_within"]
+__all__ = [
+    "RULE_FORMATS",
+    "FORMATS",
+    "LEAPING",
+    "LEAP_STATES",
+    "format_dfa",
+    "format_in",
+    "format_lengths",
+    "times_within",
+]
 
 Spelling = Literal["plain", "any"]
 
@@ -85,7 +94,7 @@ LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 HOSTNAME = rf"{LABEL}(?:\.{LABEL})*"
 
 
-def mailbox(beyond: str) -> str:
+def mailbox_pattern(beyond: str) -> str:
     """A mailbox; `beyond`: the characters beyond ASCII that may stand wherever a letter may."""
     atom = rf"[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~\-{beyond}]+"
     quoted = rf'"(?:[ !#-\[\]-~{beyond}]|\\[ -~])*"'
@@ -100,19 +109,19 @@ def mailbox(beyond: str) -> str:
 PCT = "%[0-9A-Fa-f]{2}"
 
 
-def characters(*ranges: tuple[int, int]) -> str:
+def join_ranges(*ranges: tuple[int, int]) -> str:
     """The inside of a character class."""
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
-UCSCHAR = characters(
+UCSCHAR = join_ranges(
     (0xA0, 0xD7FF), (0xF900, 0xFDCF), (0xFDF0, 0xFFEF),
     *((plane << 16, (plane << 16) + 0xFFFD) for plane in range(1, 14)), (0xE1000, 0xEFFFD),
 )  # fmt: skip
-IPRIVATE = characters((0xE000, 0xF8FF), (0xF0000, 0xFFFFD), (0x100000, 0x10FFFD))
+IPRIVATE = join_ranges((0xE000, 0xF8FF), (0xF0000, 0xFFFFD), (0x100000, 0x10FFFD))
 
 
-def identifier(rule: Literal["absolute", "reference"], beyond: str = "", private: str = "") -> str:
+def uri_pattern(rule: Literal["absolute", "reference"], beyond: str = "", private: str = "") -> str:
     """A URI or a reference to one; `beyond`: ucschar for an IRI; `private`: what its query may hold besides."""
     plain = rf"A-Za-z0-9\-._~!$&'()*+,;={beyond}"
     pchar = f"(?:[{plain}:@]|{PCT})"
@@ -144,26 +153,26 @@ JSON_POINTER = r"(?:/(?:[^/~]|~[01])*)*"
 INDEX = "(?:0|[1-9][0-9]*)"
 RELATIVE_JSON_POINTER = rf"{INDEX}(?:[+-]{INDEX})?(?:#|{JSON_POINTER})"
 
-BEYOND_ASCII = characters((0x80, 0xD7FF), (0xE000, 0x10FFFF))
+BEYOND_ASCII = join_ranges((0x80, 0xD7FF), (0xE000, 0x10FFFF))
 
 FORMATS: Mapping[str, str | None] = MappingProxyType({
     "date": FULL_DATE,
     "date-time": f"{FULL_DATE}[Tt]{FULL_TIME}",
     "duration": DURATION,
-    "email": mailbox(""),
+    "email": mailbox_pattern(""),
     "hostname": HOSTNAME,
-    "idn-email": mailbox(BEYOND_ASCII),
+    "idn-email": mailbox_pattern(BEYOND_ASCII),
     "idn-hostname": None,
     "ipv4": IPV4,
     "ipv6": IPV6,
-    "iri": identifier("absolute", UCSCHAR, IPRIVATE),
-    "iri-reference": identifier("reference", UCSCHAR, IPRIVATE),
+    "iri": uri_pattern("absolute", UCSCHAR, IPRIVATE),
+    "iri-reference": uri_pattern("reference", UCSCHAR, IPRIVATE),
     "json-pointer": JSON_POINTER,
     "regex": None,
     "relative-json-pointer": RELATIVE_JSON_POINTER,
     "time": FULL_TIME,
-    "uri": identifier("absolute"),
-    "uri-reference": identifier("reference"),
+    "uri": uri_pattern("absolute"),
+    "uri-reference": uri_pattern("reference"),
     "uri-template": URI_TEMPLATE,
     "uuid": UUID,
 })  # fmt: skip
@@ -178,14 +187,14 @@ EARLIER: Mapping[str, str] = MappingProxyType(
 )
 """Formats that were narrower before 2020-12, with their patterns then."""
 
-ALONE: Mapping[str, str] = MappingProxyType({
+NOT_COMBINED: Mapping[str, str] = MappingProxyType({
     "idn-hostname": "its labels are counted one by one, so it cannot be met with a length, a pattern, `not`, or a key.",
     "regex": "parentheses nest to any depth, so of several such sets of names there is no automaton.",
 })  # fmt: skip
 """Why a format is enforced only where nothing else is asked of the text."""
 
 
-class Rules(NamedTuple):
+class FormatRules(NamedTuple):
     """A format that is no regular language.
 
     node: its texts of at least 0 or 1 characters, inside a JSON string, made from the rule that stands for all of them.
@@ -198,9 +207,9 @@ class Rules(NamedTuple):
     within: Callable[[Dfa, int], Dfa | None]
 
 
-BY_RULES: Mapping[str, Rules] = MappingProxyType({
-    "idn-hostname": Rules(lambda rule, low: idn_node(), is_idn, lambda other, max_states: None),
-    "regex": Rules(regex_node, is_regex, regex_within),
+RULE_FORMATS: Mapping[str, FormatRules] = MappingProxyType({
+    "idn-hostname": FormatRules(lambda rule, low: idn_node(), is_idn, lambda other, max_states: None),
+    "regex": FormatRules(regex_node, is_regex, regex_within),
 })  # fmt: skip
 
 
@@ -256,19 +265,19 @@ MARK = "\0"
 """Stands for an IPv6 address while a pattern is built; no format that holds one may hold this."""
 
 
-def build(pattern: str) -> Dfa:
+def build_format(pattern: str) -> Dfa:
     """The Dfa of a pattern, quickly where IPV6 is a part of it."""
     if IPV6 not in pattern:
         return to_dfa(pattern)
     address = ipv6_dfa(_format_dfa("ipv4", "plain"))
-    return address if pattern == IPV6 else splice(to_dfa(pattern.replace(IPV6, MARK)), MARK, address)
+    return address if pattern == IPV6 else splice_dfa(to_dfa(pattern.replace(IPV6, MARK)), MARK, address)
 
 
 @memoize(64)
 def _format_dfa(name: str, spelling: Spelling) -> Dfa:
     pattern = FORMATS[name] if name in FORMATS else EARLIER[name.removesuffix(BEFORE_2020)]
     if pattern is None:
-        raise UnsupportedError(f"The format {name!r} is enforced only by itself: {ALONE[name]}")
+        raise UnsupportedError(f"The format {name!r} is enforced only by itself: {NOT_COMBINED[name]}")
     if name == "time":
         return times_with_leap_seconds(to_dfa(""), to_dfa(TIME_REST))
     if name in ("date", "date-time"):
@@ -278,4 +287,4 @@ def _format_dfa(name: str, spelling: Spelling) -> Dfa:
         if name == "date":
             return date
         return times_with_leap_seconds(date.concatenate(to_dfa("[Tt]")), to_dfa(TIME_REST))
-    return build(pattern)
+    return build_format(pattern)

@@ -37,7 +37,7 @@ LEFT_TO_RIGHT = ("L", "EN", "ES", "CS", "ET", "ON", "BN", "NSM")
 RIGHT_TO_LEFT = ("R", "AL", "AN", "EN", "ES", "CS", "ET", "ON", "BN", "NSM")
 
 
-class Labels(NamedTuple):
+class LabelKinds(NamedTuple):
     """Labels without their length. ascii: of letters, digits and hyphens; left: others, with nothing in them that is
     written from right to left; lined: those of both that may stand beside a label that is; right: such labels."""
 
@@ -50,12 +50,12 @@ class Labels(NamedTuple):
 
 def idn_node() -> Node:
     """The text of such a name inside a JSON string."""
-    kinds = labels()
+    kinds = build_labels()
     dot = Chars(to_dfa(DOTS), "json")
     plain, lined_plain = (Chars(dfa, "json", 1, MOST_LABEL) for dfa in (kinds.ascii, kinds.lined_ascii))
     left, lined, right = (Chars(dfa, "json", 1, MOST_WIDE) for dfa in (kinds.left, kinds.lined, kinds.right))
     return Choice((
-        Chars(ascii_name(), "json", 1, MOST_NAME),
+        Chars(ascii_name_dfa(), "json", 1, MOST_NAME),
         _name(left, (plain, left), dot),
         _name(right, (lined_plain, lined, right), dot),
     ))  # fmt: skip
@@ -69,17 +69,17 @@ def _name(one: Node, others: tuple[Node, ...], dot: Node) -> Node:
 
 def is_idn(text: str) -> bool:
     """Whether the text is such a name."""
-    if text.isascii() or ascii_name().accepts(text):
-        return len(text) <= MOST_NAME and ascii_name().accepts(text)
-    kinds = labels()
-    parts = to_parts(text)
+    if text.isascii() or ascii_name_dfa().accepts(text):
+        return len(text) <= MOST_NAME and ascii_name_dfa().accepts(text)
+    kinds = build_labels()
+    parts = split_labels(text)
     fits = [len(part) <= (MOST_LABEL if part.isascii() else MOST_WIDE) for part in parts]
     turned = any(kinds.right.accepts(part) for part in parts)
     known = (kinds.lined_ascii, kinds.lined, kinds.right) if turned else (kinds.ascii, kinds.left)
     return all(fits) and all(any(kind.accepts(part) for kind in known) for part in parts)
 
 
-def to_parts(text: str) -> list[str]:
+def split_labels(text: str) -> list[str]:
     """The labels of a name."""
     for dot in DOTS[2:-1]:
         text = text.replace(dot, ".")
@@ -87,14 +87,14 @@ def to_parts(text: str) -> list[str]:
 
 
 @memoize(64)
-def ascii_name() -> Dfa:
+def ascii_name_dfa() -> Dfa:
     """Names whose labels are ASCII, whatever their dots."""
     label = to_dfa(LDH).with_length(1, MOST_LABEL)
     return label.concatenate(to_dfa(DOTS).concatenate(label).star())
 
 
 @memoize(64)
-def labels() -> Labels:
+def build_labels() -> LabelKinds:
     """All kinds of labels."""
     plain, wide = to_dfa(LDH), _contextual()
     turned = _holding(_bidi("R", "AL", "AN"))
@@ -102,7 +102,7 @@ def labels() -> Labels:
     right = wide.intersect(_set(_bidi(*RIGHT_TO_LEFT)).star()).intersect(_beginning("R", "AL"))
     right = right.intersect(_ending("R", "AL", "EN", "AN"))
     right = right.subtract(_holding(_bidi("EN")).intersect(_holding(_bidi("AN"))))
-    return Labels(plain, wide.subtract(turned), plain.intersect(to_dfa("[A-Za-z].*")), lined, right)
+    return LabelKinds(plain, wide.subtract(turned), plain.intersect(to_dfa("[A-Za-z].*")), lined, right)
 
 
 def _contextual() -> Dfa:

@@ -12,7 +12,7 @@ from typing import Union
 
 from ....automata.dfa import Dfa, Table
 
-__all__ = ["ipv6_dfa", "splice"]
+__all__ = ["ipv6_dfa", "splice_dfa"]
 
 COLUMNS = ".012356:A"
 """The first character of each class: 3 also stands for 4, 6 for 7 to 9, A for all letters."""
@@ -20,7 +20,7 @@ COLUMNS = ".012356:A"
 BOUNDS = [0, *map(ord, "./012356:;AGag")]
 CLASSES = [9, 0, 9, 1, 2, 3, 4, 5, 6, 7, 9, 8, 9, 8, 9]
 
-State = tuple[int, bool, Union[str, int], int]
+Ipv6State = tuple[int, bool, Union[str, int], int]
 """(groups before, was there a `::`, what was read since, place in an IPv4 address or -1).
 
 Since the last group: "" nothing at all, ":" a colon, "::" two, or 1 to 4 hexadecimal digits; 5: no group."""
@@ -28,8 +28,8 @@ Since the last group: "" nothing at all, ":" a colon, "::" two, or 1 to 4 hexade
 
 def ipv6_dfa(ipv4: Dfa) -> Dfa:
     """The addresses of RFC 4291 section 2.2: eight groups, `::` for one or more of them, IPv4 for the last two."""
-    first: State = (0, False, "", -1)
-    numbers: dict[State, int] = {first: 0}
+    first: Ipv6State = (0, False, "", -1)
+    numbers: dict[Ipv6State, int] = {first: 0}
     order, rows, accepting = [first], [], []
     for state in order:
         row = []
@@ -48,7 +48,7 @@ def ipv6_dfa(ipv4: Dfa) -> Dfa:
     return Dfa.from_table(Table(BOUNDS, CLASSES, rows, accepting))
 
 
-def _after(state: State, char: str, ipv4: Dfa) -> State | None:
+def _after(state: Ipv6State, char: str, ipv4: Dfa) -> Ipv6State | None:
     """The state after one more character."""
     groups, elided, since, octet = state
     if char == ":":
@@ -67,14 +67,14 @@ def _after(state: State, char: str, ipv4: Dfa) -> State | None:
     return (groups, elided, read, octet)
 
 
-def _begin(groups: int, elided: bool, since: str) -> State | None:
+def _begin(groups: int, elided: bool, since: str) -> Ipv6State | None:
     """The state before a group, and where there is room for exactly two more (or some, after `::`), before IPv4."""
     if groups > 7 or (elided and since == ":" and groups > 6):
         return None
     return (groups, elided, since, 0 if (groups <= 5 if elided else groups == 6) else -1)
 
 
-def splice(outer: Dfa, mark: str, inner: Dfa) -> Dfa:
+def splice_dfa(outer: Dfa, mark: str, inner: Dfa) -> Dfa:
     """The texts of outer, with a text of inner in the place of each character `mark`.
 
     What may follow must always tell where inner begins and ends: ValueError otherwise. A text of inner is not empty.

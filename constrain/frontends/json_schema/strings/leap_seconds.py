@@ -22,7 +22,7 @@ DAY = 24 * HOUR
 Ints = NDArray[np.int32]
 
 
-class Blocks(NamedTuple):
+class StateBlocks(NamedTuple):
     """First state of each block, in the order of a text; the names show what is still to come.
 
     begun: hh:mm (0), h:mm (3: by the first digit), :mm (24: by the hour), mm (24), m (144). left, six of a minute each:
@@ -37,7 +37,7 @@ class Blocks(NamedTuple):
     end: int
 
 
-class Wires:
+class TransitionDrawing:
     """The transitions while they are drawn: delta[state, column]."""
 
     def __init__(self, states: int, alphabet: str) -> None:
@@ -70,7 +70,7 @@ def times_with_leap_seconds(prefix: Dfa, rest: Dfa) -> Dfa:
     """
     alphabet = "+-.0123456789:" + ("" if prefix.accepting[0] else "T") + "Z"
     at = _blocks(0 if prefix.accepting[0] else prefix.delta.shape[0] - 1, rest)
-    wires = Wires(at.end, alphabet)
+    wires = TransitionDrawing(at.end, alphabet)
     last = at.rest + int(np.flatnonzero(rest.accepting)[0])
     if not prefix.accepting[0]:
         wires.copy(prefix, 0)
@@ -83,17 +83,17 @@ def times_with_leap_seconds(prefix: Dfa, rest: Dfa) -> Dfa:
     return _numbered(wires.delta, last, _distances(at, prefix, rest), alphabet)
 
 
-def _blocks(first: int, rest: Dfa) -> Blocks:
+def _blocks(first: int, rest: Dfa) -> StateBlocks:
     sizes = (1, 3, 24, 24, 144, *(DAY,) * 6, DAY, 600, 60, 60, 10)
     starts = [first]
     for size in sizes:
         starts.append(starts[-1] + size)
-    return Blocks(
+    return StateBlocks(
         tuple(starts[:5]), tuple(starts[5:11]), tuple(starts[11:16]), starts[16], starts[16] + rest.delta.shape[0]
     )
 
 
-def _link_begun(wires: Wires, at: Blocks) -> None:
+def _link_begun(wires: TransitionDrawing, at: StateBlocks) -> None:
     """hh:mm, which leads to a state of its own for each minute."""
     whole, unit, colon, ten, one = at.begun
     hour = np.arange(24, dtype=np.int32)
@@ -106,7 +106,7 @@ def _link_begun(wires: Wires, at: Blocks) -> None:
     wires.link_digits(one + minute // 10, minute % 10, at.left[0] + minute)
 
 
-def _link_left(wires: Wires, at: Blocks, rest: Dfa, last: int) -> None:
+def _link_left(wires: TransitionDrawing, at: StateBlocks, rest: Dfa, last: int) -> None:
     """`:60` and its fraction, minute by minute; or the rest of another time."""
     colon, six, zero, dot, digit, more = at.left
     minute = np.arange(DAY, dtype=np.int32)
@@ -124,7 +124,7 @@ def _link_left(wires: Wires, at: Blocks, rest: Dfa, last: int) -> None:
         wires.link(state + DAY - 1, "Z", last)
 
 
-def _link_owed(wires: Wires, at: Blocks, last: int) -> None:
+def _link_owed(wires: TransitionDrawing, at: StateBlocks, last: int) -> None:
     """An offset that is settled."""
     whole, unit, colon, ten, one = at.owed
     minute = np.arange(DAY, dtype=np.int32)
@@ -138,7 +138,7 @@ def _link_owed(wires: Wires, at: Blocks, last: int) -> None:
     wires.link_digits(one + ten_digits, ten_digits, last)
 
 
-def _distances(at: Blocks, prefix: Dfa, rest: Dfa) -> Ints:
+def _distances(at: StateBlocks, prefix: Dfa, rest: Dfa) -> Ints:
     """Characters that each state needs at the least, by block: Dfa would count them state by state."""
     out = np.zeros(at.end, np.int32)
     out[at.rest :] = rest.distances()

@@ -19,11 +19,12 @@ from ....automata.boolean_operations import merge_ranges, universal_states
 from ....automata.dfa import Dfa, Table
 from ....base.errors import LimitError
 from ....base.work import spend
-from ....grammar.nodes import EMPTY, Chars, Choice, Node, Rule, Sequence
+from ....grammar.nodes import EMPTY, Chars, Node, Rule, Sequence
 from ...regex import to_dfa
-from .flat_regex_format import flat
+from ..core.node_building import choice_of
+from .flat_regex_format import flat_regex_dfa
 
-__all__ = ["Nested", "NestedPart"]
+__all__ = ["NestedTexts", "NestedPart"]
 
 WHAT = "a format that is no regular language, beside other conditions"
 
@@ -34,7 +35,7 @@ NAME = r"[A-Za-z_$\x80-\U0010ffff][0-9A-Za-z_$\x80-\U0010ffff]*"
 
 
 @cache
-def symbols(sign: bool) -> Alternatives:
+def build_symbols(sign: bool) -> Alternatives:
     """The grammar, which is the same for all: it is charged to nobody's budget. Without `sign`, of texts that are none.
 
     Built in a fraction of a second without it, at once with it.
@@ -56,7 +57,7 @@ def _symbols(sign: bool) -> Alternatives:
     unknown = to_dfa(r"\(\?").concatenate(any_text).subtract(group.union(look).concatenate(any_text))
     groups = ((bare, "atom"), (group, "atom"), (look, "fresh"))
     out: Alternatives = {}
-    for level, text in (("fresh", flat()), ("atom", _behind_an_atom())):
+    for level, text in (("fresh", flat_regex_dfa()), ("atom", _behind_an_atom())):
 
         def behind_groups(kind: str, text: Dfa = text) -> tuple[tuple[Symbol, ...], ...]:
             """A group, and what comes behind it."""
@@ -96,8 +97,8 @@ def _orders(letters: str) -> list[str]:
 
 def _behind_an_atom() -> Dfa:
     """The flat text that may stand behind a term: what follows a letter."""
-    table = flat().table
-    first = flat().step(0, "a")
+    table = flat_regex_dfa().table
+    first = flat_regex_dfa().step(0, "a")
     rows = [table.rows[first], *([t + 1 if t >= 0 else -1 for t in row] for row in table.rows)]
     rows[0] = [t + 1 if t >= 0 else -1 for t in rows[0]]
     return Dfa.from_table(Table(table.bounds, table.classes, rows, [table.accepting[first], *table.accepting]))
@@ -115,7 +116,7 @@ class NestedPart(NamedTuple):
     alternative: -1 for all of them.
     """
 
-    nested: Nested
+    nested: NestedTexts
     symbol: str
     alternative: int
     place: int
@@ -127,14 +128,14 @@ class NestedPart(NamedTuple):
         nested = self.nested
         if self.alternative >= 0:
             return nested.sequence(self.symbol, self.alternative, self.place, self.first, self.last)
-        return _choice([
+        return choice_of([
             nested.sequence(self.symbol, number, 0, self.first, self.last)
             for number, parts in enumerate(nested.symbols[self.symbol])
             if self.last in nested.through(parts, 0, self.first)
         ])  # fmt: skip
 
 
-class Nested:
+class NestedTexts:
     """The texts that are regular expressions (or, with `sign` False, are none) and that `dfa` accepts.
 
     Equal only to itself. LimitError beyond max_states pairs of a symbol and a state.
@@ -144,7 +145,7 @@ class Nested:
         self.start = START[sign]
         self.dfa = dfa
         self.max_states = max_states
-        self.symbols = symbols(sign)
+        self.symbols = build_symbols(sign)
         self._table = dfa.table
         self._found: dict[tuple[str, int], frozenset[int]] = {}
         self._asked: dict[tuple[str, int], set[tuple[str, int]]] = {}
@@ -164,7 +165,7 @@ class Nested:
 
     def node(self) -> Node:
         """What stands for the texts, as they are written inside a JSON string. There must be one."""
-        return _choice([self._rule(self.start, q, 0) for q in self._ends])
+        return choice_of([self._rule(self.start, q, 0) for q in self._ends])
 
     def is_endless(self) -> bool:
         """Whether it plainly has infinitely many texts; no is not an answer."""
@@ -279,7 +280,7 @@ class Nested:
     def sequence(self, symbol: str, alternative: int, place: int, p: int, q: int) -> Node:
         """The parts of an alternative from a place on that lead from p to q, of which there are some."""
         parts = self.symbols[symbol][alternative]
-        return _choice(list(self._ways(symbol, alternative, parts, place, p, q)))
+        return choice_of(list(self._ways(symbol, alternative, parts, place, p, q)))
 
     def _ways(
         self, symbol: str, alternative: int, parts: tuple[Symbol, ...], place: int, p: int, q: int
@@ -299,10 +300,6 @@ class Nested:
 
 
 EMPTY_TEXT = Dfa.from_strings([""])
-
-
-def _choice(options: list[Node]) -> Node:
-    return options[0] if len(options) == 1 else Choice(tuple(options))
 
 
 def _sequence(first: Node, rest: Node) -> Node:

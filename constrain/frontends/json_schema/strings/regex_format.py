@@ -17,7 +17,7 @@ from ....automata.dfa import Dfa
 from ....base.work import memoize
 from ....grammar.nodes import Chars, Choice, Node, Repeat, Rule, Sequence
 from ...regex import to_dfa
-from .flat_regex_format import flat
+from .flat_regex_format import flat_regex_dfa
 
 __all__ = ["is_regex", "regex_node", "regex_within"]
 
@@ -28,22 +28,22 @@ QUANTIFIER = r"(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\??"
 
 def regex_node(inner: Rule, low: int) -> Node:
     """A Disjunction of at least `low` (0 or 1) characters, as it is written inside a JSON string; `inner` is any."""
-    text = Chars(flat(), "json")
+    text = Chars(flat_regex_dfa(), "json")
     groups = Choice(tuple(
         Sequence((Chars(opening, "json"), inner, Chars(closing, "json"), text)) for opening, closing in _brackets()
     ))  # fmt: skip
     if low == 0:
         return Sequence((text, Repeat(groups)))
-    some = Chars(flat().with_length(1), "json")
+    some = Chars(flat_regex_dfa().with_length(1), "json")
     return Choice((Sequence((some, Repeat(groups))), Repeat(groups, 1)))
 
 
 def regex_within(other: Dfa, max_states: int) -> Dfa | None:
     """Those that another Dfa accepts too; None if some of these might have groups."""
-    grouped = flat().concatenate(to_dfa(r"\(")).concatenate(Dfa.any_text())
+    grouped = flat_regex_dfa().concatenate(to_dfa(r"\(")).concatenate(Dfa.any_text())
     if not grouped.intersect(other, max_states=max_states).is_empty:
         return None
-    return flat().intersect(other, max_states=max_states)
+    return flat_regex_dfa().intersect(other, max_states=max_states)
 
 
 def is_regex(text: str) -> bool:
@@ -51,11 +51,11 @@ def is_regex(text: str) -> bool:
     closings: list[Dfa] = []
     state, place = 0, 0
     while place < len(text):
-        following = flat().step(state, text[place])
+        following = flat_regex_dfa().step(state, text[place])
         if following >= 0:
             state, place = following, place + 1
             continue
-        if not flat().accepting[state]:
+        if not flat_regex_dfa().accepting[state]:
             return False
         if text[place] == ")" and closings:
             place = _longest(closings.pop(), text, place)
@@ -69,7 +69,7 @@ def is_regex(text: str) -> bool:
                 return False
             closings.append(closing)
         state = 0
-    return not closings and bool(flat().accepting[state])
+    return not closings and bool(flat_regex_dfa().accepting[state])
 
 
 def _longest(dfa: Dfa, text: str, place: int) -> int:

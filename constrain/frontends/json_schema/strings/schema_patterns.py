@@ -19,38 +19,38 @@ from ...regex.regex_program import written_out
 from ...regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
 from ...regex.whole_pattern import Whole, split, unanchored
 
-__all__ = ["Pattern", "check_pattern", "letters_dfa", "pattern_dfa", "read_pattern"]
+__all__ = ["SchemaPattern", "check_pattern", "letters_dfa", "pattern_dfa", "read_pattern"]
 
 SMALL = 14
 """Positions of a pattern up to which its automaton cannot exceed 2^14 states, so that it may be built later."""
 
 
-class Pattern(NamedTuple):
+class SchemaPattern(NamedTuple):
     """A pattern that has been parsed.
 
     term: its tree. whole: the same taken apart. counted: the least and most characters (None: no bound), if it asks for
-    that beside its letters. surely: some text certainly matches. small: its automaton need not be built to know that
+    that beside its letters. has_text: some text certainly matches. small: its automaton need not be built to know that
     it can be.
     """
 
     term: Term
     whole: Whole
     counted: tuple[int, int | None] | None
-    surely: bool
+    has_text: bool
     small: bool
 
 
 @memoize(4096)
-def read_pattern(pattern: str) -> Pattern:
+def read_pattern(pattern: str) -> SchemaPattern:
     """Parse it. RegexError, UnsupportedError and LimitError say where in the pattern."""
     term = parse(pattern, dialect="ecma", flags="", nesting=Limits().nesting)
     whole = split(term, "search")
     bare = unanchored(term, "search")
     if bare is None:
-        return Pattern(term, whole, (whole.low, whole.high) if whole.counted else None, False, False)
+        return SchemaPattern(term, whole, (whole.low, whole.high) if whole.counted else None, False, False)
     if isinstance(bare, Repetition) and isinstance(bare.term, OneOf) and _some(bare.term):
-        return Pattern(term, whole, (bare.low, bare.high), True, True)
-    return Pattern(term, whole, None, _some(bare), written_out(bare) <= SMALL)
+        return SchemaPattern(term, whole, (bare.low, bare.high), True, True)
+    return SchemaPattern(term, whole, None, _some(bare), written_out(bare) <= SMALL)
 
 
 def _some(term: Term) -> bool:
@@ -89,9 +89,9 @@ def check_pattern(pattern: str, pointer: str, limits: Limits) -> None:
             pointer=pointer, source=error.source, position=error.position, hint=error.hint,
         ) from None  # fmt: skip
     except (UnsupportedError, LimitError) as error:
-        raise located(error, pointer) from None
+        raise relocate_error(error, pointer) from None
 
 
-def located(error: ConstrainError, pointer: str) -> ConstrainError:
+def relocate_error(error: ConstrainError, pointer: str) -> ConstrainError:
     """The same error, at a place in the schema."""
     return type(error)(error.cause, pointer=pointer, source=error.source, position=error.position, hint=error.hint)

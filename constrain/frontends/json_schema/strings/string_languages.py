@@ -1,7 +1,7 @@
 """Languages of texts as formulas: what strings and names of keys are asked for, before any Dfa is built.
 
-A `Lang` is a set of signed atoms, meaning their AND: `(True, "pattern", "^a")`, `(False, "texts", ("x", "y"))`.
-It is small and hashable, so that cases of Shapes can be compared and combined for nothing; `Languages` makes the
+A `Language` is a set of signed atoms, meaning their AND: `(True, "pattern", "^a")`, `(False, "texts", ("x", "y"))`.
+It is small and hashable, so that cases of Shapes can be compared and combined for nothing; `LanguageCache` makes the
 Dfa when somebody must know, and remembers it.
 """
 
@@ -14,19 +14,19 @@ from ....automata.dfa import Dfa
 from ....base.errors import ConstrainError, UnsupportedError
 from ....base.options import Limits
 from ....base.work import memoize
-from ..algebra.schema_sets import Lits
-from .formats import BY_RULES, LEAP_STATES, LEAPING, format_dfa, times_within
-from .nested_regex_format import Nested
+from ..core.schema_sets import SchemaSet
+from .formats import LEAP_STATES, LEAPING, RULE_FORMATS, format_dfa, times_within
+from .nested_regex_format import NestedTexts
 from .regex_format import is_regex, regex_within
 from .schema_patterns import letters_dfa, pattern_dfa, read_pattern
 
-__all__ = ["ALL", "Atom", "Lang", "Languages", "any_text"]
+__all__ = ["ALL", "Atom", "Language", "LanguageCache", "any_text"]
 
 Atom = tuple[bool, Literal["pattern", "letters", "format", "texts", "names", "dfa"], object]
 """Sign, kind and payload: a regular expression; one of which only the character class counts, not how often; a
 format's name; a tuple of texts; the literal set of propertyNames; what has been multiplied out."""
 
-Lang = frozenset[Atom]
+Language = frozenset[Atom]
 
 NESTING = frozenset(("regex",))
 """Formats that are met with other conditions by rules (`nested`)."""
@@ -34,7 +34,7 @@ NESTING = frozenset(("regex",))
 FEW_TEXTS = 1_000
 """Texts up to which a language is judged text by text."""
 
-ALL: Lang = frozenset()
+ALL: Language = frozenset()
 """All texts."""
 
 
@@ -44,32 +44,32 @@ def any_text() -> Dfa:
     return Dfa.any_text()
 
 
-class Languages:
+class LanguageCache:
     """The Dfas of formulas, each made once."""
 
     def __init__(
-        self, limits: Limits, names: Callable[[Lits], Dfa], refuse: Callable[[str, str], ConstrainError]
+        self, limits: Limits, names: Callable[[SchemaSet], Dfa], refuse: Callable[[str, str], ConstrainError]
     ) -> None:
         """names: the texts of a literal set. refuse: the error of a cause, at the place of a keyword."""
         self.limits = limits
         self._names = names
         self._refuse = refuse
-        self._dfas: dict[Lang, Dfa] = {ALL: any_text()}
+        self._dfas: dict[Language, Dfa] = {ALL: any_text()}
         self._atoms: dict[tuple[bool, str, object], Dfa] = {}
-        self._nested: dict[tuple[Lang, int, int | None], Nested | Dfa] = {}
+        self._nested: dict[tuple[Language, int, int | None], NestedTexts | Dfa] = {}
         self._meet: dict[tuple[str, str], bool] = {}
 
-    def dfa(self, lang: Lang) -> Dfa:
+    def dfa(self, lang: Language) -> Dfa:
         """The Dfa of the formula."""
         known = self._dfas.get(lang)
         if known is None and isinstance(found := self.nested(lang), Dfa):
             known = self._dfas[lang] = found
         if known is None:
             most = self.limits.dfa_states
-            ruled = [atom for atom in lang if atom[0] and atom[1] == "format" and atom[2] in BY_RULES]
+            ruled = [atom for atom in lang if atom[0] and atom[1] == "format" and atom[2] in RULE_FORMATS]
             if ruled and len(lang) > 1:
                 name = str(ruled[0][2])
-                met = BY_RULES[name].within(self.dfa(lang - {ruled[0]}), most)
+                met = RULE_FORMATS[name].within(self.dfa(lang - {ruled[0]}), most)
                 known = self._dfas[lang] = self._atom(True, "format", name) if met is None else met
                 return known
             timed = [atom for atom in lang if atom[1] == "format" and atom[2] in LEAPING]
@@ -90,11 +90,11 @@ class Languages:
             self._dfas[lang] = known
         return known
 
-    def irregular(self, lang: Lang) -> bool:
+    def irregular(self, lang: Language) -> bool:
         """Whether an atom of the formula is a format that is no regular language."""
         return any(kind == "format" and payload in NESTING for _, kind, payload in lang)
 
-    def nested(self, lang: Lang, low: int = 0, high: int | None = None) -> Nested | Dfa | None:
+    def nested(self, lang: Language, low: int = 0, high: int | None = None) -> NestedTexts | Dfa | None:
         """The texts of low to high characters of a formula that holds the format `regex`; None: it does not.
 
         A Dfa where they are a regular language for all to see: where no parentheses are allowed, or few texts.
@@ -109,7 +109,7 @@ class Languages:
             if len(signs) > 1 or other.is_empty:
                 known = Dfa.empty()
             else:
-                known = self._regular(other, True in signs) or Nested(True in signs, other, self.limits.dfa_states)
+                known = self._regular(other, True in signs) or NestedTexts(True in signs, other, self.limits.dfa_states)
             self._nested[lang, low, high] = known
         return known
 
@@ -120,22 +120,24 @@ class Languages:
         found = regex_within(other, self.limits.dfa_states)
         return found if found is None or sign else other.subtract(found, max_states=self.limits.dfa_states)
 
-    def holds_names(self, lang: Lang) -> bool:
+    def holds_names(self, lang: Language) -> bool:
         """Whether a language has a text."""
         found = self.nested(lang)
         return not (self.dfa(lang) if found is None else found).is_empty
 
-    def split(self, lang: Lang, pattern: str) -> tuple[Lang | None, Lang | None]:
+    def split(self, lang: Language, pattern: str) -> tuple[Language | None, Language | None]:
         """The texts of a language that match a pattern, and those that do not; None where there surely are none."""
         atom = self._atom(True, "pattern", pattern)
-        told = [(sign, self.meet(str(payload), pattern)) for sign, kind, payload in lang if kind == "pattern"]
+        told = [
+            (sign, self.have_common_text(str(payload), pattern)) for sign, kind, payload in lang if kind == "pattern"
+        ]
         if atom.is_empty or (True, False) in told:
             return None, lang
         if not lang and atom.is_universal:
             return lang | {(True, "pattern", pattern)}, None
         if len(told) == len(lang) and all(answer == (False, False) for answer in told):
             # It has nothing in common with any pattern before, as most have: nothing need be built.
-            alone: Lang = lang | {(True, "pattern", pattern)}
+            alone: Language = lang | {(True, "pattern", pattern)}
             self._dfas[alone] = atom
             return alone, lang | {(False, "pattern", pattern)}
         whole = self.dfa(lang)
@@ -144,13 +146,13 @@ class Languages:
             return None, lang
         if inside == whole:
             return lang | {(True, "pattern", pattern)}, None
-        met: Lang = lang | {(True, "pattern", pattern)}
-        rest: Lang = lang | {(False, "pattern", pattern)}
+        met: Language = lang | {(True, "pattern", pattern)}
+        rest: Language = lang | {(False, "pattern", pattern)}
         self._dfas[met] = inside
         self._dfas[rest] = whole.subtract(atom, max_states=self.limits.dfa_states)
         return met, rest
 
-    def meet(self, one: str, other: str) -> bool:
+    def have_common_text(self, one: str, other: str) -> bool:
         """Whether some text matches both patterns."""
         known = self._meet.get((one, other))
         if known is None:
@@ -158,28 +160,28 @@ class Languages:
             self._meet[one, other] = known
         return known
 
-    def accepts(self, lang: Lang, text: str) -> bool:
+    def accepts(self, lang: Language, text: str) -> bool:
         """Whether the text is in the language."""
         for sign, kind, payload in lang:
             if kind == "texts":
                 if (text in payload) != sign:  # type: ignore[operator]
                     return False
-            elif kind == "format" and payload in BY_RULES:
-                if BY_RULES[str(payload)].accepts(text) != sign:
+            elif kind == "format" and payload in RULE_FORMATS:
+                if RULE_FORMATS[str(payload)].accepts(text) != sign:
                     return False
             elif self._atom(sign, kind, payload).accepts(text) != sign:
                 return False
         return True
 
-    def surely(self, lang: Lang) -> bool:
+    def fast_has_text(self, lang: Language) -> bool:
         """Whether it certainly holds a text; no is not an answer."""
         if len(lang) > 1:
             return False
         for sign, kind, payload in lang:
             if kind in ("pattern", "letters"):
-                return sign and read_pattern(str(payload)).surely
+                return sign and read_pattern(str(payload)).has_text
             if kind == "format":
-                return sign or payload not in BY_RULES
+                return sign or payload not in RULE_FORMATS
             return kind == "texts" and (not sign or bool(payload))
         return True
 

@@ -9,29 +9,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ....automata.dfa import Dfa
 from ....base.options import Style
 from ....base.work import memoize, spend
 from ....grammar.nodes import JsonString, Literal, Node, Rule, Sequence
-from .enum_words import spelled
-from .formats import BY_RULES, format_lengths
-from .nested_regex_format import Nested
-from .schema_patterns import read_pattern
-from .string_languages import ALL, Atom, Lang, Languages
+from .enum_words import emit_words
+from .formats import RULE_FORMATS
+from .nested_regex_format import NestedTexts
+from .string_languages import ALL, Language, LanguageCache
 
 __all__ = [
     "ANY_STRING",
-    "ByRules",
+    "FormatRule",
     "StringCase",
-    "all_quoted",
-    "complement",
-    "emit",
-    "meet",
-    "nonempty",
-    "own",
-    "quoted",
+    "quote_texts",
+    "complement_strings",
+    "emit_strings",
+    "intersect_strings",
+    "is_string_satisfiable",
+    "quote_text",
     "string_dfa",
 ]
 
@@ -40,7 +38,7 @@ class StringCase(NamedTuple):
     """Texts: one of `values` if that is not None, else those of `lang` with low to high characters."""
 
     values: tuple[str, ...] | None = None
-    lang: Lang = ALL
+    lang: Language = ALL
     low: int = 0
     high: int | None = None
 
@@ -52,34 +50,17 @@ MANY_LETTERS = 10_000
 
 QUOTE = Literal(b'"')
 
-FIELDS = frozenset(("minLength", "maxLength", "pattern", "format"))
-"""The fields that this room reads."""
 
-
-def own(facts: dict[str, Any]) -> StringCase:
-    """The case that a subschema's own keywords make."""
-    atoms: set[Atom] = set()
-    low, high = facts.get("minLength", 0), facts.get("maxLength")
-    if "pattern" in facts:
-        counted = read_pattern(facts["pattern"]).counted
-        atoms.add((True, "pattern" if counted is None else "letters", facts["pattern"]))
-        low, high = _narrow(low, high, counted or (0, None))
-    if "format" in facts:
-        atoms.add((True, "format", facts["format"]))
-        low, high = _narrow(low, high, format_lengths(facts["format"]))
-    return StringCase(None, frozenset(atoms), low, high)
-
-
-def _narrow(low: int, high: int | None, interval: tuple[int, int | None]) -> tuple[int, int | None]:
+def intersect_lengths(low: int, high: int | None, interval: tuple[int, int | None]) -> tuple[int, int | None]:
     """The lengths that are in both intervals."""
     least, most = interval
     return max(low, least), high if most is None else most if high is None else min(high, most)
 
 
-def meet(one: StringCase, other: StringCase, languages: Languages) -> StringCase | None:
+def intersect_strings(one: StringCase, other: StringCase, languages: LanguageCache) -> StringCase | None:
     """Texts of both."""
     if one.values is None and other.values is None:
-        low, high = _narrow(one.low, one.high, (other.low, other.high))
+        low, high = intersect_lengths(one.low, one.high, (other.low, other.high))
         return StringCase(None, one.lang | other.lang, low, high) if high is None or low <= high else None
     if one.values is None:
         one, other = other, one
@@ -88,17 +69,17 @@ def meet(one: StringCase, other: StringCase, languages: Languages) -> StringCase
         wanted = set(other.values)
         kept = tuple(text for text in one.values if text in wanted)
     else:
-        kept = tuple(text for text in one.values if contains(other, text, languages))
+        kept = tuple(text for text in one.values if contains_text(other, text, languages))
     return one._replace(values=kept) if kept else None
 
 
-def merge(cases: tuple[StringCase, ...], languages: Languages) -> StringCase:
+def merge_strings(cases: tuple[StringCase, ...], languages: LanguageCache) -> StringCase:
     """The texts of all cases as one case: their Dfas are united."""
-    union = Dfa.union_of([whole_dfa(case, languages) for case in cases], max_states=languages.limits.dfa_states)
+    union = Dfa.union_of([exact_string_dfa(case, languages) for case in cases], max_states=languages.limits.dfa_states)
     return StringCase(lang=frozenset(((True, "dfa", union),)))
 
 
-def contains(case: StringCase, text: str, languages: Languages) -> bool:
+def contains_text(case: StringCase, text: str, languages: LanguageCache) -> bool:
     """Whether the text is one of the case."""
     if case.values is not None:
         return text in case.values
@@ -107,7 +88,7 @@ def contains(case: StringCase, text: str, languages: Languages) -> bool:
     return languages.accepts(case.lang, text)
 
 
-def complement(case: StringCase) -> list[StringCase]:
+def complement_strings(case: StringCase) -> list[StringCase]:
     """Texts that are not of the case."""
     if case.values is not None:
         return [StringCase(lang=frozenset(((False, "texts", case.values),)))]
@@ -119,7 +100,7 @@ def complement(case: StringCase) -> list[StringCase]:
     return out
 
 
-def nonempty(case: StringCase, languages: Languages) -> bool:
+def is_string_satisfiable(case: StringCase, languages: LanguageCache) -> bool:
     """Whether there is such a text."""
     if case.values is not None:
         return bool(case.values)
@@ -128,12 +109,12 @@ def nonempty(case: StringCase, languages: Languages) -> bool:
     found = languages.nested(case.lang, case.low, case.high)
     if found is not None:
         return not found.is_empty
-    if case.high is None and (by_rules(case) or (case.low == 0 and languages.surely(case.lang))):
+    if case.high is None and (find_format_rule(case) or (case.low == 0 and languages.fast_has_text(case.lang))):
         return True
     return not case.lang or not string_dfa(case, languages)[0].is_empty
 
 
-def string_dfa(case: StringCase, languages: Languages) -> tuple[Dfa, int, int | None]:
+def string_dfa(case: StringCase, languages: LanguageCache) -> tuple[Dfa, int, int | None]:
     """A Dfa with the interval of lengths that is still to be counted beside it."""
     if case.values is not None:
         return Dfa.from_strings(case.values), 0, None
@@ -169,31 +150,33 @@ def _lengths(dfa: Dfa, low: int, high: int | None, most_states: int) -> tuple[Df
     return _lengths(dfa, 0, high, most_states)
 
 
-def whole_dfa(case: StringCase, languages: Languages) -> Dfa:
+def exact_string_dfa(case: StringCase, languages: LanguageCache) -> Dfa:
     """The Dfa of exactly the case, lengths multiplied in."""
     dfa, low, high = string_dfa(case, languages)
     return dfa.with_length(low, high, max_states=languages.limits.dfa_states) if low or high is not None else dfa
 
 
-def large(cases: tuple[StringCase, ...]) -> bool:
+def needs_string_rule(cases: tuple[StringCase, ...]) -> bool:
     """Whether automata have to be built: these had better be a rule, made when it is reached."""
     return any(case.lang for case in cases)
 
 
-def emit(cases: tuple[StringCase, ...], languages: Languages, style: Style) -> tuple[set[bytes], list[Node]]:
+def emit_strings(
+    cases: tuple[StringCase, ...], languages: LanguageCache, style: Style
+) -> tuple[set[bytes], list[Node]]:
     """What spells the texts: constants as they are written (to be gathered with other constants), and nodes."""
     constants: set[bytes] = set()
     nodes: list[Node] = []
     for case in cases:
         spend(2 * len(case.values or ()), "the texts of a schema")
         if case.values is not None and style.escapes == "canonical":
-            constants.update(text.encode() for text in all_quoted(case.values))
+            constants.update(text.encode() for text in quote_texts(case.values))
         elif case.values is not None and sum(map(len, case.values)) > MANY_LETTERS:
-            words = spelled(list(case.values), [0] * len(case.values), lambda _: QUOTE, escapes=True)
+            words = emit_words(list(case.values), [0] * len(case.values), lambda _: QUOTE, escapes=True)
             nodes.append(Sequence((QUOTE, words)))
-        elif (name := by_rules(case)) is not None:
+        elif (name := find_format_rule(case)) is not None:
             nodes.append(Sequence((QUOTE, Rule(name), QUOTE)))
-        elif isinstance(found := languages.nested(case.lang, case.low, case.high), Nested):
+        elif isinstance(found := languages.nested(case.lang, case.low, case.high), NestedTexts):
             nodes.append(Sequence((QUOTE, found.node(), QUOTE)))
         else:
             dfa, low, high = string_dfa(case, languages)
@@ -201,7 +184,7 @@ def emit(cases: tuple[StringCase, ...], languages: Languages, style: Style) -> t
     return constants, nodes
 
 
-class ByRules(NamedTuple):
+class FormatRule(NamedTuple):
     """The name of the rule that stands for a format that is no regular language; low: least characters, 0 or 1."""
 
     format: str
@@ -209,23 +192,23 @@ class ByRules(NamedTuple):
 
     def node(self) -> Node:
         """What it stands for."""
-        return BY_RULES[self.format].node(Rule(ByRules(self.format)), self.low)
+        return RULE_FORMATS[self.format].node(Rule(FormatRule(self.format)), self.low)
 
 
-def by_rules(case: StringCase) -> ByRules | None:
+def find_format_rule(case: StringCase) -> FormatRule | None:
     """The rule of the texts, if they are just those of a format that is no regular language."""
     if case.values is not None or len(case.lang) != 1 or case.low > 1 or case.high is not None:
         return None
     [(sign, kind, payload)] = case.lang
-    return ByRules(str(payload), case.low) if sign and kind == "format" and payload in BY_RULES else None
+    return FormatRule(str(payload), case.low) if sign and kind == "format" and payload in RULE_FORMATS else None
 
 
-def all_quoted(texts: Iterable[str]) -> list[str]:
+def quote_texts(texts: Iterable[str]) -> list[str]:
     """Texts as `json.dumps(ensure_ascii=False)` writes them."""
     # One call for all: inside a JSON string every line feed is written as an escape.
     return json.dumps(list(texts), ensure_ascii=False, separators=("\n", ":"))[1:-1].split("\n")
 
 
-def quoted(text: str) -> bytes:
+def quote_text(text: str) -> bytes:
     """A text as `json.dumps(ensure_ascii=False)` writes it."""
     return json.dumps(text, ensure_ascii=False).encode()

@@ -11,42 +11,41 @@ from typing import Any
 
 from ....base.errors import ConstrainError, UnsatisfiableError
 from ....base.options import Limits, Style
-from ..algebra.shape_algebra import Algebra, Circular
-from .json_values import NUMBER
-from .keywords import KEYWORDS, LIST, MAP, NUMERIC, TEXT
-from .schema_parser import ExactReader, Node, Reader
-from .static_types import INTEGER
+from ..algebra.shape_algebra import CircularSchema, ShapeAlgebra
+from ..core.json_values import NUMBER
+from ..core.static_types import INTEGER
+from ..core.subschemas import Subschema
+from ..reading.keywords import KEYWORDS
+from ..reading.schema_parser import SchemaParser, UnsharedSchemaParser
 
-__all__ = ["unsatisfiable"]
+__all__ = ["explain_unsatisfiable"]
 
 MOST_TRIALS = 40_000
 """Subschemas that are looked at, in all trials together: an error message must not take a second."""
 TRIAL = 40
 """What a trial costs beside them."""
 
-EMITTER = {row.field: row.emitter for row in KEYWORDS}
-APPLIED = {NUMERIC, TEXT, LIST, MAP}
-"""Emitters of keywords that are about the values of one type."""
+APPLIES_TO = {row.field: row.applies_to for row in KEYWORDS}
 
 STRUCTURAL = frozenset((
-    "ref", "dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "properties", "patternProperties",
+    "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "properties", "patternProperties",
     "dependentSchemas", "prefixItems",
 ))  # fmt: skip
 """Fields that only lead to the keywords that clash; named if there are no others."""
 
 
-def unsatisfiable(
+def explain_unsatisfiable(
     document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits
 ) -> UnsatisfiableError:
     """What to raise for a document whose root is empty; says which keywords exclude each other."""
-    reader = ExactReader(document, registry, style, limits)
+    reader = UnsharedSchemaParser(document, registry, style, limits)
     blamed = _telling(_smallest(reader, style, limits), reader, style, limits)
     plain = [pair for pair in blamed if pair[1] not in STRUCTURAL] or blamed
-    pointers = [f"{node.pointer}/{'$ref' if field == 'ref' else field}" for node, field in plain]
+    pointers = [f"{node.pointer}/{field}" for node, field in plain]
     if not pointers:
         return UnsatisfiableError("No value satisfies this schema.", pointer="")
     if len(pointers) == 1:
-        return UnsatisfiableError("No value satisfies this keyword, and the schema demands one.", pointer=pointers[0])
+        return UnsatisfiableError("No value satisfies this keyword, and the schema contains one.", pointer=pointers[0])
     named = "\n".join(f"    {pointer}" for pointer in pointers)
     return UnsatisfiableError(
         f"No value satisfies this schema: these keywords exclude each other.\n{named}", pointer=pointers[0],
@@ -54,12 +53,12 @@ def unsatisfiable(
     )  # fmt: skip
 
 
-def _smallest(reader: Reader, style: Style, limits: Limits) -> list[tuple[Node, str]]:
+def _smallest(reader: SchemaParser, style: Style, limits: Limits) -> list[tuple[Subschema, str]]:
     """Keywords that together leave no value, and without any one of which there is one."""
     nodes = [node for node in reader.nodes if node is not None and node.pointer is not None]
-    candidates = [(node, field) for node in nodes for field in node.facts]
-    facts = {node.number: dict(node.facts) for node in nodes}
-    blamed: list[tuple[Node, str]] = []
+    candidates = [(node, field) for node in nodes for field in node.keywords]
+    keywords = {node.number: dict(node.keywords) for node in nodes}
+    blamed: list[tuple[Subschema, str]] = []
     todo = [candidates]
     trials = 0
     try:
@@ -68,13 +67,13 @@ def _smallest(reader: Reader, style: Style, limits: Limits) -> list[tuple[Node, 
             trials += len(nodes) + TRIAL
             if trials > MOST_TRIALS:
                 return []
-            kept = [(node, dict(node.facts)) for node in dict.fromkeys(node for node, _ in some)]
+            kept = [(node, dict(node.keywords)) for node in dict.fromkeys(node for node, _ in some)]
             for node, field in some:
-                del node.facts[field]
+                del node.keywords[field]
             if _empty(reader, style, limits):
                 continue
             for node, before in kept:
-                node.facts = before
+                node.keywords = before
             if len(some) == 1:
                 blamed += some
             else:
@@ -82,30 +81,34 @@ def _smallest(reader: Reader, style: Style, limits: Limits) -> list[tuple[Node, 
         return blamed
     finally:
         for node in nodes:
-            node.facts = facts[node.number]
+            node.keywords = keywords[node.number]
 
 
-def _telling(blamed: list[tuple[Node, str]], reader: Reader, style: Style, limits: Limits) -> list[tuple[Node, str]]:
+def _telling(
+    blamed: list[tuple[Subschema, str]], reader: SchemaParser, style: Style, limits: Limits
+) -> list[tuple[Subschema, str]]:
     """Without each `type` that only says which values its neighbours are about: they exclude each other anyway."""
     out = []
     for node, field in blamed:
-        about = {EMITTER.get(other) for place, other in blamed if place is node and other != "type"}
-        if field == "type" and len(about) == 1 and about <= APPLIED:
-            kept = node.facts["type"]
-            node.facts["type"] = kept | NUMBER if kept & INTEGER else kept  # An integer may be what is asked too much.
+        about = {APPLIES_TO.get(other) for place, other in blamed if place is node and other != "type"}
+        if field == "type" and len(about) == 1 and about.isdisjoint(("", None)):
+            kept = node.keywords["type"]
+            node.keywords["type"] = (
+                kept | NUMBER if kept & INTEGER else kept
+            )  # An integer may be what is asked too much.
             still = _empty(reader, style, limits)
-            node.facts["type"] = kept
+            node.keywords["type"] = kept
             if still:
                 continue
         out.append((node, field))
     return out
 
 
-def _empty(reader: Reader, style: Style, limits: Limits) -> bool:
+def _empty(reader: SchemaParser, style: Style, limits: Limits) -> bool:
     for node in reader.nodes:
         if node is not None:
-            node.static = node.sure = node.inner = None
+            node.bound = node.satisfiable = node.children = None
     try:
-        return not Algebra(reader, style, limits).nonempty(reader.root)
-    except (Circular, ConstrainError):
+        return not ShapeAlgebra(reader, style, limits).is_satisfiable(reader.root)
+    except (CircularSchema, ConstrainError):
         return False

@@ -5,26 +5,26 @@ Subschemas in which nothing can be refused (`plain`) are only passed through: th
 
 from __future__ import annotations
 
-from ..algebra.schema_sets import Lits
-from ..algebra.shape_algebra import Algebra
+from ..algebra.fast_checks import find_children
+from ..algebra.shape_algebra import ShapeAlgebra
 from ..arrays import array_items
+from ..core.schema_sets import SchemaSet
 from ..objects import object_derivatives
-from .fast_checks import inside
 
-__all__ = ["survey"]
+__all__ = ["check_reachable"]
 
 
-def survey(algebra: Algebra, root: Lits) -> set[Lits]:
+def check_reachable(algebra: ShapeAlgebra, root: SchemaSet) -> set[SchemaSet]:
     """All literal sets that a value of the root can have inside; raises what is unsupported in any of them."""
-    seen: set[Lits] = {root}
+    seen: set[SchemaSet] = {root}
     todo = [root]
     while todo:
-        lits = todo.pop()
-        found = inside(lits, algebra.nodes)
+        schemas = todo.pop()
+        found = find_children(schemas, algebra.nodes)
         if found is None:
-            found = _inside(lits, algebra)
+            found = _inside(schemas, algebra)
         else:
-            found = [other for other in found if other not in seen and algebra.nonempty(other)]
+            found = [other for other in found if other not in seen and algebra.is_satisfiable(other)]
         for other in found:
             if other not in seen:
                 seen.add(other)
@@ -32,15 +32,15 @@ def survey(algebra: Algebra, root: Lits) -> set[Lits]:
     return seen
 
 
-def _inside(lits: Lits, algebra: Algebra) -> list[Lits]:
+def _inside(schemas: SchemaSet, algebra: ShapeAlgebra) -> list[SchemaSet]:
     """The sets inside a set that is unfolded."""
-    shape = algebra.live(lits)
-    found: list[Lits] = []
+    shape = algebra.normalise(schemas)
+    found: list[SchemaSet] = []
     for array in shape.arrays:
-        found += array_items.children(array, algebra)
+        found += array_items.list_item_sets(array, algebra)
     for settled in shape.objects:
-        if isinstance(settled, object_derivatives.Factored):
-            found += object_derivatives.children(settled)
+        if isinstance(settled, object_derivatives.ClausalObject):
+            found += object_derivatives.list_clausal_children(settled)
             continue
         found += [other for _, other in settled.names]
         found += [other for _, other in (*settled.cells, *settled.classes)]

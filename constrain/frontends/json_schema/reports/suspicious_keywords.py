@@ -13,14 +13,22 @@ from functools import cache
 from typing import Any, NamedTuple, Union
 
 from ....base.errors import SchemaError, UnsupportedError, shorten
+from ....base.json_documents import echo, token
 from ....base.options import Limits, Style
 from ....base.work import spend
+from ..core.dialects import Scope
+from ..reading.keywords import KEYWORDS, STRUCTURE, keywords_of_dialect, list_annotations
+from ..reading.schema_references import ReferenceResolver
 from ..strings.formats import FORMATS
-from .json_values import echo
-from .keywords import KEYWORDS, STRUCTURE, inert
-from .schema_references import Library, Scope, token
 
-__all__ = ["Slip", "find_slips", "format_note", "keyword_note", "near_keyword", "warnings_of"]
+__all__ = [
+    "SuspiciousName",
+    "find_suspicious_names",
+    "format_note",
+    "keyword_note",
+    "find_near_keyword",
+    "build_warnings",
+]
 
 
 class KeywordNote(NamedTuple):
@@ -31,7 +39,7 @@ class KeywordNote(NamedTuple):
     slip: bool
 
 
-class Slip(NamedTuple):
+class SuspiciousName(NamedTuple):
     """Something that asserts nothing. subject, cause: what and why, in words; hint: what to write instead, or ""."""
 
     pointer: str
@@ -161,7 +169,7 @@ def _near() -> dict[str, set[str]]:
     return index
 
 
-def near_keyword(name: str) -> str:
+def find_near_keyword(name: str) -> str:
     """Return the keyword that an unknown name was most likely meant to be, or "" if none is near.
 
     Near is: the same but for case and separators, or at a Damerau-Levenshtein distance of 1, of long keywords 2.
@@ -204,7 +212,7 @@ def _distance(one: str, other: str) -> int:
 # ---- one keyword ---------------------------------------------------------------------------------------------------
 
 
-def dialect_name(scope: Scope) -> str:
+def name_dialect(scope: Scope) -> str:
     """What the dialect of a scope is called."""
     return f"draft {scope.draft}" if scope.draft < 2019 else "2019-09" if scope.draft == 2019 else "2020-12"
 
@@ -224,8 +232,8 @@ def keyword_note(name: str, value: Any, beside: Mapping[str, Any], scope: Scope)
         return KeywordNote("of a vocabulary that its $schema leaves out", "", False)
     if rows or (name in HARMLESS and not (name == "id" and scope.draft == 4)):
         empty = name == "additionalItems" and value in (True, {})
-        return KeywordNote(f"not a keyword of {dialect_name(scope)}", hint, not empty and name not in HARMLESS)
-    if name in inert():
+        return KeywordNote(f"not a keyword of {name_dialect(scope)}", hint, not empty and name not in HARMLESS)
+    if name in list_annotations():
         return None
     if name in OPENAPI:
         return KeywordNote(
@@ -236,7 +244,7 @@ def keyword_note(name: str, value: Any, beside: Mapping[str, Any], scope: Scope)
     if name.startswith(COMMENTED):
         return None
     spend(30, "the search for misspelt keywords")
-    near = MEANT.get(name) or near_keyword(name)
+    near = MEANT.get(name) or find_near_keyword(name)
     if near and near not in beside and VALUES.get(near, _is_number)(value):
         return KeywordNote("unknown keyword", near, True)
     return None
@@ -306,10 +314,12 @@ Path = Union[tuple["Path", Union[str, int]], None]
 """Where a subschema stands: the holder's path, and a reference token. Pointers are made where something is found."""
 
 
-def find_slips(document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits) -> list[Slip]:
+def find_suspicious_names(
+    document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits
+) -> list[SuspiciousName]:
     """Find the slips of a checked document, in its order. Its registry is not looked into."""
-    library = Library(document, registry, limits)
-    found: list[Slip] = []
+    library = ReferenceResolver(document, registry, limits)
+    found: list[SuspiciousName] = []
     todo: list[tuple[dict[str, Any], Scope, Path]] = []
     if isinstance(document, dict):
         todo.append((document, library.main, None))
@@ -357,16 +367,16 @@ def _pointer(path: Path) -> str:
 @cache
 def _held(draft: int) -> dict[str, str]:
     """The names of a draft that are no slips, with the subschemas that they hold; "format" for `format`."""
-    held: dict[str, str] = dict.fromkeys(inert(), "")
+    held: dict[str, str] = dict.fromkeys(list_annotations(), "")
     held |= STRUCTURE | {row.name: row.holds for row in KEYWORDS if row.since <= draft <= row.until}
     if draft > 4:
         del held["id"]
     return held | {"format": "format"}
 
 
-def _in_schema(raw: dict[str, Any], scope: Scope, pointer: str, style: Style) -> Iterator[Slip]:
+def _in_schema(raw: dict[str, Any], scope: Scope, pointer: str, style: Style) -> Iterator[SuspiciousName]:
     """The slips among the keywords of one schema."""
-    table = scope.dialect.keywords
+    table = keywords_of_dialect(scope.dialect)
     if "$ref" in raw and scope.draft <= 7:  # Everything beside it is ignored.
         return
     for name, value in raw.items():
@@ -383,25 +393,27 @@ def _in_schema(raw: dict[str, Any], scope: Scope, pointer: str, style: Style) ->
             subject = f"`{shorten(name)}` is"
             if name in table:
                 subject, cause = f"The format {echo(value)} is", "not known"
-            yield Slip(f"{pointer}/{token(name)}", subject, cause, hint)
+            yield SuspiciousName(f"{pointer}/{token(name)}", subject, cause, hint)
 
 
 MOST_WARNINGS = 20
 """Names that are warned of one by one."""
 
 
-def warnings_of(slips: list[Slip]) -> tuple[str, ...]:
+def build_warnings(slips: list[SuspiciousName]) -> tuple[str, ...]:
     """One message for each kind of slip: the first place, and how many more there are."""
-    alike: dict[tuple[str, str, str], list[str]] = {}
+    has_duplicates: dict[tuple[str, str, str], list[str]] = {}
     for slip in slips:
-        alike.setdefault((slip.subject, slip.cause, slip.hint), []).append(slip.pointer)
+        has_duplicates.setdefault((slip.subject, slip.cause, slip.hint), []).append(slip.pointer)
     messages = []
-    for (subject, cause, hint), pointers in list(alike.items())[:MOST_WARNINGS]:
+    for (subject, cause, hint), pointers in list(has_duplicates.items())[:MOST_WARNINGS]:
         guess = cause in ("unknown keyword", "not known")
         cure = "." if not hint else f": did you mean {hint}?" if guess else f"; write {hint}."
         more = f" and at {len(pointers) - 1:,} more" if len(pointers) > 1 else ""
         article = "an " if cause == "unknown keyword" else ""
         messages.append(f"{subject} {article}{cause}, so it asserts nothing{cure}\n  at {shorten(pointers[0])}{more}")
-    if len(alike) > MOST_WARNINGS:
-        messages.append(f"{len(alike) - MOST_WARNINGS:,} more names assert nothing: `constrain check` lists all.")
+    if len(has_duplicates) > MOST_WARNINGS:
+        messages.append(
+            f"{len(has_duplicates) - MOST_WARNINGS:,} more names assert nothing: `constrain check` lists all."
+        )
     return tuple(messages)

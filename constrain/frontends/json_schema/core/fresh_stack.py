@@ -13,17 +13,17 @@ from contextvars import copy_context
 from threading import Thread
 from typing import Any, TypeVar
 
-from ...base.errors import LimitError
+from ....base.errors import LimitError
 
-__all__ = ["LEVELS", "continue_deeper", "on_fresh_stack", "with_room"]
+__all__ = ["LEVELS", "continue_deeper", "run_on_fresh_stack", "run_with_stack"]
 
 T = TypeVar("T")
 
 LEVELS = 24
 """Levels of a recursion on one stack: they need some 20 frames each at most."""
 MOST_STACKS = 128
-USED = 150
-"""Frames that a caller may have used, for `with_room` to stay on its stack."""
+MOST_FRAMES_USED = 150
+"""Frames that a caller may have used, for `run_with_stack` to stay on its stack."""
 
 
 def continue_deeper(level: int, function: Callable[..., T], *arguments: Any) -> T:
@@ -38,19 +38,19 @@ def continue_deeper(level: int, function: Callable[..., T], *arguments: Any) -> 
             f"This schema has a chain of more than {LEVELS * MOST_STACKS:,} subschemas or references.", pointer="",
             hint="Use fewer levels.",
         )  # fmt: skip
-    return on_fresh_stack(function, *arguments)
+    return run_on_fresh_stack(function, *arguments)
 
 
-def with_room(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function, on a fresh stack if the caller has used more than `USED` frames of its own."""
+def run_with_stack(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function, on a fresh stack if the caller has used more than `MOST_FRAMES_USED` frames of its own."""
     try:
-        sys._getframe(USED)
+        sys._getframe(MOST_FRAMES_USED)
     except ValueError:
         return function(*arguments)
-    return on_fresh_stack(function, *arguments)
+    return run_on_fresh_stack(function, *arguments)
 
 
-def on_fresh_stack(function: Callable[..., T], *arguments: Any) -> T:
+def run_on_fresh_stack(function: Callable[..., T], *arguments: Any) -> T:
     """Call a function on another thread, in the same context, and wait for it, also if an interrupt comes.
 
     Raise LimitError if the process may not start another thread.

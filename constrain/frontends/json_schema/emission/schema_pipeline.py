@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...base.errors import LimitError
-from ...base.json_documents import load, nests_deeper
-from ...base.options import Limits, Style
-from ...grammar.nodes import Grammar
-from .algebra.shape_algebra import Algebra, Circular
-from .emitter import Writer
-from .fresh_stack import on_fresh_stack, with_room
-from .reading.reachability import survey
-from .reading.schema_parser import Reader
-from .reading.unsatisfiable_core import unsatisfiable
-from .whitespace import around
+from ....base.errors import LimitError
+from ....base.json_documents import load, nests_deeper
+from ....base.options import Limits, Style
+from ....grammar.nodes import Grammar
+from ..algebra.shape_algebra import CircularSchema, ShapeAlgebra
+from ..core.fresh_stack import run_on_fresh_stack, run_with_stack
+from ..core.whitespace import surround_root
+from ..reading.schema_parser import SchemaParser
+from .emitter import SchemaEmitter
+from .reachability import check_reachable
+from .unsatisfiable_core import explain_unsatisfiable
 
-__all__ = ["load", "to_grammar"]
+__all__ = ["to_grammar"]
 
 DEEP = 48
 """Levels of a document beyond which it is read on a stack of its own: comparing constants takes stack, too."""
@@ -42,20 +42,20 @@ def to_grammar(
     document = load(schema, limits)
     deep = nests_deeper(document, DEEP)
     try:
-        return (on_fresh_stack if deep else with_room)(_make, document, style, registry, limits, deep)
+        return (run_on_fresh_stack if deep else run_with_stack)(_make, document, style, registry, limits, deep)
     except RecursionError:  # A recursion that is bounded neither by `DEEP` nor by `continue_deeper`.
         raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
 
 
 def _make(document: Any, style: Style, registry: Mapping[str, Any] | None, limits: Limits, deep: bool) -> Grammar:
-    reader = Reader(document, registry, style, limits)
-    algebra = Algebra(reader, style, limits)
+    reader = SchemaParser(document, registry, style, limits)
+    algebra = ShapeAlgebra(reader, style, limits)
     try:
-        if not algebra.nonempty(reader.root):
-            raise unsatisfiable(document, registry, style, limits)
-        survey(algebra, reader.root)
-    except Circular as signal:
+        if not algebra.is_satisfiable(reader.root):
+            raise explain_unsatisfiable(document, registry, style, limits)
+        check_reachable(algebra, reader.root)
+    except CircularSchema as signal:
         raise algebra.circular(signal) from None
-    writer = Writer(algebra, style)
+    writer = SchemaEmitter(algebra, style)
     writer.rules.deep = deep
-    return Grammar(around(writer.start(reader.root), style), writer.rules)
+    return Grammar(surround_root(writer.start(reader.root), style), writer.rules)

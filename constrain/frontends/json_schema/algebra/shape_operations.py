@@ -9,36 +9,44 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any
 
-from ....base.errors import LimitError, UnsupportedError
-from ....base.options import Limits, Style
+from ....base.errors import LimitError
 from ....base.work import spend
 from ..arrays import array_cases
-from ..arrays.array_cases import ANY_ARRAY, ArrayCase
+from ..core.json_values import ARRAY, OBJECT, Constant
+from ..core.schema_sets import NEVER
+from ..core.subschemas import SubschemaTable
 from ..numbers import number_sets
-from ..numbers.number_sets import ANY_NUMBER, NumberCase
 from ..objects import object_cases, object_derivatives
-from ..objects.enum_tries import Listed
-from ..objects.object_cases import ANY_OBJECT, NO_NAMES, ObjectCase
-from ..reading.json_values import ARRAY, OBJECT, Constant
-from ..reading.static_types import Static
+from ..shapes.array_case import ArrayCase
+from ..shapes.enum_values import EnumValues
+from ..shapes.object_case import NO_NAMES, ObjectCase
+from ..shapes.schema_algebra import SchemaAlgebra
+from ..shapes.shape import (
+    ALL_ARRAYS,
+    ALL_NUMBERS,
+    ALL_OBJECTS,
+    ALL_STRINGS,
+    EVERYTHING,
+    NOTHING,
+    SCALARS,
+    Case,
+    Shape,
+)
 from ..strings import string_sets
-from ..strings.string_languages import Lang, Languages
-from ..strings.string_sets import ANY_STRING, StringCase
-from .discriminators import split
-from .schema_sets import NEVER, Lits
-
-if TYPE_CHECKING:
-    from ..reading.schema_parser import Reader
+from ..strings.string_sets import StringCase
+from .discriminators import split_by_discriminator
 
 __all__ = [
-    "EVERYTHING", "FALSE_BIT", "NOTHING", "NULL_BIT", "SCALARS", "TRUE_BIT", "Shape",
-    "array_of", "join", "join_overlapping", "meet", "negate", "object_of", "spread",
-]  # fmt: skip
-
-NULL_BIT, FALSE_BIT, TRUE_BIT = 1, 2, 4
-SCALARS = NULL_BIT | FALSE_BIT | TRUE_BIT
+    "build_exact_array",
+    "unite_shapes",
+    "unite_overlapping_shapes",
+    "intersect_shapes",
+    "complement_shape",
+    "build_exact_object",
+    "expand_enums",
+]
 
 MANY = 8
 """Cases of a product beyond which it is worth looking for idle ones."""
@@ -49,115 +57,77 @@ MOST_OBJECTS = 32
 MOST_SPLITS = 2
 """Discriminators by which a product is split, one after the other."""
 
-Case = TypeVar("Case")
 
-
-class Shape(NamedTuple):
-    """What a schema allows: scalars is a set of bits, the others are unions of cases.
-
-    listed: many arrays or objects from one enum, of each one type. They stay together until they meet anything.
-    """
-
-    scalars: int
-    numbers: tuple[NumberCase, ...]
-    strings: tuple[StringCase, ...]
-    arrays: tuple[ArrayCase, ...]
-    objects: tuple[ObjectCase, ...]
-    listed: tuple[Listed, ...] = ()
-
-
-ALL_NUMBERS, ALL_STRINGS, ALL_ARRAYS, ALL_OBJECTS = (ANY_NUMBER,), (ANY_STRING,), (ANY_ARRAY,), (ANY_OBJECT,)
-EVERYTHING = Shape(SCALARS, ALL_NUMBERS, ALL_STRINGS, ALL_ARRAYS, ALL_OBJECTS)
-NOTHING = Shape(0, (), (), (), ())
-
-
-class Algebra(Protocol):
-    """What combining shapes asks for."""
-
-    languages: Languages
-    limits: Limits
-    style: Style
-    reader: Reader
-
-    def nonempty(self, lits: Lits) -> bool: ...
-    def opposite(self, lits: Lits) -> Lits: ...
-    def both(self, one: Lits, other: Lits) -> Lits: ...
-    def listed(self, lits: Lits) -> bool: ...
-    def name_language(self, lits: Lits) -> Lang | None: ...
-    def static(self, lits: Lits) -> Static: ...
-    def overlap(self, lits: Lits) -> bool: ...
-    def any_of(self, values: tuple[Constant, ...]) -> Lits: ...
-    def possible(self, case: ArrayCase | ObjectCase) -> bool: ...
-    def refuse(self, cause: str, field: str) -> UnsupportedError: ...
-
-
-def breadth(shape: Shape) -> int:
+def count_widest_part(shape: Shape) -> int:
     """Most cases of a part: what a product with it costs."""
     return max(len(shape.numbers), len(shape.strings), len(shape.arrays), len(shape.objects))
 
 
-def meet(*shapes: Shape, algebra: Algebra) -> Shape:
+def intersect_shapes(*shapes: Shape, algebra: SchemaAlgebra) -> Shape:
     """Values of all."""
     if any(shape is NOTHING for shape in shapes):
         return NOTHING
     telling = [shape for shape in shapes if shape is not EVERYTHING]
     if len(telling) < 2:
         return telling[0] if telling else EVERYTHING
-    listed: tuple[Listed, ...] = ()
-    if any(shape.listed for shape in telling):
-        listed, telling = _meet_listed(telling, algebra.reader)
+    enums: tuple[EnumValues, ...] = ()
+    if any(shape.enums for shape in telling):
+        enums, telling = _meet_listed(telling, algebra.table)
     scalars = SCALARS
     for shape in telling:
         scalars &= shape.scalars
     return Shape(
         scalars,
-        _product([shape.numbers for shape in telling], ALL_NUMBERS, number_sets.meet, algebra),
+        _product([shape.numbers for shape in telling], ALL_NUMBERS, number_sets.intersect_numbers, algebra),
         _texts([shape.strings for shape in telling], algebra),
         _product(
-            [shape.arrays for shape in telling], ALL_ARRAYS, lambda a, b: array_cases.meet(a, b, algebra), algebra
+            [shape.arrays for shape in telling],
+            ALL_ARRAYS,
+            lambda a, b: array_cases.intersect_arrays(a, b, algebra),
+            algebra,
         ),
         _objects([shape.objects for shape in telling], NO_NAMES, algebra),
-        listed,
+        enums,
     )
 
 
-def spread(shape: Shape, reader: Reader) -> Shape:
+def expand_enums(shape: Shape, table: SubschemaTable) -> Shape:
     """The same with each listed array or object as a case."""
-    if not shape.listed:
+    if not shape.enums:
         return shape
     lists, maps = list(shape.arrays), list(shape.objects)
-    for values in (listed.values for listed in shape.listed):
-        lists += [array_of(value, reader) for value in values if value[0] == ARRAY]
-        maps += [object_of(value, reader) for value in values if value[0] == OBJECT]
-    return shape._replace(arrays=tuple(dict.fromkeys(lists)), objects=tuple(dict.fromkeys(maps)), listed=())
+    for values in (enum.values for enum in shape.enums):
+        lists += [build_exact_array(value, table) for value in values if value[0] == ARRAY]
+        maps += [build_exact_object(value, table) for value in values if value[0] == OBJECT]
+    return shape._replace(arrays=tuple(dict.fromkeys(lists)), objects=tuple(dict.fromkeys(maps)), enums=())
 
 
-def _meet_listed(shapes: list[Shape], reader: Reader) -> tuple[tuple[Listed, ...], list[Shape]]:
-    """What is listed in one shape and stays whole beside the others, and the shapes without it."""
-    listing = [shape for shape in shapes if shape.listed]
-    kept: list[Listed] = []
+def _meet_listed(shapes: list[Shape], table: SubschemaTable) -> tuple[tuple[EnumValues, ...], list[Shape]]:
+    """What is enum in one shape and stays whole beside the others, and the shapes without it."""
+    listing = [shape for shape in shapes if shape.enums]
+    kept: list[EnumValues] = []
     if len(listing) == 1:
-        rest: list[Listed] = []
-        others = [shape for shape in shapes if not shape.listed]
-        for listed in listing[0].listed:
-            parts = [shape.arrays if listed.kind == ARRAY else shape.objects for shape in others]
+        rest: list[EnumValues] = []
+        others = [shape for shape in shapes if not shape.enums]
+        for enum in listing[0].enums:
+            parts = [shape.arrays if enum.kind == ARRAY else shape.objects for shape in others]
             if all(part is ALL_ARRAYS or part is ALL_OBJECTS for part in parts):
-                kept.append(listed)
+                kept.append(enum)
             elif () not in parts:
-                rest.append(listed)
-        return tuple(kept), [spread(listing[0]._replace(listed=tuple(rest)), reader), *others]
-    return (), [spread(shape, reader) for shape in shapes]
+                rest.append(enum)
+        return tuple(kept), [expand_enums(listing[0]._replace(enums=tuple(rest)), table), *others]
+    return (), [expand_enums(shape, table) for shape in shapes]
 
 
-def array_of(value: Constant, reader: Reader) -> ArrayCase:
+def build_exact_array(value: Constant, table: SubschemaTable) -> ArrayCase:
     """The case of exactly one array."""
-    items = tuple(map(reader.constant, value[1]))
+    items = tuple(map(table.add_constant, value[1]))
     return ArrayCase(items, NEVER, len(items), len(items))
 
 
-def object_of(value: Constant, reader: Reader) -> ObjectCase:
+def build_exact_object(value: Constant, table: SubschemaTable) -> ObjectCase:
     """The case of exactly one object."""
-    named = tuple((name, reader.constant(inside)) for name, inside in value[1])
+    named = tuple((name, table.add_constant(inside)) for name, inside in value[1])
     return ObjectCase(named, frozenset(name for name, _ in named), cells=())
 
 
@@ -165,7 +135,7 @@ def _product(
     unions: list[tuple[Case, ...]],
     full: tuple[Case, ...],
     both: Callable[[Case, Case], Case | None],
-    algebra: Algebra,
+    algebra: SchemaAlgebra,
     most: int | None = None,
 ) -> tuple[Case, ...]:
     out = full
@@ -174,21 +144,23 @@ def _product(
     return out
 
 
-def _texts(unions: list[tuple[StringCase, ...]], algebra: Algebra) -> tuple[StringCase, ...]:
+def _texts(unions: list[tuple[StringCase, ...]], algebra: SchemaAlgebra) -> tuple[StringCase, ...]:
     """The product of unions of texts: Dfas are united where the cases would be too many."""
     languages = algebra.languages
 
     def both(one: StringCase, other: StringCase) -> StringCase | None:
-        return string_sets.meet(one, other, languages)
+        return string_sets.intersect_strings(one, other, languages)
 
     try:
         return _product(unions, ALL_STRINGS, both, algebra)
     except LimitError:
-        merged = [(string_sets.merge(union, languages),) if len(union) > 1 else union for union in unions]
+        merged = [(string_sets.merge_strings(union, languages),) if len(union) > 1 else union for union in unions]
         return _product(merged, ALL_STRINGS, both, algebra)
 
 
-def _objects(unions: list[tuple[ObjectCase, ...]], used: frozenset[str], algebra: Algebra) -> tuple[ObjectCase, ...]:
+def _objects(
+    unions: list[tuple[ObjectCase, ...]], used: frozenset[str], algebra: SchemaAlgebra
+) -> tuple[ObjectCase, ...]:
     """The product of unions of objects. used: discriminators by which it has been split.
 
     It is multiplied out if it has few cases, else it is one case with clauses.
@@ -197,11 +169,15 @@ def _objects(unions: list[tuple[ObjectCase, ...]], used: frozenset[str], algebra
         return ()
     case: ObjectCase | None = None
     if prod(map(len, unions)) > 4 * MANY:
-        case = object_cases.factored(unions, algebra)
+        case = object_cases.factor_unions(unions, algebra)
         if case is None:
             return ()
-        unions = object_cases.without_excluded(unions, case, algebra)
-    found = split(unions, used, algebra) if prod(map(len, unions)) > 4 * MANY and len(used) < MOST_SPLITS else None
+        unions = object_cases.drop_excluded_cases(unions, case, algebra)
+    found = (
+        split_by_discriminator(unions, used, algebra)
+        if prod(map(len, unions)) > 4 * MANY and len(used) < MOST_SPLITS
+        else None
+    )
     if found is None:
         return _few_objects(unions, case, algebra)
     name, pieces = found
@@ -213,17 +189,19 @@ def _objects(unions: list[tuple[ObjectCase, ...]], used: frozenset[str], algebra
 
 
 def _few_objects(
-    unions: list[tuple[ObjectCase, ...]], case: ObjectCase | None, algebra: Algebra
+    unions: list[tuple[ObjectCase, ...]], case: ObjectCase | None, algebra: SchemaAlgebra
 ) -> tuple[ObjectCase, ...]:
     """The product multiplied out; or a case with clauses that is the same, if there is one and the cases are many."""
     if algebra.style.key_order not in object_derivatives.KEY_ORDERS:
-        return _product(unions, ALL_OBJECTS, lambda a, b: object_cases.meet(a, b, algebra), algebra)
+        return _product(unions, ALL_OBJECTS, lambda a, b: object_cases.intersect_objects(a, b, algebra), algebra)
     if case is not None and prod(map(len, unions)) > MOST_OBJECTS**2:
         return (case,)
     try:
-        return _product(unions, ALL_OBJECTS, lambda a, b: object_cases.meet(a, b, algebra), algebra, MOST_OBJECTS)
+        return _product(
+            unions, ALL_OBJECTS, lambda a, b: object_cases.intersect_objects(a, b, algebra), algebra, MOST_OBJECTS
+        )
     except _TooMany:
-        case = object_cases.factored(unions, algebra) if case is None else case
+        case = object_cases.factor_unions(unions, algebra) if case is None else case
         return () if case is None else (case,)
 
 
@@ -232,7 +210,7 @@ def _meet(
     other: tuple[Case, ...],
     full: tuple[Case, ...],
     both: Callable[[Case, Case], Case | None],
-    algebra: Algebra,
+    algebra: SchemaAlgebra,
     limit: int | None = None,
 ) -> tuple[Case, ...]:
     """The product of two unions. limit: cases beyond which it is _TooMany; None: an error of the caller's Limits."""
@@ -263,45 +241,45 @@ class _TooMany(Exception):
     """A product of objects has too many cases to multiply them out."""
 
 
-def _within(count: int, most: int, algebra: Algebra) -> None:
+def _within(count: int, most: int, algebra: SchemaAlgebra) -> None:
     if count > most:
         raise LimitError(
             f"This combination of alternatives has more than {algebra.limits.cases} cases.",
-            pointer=algebra.refuse("", "").pointer,
+            pointer=algebra.unsupported("", "").pointer,
             hint="Raise Limits.cases, or write fewer alternatives side by side.",
         )
 
 
-def _thin(cases: dict[Case, None], algebra: Algebra) -> dict[Case, None]:
+def _thin(cases: dict[Case, None], algebra: SchemaAlgebra) -> dict[Case, None]:
     """The same union without cases that are plainly within another, and, of many, without empty ones."""
     kept: list[Any] = []
     if all(isinstance(case, ObjectCase) for case in cases):
-        kept = object_cases.distinct(cases)  # type: ignore[arg-type]
+        kept = object_cases.drop_subsumed(cases)  # type: ignore[arg-type]
     elif all(isinstance(case, ArrayCase) for case in cases):
         for case in cases:
             spend(len(kept) + 1, "a comparison of alternatives")
-            if not any(array_cases.within(case, other) for other in kept):  # type: ignore[arg-type]
-                kept = [other for other in kept if not array_cases.within(other, case)]  # type: ignore[arg-type]
+            if not any(array_cases.is_array_subset(case, other) for other in kept):  # type: ignore[arg-type]
+                kept = [other for other in kept if not array_cases.is_array_subset(other, case)]  # type: ignore[arg-type]
                 kept.append(case)
     else:
         return cases
     if len(kept) > 4 * MANY:
-        kept = [case for case in kept if algebra.possible(case)]
+        kept = [case for case in kept if algebra.is_case_possible(case)]
     return dict.fromkeys(kept)
 
 
-def join_overlapping(shapes: list[Shape], algebra: Algebra) -> Shape:
+def unite_overlapping_shapes(shapes: list[Shape], algebra: SchemaAlgebra) -> Shape:
     """The same for shapes that are made of each other: nested, they may double at each level."""
-    alone = max(map(breadth, shapes), default=0)
-    whole = join(shapes or [NOTHING])
+    alone = max(map(count_widest_part, shapes), default=0)
+    whole = unite_shapes(shapes or [NOTHING])
     most = max(alone, 4 * algebra.limits.cases)
     if len(whole.objects) > most:
         whole = whole._replace(objects=tuple(_thin(dict.fromkeys(whole.objects), algebra)))
-    _within(breadth(whole), most, algebra)
+    _within(count_widest_part(whole), most, algebra)
     return whole
 
 
-def join(shapes: list[Shape]) -> Shape:
+def unite_shapes(shapes: list[Shape]) -> Shape:
     """Values of at least one."""
     if len(shapes) == 1:
         return shapes[0]
@@ -314,7 +292,7 @@ def join(shapes: list[Shape]) -> Shape:
         _join([shape.strings for shape in shapes], ALL_STRINGS),
         _join([shape.arrays for shape in shapes], ALL_ARRAYS),
         _join([shape.objects for shape in shapes], ALL_OBJECTS),
-        tuple(dict.fromkeys(listed for shape in shapes for listed in shape.listed)),
+        tuple(dict.fromkeys(enum for shape in shapes for enum in shape.enums)),
     )
 
 
@@ -327,20 +305,20 @@ def _join(parts: list[tuple[Case, ...]], full: tuple[Case, ...]) -> tuple[Case, 
     return full if full[0] in out else tuple(out)
 
 
-def negate(shape: Shape, algebra: Algebra) -> Shape:
+def complement_shape(shape: Shape, algebra: SchemaAlgebra) -> Shape:
     """All other values. A union of cases becomes a product of the ways in which each of them fails."""
-    shape = spread(shape, algebra.reader)
+    shape = expand_enums(shape, algebra.table)
     return Shape(
         SCALARS & ~shape.scalars,
-        _negate(shape.numbers, ALL_NUMBERS, number_sets.complement, number_sets.meet, algebra),
-        _texts([tuple(dict.fromkeys(string_sets.complement(case))) for case in shape.strings], algebra)
+        _negate(shape.numbers, ALL_NUMBERS, number_sets.complement_numbers, number_sets.intersect_numbers, algebra),
+        _texts([tuple(dict.fromkeys(string_sets.complement_strings(case))) for case in shape.strings], algebra)
         if shape.strings is not ALL_STRINGS
         else (),
         _negate(
-            shape.arrays, ALL_ARRAYS, lambda case: array_cases.complement(case, algebra),
-            lambda a, b: array_cases.meet(a, b, algebra), algebra,
+            shape.arrays, ALL_ARRAYS, lambda case: array_cases.complement_array(case, algebra),
+            lambda a, b: array_cases.intersect_arrays(a, b, algebra), algebra,
         ),
-        _objects([tuple(dict.fromkeys(object_cases.complement(case, algebra))) for case in shape.objects], NO_NAMES, algebra)
+        _objects([tuple(dict.fromkeys(object_cases.complement_object(case, algebra))) for case in shape.objects], NO_NAMES, algebra)
         if shape.objects is not ALL_OBJECTS else (),
     )  # fmt: skip
 
@@ -350,7 +328,7 @@ def _negate(
     full: tuple[Case, ...],
     complement: Callable[[Case], list[Case]],
     both: Callable[[Case, Case], Case | None],
-    algebra: Algebra,
+    algebra: SchemaAlgebra,
 ) -> tuple[Case, ...]:
     if part is full:
         return ()

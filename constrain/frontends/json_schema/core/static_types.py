@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from ..algebra.schema_sets import ANY, NEVER, Lits, both
 from .json_values import NUMBER, OBJECT, Constant
+from .schema_sets import ANY, NEVER, SchemaSet, intersect_sets
+from .subschemas import Subschema
 
-if TYPE_CHECKING:
-    from .schema_parser import Node
-
-__all__ = ["INTEGER", "Static", "disjoint", "static"]
+__all__ = ["INTEGER", "StaticBound", "are_disjoint", "compute_bound"]
 
 INTEGER = 64
 """The bit of `type: integer`, which is not a JSON type of its own."""
@@ -24,7 +22,7 @@ INTEGER = 64
 TYPES = 63
 
 
-class Static(NamedTuple):
+class StaticBound(NamedTuple):
     """An upper bound of a set.
 
     types: bits of JSON types. values: all values, if they are listed. required: keys that an object must have, with
@@ -33,52 +31,52 @@ class Static(NamedTuple):
 
     types: int = TYPES
     values: frozenset[Constant] | None = None
-    required: Mapping[str, Lits] = MappingProxyType({})
+    required: Mapping[str, SchemaSet] = MappingProxyType({})
     closed: frozenset[str] | None = None
     is_never: bool = False
 
 
-UNKNOWN = Static()
-NONE = Static(0, frozenset(), {}, frozenset(), True)
+UNKNOWN_BOUND = StaticBound()
+EMPTY_BOUND = StaticBound(0, frozenset(), {}, frozenset(), True)
 DEPTH = 12
 """Deepest chain of references that is followed."""
 
 
-def static(lits: Lits, nodes: list[Node | None], depth: int = 0) -> Static:
+def compute_bound(schemas: SchemaSet, nodes: list[Subschema | None], depth: int = 0) -> StaticBound:
     """The upper bound of a literal set."""
-    if lits == NEVER:
-        return NONE
-    bound = UNKNOWN
-    for literal in lits:
+    if schemas == NEVER:
+        return EMPTY_BOUND
+    bound = UNKNOWN_BOUND
+    for literal in schemas:
         node = nodes[abs(literal)]
         assert node is not None
         bound = _and(bound, _of(node, nodes, depth) if literal > 0 else _not(node, nodes), nodes, depth)
         if bound.is_never:
-            return NONE
+            return EMPTY_BOUND
     return bound
 
 
-def _of(node: Node, nodes: list[Node | None], depth: int) -> Static:
-    if node.static is None or depth:
-        if depth > DEPTH or node.waiting is not None:
-            return UNKNOWN
+def _of(node: Subschema, nodes: list[Subschema | None], depth: int) -> StaticBound:
+    if node.bound is None or depth:
+        if depth > DEPTH or node.unparsed is not None:
+            return UNKNOWN_BOUND
         found = _compute(node, nodes, depth)
         if depth:
             return found
-        node.static = found
-    known: Static = node.static
+        node.bound = found
+    known: StaticBound = node.bound
     return known
 
 
-def _compute(node: Node, nodes: list[Node | None], depth: int) -> Static:
-    facts = node.facts
-    types = facts.get("type", TYPES)
+def _compute(node: Subschema, nodes: list[Subschema | None], depth: int) -> StaticBound:
+    keywords = node.keywords
+    types = keywords.get("type", TYPES)
     if types & INTEGER:
         types = types & TYPES | NUMBER
     values: frozenset[Constant] | None = None
     for field in ("const", "enum"):
-        if field in facts:
-            listed = frozenset(facts[field])
+        if field in keywords:
+            listed = frozenset(keywords[field])
             values = listed if values is None else values & listed
     if values is not None:
         if types != TYPES:
@@ -86,43 +84,43 @@ def _compute(node: Node, nodes: list[Node | None], depth: int) -> Static:
         types = 0
         for value in values:
             types |= value[0]
-    properties = facts.get("properties", {})
-    required = {name: properties.get(name, ANY) for name in facts.get("required", ())}
+    properties = keywords.get("properties", {})
+    required = {name: properties.get(name, ANY) for name in keywords.get("required", ())}
     closed = None
-    if facts.get("additionalProperties") == NEVER and not facts.get("patternProperties"):
+    if keywords.get("additionalProperties") == NEVER and not keywords.get("patternProperties"):
         closed = frozenset(properties)
-    bound = Static(types, values, required, closed, types == 0)
-    for lits in (facts.get("ref", ANY), facts.get("dynamicRef", ANY), *facts.get("allOf", ())):
-        if lits:
-            bound = _and(bound, static(lits, nodes, depth + 1), nodes, depth)
+    bound = StaticBound(types, values, required, closed, types == 0)
+    for schemas in (keywords.get("$ref", ANY), keywords.get("$dynamicRef", ANY), *keywords.get("allOf", ())):
+        if schemas:
+            bound = _and(bound, compute_bound(schemas, nodes, depth + 1), nodes, depth)
     for field in ("anyOf", "oneOf"):
-        if field in facts and depth < 3:
-            branches = [static(lits, nodes, depth + 1) for lits in facts[field]]
+        if field in keywords and depth < 3:
+            branches = [compute_bound(schemas, nodes, depth + 1) for schemas in keywords[field]]
             types = 0
             for branch in branches:
                 types |= branch.types
-            bound = _and(bound, Static(types, None, {}, None, types == 0), nodes, depth)
+            bound = _and(bound, StaticBound(types, None, {}, None, types == 0), nodes, depth)
     return bound
 
 
-def _not(node: Node, nodes: list[Node | None]) -> Static:
+def _not(node: Subschema, nodes: list[Subschema | None]) -> StaticBound:
     """The complement of a node is known where it speaks of types only."""
-    if node.waiting is None and set(node.facts) == {"type"} and not node.facts["type"] & INTEGER:
-        types = TYPES & ~node.facts["type"]
-        return Static(types, None, {}, None, types == 0)
-    return UNKNOWN
+    if node.unparsed is None and set(node.keywords) == {"type"} and not node.keywords["type"] & INTEGER:
+        types = TYPES & ~node.keywords["type"]
+        return StaticBound(types, None, {}, None, types == 0)
+    return UNKNOWN_BOUND
 
 
-def _and(one: Static, other: Static, nodes: list[Node | None], depth: int) -> Static:
-    if one is UNKNOWN or other is UNKNOWN:
-        return other if one is UNKNOWN else one
+def _and(one: StaticBound, other: StaticBound, nodes: list[Subschema | None], depth: int) -> StaticBound:
+    if one is UNKNOWN_BOUND or other is UNKNOWN_BOUND:
+        return other if one is UNKNOWN_BOUND else one
     types = one.types & other.types
     values = one.values if other.values is None else other.values if one.values is None else one.values & other.values
     required = one.required
     if other.required:
         merged = dict(required)
-        for name, lits in other.required.items():
-            merged[name] = both(merged[name], lits) if name in merged else lits
+        for name, schemas in other.required.items():
+            merged[name] = intersect_sets(merged[name], schemas) if name in merged else schemas
         required = merged
     closed = one.closed if other.closed is None else other.closed if one.closed is None else one.closed & other.closed
     is_never = types == 0 or (values is not None and not values)
@@ -130,11 +128,11 @@ def _and(one: Static, other: Static, nodes: list[Node | None], depth: int) -> St
         is_never = closed is not None and not closed.issuperset(required)
         if not is_never and one.required and other.required:
             common = one.required.keys() & other.required.keys()
-            is_never = any(static(required[name], nodes, depth + 1).is_never for name in common)
-    return Static(types, values, required, closed, is_never)
+            is_never = any(compute_bound(required[name], nodes, depth + 1).is_never for name in common)
+    return StaticBound(types, values, required, closed, is_never)
 
 
-def disjoint(one: Static, other: Static) -> bool:
+def are_disjoint(one: StaticBound, other: StaticBound) -> bool:
     """Whether it is plain that no value is in both."""
     types = one.types & other.types
     if not types:

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....base.errors import ConstrainError
+from ....base.json_documents import load
 from ....base.options import Limits, Style
-from ..algebra.shape_algebra import Algebra, Circular
-from ..schema_pipeline import load
-from .schema_parser import ExactReader
+from ..algebra.shape_algebra import CircularSchema, ShapeAlgebra
+from ..reading.schema_parser import UnsharedSchemaParser
 
-__all__ = ["impossible"]
+__all__ = ["find_unsatisfiable_parts"]
 
 
-def impossible(
+def find_unsatisfiable_parts(
     schema: dict[str, Any] | bool | str,
     *,
     style: Style = Style(),
@@ -30,15 +30,18 @@ def impossible(
     Only those that can be reached and that say something; `false` says it itself. Errors as of `to_grammar`, but not
     UnsatisfiableError.
     """
-    reader = ExactReader(load(schema, limits), registry, style, limits)
-    algebra = Algebra(reader, style, limits)
+    reader = UnsharedSchemaParser(load(schema, limits), registry, style, limits)
+    algebra = ShapeAlgebra(reader, style, limits)
     empty: list[str] = []
     for node in reader.nodes:
-        if node is None or node.pointer is None or not node.facts:
+        if node is None or node.pointer is None or not node.keywords:
             continue
         try:
-            possible = algebra.nonempty((node.number,))
-        except (ConstrainError, Circular):  # asked on its own it may be beyond what is enforced; then nothing is known
+            possible = algebra.is_satisfiable((node.number,))
+        except (
+            ConstrainError,
+            CircularSchema,
+        ):  # asked on its own it may be beyond what is enforced; then nothing is known
             continue
         if not possible:
             empty.append(node.pointer)

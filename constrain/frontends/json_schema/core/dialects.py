@@ -8,13 +8,11 @@ group that is left out is unknown, so it asserts nothing. Any other name, or non
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, NamedTuple
 
 from ....base.errors import SchemaError, UnsupportedError
-from .keywords import Keyword, by_draft
 
-__all__ = ["DIALECTS", "NEWEST", "Dialect", "dialect"]
+__all__ = ["DIALECTS", "NEWEST", "Dialect", "Scope", "resolve_dialect"]
 
 
 class Dialect(NamedTuple):
@@ -24,14 +22,27 @@ class Dialect(NamedTuple):
     vocabularies: frozenset[str] | None = None
 
     @property
-    def keywords(self) -> dict[str, Keyword]:
-        """The keywords that are read."""
-        return by_draft(self.draft) if self.vocabularies is None else _chosen(self)
-
-    @property
     def asserts_formats(self) -> bool:
         """Whether it says itself that `format` is an assertion."""
         return self.vocabularies is not None and "format-assertion" in self.vocabularies
+
+
+class Scope(NamedTuple):
+    """The resource in which a subschema stands.
+
+    entered: (dynamic anchor, URI of the first resource with it on the way here), sorted; "" is the recursive anchor.
+    """
+
+    uri: str
+    root: Any
+    pointer: str
+    dialect: Dialect
+    entered: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def draft(self) -> int:
+        """4, 6, 7, 2019 or 2020."""
+        return self.dialect.draft
 
 
 NEWEST = Dialect(2020)
@@ -45,12 +56,15 @@ DIALECTS = {
 }
 """`$schema` without an empty fragment -> dialect."""
 
-UNREAD = ("http://json-schema.org/draft-03/schema", "http://json-schema.org/draft-02/schema")
+UNSUPPORTED_DRAFTS = ("http://json-schema.org/draft-03/schema", "http://json-schema.org/draft-02/schema")
 
-HOMES = {2019: "https://json-schema.org/draft/2019-09/vocab/", 2020: "https://json-schema.org/draft/2020-12/vocab/"}
+VOCABULARY_URIS = {
+    2019: "https://json-schema.org/draft/2019-09/vocab/",
+    2020: "https://json-schema.org/draft/2020-12/vocab/",
+}
 """What the URI of each vocabulary of a draft begins with."""
 
-KNOWN = {
+VOCABULARIES = {
     2019: frozenset(("core", "applicator", "validation", "meta-data", "format", "content")),
     2020: frozenset((
         "core", "applicator", "unevaluated", "validation", "meta-data", "format-annotation", "format-assertion",
@@ -58,17 +72,10 @@ KNOWN = {
     )),
 }  # fmt: skip
 
-APPLICATOR = frozenset((
-    "prefixItems", "items", "additionalItems", "contains", "properties", "patternProperties", "additionalProperties",
-    "propertyNames", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas",
-))  # fmt: skip
-UNEVALUATED = frozenset(("unevaluatedItems", "unevaluatedProperties"))
-"""Of the applicator vocabulary in 2019-09."""
 
-
-def dialect(raw: dict[str, Any], inherited: Dialect, pointer: str, registry: Mapping[str, Any]) -> Dialect:
+def resolve_dialect(raw: dict[str, Any], inherited: Dialect, pointer: str, registry: Mapping[str, Any]) -> Dialect:
     """The dialect that `$schema` names. SchemaError if it is not a string, UnsupportedError for draft 3 and older, and
-    for a meta-schema of the registry that demands a vocabulary which is not one of the drafts'."""
+    for a meta-schema of the registry that contains a vocabulary which is not one of the drafts'."""
     name = raw.get("$schema")
     if name is None:
         return inherited
@@ -77,7 +84,7 @@ def dialect(raw: dict[str, Any], inherited: Dialect, pointer: str, registry: Map
     seen: set[str] = set()
     vocabularies = None
     while (name := name.removesuffix("#")) not in DIALECTS:
-        if name in UNREAD:
+        if name in UNSUPPORTED_DRAFTS:
             raise UnsupportedError("Drafts before 4 are not supported.", pointer=pointer + "/$schema")
         meta = registry.get(name)
         if not isinstance(meta, dict) or name in seen:
@@ -95,30 +102,13 @@ def _declared(draft: int, vocabularies: Any, pointer: str) -> Dialect:
     """The dialect of a meta-schema's `$vocabulary`."""
     names = set()
     for uri, required in vocabularies.items() if isinstance(vocabularies, dict) else ():
-        name = uri.removeprefix(HOMES[draft])
-        if name in KNOWN[draft]:
+        name = uri.removeprefix(VOCABULARY_URIS[draft])
+        if name in VOCABULARIES[draft]:
             names.add(name)
         elif required:
             raise UnsupportedError(
-                f"The meta-schema demands a vocabulary that is not one of the draft's: {uri}",
+                f"The meta-schema contains a vocabulary that is not one of the draft's: {uri}",
                 pointer=pointer + "/$schema",
                 hint="Say false instead of true there, if what it asks for need not be enforced.",
             )
     return Dialect(draft, frozenset(names))
-
-
-@cache
-def _chosen(dialect: Dialect) -> dict[str, Keyword]:
-    """The keywords of the vocabularies that there are; those of the core are always there."""
-    names = dialect.vocabularies or frozenset()
-
-    def there(keyword: str) -> bool:
-        if keyword.startswith("$"):
-            return True
-        if keyword in APPLICATOR:
-            return "applicator" in names
-        if keyword in UNEVALUATED:
-            return ("applicator" if dialect.draft == 2019 else "unevaluated") in names
-        return any(name.startswith("format") for name in names) if keyword == "format" else "validation" in names
-
-    return {name: row for name, row in by_draft(dialect.draft).items() if there(name)}

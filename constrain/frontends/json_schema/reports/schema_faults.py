@@ -11,31 +11,31 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ....base.errors import ConstrainError, SchemaError, UnsupportedError
+from ....base.json_documents import load, token
 from ....base.options import Limits, Style
-from ..algebra.schema_sets import ANY, Lits
-from ..schema_pipeline import load
-from .keyword_values import SKIP
-from .keywords import children
-from .schema_parser import ExactReader, Place
-from .schema_references import Scope, token
+from ..core.dialects import Scope
+from ..core.keyword_place import SKIP, KeywordPlace
+from ..core.schema_sets import ANY, SchemaSet
+from ..reading.keywords import Keyword, iterate_subschemas
+from ..reading.schema_parser import UnsharedSchemaParser
 
-__all__ = ["Fault", "faults"]
+__all__ = ["SchemaFault", "find_faults"]
 
 
-class Fault(NamedTuple):
+class SchemaFault(NamedTuple):
     """One thing that is wrong. reached: whether a value is ever held against the schema that it stands in."""
 
     error: SchemaError | UnsupportedError
     reached: bool
 
 
-def faults(
+def find_faults(
     schema: dict[str, Any] | bool | str,
     *,
     style: Style = Style(),
     registry: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),
-) -> list[Fault]:
+) -> list[SchemaFault]:
     """All faults of the keywords, those first that hinder compiling; [] if every keyword can be read.
 
     SchemaError if the document itself is none, as JSON or as a schema. What only shows when keywords are combined
@@ -43,20 +43,20 @@ def faults(
     """
     document = load(schema, limits)
     try:
-        reader = PatientReader(document, registry, style, limits)
+        reader = FaultCollector(document, registry, style, limits)
     except ConstrainError as error:  # of the document itself, such as a dialect that is not read
         if not isinstance(error, (SchemaError, UnsupportedError)):
             raise
-        return [Fault(error, True)]
+        return [SchemaFault(error, True)]
     reached = len(reader.found)
     reader.rest(document)
-    seen: dict[tuple[str | None, str], Fault] = {}
+    seen: dict[tuple[str | None, str], SchemaFault] = {}
     for number, found in enumerate(reader.found):
-        seen.setdefault((found.pointer, found.cause), Fault(found, number < reached))
+        seen.setdefault((found.pointer, found.cause), SchemaFault(found, number < reached))
     return list(seen.values())
 
 
-class PatientReader(ExactReader):
+class FaultCollector(UnsharedSchemaParser):
     """A Reader that notes what is wrong and reads on."""
 
     def __init__(self, document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits) -> None:
@@ -67,23 +67,24 @@ class PatientReader(ExactReader):
         """Read every node that is waiting, and those that they refer to."""
         while self._queue:
             node = self._queue.popleft()
-            assert node.waiting is not None
-            live, scope = node.waiting
-            node.waiting = None
-            place = Place(self, node, scope)
+            assert node.unparsed is not None
+            live: list[tuple[Keyword, Any]]
+            live, scope = node.unparsed
+            node.unparsed = None
+            place = KeywordPlace(self, node, scope)
             for keyword, value in live:
                 try:
-                    found = keyword.read(place, keyword.name, value)
+                    found = keyword.parse(place, keyword.name, value)
                 except (SchemaError, UnsupportedError) as error:
                     self.found.append(error)
                     continue
                 if found is not SKIP:
-                    node.facts[keyword.field] = found
+                    node.keywords[keyword.field] = found
 
-    def lits(self, raw: Any, scope: Scope, pointer: str) -> Lits:
+    def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
         """The literal set of a subschema; any value, if it is none."""
         try:
-            return super().lits(raw, scope, pointer)
+            return super().parse_subschema(raw, scope, pointer)
         except (SchemaError, UnsupportedError) as error:
             self.found.append(error)
             return ANY
@@ -93,15 +94,15 @@ class PatientReader(ExactReader):
         todo: list[tuple[Any, Scope, str]] = [(document, self.library.main, "")]
         while todo:
             raw, scope, pointer = todo.pop()
-            self.lits(raw, scope, pointer)
+            self.parse_subschema(raw, scope, pointer)
             if isinstance(raw, dict):
                 try:
                     scope = self.library.enter(raw, scope, pointer)
-                except (SchemaError, UnsupportedError):  # noted by `lits`
+                except (SchemaError, UnsupportedError):  # noted by `schemas`
                     continue
                 below = [
                     (child, scope, "/".join((pointer, *map(token, path))))
-                    for path, child in children(raw, scope.draft)
+                    for path, child in iterate_subschemas(raw, scope.draft)
                     if not (path[0] == "dependencies" and isinstance(child, list))  # names of keys, no schema
                 ]
                 todo.extend(reversed(below))

@@ -14,12 +14,20 @@ from operator import itemgetter
 from typing import Any
 
 from ....base.errors import LimitError, SchemaError, UnsupportedError
-from ....base.json_documents import LONG, MOST_DIGITS, echo, kind_of, parse_json, token, too_long
+from ....base.json_documents import LONG, MOST_DIGITS, kind_of, too_long
 
 __all__ = [
-    "ARRAY", "BOOLEAN", "NULL", "NUMBER", "OBJECT", "STRING", "Constant", "constant", "echo", "kind_of", "parse_json",
-    "rational", "text", "token",
-]  # fmt: skip
+    "ARRAY",
+    "BOOLEAN",
+    "NULL",
+    "NUMBER",
+    "OBJECT",
+    "STRING",
+    "Constant",
+    "to_constant",
+    "parse_rational",
+    "check_text",
+]
 
 NULL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32
 """The JSON types, as bits of a mask."""
@@ -30,7 +38,7 @@ MOST_LEVELS = 1_000
 """Most levels of lists and objects in one constant, whatever `Limits.nesting` says: tuples are hashed recursively."""
 
 
-def rational(value: Any, pointer: str) -> Fraction:
+def parse_rational(value: Any, pointer: str) -> Fraction:
     """Return the exact value of a JSON number.
 
     A float stands for its shortest decimal, as it was most likely written. Raise SchemaError if it is no number,
@@ -58,21 +66,21 @@ def rational(value: Any, pointer: str) -> Fraction:
     return exact
 
 
-def constant(value: Any, pointer: str) -> Constant:
+def to_constant(value: Any, pointer: str) -> Constant:
     """Return the hashable form of a JSON value. Raise SchemaError if it is none."""
     kind = type(value)  # The usual types first: a schema may list many values.
     if kind is str and value.isascii():
         return (STRING, value)
     if kind is int or kind is Decimal or kind is float:
-        return (NUMBER, rational(value, pointer))
+        return (NUMBER, parse_rational(value, pointer))
     if value is None:
         return (NULL,)
     if isinstance(value, bool):
         return (BOOLEAN, value)
     if isinstance(value, str):
-        return (STRING, text(value, pointer))
+        return (STRING, check_text(value, pointer))
     if isinstance(value, (int, float, Decimal)):
-        return (NUMBER, rational(value, pointer))
+        return (NUMBER, parse_rational(value, pointer))
     if isinstance(value, (list, tuple, dict)):
         return _nested_constant(value, pointer)
     raise SchemaError(f"A JSON value is expected here, not {kind_of(value)}.", pointer=pointer)
@@ -89,7 +97,7 @@ def _nested_constant(value: Any, pointer: str) -> Constant:
                 hint="Nest it less deeply.",
             )  # fmt: skip
         is_object = isinstance(opened, dict)
-        names = [text(name, pointer) for name in opened] if is_object else None
+        names = [check_text(name, pointer) for name in opened] if is_object else None
         stack.append((names, iter(opened.values() if is_object else opened), []))
         opened = None
         while opened is None:
@@ -98,7 +106,7 @@ def _nested_constant(value: Any, pointer: str) -> Constant:
                 if isinstance(item, (dict, list, tuple)):
                     opened = item
                     break
-                made.append(constant(item, pointer))
+                made.append(to_constant(item, pointer))
             else:
                 done: Constant
                 if names is None:
@@ -111,7 +119,7 @@ def _nested_constant(value: Any, pointer: str) -> Constant:
                 stack[-1][2].append(done)
 
 
-def text(value: Any, pointer: str) -> str:
+def check_text(value: Any, pointer: str) -> str:
     """Return a string that has a UTF-8 form. Raise UnsupportedError for half of a surrogate pair."""
     if not isinstance(value, str):
         raise SchemaError(f"A key of an object must be a string, not {kind_of(value)}.", pointer=pointer)

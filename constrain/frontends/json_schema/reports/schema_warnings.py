@@ -7,21 +7,23 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from ...base.errors import SchemaWarning
-from ...base.json_documents import load
-from ...base.options import Limits, Style
-from ...base.work import work_budget
-from .reading.suspicious_keywords import find_slips, warnings_of
+from ....base.errors import SchemaWarning
+from ....base.json_documents import load
+from ....base.options import Limits, Style
+from ....base.work import work_budget
+from .suspicious_keywords import build_warnings, find_suspicious_names
 
-__all__ = ["schema_warnings", "warn_of_schema"]
+__all__ = ["list_schema_warnings", "warn_of_schema"]
 
 PACKAGE = __name__.partition(".")[0]
 
 
-def schema_warnings(schema: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits) -> tuple[str, ...]:
+def list_schema_warnings(
+    schema: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits
+) -> tuple[str, ...]:
     """Return what there is to warn of in a schema. Raise SchemaError or LimitError for what is no document."""
     with work_budget(limits.work):
-        return warnings_of(find_slips(load(schema, limits), registry, style, limits))
+        return build_warnings(find_suspicious_names(load(schema, limits), registry, style, limits))
 
 
 def warn_of_schema(messages: tuple[str, ...]) -> None:

@@ -8,50 +8,50 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..algebra.schema_sets import ANY, NEVER, Lits
-from ..strings.string_sets import FIELDS
-from .json_values import STRING
-from .schema_parser import Node, Reader
+from ..core.json_values import STRING
+from ..core.schema_sets import ANY, NEVER, SchemaSet
+from ..core.subschemas import Subschema, SubschemaTable
+from ..strings.string_keywords import STRING_KEYWORDS
 
-__all__ = ["Projection"]
+__all__ = ["StringProjection"]
 
 LISTS = ("allOf", "anyOf", "oneOf")
-SINGLE = ("ref", "dynamicRef", "not", "if", "then", "else")
-PLAIN = frozenset(("type", *FIELDS))
+SINGLE = ("$ref", "$dynamicRef", "not", "if", "then", "else")
+PLAIN = frozenset(("type", *STRING_KEYWORDS))
 
 
-class Projection:
+class StringProjection:
     """Copies of nodes: of a string they say what the nodes say, of anything else more or less than that."""
 
-    def __init__(self, reader: Reader) -> None:
-        self.reader = reader
+    def __init__(self, table: SubschemaTable) -> None:
+        self.table = table
         self._copies: dict[int, int] = {}
 
-    def lits(self, lits: Lits) -> Lits:
+    def project(self, schemas: SchemaSet) -> SchemaSet:
         """The copy of a literal set."""
-        if lits in (ANY, NEVER):
-            return lits
-        return tuple(sorted(self._copy(abs(one)) * (1 if one > 0 else -1) for one in lits))
+        if schemas in (ANY, NEVER):
+            return schemas
+        return tuple(sorted(self._copy(abs(one)) * (1 if one > 0 else -1) for one in schemas))
 
     def _copy(self, number: int) -> int:
         known = self._copies.get(number)
         if known is None:
-            node = self.reader.nodes[number]
+            node = self.table.nodes[number]
             assert node is not None
-            copy = self.reader.derived(node, {})
+            copy = self.table.add_derived(node, {})
             known = self._copies[number] = copy.number
-            copy.facts = self._facts(node)
+            copy.keywords = self._facts(node)
         return known
 
-    def _facts(self, node: Node) -> dict[str, Any]:
+    def _facts(self, node: Subschema) -> dict[str, Any]:
         out: dict[str, Any] = {}
-        for field, value in node.facts.items():
+        for field, value in node.keywords.items():
             if field in PLAIN:
                 out[field] = value
             elif field in LISTS:
-                out[field] = tuple(map(self.lits, value))
+                out[field] = tuple(map(self.project, value))
             elif field in SINGLE:
-                out[field] = self.lits(value)
+                out[field] = self.project(value)
             elif field in ("enum", "const"):
                 out[field] = tuple(one for one in value if one[0] == STRING)
         return out

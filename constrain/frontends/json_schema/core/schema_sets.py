@@ -7,18 +7,18 @@ schema closes because the same set comes back. Nothing is unfolded before it is 
 
 from __future__ import annotations
 
-__all__ = ["ANY", "NEVER", "Lits", "both", "narrower"]
+__all__ = ["ANY", "NEVER", "SchemaSet", "intersect_sets", "is_subset_of"]
 
-Lits = tuple[int, ...]
+SchemaSet = tuple[int, ...]
 
-ANY: Lits = ()
+ANY: SchemaSet = ()
 """Every value: the AND of nothing."""
 
-NEVER: Lits = (0,)
+NEVER: SchemaSet = (0,)
 """No value at all. No node has the number 0."""
 
 
-def both(one: Lits, other: Lits) -> Lits:
+def intersect_sets(one: SchemaSet, other: SchemaSet) -> SchemaSet:
     """The AND of two literal sets; NEVER if they hold a node and its complement."""
     if not one or one == other:
         return other
@@ -35,6 +35,6 @@ def both(one: Lits, other: Lits) -> Lits:
     return tuple(sorted(merged))
 
 
-def narrower(one: Lits, other: Lits) -> bool:
+def is_subset_of(one: SchemaSet, other: SchemaSet) -> bool:
     """Whether every value of the one is plainly in the other."""
     return not other or one in (other, NEVER) or set(other).issubset(one)

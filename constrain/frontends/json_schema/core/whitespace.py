@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...automata.dfa import Dfa
-from ...base.options import Style
-from ...base.work import memoize
-from ...grammar.nodes import EMPTY, Chars, Layout, Literal, Node, Sequence
+from ....automata.dfa import Dfa
+from ....base.options import Style
+from ....base.work import memoize
+from ....grammar.nodes import EMPTY, Chars, Layout, Literal, Node, Sequence
 
-__all__ = ["INDENTATION", "Spacing", "around", "blank", "gap", "spacing"]
+__all__ = ["INDENTATION", "Spacing", "surround_root", "any_whitespace", "flexible_gap", "spacing_at"]
 
 INDENTATION = 64
 """Most spaces or tabs behind a line break in the style "flexible"."""
@@ -31,7 +31,7 @@ class Spacing(NamedTuple):
 
 
 @memoize(256)
-def spacing(style: Style, depth: int) -> Spacing:
+def spacing_at(style: Style, depth: int) -> Spacing:
     """The spacing of a container at a depth (0: the root); only an indented style looks at the depth."""
     if isinstance(style.whitespace, int):
         outer = "\n" + " " * (style.whitespace * depth)
@@ -41,9 +41,11 @@ def spacing(style: Style, depth: int) -> Spacing:
     if style.whitespace == "compact":
         return _spacing(EMPTY, EMPTY, Literal(b","), Literal(b":"), EMPTY)
     if style.whitespace == "flexible":
-        space = gap()
-        return _spacing(space, space, Sequence((Literal(b","), space)), Sequence((Literal(b":"), one_space())), space)
-    space = blank()
+        space = flexible_gap()
+        return _spacing(
+            space, space, Sequence((Literal(b","), space)), Sequence((Literal(b":"), optional_space())), space
+        )
+    space = any_whitespace()
     return _spacing(
         space, space, Sequence((space, Literal(b","), space)), Sequence((space, Literal(b":"), space)), space
     )
@@ -54,13 +56,13 @@ def _spacing(inner: Node, outer: Node, comma: Node, colon: Node, empty: Node) ->
 
 
 @memoize(64)
-def blank() -> Chars:
+def any_whitespace() -> Chars:
     """White space: `ws` of RFC 8259, as much as one likes."""
     return Chars(Dfa.from_ranges([(32, 32), (9, 10), (13, 13)]).star())
 
 
 @memoize(64)
-def gap() -> Chars:
+def flexible_gap() -> Chars:
     """Nothing, one space, or one line break and an indentation. Every prefix of it is one, so a count may end it."""
     space, tab, newline = (Dfa.from_strings([text]) for text in (" ", "\t", "\n"))
     broken = newline.concatenate(Dfa.union_of([space.star(), tab.star()]))
@@ -68,11 +70,11 @@ def gap() -> Chars:
 
 
 @memoize(64)
-def one_space() -> Chars:
+def optional_space() -> Chars:
     """Nothing, or one space."""
     return Chars(Dfa.from_strings(["", " "]))
 
 
-def around(value: Node, style: Style) -> Node:
+def surround_root(value: Node, style: Style) -> Node:
     """The root: with white space around it if the style allows any."""
-    return Sequence((blank(), value, blank())) if style.whitespace == "any" else value
+    return Sequence((any_whitespace(), value, any_whitespace())) if style.whitespace == "any" else value

@@ -11,20 +11,28 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ....base.errors import ConstrainError, UnsupportedError
+from ....base.json_documents import load, token
 from ....base.options import Limits, Style
 from ....grammar.nodes import Choice, Node, Repeat, Sequence, Unique
-from ..algebra.shape_algebra import Algebra, Circular
-from ..emitter import Writer
-from ..schema_pipeline import load, to_grammar
-from .keywords import LIST, MAP, NUMERIC, STRUCTURE, TEXT, Keyword, children, inert
-from .schema_parser import ExactReader
-from .schema_references import Library, Scope, token
+from ..algebra.shape_algebra import CircularSchema, ShapeAlgebra
+from ..core.dialects import Scope
+from ..emission.emitter import SchemaEmitter
+from ..emission.schema_pipeline import to_grammar
+from ..reading.keywords import (
+    STRUCTURE,
+    Keyword,
+    iterate_subschemas,
+    keywords_of_dialect,
+    list_annotations,
+)
+from ..reading.schema_parser import UnsharedSchemaParser
+from ..reading.schema_references import ReferenceResolver
 from .suspicious_keywords import format_note, keyword_note
 
-__all__ = ["Row", "describe"]
+__all__ = ["KeywordRow", "describe_keywords"]
 
 
-class Row(NamedTuple):
+class KeywordRow(NamedTuple):
     """One keyword of a schema.
 
     pointer: where it stands. how: "mask", the automaton; "counter" or "keys", a register or the set of keys in the
@@ -38,13 +46,13 @@ class Row(NamedTuple):
     note: str
 
 
-def describe(
+def describe_keywords(
     schema: dict[str, Any] | bool | str,
     *,
     style: Style = Style(),
     registry: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),
-) -> list[Row]:
+) -> list[KeywordRow]:
     """Every keyword at every schema position of the document, in its order. Errors as of `to_grammar`, except that
     what is not enforced yet is not raised: the first such keyword has a row that says "refused" and why."""
     document = load(schema, limits)
@@ -53,8 +61,8 @@ def describe(
         to_grammar(document, style=style, registry=registry, limits=limits)
     except UnsupportedError as error:
         refused = error
-    library = Library(document, registry, limits)
-    rows: list[Row] = []
+    library = ReferenceResolver(document, registry, limits)
+    rows: list[KeywordRow] = []
     todo: list[tuple[Any, Scope, str]] = [(document, library.main, "")]
     while todo:
         raw, scope, pointer = todo.pop()
@@ -64,15 +72,18 @@ def describe(
         for name in raw:
             where = f"{pointer}/{token(name)}"
             if refused is not None and refused.pointer == where:
-                rows.append(Row(where, name, "refused", refused.cause))
+                rows.append(KeywordRow(where, name, "refused", refused.cause))
             else:
-                rows.append(Row(where, name, *_how(raw, name, scope, style)))
-        below = [(child, scope, "/".join((pointer, *map(token, path)))) for path, child in children(raw, scope.draft)]
+                rows.append(KeywordRow(where, name, *_how(raw, name, scope, style)))
+        below = [
+            (child, scope, "/".join((pointer, *map(token, path))))
+            for path, child in iterate_subschemas(raw, scope.draft)
+        ]
         todo.extend(reversed(below))
     if refused is not None:
         if not any(row.how == "refused" for row in rows):
             pointer = refused.pointer or ""
-            rows.append(Row(pointer, pointer.rpartition("/")[2], "refused", refused.cause))
+            rows.append(KeywordRow(pointer, pointer.rpartition("/")[2], "refused", refused.cause))
     elif any(row.keyword == "uniqueItems" for row in rows):
         decided = dict(_unique(document, style, registry, limits))
         rows = [row._replace(**decided.get(row.pointer, {})) for row in rows]
@@ -81,7 +92,7 @@ def describe(
 
 def _how(raw: dict[str, Any], name: str, scope: Scope, style: Style) -> tuple[str, str]:
     """How and why for one keyword, by the keywords beside it."""
-    row = scope.dialect.keywords.get(name)
+    row = keywords_of_dialect(scope.dialect).get(name)
     if row is None:
         return _unread(name, raw, scope)
     if "$ref" in raw and scope.draft <= 7 and name != "$ref":
@@ -96,23 +107,18 @@ def _how(raw: dict[str, Any], name: str, scope: Scope, style: Style) -> tuple[st
     if row.how == "refused":
         return "annotation", "in a schema that nothing refers to"
     note = row.note if scope.draft <= row.noted else ""
-    return ("keys" if row.how == "guard" and row.emitter is MAP else row.how), note
+    return ("keys" if row.how == "guard" and row.applies_to == "object" else row.how), note
 
 
-APPLIES = {
-    NUMERIC: frozenset(("integer", "number")),
-    TEXT: frozenset(("string",)),
-    LIST: frozenset(("array",)),
-    MAP: frozenset(("object",)),
-}
-"""By emitter: the types whose values a keyword says something about."""
+TYPE_NAMES = {"number": frozenset(("integer", "number"))}
+"""By `Keyword.applies_to`: the values of `type`, where they are not just the same name."""
 
 
 def _idle(raw: dict[str, Any], row: Keyword) -> str:
     """Why a keyword can never apply: of the types beside it none is one that it is about; "" if it can."""
     given = raw.get("type")
     types = [given] if isinstance(given, str) else given
-    kinds = APPLIES.get(row.emitter) if row.emitter is not None else None
+    kinds = TYPE_NAMES.get(row.applies_to, frozenset((row.applies_to,))) if row.applies_to else None
     if kinds is None or not isinstance(types, list) or kinds & set(types):
         return ""
     return f"never applies: the type is {' or '.join(types)}"
@@ -124,7 +130,7 @@ def _unread(name: str, raw: dict[str, Any], scope: Scope) -> tuple[str, str]:
         return "structure", "schemas that others refer to"
     note = keyword_note(name, raw[name], raw, scope)
     if note is None:
-        return "annotation", "" if name in inert() else "unknown keyword"
+        return "annotation", "" if name in list_annotations() else "unknown keyword"
     if note.cause == "unknown keyword":
         return "annotation", f"unknown keyword: did you mean {note.hint}?"
     return "annotation", note.cause + (f"; write {note.hint}" if note.hint else "")
@@ -147,16 +153,19 @@ def _unique(
     document: Any, style: Style, registry: Mapping[str, Any] | None, limits: Limits
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """(pointer, how and note) for every `uniqueItems` that can be reached."""
-    reader = ExactReader(document, registry, style, limits)
-    algebra = Algebra(reader, style, limits)
-    writer = Writer(algebra, style)
+    reader = UnsharedSchemaParser(document, registry, style, limits)
+    algebra = ShapeAlgebra(reader, style, limits)
+    writer = SchemaEmitter(algebra, style)
     for node in reader.nodes:
-        if node is None or node.pointer is None or not node.facts.get("uniqueItems"):
+        if node is None or node.pointer is None or not node.keywords.get("uniqueItems"):
             continue
         try:
-            guarded = _has_guard(writer.body((node.number,), 0)) if algebra.nonempty((node.number,)) else False
-            most = [array.high for array in algebra.live((node.number,)).arrays]
-        except (ConstrainError, Circular):  # of this subschema on its own; where it is used it may well be enforced
+            guarded = _has_guard(writer.body((node.number,), 0)) if algebra.is_satisfiable((node.number,)) else False
+            most = [array.high for array in algebra.normalise((node.number,)).arrays]
+        except (
+            ConstrainError,
+            CircularSchema,
+        ):  # of this subschema on its own; where it is used it may well be enforced
             continue
         if not guarded:
             yield (

@@ -1,0 +1,185 @@
+"""What a look at the keywords of a subschema shows: that it surely has a value, that nothing in it can be refused.
+
+Most subschemas are a type, a few keys, a list of texts. Of these the algebra need not be asked before a value is
+written there, so a large schema costs what is used of it. Nothing here claims more than is true; what it cannot tell
+is asked of the algebra.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
+from ..core.schema_sets import ANY, NEVER, SchemaSet
+from ..core.static_types import INTEGER, TYPES
+from ..core.subschemas import Subschema
+from ..strings.schema_patterns import read_pattern
+
+__all__ = ["find_children", "needs_rule", "find_plain_types", "fast_satisfiable"]
+
+Nodes = list[Subschema | None]
+
+VALUE_KEYWORDS = frozenset(("type", "enum", "const"))
+TEXT_KEYWORDS = frozenset(("minLength", "maxLength", "pattern", "format"))
+BOUND_KEYWORDS = frozenset(("minimum", "maximum"))
+FAST_KEYWORDS = frozenset(
+    (*VALUE_KEYWORDS, *TEXT_KEYWORDS, *BOUND_KEYWORDS, "items", "minItems", "maxItems", "properties", "required")
+)
+FAST_KEYWORDS |= {"additionalProperties"}
+"""Fields that are looked at here: beside any other nothing is sure."""
+BRACKETS = ARRAY | OBJECT
+SHORT = 10**18
+DEPTH = 24
+"""Levels of keys that must be there which are looked into."""
+
+
+def fast_satisfiable(schemas: SchemaSet, nodes: Nodes, depth: int = 0) -> bool:
+    """Whether a set certainly holds a value; no is not an answer."""
+    if len(schemas) != 1:
+        return schemas == ANY
+    node = nodes[schemas[0]] if schemas[0] > 0 else None
+    if node is None:
+        return False
+    if node.satisfiable is None:
+        if depth > DEPTH or node.unparsed is not None:
+            return False
+        node.satisfiable = False  # what leads back here has no value by that way
+        node.satisfiable = _has_value(node, nodes, depth)
+    return node.satisfiable
+
+
+def _has_value(node: Subschema, nodes: Nodes, depth: int) -> bool:
+    keywords = node.keywords
+    fields = keywords.keys()
+    if fields == {"anyOf"}:
+        return any(fast_satisfiable(schemas, nodes, depth + 1) for schemas in keywords["anyOf"])
+    if not fields <= FAST_KEYWORDS:
+        return False
+    types = keywords.get("type", TYPES)
+    if "enum" in fields or "const" in fields:
+        return len(fields - {"type"}) == 1 and any(value[0] & types for value in _listed(keywords))
+    return bool(
+        types & (NULL | BOOLEAN)
+        or (types & STRING and _has_text(keywords))
+        or (types & (NUMBER | INTEGER) and _has_number(keywords))
+        or (types & ARRAY and _has_array(keywords, nodes, depth))
+        or (types & OBJECT and _has_object(keywords, nodes, depth))
+    )
+
+
+def _listed(keywords: dict[str, Any]) -> tuple[Constant, ...]:
+    values: tuple[Constant, ...] = keywords["enum"] if "enum" in keywords else keywords["const"]
+    return values
+
+
+def _has_text(keywords: dict[str, Any]) -> bool:
+    if "pattern" in keywords or "format" in keywords:
+        return len(TEXT_KEYWORDS & keywords.keys()) == 1 and (
+            "format" in keywords or read_pattern(keywords["pattern"]).has_text
+        )
+    return bool(keywords.get("minLength", 0) <= keywords.get("maxLength", keywords.get("minLength", 0)))
+
+
+def _has_number(keywords: dict[str, Any]) -> bool:
+    """An interval that is longer than 1 holds an integer."""
+    return "minimum" not in keywords or "maximum" not in keywords or keywords["maximum"] - keywords["minimum"] > 1
+
+
+def _short(keywords: dict[str, Any]) -> bool:
+    """Whether the bounds of numbers are such that no automaton of them is too large."""
+    bounds = [keywords[field] for field in BOUND_KEYWORDS if field in keywords]
+    return all(bound.denominator == 1 and abs(bound.numerator) < SHORT for bound in bounds)
+
+
+def _has_array(keywords: dict[str, Any], nodes: Nodes, depth: int) -> bool:
+    low, items = keywords.get("minItems", 0), keywords.get("items", ANY)
+    return low == 0 or (
+        low <= keywords.get("maxItems", low) and type(items) is tuple and fast_satisfiable(items, nodes, depth + 1)
+    )
+
+
+def _has_object(keywords: dict[str, Any], nodes: Nodes, depth: int) -> bool:
+    values, rest = keywords.get("properties", {}), keywords.get("additionalProperties", ANY)
+    return all(fast_satisfiable(values.get(name, rest), nodes, depth + 1) for name in keywords.get("required", ()))
+
+
+def find_children(schemas: SchemaSet, nodes: Nodes) -> list[SchemaSet] | None:
+    """The sets that a value of the set can have inside, some perhaps empty; None: the algebra has to say.
+
+    Where they are told, the set itself has no conflict to be found and no limit to be exceeded.
+    """
+    if len(schemas) != 1 or schemas[0] <= 0:
+        return [] if schemas == ANY else None
+    node = nodes[schemas[0]]
+    assert node is not None
+    if node.children is None:
+        node.children = (_inside(schemas, node, nodes),)
+    return node.children[0]
+
+
+def _inside(schemas: SchemaSet, node: Subschema, nodes: Nodes) -> list[SchemaSet] | None:
+    keywords = node.keywords
+    fields = keywords.keys()
+    if fields == {"anyOf"}:
+        return _inside_any(keywords["anyOf"], nodes)
+    if not fields <= FAST_KEYWORDS:
+        return None
+    types = keywords.get("type", TYPES)
+    if "enum" in fields or "const" in fields:
+        return (
+            []
+            if fast_satisfiable(schemas, nodes) and not any(value[0] & BRACKETS for value in _listed(keywords))
+            else None
+        )
+    if types & STRING and not _has_text(keywords):
+        return None
+    if types & (NUMBER | INTEGER) and not (_has_number(keywords) and _short(keywords)):
+        return None
+    out: list[SchemaSet] = []
+    if types & ARRAY:
+        items = keywords.get("items", ANY)
+        if type(items) is not tuple or keywords.get("maxItems", 1) == 0 or not _has_array(keywords, nodes, 0):
+            return None
+        out.append(items)
+    if types & OBJECT:
+        if not _has_object(keywords, nodes, 0):
+            return None
+        values = keywords.get("properties", {}).values()
+        if NEVER in values:  # Its key cannot be there, which `members.as_it_stands` does not look at.
+            return None
+        out += values
+        out.append(keywords.get("additionalProperties", ANY))
+    return [other for other in out if other and other != NEVER]
+
+
+def _inside_any(options: tuple[SchemaSet, ...], nodes: Nodes) -> list[SchemaSet] | None:
+    """Of options that exclude each other by their types, and so cannot be merged."""
+    seen, out = 0, list[SchemaSet]()
+    for schemas in options:
+        node = nodes[schemas[0]] if len(schemas) == 1 and schemas[0] > 0 else None
+        found = None if node is None or "type" not in node.keywords else find_children(schemas, nodes)
+        if found is None or node is None or seen & node.keywords["type"]:
+            return None
+        seen |= node.keywords["type"]
+        out += found
+    return None if seen & INTEGER and seen & NUMBER else out
+
+
+def needs_rule(schemas: SchemaSet, nodes: Nodes) -> bool:
+    """Whether it is plain that arrays or objects are in the set, so that a rule is written for it."""
+    if len(schemas) != 1 or schemas[0] <= 0:
+        return schemas == ANY
+    node = nodes[schemas[0]]
+    assert node is not None
+    told = node.keywords.keys()
+    if not told <= FAST_KEYWORDS or not VALUE_KEYWORDS.isdisjoint(told - {"type"}):
+        return False
+    return bool(node.keywords.get("type", TYPES) & BRACKETS) and find_children(schemas, nodes) is not None
+
+
+def find_plain_types(schemas: SchemaSet, nodes: Nodes) -> tuple[int, int] | None:
+    """The types that a set consists of, and the draft that says so, if nothing else is said and none has brackets."""
+    node = nodes[schemas[0]] if len(schemas) == 1 and schemas[0] > 0 else None
+    if node is None or node.keywords.keys() != {"type"} or node.keywords["type"] & BRACKETS:
+        return None
+    return node.keywords["type"], node.draft

@@ -1,0 +1,1 @@
+"""The lowest layer: sets of subschemas, JSON values, dialects, white space."""

@@ -1,0 +1,70 @@
+"""Subschemas: the numbered nodes of a schema document, each with what its keywords were parsed to.
+
+A `SubschemaTable` owns the nodes. The parser fills it from a document; the algebra adds nodes of its own, such as a
+constant of `enum` or a conjunction that needs a complement.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .schema_sets import SchemaSet
+
+__all__ = ["Subschema", "SubschemaTable"]
+
+
+class Subschema:
+    """One subschema: `keywords` maps the keywords that assert something to their parsed values, in document order.
+
+    number: its index in the table, from 1 on. pointer: the JSON pointer of its place in the document; None for a
+    constant inside `enum` or `const`. draft: 4, 6, 7, 2019 or 2020.
+    """
+
+    __slots__ = ("bound", "children", "draft", "keywords", "number", "pointer", "satisfiable", "unparsed")
+
+    def __init__(self, number: int, pointer: str | None, draft: int) -> None:
+        self.number = number
+        self.pointer = pointer
+        self.draft = draft
+        self.keywords: dict[str, Any] = {}
+        self.unparsed: Any = None
+        """The keywords that have not been parsed yet, with their scope; None after they have been."""
+        self.bound: Any = None
+        """The cached result of `static_types.compute_bound`."""
+        self.satisfiable: bool | None = None
+        """The cached result of `fast_checks.fast_satisfiable`."""
+        self.children: tuple[list[SchemaSet] | None] | None = None
+        """The cached result of `fast_checks.find_children`, in a tuple because None is a result, too."""
+
+
+class SubschemaTable:
+    """The nodes of one document by number; number 0 stands for no node."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all nodes."""
+        self.nodes: list[Subschema | None] = [None]
+        self.constants: dict[Any, int] = {}
+
+    def add(self, pointer: str | None, draft: int) -> Subschema:
+        """Return a new node without keywords."""
+        node = Subschema(len(self.nodes), pointer, draft)
+        self.nodes.append(node)
+        return node
+
+    def add_derived(self, node: Subschema, keywords: dict[str, Any]) -> Subschema:
+        """Return a new node with other keywords at the place of an existing one."""
+        made = self.add(node.pointer, node.draft)
+        made.keywords = keywords
+        return made
+
+    def add_constant(self, value: tuple[Any, ...]) -> SchemaSet:
+        """Return the set of exactly one value, in the form of `json_values.to_constant`."""
+        number = self.constants.get(value)
+        if number is None:
+            node = self.add(None, 2020)
+            node.keywords["const"] = (value,)
+            number = self.constants[value] = node.number
+        return (number,)

@@ -1,0 +1,183 @@
+"""Shapes become nodes: one rule for every array or object that is met, made when it is first asked for.
+
+Values without brackets stand where they are used; arrays, objects and what takes an automaton to be built (patterns,
+formats, bounds of numbers) are behind a `Rule` named by their literal set (and their depth, if the style indents).
+Only what is non-empty is written, so a Grammar has no dead end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+
+from ....base.options import Limits, Style
+from ....base.work import memoize, spend
+from ....grammar.nodes import JsonString, Literal, Node, Rule, Strings
+from ..algebra.fast_checks import find_plain_types, needs_rule
+from ..algebra.shape_algebra import NonEmptyShape, ShapeAlgebra
+from ..arrays import array_items, duplicate_items, item_counts
+from ..core.fresh_stack import run_on_fresh_stack, run_with_stack
+from ..core.json_values import BOOLEAN, NULL, NUMBER, STRING, Constant
+from ..core.node_building import choice_of
+from ..core.schema_sets import SchemaSet
+from ..core.static_types import INTEGER
+from ..numbers import number_sets
+from ..numbers.number_keywords import build_integer_case
+from ..objects import enum_tries, format_keys, object_derivatives, object_members
+from ..shapes.array_case import ArrayCase
+from ..shapes.enum_values import EnumValues
+from ..shapes.shape import FALSE_BIT, NULL_BIT, TRUE_BIT
+from ..shapes.value_emitter import ValueEmitter
+from ..strings import string_sets
+from ..strings.nested_regex_format import NestedPart
+from ..strings.string_languages import any_text
+
+__all__ = ["LazyRules", "SchemaEmitter"]
+
+
+VALUE = 30
+"""Units of work for a value that is written where it stands."""
+
+
+class SchemaEmitter(ValueEmitter):
+    """Writes values. It asks the algebra what is empty, and never touches a child that is."""
+
+    def __init__(self, algebra: ShapeAlgebra, style: Style) -> None:
+        self.algebra = algebra
+        self.style = style
+        self.limits = algebra.limits
+        self.languages = algebra.languages
+        self.rules = LazyRules(self)
+        self._indented = isinstance(style.whitespace, int)
+        self._plain: dict[SchemaSet, Node | None] = {}
+        self._plans: dict[ArrayCase, item_counts.ItemAutomaton] = {}
+
+    def value(self, schemas: SchemaSet, depth: int) -> Node:
+        """The node of a non-empty literal set at a depth."""
+        try:
+            plain = self._plain[schemas]
+        except KeyError:
+            plain = self._plain[schemas] = None if needs_rule(schemas, self.algebra.nodes) else self._scalars(schemas)
+        if plain is not None:
+            return plain
+        return Rule((schemas, depth if self._indented else 0))
+
+    def start(self, schemas: SchemaSet) -> Node:
+        """The node of the root, which is needed at once: it has a rule only where it has brackets."""
+        shape = self.algebra.normalise(schemas)
+        return (
+            self.value(schemas, 0) if shape.arrays or shape.objects or shape.enums else choice_of(self._options(shape))
+        )
+
+    def body(self, schemas: SchemaSet, depth: int) -> Node:
+        """What a rule stands for."""
+        shape = self.algebra.normalise(schemas)
+        options = self._options(shape)
+        options += [array_items.emit_array(case, self, depth) for case in shape.arrays]
+        options += [object_members.emit_object(case, self, depth) for case in shape.objects]
+        options += [self._trie(enum, depth) for enum in shape.enums]
+        return choice_of(options)
+
+    def _trie(self, enum: EnumValues, depth: int) -> Node:
+        """Many arrays or objects of one enum."""
+        numbers = enum.some(list(range(len(enum.values))))
+        return Rule(enum_tries.EnumTrieState(enum, numbers, (), (), False, depth))
+
+    def constant_set(self, value: Constant) -> SchemaSet:
+        """The literal set of exactly one value."""
+        return self.algebra.table.add_constant(value)
+
+    def _scalars(self, schemas: SchemaSet) -> Node | None:
+        """What has no brackets and is soon written, where it stands; None: it is behind a rule."""
+        spend(VALUE, "the values of a schema")
+        types = find_plain_types(schemas, self.algebra.nodes)
+        if types is not None:
+            return _typed(*types, self.style, self.limits)
+        shape = self.algebra.normalise(schemas)
+        if shape.arrays or shape.objects or shape.enums:
+            return None
+        if number_sets.needs_number_rule(shape.numbers, self.style) or string_sets.needs_string_rule(shape.strings):
+            return None
+        return choice_of(self._options(shape))
+
+    def _options(self, shape: NonEmptyShape) -> list[Node]:
+        """Everything that has no brackets: the constants as one set, then the rest."""
+        constants, nodes = string_sets.emit_strings(shape.strings, self.languages, self.style)
+        more, others = number_sets.emit_numbers(shape.numbers, self.style, self.algebra.limits)
+        constants |= more
+        constants.update(word for bit, word in WORDS if shape.scalars & bit)
+        return [*_constants(constants), *nodes, *others]
+
+    def plan(self, case: ArrayCase) -> item_counts.ItemAutomaton:
+        """The automaton of an array whose items are counted or must differ."""
+        plan = self._plans.get(case)
+        if plan is None:
+            plan = self._plans[case] = array_items.build_item_automaton(case, self.algebra)
+        return plan
+
+
+WORDS = ((NULL_BIT, b"null"), (FALSE_BIT, b"false"), (TRUE_BIT, b"true"))
+
+
+@memoize(maxsize=256)
+def _typed(types: int, draft: int, style: Style, limits: Limits) -> Node:
+    """All values of types without brackets: most subschemas say no more, and those of all schemas are has_duplicates."""
+    options = _constants({word for bit, word in WORDS if types & (NULL if bit == NULL_BIT else BOOLEAN)})
+    if types & STRING:
+        options.append(JsonString(any_text()))
+    if types & (NUMBER | INTEGER):
+        numbers = number_sets.ANY_NUMBER if types & NUMBER else build_integer_case({}, draft)
+        options += number_sets.emit_numbers((numbers,), style, limits)[1]
+    return choice_of(options)
+
+
+def _constants(words: set[bytes]) -> list[Node]:
+    """Texts to choose from, as one node if there are any."""
+    if len(words) < 2:
+        return [Literal(word) for word in words]
+    return [Strings(tuple(sorted(words)))]
+
+
+class LazyRules(Mapping[Hashable, Node]):
+    """The rules of a schema's Grammar: made when asked for, and kept. Iterating shows those that have been made.
+
+    deep: each is made on a stack of its own.
+    """
+
+    def __init__(self, writer: SchemaEmitter) -> None:
+        self.deep = False
+        self._writer = writer
+        self._made: dict[Hashable, Node] = {}
+
+    def __getitem__(self, name: Hashable) -> Node:
+        node = self._made.get(name)
+        if node is None:
+            node = self._made[name] = (run_on_fresh_stack if self.deep else run_with_stack)(self._make, name)
+        return node
+
+    def _make(self, name: Hashable) -> Node:
+        assert isinstance(name, tuple)
+        if isinstance(name, item_counts.CountedItems):
+            node = item_counts.emit_next_item(name, self._writer)
+        elif isinstance(name, duplicate_items.DuplicateItems):
+            node = duplicate_items.emit_following_items(name, self._writer)
+        elif isinstance(name, enum_tries.ENUM_RULES):
+            node = enum_tries.emit_enum_rule(name, self._writer)
+        elif isinstance(name, format_keys.FormatMembers):
+            node = format_keys.emit_next_format_member(name, self._writer)
+        elif isinstance(name, object_derivatives.ClausalMembers):
+            node = object_derivatives.emit_next_clausal_member(name, self._writer)
+        elif isinstance(name, (string_sets.FormatRule, NestedPart)):
+            node = name.node()
+        else:
+            schemas, depth = name
+            node = self._writer.body(schemas, depth)
+        return node
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)

@@ -1,0 +1,34 @@
+"""The normal form of an object case: non-empty, and written as one node of the Grammar."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.schema_sets import SchemaSet
+from ..shapes.object_case import Cell, ObjectCase
+
+__all__ = ["NormalisedObject", "normalise_plain_object"]
+
+
+class NormalisedObject(NamedTuple):
+    """An object case as it is written: `names` are the keys that may be there, in order; `forbidden` may not.
+
+    cells: disjoint languages of other names. classes: others of which each must have a member of its own.
+    """
+
+    names: tuple[tuple[str, SchemaSet], ...]
+    required: frozenset[str]
+    forbidden: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    low: int
+    high: int | None
+    needs: dict[str, frozenset[str]]
+    classes: tuple[Cell, ...] = ()
+
+
+def normalise_plain_object(case: ObjectCase) -> NormalisedObject:
+    """The case settled, where every value that it names is known to be possible and nothing is counted or demanded."""
+    names = case.names
+    if case.mentioned:
+        names = tuple(sorted(names, key=lambda item: item[0] in case.mentioned))
+    return NormalisedObject(names, case.required, (), case.cells, 0, None, {})

@@ -1,0 +1,149 @@
+"""The keywords of objects: their values are parsed here and become an `ObjectCase`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....base.json_documents import kind_of
+from ..core import json_values
+from ..core.keyword_place import KeywordPlace
+from ..core.keyword_values import parse_schema_map
+from ..core.schema_sets import ANY, NEVER, SchemaSet
+from ..shapes.object_case import NO_NAMES, Cell, ObjectCase
+from ..shapes.schema_algebra import SchemaAlgebra
+from ..strings.schema_patterns import check_pattern
+from ..strings.string_languages import ALL, Language
+from .object_cases import check_cells, look_up_name
+
+__all__ = [
+    "OBJECT_KEYWORDS", "build_object_case", "parse_dependencies", "parse_dependent_required",
+    "parse_pattern_properties", "parse_required",
+]  # fmt: skip
+
+OBJECT_KEYWORDS = frozenset((
+    "properties", "required", "patternProperties", "additionalProperties", "propertyNames", "minProperties",
+    "maxProperties", "dependentRequired", "dependencies",
+))  # fmt: skip
+"""The keywords that `build_object_case` reads."""
+
+
+def parse_pattern_properties(place: KeywordPlace, name: str, value: Any) -> dict[str, SchemaSet]:
+    """Parse subschemas by regular expression."""
+    found = parse_schema_map(place, name, value)
+    for expression in found:
+        check_pattern(expression, place.pointer(name, expression), place.parser.limits)
+    return found
+
+
+def parse_required(place: KeywordPlace, name: str, value: Any) -> tuple[str, ...]:
+    """Parse a list of keys."""
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise place.error(f"`{name}` must be an array of strings.", name)
+    return tuple(dict.fromkeys(json_values.check_text(item, place.pointer(name)) for item in value))
+
+
+def parse_dependent_required(place: KeywordPlace, name: str, value: Any) -> dict[str, frozenset[str]]:
+    """Parse `dependentRequired`: lists of keys by key."""
+    if not isinstance(value, dict):
+        raise place.error(f"`{name}` must be an object of arrays of strings, not {kind_of(value)}.", name)
+    out = {}
+    for key, listed in value.items():
+        if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+            raise place.error(f"`{name}` must be an object of arrays of strings.", name, key)
+        out[json_values.check_text(key, place.pointer(name))] = frozenset(listed)
+    return out
+
+
+def parse_dependencies(place: KeywordPlace, name: str, value: Any) -> dict[str, frozenset[str] | SchemaSet]:
+    """Parse `dependencies`: lists of keys, or subschemas, by key."""
+    if not isinstance(value, dict):
+        raise place.error(f"`{name}` must be an object, not {kind_of(value)}.", name)
+    out: dict[str, frozenset[str] | SchemaSet] = {}
+    for key, item in value.items():
+        parsed = (
+            parse_dependent_required(place, name, {key: item})
+            if isinstance(item, list)
+            else {key: place.parse(item, name, key)}
+        )
+        out |= parsed
+    return out
+
+
+def build_object_case(keywords: dict[str, Any], algebra: SchemaAlgebra) -> ObjectCase:
+    """Return the case of the objects that the parsed keywords allow."""
+    properties: dict[str, SchemaSet] = keywords.get("properties", {})
+    rest: SchemaSet = keywords.get("additionalProperties", ANY)
+    patterns = [
+        (pattern, schemas)
+        for pattern, schemas in keywords.get("patternProperties", {}).items()
+        if schemas != rest or schemas
+    ]
+    needs = _needs(keywords)
+    cells: tuple[Cell, ...] = ((ALL, rest),)
+    for pattern, schemas in patterns:
+        cells = _split(cells, pattern, schemas, rest, algebra) if len(patterns) > 1 else _first(pattern, schemas, rest)
+    extra = dict.fromkeys(keywords.get("required", ()))
+    for name, needed in needs:
+        extra[name] = None
+        extra.update(dict.fromkeys(needed))
+    names: dict[str, SchemaSet] = {}
+    for name, schemas in properties.items():
+        for pattern, also in patterns:
+            if algebra.languages.accepts(frozenset(((True, "pattern", pattern),)), name):
+                schemas = algebra.intersect(schemas, also)
+        names[name] = schemas
+    mentioned = [name for name in extra if name not in names]
+    for name in mentioned:
+        names[name] = look_up_name(cells, name, algebra.languages)
+    case = ObjectCase(
+        tuple(names.items()), frozenset(keywords.get("required", ())), frozenset(mentioned),
+        tuple(cell for cell in cells if cell[1] != NEVER),
+        keywords.get("minProperties", 0), keywords.get("maxProperties"), needs,
+    )  # fmt: skip
+    return (
+        _filter_names(case, keywords["propertyNames"], algebra) if keywords.get("propertyNames", ANY) != ANY else case
+    )
+
+
+def _needs(keywords: dict[str, Any]) -> tuple[tuple[str, frozenset[str]], ...]:
+    """`dependentRequired`, and `dependencies` on lists of names."""
+    needs: dict[str, frozenset[str]] = {}
+    for field in ("dependentRequired", "dependencies"):
+        for name, needed in keywords.get(field, {}).items():
+            if isinstance(needed, frozenset) and needed - {name}:
+                needs[name] = needs.get(name, NO_NAMES) | (needed - {name})
+    return tuple(needs.items())
+
+
+def _first(pattern: str, schemas: SchemaSet, rest: SchemaSet) -> tuple[Cell, ...]:
+    return ((frozenset(((True, "pattern", pattern),)), schemas), (frozenset(((False, "pattern", pattern),)), rest))
+
+
+def _split(
+    cells: tuple[Cell, ...], pattern: str, schemas: SchemaSet, rest: SchemaSet, algebra: SchemaAlgebra
+) -> tuple[Cell, ...]:
+    """Cells by one more pattern: a name that matches some pattern is not additional."""
+    out: list[Cell] = []
+    for lang, value in cells:
+        additional = not any(sign for sign, _, _ in lang)
+        inside, outside = algebra.languages.split(lang, pattern)
+        if inside is not None:
+            out.append((inside, schemas if additional else algebra.intersect(value, schemas)))
+        if outside is not None:
+            out.append((outside, value))
+    check_cells(len(out), algebra, "patternProperties")
+    return tuple(out)
+
+
+def _filter_names(case: ObjectCase, schemas: SchemaSet, algebra: SchemaAlgebra) -> ObjectCase:
+    """`propertyNames`: other names are forbidden."""
+    if schemas == NEVER:
+        allowed: Language | None = None
+    else:
+        allowed = algebra.irregular_names(schemas) or frozenset(((True, "names", schemas),))
+    names = tuple(
+        (name, value if allowed is not None and algebra.languages.accepts(allowed, name) else NEVER)
+        for name, value in case.names
+    )
+    cells = tuple((lang | allowed, value) for lang, value in case.cells) if allowed is not None else ()
+    return case._replace(names=names, cells=cells)

@@ -1,0 +1,1 @@
+"""What is reported about a schema: keywords, faults, likely misspellings, unsatisfiable parts."""

@@ -1,0 +1,45 @@
+"""The arrays that a schema allows, as one case of a Shape.
+
+An `ArrayCase` has the sets of the first items, the set of all other items, an interval of lengths and
+contains-constraints: how many items from a position on are in a set. `contains` is such a constraint, and so is what
+NOT makes of `items`. `arrays.array_cases` combines cases.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.schema_sets import ANY, SchemaSet
+
+__all__ = ["ANY_ARRAY", "ArrayCase", "ContainsConstraint"]
+
+
+class ContainsConstraint(NamedTuple):
+    """low <= number of items at position `start` or later that are in the set `schemas` <= high (None: no bound)."""
+
+    start: int
+    schemas: SchemaSet
+    low: int = 1
+    high: int | None = None
+
+
+class ArrayCase(NamedTuple):
+    """Items: `prefix`, then `rest`; low <= number of items <= high (None: no bound); all contains are met.
+
+    unique: no two items are equal. has_duplicates: some two items are equal, which is what NOT makes of `uniqueItems`.
+    """
+
+    prefix: tuple[SchemaSet, ...] = ()
+    rest: SchemaSet = ANY
+    low: int = 0
+    high: int | None = None
+    contains: tuple[ContainsConstraint, ...] = ()
+    unique: bool = False
+    has_duplicates: bool = False
+
+    def at(self, position: int) -> SchemaSet:
+        """The set of the item at a position."""
+        return self.prefix[position] if position < len(self.prefix) else self.rest
+
+
+ANY_ARRAY = ArrayCase()

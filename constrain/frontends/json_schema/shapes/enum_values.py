@@ -1,0 +1,26 @@
+"""Many arrays or objects of one enum, which stay together as one case of a Shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..core.json_values import Constant
+
+__all__ = ["MANY_VALUES", "EnumValues"]
+
+MANY_VALUES = 100
+"""Arrays, or objects, in one enum beyond which they are a trie: of fewer the algebra knows more as cases."""
+
+
+class EnumValues:
+    """Different constants, all arrays or all objects. Equal only to itself, so that nobody hashes them all."""
+
+    def __init__(self, kind: int, values: Iterable[Constant]) -> None:
+        self.kind = kind
+        self.values = tuple(values)
+        self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    def some(self, numbers: list[int]) -> tuple[int, ...]:
+        """Values by number: equal sets are one tuple."""
+        chosen = tuple(numbers)
+        return self._sets.setdefault(chosen, chosen)

@@ -1,0 +1,35 @@
+"""The interface of the emitter, for the packages that write arrays, objects and enums."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from ....base.options import Limits, Style
+from ....grammar.nodes import Node
+from ..core.json_values import Constant
+from ..core.schema_sets import SchemaSet
+from ..strings.string_languages import LanguageCache
+from .array_case import ArrayCase
+
+__all__ = ["ValueEmitter"]
+
+
+class ValueEmitter(ABC):
+    """Writes the values that stand inside arrays, objects and enums."""
+
+    style: Style
+    limits: Limits
+    languages: LanguageCache
+
+    @abstractmethod
+    def value(self, schemas: SchemaSet, depth: int) -> Node:
+        """Return the node of a non-empty set at a depth (0: the root)."""
+
+    @abstractmethod
+    def constant_set(self, value: Constant) -> SchemaSet:
+        """Return the set of exactly one value."""
+
+    @abstractmethod
+    def plan(self, case: ArrayCase) -> Any:
+        """Return the `arrays.item_counts.Plan` of a normalised case whose items are counted or must differ."""
