@@ -12,7 +12,7 @@ from typing import Any
 from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
 from ..core.schema_sets import ANY, NEVER, SchemaSet
 from ..core.static_types import INTEGER, TYPES
-from ..core.subschemas import Subschema
+from ..core.subschema_table import Subschema
 from ..strings.schema_patterns import read_pattern
 
 __all__ = ["find_children", "needs_rule", "find_plain_types", "fast_satisfiable"]

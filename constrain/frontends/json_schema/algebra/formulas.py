@@ -10,7 +10,7 @@ from typing import NamedTuple, Union
 
 from ..arrays import array_cases
 from ..core.schema_sets import ANY, NEVER, SchemaSet
-from ..core.subschemas import Subschema
+from ..core.subschema_table import Subschema
 from ..objects.object_keywords import build_object_case
 from ..shapes.array_case import ArrayCase
 from ..shapes.object_case import ObjectCase

@@ -16,7 +16,7 @@ from ....base.work import spend
 from ..core.json_values import OBJECT, STRING, Constant
 from ..core.schema_sets import ANY, NEVER, SchemaSet, intersect_sets
 from ..core.static_types import StaticBound, are_disjoint
-from ..core.subschemas import Subschema
+from ..core.subschema_table import Subschema
 from ..shapes.schema_algebra import SchemaAlgebra
 from ..shapes.shape import NOTHING, Shape
 from ..strings import string_sets

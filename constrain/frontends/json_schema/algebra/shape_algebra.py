@@ -22,7 +22,7 @@ from ..core.fresh_stack import continue_deeper
 from ..core.json_values import STRING, Constant
 from ..core.schema_sets import ANY, NEVER, SchemaSet, intersect_sets
 from ..core.static_types import TYPES, StaticBound, are_disjoint, compute_bound
-from ..core.subschemas import Subschema, SubschemaTable
+from ..core.subschema_table import Subschema, SubschemaTable
 from ..numbers import number_sets
 from ..numbers.number_sets import NumberCase
 from ..objects import object_members

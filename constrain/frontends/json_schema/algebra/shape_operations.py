@@ -16,7 +16,7 @@ from ....base.work import spend
 from ..arrays import array_cases
 from ..core.json_values import ARRAY, OBJECT, Constant
 from ..core.schema_sets import NEVER
-from ..core.subschemas import SubschemaTable
+from ..core.subschema_table import SubschemaTable
 from ..numbers import number_sets
 from ..objects import object_cases, object_derivatives
 from ..shapes.array_case import ArrayCase

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.json_values import STRING
 from ..core.schema_sets import ANY, NEVER, SchemaSet
-from ..core.subschemas import Subschema, SubschemaTable
+from ..core.subschema_table import Subschema, SubschemaTable
 from ..strings.string_keywords import STRING_KEYWORDS
 
 __all__ = ["StringProjection"]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ....base.errors import LimitError
 from ..core.json_values import OBJECT
 from ..core.schema_sets import ANY, NEVER, SchemaSet
-from ..core.subschemas import Subschema
+from ..core.subschema_table import Subschema
 from ..shapes.schema_algebra import SchemaAlgebra
 
 __all__ = [

@@ -11,7 +11,7 @@ from ..arrays.array_keywords import ARRAY_KEYWORDS, build_array_case
 from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant, to_constant
 from ..core.keyword_place import KeywordPlace
 from ..core.static_types import INTEGER, TYPES
-from ..core.subschemas import SubschemaTable
+from ..core.subschema_table import SubschemaTable
 from ..numbers.number_keywords import NUMBER_KEYWORDS, build_integer_case, build_number_case
 from ..numbers.number_sets import NumberCase
 from ..objects.object_keywords import OBJECT_KEYWORDS, build_object_case

@@ -15,7 +15,7 @@ from ....base.json_documents import token
 from ....base.options import Limits, Style
 from .dialects import Scope
 from .schema_sets import SchemaSet
-from .subschemas import Subschema, SubschemaTable
+from .subschema_table import Subschema, SubschemaTable
 
 __all__ = ["SKIP", "KeywordPlace", "SubschemaParser"]
 

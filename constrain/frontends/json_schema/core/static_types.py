@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from .json_values import NUMBER, OBJECT, Constant
 from .schema_sets import ANY, NEVER, SchemaSet, intersect_sets
-from .subschemas import Subschema
+from .subschema_table import Subschema
 
 __all__ = ["INTEGER", "StaticBound", "are_disjoint", "compute_bound"]
 

@@ -14,7 +14,7 @@ from ....base.options import Limits, Style
 from ..algebra.shape_algebra import CircularSchema, ShapeAlgebra
 from ..core.json_values import NUMBER
 from ..core.static_types import INTEGER
-from ..core.subschemas import Subschema
+from ..core.subschema_table import Subschema
 from ..reading.keywords import KEYWORDS
 from ..reading.schema_parser import SchemaParser, UnsharedSchemaParser
 

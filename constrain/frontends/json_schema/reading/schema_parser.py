@@ -20,7 +20,7 @@ from ..core.dialects import Scope
 from ..core.fresh_stack import continue_deeper
 from ..core.keyword_place import SKIP, KeywordPlace, SubschemaParser
 from ..core.schema_sets import ANY, NEVER, SchemaSet
-from ..core.subschemas import Subschema
+from ..core.subschema_table import Subschema
 from .keywords import Keyword, keywords_of_dialect
 from .schema_references import ReferenceResolver, ReferenceTarget
 

@@ -14,7 +14,7 @@ from ....base.options import Limits, Style
 from ..core.json_values import Constant
 from ..core.schema_sets import SchemaSet
 from ..core.static_types import StaticBound
-from ..core.subschemas import Subschema, SubschemaTable
+from ..core.subschema_table import Subschema, SubschemaTable
 from ..strings.string_languages import Language, LanguageCache
 from .array_case import ArrayCase
 from .object_case import ObjectCase
