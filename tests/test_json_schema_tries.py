@@ -16,7 +16,7 @@ from constrain import Matcher, Vocabulary, compile as constrain_compile
 from constrain.automata.dfa import Dfa
 from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.algebra import formulas
+from constrain.frontends.json_schema.algebra import value_keywords
 from constrain.frontends.json_schema.numbers.digit_rules import emit_decimals
 from constrain.frontends.json_schema.numbers.number_automata import constant_dfa
 from constrain.frontends.json_schema.numbers.number_parts import decimal_text
@@ -64,9 +64,9 @@ def test_a_trie_is_the_same_as_a_case_each(style: Style, rng: random.Random, mon
     taken = 0
     for _ in range(4):
         values = [drawn(rng) for _ in range(rng.choice([3, 40]))]
-        monkeypatch.setattr(formulas, "MANY", len(values))
+        monkeypatch.setattr(value_keywords, "MANY_VALUES", len(values))
         cases = to_grammar({"enum": values}, style=style)
-        monkeypatch.setattr(formulas, "MANY", 0)
+        monkeypatch.setattr(value_keywords, "MANY_VALUES", 0)
         trie = to_grammar({"enum": values}, style=style)
         for _ in range(60):
             value = rng.choice(values) if rng.random() < 0.8 else drawn(rng)

@@ -338,6 +338,6 @@ def place(function: Any) -> str:
     if code is None:
         return "-"
     file = Path(code.co_filename)
-    folder = Path(__file__).parent.parent
+    folder = Path(__file__).parent.parent.parent
     shown_file = file.relative_to(folder) if file.is_relative_to(folder) else file
     return f"{shown_file}:{code.co_firstlineno} {code.co_name}"

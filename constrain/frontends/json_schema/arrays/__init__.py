@@ -1,1 +1,1 @@
-"""Arrays: cases of items, counts of them, and members that differ."""
+"""Arrays: the keywords of items, the combination of cases, and how a case is written."""

@@ -1,8 +1,6 @@
-"""Arrays as sets: `items`, `prefixItems`, `minItems`, `maxItems`, `uniqueItems`, `contains` and its counts.
+"""AND, OR and NOT of the arrays that schemas allow (`shapes.array_case.ArrayCase`).
 
-An `ArrayCase` is the literal sets of the first items, that of the rest, an interval of lengths, and *contains*: how
-many items from a position on are in a set. `contains` is a constraint, and so is what NOT makes of `items`. AND, OR and
-NOT of cases are here; `items` turns a case into one without dead ends and writes it.
+A union is a tuple of cases, so only intersection, complement and the subset test need code.
 """
 
 from __future__ import annotations
@@ -15,10 +13,14 @@ __all__ = ["complement_array", "intersect_arrays", "simplify_array", "is_array_s
 
 
 def simplify_array(case: ArrayCase) -> ArrayCase:
-    """The same case in one form: no prefix that the rest or the bound makes idle, no constraint that is a bound."""
+    """Return the same case in a normal form.
+
+    A prefix that the rest or the upper bound makes redundant is dropped, as is a contains-constraint that is only a
+    bound of the length.
+    """
     prefix, rest, low, high, contains = case[:5]
     if contains:
-        low, high, contains = _tidy_demands(case)
+        low, high, contains = _simplify_contains(case)
     if NEVER in prefix:
         prefix = prefix[: prefix.index(NEVER)]
         rest = NEVER
@@ -32,8 +34,11 @@ def simplify_array(case: ArrayCase) -> ArrayCase:
     return ArrayCase(prefix, rest, low, high, contains, case.unique, case.has_duplicates)
 
 
-def _tidy_demands(case: ArrayCase) -> tuple[int, int | None, tuple[ContainsConstraint, ...]]:
-    """Lengths and contains: so many that are in a set are so many items, and any item is in ANY."""
+def _simplify_contains(case: ArrayCase) -> tuple[int, int | None, tuple[ContainsConstraint, ...]]:
+    """Return the bounds of the length that contains-constraints imply, and the constraints that remain.
+
+    n items in a set are n items, and every item is in ANY.
+    """
     low, high = case.low, case.high
     kept: list[ContainsConstraint] = []
     for constraint in case.contains:
@@ -49,7 +54,7 @@ def _tidy_demands(case: ArrayCase) -> tuple[int, int | None, tuple[ContainsConst
 
 
 def intersect_arrays(one: ArrayCase, other: ArrayCase, algebra: SchemaAlgebra) -> ArrayCase | None:
-    """Arrays of both; None if lengths or counts alone exclude all."""
+    """Return the arrays of both cases; None if lengths or counts alone exclude all."""
     size = max(len(one.prefix), len(other.prefix))
     prefix = tuple(algebra.intersect(one.at(position), other.at(position)) for position in range(size))
     low, high = max(one.low, other.low), min_bound(one.high, other.high)
@@ -67,12 +72,12 @@ def intersect_arrays(one: ArrayCase, other: ArrayCase, algebra: SchemaAlgebra) -
 
 
 def min_bound(one: int | None, other: int | None) -> int | None:
-    """The lower of two upper bounds."""
+    """Return the smaller of two upper bounds, where None is no bound."""
     return one if other is None else other if one is None else min(one, other)
 
 
 def is_array_subset(case: ArrayCase, other: ArrayCase) -> bool:
-    """Whether every array of the case is plainly one of the other."""
+    """Return whether every array of the case is in the other one, as far as a comparison part by part shows."""
     if case.low < other.low or (other.high is not None and (case.high is None or case.high > other.high)):
         return False
     if (other.unique and not case.unique) or (other.has_duplicates and not case.has_duplicates):
@@ -84,13 +89,14 @@ def is_array_subset(case: ArrayCase, other: ArrayCase) -> bool:
 
 
 def _implies(one: ContainsConstraint, other: ContainsConstraint) -> bool:
+    """Return whether the first contains-constraint implies the second."""
     if one[:2] != other[:2] or one.low < other.low:
         return False
     return other.high is None or (one.high is not None and one.high <= other.high)
 
 
 def complement_array(case: ArrayCase, algebra: SchemaAlgebra) -> list[ArrayCase]:
-    """Arrays that are not of the case: one case for each way to fail."""
+    """Return the arrays that are not in the case: one case for each way to violate it."""
     out: list[ArrayCase] = []
     if case.unique:
         out.append(ArrayCase(low=2, has_duplicates=True))
@@ -116,7 +122,10 @@ def complement_array(case: ArrayCase, algebra: SchemaAlgebra) -> list[ArrayCase]
 
 
 def compute_max_items(case: ArrayCase, algebra: SchemaAlgebra) -> int | None:
-    """Most items, given that an item whose set is empty cannot be there. Looks no further than it must."""
+    """Return the most items that an array can have, given that no item can stand where its set is empty.
+
+    Only as many sets are tested as needed. None: no bound.
+    """
     for position, schemas in enumerate(case.prefix):
         if case.high is not None and position >= case.high:
             return case.high

@@ -1,7 +1,8 @@
-"""Arrays without dead ends: a case is settled (which items can be there at all?), then written.
+"""Normalise an array case, so that it has no dead ends, and write it.
 
-A settled case is non-empty and its bounds are those that can be reached. One without contains is '[' items ']' with
-the rest counted in a register; one whose items are counted or must differ is the automaton of `counts`.
+A normalised case is non-empty, and its bounds can be reached. Without contains-constraints it becomes '[' items ']'
+with the items after the prefix counted in a register; if items are counted by set or must differ, it becomes the
+automaton of `item_counts`.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ __all__ = ["list_item_sets", "emit_array", "is_array_satisfiable", "build_item_a
 
 
 def is_array_satisfiable(case: ArrayCase, algebra: SchemaAlgebra) -> bool:
-    """Whether there is such an array."""
+    """Return whether the case has an array. Only the items that are required are tested, unless items are counted."""
     if case.high is not None and case.low > case.high:
         return False
     if case.has_duplicates and not case.contains:
-        return _some_alike(case, algebra)
+        return _can_have_duplicates(case, algebra)
     if not case.contains and (not case.unique or case.low <= 1):
         # Only the items that must be there matter, and all of them have to be possible.
         return all(map(algebra.is_satisfiable, case.prefix[: case.low])) and (
@@ -36,8 +37,8 @@ def is_array_satisfiable(case: ArrayCase, algebra: SchemaAlgebra) -> bool:
     return bool(normalise_array(case, algebra))
 
 
-def _some_alike(case: ArrayCase, algebra: SchemaAlgebra) -> bool:
-    """Whether there is an array with two equal items."""
+def _can_have_duplicates(case: ArrayCase, algebra: SchemaAlgebra) -> bool:
+    """Return whether the case has an array with two equal items."""
     size, top = len(case.prefix), compute_max_items(case, algebra)
     if top is not None and top < max(case.low, 2):
         return False
@@ -52,12 +53,16 @@ def _some_alike(case: ArrayCase, algebra: SchemaAlgebra) -> bool:
 
 
 def normalise_array(case: ArrayCase, algebra: SchemaAlgebra) -> list[ArrayCase]:
-    """The same arrays as cases that can be written: non-empty, `has_duplicates` told by counts, idle contains left out."""
+    """Return non-empty cases that together have the same arrays and can be written.
+
+    `has_duplicates` becomes contains-constraints where few values can be repeated, and redundant constraints are
+    dropped.
+    """
     out: list[ArrayCase] = []
     if any(constraint.high is not None and constraint.low > constraint.high for constraint in case.contains):
         return []
-    for told in _tell_alike(case, algebra):
-        placed = _place(told, algebra)
+    for expanded in _expand_duplicates(case, algebra):
+        placed = _resolve_contains(expanded, algebra)
         high = compute_max_items(placed, algebra)
         placed = simplify_array(placed._replace(high=high))
         if high is not None and placed.low > high:
@@ -76,10 +81,11 @@ def normalise_array(case: ArrayCase, algebra: SchemaAlgebra) -> list[ArrayCase]:
     return out
 
 
-def _tell_alike(case: ArrayCase, algebra: SchemaAlgebra) -> list[ArrayCase]:
-    """`has_duplicates` as a union over the values that two items may share: each is there twice at least.
+def _expand_duplicates(case: ArrayCase, algebra: SchemaAlgebra) -> list[ArrayCase]:
+    """Return the case without `has_duplicates`: a union over the values that two items may share, each contained twice.
 
-    Where these are too many it stays, if the machine can watch for two equal items (`duplicates`).
+    Where these values are too many the flag stays, if the engine can guard it (`duplicate_items`). Raise
+    UnsupportedError otherwise.
     """
     if not case.has_duplicates:
         return [case]
@@ -98,8 +104,8 @@ def _tell_alike(case: ArrayCase, algebra: SchemaAlgebra) -> list[ArrayCase]:
     return [simplify_array(case._replace(contains=(*case.contains, constraint))) for constraint in twice]
 
 
-def _place(case: ArrayCase, algebra: SchemaAlgebra) -> ArrayCase:
-    """The case without contains that its sets or its bounds decide."""
+def _resolve_contains(case: ArrayCase, algebra: SchemaAlgebra) -> ArrayCase:
+    """Return the case without the contains-constraints that the sets of its items or its bounds decide."""
     both, size = algebra.intersect, len(case.prefix)
     prefix, rest, low, high = case[:4]
     kept: list[ContainsConstraint] = []
@@ -116,13 +122,13 @@ def _place(case: ArrayCase, algebra: SchemaAlgebra) -> ArrayCase:
         if all(both(item, schemas) == item for item in items):
             low = max(low, start + fewest) if fewest else low
             high = high if most is None else min_bound(high, start + most)
-        elif most is not None or _surely(case, constraint, algebra) < fewest:
+        elif most is not None or _count_certain(case, constraint, algebra) < fewest:
             kept.append(constraint)
     return case._replace(prefix=prefix, rest=rest, low=low, high=high, contains=tuple(kept))
 
 
-def _surely(case: ArrayCase, constraint: ContainsConstraint, algebra: SchemaAlgebra) -> int:
-    """How many of the items that must be there meet a constraint whatever they are."""
+def _count_certain(case: ArrayCase, constraint: ContainsConstraint, algebra: SchemaAlgebra) -> int:
+    """Return how many of the required items meet a contains-constraint whatever their values are."""
     first = case.prefix[constraint.start : case.low]
     count = sum(algebra.intersect(item, constraint.schemas) == item for item in first)
     more = case.low - max(constraint.start, len(case.prefix))
@@ -130,14 +136,14 @@ def _surely(case: ArrayCase, constraint: ContainsConstraint, algebra: SchemaAlge
 
 
 def build_item_automaton(case: ArrayCase, algebra: SchemaAlgebra) -> ItemAutomaton:
-    """The automaton of a settled case whose items are counted or must differ."""
+    """Return the automaton of a normalised case whose items are counted or must differ."""
     return (
         unique_items.build_unique_automaton(case, algebra) if case.unique else ItemAutomaton(case, (), False, algebra)
     )
 
 
 def list_item_sets(case: ArrayCase, algebra: SchemaAlgebra) -> Iterator[SchemaSet]:
-    """All literal sets that an item of a settled case is written with."""
+    """Yield all sets with which an item of a normalised case is written."""
     if case.contains or case.unique:
         yield from (kind.schemas for kind in build_item_automaton(case, algebra).all_kinds())
         return
@@ -153,7 +159,7 @@ OPEN, CLOSE = Literal(b"["), Literal(b"]")
 
 
 def emit_array(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node:
-    """The node of a settled case: an array at `depth`."""
+    """Return the node of a normalised case: an array at `depth`."""
     space = spacing_at(emitter.style, depth)
     options: list[Node] = []
     if _may_be_empty(case, emitter):
@@ -165,6 +171,7 @@ def emit_array(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node:
 
 
 def _may_be_empty(case: ArrayCase, emitter: ValueEmitter) -> bool:
+    """Return whether the empty array is in the case."""
     if not case.contains:
         return case.low == 0 and not case.has_duplicates
     automaton = emitter.plan(case)
@@ -172,7 +179,7 @@ def _may_be_empty(case: ArrayCase, emitter: ValueEmitter) -> bool:
 
 
 def _items(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node | None:
-    """One item or more, with commas between; None if there can be none."""
+    """Return the node of one item or more, with commas between them; None if there can be none."""
     if case.high == 0:
         return None
     if case.has_duplicates:
@@ -186,6 +193,12 @@ def _items(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node | None:
 
 
 def emit_item_run(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node:
+    """Return the node of one item or more that are not counted by set: the prefix, then a counted repetition of the
+    rest.
+
+    This is where `minItems` and `maxItems` take effect. The repetition is a register of the frame, so large bounds cost
+    no states.
+    """
     comma = spacing_at(emitter.style, depth - 1).comma
     size = len(case.prefix)
     low, high = max(case.low, 1), case.high
@@ -204,5 +217,5 @@ def emit_item_run(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node:
 
 
 def _repeat(node: Node, low: int, high: int | None) -> Node:
-    """`node` low to high times; nothing at all if high is 0."""
+    """Return `node` low to high times; the empty node if high is 0."""
     return EMPTY if high == 0 else node if low == high == 1 else Repeat(node, low, high)

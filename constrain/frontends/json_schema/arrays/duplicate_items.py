@@ -1,8 +1,8 @@
-"""Arrays with two equal items, the complement of `uniqueItems`, where infinitely many values may be the equal ones.
+"""Arrays with two equal items, the complement of `uniqueItems`, where infinitely many values may be the repeated one.
 
-"Some two items are equal" is no context-free language, so the items are written as `Member`s of a `Unique` until one
-equals an earlier one (`grammar.nodes.Member.again`); from there on nothing is left to watch, and the array may end.
-Without an upper bound on the number of items there is no dead end: any item of the rest can be written once more.
+"Some two items are equal" is no context-free language. So the items are written as `Member`s of a `Unique` node until
+one equals an earlier one (`grammar.nodes.Member.again`); after that nothing has to be compared any more, and the array
+may end. Without an upper bound of the length there is no dead end, since any item of the rest can be repeated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["DuplicateItems", "emit_duplicate_items", "emit_following_items", "is
 class DuplicateItems(NamedTuple):
     """The name of a rule: what follows `position` items.
 
-    duplicated: two of them are equal, and the rest of the array follows; else all differ, and an item comes next.
+    duplicated: two of them are equal, and the rest of the array follows; otherwise all differ, and an item comes next.
     """
 
     case: ArrayCase
@@ -31,22 +31,22 @@ class DuplicateItems(NamedTuple):
 
 
 def is_guardable(case: ArrayCase, algebra: SchemaAlgebra) -> bool:
-    """Whether a non-empty case whose bounds are reached is one that can be written here: items without an end."""
+    """Return whether a satisfiable case whose bounds can be reached can be written here: its length is unbounded."""
     return case.high is None and not case.contains and algebra.is_satisfiable(case.rest)
 
 
 def emit_duplicate_items(case: ArrayCase, depth: int) -> Node:
-    """The items of an array of a settled case."""
+    """Return the node of the items of a normalised case."""
     return Unique(Rule(DuplicateItems(case, 0, depth, duplicated=False)))
 
 
 def emit_following_items(name: DuplicateItems, emitter: ValueEmitter) -> Node:
-    """What such a rule stands for."""
+    """Return the node of a rule of this module."""
     return _rest(name, emitter) if name.duplicated else _next(name, emitter)
 
 
 def _next(name: DuplicateItems, emitter: ValueEmitter) -> Node:
-    """The next item, and what follows it, whether or not it equals an earlier one."""
+    """Return the next item and what follows it, whether or not it equals an earlier one."""
     case, position, depth, _ = name
     after = min(position + 1, max(len(case.prefix), case.low))
     again = Rule(DuplicateItems(case, after, depth, duplicated=True)) if position else None
@@ -56,7 +56,7 @@ def _next(name: DuplicateItems, emitter: ValueEmitter) -> Node:
 
 
 def _rest(name: DuplicateItems, emitter: ValueEmitter) -> Node:
-    """The other items, as many as the case allows."""
+    """Return the remaining items, as many as the case allows."""
     case, position, depth, _ = name
     comma = spacing_at(emitter.style, depth - 1).comma
     item = Sequence((comma, emitter.value(case.at(position), depth)))

@@ -1,8 +1,8 @@
-"""Whether so many of each kind can be taken that all totals are right: a small integer programme, with a budget.
+"""Decide a small integer programme: can so many items of each kind be taken that all totals are in their intervals?
 
-Each kind of item adds 0 or 1 to each total. Intervals are narrowed until nothing moves (bound propagation), and what
-is then still open is halved, the kind that is in most totals first. A length and two counts need a dozen halvings
-whatever their size; three counts or more that must be met exactly, in the thousands, may need more than the budget.
+Each kind of item adds 0 or 1 to each total. Intervals are narrowed until nothing changes (bound propagation), then the
+open kind that is in most totals is bisected. A length and two counts need a dozen bisections whatever their size; three
+or more counts that must be met exactly, in the thousands, may exceed the budget.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ....base.errors import LimitError
 __all__ = ["CountConstraint", "is_feasible"]
 
 MOST_HALVINGS = 10_000
-"""Open questions that are tried before the search is given up: some hundred milliseconds."""
+"""Open subproblems that are tried before the search is given up: some hundred milliseconds."""
 
 
 class CountConstraint(NamedTuple):
-    """low <= how many are taken of the kinds (by index) together <= high (None: no bound)."""
+    """low <= how many items are taken of the kinds (by index) together <= high (None: no bound)."""
 
     kinds: tuple[int, ...]
     low: int
@@ -26,10 +26,13 @@ class CountConstraint(NamedTuple):
 
 
 def is_feasible(most: list[int | None], totals: list[CountConstraint]) -> bool:
-    """Whether there are numbers 0 <= n[k] <= most[k] (None: no bound) with all totals. LimitError: budget spent."""
+    """Return whether there are numbers 0 <= n[k] <= most[k] (None: no bound) that satisfy all constraints.
+
+    Raise LimitError if the budget of bisections is spent.
+    """
     if any(total.high is not None and total.low > total.high for total in totals):
         return False
-    # A number that exceeds every lower bound can be lowered to it without harm.
+    # A number above every lower bound can be lowered to the greatest of them: no total needs more.
     enough = max((total.low for total in totals), default=0)
     busiest = {kind: sum(kind in total.kinds for total in totals) for kind in range(len(most))}
     todo = [([0] * len(most), [enough if top is None else min(top, enough) for top in most])]
@@ -45,14 +48,14 @@ def is_feasible(most: list[int | None], totals: list[CountConstraint]) -> bool:
         middle = (low[chosen] + high[chosen]) // 2
         todo.append((low[:], [middle if kind == chosen else top for kind, top in enumerate(high)]))
         todo.append(([middle + 1 if kind == chosen else least for kind, least in enumerate(low)], high[:]))
-    raise LimitError("It is out of hand to tell whether these counts of items can all be met.", hint=CURE)
+    raise LimitError("It takes too long to decide whether these counts of items can all be met.", hint=CURE)
 
 
 CURE = "Use smaller bounds, or fewer `contains` on one array."
 
 
 def _narrow(low: list[int], high: list[int], totals: list[CountConstraint]) -> bool:
-    """Narrows the intervals to what each total leaves open, in place; False if nothing is left."""
+    """Narrow the intervals in place to what each constraint leaves possible; return False if nothing is left."""
     moved = True
     while moved:
         moved = False
@@ -64,9 +67,9 @@ def _narrow(low: list[int], high: list[int], totals: list[CountConstraint]) -> b
                 need = least - (top - high[kind])
                 if need > low[kind]:
                     moved, bottom, low[kind] = True, bottom + need - low[kind], need
-                room = high[kind] if most is None else most - (bottom - low[kind])
-                if room < high[kind]:
-                    moved, top, high[kind] = True, top - high[kind] + room, room
+                slack = high[kind] if most is None else most - (bottom - low[kind])
+                if slack < high[kind]:
+                    moved, top, high[kind] = True, top - high[kind] + slack, slack
                 if low[kind] > high[kind]:
                     return False
     return True

@@ -1,11 +1,12 @@
-"""Arrays whose items are counted or must differ: an automaton over (position, counts, values left), made when reached.
+"""Arrays whose items are counted by set or must differ: an automaton that is built as the text reaches its states.
 
-A `ItemState` is all that still matters after some items: how many there were, how many met each constraint (each capped where
-more makes no difference), and which of a few listed values are left. An item is one of the values that are left, or
-of a *kind*: a truth cell of the contains, its set ANDed with S or NOT S for each of them. Only steps are written after
-which the array can be finished (`Plan.alive`): by arithmetic on how many of each kind are still to come (`is_feasible`),
-over a prefix by trying, over listed values by matching. Each state is a rule of the Grammar that is named in last
-place, so neither the stack nor the code grows with bounds, only with what is written.
+An `ItemState` is all that still matters after some items: how many there were, how many met each contains-constraint
+(each count capped where more makes no difference), and which of the enumerated values are left. An item is one of the
+values that are left, or of an `ItemKind`: a cell of the Venn diagram of the constraints, which is its set intersected
+with S or NOT S for each of them. Only steps are written after which the array can be finished
+(`ItemAutomaton.can_finish`). That is decided by an integer programme over how many items of each kind are still to come
+(`integer_feasibility`), over a prefix by exhaustive search, over enumerated values by bipartite matching. Each state is
+a rule of the Grammar that is called in tail position, so neither the stack nor the code grows with the bounds.
 """
 
 from __future__ import annotations
@@ -36,21 +37,23 @@ __all__ = [
     "find_pointer",
 ]
 
-MOST_DEMANDS = 8
-"""Most different contains on one array: each may split a set of items in two."""
+MOST_CONSTRAINTS = 8
+"""Most different contains-constraints on one array: each may split a set of items in two."""
 
 MOST_GUESSES = 8
-"""Least count up to which an item may stay uncounted though it meets the constraint: it saves the complement of the set,
-and the machine carries at most so many guesses side by side."""
+"""Largest lower count up to which an item may stay uncounted although it meets the constraint.
+
+Leaving it uncounted avoids the complement of the set; the engine carries one configuration for each such guess.
+"""
 
 MOST_STATES = 20_000
-"""States of a prefix that are tried before the search is given up."""
+"""States of a prefix that are searched before the array is refused."""
 
 Counts = tuple[int, ...]
 
 
 class ItemState(NamedTuple):
-    """After some items: their number, how many met each constraint, both capped; listed values that are left, as bits."""
+    """The number of items so far, how many met each constraint, both capped, and the enumerated values left, as bits."""
 
     position: int
     counts: Counts
@@ -58,14 +61,14 @@ class ItemState(NamedTuple):
 
 
 class ItemKind(NamedTuple):
-    """Items of one truth cell: their set, and what they add to each count."""
+    """Items of one cell: their set, and what each of them adds to every count."""
 
     schemas: SchemaSet
     adds: Counts
 
 
 class ItemStep(NamedTuple):
-    """One item: its set, whether the machine must see that it differs from the others, and the state after it."""
+    """One item: its set, whether the engine must check that it differs from the others, and the state after it."""
 
     schemas: SchemaSet
     guarded: bool
@@ -73,9 +76,9 @@ class ItemStep(NamedTuple):
 
 
 class ItemAutomaton:
-    """The automaton of one settled case.
+    """The automaton of one normalised case.
 
-    values: listed values of which each comes once at most; what is not listed is guarded by the machine if the case is
+    values: enumerated values, each of which may come once at most; other items are guarded by the engine if the case is
     unique. exact: an item that meets a constraint is always counted.
     """
 
@@ -91,18 +94,18 @@ class ItemAutomaton:
         self._kinds: dict[tuple[SchemaSet, tuple[int, ...]], list[ItemKind]] = {}
         self._inside: dict[tuple[int, SchemaSet], bool] = {}
         self._can_finish: dict[Hashable, bool] = {}
-        self._future = self._futures()
-        if len(case.contains) > MOST_DEMANDS:
-            raise self._refuse(f"More than {MOST_DEMANDS} different counts of items on one array.")
+        self._future = self._find_later_values()
+        if len(case.contains) > MOST_CONSTRAINTS:
+            raise self._refuse(f"More than {MOST_CONSTRAINTS} different counts of items on one array.")
 
     # ---- steps -------------------------------------------------------------------------------------------------
 
     def steps(self, state: ItemState) -> Iterator[ItemStep]:
-        """The items that may come next, such that the array can be finished after them."""
+        """Yield the items that may come next, such that the array can be finished after them."""
         return (step for step in self._all_steps(state) if self.can_finish(step.after))
 
     def may_end(self, state: ItemState) -> bool:
-        """Whether the array may end here."""
+        """Return whether the array may end in this state."""
         if state.position < self.case.low:
             return False
         return all(
@@ -111,14 +114,14 @@ class ItemAutomaton:
         )
 
     def uniform_kinds(self, state: ItemState) -> list[ItemKind] | None:
-        """The kinds of all further items, if they are the same for each and change no count; None if not."""
+        """Return the kinds of all further items if they are the same for each and change no count; None otherwise."""
         if state.position < self.size or self.case.unique:
             return None
         kinds = [kind for kind in self.kinds(state.position, state.counts) if self._count(state.counts, kind.adds)]
         return kinds if all(self._count(state.counts, kind.adds) == state.counts for kind in kinds) else None
 
     def kinds(self, position: int, counts: Counts) -> list[ItemKind]:
-        """The truth cells of an item at a position that is none of the listed values."""
+        """Return the kinds of an item at a position, enumerated values excepted."""
         base, open_ones = self.case.at(position), self._open(position, counts)
         known = self._kinds.get((base, open_ones))
         if known is None:
@@ -126,7 +129,7 @@ class ItemAutomaton:
         return known
 
     def all_kinds(self) -> Iterator[ItemKind]:
-        """The kinds of all positions, with contains met and unmet."""
+        """Yield the kinds of all positions, with constraints met and not met."""
         contains = self.case.contains
         free = [index for index, constraint in enumerate(contains) if constraint.high is None]
         top = self.size if self.case.high is None else min(self.size, self.case.high - 1)
@@ -137,17 +140,18 @@ class ItemAutomaton:
 
     @property
     def lists_all(self) -> bool:
-        """Whether every item is one of the listed values, so that nothing is left to guard."""
+        """Whether every item is one of the enumerated values, so that none has to be guarded."""
         return not any(True for _ in self.all_kinds())
 
     def _open(self, position: int, counts: Counts) -> tuple[int, ...]:
-        """The contains for which it matters what the item at a position is."""
+        """Return the constraints, by index, that depend on the item at a position."""
         return tuple(
             index for index, (constraint, count) in enumerate(zip(self.case.contains, counts))
             if constraint.start <= position and (constraint.high is not None or count < constraint.low)
         )  # fmt: skip
 
     def _split(self, base: SchemaSet, open_ones: tuple[int, ...]) -> list[ItemKind]:
+        """Return the non-empty cells of a set by the open constraints."""
         algebra, zeros = self.algebra, [0] * len(self.case.contains)
         if self.values:
             base = algebra.intersect(base, algebra.complement(algebra.enum_set(self.values)))
@@ -169,7 +173,7 @@ class ItemAutomaton:
         return [ItemKind(cell, tuple(adds)) for cell, adds in cells]
 
     def _count(self, counts: Counts, adds: Counts) -> Counts | None:
-        """The counts after an item; None if there are too many of a constraint."""
+        """Return the counts after an item; None if there are too many of a constraint."""
         out = []
         for constraint, count, add in zip(self.case.contains, counts, adds):
             if constraint.high is not None and count + add > constraint.high:
@@ -178,12 +182,13 @@ class ItemAutomaton:
         return tuple(out)
 
     def _all_steps(self, state: ItemState) -> Iterator[ItemStep]:
+        """Yield the items that may come next, whether or not the array can be finished after them."""
         position, counts, left = state
         if self.case.high is not None and position >= self.case.high:
             return
         base = self.case.at(position)
         spend(3 + 2 * len(self.values), "items that must differ")
-        for index, adds in self._listed(position, counts, left):
+        for index, adds in self._listed_values(position, counts, left):
             after = self._count(counts, adds)
             if after is not None:
                 schemas = self.algebra.intersect(base, self._constants[index])
@@ -194,6 +199,7 @@ class ItemAutomaton:
                 yield ItemStep(kind.schemas, self.case.unique, self._state(position + 1, after, left))
 
     def _state(self, position: int, counts: Counts, left: int) -> ItemState:
+        """Return the state at a position in its normal form: capped, without values that can come no more."""
         position = min(position, self._last)
         return ItemState(
             position, counts, left & self._future[min(position, self.size)] if self._goes_on(position) else 0
@@ -205,15 +211,15 @@ class ItemAutomaton:
     # ---- listed values -----------------------------------------------------------------------------------------
 
     def _is_in(self, index: int, schemas: SchemaSet) -> bool:
-        """Whether a listed value is in a set."""
+        """Return whether an enumerated value is in a set."""
         known = self._inside.get((index, schemas))
         if known is None:
             met = self.algebra.intersect(self._constants[index], schemas)
             known = self._inside[index, schemas] = self.algebra.is_satisfiable(met)
         return known
 
-    def _listed(self, position: int, counts: Counts, left: int) -> Iterator[tuple[int, Counts]]:
-        """The listed values that may stand at a position, and what they add to the counts."""
+    def _listed_values(self, position: int, counts: Counts, left: int) -> Iterator[tuple[int, Counts]]:
+        """Yield the enumerated values that may stand at a position, by index, with what they add to the counts."""
         base, open_ones = self.case.at(position), self._open(position, counts)
         for index in range(len(self.values)):
             if left >> index & 1 and self._is_in(index, base):
@@ -225,8 +231,8 @@ class ItemAutomaton:
                     ),
                 )
 
-    def _futures(self) -> list[int]:
-        """For each position of the prefix, and for the rest: which listed values may come there or later."""
+    def _find_later_values(self) -> list[int]:
+        """Return, for each position of the prefix and for the rest, which enumerated values may come there or later."""
         out, later = [], 0
         for position in range(self.size, -1, -1):
             base = self.case.at(position)
@@ -237,7 +243,7 @@ class ItemAutomaton:
     # ---- whether an array can be finished ----------------------------------------------------------------------
 
     def can_finish(self, state: ItemState) -> bool:
-        """Whether an array can be finished from a state."""
+        """Return whether an array can be finished from a state (co-reachability)."""
         known = self._can_finish.get(state)
         if known is None:
             if self.may_end(state):
@@ -246,23 +252,23 @@ class ItemAutomaton:
                 spend(10 + 5 * state.left.bit_count(), "items that must differ")
                 known = self._matched(state)
             elif state.position >= self.size:
-                known = self._rest_alive(state)
+                known = self._can_finish_rest(state)
             else:
                 self._sweep(state)
                 known = self._can_finish[state]
             self._can_finish[state] = known
         return known
 
-    def _rest_alive(self, state: ItemState) -> bool:
-        """The same where all further items are of one set: how many of each kind?"""
+    def _can_finish_rest(self, state: ItemState) -> bool:
+        """Decide `can_finish` where all further items have the same set: an integer programme over the kinds."""
         position, counts, left = state
         case, open_ones = self.case, self._open(position, counts)
         kinds = self.kinds(position, counts)
         adds, most = [kind.adds for kind in kinds], [None] * len(kinds)
         groups: dict[Counts, int] = {}
-        for _, added in self._listed(position, counts, left):
+        for _, added in self._listed_values(position, counts, left):
             groups[added] = groups.get(added, 0) + 1
-        room: list[int | None] = [*most, *groups.values()]
+        limits: list[int | None] = [*most, *groups.values()]
         adds += groups
         high = None if case.high is None else case.high - position
         totals = [CountConstraint(tuple(range(len(adds))), max(0, case.low - position), high)]
@@ -271,17 +277,17 @@ class ItemAutomaton:
             chosen = tuple(kind for kind, added in enumerate(adds) if added[index])
             top = None if constraint.high is None else constraint.high - count
             totals.append(CountConstraint(chosen, max(0, constraint.low - count), top))
-        key = (tuple(room), tuple(adds), tuple(totals))
+        key = (tuple(limits), tuple(adds), tuple(totals))
         known = self._can_finish.get(key)
         if known is None:
             try:
-                known = self._can_finish[key] = is_feasible(room, totals)
+                known = self._can_finish[key] = is_feasible(limits, totals)
             except LimitError as error:
                 raise self._refuse(error.cause) from None
         return known
 
     def _sweep(self, state: ItemState) -> None:
-        """The same inside the prefix: every state that can be reached, back to front."""
+        """Decide `can_finish` inside the prefix: search all reachable states, then go through them backwards."""
         layers: list[dict[ItemState, list[ItemState]]] = []
         front, total = {state}, 0
         for _ in range(state.position, self.size):
@@ -290,20 +296,20 @@ class ItemAutomaton:
             front = {after for nexts in layer.values() for after in nexts}
             total += len(front)
             if total > MOST_STATES:
-                raise self._refuse("It is out of hand to tell how these first items can be chosen.")
+                raise self._refuse("It takes too long to decide how these first items can be chosen.")
         for layer in reversed(layers):
             for one, nexts in layer.items():
                 self._can_finish[one] = self.may_end(one) or any(map(self.can_finish, nexts))
 
     def _matched(self, state: ItemState) -> bool:
-        """The same without contains: whether each item that must come has a value of its own."""
+        """Decide `can_finish` without constraints: each required item needs a value of its own."""
         places = []
         for position in range(state.position, min(self.case.low, self.size)):
             if not self.kinds(position, ()):
-                places.append([index for index, _ in self._listed(position, (), state.left)])
+                places.append([index for index, _ in self._listed_values(position, (), state.left)])
         rest = self.case.low - max(state.position, self.size)
         if rest > 0 and not self.kinds(self.size, ()):
-            values = [index for index, _ in self._listed(self.size, (), state.left)]
+            values = [index for index, _ in self._listed_values(self.size, (), state.left)]
             if rest > len(values):
                 return False
             places += [values] * rest
@@ -316,7 +322,10 @@ class ItemAutomaton:
 
 
 def find_pointer(field: str, algebra: SchemaAlgebra) -> str:
-    """Where a field stands that is to blame: at what is being computed, or as little below as possible."""
+    """Return the JSON pointer of the keyword to name in an error.
+
+    It is the keyword that is being computed, or the nearest one below that place.
+    """
     place = algebra.unsupported("", field).pointer or ""
     below = [
         f"{node.pointer}/{field}" for node in algebra.nodes
@@ -326,7 +335,10 @@ def find_pointer(field: str, algebra: SchemaAlgebra) -> str:
 
 
 def has_matching(places: list[list[int]]) -> bool:
-    """Whether each place can have a value of its own (augmenting paths, H. W. Kuhn 1955)."""
+    """Return whether each place can have a value of its own: a perfect matching by augmenting paths.
+
+    places: for each place the values that it accepts. Source: H. W. Kuhn, The Hungarian method, 1955.
+    """
     owner: dict[int, int] = {}
     for place in range(len(places)):
         came: dict[int, int] = {}  # value -> the place from which it was reached
@@ -364,13 +376,16 @@ class CountedItems(NamedTuple):
 
 
 def emit_counted_items(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node | None:
-    """The items of an array, one at least; None if there can be none."""
+    """Return the node of one item or more of an array; None if there can be none.
+
+    `contains`, `minContains` and `maxContains` take effect in the states of its `ItemAutomaton`.
+    """
     plan = emitter.plan(case)
     return Rule(CountedItems(case, plan.start, depth)) if any(True for _ in plan.steps(plan.start)) else None
 
 
 def emit_next_item(name: CountedItems, emitter: ValueEmitter) -> Node:
-    """What such a rule stands for: an item, and what may come after it."""
+    """Return the node of a rule of this module: an item, and what may come after it."""
     plan = emitter.plan(name.case)
     groups: dict[ItemState, list[Node]] = {}
     for schemas, guarded, after in plan.steps(name.state):
@@ -380,7 +395,7 @@ def emit_next_item(name: CountedItems, emitter: ValueEmitter) -> Node:
 
 
 def _after(plan: ItemAutomaton, state: ItemState, name: CountedItems, emitter: ValueEmitter) -> Node:
-    """The rest of the items, or nothing, where the array may end."""
+    """Return the node of the remaining items, or the empty one where the array may end."""
     comma = spacing_at(emitter.style, name.depth - 1).comma
     kinds = plan.uniform_kinds(state)
     if kinds is not None:

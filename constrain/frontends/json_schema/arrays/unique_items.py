@@ -1,9 +1,9 @@
-"""`uniqueItems`: what the Grammar itself must know of the values of items, beside the guard of the machine.
+"""`uniqueItems`: what the Grammar itself must know about the values of items, besides the guard of the engine.
 
-The machine refuses an item that equals an earlier one, and what can only end so. It does not know whether values
-enough are left for the items that must still come. Sets of few values are therefore *listed*: an automaton (`counts`)
-knows which of them are left. Any other set must have more values than can be gone when one of them is needed, which
-is shown by counting (`sizes`); between the two lies what is refused by name.
+The engine refuses an item that equals an earlier one, and prefixes that can only lead to one. It does not know whether
+enough values are left for the items that are still required. Sets of few values are therefore enumerated: the automaton
+of `item_counts` knows which of them are left. Any other set must have more values than can be used up when one of them
+is needed, which `value_counts` shows by counting. What lies between the two is refused.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from .value_counts import count_values, list_values
 __all__ = ["are_items_distinct", "cap_length", "build_unique_automaton", "list_shared_values", "too_many_duplicates"]
 
 ENDLESS = 2**31 - 1
-"""Values that no array can use up: the machine counts no further."""
+"""A number of values that no array can use up: the engine counts no further."""
 
 MOST_ORDERS = 1_000
-"""Orders of the items that must come for which values are listed: a shortest array is searched for among them."""
+"""Orders of the required items for which values are enumerated: the search for a shortest array tries them."""
 
 MOST_APART = 64
 """Most items of which every two are compared."""
 
 
 def are_items_distinct(case: ArrayCase, algebra: SchemaAlgebra) -> bool:
-    """Whether no two items can be equal anyway."""
+    """Return whether no two items can be equal anyway."""
     if case.high is None or case.high > MOST_APART:
         return False
     items = [case.at(position) for position in range(case.high)]
@@ -42,7 +42,7 @@ def are_items_distinct(case: ArrayCase, algebra: SchemaAlgebra) -> bool:
 
 
 def cap_length(case: ArrayCase, algebra: SchemaAlgebra) -> ArrayCase:
-    """The case with no more items than there are values for them."""
+    """Return the case with no more items than there are values for them."""
     if case.high is not None and case.high <= len(case.prefix):
         return case
     most = count_values(case.rest, ENDLESS, algebra).most
@@ -50,7 +50,9 @@ def cap_length(case: ArrayCase, algebra: SchemaAlgebra) -> ArrayCase:
 
 
 def build_unique_automaton(case: ArrayCase, algebra: SchemaAlgebra) -> ItemAutomaton:
-    """The automaton of a case with different items: which values it lists."""
+    """Return the automaton of a case with `uniqueItems`; this decides which values are enumerated and which are
+    guarded.
+    """
     whole = ItemAutomaton(case, (), True, algebra)
     cells: dict[SchemaSet, int | None] = {}
     for position in range(whole.size + 1):
@@ -67,18 +69,20 @@ def build_unique_automaton(case: ArrayCase, algebra: SchemaAlgebra) -> ItemAutom
             values.update(dict.fromkeys(few))
     alone = (
         whole.size == 0 and not case.contains
-    )  # Then there are values enough, and no item beyond them: `cap_length`.
+    )  # Then there are enough values, since `cap_length` allows no further items.
     if alone and len(values) ** case.low > MOST_ORDERS:
         return ItemAutomaton(case, (), False, algebra)
     if all(count_values(schemas, ENDLESS, algebra).least >= ENDLESS for schemas in cells):
         return ItemAutomaton(case, (), False, algebra)
     for schemas in ample:
-        _enough(case, schemas, len(values), whole.size, algebra)
+        _check_enough_values(case, schemas, len(values), whole.size, algebra)
     return ItemAutomaton(case, tuple(values), True, algebra)
 
 
-def _enough(case: ArrayCase, schemas: SchemaSet, listed_values: int, first: int, algebra: SchemaAlgebra) -> None:
-    """Refuses a set that may be used up before an item needs one of its values."""
+def _check_enough_values(
+    case: ArrayCase, schemas: SchemaSet, listed_values: int, first: int, algebra: SchemaAlgebra
+) -> None:
+    """Raise UnsupportedError for a set whose values may be used up before an item needs one of them."""
     found = count_values(schemas, ENDLESS, algebra)
     if found.least >= ENDLESS:
         return
@@ -86,25 +90,30 @@ def _enough(case: ArrayCase, schemas: SchemaSet, listed_values: int, first: int,
         # While a constraint is unmet, its items beyond the prefix have been counted; others fill up to `low`.
         needed, possible = max([case.low, *(first + constraint.low for constraint in case.contains)]), case.high
     else:
-        needed = _places(case, schemas, case.low, algebra)
-        possible = _places(case, schemas, len(case.prefix) if case.high is None else case.high, algebra)
+        needed = _count_places(case, schemas, case.low, algebra)
+        possible = _count_places(case, schemas, len(case.prefix) if case.high is None else case.high, algebra)
         if case.high is None and algebra.is_satisfiable(algebra.intersect(case.rest, schemas)):
             possible = None
     if needed > 1 and found.least - listed_values < needed:
-        raise _refuse(f"Of the items here {needed:,} must differ, and it is not plain that there are so many.", algebra)
+        raise _unsupported(
+            f"Of the items here {needed:,} must differ, and it could not be shown that there are so many values.",
+            algebra,
+        )
     if found.most is not None and (possible is None or found.least - listed_values < possible):
-        raise _refuse(f"An array here may use up the {found.most:,} values of a set that others share.", algebra)
+        raise _unsupported(
+            f"An array here may use up the {found.most:,} values of a set that other items share.", algebra
+        )
 
 
-def _places(case: ArrayCase, schemas: SchemaSet, length: int, algebra: SchemaAlgebra) -> int:
-    """How many of the first `length` items may have values of a set."""
+def _count_places(case: ArrayCase, schemas: SchemaSet, length: int, algebra: SchemaAlgebra) -> int:
+    """Return how many of the first `length` items may have values of a set."""
     count = sum(algebra.is_satisfiable(algebra.intersect(item, schemas)) for item in case.prefix[:length])
     more = length - len(case.prefix)
     return count + more if more > 0 and algebra.is_satisfiable(algebra.intersect(case.rest, schemas)) else count
 
 
 def list_shared_values(case: ArrayCase, algebra: SchemaAlgebra) -> list[Constant] | None:
-    """The values that two items of a case can have in common; None if they are too many to list."""
+    """Return the values that two items of a case can have in common; None if they are too many to enumerate."""
     size = len(case.prefix)
     sets = dict.fromkeys(case.prefix if case.high is None else case.prefix[: case.high])
     pairs = {algebra.intersect(one, other) for one in case.prefix for other in sets if one is not other}
@@ -123,12 +132,12 @@ def list_shared_values(case: ArrayCase, algebra: SchemaAlgebra) -> list[Constant
 
 
 def too_many_duplicates(algebra: SchemaAlgebra) -> UnsupportedError:
-    """The refusal of arrays with two equal items that can neither be listed nor watched for."""
+    """Return the error of arrays with two equal items whose values can be neither enumerated nor guarded."""
     cause = "Two equal items are demanded here (the complement of uniqueItems), of too many values for items with a"
-    return _refuse(f"{cause} bound on their number or with `contains`.", algebra)
+    return _unsupported(f"{cause} bound on their number or with `contains`.", algebra)
 
 
-def _refuse(cause: str, algebra: SchemaAlgebra) -> UnsupportedError:
+def _unsupported(cause: str, algebra: SchemaAlgebra) -> UnsupportedError:
     return UnsupportedError(
         cause, pointer=find_pointer("uniqueItems", algebra),
         hint="Allow fewer items, or more values; or leave uniqueItems out and check it afterwards.",

@@ -1,7 +1,7 @@
-"""How many values a literal set has, and which they are if they are few: what `uniqueItems` must know.
+"""How many values a set has, and which they are if they are few: `uniqueItems` depends on both.
 
-Values are counted as JSON Schema compares them: numbers by value, texts decoded, objects without the order of keys. A
-set that can hold a value of itself is endless, since it holds a larger value for each one that it holds.
+Values are compared as JSON Schema compares them: numbers by value, texts decoded, objects without the order of keys. A
+set that can hold a value of itself is infinite, since it holds a larger value for each one that it holds.
 """
 
 from __future__ import annotations
@@ -30,31 +30,33 @@ from .item_counts import ItemAutomaton
 __all__ = ["MOST_VALUES", "ValueCount", "list_values", "count_values"]
 
 MOST_VALUES = 500
-"""Most values of a set that is listed: an array of such items has a rule for each set of them that is left."""
+"""Most values of a set that is enumerated: an array of such items has a rule for each subset of them that is left."""
 
 MOST_TRIED = 2_000
-"""Most arrays or objects that are tried to find those of a listed set."""
+"""Most arrays or objects that are generated to find those of an enumerated set."""
 
 MOST_LENGTH = 32
-"""Longest texts that are counted exactly beside a pattern."""
+"""Greatest length of texts that are counted exactly beside a pattern."""
 
 SOME_STATES = 64
-"""States of an automaton that are looked at to find one by which it has values enough."""
+"""States of an automaton that are searched for one that shows that there are enough values."""
 
 
 class ValueCount(NamedTuple):
-    """At least `least` values, at most `most` (None: no bound is known)."""
+    """At least `least` values, and at most `most` (None: no bound is known)."""
 
     least: int
     most: int | None
 
 
 def count_values(schemas: SchemaSet, cap: int, algebra: SchemaAlgebra) -> ValueCount:
-    """How many values a set has. The least is at most `cap`, which is said of a set that has no end, too."""
+    """Return how many values a set has. `least` is at most `cap`, which also stands for an infinite set."""
     return _ValueCounter(algebra, cap).of(schemas)
 
 
 class _ValueCounter:
+    """Counts the values of sets that may refer to each other."""
+
     def __init__(self, algebra: SchemaAlgebra, cap: int) -> None:
         self.algebra = algebra
         self.cap = cap
@@ -63,7 +65,10 @@ class _ValueCounter:
         self.known: dict[SchemaSet, ValueCount] = {}
 
     def of(self, schemas: SchemaSet) -> ValueCount:
-        """The size of a set; only ways into it by which any of its values can be put into a larger one lead here."""
+        """Return the count of a set.
+
+        A set that is met within itself is infinite: every way that leads here puts any of its values into a larger one.
+        """
         if schemas in self.busy:
             return ValueCount(self.endless, None)
         known = self.known.get(schemas)
@@ -108,7 +113,7 @@ class _ValueCounter:
         return ValueCount(1 if case.not_multiples else min(last - first + 1, self.cap), last - first + 1)
 
     def _texts(self, cases: tuple[StringCase, ...]) -> ValueCount:
-        """Texts of all cases together; of long ones beside a pattern only the shorter ones are counted."""
+        """Count the texts of all cases together; of long ones beside a pattern only the shorter ones."""
         parts, exact = [], True
         for case in cases:
             if case.values is None and case.lang == ALL and case.high not in (0, 1):
@@ -160,13 +165,15 @@ class _ValueCounter:
         return total
 
     def _different(self, case: ArrayCase) -> ValueCount:
-        """Arrays of different items: as many at least as there are values for a first item, if that suffices."""
+        """Count arrays of different items: at least as many as the first item has values, if the others always find
+        one.
+        """
         if case.contains or (case.low > 1 and not self._all_endless({case.at(k) for k in range(case.low)})):
             return ValueCount(0, None)
         return ValueCount(max(self.of(case.at(0)).least, int(case.low == 0)), None)
 
     def _all_endless(self, sets: set[SchemaSet]) -> bool:
-        """Whether all sets are endless by themselves: that one leads back here proves nothing yet."""
+        """Return whether all sets are infinite by themselves: one that leads back here proves nothing yet."""
         endless, self.endless = self.endless, 0
         try:
             return all(self.of(schemas).least >= self.cap for schemas in sets)
@@ -174,7 +181,9 @@ class _ValueCounter:
             self.endless = endless
 
     def _counted(self, plan: ItemAutomaton) -> int:
-        """Arrays of an automaton, at least: one for each value of an item, and without end if it can be pumped."""
+        """Return a lower bound for an automaton: one array for each value of an item, and infinitely many if it has a
+        cycle.
+        """
         found, seen, todo = int(plan.can_finish(plan.start)), {plan.start}, [plan.start]
         while todo and len(seen) < SOME_STATES:
             state = todo.pop()
@@ -196,8 +205,8 @@ class _ValueCounter:
         if case.high is not None and case.high < len(case.names):
             return ValueCount(1, None)
         for lang, schemas in case.cells:
-            room = case.high is None or case.high > len(case.names)
-            if room and algebra.is_satisfiable(schemas):
+            has_slot = case.high is None or case.high > len(case.names)
+            if has_slot and algebra.is_satisfiable(schemas):
                 if algebra.languages.dfa(lang).count(cap + len(case.names)) >= cap + len(case.names):
                     return ValueCount(cap, None)
                 return ValueCount(1, None)
@@ -213,26 +222,26 @@ class _ValueCounter:
 
 
 def unite_counts(sizes: Iterable[ValueCount]) -> ValueCount:
-    """The size of a union of sets that may overlap."""
+    """Return the count of a union of sets that may overlap."""
     found = list(sizes)
     most = None if any(one.most is None for one in found) else sum(one.most or 0 for one in found)
     return ValueCount(max((one.least for one in found), default=0), most)
 
 
 def add_counts(one: ValueCount, other: ValueCount, cap: int) -> ValueCount:
-    """The size of a union of sets that share nothing."""
+    """Return the count of a union of disjoint sets."""
     most = None if one.most is None or other.most is None else one.most + other.most
     return ValueCount(min(cap, one.least + other.least), most)
 
 
 def multiply_counts(one: ValueCount, other: ValueCount, cap: int) -> ValueCount:
-    """The size of a product. An upper bound beyond the cap is as good as none."""
+    """Return the count of a product of sets. An upper bound beyond the cap becomes None."""
     most = None if one.most is None or other.most is None else one.most * other.most
     return ValueCount(min(cap, one.least * other.least), None if most is not None and most > cap else most)
 
 
 def find_multiple_range(case: NumberCase) -> tuple[int, int]:
-    """The first and the last multiple between the bounds of a case."""
+    """Return the first and the last k with k * multiple between the bounds of a case."""
     assert case.multiple is not None and case.low is not None and case.high is not None
     first, last = -(-case.low // case.multiple), case.high // case.multiple
     first += case.low_open and first * case.multiple == case.low
@@ -241,7 +250,7 @@ def find_multiple_range(case: NumberCase) -> tuple[int, int]:
 
 
 def list_numbers(case: NumberCase, most: int) -> list[Any] | None:
-    """The values of a case, if they are no more than `most`."""
+    """Return the values of a case if they are no more than `most`, else None."""
     if case.values is not None:
         return [value for value in case.values if case.spelling != "integer" or value.denominator == 1]
     if case.low is None or case.high is None:
@@ -260,12 +269,12 @@ def list_numbers(case: NumberCase, most: int) -> list[Any] | None:
 
 
 def list_values(schemas: SchemaSet, algebra: SchemaAlgebra) -> tuple[Constant, ...] | None:
-    """The values of a set one by one, if there are no more than MOST_VALUES."""
+    """Return the values of a set one by one, if there are no more than MOST_VALUES, else None."""
     return _ValueLister(algebra).of(schemas)
 
 
 class _ValueLister:
-    """Lists sets that may hold values of themselves: from none on, until no new value comes (a least fixpoint)."""
+    """Enumerates sets that may hold values of themselves: a least fixpoint, computed from the empty set on."""
 
     def __init__(self, algebra: SchemaAlgebra) -> None:
         self.algebra = algebra
@@ -273,7 +282,7 @@ class _ValueLister:
         self.met: set[SchemaSet] = set()
 
     def of(self, schemas: SchemaSet) -> tuple[Constant, ...] | None:
-        """The values of a set; of one that is being listed, those that are known of it."""
+        """Return the values of a set; of one that is being enumerated, those that are known so far."""
         if schemas in self.assumed:
             self.met.add(schemas)
             return self.assumed[schemas]
@@ -356,8 +365,8 @@ class _ValueLister:
     def _maps(self, case: ObjectCase, schemas: SchemaSet) -> list[Constant] | None:
         if not object_members.is_object_satisfiable(case, self.algebra):
             return []
-        room = case.high is None or case.high > len(case.required)
-        if room and any(self.algebra.is_satisfiable(inside) for _, inside in case.cells):
+        has_slot = case.high is None or case.high > len(case.required)
+        if has_slot and any(self.algebra.is_satisfiable(inside) for _, inside in case.cells):
             return None
         choices: list[tuple[Any, ...]] = []
         tried = 1

@@ -24,9 +24,10 @@ class ContainsConstraint(NamedTuple):
 
 
 class ArrayCase(NamedTuple):
-    """Items: `prefix`, then `rest`; low <= number of items <= high (None: no bound); all contains are met.
+    """Arrays of the items `prefix` and then `rest`, with low <= length <= high (None: no bound) and every
+    contains-constraint met.
 
-    unique: no two items are equal. has_duplicates: some two items are equal, which is what NOT makes of `uniqueItems`.
+    unique: no two items are equal. has_duplicates: some two items are equal, which is the complement of `uniqueItems`.
     """
 
     prefix: tuple[SchemaSet, ...] = ()
@@ -38,7 +39,7 @@ class ArrayCase(NamedTuple):
     has_duplicates: bool = False
 
     def at(self, position: int) -> SchemaSet:
-        """The set of the item at a position."""
+        """Return the set of the item at a position."""
         return self.prefix[position] if position < len(self.prefix) else self.rest
 
 
