@@ -186,15 +186,15 @@ def as_schema(source: Any) -> Any:
 
 def find_schema_warnings(document: Any, references: References, style: Style, limits: Limits) -> tuple[str, ...]:
     """Return a message for whatever asserts nothing in a schema and was most likely meant to."""
-    from ..frontends.json_schema.schema_warnings import schema_warnings
+    from ..frontends.json_schema.reports.schema_warnings import list_schema_warnings
 
-    return schema_warnings(document, references, style, limits)
+    return list_schema_warnings(document, references, style, limits)
 
 
 def warn_of_schema(messages: tuple[str, ...]) -> None:
     """Issue a SchemaWarning for each message."""
     if messages:
-        from ..frontends.json_schema.schema_warnings import warn_of_schema as warn
+        from ..frontends.json_schema.reports.schema_warnings import warn_of_schema as warn
 
         warn(messages)
 

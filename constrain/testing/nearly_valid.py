@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ..base.errors import ConstrainError, UnsatisfiableError
 from ..base.options import Limits, Style
 from ..compilation.constraint_compiler import to_grammar
-from ..frontends.json_schema.reading.json_values import parse_json
+from ..base.json_documents import parse_json
 from .choice_source import NoMember, Seeded
 from .grammar_documents import Recipe
 from .keyword_violations import ORIGINAL, breakages
