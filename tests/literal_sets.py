@@ -11,12 +11,12 @@ from functools import lru_cache
 from typing import Any
 
 from constrain.base.options import Limits, Style
-from constrain.frontends.json_schema.algebra.schema_sets import ANY, NEVER, Lits
-from constrain.frontends.json_schema.algebra.shape_algebra import Algebra
-from constrain.frontends.json_schema.objects.object_cases import ObjectCase
-from constrain.frontends.json_schema.reading.json_values import BOOLEAN, NULL, NUMBER, STRING, constant
-from constrain.frontends.json_schema.reading.schema_parser import Reader
-from constrain.frontends.json_schema.strings.string_languages import Lang
+from constrain.frontends.json_schema.algebra.shape_algebra import ShapeAlgebra
+from constrain.frontends.json_schema.core.json_values import BOOLEAN, NULL, NUMBER, STRING, to_constant
+from constrain.frontends.json_schema.core.schema_sets import ANY, NEVER, SchemaSet
+from constrain.frontends.json_schema.reading.schema_parser import SchemaParser
+from constrain.frontends.json_schema.shapes.object_case import ObjectCase
+from constrain.frontends.json_schema.strings.string_languages import Language
 
 __all__ = ["ONE", "TEXT", "VALUES", "holds", "in_object_case", "language_holds", "made"]
 
@@ -28,31 +28,33 @@ ONE, TEXT = 0, 1
 KINDS = {bool: BOOLEAN, int: NUMBER, str: STRING, type(None): NULL}
 
 
-def made(style: Style | None = None, **limits: int) -> tuple[Algebra, list[Lits]]:
+def made(style: Style | None = None, **limits: int) -> tuple[ShapeAlgebra, list[SchemaSet]]:
     """A new algebra, and sets of all values, of none, and by one or both of the predicates."""
     style = style or Style.any()
-    reader = Reader({"prefixItems": list(SCHEMAS)}, None, style, Limits(**limits))
-    algebra = Algebra(reader, style, Limits(**limits))
-    one, text = (reader.lits(raw, reader.library.main, f"/prefixItems/{place}") for place, raw in enumerate(SCHEMAS))
-    opposites = [algebra.opposite(one), algebra.opposite(text)]
-    return algebra, [ANY, NEVER, one, text, *opposites, algebra.both(*opposites)]
+    reader = SchemaParser({"prefixItems": list(SCHEMAS)}, None, style, Limits(**limits))
+    algebra = ShapeAlgebra(reader, style, Limits(**limits))
+    one, text = (
+        reader.parse_subschema(raw, reader.library.main, f"/prefixItems/{place}") for place, raw in enumerate(SCHEMAS)
+    )
+    opposites = [algebra.complement(one), algebra.complement(text)]
+    return algebra, [ANY, NEVER, one, text, *opposites, algebra.intersect(*opposites)]
 
 
 @lru_cache(maxsize=10_000, typed=True)  # True is not 1.
-def holds(algebra: Algebra, lits: Lits, value: Any) -> bool:
+def holds(algebra: ShapeAlgebra, schemas: SchemaSet, value: Any) -> bool:
     """Whether a value, which is no list nor object, is in a literal set."""
-    return lits != NEVER and all(_in_node(algebra, abs(literal), value) == (literal > 0) for literal in lits)
+    return schemas != NEVER and all(_in_node(algebra, abs(literal), value) == (literal > 0) for literal in schemas)
 
 
-def _in_node(algebra: Algebra, number: int, value: Any) -> bool:
+def _in_node(algebra: ShapeAlgebra, number: int, value: Any) -> bool:
     node = algebra.nodes[number]
     assert node is not None
     met = []
-    for field, said in node.facts.items():
+    for field, said in node.keywords.items():
         if field == "allOf":
-            met.append(all(holds(algebra, lits, value) for lits in said))
+            met.append(all(holds(algebra, schemas, value) for schemas in said))
         elif field in ("enum", "const"):
-            met.append(constant(value, "") in said)
+            met.append(to_constant(value, "") in said)
         elif field == "type":
             met.append(bool(said & KINDS[type(value)]))
         else:
@@ -61,7 +63,7 @@ def _in_node(algebra: Algebra, number: int, value: Any) -> bool:
 
 
 @lru_cache(maxsize=10_000)
-def language_holds(lang: Lang, name: str) -> bool:
+def language_holds(lang: Language, name: str) -> bool:
     """Whether a name is in a language of patterns and lists of texts."""
     for sign, kind, payload in lang:
         assert kind in ("pattern", "texts")
@@ -71,7 +73,7 @@ def language_holds(lang: Lang, name: str) -> bool:
     return True
 
 
-def in_object_case(algebra: Algebra, case: ObjectCase, value: dict[str, Any]) -> bool:
+def in_object_case(algebra: ShapeAlgebra, case: ObjectCase, value: dict[str, Any]) -> bool:
     """Whether an object is in a case: what the docstring of `ObjectCase` says, word for word."""
     names = dict(case.names)
     if not case.low <= len(value) <= (len(value) if case.high is None else case.high):
@@ -82,13 +84,13 @@ def in_object_case(algebra: Algebra, case: ObjectCase, value: dict[str, Any]) ->
         if name in names:
             sets = [names[name]]
         else:
-            sets = [lits for lang, lits in case.cells if language_holds(lang, name)] or [NEVER]
+            sets = [schemas for lang, schemas in case.cells if language_holds(lang, name)] or [NEVER]
             assert len(sets) == 1, "cells are disjoint"
         if not holds(algebra, sets[0], inside):
             return False
     if any(name in value and not needed <= value.keys() for name, needed in case.needs):
         return False
-    for lang, lits in case.somes:
-        if not any(language_holds(lang, name) and holds(algebra, lits, inside) for name, inside in value.items()):
+    for lang, schemas in case.existentials:
+        if not any(language_holds(lang, name) and holds(algebra, schemas, inside) for name, inside in value.items()):
             return False
     return all(any(in_object_case(algebra, way, value) for way in clause) for clause in case.clauses)

@@ -15,13 +15,13 @@ from jsonschema import Draft202012Validator
 from constrain.base.errors import UnsatisfiableError, UnsupportedError
 from constrain.base.options import Limits, Style
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.algebra.schema_sets import ANY, NEVER
-from constrain.frontends.json_schema.algebra.shape_algebra import Algebra
+from constrain.frontends.json_schema.algebra.shape_algebra import ShapeAlgebra
 from constrain.frontends.json_schema.arrays import array_cases, array_items
-from constrain.frontends.json_schema.arrays.array_cases import ArrayCase, Demand
-from constrain.frontends.json_schema.arrays.value_counts import listed, size
-from constrain.frontends.json_schema.reading.json_values import constant
-from constrain.frontends.json_schema.reading.schema_parser import Reader
+from constrain.frontends.json_schema.arrays.value_counts import count_values, list_values
+from constrain.frontends.json_schema.core.json_values import to_constant
+from constrain.frontends.json_schema.core.schema_sets import ANY, NEVER
+from constrain.frontends.json_schema.reading.schema_parser import SchemaParser
+from constrain.frontends.json_schema.shapes.array_case import ArrayCase, ContainsConstraint
 from tests.dead_ends import dead_parts
 from tests.literal_sets import holds, made
 from tests.recogniser import accepts
@@ -41,18 +41,18 @@ def equal_pair(values: list[Any]) -> bool:
 
 
 def in_case(case: ArrayCase, values: list[Any]) -> bool:
-    """Whether a list is in a case, as the docstrings of `ArrayCase` and `Demand` say."""
+    """Whether a list is in a case, as the docstrings of `ArrayCase` and `ContainsConstraint` say."""
     if len(values) < case.low or (case.high is not None and len(values) > case.high):
         return False
     if not all(
         holds(ALGEBRA, case.prefix[n] if n < len(case.prefix) else case.rest, value) for n, value in enumerate(values)
     ):
         return False
-    for start, lits, low, high in case.demands:
-        count = sum(holds(ALGEBRA, lits, value) for value in values[start:])
+    for start, schemas, low, high in case.contains:
+        count = sum(holds(ALGEBRA, schemas, value) for value in values[start:])
         if count < low or (high is not None and count > high):
             return False
-    return not (case.unique and equal_pair(values)) and (not case.alike or equal_pair(values))
+    return not (case.unique and equal_pair(values)) and (not case.has_duplicates or equal_pair(values))
 
 
 @lru_cache(maxsize=10_000)
@@ -66,7 +66,7 @@ def union(cases: Iterable[ArrayCase | None]) -> frozenset[int]:
     return frozenset().union(*(meaning(case) for case in cases if case is not None))
 
 
-def random_case(random: Random, alike: bool = True) -> ArrayCase:
+def random_case(random: Random, has_duplicates: bool = True) -> ArrayCase:
     """A case of arrays."""
     prefix = tuple(random.choice(SETS) for _ in range(random.choice([0, 0, 1, 2])))
     case = ArrayCase(prefix, random.choice([ANY, *SETS]))
@@ -75,17 +75,17 @@ def random_case(random: Random, alike: bool = True) -> ArrayCase:
     if random.random() < 0.4:
         case = case._replace(high=random.randint(0, 3))
     if random.random() < 0.5:
-        demands = [
-            Demand(
+        contains = [
+            ContainsConstraint(
                 random.choice([0, 0, 1, 2]), random.choice(SETS), random.randint(0, 2), random.choice([None, 0, 1, 2])
             )
             for _ in range(random.randint(1, 2))
         ]
-        case = case._replace(demands=tuple({(one.start, one.lits): one for one in demands}.values()))
+        case = case._replace(contains=tuple({(one.start, one.schemas): one for one in contains}.values()))
     if random.random() < 0.3:
         case = case._replace(unique=True)
-    elif alike and random.random() < 0.2:
-        case = case._replace(alike=True)
+    elif has_duplicates and random.random() < 0.2:
+        case = case._replace(has_duplicates=True)
     return case
 
 
@@ -97,16 +97,16 @@ def randoms(count: int) -> Iterator[Random]:
 def test_the_product_of_two_cases() -> None:
     for random in randoms(150):
         one, other = random_case(random), random_case(random)
-        assert union([array_cases.meet(one, other, ALGEBRA)]) == meaning(one) & meaning(other)
+        assert union([array_cases.intersect_arrays(one, other, ALGEBRA)]) == meaning(one) & meaning(other)
 
 
 def test_one_form_of_a_case() -> None:
     for random in randoms(150):
         case = random_case(random)
-        tidy = array_cases.tidy(case)
+        tidy = array_cases.simplify_array(case)
         assert meaning(tidy) == meaning(case)
-        assert array_cases.tidy(tidy) == tidy
-        assert not any(demand.lits == ANY for demand in tidy.demands)
+        assert array_cases.simplify_array(tidy) == tidy
+        assert not any(constraint.schemas == ANY for constraint in tidy.contains)
         assert not tidy.prefix or tidy.prefix[-1] != tidy.rest
         assert tidy.rest != NEVER or (tidy.high is not None and tidy.high <= len(tidy.prefix))
 
@@ -114,28 +114,35 @@ def test_one_form_of_a_case() -> None:
 def test_the_complement_of_a_case() -> None:
     for random in randoms(150):
         case = random_case(random)
-        assert union(array_cases.complement(array_cases.tidy(case), ALGEBRA)) == ALL_LISTS - meaning(case)
+        assert union(array_cases.complement_array(array_cases.simplify_array(case), ALGEBRA)) == ALL_LISTS - meaning(
+            case
+        )
 
 
 def weaker(case: ArrayCase) -> list[ArrayCase]:
     """Cases with one condition less each, or a laxer one."""
-    out = [case, case._replace(low=max(0, case.low - 1)), case._replace(unique=False), case._replace(alike=False)]
-    out += [case._replace(prefix=(), rest=ANY), case._replace(demands=case.demands[1:])]
+    out = [
+        case,
+        case._replace(low=max(0, case.low - 1)),
+        case._replace(unique=False),
+        case._replace(has_duplicates=False),
+    ]
+    out += [case._replace(prefix=(), rest=ANY), case._replace(contains=case.contains[1:])]
     out += [case._replace(prefix=(ANY, *case.prefix[1:]))] if case.prefix else []
     out += [case._replace(high=None), case._replace(high=case.high + 1)] if case.high is not None else []
-    for place, demand in enumerate(case.demands):
-        laxer = [demand._replace(low=0), demand._replace(high=None)]
-        laxer += [demand._replace(high=demand.high + 1)] if demand.high is not None else []
-        out += [case._replace(demands=(*case.demands[:place], one, *case.demands[place + 1 :])) for one in laxer]
+    for place, constraint in enumerate(case.contains):
+        laxer = [constraint._replace(low=0), constraint._replace(high=None)]
+        laxer += [constraint._replace(high=constraint.high + 1)] if constraint.high is not None else []
+        out += [case._replace(contains=(*case.contains[:place], one, *case.contains[place + 1 :])) for one in laxer]
     return out
 
 
 def test_what_is_plainly_within() -> None:
     for random in randoms(150):
         case, other = random_case(random), random_case(random)
-        assert all(array_cases.within(case, one) for one in weaker(case))
+        assert all(array_cases.is_array_subset(case, one) for one in weaker(case))
         for one in (*weaker(other), *weaker(case)):
-            assert not array_cases.within(one, case) or meaning(one) <= meaning(case)
+            assert not array_cases.is_array_subset(one, case) or meaning(one) <= meaning(case)
 
 
 # ---- settled cases ---------------------------------------------------------------------------------------------
@@ -143,16 +150,16 @@ def test_what_is_plainly_within() -> None:
 
 def test_settled_cases() -> None:
     for random in randoms(250):
-        case = random_case(random, alike=False)
-        found = array_items.settle(case, ALGEBRA)
+        case = random_case(random, has_duplicates=False)
+        found = array_items.normalise_array(case, ALGEBRA)
         lists = meaning(case)
         assert union(found) == lists
-        assert array_items.nonempty(case, ALGEBRA) == bool(found)
+        assert array_items.is_array_satisfiable(case, ALGEBRA) == bool(found)
         for one in found:
             lengths = {len(LISTS[n]) for n in meaning(one)}
-            needed = max([one.low, *(demand.start + demand.low for demand in one.demands)])
-            assert lengths or one.unique or needed + len(one.demands) > MOST
-            if one.high is not None and one.high <= MOST and not one.demands and not one.unique:
+            needed = max([one.low, *(constraint.start + constraint.low for constraint in one.contains)])
+            assert lengths or one.unique or needed + len(one.contains) > MOST
+            if one.high is not None and one.high <= MOST and not one.contains and not one.unique:
                 assert lengths == set(range(one.low, one.high + 1))
 
 
@@ -160,35 +167,35 @@ def test_demands_that_are_surely_met_are_left_out() -> None:
     one, text = SETS[2], SETS[3]
     for low in range(4):
         for fewest in range(1, 4):
-            case = ArrayCase((one, text, one), ANY, low, demands=(Demand(0, one, fewest),))
+            case = ArrayCase((one, text, one), ANY, low, contains=(ContainsConstraint(0, one, fewest),))
             met = sum(place in (0, 2) for place in range(low))
-            [found] = array_items.settle(case, ALGEBRA)
-            assert bool(found.demands) == (met < fewest)
+            [found] = array_items.normalise_array(case, ALGEBRA)
+            assert bool(found.contains) == (met < fewest)
 
 
 def runs(case: ArrayCase, values: list[Any]) -> tuple[bool, bool]:
     """Whether the automaton of a case can read a list, and whether it may end there."""
-    plan = array_items.plan(case, ALGEBRA)
-    states = {plan.start} if plan.alive(plan.start) else set()
+    plan = array_items.build_item_automaton(case, ALGEBRA)
+    states = {plan.start} if plan.can_finish(plan.start) else set()
     for value in values:
-        states = {step.after for state in states for step in plan.steps(state) if holds(ALGEBRA, step.lits, value)}
-    return bool(states), any(map(plan.stops, states))
+        states = {step.after for state in states for step in plan.steps(state) if holds(ALGEBRA, step.schemas, value)}
+    return bool(states), any(map(plan.may_end, states))
 
 
 def test_automata_read_the_lists_of_a_case() -> None:
     short = [n for n, values in enumerate(LISTS) if len(values) <= 3]
     for random in randoms(60):
-        for case in array_items.settle(random_case(random, alike=False), ALGEBRA):
+        for case in array_items.normalise_array(random_case(random, has_duplicates=False), ALGEBRA):
             case = case._replace(unique=False)  # What differs is not for the automaton to see.
-            if not case.demands:
+            if not case.contains:
                 continue
             lists = meaning(case)
             prefixes = {json.dumps(LISTS[n][:length]) for n in lists for length in (1, 2)}
-            needed = max(case.low, *(demand.start + demand.low for demand in case.demands))
+            needed = max(case.low, *(constraint.start + constraint.low for constraint in case.contains))
             for n in random.sample(short, 40):
                 reads, ends = runs(case, LISTS[n])
                 assert ends == (n in lists), LISTS[n]
-                if len(LISTS[n]) in (1, 2) and needed + len(case.demands) <= MOST:
+                if len(LISTS[n]) in (1, 2) and needed + len(case.contains) <= MOST:
                     assert reads == (json.dumps(LISTS[n]) in prefixes), LISTS[n]
 
 
@@ -258,10 +265,10 @@ def test_other_names_of_objects_are_counted(cap: int) -> None:
         "type": "object", "properties": {"a": False, "b": False}, "patternProperties": {"^[ab]$": {"const": 1}},
         "additionalProperties": False,
     }  # fmt: skip
-    reader = Reader(schema, None, Style.any(), Limits())
-    assert size(reader.root, cap, Algebra(reader, Style.any(), Limits())).least == 1
-    reader = Reader({"type": "object", "properties": {"a": True, "b": False}}, None, Style.any(), Limits())
-    assert size(reader.root, cap, Algebra(reader, Style.any(), Limits())) == (cap, None)
+    reader = SchemaParser(schema, None, Style.any(), Limits())
+    assert count_values(reader.root, cap, ShapeAlgebra(reader, Style.any(), Limits())).least == 1
+    reader = SchemaParser({"type": "object", "properties": {"a": True, "b": False}}, None, Style.any(), Limits())
+    assert count_values(reader.root, cap, ShapeAlgebra(reader, Style.any(), Limits())) == (cap, None)
 
 
 def test_how_many_values_a_set_has_and_which() -> None:
@@ -270,16 +277,16 @@ def test_how_many_values_a_set_has_and_which() -> None:
         if random.random() < 0.2:
             schema = {"anyOf": [schema, random_schema(random)]}
         judge = Draft202012Validator(schema)
-        reader = Reader(schema, None, Style.any(), Limits())
-        algebra = Algebra(reader, Style.any(), Limits())
-        wanted = {constant(value, "") for value in UNIVERSE if judge.is_valid(value)}
-        least, most = size(reader.root, 10_000, algebra)
+        reader = SchemaParser(schema, None, Style.any(), Limits())
+        algebra = ShapeAlgebra(reader, Style.any(), Limits())
+        wanted = {to_constant(value, "") for value in UNIVERSE if judge.is_valid(value)}
+        least, most = count_values(reader.root, 10_000, algebra)
         assert least <= len(wanted) and (most is None or most >= len(wanted)), json.dumps(schema)
-        found = listed(reader.root, algebra)
+        found = list_values(reader.root, algebra)
         assert found is not None and len(set(found)) == len(found), json.dumps(schema)
         assert set(found) == wanted, json.dumps(schema)
         for cap in {1, len(wanted), len(wanted) + 1} - {0}:
-            capped = size(reader.root, cap, algebra)
+            capped = count_values(reader.root, cap, algebra)
             assert capped.least <= min(cap, len(wanted)), json.dumps(schema)
             assert capped.most is None or capped.most >= len(wanted), json.dumps(schema)
 

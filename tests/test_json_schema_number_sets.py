@@ -10,9 +10,9 @@ import pytest
 
 from constrain.base.options import Style
 from constrain.frontends.json_schema.numbers import number_sets
-from constrain.frontends.json_schema.numbers.number_automata import count, find, number_dfa
-from constrain.frontends.json_schema.numbers.number_multiples import factor_dfa, reduced
-from constrain.frontends.json_schema.numbers.number_sets import NumberCase, complement, contains
+from constrain.frontends.json_schema.numbers.number_automata import count_numbers, find_number, number_dfa
+from constrain.frontends.json_schema.numbers.number_multiples import multiples_dfa, reduce_multiples
+from constrain.frontends.json_schema.numbers.number_sets import NumberCase, complement_numbers, contains_number
 
 WHOLE = [str(number) for number in (*range(41), 99, 100, 125, 250, 640, 1000)]
 TEXTS = [sign + whole + tail for sign, whole, tail in product(
@@ -27,7 +27,7 @@ FACTORS = [
 @pytest.mark.parametrize("wanted", [True, False], ids=["multiples", "others"])
 @pytest.mark.parametrize("factor", FACTORS, ids=str)
 def test_multiples_of_a_decimal(factor: Fraction, wanted: bool, fraction: bool) -> None:
-    dfa = factor_dfa(factor, wanted, fraction, 10_000)
+    dfa = multiples_dfa(factor, wanted, fraction, 10_000)
     for text in TEXTS[:: 1 if fraction else 7]:
         multiple = (Fraction(text) / factor).denominator == 1
         assert dfa.accepts(text) == (multiple == wanted and (fraction or "." not in text)), text
@@ -38,7 +38,7 @@ def test_the_fewest_factors_that_say_the_same() -> None:
         random = Random(seed)
         multiple = random.choice([None, *FACTORS])
         others = random.sample(FACTORS, random.randint(0, 4))
-        kept = reduced(multiple, others)
+        kept = reduce_multiples(multiple, others)
         assert list(kept) == sorted(kept)
         assert not any((one / other).denominator == 1 for one in kept for other in kept if one != other)
         for value in {Fraction(n, 1000) * step for step in (1, 125, *FACTORS) for n in range(0, 40_000, 2_500)}:
@@ -66,12 +66,12 @@ def test_a_number_that_is_found_is_a_short_decimal() -> None:
         excluded = tuple(
             random.sample([Fraction(1), Fraction(1, 2), Fraction(3), Fraction(1, 100)], random.randint(0, 2))
         )
-        found = find(low, high, True, True, None, excluded)
+        found = find_number(low, high, True, True, None, excluded)
         assert found is not None and low < found < high and is_decimal(found)
         assert all((found / other).denominator > 1 for other in excluded)
         if not excluded:
             assert (found * 10 ** (places + 1)).denominator == 1
-        assert count(low, high, True, True, None, excluded, cap=3) == 3
+        assert count_numbers(low, high, True, True, None, excluded, cap=3) == 3
 
 
 @pytest.mark.parametrize(("factor", "digits"), [(1, 12), (2, 5), (19, 5), (20, 5), (21, 3), (1000, 3), (1001, 2)])
@@ -108,11 +108,11 @@ def test_the_automaton_of_a_case(numbers: str) -> None:
     texts = Random(0).sample(TEXTS, 150) + ["0", "-0", "1", "2.0", "3.0", "1.50", "-2.0", "4", "5.0"]
     for seed in range(60 if numbers == "plain" else 6):
         case = random_case(Random(seed))
-        dfa = number_sets.case_dfa(case, style, 10_000)
+        dfa = number_sets.number_case_dfa(case, style, 10_000)
         whole = case.multiple is not None and case.multiple.denominator == 1
         for text in texts:
             value = Fraction(text)
-            wanted = contains(case, value)
+            wanted = contains_number(case, value)
             if numbers == "plain" and case.values is not None:
                 assert wanted or not dfa.accepts(text)
                 assert not wanted or dfa.accepts(str(int(value)) if value.denominator == 1 else str(float(value)))
@@ -126,8 +126,8 @@ def test_whether_a_case_has_a_number() -> None:
     values = [Fraction(n, 8) for n in range(-400, 401)]
     for seed in range(400):
         case = random_case(Random(seed))
-        there_is = any(contains(case, value) for value in values)
-        assert number_sets.nonempty(case, Style(), number_sets.Limits()) == there_is, case
+        there_is = any(contains_number(case, value) for value in values)
+        assert number_sets.is_number_satisfiable(case, Style(), number_sets.Limits()) == there_is, case
 
 
 @pytest.mark.parametrize(
@@ -140,20 +140,24 @@ def test_whether_a_case_has_a_number() -> None:
 )  # fmt: skip
 def test_what_automata_are_large(case: NumberCase, numbers: str, wanted: bool) -> None:
     style = Style(numbers=numbers)  # type: ignore[arg-type]
-    assert number_sets.large((case,), style) == number_sets.large((NumberCase(), case), style) == wanted
-    assert not number_sets.large((), style)
+    assert (
+        number_sets.needs_number_rule((case,), style)
+        == number_sets.needs_number_rule((NumberCase(), case), style)
+        == wanted
+    )
+    assert not number_sets.needs_number_rule((), style)
 
 
 def test_gaps_between_constants() -> None:
-    """The complement of constants is a chain of open intervals from no bound to no bound, in whatever order."""
+    """The complement_numbers of constants is a chain of open intervals from no bound to no bound, in whatever order."""
     for seed in range(50):
         random = Random(seed)
         values = random.sample(range(-9, 9), random.randint(1, 5))
-        chain = complement(NumberCase(tuple(map(Fraction, values))))
+        chain = complement_numbers(NumberCase(tuple(map(Fraction, values))))
         mixed = random.sample(chain, len(chain))
-        assert number_sets.gaps(tuple(mixed)) == chain
-        assert number_sets.gaps((*mixed, NumberCase((Fraction(50),)))) == chain
+        assert number_sets.find_gaps(tuple(mixed)) == chain
+        assert number_sets.find_gaps((*mixed, NumberCase((Fraction(50),)))) == chain
         for missing in chain:
-            assert number_sets.gaps(tuple(case for case in mixed if case != missing)) == []
+            assert number_sets.find_gaps(tuple(case for case in mixed if case != missing)) == []
         closed = [chain[0]._replace(high_open=False), *chain[1:]]
-        assert number_sets.gaps(tuple(closed)) == []
+        assert number_sets.find_gaps(tuple(closed)) == []

@@ -11,19 +11,23 @@ from typing import Any
 
 import pytest
 
-from constrain.frontends.json_schema.algebra.discriminators import split
-from constrain.frontends.json_schema.algebra.schema_sets import ANY, NEVER, Lits
+from constrain.frontends.json_schema.algebra.discriminators import split_by_discriminator
+from constrain.frontends.json_schema.core.schema_sets import ANY, NEVER, SchemaSet
 from constrain.frontends.json_schema.objects import object_cases, object_members
-from constrain.frontends.json_schema.objects.member_demands import Placed, any_member_will_do, place
-from constrain.frontends.json_schema.objects.object_cases import ANY_OBJECT, NO_NAMES, Cell, ObjectCase
-from constrain.frontends.json_schema.objects.object_clauses import resolved
-from constrain.frontends.json_schema.objects.object_derivatives import Factored
-from constrain.frontends.json_schema.objects.object_members import Settled
-from constrain.frontends.json_schema.strings.string_languages import ALL, Lang
+from constrain.frontends.json_schema.objects.member_constraints import (
+    ResolvedObject,
+    is_met_by_any_member,
+    resolve_constraints,
+)
+from constrain.frontends.json_schema.objects.normalised_object import NormalisedObject
+from constrain.frontends.json_schema.objects.object_clauses import resolve_clauses
+from constrain.frontends.json_schema.objects.object_derivatives import ClausalObject
+from constrain.frontends.json_schema.shapes.object_case import ANY_OBJECT, NO_NAMES, Cell, ObjectCase
+from constrain.frontends.json_schema.strings.string_languages import ALL, Language
 from tests.literal_sets import VALUES, holds, in_object_case, language_holds, made
 
 ALGEBRA, SETS = made()
-SOME_SETS = [lits for lits in SETS if lits != NEVER]
+SOME_SETS = [schemas for schemas in SETS if schemas != NEVER]
 DECLARED, OTHERS = ("a", "b"), ("ac", "c")
 ABSENT = object()
 
@@ -39,10 +43,10 @@ ALL_OBJECTS = frozenset(range(len(OBJECTS)))
 MORE_OBJECTS = objects_of((*OTHERS, "ad", "d"), VALUES)
 """Enough undeclared names of each language for cases of two members at least."""
 
-START_A: Lang = frozenset(((True, "pattern", "^a"),))
-OTHER_START: Lang = frozenset(((False, "pattern", "^a"),))
-FINITE: Lang = frozenset(((True, "pattern", "^a[cd]?$"),))
-OTHERS_THAN_FINITE: Lang = frozenset(((False, "pattern", "^a[cd]?$"),))
+START_A: Language = frozenset(((True, "pattern", "^a"),))
+OTHER_START: Language = frozenset(((False, "pattern", "^a"),))
+FINITE: Language = frozenset(((True, "pattern", "^a[cd]?$"),))
+OTHERS_THAN_FINITE: Language = frozenset(((False, "pattern", "^a[cd]?$"),))
 NEEDS = [(), (("a", frozenset("b")),), (("b", frozenset("a")),), (("a", frozenset("b")), ("b", frozenset("a")))]
 
 
@@ -53,7 +57,7 @@ def random_cells(random: Random) -> tuple[Cell, ...]:
     )
     if langs == (ALL,) and random.random() < 0.5:
         return ANY_OBJECT.cells
-    return tuple((lang, lits) for lang in langs if (lits := random.choice(SETS)) != NEVER)
+    return tuple((lang, schemas) for lang in langs if (schemas := random.choice(SETS)) != NEVER)
 
 
 def random_case(random: Random, clauses: bool = True, most: int = 3) -> ObjectCase:
@@ -71,7 +75,7 @@ def random_case(random: Random, clauses: bool = True, most: int = 3) -> ObjectCa
         case = case._replace(needs=random.choice(NEEDS))
     if random.random() < 0.3:
         langs = random.sample([ALL, START_A, OTHER_START, FINITE, OTHERS_THAN_FINITE], random.randint(1, 2))
-        case = case._replace(somes=tuple((lang, random.choice(SOME_SETS)) for lang in langs))
+        case = case._replace(existentials=tuple((lang, random.choice(SOME_SETS)) for lang in langs))
     if clauses and random.random() < 0.3:
         case = case._replace(clauses=tuple(random_union(random) for _ in range(random.randint(1, 2))))
     return case
@@ -106,7 +110,7 @@ def intersection(unions: Iterable[Iterable[ObjectCase]]) -> frozenset[int]:
 def test_the_product_of_two_cases() -> None:
     for random in randoms(300):
         one, other = random_case(random), random_case(random)
-        met = object_cases.meet(one, other, ALGEBRA)
+        met = object_cases.intersect_objects(one, other, ALGEBRA)
         assert union([met]) == meaning(one) & meaning(other)
         for name in dict(met.names) if met is not None and not one.clauses and not other.clauses else ():
             telling = [case for case in (one, other) if name in dict(case.names)]
@@ -116,9 +120,9 @@ def test_the_product_of_two_cases() -> None:
 def test_the_complement_of_a_case() -> None:
     for random in randoms(300):
         case = random_case(random)
-        found = object_cases.complement(case, ALGEBRA)
+        found = object_cases.complement_object(case, ALGEBRA)
         assert union(found) == ALL_OBJECTS - meaning(case)
-        assert not any(lits == NEVER for one in found for _, lits in one.cells)
+        assert not any(schemas == NEVER for one in found for _, schemas in one.cells)
         if not case.clauses and not case.needs:  # Keys of `properties` stay such, so that they are written first.
             assert all((name in one.mentioned) == (name in case.mentioned) for one in found for name, _ in one.names)
 
@@ -126,10 +130,10 @@ def test_the_complement_of_a_case() -> None:
 def test_clauses_are_narrowed_and_resolved() -> None:
     for random in randoms(300):
         case = random_case(random)._replace(clauses=(random_union(random), random_union(random)))
-        narrowed = object_cases.narrow(case, ALGEBRA)
+        narrowed = object_cases.propagate_units(case, ALGEBRA)
         assert union([narrowed]) == meaning(case)
-        assert narrowed is None or object_cases.narrow(narrowed, ALGEBRA) == narrowed
-        told = list(resolved(case, ALGEBRA))
+        assert narrowed is None or object_cases.propagate_units(narrowed, ALGEBRA) == narrowed
+        told = list(resolve_clauses(case, ALGEBRA))
         assert not any(one.clauses for one in told)
         assert union(told) == meaning(case)
 
@@ -141,10 +145,10 @@ def test_a_product_of_unions_kept_as_one_case() -> None:
             for _ in range(random.randint(1, 4))
         ]
         wanted = intersection(product_of)
-        case = object_cases.factored(product_of, ALGEBRA)
+        case = object_cases.factor_unions(product_of, ALGEBRA)
         assert union([case]) == wanted
         if case is not None:
-            left = object_cases.without_excluded(product_of, case, ALGEBRA)
+            left = object_cases.drop_excluded_cases(product_of, case, ALGEBRA)
             assert sum(map(len, left)) <= sum(map(len, product_of))
             assert meaning(case._replace(clauses=())) & intersection(left) == wanted
 
@@ -152,14 +156,14 @@ def test_a_product_of_unions_kept_as_one_case() -> None:
 def test_cases_within_others_are_left_out() -> None:
     for random in randoms(300):
         given = [random_case(random) for _ in range(random.randint(0, 5))]
-        found = object_cases.distinct(given)
+        found = object_cases.drop_subsumed(given)
         assert set(found) <= set(given)
         assert union(found) == union(given)
 
 
 def weaker(case: ObjectCase) -> list[ObjectCase]:
     """Cases with one condition less each, or a laxer one."""
-    out = [case._replace(low=max(0, case.low - 1)), case._replace(needs=()), case._replace(somes=())]
+    out = [case._replace(low=max(0, case.low - 1)), case._replace(needs=()), case._replace(existentials=())]
     out += [case._replace(clauses=case.clauses[1:]), case._replace(cells=ANY_OBJECT.cells), case]
     out += [case._replace(required=case.required - {name}) for name in case.required]
     if case.high is not None:
@@ -175,7 +179,10 @@ def test_a_case_is_within_one_with_less_conditions() -> None:
         case = random_case(random)
         for other in weaker(case):
             for order in ([case, other], [other, case]):
-                assert object_cases.distinct(order) in ([other], [case] if meaning(case) == meaning(other) else [other])
+                assert object_cases.drop_subsumed(order) in (
+                    [other],
+                    [case] if meaning(case) == meaning(other) else [other],
+                )
 
 
 EXCLUDING = [
@@ -192,11 +199,11 @@ EXCLUDING = [
 def test_a_way_that_is_plainly_excluded_is_left_out(case: ObjectCase, way: ObjectCase) -> None:
     case = case._replace(names=(*case.names, ("c", ANY)))
     other, third = ObjectCase((("c", SETS[2]),)), ObjectCase((("c", SETS[4]),), low=1)
-    narrowed = object_cases.narrow(case._replace(clauses=((way, other, third),)), ALGEBRA)
+    narrowed = object_cases.propagate_units(case._replace(clauses=((way, other, third),)), ALGEBRA)
     assert narrowed is not None and narrowed.clauses == ((other, third),)
-    narrowed = object_cases.narrow(case._replace(clauses=((way, other),)), ALGEBRA)
+    narrowed = object_cases.propagate_units(case._replace(clauses=((way, other),)), ALGEBRA)
     assert narrowed is not None and not narrowed.clauses and dict(narrowed.names)["c"] == SETS[2]
-    assert object_cases.narrow(case._replace(clauses=((way,),)), ALGEBRA) is None
+    assert object_cases.propagate_units(case._replace(clauses=((way,),)), ALGEBRA) is None
 
 
 def random_case_with_a(random: Random) -> ObjectCase:
@@ -217,8 +224,8 @@ def test_a_product_split_by_a_key() -> None:
         ]
         if random.random() < 0.5:
             product_of.append((ObjectCase((("b", SETS[2]),)), ObjectCase((("b", SETS[3]),))))  # says nothing of `a`
-        found = split(product_of, frozenset(), ALGEBRA)
-        assert split(product_of, frozenset(DECLARED), ALGEBRA) is None
+        found = split_by_discriminator(product_of, frozenset(), ALGEBRA)
+        assert split_by_discriminator(product_of, frozenset(DECLARED), ALGEBRA) is None
         if found is not None:
             count += 1
             name, pieces = found
@@ -235,7 +242,7 @@ def test_a_product_split_by_a_key() -> None:
 # ---- settled cases ---------------------------------------------------------------------------------------------
 
 
-def in_settled(case: Settled, value: dict[str, Any]) -> bool:
+def in_settled(case: NormalisedObject, value: dict[str, Any]) -> bool:
     """Whether an object is in a settled case, as its docstring says."""
     names = dict(case.names)
     if not case.low <= len(value) <= (len(value) if case.high is None else case.high):
@@ -251,8 +258,8 @@ def in_settled(case: Settled, value: dict[str, Any]) -> bool:
     kinds = [*case.classes, *case.cells]
     ways = [
         [
-            place
-            for place, (lang, said) in enumerate(kinds)
+            resolve_constraints
+            for resolve_constraints, (lang, said) in enumerate(kinds)
             if language_holds(lang, name) and holds(ALGEBRA, said, value[name])
         ]
         for name in others
@@ -264,22 +271,22 @@ def in_settled(case: Settled, value: dict[str, Any]) -> bool:
 def test_settled_cases() -> None:
     for random in randoms(300):
         case = random_case(random)
-        found = object_members.settle(case, ALGEBRA)
-        for one in found if not case.somes and not case.clauses else ():
+        found = object_members.normalise_object(case, ALGEBRA)
+        for one in found if not case.existentials and not case.clauses else ():
             flags = [name in case.mentioned for name, _ in one.names]
             assert flags == sorted(flags)
-        assert not any(isinstance(one, Factored) for one in found)
+        assert not any(isinstance(one, ClausalObject) for one in found)
         for number, value in enumerate(OBJECTS):
             assert any(in_settled(one, value) for one in found) == (number in meaning(case)), value  # type: ignore[arg-type]
-        assert object_members.nonempty(case, ALGEBRA) == bool(found)
+        assert object_members.is_object_satisfiable(case, ALGEBRA) == bool(found)
 
 
 def test_whether_there_is_an_object() -> None:
     for random in randoms(300):
         case = random_case(random, most=2)
-        if len(case.somes) + sum(len(way.somes) for clause in case.clauses for way in clause) <= 2:
+        if len(case.existentials) + sum(len(way.existentials) for clause in case.clauses for way in clause) <= 2:
             there_is = any(in_object_case(ALGEBRA, case, value) for value in MORE_OBJECTS)
-            assert object_members.nonempty(case, ALGEBRA) == there_is
+            assert object_members.is_object_satisfiable(case, ALGEBRA) == there_is
 
 
 @pytest.mark.parametrize(
@@ -301,18 +308,18 @@ def test_whether_there_is_an_object() -> None:
     ],
 )
 def test_a_demand_that_any_member_meets_is_a_number_of_members(case: ObjectCase, some: Cell, will_do: bool) -> None:
-    assert any_member_will_do(case, some, ALGEBRA) == will_do
-    placed = list(place(case._replace(somes=(some,)), ALGEBRA))
+    assert is_met_by_any_member(case, some, ALGEBRA) == will_do
+    placed = list(resolve_constraints(case._replace(existentials=(some,)), ALGEBRA))
     if will_do:
-        assert placed == [Placed(case._replace(low=len(case.required) + 1))]
+        assert placed == [ResolvedObject(case._replace(low=len(case.required) + 1))]
     else:
         assert all(one.classes or len(one.case.required) > len(case.required) for one in placed)
 
 
 def test_each_key_of_a_settled_case_can_be_there() -> None:
     for random in randoms(50):
-        for one in object_members.settle(random_case(random, clauses=False, most=2), ALGEBRA):
-            assert isinstance(one, Settled)
+        for one in object_members.normalise_object(random_case(random, clauses=False, most=2), ALGEBRA):
+            assert isinstance(one, NormalisedObject)
             left = {name for name, _ in one.names}
             found = False
             for value in MORE_OBJECTS:
@@ -329,12 +336,14 @@ def test_what_needs_what_is_followed_to_the_end() -> None:
         needs = {name: frozenset(random.sample(names, random.choice([0, 1, 1, 2]))) - {name} for name in names}
         required = frozenset(random.sample(names, 1))
         told = tuple((name, needed) for name, needed in needs.items() if needed)
-        [found] = object_members.settle(ObjectCase(tuple((name, ANY) for name in names), required, needs=told), ALGEBRA)
+        [found] = object_members.normalise_object(
+            ObjectCase(tuple((name, ANY) for name in names), required, needs=told), ALGEBRA
+        )
         reached = {name: {name} for name in names}
         for _ in names:
             for name in names:
                 reached[name] |= set().union(*(needs[other] for other in reached[name]))
-        assert isinstance(found, Settled)
+        assert isinstance(found, NormalisedObject)
         assert found.required == set().union(*(reached[name] for name in required))
         assert found.needs == {
             name: reached[name] for name in names if len(reached[name]) > 1 and reached[name] - found.required
@@ -345,17 +354,19 @@ PATTERNS = {"^a[a-h][0-9]$": 80, "^b[a-g][0-9]$": 70}
 
 
 @pytest.mark.parametrize("declared", [(), ("ab0",), ("ab0", "ba0", "c")])
-@pytest.mark.parametrize("lits", [ANY, NEVER])
+@pytest.mark.parametrize("schemas", [ANY, NEVER])
 @pytest.mark.parametrize("low", [64, 65, 70, 71, 77, 78, 79, 80, 81, 82, 83, 147, 148, 149, 150, 151, 152])
-def test_as_many_members_as_a_large_finite_class_has_names(low: int, lits: Lits, declared: tuple[str, ...]) -> None:
+def test_as_many_members_as_a_large_finite_class_has_names(
+    low: int, schemas: SchemaSet, declared: tuple[str, ...]
+) -> None:
     cells = tuple((frozenset(((True, "pattern", pattern),)), SETS[2]) for pattern in PATTERNS)
     others = 150 - sum(name != "c" for name in declared)
-    case = ObjectCase(tuple((name, lits) for name in declared), cells=cells, low=low)
-    found = object_members.settle(case, ALGEBRA)
-    most = others + (len(declared) if lits == ANY else 0)
-    assert bool(found) == object_members.nonempty(case, ALGEBRA) == (low <= most)
+    case = ObjectCase(tuple((name, schemas) for name in declared), cells=cells, low=low)
+    found = object_members.normalise_object(case, ALGEBRA)
+    most = others + (len(declared) if schemas == ANY else 0)
+    assert bool(found) == object_members.is_object_satisfiable(case, ALGEBRA) == (low <= most)
     for one in found:
-        assert isinstance(one, Settled)
+        assert isinstance(one, NormalisedObject)
         if not one.cells:
             assert len(one.names) == most
         if one.cells:  # No class is used up before enough members are there.

@@ -12,11 +12,17 @@ from jsonschema import Draft202012Validator
 from constrain.base.errors import UnsatisfiableError
 from constrain.base.options import Limits, Style
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.algebra import formulas
-from constrain.frontends.json_schema.algebra.shape import join, meet, negate, spread
-from constrain.frontends.json_schema.algebra.shape_algebra import MANY_BRANCHES, Algebra
-from constrain.frontends.json_schema.reading.json_values import constant
-from constrain.frontends.json_schema.reading.schema_parser import Reader
+from constrain.frontends.json_schema.algebra import value_keywords
+from constrain.frontends.json_schema.algebra.one_of import MANY_BRANCHES
+from constrain.frontends.json_schema.algebra.shape_algebra import ShapeAlgebra
+from constrain.frontends.json_schema.algebra.shape_operations import (
+    complement_shape,
+    expand_enums,
+    intersect_shapes,
+    unite_shapes,
+)
+from constrain.frontends.json_schema.core.json_values import to_constant
+from constrain.frontends.json_schema.reading.schema_parser import SchemaParser
 from tests.recogniser import accepts
 
 SCALARS = [1, 2, "a", "b", None, True]
@@ -28,10 +34,12 @@ LISTED: list[Any] = [
 """Arrays and objects."""
 
 
-def algebra_of(*schemas: Any) -> tuple[Algebra, list[tuple[int, ...]]]:
-    reader = Reader({"prefixItems": list(schemas)}, None, Style.any(), Limits())
-    algebra = Algebra(reader, Style.any(), Limits())
-    return algebra, [reader.lits(raw, reader.library.main, f"/prefixItems/{n}") for n, raw in enumerate(schemas)]
+def algebra_of(*schemas: Any) -> tuple[ShapeAlgebra, list[tuple[int, ...]]]:
+    reader = SchemaParser({"prefixItems": list(schemas)}, None, Style.any(), Limits())
+    algebra = ShapeAlgebra(reader, Style.any(), Limits())
+    return algebra, [
+        reader.parse_subschema(raw, reader.library.main, f"/prefixItems/{n}") for n, raw in enumerate(schemas)
+    ]
 
 
 def random_schema(random: Random) -> Any:
@@ -45,21 +53,21 @@ def random_schema(random: Random) -> Any:
 
 @pytest.mark.parametrize("first_seed", range(0, 24, 2))
 def test_listed_values_beside_others(first_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formulas, "MANY", 10)
+    monkeypatch.setattr(value_keywords, "MANY_VALUES", 10)
     for seed in range(first_seed, first_seed + 2):
         random = Random(seed)
         one, other = {"enum": random.sample(LISTED, 40) + SCALARS[:2]}, random_schema(random)
         algebra, (left, right) = algebra_of(one, other)
         shapes = [algebra.unfold(left), algebra.unfold(right)]
-        assert len(shapes[0].listed) == 2
+        assert len(shapes[0].enums) == 2
         told = {
-            "meet": meet(*shapes, algebra=algebra), "join": join(shapes),
-            "negate": meet(negate(shapes[0], algebra), algebra.unfold(right), algebra=algebra),
-            "spread": spread(shapes[0], algebra.reader),
+            "meet": intersect_shapes(*shapes, algebra=algebra), "join": unite_shapes(shapes),
+            "negate": intersect_shapes(complement_shape(shapes[0], algebra), algebra.unfold(right), algebra=algebra),
+            "spread": expand_enums(shapes[0], algebra.table),
         }  # fmt: skip
         judges = [Draft202012Validator(schema) for schema in (one, other)]
         for value in random.sample(LISTED, 5) + SCALARS[:3]:
-            exact = algebra.unfold(algebra.reader.constant(constant(value, "")))
+            exact = algebra.unfold(algebra.table.constant(to_constant(value, "")))
             first, second = (judge.is_valid(value) for judge in judges)
             wanted = {
                 "meet": first and second,
@@ -68,7 +76,9 @@ def test_listed_values_beside_others(first_seed: int, monkeypatch: pytest.Monkey
                 "spread": first,
             }
             for name, shape in told.items():
-                met = meet(spread(shape, algebra.reader), spread(exact, algebra.reader), algebra=algebra)
+                met = intersect_shapes(
+                    expand_enums(shape, algebra.table), expand_enums(exact, algebra.table), algebra=algebra
+                )
                 assert algebra._any_case(met) == wanted[name], (name, one, other, value)
 
 
@@ -93,8 +103,8 @@ def test_texts_that_exactly_one_of_many_branches_holds(count: int, constants: in
         judge = Draft202012Validator(whole)
         for value in [*TEXTS, 1, 2, 1.5, 2.5, None]:
             assert accepts(grammar, json.dumps(value)) == judge.is_valid(value), (whole, value)
-    algebra, [lits] = algebra_of(schema)
-    texts = algebra.unfold(lits).strings
+    algebra, [schemas] = algebra_of(schema)
+    texts = algebra.unfold(schemas).strings
     assert (len(texts) == 1 and {kind for _, kind, _ in texts[0].lang} == {"dfa"}) == (count > MANY_BRANCHES)
 
 
@@ -105,5 +115,5 @@ def test_no_text_is_in_exactly_one_of_many_branches() -> None:
     grammar = to_grammar({"oneOf": [*branches, {"const": "c"}, {"type": "null"}]})
     assert accepts(grammar, "null") and accepts(grammar, '"c"') and not accepts(grammar, '"a"')
     apart = [{"type": "string", "pattern": f"^{n}$", "maxLength": 9} for n in range(MANY_BRANCHES + 1)]
-    algebra, [lits] = algebra_of({"oneOf": apart})
-    assert len(algebra.unfold(lits).strings) == len(apart)
+    algebra, [schemas] = algebra_of({"oneOf": apart})
+    assert len(algebra.unfold(schemas).strings) == len(apart)

@@ -11,7 +11,7 @@ from bench.keyword_table.formats import DOCUMENTS
 from bench.keyword_table.peers import OURS
 from bench.keyword_table.probes import Probe, find_mislabelled, list_probes
 from bench.keyword_table.table import build_page, check_labels, format_drafts, format_row, judge_probe
-from constrain.frontends.json_schema.reading.keywords import KEYWORDS, inert
+from constrain.frontends.json_schema.reading.keywords import KEYWORDS, list_annotations
 from constrain.frontends.json_schema.strings.formats import FORMATS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "json-schema.md"
@@ -19,7 +19,7 @@ PROBES = list(list_probes())
 
 
 def test_every_keyword_and_every_format_has_a_row() -> None:
-    assert {row.name for row in KEYWORDS} | inert() <= {probe.keyword for probe in PROBES}
+    assert {row.name for row in KEYWORDS} | list_annotations() <= {probe.keyword for probe in PROBES}
     assert set(DOCUMENTS) == set(FORMATS)
     twice = [name for name, count in Counter(probe.name for probe in PROBES).items() if count > 1]
     assert not twice, "a name stands for one row"
