@@ -67,7 +67,7 @@ def test_listed_values_beside_others(first_seed: int, monkeypatch: pytest.Monkey
         }  # fmt: skip
         judges = [Draft202012Validator(schema) for schema in (one, other)]
         for value in random.sample(LISTED, 5) + SCALARS[:3]:
-            exact = algebra.unfold(algebra.table.constant(to_constant(value, "")))
+            exact = algebra.unfold(algebra.table.add_constant(to_constant(value, "")))
             first, second = (judge.is_valid(value) for judge in judges)
             wanted = {
                 "meet": first and second,
