@@ -42,7 +42,7 @@ def list_implementations() -> dict[str, Implementation]:
     from llguidance import numpy as llg_numpy, torch as llg_torch
 
     from constrain import apply_mask
-    from constrain.integrations.logits_processor import unpacked
+    from constrain.integrations.logits_processor import unpack_masks
 
     def xgrammars(logits: Any, masks: Any) -> None:
         xgrammar.apply_token_bitmask_inplace(logits, masks, backend="cpu")
@@ -51,7 +51,7 @@ def list_implementations() -> dict[str, Implementation]:
         llg_numpy.apply_token_bitmask_inplace(logits.numpy(), masks.numpy())
 
     def torchs(logits: Any, masks: Any) -> None:
-        logits.masked_fill_(~unpacked(masks, SIZE), -torch.inf)
+        logits.masked_fill_(~unpack_masks(masks, SIZE), -torch.inf)
 
     def numpys(logits: Any, masks: Any) -> None:
         bits = np.unpackbits(masks.numpy().view(np.uint8), axis=1, count=SIZE, bitorder="little")

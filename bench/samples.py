@@ -45,17 +45,20 @@ class Outcome:
 def draw_samples(case: Case, n: int) -> Outcome:
     """One schema: n different instances, as `constrain sample` draws them."""
     from constrain import Style, Vocabulary, compile
-    from constrain.authoring.samples.distinct_instances import distinct_texts, value_of
-    from constrain.authoring.samples.text_enumeration import few_texts
+    from constrain.authoring.samples.distinct_instances import distinct_texts
     from constrain.base.errors import ConstrainError, UnsatisfiableError
-    from constrain.cli.cross_check import exact, second_opinion
+    from constrain.cli.cross_check import parse_exact, validate_independently
+    from constrain.engine.text_enumeration import hashable_json, list_texts
 
     begin = perf_counter()
     refused: list[tuple[str, str]] = []
 
     def agreed(text: bytes) -> bool:
-        theirs = second_opinion(case.schema, text)
-        if theirs.verdict == "invalid" and second_opinion(case.schema, text, parse=exact).verdict == "invalid":
+        theirs = validate_independently(case.schema, text)
+        if (
+            theirs.verdict == "invalid"
+            and validate_independently(case.schema, text, parse=parse_exact).verdict == "invalid"
+        ):
             refused.append((text.decode(), theirs.message))
         return theirs.verdict != "invalid"
 
@@ -66,12 +69,12 @@ def draw_samples(case: Case, n: int) -> Outcome:
         return Outcome("unsatisfiable", detail=str(error))
     except ConstrainError as error:
         return Outcome("refused", detail=str(error))
-    assert len({value_of(text) for text in drawn}) == len(drawn)
+    assert len({hashable_json(text) for text in drawn}) == len(drawn)
     outcome = Outcome("enough", len(drawn), otherwise=refused[:3])
     if len(drawn) < n:
         style = replace(Style(), whitespace="compact")
-        listed = few_texts(compile(Vocabulary.bytes(), schema=case.schema, style=style).grammar, MOST)
-        known = listed is not None and len({value_of(text) for text in listed}) == len(drawn)
+        listed = list_texts(compile(Vocabulary.bytes(), schema=case.schema, style=style).grammar, MOST)
+        known = listed is not None and len({hashable_json(text) for text in listed}) == len(drawn)
         outcome.kind = "all there are" if known else "too few"
     outcome.seconds = perf_counter() - begin
     return outcome

@@ -31,10 +31,11 @@ import constrain
 from constrain import Vocabulary
 from constrain.base.errors import ConstrainError
 from constrain.engine.constraint import Constraint
-from constrain.sampling import LanguageModel, asap, awrs, masked_sampling, smc, trie_rejection, without_replacement
+from constrain.sampling import LanguageModel, asap, awrs, smc, trie_rejection, without_replacement
+from constrain.sampling.core import masked_sampling
+from constrain.sampling.core.results import Draws
+from constrain.sampling.core.token_masses import Masses
 from constrain.sampling.particles import Awrs, Masked
-from constrain.sampling.results import Draws
-from constrain.sampling.token_masses import Masses
 
 from .corpus import ENDS, SIZE, Case, Llama3, choose_cases, load_cases
 from .options import build_parser
@@ -82,15 +83,17 @@ class Watched:
 Draw = Callable[..., Draws]
 Save = Callable[[], object]
 SAMPLERS: dict[str, Draw] = {
-    "masked": masked_sampling.draw,
-    "masked SMC": lambda *given, **more: smc.draw(*given, move=Masked(), **more),
-    "AWRS, no mask": lambda *given, **more: awrs.draw(*given, masks="never", **more),
-    "AWRS, mask late": awrs.draw,
-    "AWRS, mask first": lambda *given, **more: awrs.draw(*given, masks="first", **more),
-    "AWRS-SMC": lambda *given, **more: smc.draw(*given, move=Awrs(), **more),
-    "exact": trie_rejection.draw,
-    "ASAp": asap.draw,
-    "distinct": lambda *given, **more: without_replacement.draw(*given, **{"prefixes": 400, **more}),
+    "masked": masked_sampling.draw_masked,
+    "masked SMC": lambda *given, **more: smc.draw_smc(*given, move=Masked(), **more),
+    "AWRS, no mask": lambda *given, **more: awrs.draw_awrs(*given, masks="never", **more),
+    "AWRS, mask late": awrs.draw_awrs,
+    "AWRS, mask first": lambda *given, **more: awrs.draw_awrs(*given, masks="first", **more),
+    "AWRS-SMC": lambda *given, **more: smc.draw_smc(*given, move=Awrs(), **more),
+    "exact": trie_rejection.draw_exact,
+    "ASAp": asap.draw_asap,
+    "distinct": lambda *given, **more: without_replacement.draw_without_replacement(
+        *given, **{"prefixes": 400, **more}
+    ),
 }
 
 
@@ -184,7 +187,7 @@ def measure_answers(cases: list[Case], options: argparse.Namespace, told: dict[s
 
     `told` is kept up to date, and saved, after each schema; no schema is begun after --minutes.
     """
-    from constrain.integrations.transformers_models import load as load_model
+    from constrain.integrations.transformers_models import load_model as load_model
 
     model = load_model("demo")
     assert model.compose is not None
@@ -216,7 +219,7 @@ def measure_answers(cases: list[Case], options: argparse.Namespace, told: dict[s
             except (ConstrainError, OutOfTime):
                 failures[name] += 1
                 continue
-            good = max(sum(one.logweight > -np.inf for one in draws), 1)
+            good = max(sum(one.log_weight > -np.inf for one in draws), 1)
             stats: dict[str, float] = {
                 key: float(draws.stats[key]) for key in ("checks_per_token", "acceptance") if key in draws.stats
             }

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from .base.extensions import register_extension
+from .base.version import __version__
 
 if TYPE_CHECKING:
     from . import grammars as grammars
@@ -60,8 +61,6 @@ if TYPE_CHECKING:
     from .grammar.nodes import Grammar
     from .integrations.logits_processor import ConstraintLogitsProcessor
     from .vocabulary.vocabulary import Vocabulary
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",

@@ -24,9 +24,9 @@ from constrain.automata.dfa import Dfa, Table
 from constrain.compilation.constraint_compiler import compile as compile_constraint, compile_grammar
 from constrain.engine.constraint import Constraint
 from constrain.grammar.nodes import Chars, Choice, Grammar, Literal, Node, Rule, Sequence
-from constrain.sampling import masked_sampling
+from constrain.sampling.core import masked_sampling
+from constrain.sampling.core.results import Draw
 from constrain.sampling.research.ngram import NGram
-from constrain.sampling.results import Draw
 from constrain.vocabulary.vocabulary import Vocabulary
 
 Tokens = tuple[int, ...]
@@ -236,14 +236,14 @@ def empty() -> Case:
 
 def masked_fails(case: Case, n: int, rng: np.random.Generator) -> bool:
     """The negative control: n masked draws, those that end in time, are told from the exact law."""
-    draws = masked_sampling.draw(case.lm, case.constraint, n=n, rng=rng, max_tokens=case.max_tokens)
-    return g_test(Counter(draw.tokens for draw in draws if draw.logweight > -np.inf), case.exact()) < SURELY
+    draws = masked_sampling.draw_masked(case.lm, case.constraint, n=n, rng=rng, max_tokens=case.max_tokens)
+    return g_test(Counter(draw.tokens for draw in draws if draw.log_weight > -np.inf), case.exact()) < SURELY
 
 
 def resampled(draws: Iterable[Draw], rng: np.random.Generator) -> Tokens:
     """The tokens of one of them, by weight: the one draw that a weighted set stands for."""
     listed = list(draws)
-    logs = np.array([draw.logweight for draw in listed])
+    logs = np.array([draw.log_weight for draw in listed])
     weights = np.exp(logs - logs.max())
     return listed[int(rng.choice(len(listed), p=weights / weights.sum()))].tokens
 

@@ -40,8 +40,8 @@ LAYERS: dict[str, set[str]] = {
     "decoding": {"numpy"},
     "authoring": {"numpy", "lark", "genson", "referencing"},
     "testing": {"numpy", "hypothesis"},
-    "integrations": set(),
     "demo": set(),
+    "integrations": set(),
     "generation": set(),
     "cli": set(),
 }

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from constrain.sampling import awrs, exponential_race as race_file
-from constrain.sampling.exponential_race import Race
+from constrain.sampling.exponential_race import ExponentialRace
 from constrain.sampling.token_rejection import (
     RECURSIVE,
-    Ask,
-    Choice,
+    CheckBudget,
+    CheckedToken,
     Chunks,
     DesRaj,
     ExploreFlip,
@@ -39,7 +39,7 @@ class Played:
 
 
 class PlayedRace:
-    """A Race whose order is played through: the next token is any that is left, by its mass."""
+    """An ExponentialRace whose order is played through: the next token is any that is left, by its mass."""
 
     def __init__(self, masses: list[float], script: Played) -> None:
         self.rest = dict(enumerate(masses))
@@ -79,7 +79,7 @@ def expected(method: Method, masses: list[float], valid: tuple[int, ...], budget
     """E[w 1{token = a}] for every a, and the most checks that were ever made."""
     sums, most = [[] for _ in masses], 0
 
-    def run(script: Script) -> tuple[Choice, int]:
+    def run(script: Script) -> tuple[CheckedToken, int]:
         seen: list[int] = []
 
         def check(token: int) -> bool:
@@ -87,7 +87,7 @@ def expected(method: Method, masses: list[float], valid: tuple[int, ...], budget
             seen.append(token)
             return token in valid
 
-        return method(PlayedRace(masses, Played(script)), Ask(check, budget=budget)), len(seen)
+        return method(PlayedRace(masses, Played(script)), CheckBudget(check, budget=budget)), len(seen)
 
     for probability, (choice, checks) in outcomes(run):
         most = max(most, checks)
@@ -149,7 +149,7 @@ def test_weights_of_the_geometric_method_are_proper_over_all_orders(law: str, ac
 def test_a_wrong_weight_is_noticed() -> None:
     """The mean of a number of terms that is settled after they are seen is not Z."""
 
-    def until_it_falls(race: Race, ask: Ask) -> Choice:
+    def until_it_falls(race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
         token, terms = None, []
         while taken := race.take():
             term = race.record(ok := ask(taken[0]))
@@ -158,7 +158,7 @@ def test_a_wrong_weight_is_noticed() -> None:
                 if ok:
                     break
             token = taken[0] if ok and token is None else token
-        return Choice(token, math.fsum(terms) / len(terms) if terms else race.valid)
+        return CheckedToken(token, math.fsum(terms) / len(terms) if terms else race.valid)
 
     found, _ = expected(until_it_falls, LAWS["steps"], (0, 3), math.inf)
     assert abs(found[0] - 0.5) > 1e-3
@@ -197,7 +197,7 @@ def test_a_race_is_a_race_however_it_is_cut(cut: str, monkeypatch: pytest.Monkey
         monkeypatch.setattr(race_file, name, value)
     rng, counts = np.random.default_rng(5), Counter()
     for _ in range(3000):
-        race, order, valid = Race(np.log(ROW), rng), [], 0.0
+        race, order, valid = ExponentialRace(np.log(ROW), rng), [], 0.0
         for _ in range(4):
             (token,) = race.take()
             left = 1 - ROW[order].sum()
@@ -218,7 +218,7 @@ def test_tokens_that_are_taken_together_are_in_order(cut: str, monkeypatch: pyte
     for name, value in CUTS[cut].items():
         monkeypatch.setattr(race_file, name, value)
     rng = np.random.default_rng(6)
-    counts = Counter(tuple(Race(np.log(ROW), rng).take(3)) for _ in range(3000))
+    counts = Counter(tuple(ExponentialRace(np.log(ROW), rng).take(3)) for _ in range(3000))
     assert g_test(counts, plackett_luce(ROW, 3)) > 1e-6
 
 
@@ -226,7 +226,7 @@ def test_a_long_race_ends_with_every_token_once() -> None:
     logs = np.random.default_rng(0).normal(0, 4, 5000)
     logs -= np.logaddexp.reduce(logs)
     logs[7] = -np.inf
-    race = Race(logs, np.random.default_rng(1))
+    race = ExponentialRace(logs, np.random.default_rng(1))
     seen, terms = [], []
     while taken := race.take(3):
         seen += taken
@@ -238,12 +238,12 @@ def test_a_long_race_ends_with_every_token_once() -> None:
 
 def test_what_rounding_leaves_is_listed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The likely tokens have all the mass, but for rounding: the others are not drawn by sums, one by one."""
-    fired: list[Race] = []
-    fire = Race._fire
-    monkeypatch.setattr(Race, "_fire", lambda race: (fired.append(race), fire(race)))
+    fired: list[ExponentialRace] = []
+    fire = ExponentialRace._fire
+    monkeypatch.setattr(ExponentialRace, "_fire", lambda race: (fired.append(race), fire(race)))
     logs = np.full(5000, math.log(1e-12))
     logs[[3, 4000]] = math.log(0.5 + 1e-9)
-    race, seen = Race(logs, np.random.default_rng(1)), list[int]()
+    race, seen = ExponentialRace(logs, np.random.default_rng(1)), list[int]()
     while taken := race.take():
         seen += taken
         race.record(True)
@@ -255,7 +255,7 @@ def test_what_rounding_leaves_is_listed_at_once(monkeypatch: pytest.MonkeyPatch)
 def test_the_largest_come_by_size() -> None:
     logs = np.random.default_rng(0).normal(0, 3, 3000)
     logs -= np.logaddexp.reduce(logs)
-    race = Race(logs, np.random.default_rng(1))
+    race = ExponentialRace(logs, np.random.default_rng(1))
     taken = []
     for _ in range(40):
         if len(taken) % 5 == 0:
@@ -276,18 +276,18 @@ def test_rows_that_are_no_law_are_refused() -> None:
         (np.where(np.arange(2000) == 3, np.nan, flat), "NaN"), (np.log(np.array([0.4, 0.4])), "sum to 1 but to 0.8"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=words):
-            awrs.step(row, lambda token: True, rng)
+            awrs.draw_token(row, lambda token: True, rng)
     with pytest.raises(ValueError, match=r"do not sum to 1 but to 0\.5"):
-        awrs.step(flat - math.log(2), lambda token: False, rng)
+        awrs.draw_token(flat - math.log(2), lambda token: False, rng)
 
 
 # ---- one step --------------------------------------------------------------------------------------------------------
 
 
-def weights_of(n: int, **options: object) -> tuple[np.ndarray, list[awrs.Step]]:
+def weights_of(n: int, **options: object) -> tuple[np.ndarray, list[awrs.WeightedToken]]:
     rng = np.random.default_rng(3)
-    steps = [awrs.step(rng=rng, **options) for _ in range(n)]
-    return np.exp([step.logweight for step in steps]), steps
+    steps = [awrs.draw_token(rng=rng, **options) for _ in range(n)]
+    return np.exp([step.log_weight for step in steps]), steps
 
 
 @pytest.mark.parametrize("method", [*METHODS.values(), Geometric()], ids=repr)
@@ -310,8 +310,8 @@ def test_tiny_valid_mass_is_found_and_weighed() -> None:
         _, steps = weights_of(20, logprobs=logs, check=lambda t: t >= 2, method=RECURSIVE)
         assert {step.token for step in steps} <= {2, 3}
         total = tiny + math.log1p(math.exp(-3))
-        assert np.logaddexp.reduce([s.logweight for s in steps]) - math.log(20) == pytest.approx(total, abs=0.1)
-    assert awrs.step(logs, lambda t: False, np.random.default_rng(0)) == (None, -math.inf, 4)
+        assert np.logaddexp.reduce([s.log_weight for s in steps]) - math.log(20) == pytest.approx(total, abs=0.1)
+    assert awrs.draw_token(logs, lambda t: False, np.random.default_rng(0)) == (None, -math.inf, 4)
 
 
 def test_two_stages_count_the_mass_of_the_mask() -> None:
@@ -328,7 +328,7 @@ def test_a_mask_takes_over_where_checks_fail() -> None:
     logs = np.full(64, -math.log(64))
     mask = np.zeros(2, np.int32)
     mask[1] = 1 << 5
-    step = awrs.step(logs, lambda t: False, np.random.default_rng(0), mask=lambda: mask)
+    step = awrs.draw_token(logs, lambda t: False, np.random.default_rng(0), mask=lambda: mask)
     assert step == (37, pytest.approx(-math.log(64)), awrs.PATIENCE)
     weights, steps = weights_of(3000, logprobs=logs, check=lambda t: t == 37, mask=lambda: mask)
     assert abs(weights.mean() - 1 / 64) < 5 * weights.std() / math.sqrt(3000) + 1e-12
@@ -344,7 +344,7 @@ def test_several_end_tokens_are_one() -> None:
 
 def test_a_step_needs_a_budget() -> None:
     with pytest.raises(ValueError, match="budget must be 1"):
-        awrs.step(np.log(np.array([0.5, 0.5])), lambda t: True, np.random.default_rng(0), budget=0)
+        awrs.draw_token(np.log(np.array([0.5, 0.5])), lambda t: True, np.random.default_rng(0), budget=0)
     for wrong in (lambda: DesRaj(0), lambda: DesRaj(slack=-1), lambda: ExploreFlip(-1), lambda: Chunks(0),
                   lambda: Geometric(1), lambda: HorvitzThompson(0)):  # fmt: skip
         with pytest.raises(ValueError, match="must be"):

@@ -34,12 +34,12 @@ def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def sums(steps: list[awrs.Step]) -> tuple[np.ndarray, np.ndarray]:
+def sums(steps: list[awrs.WeightedToken]) -> tuple[np.ndarray, np.ndarray]:
     """The mean of w 1{token = a} for each a, and its standard error."""
     made = np.zeros((len(steps), len(P)))
     for i, one in enumerate(steps):
         if one.token is not None:
-            made[i, one.token] = math.exp(one.logweight)
+            made[i, one.token] = math.exp(one.log_weight)
     return made.mean(axis=0), made.std(axis=0) / math.sqrt(len(steps))
 
 
@@ -47,7 +47,7 @@ def sums(steps: list[awrs.Step]) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("budget", [None, 1, 2, 3, 5])
 @pytest.mark.parametrize("terms", [1, 4])
 def test_every_row_is_weighted_properly(few: int, budget: int | None, terms: int) -> None:
-    steps = step_batch(rows(), check, generator=seeded(), few=few, budget=budget, terms=terms)
+    steps = step_batch(rows(), check, generator=seeded(), round_size=few, budget=budget, terms=terms)
     mean, error = sums(steps)
     assert (np.abs(mean - GAMMA) <= FAR * error + 1e-12).all()
     assert max(one.checks for one in steps) <= (budget or len(P))
@@ -77,14 +77,14 @@ def test_weights_are_proper_over_all_orders(few: int, budget: int | None, terms:
         left = np.cumsum(P[list(order)][::-1])[::-1]
         (step,) = step_batch(rows(1), check, terms=terms, budget=budget, race=OneOrder(order, few))
         if step.token is not None:
-            found[step.token] += math.prod(P[list(order)] / left) * math.exp(step.logweight)
+            found[step.token] += math.prod(P[list(order)] / left) * math.exp(step.log_weight)
     assert found == pytest.approx(GAMMA, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 def test_rows_may_stay_on_a_gpu() -> None:
     generator = torch.Generator(device="cuda").manual_seed(0)
-    mean, error = sums(step_batch(rows().cuda(), check, generator=generator, few=2))
+    mean, error = sums(step_batch(rows().cuda(), check, generator=generator, round_size=2))
     assert (np.abs(mean - GAMMA) <= FAR * error).all()
 
 
@@ -93,9 +93,9 @@ def test_it_is_the_law_of_the_step_on_the_host() -> None:
     rng = np.random.default_rng(1)
     method = DesRaj(terms=4, slack=0.0)
     there = step_batch(rows(), check, generator=seeded(2))
-    here = [awrs.step(np.log(P), lambda token: token in VALID, rng, method=method) for _ in range(N)]
+    here = [awrs.draw_token(np.log(P), lambda token: token in VALID, rng, method=method) for _ in range(N)]
     for measure in (
-        lambda one: one.checks, lambda one: math.exp(one.logweight), lambda one: math.exp(2 * one.logweight),
+        lambda one: one.checks, lambda one: math.exp(one.log_weight), lambda one: math.exp(2 * one.log_weight),
         lambda one: one.token == 1, lambda one: one.token == 5,
     ):  # fmt: skip
         a, b = (np.array([float(measure(one)) for one in steps]) for steps in (there, here))
@@ -109,8 +109,8 @@ def test_no_token_is_asked_about_twice_and_all_are_if_none_is_valid() -> None:
         asked.append((row, token))
         return False
 
-    steps = step_batch(rows(5), refuses, generator=seeded(), few=2)
-    assert steps == [awrs.Step(None, -math.inf, 6)] * 5
+    steps = step_batch(rows(5), refuses, generator=seeded(), round_size=2)
+    assert steps == [awrs.WeightedToken(None, -math.inf, 6)] * 5
     assert sorted(asked) == [(row, token) for row in range(5) for token in range(6)]
 
 
@@ -120,7 +120,7 @@ def test_rows_differ_and_masks_come_first() -> None:
     steps = step_batch(rows(len(allowed)), check, generator=seeded(), allowed=allowed)
     mean, error = sums(steps[::3])
     assert (np.abs(mean - np.where(np.arange(6) == 1, P, 0)) <= FAR * error + 1e-12).all()
-    assert all(one == awrs.Step(None, -math.inf, 0) for one in steps[1::3])
+    assert all(one == awrs.WeightedToken(None, -math.inf, 0) for one in steps[1::3])
     mean, error = sums(steps[2::3])
     assert (np.abs(mean - GAMMA) <= FAR * error).all()
 
@@ -129,10 +129,12 @@ def test_a_valid_mass_of_next_to_nothing_is_found() -> None:
     p = np.array([1 - 3e-13, 1e-13, 1e-13, 1e-13, 0.0, 0.0])
     with np.errstate(divide="ignore"):
         logits = torch.tensor(np.log(p)).expand(50, -1)
-    for one in step_batch(logits, lambda row, token: token == 2, generator=seeded(), few=2):
+    for one in step_batch(logits, lambda row, token: token == 2, generator=seeded(), round_size=2):
         assert one.token == 2
-        assert math.exp(one.logweight) <= 3.1e-13
-    weights = [math.exp(one.logweight) for one in step_batch(logits, lambda row, token: token == 2, generator=seeded())]
+        assert math.exp(one.log_weight) <= 3.1e-13
+    weights = [
+        math.exp(one.log_weight) for one in step_batch(logits, lambda row, token: token == 2, generator=seeded())
+    ]
     assert np.mean(weights) == pytest.approx(1e-13, rel=0.5)
 
 
@@ -140,7 +142,7 @@ def test_a_vocabulary_of_real_size() -> None:
     logits = (torch.randn(1, 128_256, generator=seeded(3)) * 3).expand(24, -1)
     steps = step_batch(logits, lambda row, token: token % 7 == 0, generator=seeded(4))
     assert all(one.token is not None and one.token % 7 == 0 for one in steps)
-    weights = np.exp([one.logweight for one in steps])
+    weights = np.exp([one.log_weight for one in steps])
     z = float(torch.log_softmax(logits[0].double(), -1)[::7].exp().sum())
     assert abs(weights.mean() - z) <= FAR * weights.std() / math.sqrt(len(weights))
     assert np.median([one.checks for one in steps]) < 30

@@ -9,17 +9,18 @@ import pytest
 
 from constrain import sampling
 from constrain.base.errors import ConstrainError, LimitError, TokenRefused
-from constrain.sampling import awrs, masked_sampling
-from constrain.sampling.checkers import Both, Judged, Stepwise
+from constrain.sampling import awrs
+from constrain.sampling.checkers import BothCheckers, Judged, Stepwise
+from constrain.sampling.core import masked_sampling
+from constrain.sampling.core.weight_statistics import weight_stats
 from constrain.sampling.token_rejection import Chunks, DesRaj, HorvitzThompson
-from constrain.sampling.weight_statistics import weight_stats
 from tests.markov_made import LETTERS, TWO, Case, ChainModel, cases, g_test, regular, resampled
 
 COUNTING = cases()["counting"]
 
 
 def drawn(case: Case, n: int, **options: object) -> sampling.Draws:
-    return awrs.draw(
+    return awrs.draw_awrs(
         case.lm, options.pop("constraint", case.constraint), n=n, rng=np.random.default_rng(11),
         max_tokens=case.max_tokens, **options,
     )  # fmt: skip
@@ -27,12 +28,12 @@ def drawn(case: Case, n: int, **options: object) -> sampling.Draws:
 
 def assert_proper(draws: sampling.Draws, law: dict[tuple[int, ...], float]) -> None:
     """Mean weight is Z, and sum of weights of the likeliest text is its mass: within 5 standard errors."""
-    weights = np.exp(draws.logweights)
+    weights = np.exp(draws.log_weights)
     top = max(law, key=lambda tokens: law[tokens])
     for f, exact in ((1.0, math.fsum(law.values())), (np.array([d.tokens == top for d in draws]), law[top])):
         each = weights * f
         assert abs(each.mean() - exact) < 5 * each.std() / math.sqrt(len(each)) + 1e-12
-    assert all(d.tokens in law for d in draws if d.logweight > -np.inf)
+    assert all(d.tokens in law for d in draws if d.log_weight > -np.inf)
 
 
 OPTIONS = {
@@ -52,7 +53,7 @@ def test_logprobs_are_the_models() -> None:
     case = cases()["pieces"]
     law = case.law()
     for one in drawn(case, 100):
-        if one.logweight > -np.inf:
+        if one.log_weight > -np.inf:
             assert one.logprob == pytest.approx(math.log(law[one.tokens]))
 
 
@@ -60,7 +61,7 @@ def test_the_law_of_tokens_is_that_of_masking_and_weights_correct_it() -> None:
     """Masking, and AWRS without its weights, fail the G-test that weighted AWRS passes (n = 160, error 1e-6)."""
     case, rng = cases()["pieces"], np.random.default_rng(1)
     law = {tokens: p / case.z for tokens, p in case.law().items()}
-    draws = [one for one in drawn(case, 7_500, masks="never") if one.logweight > -np.inf]
+    draws = [one for one in drawn(case, 7_500, masks="never") if one.log_weight > -np.inf]
     chosen = [resampled(draws[i : i + 40], rng) for i in range(0, 6_400, 40)]
     plain = [one.tokens for one in draws[:160]]
     counted = [{tokens: texts.count(tokens) for tokens in set(texts)} for texts in (chosen, plain)]
@@ -96,14 +97,14 @@ def test_a_late_validator_is_found_out_once() -> None:
     late = Judged(TWO, lambda text: text == b"bb", lambda text: len(text) < 3)
     options = {"max_tokens": 8, "masks": "never"}
     rng = np.random.default_rng(2)
-    together = awrs.draw(ChainModel(rows, 1), late, n=1, rng=rng, **options)
+    together = awrs.draw_awrs(ChainModel(rows, 1), late, n=1, rng=rng, **options)
     dead: set[tuple[int, ...]] = set()
     model = ChainModel(rows, 1)
     outcomes = []
     for _ in range(60):
         position = late.matcher()
         while True:
-            found = awrs.step_at(position, model.next_logprobs([position.tokens])[0], rng, ends=(2,), dead=dead)
+            found = awrs.draw_token_at(position, model.next_logprobs([position.tokens])[0], rng, ends=(2,), dead=dead)
             if found.token in (None, 2):
                 break
             position.advance(found.token)
@@ -132,18 +133,18 @@ def test_checkers_refuse_and_fail_clearly() -> None:
 
     with pytest.raises(ConstrainError, match="the checker failed on b'a'"):
         Judged(LETTERS, viable=broken).matcher().allows(0)
-    both = Both(COUNTING.constraint, Judged(TWO, viable=lambda text: b"bb" not in text)).matcher()
+    both = BothCheckers(COUNTING.constraint, Judged(TWO, viable=lambda text: b"bb" not in text)).matcher()
     both.advance(1)
     with pytest.raises(TokenRefused):
         both.advance(1)
     assert both.tokens == both.fork().tokens == [1]
     with pytest.raises(ValueError, match="one vocabulary"):
-        Both(COUNTING.constraint, Judged(LETTERS))
+        BothCheckers(COUNTING.constraint, Judged(LETTERS))
 
 
 def test_budgets_and_bad_models() -> None:
     with pytest.raises(LimitError, match="max_tokens"):
-        awrs.draw(COUNTING.lm, COUNTING.constraint, n=1, rng=np.random.default_rng(0), max_tokens=0)
+        awrs.draw_awrs(COUNTING.lm, COUNTING.constraint, n=1, rng=np.random.default_rng(0), max_tokens=0)
     with pytest.raises(LimitError, match="seconds"):
         drawn(COUNTING, 3, seconds=-1.0)
 
@@ -191,7 +192,7 @@ def test_divergences_of_masking_are_those_of_the_exact_laws() -> None:
     """Where they are trusted, both are within 10 % of the truth; elsewhere within 6 standard errors."""
     trusted = 0
     for case in (cases()[name] for name in ("traps, trigram", "pieces", "bytes", "counting")):
-        draws = masked_sampling.draw(
+        draws = masked_sampling.draw_masked(
             case.lm, case.constraint, n=2000, rng=np.random.default_rng(3), max_tokens=case.max_tokens
         )
         stats, q = draws.stats, masked_law(case)

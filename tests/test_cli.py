@@ -16,7 +16,7 @@ jsonschema = pytest.importorskip("jsonschema")
 
 from constrain.base.options import Style  # noqa: E402
 from constrain.cli import app, cross_check, kernel_notice  # noqa: E402
-from constrain.cli.common_arguments import Asked  # noqa: E402
+from constrain.cli.common_arguments import SchemaOptions  # noqa: E402
 from tests.command_line import Answer, Run  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,7 +35,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     def running(*arguments: str, stdin: bytes = b"") -> Answer:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         capsys.readouterr()
-        code = app.run(arguments)
+        code = app.run_command(arguments)
         out, err = capsys.readouterr()
         assert "Traceback" not in err + out
         return Answer(code, out, err)
@@ -242,13 +242,13 @@ def test_huge_nesting(run: Run, file: Callable[..., str]) -> None:
     path = file("[" * 50_000 + "]" * 50_000)
     answer = run("validate", "{}", path)
     assert answer.code == 0
-    assert "no second opinion" in answer.out
+    assert "not cross-checked" in answer.out
 
 
 def test_an_agreement_is_not_explained_away() -> None:
-    theirs = cross_check.second_opinion('{"type": "string"}', b'"x"')
-    assert theirs == cross_check.Opinion("valid")
-    said = cross_check.why_different('{"type": "string"}', b'"x"', Asked(Style.any()), False, theirs)
+    theirs = cross_check.validate_independently('{"type": "string"}', b'"x"')
+    assert theirs == cross_check.CrossCheck("valid")
+    said = cross_check.why_different('{"type": "string"}', b'"x"', SchemaOptions(Style.any()), False, theirs)
     assert said.startswith("for no known reason")
 
 
@@ -357,7 +357,7 @@ def test_doctor(run: Run) -> None:
 
 def test_warmup(run: Run) -> None:
     assert run("warmup", "--json").document["seconds"] >= 0
-    assert kernel_notice.compiled() in (True, False)
+    assert kernel_notice.are_kernels_compiled() in (True, False)
 
 
 def test_text_of_others_does_not_steer_the_terminal(run: Run, file: Callable[..., str]) -> None:

@@ -33,7 +33,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     def running(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
         capsys.readouterr()
-        return app.run(arguments), *capsys.readouterr()
+        return app.run_command(arguments), *capsys.readouterr()
 
     return running
 
@@ -47,14 +47,14 @@ def common(tmp_path: Path) -> str:
 
 
 def test_every_field_of_style_is_an_option() -> None:
-    options = inspect.signature(common_arguments.asked).parameters
+    options = inspect.signature(common_arguments.read_arguments).parameters
     assert {field.name for field in dataclasses.fields(Style)} <= set(options)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_that_compiles_has_them(run: Run, command: str) -> None:
     shown = run(command, "--help")[1]
-    for name in inspect.signature(common_arguments.asked).parameters:
+    for name in inspect.signature(common_arguments.read_arguments).parameters:
         option = {"base": "", "anything": "--any"}.get(name, "--" + name.replace("_", "-"))
         assert option in shown
 

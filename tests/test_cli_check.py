@@ -18,7 +18,7 @@ pytest.importorskip("typer")
 
 from constrain.base.json_documents import token
 from constrain.cli import app
-from constrain.cli.schema_positions import places
+from constrain.cli.schema_positions import find_positions
 from tests.command_line import Answer, Run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,7 +31,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     def running(*arguments: str, stdin: str = "") -> Answer:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
         capsys.readouterr()
-        code = app.run(arguments)
+        code = app.run_command(arguments)
         return Answer(code, *capsys.readouterr())
 
     return running
@@ -54,7 +54,7 @@ def pointers(value: Any, pointer: str = "") -> set[str]:
 @given(documents, st.sampled_from([None, 0, 2]), st.booleans())
 def test_every_pointer_has_its_line(value: Any, indent: int | None, plain: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=plain)
-    found = places(text)
+    found = find_positions(text)
     assert set(found.lines) == pointers(value)
     assert found.twice == []
     lines = text.split("\n")
@@ -70,7 +70,7 @@ def test_every_pointer_has_its_line(value: Any, indent: int | None, plain: bool)
 
 
 def test_keys_that_are_written_twice() -> None:
-    found = places('{"a": 1,\n "b/c": [1,\n {"x": {}, "x": 2}],\n "\\u0061": 3}')
+    found = find_positions('{"a": 1,\n "b/c": [1,\n {"x": {}, "x": 2}],\n "\\u0061": 3}')
     assert found.twice == [("/b~1c/1/x", 3, 3), ("/a", 1, 4)]
     assert found.lines["/a"] == 4
 
@@ -166,7 +166,7 @@ def test_a_terminal_gets_a_line_for_each_subschema(run: Run, monkeypatch: pytest
         screen = Terminal()
         monkeypatch.setattr(sys, "stdout", screen)
         monkeypatch.setenv("COLUMNS", "100")
-        assert app.run(("check", json.dumps(many), *arguments)) in (0, 1)
+        assert app.run_command(("check", json.dumps(many), *arguments)) in (0, 1)
         monkeypatch.undo()
         return re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue())
 

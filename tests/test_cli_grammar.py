@@ -17,10 +17,10 @@ from hypothesis import given, settings, strategies as st
 pytest.importorskip("typer")
 
 from constrain import grammars
-from constrain.authoring.grammar_tools import findings, read
-from constrain.authoring.grammar_tools.grammar_findings import level
-from constrain.authoring.grammar_tools.lexeme_parser import ParseStack, Stack, parse
-from constrain.authoring.grammar_tools.random_sentences import sentences
+from constrain.authoring.grammar_tools import find_problems, read_grammar
+from constrain.authoring.grammar_tools.grammar_findings import rate_dead_ends
+from constrain.authoring.grammar_tools.lexeme_parser import ParseStack, Stack, parse_text
+from constrain.authoring.grammar_tools.random_sentences import draw_sentences
 from constrain.authoring.grammar_tools.recognition import Trial
 from constrain.base.errors import ConstrainError
 from constrain.cli import app
@@ -39,7 +39,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
             (tmp_path / name).write_text(text, "utf-8")
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
         capsys.readouterr()
-        code = app.run(arguments)
+        code = app.run_command(arguments)
         return Answer(code, *capsys.readouterr())
 
     return running
@@ -79,10 +79,10 @@ FOUND: dict[str, tuple[str, set[tuple[str, str]], int]] = {
 @pytest.mark.parametrize("name", FOUND)
 def test_findings(name: str) -> None:
     text, expected, dead_ends = FOUND[name]
-    written = read(text)
-    found = findings(written)
+    written = read_grammar(text)
+    found = find_problems(written)
     assert {(one.kind, one.names[0]) for one in found} == expected
-    assert level(written, found) == dead_ends
+    assert rate_dead_ends(written, found) == dead_ends
     for one in found:
         assert one.position is not None
         at = text[one.position :]
@@ -91,14 +91,14 @@ def test_findings(name: str) -> None:
 
 def test_terminals_that_a_basic_lexer_cannot_tell_apart() -> None:
     text = 'start: A B | C AB\nA: "a"\nB: "b"\nAB: "ab"\nC: "c"'
-    assert {one.kind for one in findings(read(text, lexer="basic"))} == {"cannot follow"}
-    assert not findings(read(text))
+    assert {one.kind for one in find_problems(read_grammar(text, lexer="basic"))} == {"cannot follow"}
+    assert not find_problems(read_grammar(text))
 
 
 def test_a_ready_grammar_has_nothing_wrong() -> None:
     for name in ("json", "arithmetic", "csv", "toml"):
         ready = grammars.read(name)
-        assert not [one for one in findings(read(ready.text, lexer=ready.lexer)) if one.weight != "note"]
+        assert not [one for one in find_problems(read_grammar(ready.text, lexer=ready.lexer)) if one.weight != "note"]
 
 
 # ---- check: texts of two readings --------------------------------------------------------------------------------
@@ -127,7 +127,12 @@ AMBIGUOUS = {
 @pytest.mark.parametrize("name", AMBIGUOUS)
 def test_the_text_of_an_ambiguity_has_two_readings(name: str) -> None:
     text = AMBIGUOUS[name]
-    shown = [t for one in findings(read(text, lexer="basic")) for what, t in one.examples if what == "two readings"]
+    shown = [
+        t
+        for one in find_problems(read_grammar(text, lexer="basic"))
+        for what, t in one.examples
+        if what == "two readings"
+    ]
     assert shown
     assert {readings(text, sentence) for sentence in shown} == {2}
 
@@ -148,10 +153,10 @@ def rules(draw: st.DrawFn) -> str:
 @given(rules())
 def test_what_is_said_of_random_grammars_is_true(text: str) -> None:
     try:
-        written = read(text, lexer="basic")
+        written = read_grammar(text, lexer="basic")
     except ConstrainError:
         return
-    found = findings(written)
+    found = find_problems(written)
     for one in found:
         for what, sentence in one.examples:
             if what == "two readings":
@@ -165,9 +170,9 @@ def test_what_is_said_of_random_grammars_is_true(text: str) -> None:
 
 def test_gbnf_is_searched_character_by_character() -> None:
     text = 'root ::= word+\nword ::= [a-z]+ | "if"\nlost ::= "x"'
-    kinds = {(one.kind, one.names[0]) for one in findings(read(text, kind="gbnf"))}
+    kinds = {(one.kind, one.names[0]) for one in find_problems(read_grammar(text, kind="gbnf"))}
     assert {("ambiguous", "word"), ("unreachable", "lost")} <= kinds
-    assert not findings(read('root ::= [a-z]+ ("=" [0-9]{1,3})?', kind="gbnf"))
+    assert not find_problems(read_grammar('root ::= [a-z]+ ("=" [0-9]{1,3})?', kind="gbnf"))
 
 
 # ---- check: what a user sees -------------------------------------------------------------------------------------
@@ -248,9 +253,9 @@ def test_a_last_line_end_may_be_left_out(run: Run) -> None:
 
 @pytest.mark.parametrize("name", ["json", "arithmetic", "toml", "csv"])
 def test_the_reader_and_the_machine_agree(name: str) -> None:
-    """`parse` finds a text complete exactly where the machine does, and stops nowhere behind it."""
+    """`parse_text` finds a text complete exactly where the machine does, and stops nowhere behind it."""
     ready, rng = grammars.read(name), random.Random(5)
-    trial = Trial(read(ready.text, lexer=ready.lexer))
+    trial = Trial(read_grammar(ready.text, lexer=ready.lexer))
     assert trial.parser is not None
     texts = [*ready.accepts, *ready.rejects]
     for text in list(texts):
@@ -258,7 +263,7 @@ def test_the_reader_and_the_machine_agree(name: str) -> None:
             cut = rng.randrange(len(text))
             texts += [text[:cut], text[:cut] + rng.choice('a"1,[]{}= \n') + text[cut:]]
     for text in texts:
-        reading = parse(trial.parser, text.encode())
+        reading = parse_text(trial.parser, text.encode())
         assert (reading.stopped is None) == trial.accepts(text.encode()), text
 
 
@@ -269,7 +274,7 @@ def test_the_reader_and_the_machine_agree(name: str) -> None:
 def test_sentences_are_those_of_the_grammar(name: str) -> None:
     ready = grammars.read(name)
     parser = lark.Lark(ready.text, parser="lalr", lexer=ready.lexer)
-    found = sentences(read(ready.text, lexer=ready.lexer), random.Random(1), 80)
+    found = draw_sentences(read_grammar(ready.text, lexer=ready.lexer), random.Random(1), 80)
     drawn = [next(found).decode() for _ in range(25)]
     assert len(set(drawn)) == 25 and max(map(len, drawn)) > 20
     for text in drawn:
@@ -304,7 +309,7 @@ def test_diagrams_are_whole(run: Run, name: str) -> None:
     ids = {node.get("id") for node in tree.iter() if node.get("id")}
     links = {node.get("href", "#")[1:] for node in tree.iter("{http://www.w3.org/2000/svg}a")}
     assert links <= ids
-    written = read(grammars.text(name))
+    written = read_grammar(grammars.text(name))
     own = {f"rule-{n}" for n in written.productions.nonterminals if not n.startswith("__")}
     assert own <= ids
     width, height = float(tree.getroot().get("width", 0)), float(tree.getroot().get("height", 0))
@@ -346,7 +351,7 @@ def stack_after(parser: Parser, stack: Stack, terminal: int) -> Stack | None:
 @lru_cache
 def parser_of(name: str) -> Parser:
     """The parser of one of the grammars that are installed."""
-    return read(grammars.text(name)).parser
+    return read_grammar(grammars.text(name)).parser
 
 
 @given(st.sampled_from(["json", "arithmetic", "lisp", "python"]), st.data())

@@ -158,11 +158,11 @@ def values(command: str, parameter: str, junk: Junk) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def small_and_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small model in place of the embedded one, unless a name of a model is tested, and no network."""
-    monkeypatch.setattr(model_hub, "unreachable", lambda: "no network in tests")
+    monkeypatch.setattr(model_hub, "check_hub", lambda: "no network in tests")
     given = getattr(request.node, "callspec", None)
     if given is None or given.params.get("parameter") != "model":
         for module in ("generate_command", "demo_command"):
-            monkeypatch.setattr(f"constrain.cli.{module}.loaded", lambda name: made("llama"))
+            monkeypatch.setattr(f"constrain.cli.{module}.load_with_note", lambda name: made("llama"))
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         capsys.readouterr()
         try:
-            code = app.run(arguments)
+            code = app.run_command(arguments)
         except BaseException as error:
             return f"{type(error).__name__}: {str(error)[:200]}"
         out, err = capsys.readouterr()
@@ -191,7 +191,7 @@ def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("command", list(GROUP.commands))
 def test_every_command_has_a_right_call(command: str, junk: Junk, answer: Callable[..., str]) -> None:
     assert answer(call(command, junk)) == ""
-    assert app.run(call(command, junk)) == 0
+    assert app.run_command(call(command, junk)) == 0
 
 
 @pytest.mark.parametrize(("command", "parameter"), list(parameters()))
@@ -230,7 +230,9 @@ CODES = {
 def test_the_exit_code_of_a_schema_file_is_as_documented(
     command: str, junk: Junk, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    codes = {name: app.run(call(command, junk, "schema", junk.paths[name])) for name in CODES if name in junk.paths}
+    codes = {
+        name: app.run_command(call(command, junk, "schema", junk.paths[name])) for name in CODES if name in junk.paths
+    }
     capsys.readouterr()
     assert codes == {name: code for name, code in CODES.items() if name in junk.paths}
 
@@ -243,7 +245,7 @@ def test_json_of_an_error_is_json(command: str, junk: Junk, capsys: pytest.Captu
         pytest.skip("has no --json")
     capsys.readouterr()
     options = call(command, junk, parameter, junk.paths["folder"])
-    assert app.run([options[0], "--json", *options[1:]]) == 2
+    assert app.run_command([options[0], "--json", *options[1:]]) == 2
     out = capsys.readouterr().out
     assert "error" in json.dumps(json.loads(out))
 

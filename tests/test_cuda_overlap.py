@@ -13,7 +13,7 @@ import torch
 import constrain
 from constrain import Vocabulary
 from constrain.base.errors import UnsupportedError
-from constrain.integrations.cuda import Overlap, apply_mask, decode
+from constrain.integrations.cuda import Overlap, apply_mask, decode_batch
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b"b", b"ab", b"1", b"12", b"-", None], (6,))
 
@@ -49,7 +49,7 @@ def test_decode_writes_what_a_plain_loop_writes() -> None:
     """Rows of different constraints that end at different times; sums over the steps of each."""
     forms = [{"regex": "[ab]{3,9}"}, {"regex": "(12|1-)*b"}, {"regex": "a"}]
     constraints = [constrain.compile(VOCABULARY, **form) for form in forms]
-    got = decode(
+    got = decode_batch(
         Model(3), [one.matcher() for one in constraints], "cpu", max_tokens=20,
         seeds=torch.zeros(3, dtype=torch.int64), sample=likeliest,
     )  # fmt: skip
@@ -75,7 +75,9 @@ def test_decode_writes_what_a_plain_loop_writes() -> None:
 def test_decode_stops_in_time_and_says_where_nothing_is_found() -> None:
     one = constrain.compile(VOCABULARY, regex="[ab]{3,9}")
     model = Model(1)
-    got = decode(model, [one.matcher()], "cpu", max_tokens=2, seeds=torch.zeros(1, dtype=torch.int64), sample=likeliest)
+    got = decode_batch(
+        model, [one.matcher()], "cpu", max_tokens=2, seeds=torch.zeros(1, dtype=torch.int64), sample=likeliest
+    )
     assert not got.ended[0] and 2 <= sum(len(VOCABULARY.tokens[token] or b"") for token in got.tokens[0]) <= 4
     assert model.calls == 2, "no forward pass in vain"
 
@@ -83,7 +85,7 @@ def test_decode_stops_in_time_and_says_where_nothing_is_found() -> None:
         return SimpleNamespace(tokens=torch.tensor([-1]), logprobs=torch.zeros(1), logmasses=torch.zeros(1))
 
     with pytest.raises(ValueError, match="row 0"):
-        decode(Model(1), [one.matcher()], "cpu", max_tokens=2, seeds=torch.zeros(1), sample=finds_none)
+        decode_batch(Model(1), [one.matcher()], "cpu", max_tokens=2, seeds=torch.zeros(1), sample=finds_none)
 
 
 def test_masks_stay_until_those_of_the_next_step_are_asked_for() -> None:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.base.errors import LimitError
-from constrain.decoding.generation_loop import DRAFT, Outcome, Piece, run
+from constrain.decoding.generation_loop import DRAFT, Outcome, Piece, generate_text
 from constrain.decoding.token_budget import Closing
-from constrain.sampling.masked_sampling import PLAIN, Proposal, allowed_tokens, pick
-from constrain.sampling.results import log_sum
+from constrain.sampling.core.masked_sampling import PLAIN, Proposal, allowed_tokens, pick_token
+from constrain.sampling.core.results import log_sum
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.finite_made import FiniteConstraint, FiniteMatcher
 from tests.models_made import TableModel
@@ -29,7 +29,7 @@ def by_hand(lm, constraint, rng, proposal=PLAIN) -> tuple[list[int], float, floa
     logprob = weight = 0.0
     while True:
         row = lm.next_logprobs([matcher.tokens])[0]
-        choice = pick(row, allowed_tokens(matcher.mask()), rng, proposal, ends)
+        choice = pick_token(row, allowed_tokens(matcher.mask()), rng, proposal, ends)
         logprob, weight = logprob + choice.logprob, weight + choice.logprob - choice.logproposal
         if choice.token in ends:
             return matcher.tokens, logprob, weight
@@ -44,7 +44,7 @@ def test_the_loop_is_the_loop_by_hand(seed: int, texts: set[bytes], sharp: float
     tokens, logprob, weight = by_hand(lm, constraint, np.random.default_rng(seed), proposal)
     calls = len(lm.asked)
     lm.asked.clear()
-    out = run(lm, constraint, rng=np.random.default_rng(seed), max_tokens=64, proposal=proposal)
+    out = generate_text(lm, constraint, rng=np.random.default_rng(seed), max_tokens=64, proposal=proposal)
     assert out.tokens == tokens
     assert out.data in texts
     assert out.logprob == pytest.approx(logprob)
@@ -65,7 +65,7 @@ def test_a_forced_run_costs_one_call_if_the_model_spells_it_so() -> None:
         table[before, after] = 0.0
     lm = TableModel(VOCABULARY.size)
     lm.table = table - np.logaddexp.reduce(table, axis=1, keepdims=True)
-    out = run(lm, constraint, rng=np.random.default_rng(0), max_tokens=20)
+    out = generate_text(lm, constraint, rng=np.random.default_rng(0), max_tokens=20)
     assert out.tokens == spelled
     assert lm.asked == [len(spelled) + 1]
     assert out.stats.forced_tokens == len(spelled)
@@ -79,11 +79,11 @@ def test_every_budget_holds(seed: int, texts: set[bytes], most: int) -> None:
     least = len(VOCABULARY.fewest(min(texts, key=lambda text: (len(text), text)))) + 1
     if most < least:
         with pytest.raises(LimitError, match=f"takes {least} tokens"):
-            run(lm, constraint, rng=np.random.default_rng(seed), max_tokens=most)
+            generate_text(lm, constraint, rng=np.random.default_rng(seed), max_tokens=most)
         assert not lm.asked, "refused before the model was asked"
         return
     pieces: list[Piece] = []
-    out = run(lm, constraint, rng=np.random.default_rng(seed), max_tokens=most, stream=pieces.append)
+    out = generate_text(lm, constraint, rng=np.random.default_rng(seed), max_tokens=most, stream=pieces.append)
     assert len(out.tokens) + 1 <= most
     assert out.data in texts
     assert "".join(piece.text for piece in pieces).encode() == out.data
@@ -100,11 +100,11 @@ def test_a_model_that_never_ends_is_ended() -> None:
     lm.table = np.full_like(lm.table, -30.0)
     lm.table[:, ord("a")] = 0.0
     lm.table -= np.logaddexp.reduce(lm.table, axis=1, keepdims=True)
-    out = run(lm, FiniteConstraint(BYTES, texts), rng=np.random.default_rng(0), max_tokens=20)
+    out = generate_text(lm, FiniteConstraint(BYTES, texts), rng=np.random.default_rng(0), max_tokens=20)
     assert out.data == b"a" * 19
     assert out.finish_reason == "budget"
     assert (out.stats.refused_for_budget, out.stats.closing_tokens) == (0, 0), "its last token can only be an end"
-    enough = run(lm, FiniteConstraint(BYTES, texts), rng=np.random.default_rng(0), max_tokens=60)
+    enough = generate_text(lm, FiniteConstraint(BYTES, texts), rng=np.random.default_rng(0), max_tokens=60)
     assert enough.finish_reason == "complete"
 
 
@@ -112,13 +112,15 @@ def test_a_long_closing_is_asked_for_in_parts() -> None:
     """One text of 200 bytes, or of 300: the budget is for the short one, and the model wants the other."""
     short, long = b"a" + b"s" * 199, b"b" * 300
     lm = TableModel(BYTES.size)
-    out = run(lm, FiniteConstraint(BYTES, [short, long]), rng=np.random.default_rng(0), max_tokens=202)
+    out = generate_text(lm, FiniteConstraint(BYTES, [short, long]), rng=np.random.default_rng(0), max_tokens=202)
     assert out.data == short
     assert max(lm.asked) <= DRAFT + 1
     lm.table[BYTES.size, ord("b")] = 60.0
     lm.table -= np.logaddexp.reduce(lm.table, axis=1, keepdims=True)
     lm.asked.clear()
-    out = run(lm, FiniteConstraint(BYTES, [short, short + b"!", long]), rng=np.random.default_rng(0), max_tokens=202)
+    out = generate_text(
+        lm, FiniteConstraint(BYTES, [short, short + b"!", long]), rng=np.random.default_rng(0), max_tokens=202
+    )
     assert out.data[:200] == short
     assert max(lm.asked) <= DRAFT + 1
     assert out.logprob == pytest.approx(lm.logprob([*out.tokens, 256]))
@@ -139,19 +141,22 @@ class Unspellable(FiniteConstraint):
 def test_without_a_known_completion_nothing_is_promised_until_there_is_one() -> None:
     few = Vocabulary.from_tokens([b"a", b"b", None], eos_ids=[2])
     lm = TableModel(few.size)
-    cut = run(lm, Unspellable(few, [b"abab"]), rng=np.random.default_rng(0), max_tokens=3)
+    cut = generate_text(lm, Unspellable(few, [b"abab"]), rng=np.random.default_rng(0), max_tokens=3)
     assert (cut.finish_reason, cut.data) == ("length", b"ab")
-    assert run(lm, Unspellable(few, [b"abab"]), rng=np.random.default_rng(0), max_tokens=5).finish_reason == "complete"
+    assert (
+        generate_text(lm, Unspellable(few, [b"abab"]), rng=np.random.default_rng(0), max_tokens=5).finish_reason
+        == "complete"
+    )
     lm.table[:, 0] += 50
     lm.table -= np.logaddexp.reduce(lm.table, axis=1, keepdims=True)
     texts = [b"a" * k for k in range(2, 9)]
-    out = run(lm, Unspellable(few, texts), rng=np.random.default_rng(0), max_tokens=5)
+    out = generate_text(lm, Unspellable(few, texts), rng=np.random.default_rng(0), max_tokens=5)
     assert (out.finish_reason, out.data) == ("budget", b"aaaa")
 
 
 def test_what_is_streamed_is_whole_characters() -> None:
     pieces: list[Piece] = []
-    out = run(
+    out = generate_text(
         TableModel(BYTES.size), FiniteConstraint(BYTES, ["aé世🙂".encode()]), rng=np.random.default_rng(0),
         max_tokens=20, stream=pieces.append,
     )  # fmt: skip
@@ -180,7 +185,7 @@ def test_weights_of_the_loop_estimate_the_mass_of_the_constraint() -> None:
     constraint = FiniteConstraint(VOCABULARY, TEXTS[:2])
     lm = TableModel(VOCABULARY.size, seed=3, spread=1.0)
     rng = np.random.default_rng(5)
-    outs: list[Outcome] = [run(lm, constraint, rng=rng, max_tokens=40) for _ in range(300)]
+    outs: list[Outcome] = [generate_text(lm, constraint, rng=rng, max_tokens=40) for _ in range(300)]
     estimate = log_sum(np.array([out.log_weight for out in outs])) - np.log(len(outs))
 
     def mass(matcher) -> float:

@@ -17,7 +17,7 @@ SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
 
 def test_files_are_small_enough() -> None:
     names = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
-    folder = demo.path()
+    folder = demo.model_folder()
     assert names <= {file.name for file in folder.iterdir()}
     assert sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) <= LIMIT
 
@@ -34,15 +34,15 @@ def test_files_are_small_enough() -> None:
     ],
 )
 def test_prompt(arguments: dict[str, Any], form: str) -> None:
-    assert demo.prompt("Do it.", **arguments) == f"Do it.\n{form}Answer:\n"
-    assert demo.prompt(**arguments) == f"{form}Answer:\n"
+    assert demo.compose_prompt("Do it.", **arguments) == f"Do it.\n{form}Answer:\n"
+    assert demo.compose_prompt(**arguments) == f"{form}Answer:\n"
 
 
 def test_every_prompt_ends_at_a_token() -> None:
     """The answer starts with a token of its own whatever it starts with, as it did in training."""
-    tokenizer = pytest.importorskip("tokenizers").Tokenizer.from_file(str(demo.path() / "tokenizer.json"))
+    tokenizer = pytest.importorskip("tokenizers").Tokenizer.from_file(str(demo.model_folder() / "tokenizer.json"))
     for file in sorted(SCHEMAS.glob("*.json")):
-        head = demo.prompt("Write one.", json.loads(file.read_text()))
+        head = demo.compose_prompt("Write one.", json.loads(file.read_text()))
         alone = tokenizer.encode(head).ids
         assert len(alone) <= 512
         for answer in ('{"a": 1}', "[1, 2]", "true", "12", '"text"', "-1.5", "Ünder"):
@@ -52,7 +52,7 @@ def test_every_prompt_ends_at_a_token() -> None:
 
 
 def test_any_text_can_be_spelled() -> None:
-    tokenizer = pytest.importorskip("tokenizers").Tokenizer.from_file(str(demo.path() / "tokenizer.json"))
+    tokenizer = pytest.importorskip("tokenizers").Tokenizer.from_file(str(demo.model_folder() / "tokenizer.json"))
     for text in ("  a\t\r\n b", "naïve 東京 🙂\u200d", "\x00\x7f", "e\u0301 ﬁ", '\\"\\u00e9{"', "١٢٣ 1234567.5e-10"):
         assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False).ids) == text
 
@@ -64,15 +64,15 @@ Write = Callable[..., str]
 def write() -> Write:
     """Greedy, unconstrained answers of the model, loaded as any model of transformers is."""
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(demo.path())
-    model = transformers.AutoModelForCausalLM.from_pretrained(demo.path()).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(demo.model_folder())
+    model = transformers.AutoModelForCausalLM.from_pretrained(demo.model_folder()).eval()
     assert tokenizer.eos_token_id == model.config.eos_token_id
     assert len(tokenizer) == model.get_input_embeddings().weight.shape[0]
     assert model.dtype == torch.bfloat16
     model = model.float()
 
     def answer(*args: Any, **kwargs: Any) -> str:
-        inputs = tokenizer(demo.prompt(*args, **kwargs), return_tensors="pt")
+        inputs = tokenizer(demo.compose_prompt(*args, **kwargs), return_tensors="pt")
         assert inputs["input_ids"][0, 0] == tokenizer.bos_token_id
         count = inputs["input_ids"].shape[1]
         with torch.no_grad():

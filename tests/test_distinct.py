@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import constrain
-from constrain.authoring.samples.distinct_instances import distinct_texts, value_of
-from constrain.authoring.samples.text_enumeration import few_texts
+from constrain.authoring.samples.distinct_instances import distinct_texts
 from constrain.compilation.constraint_compiler import to_grammar
+from constrain.engine.text_enumeration import hashable_json, list_texts
 from constrain.frontends.regex import to_dfa
 from constrain.grammar.nodes import (
     EMPTY,
@@ -33,7 +33,7 @@ from constrain.grammar.nodes import (
     Strings,
     Unique,
 )
-from constrain.sampling.token_masses import allowed_tokens
+from constrain.sampling.core.token_masses import allowed_tokens
 
 BYTES = constrain.Vocabulary.bytes()
 FINITE: list[tuple[Any, int]] = [
@@ -57,11 +57,11 @@ def drawn(schema: Any, n: int, **style: Any) -> list[bytes]:
 
 @pytest.mark.parametrize(("schema", "count"), FINITE)
 def test_all_of_a_finite_schema(schema: Any, count: int) -> None:
-    listed = few_texts(to_grammar(schema=schema), 100)
+    listed = list_texts(to_grammar(schema=schema), 100)
     assert listed is not None
-    assert len({value_of(text) for text in listed}) == count
+    assert len({hashable_json(text) for text in listed}) == count
     made = drawn(schema, 30)
-    assert len(made) == len({value_of(text) for text in made}) == count
+    assert len(made) == len({hashable_json(text) for text in made}) == count
 
 
 RECURSIVE = {"$ref": "#/$defs/n", "$defs": {"n": {"items": {"$ref": "#/$defs/n"}}}}
@@ -71,13 +71,13 @@ RECURSIVE = {"$ref": "#/$defs/n", "$defs": {"n": {"items": {"$ref": "#/$defs/n"}
     "schema", [True, {"type": "number"}, {"type": "object"}, {"minItems": 1, "type": "array"}, RECURSIVE]
 )
 def test_what_is_endless_is_not_listed(schema: Any) -> None:
-    assert few_texts(to_grammar(schema=schema), 100) is None
-    assert len({value_of(text) for text in drawn(schema, 50)}) == 50
+    assert list_texts(to_grammar(schema=schema), 100) is None
+    assert len({hashable_json(text) for text in drawn(schema, 50)}) == 50
 
 
 def test_a_list_is_what_brute_force_finds() -> None:
     schema = {"type": "array", "items": {"enum": ["x", None, 2]}, "minItems": 1, "maxItems": 3}
-    listed = few_texts(to_grammar(schema=schema), 1000)
+    listed = list_texts(to_grammar(schema=schema), 1000)
     assert listed is not None
     every = [list(row) for size in (1, 2, 3) for row in itertools.product(["x", None, 2], repeat=size)]
     values = [json.loads(text) for text in listed]
@@ -94,7 +94,7 @@ def test_the_opinion_of_another_counts() -> None:
 @pytest.mark.parametrize(("one", "other", "same"), [(b"1", b"1.0", True), (b"1", b"true", False), (b"[", b"[", True),
                                                     (b'{"a":1,"b":2}', b'{"b": 2, "a": 1}', True)])  # fmt: skip
 def test_sameness_is_that_of_json_values(one: bytes, other: bytes, same: bool) -> None:
-    assert (value_of(one) == value_of(other)) == same
+    assert (hashable_json(one) == hashable_json(other)) == same
 
 
 # ---- grammars that are made by hand ----------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def language(grammar: Grammar) -> set[bytes]:
 @given(st.one_of(NODES, OBJECTS))
 def test_the_list_is_what_a_matcher_takes(node: Node) -> None:
     grammar = Grammar(node, {"three": Choice((DIGIT, Literal(b"3")))})
-    listed = few_texts(grammar, 100_000)
+    listed = list_texts(grammar, 100_000)
     assert listed is not None
     assert listed == sorted(set(listed), key=lambda text: (len(text), text))
     assume(0 < len(listed) < 100)
@@ -168,9 +168,9 @@ def test_members_of_a_list_differ(values: list[bytes], more: bool) -> None:
     one = Member(Strings(tuple(values)))
     pair = Sequence((one, Literal(b","), one))
     node = Sequence((Literal(b"["), Unique(Choice((pair, one)) if more else pair), Literal(b"]")))
-    pairs = [(a, b) for a, b in itertools.product(values, repeat=2) if value_of(a) != value_of(b)]
+    pairs = [(a, b) for a, b in itertools.product(values, repeat=2) if hashable_json(a) != hashable_json(b)]
     wanted = {b"[%s,%s]" % one for one in pairs} | {b"[%s]" % value for value in values if more}
-    assert set(few_texts(Grammar(node, {}), 100) or ()) == wanted
+    assert set(list_texts(Grammar(node, {}), 100) or ()) == wanted
 
 
 def test_what_is_too_much_to_know_is_not_listed() -> None:
@@ -182,7 +182,7 @@ def test_what_is_too_much_to_know_is_not_listed() -> None:
         Object(tuple(Property(f"{i}", DIGIT) for i in range(13)), (), TIGHT),
     ):  # fmt: skip
         rules = {"end": EMPTY, "round": Choice((EMPTY, Sequence((Rule("round"), DIGIT))))}
-        assert few_texts(Grammar(node, rules), 100) is None
+        assert list_texts(Grammar(node, rules), 100) is None
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -190,5 +190,5 @@ def test_as_many_as_asked_for_are_listed(count: int) -> None:
     options = tuple(b"%d" % i for i in range(count))
     pattern = to_dfa("|".join(map(str, range(count))))
     for node in (Strings(options), Chars(pattern), Choice(tuple(map(Literal, options)))):
-        assert few_texts(Grammar(node, {}), count) == list(options)
-        assert few_texts(Grammar(node, {}), count - 1) is None
+        assert list_texts(Grammar(node, {}), count) == list(options)
+        assert list_texts(Grammar(node, {}), count - 1) is None

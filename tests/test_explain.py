@@ -12,7 +12,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 import constrain
-from constrain.authoring.explanations import Refusal, expected, first_refusal, joined, refusal_of, whereabouts
+from constrain.authoring.explanations import (
+    Refusal,
+    describe_expected,
+    find_keyword_rows,
+    first_refusal,
+    join_words,
+    refusal_of,
+)
 from constrain.frontends.json_schema.reading.keywords import KEYWORDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,7 +46,7 @@ def words(source: Any, prefix: str = "", style: constrain.Style = COMPACT) -> st
     """What is expected after a prefix, as a sentence."""
     matcher = made(source if isinstance(source, str) else json.dumps(source), style).matcher()
     matcher.advance_bytes(prefix.encode())
-    return joined(expected(matcher))
+    return join_words(describe_expected(matcher))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +83,7 @@ def test_words(source: Any, prefix: str, said: str) -> None:
 def test_half_a_character() -> None:
     matcher = made('{"type": "string"}').matcher()
     matcher.advance_bytes(b'"\xc3')
-    assert expected(matcher) == ("the rest of a UTF-8 character",)
+    assert describe_expected(matcher) == ("the rest of a UTF-8 character",)
 
 
 def test_keys_in_any_order_are_named() -> None:
@@ -156,7 +163,7 @@ def test_a_refusal_is_where_the_matcher_stops(text: str) -> None:
 
 @pytest.mark.parametrize("row", KEYWORDS, ids=lambda row: f"{row.name}-{row.since}")
 def test_whereabouts_point_at_functions(row: Any) -> None:
-    found = [place for place in whereabouts(row.name) if place.how == row.how]
+    found = [place for place in find_keyword_rows(row.name) if place.how == row.how]
     assert found
     for where in (found[0].parsed_by, found[0].enforced_by):
         if where == "-":
@@ -168,4 +175,4 @@ def test_whereabouts_point_at_functions(row: Any) -> None:
 
 
 def test_an_unknown_keyword_has_no_whereabouts() -> None:
-    assert whereabouts("minItem") == []
+    assert find_keyword_rows("minItem") == []

@@ -19,7 +19,7 @@ from bench.faithful.shapes.tasks import Guarded, Task
 from bench.faithful.verdicts import Verdict
 from constrain.compilation.constraint_compiler import compile as compiled
 from constrain.sampling import awrs
-from constrain.sampling.masked_sampling import allowed_tokens
+from constrain.sampling.core.masked_sampling import allowed_tokens
 from constrain.sampling.success_trie import SuccessTrie
 from tests.markov_made import LETTERS, ChainModel, cases
 
@@ -76,8 +76,8 @@ def test_a_mask_with_nothing_in_it_is_a_dead_end() -> None:
     row = np.full(4, np.log(0.25))
     position = never.matcher()
     position.advance(0)
-    step = awrs.step(row, position.allows, np.random.default_rng(0), mask=position.mask, ends=LETTERS.eos_ids)
-    assert step.token is None and step.logweight == -np.inf
+    step = awrs.draw_token(row, position.allows, np.random.default_rng(0), mask=position.mask, ends=LETTERS.eos_ids)
+    assert step.token is None and step.log_weight == -np.inf
 
 
 def test_every_method_answers_a_tiny_task_rightly_or_not_at_all() -> None:

@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 import constrain
 from constrain.base.errors import ConstrainError, GrammarError, LimitError, UnsatisfiableError
 from constrain.integrations.python_values import parse_json
-from constrain.sampling.masked_sampling import Proposal, allowed_tokens, pick
+from constrain.sampling.core.masked_sampling import Proposal, allowed_tokens, pick_token
 from tests.models_made import TableModel
 
 BYTES = constrain.Vocabulary.bytes()
@@ -64,7 +64,7 @@ class Pair(NamedTuple):
 
 def test_the_names_are_what_they_say() -> None:
     """`constrain.generate` is the function, also after its module or another name of it was imported."""
-    code = "import constrain.generate; from constrain import Generation, generate; assert callable({})"
+    code = "import constrain.generation.pipeline; from constrain import Generation, generate; assert callable({})"
     for name in ("generate", "constrain.generate"):
         command = [sys.executable, "-c", code.format(name)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -149,7 +149,7 @@ def test_it_is_the_loop_that_anybody_would_write() -> None:
             lm, rng, matcher = TableModel(BYTES.size, seed), np.random.default_rng(seed), constraint.matcher()
             while not matcher.is_finished:
                 row = lm.next_logprobs([matcher.tokens])[0]
-                choice = pick(row, allowed_tokens(matcher.mask()), rng, proposal, BYTES.eos_ids)
+                choice = pick_token(row, allowed_tokens(matcher.mask()), rng, proposal, BYTES.eos_ids)
                 if choice.token in BYTES.eos_ids:
                     break
                 matcher.advance(choice.token)

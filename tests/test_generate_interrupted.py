@@ -57,7 +57,7 @@ def raising(error: type[BaseException], at: int) -> Callable[..., bool]:
 
 def drawn(lm: Any, constraint: Constraint, sampler: str) -> list[tuple[tuple[int, ...], float]]:
     draws = sampling.draw(lm, constraint, sampler=sampler, n=3, rng=np.random.default_rng(7), max_tokens=8)
-    return [(tuple(one.tokens), one.logweight) for one in draws]
+    return [(tuple(one.tokens), one.log_weight) for one in draws]
 
 
 @pytest.mark.parametrize("error", ERRORS)

@@ -33,7 +33,7 @@ def test_the_page_runs_as_written(
         for command in re.split(r"^\$ constrain ", body, flags=re.MULTILINE)[1:]:
             line, _, expected = command.partition("\n")
             capsys.readouterr()
-            assert app.run(shlex.split(line)) == CODES.get(line, 0), line
+            assert app.run_command(shlex.split(line)) == CODES.get(line, 0), line
             printed = "".join(capsys.readouterr()).splitlines()
             missing = [one for one in expected.splitlines() if one.strip() and one not in printed]
             assert not missing, f"{line}\n{missing}\n{printed}"

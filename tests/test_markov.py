@@ -104,7 +104,7 @@ def test_draws_are_exact(case: Case) -> None:
     law = case.law()
     for draw in draws[:50]:
         assert math.exp(draw.logprob) == pytest.approx(law[draw.tokens])
-        assert math.exp(draw.logweight) == pytest.approx(case.z)
+        assert math.exp(draw.log_weight) == pytest.approx(case.z)
 
 
 def test_draws_by_playing_through_all_randomness() -> None:
@@ -137,7 +137,7 @@ def test_what_is_too_large_is_refused() -> None:
     with pytest.raises(LimitError, match="not even an end token"):
         Product.of(case.lm.as_ngram(), case.constraint, max_tokens=0)
     with pytest.raises(UnsupportedError, match="last few tokens"):
-        markov_exact.draw(case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=8)
+        markov_exact.draw_markov(case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=8)
 
 
 def test_an_ngram_backs_off_to_the_longest_context_it_knows() -> None:

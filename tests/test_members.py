@@ -22,7 +22,7 @@ from constrain import Limits, Style, compile, json_schema
 from constrain.automata.dfa import Dfa
 from constrain.base.errors import LimitError, TokenRefused
 from constrain.compilation.constraint_compiler import compile_grammar
-from constrain.decoding.generation_loop import run
+from constrain.decoding.generation_loop import generate_text
 from constrain.engine.constraint import Constraint
 from constrain.engine.uniqueness.json_equality import value_of
 from constrain.engine.uniqueness.value_continuations import expected
@@ -245,7 +245,7 @@ def test_a_search_that_gives_up_leaves_a_matcher_that_says_so(monkeypatch: pytes
                 row[wanted[0] if wanted else constraint.vocabulary.eos_ids[0]] = 0.0
             return rows - np.log(np.exp(rows).sum(1, keepdims=True))
 
-    out = run(Insists(), constraint, rng=np.random.default_rng(0), max_tokens=20)
+    out = generate_text(Insists(), constraint, rng=np.random.default_rng(0), max_tokens=20)
     assert out.finish_reason == "complete" and len(set(json.loads(out.data))) == 2
 
 

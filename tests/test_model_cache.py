@@ -9,7 +9,7 @@ pytest.importorskip("transformers")
 import torch
 
 from constrain.base.errors import ConstrainError
-from constrain.integrations.transformers_models import as_loaded, load
+from constrain.integrations.transformers_models import as_loaded, load_model
 from tests.models_made import FAMILIES, PADDING, made, tokenizer_for
 
 
@@ -102,9 +102,9 @@ def test_a_step_that_fails_leaves_nothing_half_done() -> None:
 def test_a_population_feeds_each_distinct_text_once() -> None:
     """smc over a model of transformers: contexts asked about, each one token, but for the prompt."""
     import constrain
-    from constrain.sampling import Transformers, draw
+    from constrain.sampling import TransformersModel, draw
 
-    lm = Transformers(made("llama"), prompt="name")
+    lm = TransformersModel(made("llama"), prompt="name")
     constraint = constrain.compile(lm.vocabulary, regex="[a-f]{6,9}")
     head = len(lm.prompted.head)
     drawn = draw(lm, constraint, sampler="smc", n=12, rng=np.random.default_rng(0), max_tokens=10)
@@ -166,10 +166,10 @@ def test_messages_go_through_the_chat_template() -> None:
 
 def test_what_cannot_be_loaded_is_one_clear_error(tmp_path) -> None:
     with pytest.raises(ConstrainError, match="no model could be loaded from"):
-        load(tmp_path)
+        load_model(tmp_path)
     for nowhere in (tmp_path / "nowhere", "a/b/nowhere", "./nowhere"):
         with pytest.raises(ConstrainError, match="there is no model folder"):
-            load(nowhere)
+            load_model(nowhere)
     with pytest.raises(ConstrainError, match="needs its tokenizer"):
         model = made("llama").model
         model.config.name_or_path = ""
@@ -180,7 +180,7 @@ def test_a_saved_model_is_loaded_with_its_tokenizer(tmp_path) -> None:
     loaded = made("llama")
     loaded.model.save_pretrained(tmp_path)
     loaded.tokenizer.save_pretrained(tmp_path)
-    again = load(tmp_path)
+    again = load_model(tmp_path)
     assert again.vocabulary == loaded.vocabulary
     assert again.on("name").next_logprobs([[]]) == pytest.approx(loaded.on("name").next_logprobs([[]]), abs=1e-5)
-    assert load(str(tmp_path)) is again
+    assert load_model(str(tmp_path)) is again

@@ -15,11 +15,12 @@ from constrain import compile
 from constrain.base.errors import ArgumentError, LimitError, UnsupportedError
 from constrain.engine.matcher import Matcher
 from constrain.sampling import smc
-from constrain.sampling.particles import Awrs, Masked, Move, Node, Prefixes
+from constrain.sampling.learnt_twist import Learnt
+from constrain.sampling.particles import Awrs, Masked, Move, ParticleNode, Prefixes
 from constrain.sampling.populations import Population, Settings
-from constrain.sampling.smc import populate
+from constrain.sampling.smc import grow_population
 from constrain.sampling.token_rejection import DesRaj
-from constrain.sampling.twists import FAR, Learnt, Shortest
+from constrain.sampling.twists import FAR, Shortest
 from tests.markov_made import LETTERS, ChainModel, outcomes, regular
 
 ANY = compile(vocabulary=LETTERS, regex="[abc]*")
@@ -39,7 +40,7 @@ class Scripted:
         self.calls[depth] += 1
         return self.script[depth][(self.calls[depth] - 1) % len(self.script[depth])]
 
-    def __call__(self, prefixes: Prefixes, node: Node, left: int, rng: np.random.Generator) -> Move:
+    def __call__(self, prefixes: Prefixes, node: ParticleNode, left: int, rng: np.random.Generator) -> Move:
         token, weight = self.next(node.depth)
         return Move(None, -np.inf, -np.inf) if token is None else Move(token, 0.0, math.log(weight))
 
@@ -112,8 +113,8 @@ def test_populations_are_grown_by_the_book(
         critic=lambda text: log(critic.get(text, 1.0)),
     )  # fmt: skip
     with np.errstate(divide="ignore"):
-        found = populate(Prefixes(MODEL, ANY), n, how, np.random.default_rng(0))
-    assert np.exp(found.logweights) == pytest.approx(np.array(wanted.weights))
+        found = grow_population(Prefixes(MODEL, ANY), n, how, np.random.default_rng(0))
+    assert np.exp(found.log_weights) == pytest.approx(np.array(wanted.weights))
     alive = [i for i in range(n) if wanted.weights[i]]
     assert [("".join("abc"[t] for t in node.tokens), node.ended) for node in map(found.nodes.__getitem__, alive)] == [
         (wanted.texts[i], wanted.ended[i]) for i in alive
@@ -127,7 +128,7 @@ def test_populations_are_grown_by_the_book(
 @given(raw=st.lists(st.sampled_from([0.0, 0.2, 1.0, 5.0]), min_size=1, max_size=5))
 def test_one_is_picked_by_weight(raw: list[float]) -> None:
     root = Prefixes(MODEL, ANY).root
-    nodes = [Node(root, i, root.matcher, 0.0, False) for i in range(len(raw))]
+    nodes = [ParticleNode(root, i, root.matcher, 0.0, False) for i in range(len(raw))]
     population = Population(nodes, np.array([log(weight) for weight in raw]), 1, 0)
     assert math.exp(population.log_z) == pytest.approx(sum(raw) / len(raw))
     chances = [0.0] * len(raw)
@@ -163,7 +164,7 @@ def test_what_is_just_right_is_taken(right: dict[str, Any]) -> None:
 @pytest.mark.parametrize("n", [0, 1])
 def test_no_particles_are_refused_whatever_is_drawn(n: int) -> None:
     with pytest.raises(ArgumentError, match="particles"):
-        smc.draw(MODEL, ANY, n=n, rng=np.random.default_rng(0), max_tokens=3, particles=0)
+        smc.draw_smc(MODEL, ANY, n=n, rng=np.random.default_rng(0), max_tokens=3, particles=0)
 
 
 def test_checks_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +176,7 @@ def test_checks_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         return allows(matcher, token)
 
     monkeypatch.setattr(Matcher, "allows", counted)
-    found = smc.draw(
+    found = smc.draw_smc(
         case.lm, case.constraint, n=20, rng=np.random.default_rng(0), max_tokens=6, move=Awrs(DesRaj(), budget=3)
     )
     assert found.stats["checks"] == len(asked) > 20
@@ -190,10 +191,10 @@ def test_what_is_learnt_is_a_mean_with_one_guess_in_it() -> None:
     twist, matcher = Learnt(), case.constraint.matcher()
     assert twist(matcher, [], 6) == 0
     with pytest.MonkeyPatch.context() as patch:
-        steps: list[tuple[Node, Move]] = []
+        steps: list[tuple[ParticleNode, Move]] = []
         moves = Masked.__call__
 
-        def kept(mover: Masked, prefixes: Prefixes, node: Node, left: int, rng: np.random.Generator) -> Move:
+        def kept(mover: Masked, prefixes: Prefixes, node: ParticleNode, left: int, rng: np.random.Generator) -> Move:
             steps.append((node, moves(mover, prefixes, node, left, rng)))
             return steps[-1][1]
 
@@ -204,7 +205,7 @@ def test_what_is_learnt_is_a_mean_with_one_guess_in_it() -> None:
             steps[first:] = [(node, move._replace(logprob=seed)) for node, move in steps[first:]]
     visits: dict[Any, list[float]] = {}
     for i, (node, move) in enumerate(steps):
-        rest = sum(later.logweight for _, later in steps[i:] if later.logprob == move.logprob)
+        rest = sum(later.log_weight for _, later in steps[i:] if later.logprob == move.logprob)
         visits.setdefault(node.matcher.state, []).append(math.exp(rest))
     mean = sum(map(sum, visits.values())) / sum(map(len, visits.values()))
     for node, _ in steps:

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from constrain.base.errors import ConstrainError, UnsupportedError, VocabularyError  # noqa: E402
 from constrain.integrations import logits_processor as module  # noqa: E402
-from constrain.integrations.logits_processor import ConstraintLogitsProcessor, unpacked  # noqa: E402
+from constrain.integrations.logits_processor import ConstraintLogitsProcessor, unpack_masks  # noqa: E402
 from constrain.vocabulary.vocabulary import Vocabulary  # noqa: E402
 from tests.finite_made import FiniteConstraint  # noqa: E402
 
@@ -156,7 +156,7 @@ def test_continuous_batching_is_refused_not_ignored() -> None:
 @pytest.mark.parametrize("width", [1, 31, 32, 64, 70, 96, 128])
 def test_bits_are_unpacked_to_any_width(width: int) -> None:
     words = torch.randint(-(2**31), 2**31 - 1, (3, 3), dtype=torch.int32)
-    bits = unpacked(words, width)
+    bits = unpack_masks(words, width)
     assert bits.shape == (3, width)
     for row in range(3):
         for bit in range(width):

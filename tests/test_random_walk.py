@@ -226,7 +226,7 @@ def test_texts_of_a_dfa_are_in_it(pattern: str, seed: int, low: int, more: int |
     high = None if more is None else low + more
     if dfa.with_length(low, high).is_empty:
         return
-    text = readable_texts.text(dfa, low, high, np.random.default_rng(seed))
+    text = readable_texts.draw_readable_text(dfa, low, high, np.random.default_rng(seed))
     assert dfa.accepts(text)
     assert low <= len(text) and (high is None or len(text) <= high)
 
@@ -234,5 +234,5 @@ def test_texts_of_a_dfa_are_in_it(pattern: str, seed: int, low: int, more: int |
 @given(seed=st.integers(0, 2**32), low=st.integers(0, 30), more=st.one_of(st.none(), st.integers(0, 5)))
 def test_phrases_have_their_length(seed: int, low: int, more: int | None) -> None:
     high = None if more is None else low + more
-    text = readable_texts.text(Dfa.any_text(), low, high, np.random.default_rng(seed))
+    text = readable_texts.draw_readable_text(Dfa.any_text(), low, high, np.random.default_rng(seed))
     assert low <= len(text) and (high is None or len(text) <= high)

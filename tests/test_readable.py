@@ -13,7 +13,15 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.authoring.samples import readable_texts
-from constrain.authoring.samples.readable_texts import LIKING, MORE_MEAN, WORDS, character, palette, stroll, walk
+from constrain.authoring.samples.readable_texts import (
+    LIKING,
+    MORE_MEAN,
+    WORDS,
+    build_palette,
+    draw_character,
+    walk_to_length,
+    walk_towards,
+)
 from constrain.automata.dfa import Dfa
 from constrain.base.errors import LimitError
 from constrain.frontends.regex import to_dfa
@@ -102,14 +110,14 @@ def test_the_first_kind_that_fits_is_taken() -> None:
         (r"-?[1-9]\d{0,3}", is_number),
     ):  # fmt: skip
         for _ in range(20):
-            assert form(readable_texts.text(to_dfa(pattern), 0, None, rng))
+            assert form(readable_texts.draw_readable_text(to_dfa(pattern), 0, None, rng))
 
 
 @settings(max_examples=40, deadline=None)
 @given(low=st.integers(0, 40), more=st.none() | st.integers(0, 12), data=st.data())
 def test_phrases_are_words(low: int, more: int | None, data: st.DataObject) -> None:
     high = None if more is None else low + more
-    made = readable_texts.phrase(low, high, Dice(data))  # type: ignore[arg-type]
+    made = readable_texts.draw_phrase(low, high, Dice(data))  # type: ignore[arg-type]
     assert low <= len(made) and (high is None or len(made) <= high)
     assert made == made.strip()
     *whole, last = made.lower().split(" ")
@@ -126,7 +134,7 @@ PATTERNS = ["[a-c]x|[0-9é]{2}", "[^a]", ".", "[\\u0000-\\u001f\\u0100]", "[A-Za
 def test_palettes_are_the_likings_of_characters(pattern: str) -> None:
     """Of each class: all of its characters and no others, each with every liking that there is for it."""
     dfa = to_dfa(pattern)
-    table, found = dfa.table, palette(dfa)
+    table, found = dfa.table, build_palette(dfa)
     edges = sorted({*table.bounds, 0x110000, *(edge for _, *pair in LIKING for edge in pair)})
     for code in sorted({edge + step for edge in edges for step in (-1, 0) if 0 <= edge + step < 0x110000}):
         kind = table.classes[int(np.searchsorted(table.bounds, code, side="right")) - 1]
@@ -141,16 +149,16 @@ def test_palettes_are_the_likings_of_characters(pattern: str) -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32))
 def test_surrogates_are_no_characters(seed: int) -> None:
-    made = character(((1.0, 0xD700, 0xE100), (1e-3, 0x61, 0x62)), np.random.default_rng(seed))
+    made = draw_character(((1.0, 0xD700, 0xE100), (1e-3, 0x61, 0x62)), np.random.default_rng(seed))
     assert made == "a" or 0xD700 <= ord(made) < 0xD800 or 0xE000 <= ord(made) < 0xE100
 
 
 def test_the_liked_characters_come_more_often() -> None:
     rng, ranges = np.random.default_rng(0), ((9.0, 0x61, 0x62), (1.0, 0x41, 0x42))
-    made = [character(ranges, rng) for _ in range(2000)]
+    made = [draw_character(ranges, rng) for _ in range(2000)]
     assert set(made) == {"a", "A"}
     assert 1700 < made.count("a") < 1900
-    classes = [stroll(to_dfa("[a-z]|[A-Z]"), 1, rng) for _ in range(2000)]
+    classes = [walk_towards(to_dfa("[a-z]|[A-Z]"), 1, rng) for _ in range(2000)]
     assert 1560 < sum(map(str.islower, classes)) < 1780  # 10 to 2
 
 
@@ -162,21 +170,21 @@ def test_strolls_are_about_as_long_as_asked_for(pattern: str, target: int, lengt
     """As long as can be up to the target, then by the shortest way to the end."""
     dfa = to_dfa(pattern)
     for seed in range(20):
-        made = stroll(dfa, target, np.random.default_rng(seed))
+        made = walk_towards(dfa, target, np.random.default_rng(seed))
         assert dfa.accepts(made)
         assert len(made) == length or (pattern == "a|bbb" and made == "a")
 
 
 def test_no_text_of_exactly_so_many_is_a_limit() -> None:
     with pytest.raises(LimitError, match="-1 characters"):
-        stroll(Dfa.from_strings(["a"]).repeat(1), -1, np.random.default_rng(0))
+        walk_towards(Dfa.from_strings(["a"]).repeat(1), -1, np.random.default_rng(0))
 
 
 def test_walks_are_longer_than_the_least_by_some() -> None:
     """Geometric beyond the least, MORE_MEAN on average, 2,000 walks; bounds cut it off."""
     rng, dfa = np.random.default_rng(0), to_dfa("[#%]*")
-    lengths = [len(walk(dfa, 3, None, rng)) for _ in range(2000)]
+    lengths = [len(walk_to_length(dfa, 3, None, rng)) for _ in range(2000)]
     assert min(lengths) == 3
     assert abs(np.mean(lengths) - 3 - MORE_MEAN) < 0.7
-    assert {len(walk(dfa, 3, 5, rng)) for _ in range(100)} == {3, 4, 5}
-    assert {len(walk(to_dfa("([#%]{2})*"), 3, 6, rng)) for _ in range(100)} == {4, 6}
+    assert {len(walk_to_length(dfa, 3, 5, rng)) for _ in range(100)} == {3, 4, 5}
+    assert {len(walk_to_length(to_dfa("([#%]{2})*"), 3, 6, rng)) for _ in range(100)} == {4, 6}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from constrain.sampling import asap, trie_rejection
-from constrain.sampling.success_trie import END, Node, SuccessTrie
+from constrain.sampling.success_trie import END, SuccessTrie, TrieNode
 from constrain.sampling.success_walks import prefix_law
 from tests.markov_made import LETTERS, TWO, Case, Tokens, cases, outcomes, regular
 
@@ -19,7 +19,7 @@ def law_of_next(case: Case, trie: SuccessTrie) -> dict[Tokens, float]:
     found: dict[Tokens, float] = {}
     ends = case.constraint.vocabulary.eos_ids
 
-    def walk(matcher, node: Node | None, q: float) -> None:
+    def walk(matcher, node: TrieNode | None, q: float) -> None:
         row = case.lm.next_logprobs([matcher.tokens])[0]
         bits = np.unpackbits(matcher.mask().view(np.uint8), bitorder="little")
         allowed = np.flatnonzero(bits)
@@ -51,7 +51,7 @@ def curve(case: Case, after: list[int], seed: int) -> list[float]:
     """KL after so many draws."""
     trie, rng, done, found = SuccessTrie(case.max_tokens), np.random.default_rng(seed), 0, []
     for n in after:
-        asap.draw(case.lm, case.constraint, n=n - done, rng=rng, max_tokens=case.max_tokens, trie=trie)
+        asap.draw_asap(case.lm, case.constraint, n=n - done, rng=rng, max_tokens=case.max_tokens, trie=trie)
         found.append(distance(case, trie))
         done = n
     return found
@@ -74,7 +74,7 @@ def test_its_law_is_the_one_that_the_trie_says_and_the_weight_undoes_it(name: st
 
     def taught() -> SuccessTrie:
         trie = SuccessTrie(case.max_tokens)
-        trie_rejection.draw(
+        trie_rejection.draw_exact(
             case.lm, case.constraint, n=2, rng=np.random.default_rng(1), max_tokens=case.max_tokens, trie=trie
         )
         return trie
@@ -86,12 +86,12 @@ def test_its_law_is_the_one_that_the_trie_says_and_the_weight_undoes_it(name: st
     )
 
     def run(rng):
-        return asap.draw(case.lm, case.constraint, n=1, rng=rng, max_tokens=case.max_tokens, trie=taught())[0]
+        return asap.draw_asap(case.lm, case.constraint, n=1, rng=rng, max_tokens=case.max_tokens, trie=taught())[0]
 
     for probability, draw in outcomes(run):
-        if draw.logweight > -np.inf:
+        if draw.log_weight > -np.inf:
             seen[draw.tokens] += probability
-            weighted[draw.tokens] += probability * math.exp(draw.logweight)
+            weighted[draw.tokens] += probability * math.exp(draw.log_weight)
     assert dict(seen) == pytest.approx(q, rel=1e-9)
     assert dict(weighted) == pytest.approx(case.law(), rel=1e-9)
 
@@ -100,9 +100,9 @@ def test_the_trie_is_shared_with_trie_rejection() -> None:
     """What one learns the other uses: ASAp's 300 draws spare rejection most of its lost attempts."""
     case, trie = cases()["traps, trigram"], SuccessTrie(7)
     more = {"max_tokens": 7, "n": 50}
-    alone = trie_rejection.draw(case.lm, case.constraint, rng=np.random.default_rng(0), **more)
-    asap.draw(case.lm, case.constraint, rng=np.random.default_rng(0), max_tokens=7, n=300, trie=trie)
-    after = trie_rejection.draw(case.lm, case.constraint, rng=np.random.default_rng(0), trie=trie, **more)
+    alone = trie_rejection.draw_exact(case.lm, case.constraint, rng=np.random.default_rng(0), **more)
+    asap.draw_asap(case.lm, case.constraint, rng=np.random.default_rng(0), max_tokens=7, n=300, trie=trie)
+    after = trie_rejection.draw_exact(case.lm, case.constraint, rng=np.random.default_rng(0), trie=trie, **more)
     assert after.stats["attempts"] <= 55 < alone.stats["attempts"]
 
 
@@ -115,8 +115,10 @@ def test_validators_prune_and_weigh() -> None:
         asked.append(text)
         return text == text[::-1]
 
-    draws = asap.draw(case.lm, case.constraint, n=1500, rng=np.random.default_rng(1), max_tokens=6, accepts=accepts)
+    draws = asap.draw_asap(
+        case.lm, case.constraint, n=1500, rng=np.random.default_rng(1), max_tokens=6, accepts=accepts
+    )
     assert len(asked) == len(set(asked))
-    assert all(draw.tokens in law for draw in draws if draw.logweight > -np.inf)
-    weights = np.exp(draws.logweights)
+    assert all(draw.tokens in law for draw in draws if draw.log_weight > -np.inf)
+    weights = np.exp(draws.log_weights)
     assert abs(weights.mean() - math.fsum(law.values())) < 5 * weights.std() / math.sqrt(len(weights)) + 1e-3

@@ -1,4 +1,4 @@
-"""sampler="auto": the table of `auto.rule` row by row, then what `choose` finds for models that each row is about."""
+"""sampler="auto": the table of `apply_rule` row by row, then `choose_sampler` for a model that each row is about."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from constrain import compile, generate
 from constrain.base.errors import UnsupportedError
 from constrain.sampling import Hmm, Judged, draw
-from constrain.sampling.sampler_choice import FEW, PILOT, SMALL, Choice, Facts, choose, rule
-from constrain.sampling.weight_statistics import weight_stats
+from constrain.sampling.core.weight_statistics import weight_stats
+from constrain.sampling.sampler_choice import FEW, PILOT, SMALL, Facts, SamplerChoice, apply_rule, choose_sampler
 from tests.markov_made import LETTERS, TWO, ChainModel, cases
 
 GOOD = weight_stats(np.full(PILOT, -9.0))
@@ -38,8 +38,8 @@ OPEN = {"states": 0, "texts": 0, "drawn": PILOT}
     ],
 )
 def test_every_row_of_the_table(facts: Facts, sampler: str, because: str) -> None:
-    found = rule(facts)
-    assert isinstance(found, Choice)
+    found = apply_rule(facts)
+    assert isinstance(found, SamplerChoice)
     assert found.sampler == sampler
     assert because in found.reason
 
@@ -48,12 +48,12 @@ def test_every_row_of_the_table(facts: Facts, sampler: str, because: str) -> Non
     ("facts", "needed"), [(Facts(), "states"), (Facts(states=0), "texts"), (Facts(states=0, texts=0), "pilot")]
 )
 def test_what_it_asks_for_next(facts: Facts, needed: str) -> None:
-    assert rule(facts) == needed
+    assert apply_rule(facts) == needed
 
 
 def test_the_less_a_pilot_is_worth_the_more_particles() -> None:
     few, many, most = (
-        rule(Facts(**OPEN, pilot={**UNEVEN, "ess": ess})).options["particles"]  # type: ignore[union-attr]
+        apply_rule(Facts(**OPEN, pilot={**UNEVEN, "ess": ess})).options["particles"]  # type: ignore[union-attr]
         for ess in (16.0, 4.0, 1.0)
     )
     assert (few, many, most) == (16, 64, 256)
@@ -66,8 +66,8 @@ TRAP = cases()["counting"]
 CHAIN = ChainModel.random(LETTERS, 1, 3)
 
 
-def chosen(lm: object, constraint: object, max_tokens: int = 12, **given: object) -> Choice:
-    return choose(lm, constraint, rng=np.random.default_rng(0), max_tokens=max_tokens, **given)  # type: ignore[arg-type]
+def chosen(lm: object, constraint: object, max_tokens: int = 12, **given: object) -> SamplerChoice:
+    return choose_sampler(lm, constraint, rng=np.random.default_rng(0), max_tokens=max_tokens, **given)  # type: ignore[arg-type]
 
 
 def test_markov_and_hidden_models_are_computed() -> None:

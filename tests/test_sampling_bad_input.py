@@ -19,8 +19,8 @@ from constrain import sampling
 from constrain.base.errors import ConstrainError, LimitError, TokenRefused, UnsatisfiableError, UnsupportedError
 from constrain.sampling import SAMPLERS, Draws
 from constrain.sampling.checkers import Judged
+from constrain.sampling.core.sampler_arguments import options_of
 from constrain.sampling.research import markov_exact
-from constrain.sampling.sampler_arguments import options_of
 from constrain.sampling.success_trie import SuccessTrie
 from constrain.vocabulary.vocabulary import Vocabulary
 
@@ -71,10 +71,10 @@ def run(sampler: str, lm: Any = None, constraint: Any = LANGUAGE, **given: Any) 
 def assert_defined(draws: Draws, constraint: Any = LANGUAGE) -> None:
     """Weights are numbers below infinity, and what has one is a text of the language with its probability."""
     for one in draws:
-        assert not math.isnan(one.logweight)
-        assert one.logweight < math.inf
+        assert not math.isnan(one.log_weight)
+        assert one.log_weight < math.inf
         assert not math.isnan(one.logprob)
-        if one.logweight > -math.inf:
+        if one.log_weight > -math.inf:
             matcher = constraint.matcher()
             for token in one.tokens:
                 matcher.advance(token)
@@ -311,7 +311,7 @@ def test_a_validator_that_contradicts_itself_hangs_nobody(sampler: str, first: b
             assert str(error)
     odd = {"viable": lambda text: len(text) != 1, "accepts": lambda text: True}
     try:
-        assert all(one.logweight == -math.inf for one in run(sampler, **odd)), "no text goes through a refused prefix"
+        assert all(one.log_weight == -math.inf for one in run(sampler, **odd)), "no text goes through a refused prefix"
     except LimitError as error:
         assert "no text" in str(error)
 
@@ -409,7 +409,7 @@ def test_where_there_is_nothing_draws_weigh_nothing_or_it_is_said(sampler: str, 
         return
     assert draws.log_z == -math.inf
     assert draws.ess == 0
-    assert all(one.logprob == -math.inf == one.logweight for one in draws)
+    assert all(one.logprob == -math.inf == one.log_weight for one in draws)
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -417,7 +417,7 @@ def test_more_draws_than_texts(sampler: str) -> None:
     """All of them come, as often as they like, or once each."""
     draws = run(sampler, constraint=FEW, n=60)
     assert_defined(draws, FEW)
-    assert {one.text for one in draws if one.logweight > -math.inf} == {"ab", "ba", "bb"}
+    assert {one.text for one in draws if one.log_weight > -math.inf} == {"ab", "ba", "bb"}
     assert len(draws) == (3 if sampler == "without_replacement" else 60)
     if len(draws) == 3:
         rows = np.exp(Table().logs)
@@ -431,9 +431,9 @@ def test_more_draws_than_texts(sampler: str) -> None:
 def test_the_tightest_bound(sampler: str) -> None:
     """max_tokens at which exactly one text fits, and the text that is nothing with one token."""
     tight = run(sampler, n=8, max_tokens=4)
-    assert {one.text for one in tight if one.logweight > -math.inf} <= {"aab"}
+    assert {one.text for one in tight if one.log_weight > -math.inf} <= {"aab"}
     nothing = run(sampler, constraint=constrain.compile(TWO, regex="(ab)*"), max_tokens=1)
-    assert {one.tokens for one in nothing if one.logweight > -math.inf} == {()}
+    assert {one.tokens for one in nothing if one.log_weight > -math.inf} == {()}
     assert math.exp(nothing.log_z) == pytest.approx(0.1, rel=0.9)
 
 

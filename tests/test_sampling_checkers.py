@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.base.errors import TokenRefused
 from constrain.sampling import checkers
-from constrain.sampling.checkers import Both, Judged, Stepwise
+from constrain.sampling.checkers import BothCheckers, Judged, Stepwise
 from constrain.vocabulary.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b"b", b"ab", None, None, b""], eos_ids=[3, 4])
@@ -96,7 +96,7 @@ def test_all_is_allowed_where_nothing_is_judged() -> None:
 def test_both_allow_what_each_allows(walk: list[int]) -> None:
     """The second is asked only about what the first allows; a refused token moves neither."""
     prefix = Asked(lambda text: len(text) < 5)
-    position = Both(Judged(VOCABULARY, accepts, viable), Judged(VOCABULARY, None, prefix)).matcher()
+    position = BothCheckers(Judged(VOCABULARY, accepts, viable), Judged(VOCABULARY, None, prefix)).matcher()
     text = b""
     for token in walk:
         for one in range(-1, 7):

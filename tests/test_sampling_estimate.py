@@ -1,4 +1,4 @@
-"""`sampling.estimation`: against enumerated answers, by every sampler; intervals hold the truth as often as they say."""
+"""`sampling.estimation` against enumerated answers, by every sampler; confidence intervals have their coverage."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-import constrain.sampling
+import constrain.sampling.estimation
 from constrain.sampling import SAMPLERS, Estimate, estimate, estimate_from
-from constrain.sampling.estimation import FEWEST, degrees, student
-from constrain.sampling.results import Draw, Draws
+from constrain.sampling.core.results import Draw, Draws
+from constrain.sampling.estimation import FEWEST, estimate_degrees, student_quantile
 from constrain.sampling.success_trie import SuccessTrie
 from tests.markov_made import cases
 
@@ -130,7 +130,7 @@ def test_what_is_no_number_is_refused() -> None:
 def test_students_quantiles() -> None:
     """Against printed tables."""
     for freedom, expected in ((3, 3.1824), (7, 2.3646), (15, 2.1314), (31, 2.0395), (10**6, 1.95997)):
-        assert student(0.975, freedom) == pytest.approx(expected, rel=2e-3)
+        assert student_quantile(0.975, freedom) == pytest.approx(expected, rel=2e-3)
 
 
 def cornish_fisher(orders: int) -> list[list[Fraction]]:
@@ -194,7 +194,7 @@ def test_the_series_of_students_quantiles(freedom: float) -> None:
     for p in (0.6, 0.9, 0.975, 0.9999):
         z = NormalDist().inv_cdf(p)
         wanted = sum(float(a) * z**i / freedom**k for k, term in enumerate(terms) for i, a in enumerate(term))
-        assert student(p, freedom) == pytest.approx(wanted, rel=1e-10)
+        assert student_quantile(p, freedom) == pytest.approx(wanted, rel=1e-10)
 
 
 @settings(max_examples=40, deadline=None)
@@ -205,7 +205,7 @@ def test_degrees_of_freedom_are_satterthwaites(left: list[float]) -> None:
     mean = sum(squares) / m
     variance = sum((one - mean) ** 2 for one in squares) / m
     wanted = 2 * (m * mean) ** 2 / (m * variance) if variance > 0 else math.inf
-    assert degrees(np.array(left)) == pytest.approx(max(3.0, min(wanted, m - 1.0)))
+    assert estimate_degrees(np.array(left)) == pytest.approx(max(3.0, min(wanted, m - 1.0)))
 
 
 @pytest.mark.parametrize("level", ["0.9", None, [0.5]])
@@ -263,7 +263,7 @@ def test_estimates_are_those_of_the_formulas(
         return weighted(*made[-1]).without_unfinished()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(constrain.sampling, "draw", scripted)
+        patch.setattr(constrain.sampling.estimation, "draw", scripted)
         found = estimate(
             NGRAM, CASE.constraint, f, sampler=sampler, n=n, batches=batches, level=level,
             rng=np.random.default_rng(0), max_tokens=5, option="kept",
@@ -286,8 +286,8 @@ def test_estimates_are_those_of_the_formulas(
     bounds = (0.0, 1.0) if f is short else (-math.inf, math.inf)
     if bounds[0] < found.low and found.high < bounds[1]:
         assert (found.low + found.high) / 2 == pytest.approx(found.value)
-        assert student(0.5 + level / 2, max(units - 1.0, 3.0)) * error * 0.99 <= reach + 1e-9
-        assert reach <= student(0.5 + level / 2, 3.0) * max(found.error, 1e-12) * 1.01 + 1e-9
+        assert student_quantile(0.5 + level / 2, max(units - 1.0, 3.0)) * error * 0.99 <= reach + 1e-9
+        assert reach <= student_quantile(0.5 + level / 2, 3.0) * max(found.error, 1e-12) * 1.01 + 1e-9
     assert bounds[0] <= found.low <= found.high <= bounds[1]
 
 
@@ -309,8 +309,8 @@ def test_an_interval_is_students() -> None:
     found = estimate_from(weighted(*[("a", 1.0), ("abc", 1.0)] * 4), length, level=0.9)
     error = math.sqrt(8 / (8 * 7))
     assert (found.value, found.error) == (2.0, pytest.approx(error))
-    assert found.high - 2 == pytest.approx(student(0.95, 7.0) * error)
-    assert 2 - found.low == pytest.approx(student(0.95, 7.0) * error)
+    assert found.high - 2 == pytest.approx(student_quantile(0.95, 7.0) * error)
+    assert 2 - found.low == pytest.approx(student_quantile(0.95, 7.0) * error)
     lone = estimate_from(weighted(("a", 1.0)), length)
     assert (lone.low, lone.high, lone.trusted) == (-math.inf, math.inf, False)
     assert math.isnan(lone.error)

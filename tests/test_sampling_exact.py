@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from constrain.base.errors import ConstrainError, LimitError
-from constrain.sampling import asap, masked_sampling, trie_rejection
+from constrain.sampling import asap, trie_rejection
+from constrain.sampling.core import masked_sampling
 from constrain.sampling.success_trie import SuccessTrie
 from constrain.sampling.success_walks import Laws, Walk
 from tests.markov_made import LETTERS, ChainModel, Script, Tokens, cases, empty, g_test, outcomes, regular
@@ -37,7 +38,7 @@ def attempt(laws: Laws, rng: Script) -> Tokens | None:
 
 def taught(case, n: int) -> SuccessTrie:
     trie = SuccessTrie(case.max_tokens)
-    asap.draw(case.lm, case.constraint, n=n, rng=np.random.default_rng(5), max_tokens=case.max_tokens, trie=trie)
+    asap.draw_asap(case.lm, case.constraint, n=n, rng=np.random.default_rng(5), max_tokens=case.max_tokens, trie=trie)
     return trie
 
 
@@ -116,17 +117,17 @@ def test_attempts_side_by_side_and_after_each_other_are_independent() -> None:
 def test_draws_have_the_exact_law_and_masking_has_not(name: str) -> None:
     case = cases()[name]
     more = {"n": 2000, "max_tokens": case.max_tokens}
-    draws = trie_rejection.draw(case.lm, case.constraint, rng=np.random.default_rng(11), **more)
+    draws = trie_rejection.draw_exact(case.lm, case.constraint, rng=np.random.default_rng(11), **more)
     assert g_test(Counter(draw.tokens for draw in draws), case.exact()) > 1e-6
     law = case.law()
     assert all(draw.logprob == pytest.approx(math.log(law[draw.tokens])) for draw in draws)
-    assert len({draw.logweight for draw in draws}) == 1
+    assert len({draw.log_weight for draw in draws}) == 1
     assert draws.ess == pytest.approx(2000)
     assert math.exp(draws.log_z) == pytest.approx(case.z, rel=0.2)
     assert draws.stats["bound"] >= case.z * (1 - 1e-9)
     if name not in HARMLESS:
-        biased = masked_sampling.draw(case.lm, case.constraint, rng=np.random.default_rng(11), **more)
-        valid = Counter(draw.tokens for draw in biased if draw.logweight > -np.inf)
+        biased = masked_sampling.draw_masked(case.lm, case.constraint, rng=np.random.default_rng(11), **more)
+        valid = Counter(draw.tokens for draw in biased if draw.log_weight > -np.inf)
         assert g_test(valid, case.exact()) < 1e-12
 
 
@@ -134,7 +135,7 @@ def test_the_first_draw_of_a_fresh_trie_has_the_exact_law() -> None:
     """No draw is used up for learning: 600 times, the one draw of a trie that nobody taught."""
     case, rng = cases()["sums"], np.random.default_rng(2)
     more = {"rng": rng, "n": 1, "max_tokens": case.max_tokens}
-    counts = Counter(trie_rejection.draw(case.lm, case.constraint, **more)[0].tokens for _ in range(600))
+    counts = Counter(trie_rejection.draw_exact(case.lm, case.constraint, **more)[0].tokens for _ in range(600))
     assert g_test(counts, case.exact()) > 1e-6
 
 
@@ -144,9 +145,9 @@ def test_the_weight_is_unbiased_and_independent_of_the_texts() -> None:
     likeliest = max(case.law(), key=case.law().__getitem__)
     ones, those = [], []
     for _ in range(600):
-        draws = trie_rejection.draw(case.lm, case.constraint, n=2, rng=rng, max_tokens=case.max_tokens)
-        ones.append(math.exp(draws[0].logweight))
-        those.append(np.mean([math.exp(d.logweight) * (d.tokens == likeliest) for d in draws]))
+        draws = trie_rejection.draw_exact(case.lm, case.constraint, n=2, rng=rng, max_tokens=case.max_tokens)
+        ones.append(math.exp(draws[0].log_weight))
+        those.append(np.mean([math.exp(d.log_weight) * (d.tokens == likeliest) for d in draws]))
     for values, truth in ((ones, case.z), (those, case.law()[likeliest])):
         assert abs(np.mean(values) - truth) < 5 * np.std(values) / math.sqrt(len(values))
 
@@ -154,11 +155,13 @@ def test_the_weight_is_unbiased_and_independent_of_the_texts() -> None:
 def test_fewer_attempts_are_lost_the_more_is_known() -> None:
     case, trie, rng = cases()["counting"], SuccessTrie(10), np.random.default_rng(6)
     acceptance = [
-        trie_rejection.draw(case.lm, case.constraint, n=200, rng=rng, max_tokens=10, trie=trie).stats["acceptance"]
+        trie_rejection.draw_exact(case.lm, case.constraint, n=200, rng=rng, max_tokens=10, trie=trie).stats[
+            "acceptance"
+        ]
         for _ in range(4)
     ]
     assert acceptance[0] < 0.7 < 0.95 < acceptance[-1]
-    done = trie_rejection.draw(case.lm, case.constraint, n=200, rng=rng, max_tokens=10, trie=trie)
+    done = trie_rejection.draw_exact(case.lm, case.constraint, n=200, rng=rng, max_tokens=10, trie=trie)
     assert done.stats["model_calls"] < 40, "laws that are kept are not asked for again"
 
 
@@ -189,7 +192,7 @@ def test_a_validator_behind_the_mask_shapes_the_law_and_is_asked_once_a_text(lat
     if not late:
         law = {text: p for text, p in law.items() if text[:1] != (0,)}
         law = {text: p / math.fsum(law.values()) for text, p in law.items()}
-    draws = trie_rejection.draw(
+    draws = trie_rejection.draw_exact(
         case.lm, case.constraint, n=2000, rng=np.random.default_rng(8), max_tokens=6, accepts=accepts,
         viable=None if late else viable,
     )  # fmt: skip
@@ -209,13 +212,15 @@ def test_a_validator_that_raises_is_heard() -> None:
         raise ZeroDivisionError("the validator's own")
 
     with pytest.raises(ConstrainError, match="ZeroDivisionError: the validator's own"):
-        trie_rejection.draw(case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=6, accepts=accepts)
+        trie_rejection.draw_exact(
+            case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=6, accepts=accepts
+        )
 
 
 # ---- answers where there are none -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("draw", [trie_rejection.draw, asap.draw])
+@pytest.mark.parametrize("draw", [trie_rejection.draw_exact, asap.draw_asap])
 def test_nothing_in_time_is_an_error_that_is_proven(draw) -> None:
     case = empty()
     with pytest.raises(LimitError, match="no text of at most 5 tokens"):
@@ -226,17 +231,19 @@ def test_a_validator_that_refuses_all_ends_by_proof_or_by_budget() -> None:
     case, _, _ = judged()
     more = {"n": 1, "rng": np.random.default_rng(0), "max_tokens": 3, "accepts": lambda text: False}
     with pytest.raises(LimitError, match="with any probability"):
-        trie_rejection.draw(case.lm, case.constraint, **more)
+        trie_rejection.draw_exact(case.lm, case.constraint, **more)
     more["max_tokens"] = 6
     with pytest.raises(LimitError, match="no text was found in 20 attempts"):
-        trie_rejection.draw(case.lm, case.constraint, **more, attempts=10)
+        trie_rejection.draw_exact(case.lm, case.constraint, **more, attempts=10)
     with pytest.raises(LimitError, match="no text was found"):
-        trie_rejection.draw(case.lm, case.constraint, **more, seconds=0.0)
+        trie_rejection.draw_exact(case.lm, case.constraint, **more, seconds=0.0)
 
 
 def test_a_budget_gives_what_was_found() -> None:
     case = cases()["counting"]
-    draws = trie_rejection.draw(case.lm, case.constraint, n=10, rng=np.random.default_rng(1), max_tokens=10, attempts=2)
+    draws = trie_rejection.draw_exact(
+        case.lm, case.constraint, n=10, rng=np.random.default_rng(1), max_tokens=10, attempts=2
+    )
     assert 0 < len(draws) < 10
     assert draws.stats["missing"] == 10 - len(draws)
     assert draws.stats["attempts"] == 22
@@ -244,14 +251,14 @@ def test_a_budget_gives_what_was_found() -> None:
 
 def test_none_wanted_none_given() -> None:
     case = cases()["counting"]
-    for draw in (trie_rejection.draw, asap.draw):
+    for draw in (trie_rejection.draw_exact, asap.draw_asap):
         assert len(draw(case.lm, case.constraint, n=0, rng=np.random.default_rng(0), max_tokens=5)) == 0
 
 
 def test_the_same_seed_gives_the_same_draws() -> None:
     case = cases()["bytes"]
     one, two = (
-        trie_rejection.draw(case.lm, case.constraint, n=30, rng=np.random.default_rng(9), max_tokens=6)
+        trie_rejection.draw_exact(case.lm, case.constraint, n=30, rng=np.random.default_rng(9), max_tokens=6)
         for _ in range(2)
     )
     assert list(one) == list(two)
@@ -279,7 +286,7 @@ class Faulty:
 )
 def test_rows_that_are_no_law_are_errors(row: object, message: str) -> None:
     case = regular("letters", LETTERS, "[ab]+", 4)
-    for draw in (trie_rejection.draw, asap.draw):
+    for draw in (trie_rejection.draw_exact, asap.draw_asap):
         with pytest.raises(ValueError, match=message):
             draw(Faulty(row), case.constraint, n=2, rng=np.random.default_rng(0), max_tokens=4)
 
@@ -287,17 +294,19 @@ def test_rows_that_are_no_law_are_errors(row: object, message: str) -> None:
 def test_a_trie_of_another_length_is_refused() -> None:
     case = cases()["counting"]
     with pytest.raises(ValueError, match="learnt for max_tokens 9, not 10"):
-        trie_rejection.draw(
+        trie_rejection.draw_exact(
             case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=10, trie=SuccessTrie(9)
         )
     with pytest.raises(LimitError, match="not even an end token"):
-        trie_rejection.draw(case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=0)
+        trie_rejection.draw_exact(case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=0)
 
 
 def test_memory_is_bounded_and_the_law_stays() -> None:
     """A trie too small for the language forgets again and again; the draws are still exact."""
     case, trie = cases()["palindromes"], SuccessTrie(9, max_bytes=1 << 16)
-    draws = trie_rejection.draw(case.lm, case.constraint, n=2500, rng=np.random.default_rng(3), max_tokens=9, trie=trie)
+    draws = trie_rejection.draw_exact(
+        case.lm, case.constraint, n=2500, rng=np.random.default_rng(3), max_tokens=9, trie=trie
+    )
     assert g_test(Counter(draw.tokens for draw in draws), case.exact()) > 1e-6
     assert trie.nbytes <= (1 << 16) + 4 * 9 * 450
 
@@ -305,5 +314,5 @@ def test_memory_is_bounded_and_the_law_stays() -> None:
 def test_half_precision_rows_are_taken() -> None:
     case = regular("letters", LETTERS, "[ab]{1,2}", 3, seed=2)
     half = ChainModel(case.lm.logs.astype(np.float16).astype(np.float32), 1)
-    draws = trie_rejection.draw(half, case.constraint, n=500, rng=np.random.default_rng(0), max_tokens=3)
+    draws = trie_rejection.draw_exact(half, case.constraint, n=500, rng=np.random.default_rng(0), max_tokens=3)
     assert g_test(Counter(draw.tokens for draw in draws), case.exact()) > 1e-6

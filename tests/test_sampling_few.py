@@ -12,8 +12,8 @@ import pytest
 
 from constrain import Vocabulary, compile
 from constrain.authoring.samples.random_instances import STEPS_PER_BYTE, Enough, Walker
-from constrain.authoring.samples.text_enumeration import few_texts
 from constrain.automata.dfa import Dfa
+from constrain.engine.text_enumeration import list_texts
 from constrain.grammar.nodes import (
     EMPTY,
     Chars,
@@ -61,14 +61,14 @@ def test_the_few_texts_of_a_grammar() -> None:
     short = [bytes(text) for length in range(6) for text in product(b"ab", repeat=length)]
     for seed in range(60):
         grammar = Grammar(Rule("r"), {"r": random_node(Random(seed), 3)})
-        found = few_texts(grammar, 10_000)
+        found = list_texts(grammar, 10_000)
         assert found is not None
         assert found == sorted(set(found), key=lambda text: (len(text), text))
         assert [text for text in found if len(text) < 6] == sorted(
             (text for text in short if accepts(grammar, text)), key=lambda text: (len(text), text)
         )
         most = max(1, len(found))
-        assert few_texts(grammar, most) in (found, None) and (len(found) < 2 or few_texts(grammar, most - 1) is None)
+        assert list_texts(grammar, most) in (found, None) and (len(found) < 2 or list_texts(grammar, most - 1) is None)
 
 
 COMMA = Literal(b",")
@@ -77,7 +77,7 @@ ONE_OF = Choice((Literal(b"1"), Literal(b"2")))
 
 
 def few_of(node: Node) -> list[bytes] | None:
-    return few_texts(Grammar(node, {"r": node}), 100)
+    return list_texts(Grammar(node, {"r": node}), 100)
 
 
 def test_the_few_texts_of_members_that_differ() -> None:

@@ -13,8 +13,8 @@ import pytest
 from constrain import compile, generate
 from constrain.base.errors import ConstrainError, LimitError, TokenRefused, UnsupportedError
 from constrain.sampling import SAMPLERS, Canonical, Judged, Stepwise, draw
-from constrain.sampling.post_filtering import Guarded
-from constrain.sampling.results import Draw, Draws
+from constrain.sampling.core.results import Draw, Draws
+from constrain.sampling.post_filtering import PostFilter
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_made import ALARM, PIECES, TWO, ChainModel, cases, g_test
 
@@ -67,8 +67,8 @@ def test_weights_are_proper_for_what_the_checker_accepts(sampler: str, kind: str
     totals, events = [], []
     for seed in range(calls):
         made = drawn(sampler, size, CHECKERS[kind](), seed, **more)
-        assert all(one.tokens in EXPECTED for one in made if one.logweight > -math.inf)
-        weights = np.exp(made.logweights)
+        assert all(one.tokens in EXPECTED for one in made if one.log_weight > -math.inf)
+        weights = np.exp(made.log_weights)
         totals.append(float(weights.sum()) / made.made)  # those that did not end weigh nothing
         events.append(sum(w * (len(one.tokens) < 7) for one, w in zip(made, weights)) / made.made)
     truth = Z * sum(p for x, p in EXPECTED.items() if len(x) < 7)
@@ -81,28 +81,28 @@ def test_exact_draws_have_the_law_and_masked_ones_not() -> None:
     for kind, make in CHECKERS.items():
         assert g_test(Counter(one.tokens for one in drawn("exact", 800, make())), EXPECTED) > ALARM, kind
     masked = drawn("masked", 2500, CHECKERS["early"]())
-    assert g_test(Counter(one.tokens for one in masked if one.logweight > -math.inf), EXPECTED) < ALARM
+    assert g_test(Counter(one.tokens for one in masked if one.log_weight > -math.inf), EXPECTED) < ALARM
 
 
 def test_what_is_dead_is_found_once() -> None:
     """With a memory of it, later draws do not go where the checker has refused; the first ones had to."""
-    guarded = Guarded(CASE.constraint, Judged(TWO, accepts, viable), dead={})
+    guarded = PostFilter(CASE.constraint, Judged(TWO, accepts, viable), dead={})
     given = {"n": 60, "max_tokens": CASE.max_tokens}
-    from constrain.sampling import masked_sampling
+    from constrain.sampling.core import masked_sampling
 
-    first = masked_sampling.draw(CASE.lm, guarded, rng=np.random.default_rng(0), **given)  # type: ignore[arg-type]
+    first = masked_sampling.draw_masked(CASE.lm, guarded, rng=np.random.default_rng(0), **given)  # type: ignore[arg-type]
     for seed in range(1, 12):
-        masked_sampling.draw(CASE.lm, guarded, rng=np.random.default_rng(seed), **given)  # type: ignore[arg-type]
-    last = masked_sampling.draw(CASE.lm, guarded, rng=np.random.default_rng(20), **given)  # type: ignore[arg-type]
+        masked_sampling.draw_masked(CASE.lm, guarded, rng=np.random.default_rng(seed), **given)  # type: ignore[arg-type]
+    last = masked_sampling.draw_masked(CASE.lm, guarded, rng=np.random.default_rng(20), **given)  # type: ignore[arg-type]
     assert first.stats["dead_ends"] > 0.2
     assert last.stats["dead_ends"] < first.stats["dead_ends"] / 2
     asked = guarded.second.asked  # type: ignore[attr-defined]
-    masked_sampling.draw(CASE.lm, guarded, rng=np.random.default_rng(20), **given)  # type: ignore[arg-type]
+    masked_sampling.draw_masked(CASE.lm, guarded, rng=np.random.default_rng(20), **given)  # type: ignore[arg-type]
     assert guarded.second.asked == asked  # type: ignore[attr-defined]
 
 
 def test_its_mask_and_its_answers_agree() -> None:
-    guarded = Guarded(CASE.constraint, Judged(TWO, accepts, viable), dead={})
+    guarded = PostFilter(CASE.constraint, Judged(TWO, accepts, viable), dead={})
     at = guarded.matcher()
     for token in (1, 1):
         at.advance(token)
@@ -172,10 +172,10 @@ def test_canonical_spellings_have_the_law_of_enumeration(sampler: str, judged: s
         SPELLED.lm, SPELLED.constraint, sampler=sampler, n=1200, rng=np.random.default_rng(0),
         max_tokens=SPELLED.max_tokens, checker=Canonical(PIECES, respell=merged, judged=judged),
     )  # fmt: skip
-    alive = [one for one in made if one.logweight > -math.inf]
+    alive = [one for one in made if one.log_weight > -math.inf]
     assert {one.tokens for one in alive} <= set(law)
     assert len({one.text for one in alive}) == len({one.tokens for one in alive})
-    weights = np.concatenate([np.exp(made.logweights), np.zeros(made.unfinished)])  # those weigh nothing
+    weights = np.concatenate([np.exp(made.log_weights), np.zeros(made.unfinished)])  # those weigh nothing
     if sampler == "exact":
         assert g_test(Counter(one.tokens for one in made), {x: p / z for x, p in law.items()}) > ALARM
     elif sampler != "smc":  # whose weights are not independent
@@ -245,20 +245,20 @@ def test_real_json() -> None:
 
 def test_the_oldest_dead_ends_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound is of prefixes: more tokens behind one that is kept take no place; an end token is never dead."""
-    monkeypatch.setattr(sys.modules[Guarded.__module__], "REMEMBERED", 3)
+    monkeypatch.setattr(sys.modules[PostFilter.__module__], "REMEMBERED", 3)
     dead: dict[Tokens, set[int]] = {}
-    guarded = Guarded(CASE.constraint, Judged(TWO, accepts, viable), dead=dead)
+    guarded = PostFilter(CASE.constraint, Judged(TWO, accepts, viable), dead=dead)
     for prefix in ((), (0,), (1, 0), (0, 0, 0), (1, 1), (0, 0, 1), (0, TWO.eos_ids[0])):
         guarded.bury(prefix)
         assert len(dead) <= 3
     assert dead == {(): {0}, (1,): {0, 1}, (0, 0): {0, 1}}
     guarded.bury((0, 1, 0))
     assert dead == {(1,): {0, 1}, (0, 0): {0, 1}, (0, 1): {0}}
-    Guarded(CASE.constraint, Judged(TWO, accepts, viable)).bury((0,))
+    PostFilter(CASE.constraint, Judged(TWO, accepts, viable)).bury((0,))
 
 
 def test_the_shortest_completion_is_that_of_the_constraint() -> None:
-    matcher, plain = Guarded(CASE.constraint, Judged(TWO, accepts, viable)).matcher(), CASE.constraint.matcher()
+    matcher, plain = PostFilter(CASE.constraint, Judged(TWO, accepts, viable)).matcher(), CASE.constraint.matcher()
     for token in (0, 1, 0, 0):
         assert matcher.shortest_completion() == plain.shortest_completion() is not None
         assert matcher.shortest_completion(1) == plain.shortest_completion(1)

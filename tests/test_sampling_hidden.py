@@ -76,9 +76,9 @@ def test_the_product_has_the_law_of_enumeration() -> None:
     assert g_test(Counter(one.tokens for one in draws), {x: p / z for x, p in known.items()}) > ALARM
     for one in draws[:20]:
         assert one.logprob == pytest.approx(math.log(known[one.tokens]), abs=1e-9)
-        assert one.logweight == made.log_z
+        assert one.log_weight == made.log_z
     masked = draw(HMM, CASE.constraint, sampler="masked", n=2000, rng=RNG(1), max_tokens=8)
-    alive = Counter(one.tokens for one in masked if one.logweight > -math.inf)
+    alive = Counter(one.tokens for one in masked if one.log_weight > -math.inf)
     assert g_test(alive, {x: p / z for x, p in known.items()}) < ALARM
 
 

@@ -24,14 +24,16 @@ import constrain
 from constrain import sampling
 from constrain.base.errors import LimitError
 from constrain.decoding import generation_loop
-from constrain.sampling import SAMPLERS, Draws, asap, awrs, checkers, masked_sampling, particles, smc
+from constrain.sampling import SAMPLERS, Draws, asap, awrs, checkers, particles, smc
 from constrain.sampling.canonical_tokens import Canonical
-from constrain.sampling.masked_sampling import PLAIN, Proposal
+from constrain.sampling.core import masked_sampling
+from constrain.sampling.core.masked_sampling import PLAIN, Proposal
+from constrain.sampling.learnt_twist import Learnt
 from constrain.sampling.particles import Awrs, Masked, Prefixes, Twisted
 from constrain.sampling.populations import Settings
 from constrain.sampling.research.markov_exact import Product
 from constrain.sampling.success_trie import SuccessTrie
-from constrain.sampling.twists import Future, Learnt, Shortest
+from constrain.sampling.twists import Future, Shortest
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_made import ALARM, LETTERS, TWO, Case, ChainModel, Script, cases, g_test, outcomes, regular
 from tests.test_awrs import Played, PlayedRace
@@ -108,9 +110,9 @@ def assert_proper(case: Case, runs: list[Draws], wanted: dict[bytes, float] | No
     column = {text: i for i, text in enumerate(wanted)}
     for row, draws in zip(found, runs):
         for one in draws:
-            if one.logweight > -math.inf:
+            if one.log_weight > -math.inf:
                 assert one.logprob == pytest.approx(math.log(law[one.tokens]))
-                row[column[case.constraint.vocabulary.text(one.tokens)]] += math.exp(one.logweight) / draws.made
+                row[column[case.constraint.vocabulary.text(one.tokens)]] += math.exp(one.log_weight) / draws.made
     found[:, -1] = found[:, :-1].sum(axis=1)
     exact_values = np.array([*wanted.values(), math.fsum(wanted.values())])
     error = found.std(axis=0) / math.sqrt(len(runs)) + 1e-9 * exact_values
@@ -175,7 +177,7 @@ def test_weights_are_proper_behind_a_checker(sampler: str, name: str, kind: str)
     case, (make, right) = odd()[name], odd_checkers()[kind]
     law = {tokens: p for tokens, p in case.law().items() if right(case, tokens)}
     options = {"checker": make(case.constraint.vocabulary)}
-    n = 3 if sampler in sampling.OVER_TRIES else 16  # many masked draws end nowhere
+    n = 3 if SAMPLERS[sampler].uses_trie else 16  # many masked draws end nowhere
     assert_proper(case, [drawn(sampler, case, seed, n, **options) for seed in range(40)], by_text(case, law))
 
 
@@ -258,8 +260,8 @@ def mean_of(run: Callable[[Any], Draws]) -> dict[tuple[int, ...], float]:
     for probability, draws in outcomes(run):
         total += probability
         for one in draws:
-            if one.logweight > -math.inf:
-                out[one.tokens] += probability * math.exp(one.logweight) / draws.made
+            if one.log_weight > -math.inf:
+                out[one.tokens] += probability * math.exp(one.log_weight) / draws.made
     assert total == pytest.approx(1, abs=1e-12)
     return out
 
@@ -280,7 +282,7 @@ def test_masked_draws_are_proper_under_every_proposal(name: str) -> None:
 
     def under(proposal: Proposal) -> dict[tuple[int, ...], float]:
         more = {"max_tokens": case.max_tokens, "proposal": proposal}
-        return mean_of(lambda rng: masked_sampling.draw(case.lm, case.constraint, n=1, rng=rng, **more))
+        return mean_of(lambda rng: masked_sampling.draw_masked(case.lm, case.constraint, n=1, rng=rng, **more))
 
     for proposal in PROPOSALS:
         assert_same(under(proposal), case.law())
@@ -294,7 +296,7 @@ def test_draws_one_after_the_other_are_proper_though_each_learns_from_the_one_be
     """ASAp, two draws: the second one's law depends on the first, its weight undoes that."""
     case = TINY[name]
     more = {"n": 2, "max_tokens": case.max_tokens}
-    assert_same(mean_of(lambda rng: asap.draw(case.lm, case.constraint, rng=rng, **more)), case.law())
+    assert_same(mean_of(lambda rng: asap.draw_asap(case.lm, case.constraint, rng=rng, **more)), case.law())
 
 
 MOVES: dict[str, Callable[[Case], dict[str, Any]]] = {
@@ -322,7 +324,7 @@ def test_moves_twists_and_resampling_compose(name: str, resample: str, move: str
 
     def run(rng: Any) -> Draws:
         given = {"n": 2, "max_tokens": case.max_tokens, "resample": resample, "threshold": 1.0}
-        return smc.draw(case.lm, case.constraint, rng=rng, **given, **options)
+        return smc.draw_smc(case.lm, case.constraint, rng=rng, **given, **options)
 
     assert_same(mean_of(run), case.law())
 
@@ -344,22 +346,22 @@ def test_rejection_composes_along_a_text(name: str, options: dict[str, Any], mon
     """AWRS along whole texts, all orders of all steps: E[w 1{x}] = p(x) [x in L], also with a validator behind."""
     case = TINY[name] if name == "edge" else replace(TINY[name], max_tokens=2)
     given = {**options, "method": {"chunks": awrs.Chunks(2)}.get(options.get("method", ""), awrs.DesRaj(terms=1))}
-    monkeypatch.setattr(awrs, "Race", played_race)
+    monkeypatch.setattr(awrs, "ExponentialRace", played_race)
     text = case.constraint.vocabulary.text
     for accepts in (None, lambda data: data != b"a"):
 
         def run(rng: Any, accepts: Any = accepts) -> Draws:
             more = {"n": 1, "max_tokens": case.max_tokens, "accepts": accepts}
-            return awrs.draw(case.lm, case.constraint, rng=rng, **more, **given)
+            return awrs.draw_awrs(case.lm, case.constraint, rng=rng, **more, **given)
 
         assert_same(mean_of(run), {x: p for x, p in case.law().items() if accepts is None or accepts(text(x))})
 
 
 def test_rejection_as_a_move_composes_with_resampling(monkeypatch: pytest.MonkeyPatch) -> None:
     case = regular("small", TWO, "a?b?", 2, seed=3)
-    monkeypatch.setattr(awrs, "Race", played_race)
+    monkeypatch.setattr(awrs, "ExponentialRace", played_race)
     more = {"n": 2, "max_tokens": 2, "threshold": 1.0, "move": Awrs(awrs.DesRaj(terms=1))}
-    assert_same(mean_of(lambda rng: smc.draw(case.lm, case.constraint, rng=rng, **more)), case.law())
+    assert_same(mean_of(lambda rng: smc.draw_smc(case.lm, case.constraint, rng=rng, **more)), case.law())
 
 
 # ---- the same draws, however the model is asked ----------------------------------------------------------------------
@@ -398,7 +400,7 @@ def test_batches_and_precision_change_nothing(sampler: str, name: str) -> None:
     assert [one.tokens for one in single] == [one.tokens for one in plain]
     for one, two in zip(single, plain):
         assert one.logprob == pytest.approx(two.logprob, abs=1e-4)
-        assert one.logweight == pytest.approx(two.logweight, abs=1e-4)
+        assert one.log_weight == pytest.approx(two.log_weight, abs=1e-4)
 
 
 class Unshared(Prefixes):
@@ -421,8 +423,8 @@ def test_shared_nodes_change_nothing(name: str, options: dict[str, Any]) -> None
     def populations(make: Callable[[], Prefixes]) -> list[Any]:
         rng, out = np.random.default_rng(3), []
         for _ in range(4):
-            found = smc.populate(make(), 6, chosen, rng)
-            out.append([(node.tokens, node.logprob, w) for node, w in zip(found.nodes, found.logweights.tolist())])
+            found = smc.grow_population(make(), 6, chosen, rng)
+            out.append([(node.tokens, node.logprob, w) for node, w in zip(found.nodes, found.log_weights.tolist())])
         return out
 
     together = Prefixes(case.lm, case.constraint)
@@ -464,7 +466,9 @@ def test_a_trie_that_was_taught_keeps_weights_proper(sampler: str, taught: str) 
     def trie(seed: int) -> SuccessTrie:
         out = SuccessTrie(case.max_tokens)
         n = {"nothing": 0, "by some draws": 3, "by all": 60}[taught]
-        asap.draw(case.lm, case.constraint, n=n, rng=np.random.default_rng(seed), max_tokens=case.max_tokens, trie=out)
+        asap.draw_asap(
+            case.lm, case.constraint, n=n, rng=np.random.default_rng(seed), max_tokens=case.max_tokens, trie=out
+        )
         return out
 
     assert_proper(case, [drawn(sampler, case, seed, 3, trie=trie(seed + 5000)) for seed in range(40)])
@@ -491,7 +495,7 @@ def test_forced_spans_change_no_law(name: str, monkeypatch: pytest.MonkeyPatch) 
         law: dict[tuple[int, ...], float] = defaultdict(float)
         mass: dict[tuple[int, ...], float] = defaultdict(float)
         for probability, out in outcomes(
-            lambda rng: generation_loop.run(case.lm, case.constraint, rng=rng, max_tokens=case.max_tokens)
+            lambda rng: generation_loop.generate_text(case.lm, case.constraint, rng=rng, max_tokens=case.max_tokens)
         ):
             assert out.finish_reason == "complete"
             law[tuple(out.tokens)] += probability
@@ -514,7 +518,8 @@ def test_forced_spans_change_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def texts() -> list[Any]:
         runs = [
-            generation_loop.run(lm, constraint, rng=np.random.default_rng(seed), max_tokens=60) for seed in range(20)
+            generation_loop.generate_text(lm, constraint, rng=np.random.default_rng(seed), max_tokens=60)
+            for seed in range(20)
         ]
         assert (sum(out.stats.forced_tokens for out in runs) > 0) == drafts
         return [(out.tokens, out.logprob, out.log_weight) for out in runs]
@@ -524,8 +529,8 @@ def test_forced_spans_change_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     drafts = False
     monkeypatch.setattr(constrain.Matcher, "forced_tokens", lambda self: [])
     assert texts() == before
-    plain = masked_sampling.draw(lm, constraint, n=1, rng=np.random.default_rng(0), max_tokens=60)[0]
-    assert (list(plain.tokens), pytest.approx(plain.logprob), pytest.approx(plain.logweight)) == before[0]
+    plain = masked_sampling.draw_masked(lm, constraint, n=1, rng=np.random.default_rng(0), max_tokens=60)[0]
+    assert (list(plain.tokens), pytest.approx(plain.logprob), pytest.approx(plain.log_weight)) == before[0]
 
 
 # ---- the same draws for the same seed --------------------------------------------------------------------------------

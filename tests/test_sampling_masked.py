@@ -11,9 +11,16 @@ from hypothesis import given, strategies as st
 
 from constrain import sampling
 from constrain.base.errors import LimitError, UnsupportedError
-from constrain.sampling.language_model import LanguageModel
-from constrain.sampling.masked_sampling import PLAIN, Proposal, allowed_tokens, draw, pick, shape
-from constrain.sampling.results import Draw, Draws, log_sum
+from constrain.sampling.core.language_model import LanguageModel
+from constrain.sampling.core.masked_sampling import (
+    PLAIN,
+    Proposal,
+    allowed_tokens,
+    apply_proposal,
+    draw_masked,
+    pick_token,
+)
+from constrain.sampling.core.results import Draw, Draws, log_sum
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.finite_made import FiniteConstraint
 from tests.models_made import TableModel
@@ -68,11 +75,11 @@ def test_pick_draws_by_the_law_it_declares(logs: list[float], data: st.DataObjec
     allowed = np.array(sorted(data.draw(st.sets(st.sampled_from(range(len(row))), min_size=1))))
     few, most = st.sampled_from([None, 1, 2, 3]), st.sampled_from([None, 0.3, 0.9])
     proposal = data.draw(st.builds(Proposal, st.sampled_from([0.5, 1.0, 2.0]), few, most))
-    law = shape(row[allowed], proposal)
+    law = apply_proposal(row[allowed], proposal)
     edges = np.concatenate([[0.0], np.cumsum(law)])
     for token, low, high in zip(allowed, edges, edges[1:]):
         if high - low > 1e-9:
-            choice = pick(row, allowed, Uniforms((low + high) / 2), proposal)
+            choice = pick_token(row, allowed, Uniforms((low + high) / 2), proposal)
             assert choice.token == token
             assert choice.logprob == pytest.approx(row[token])
             assert choice.logproposal == pytest.approx(math.log(high - low))
@@ -82,10 +89,12 @@ def test_pick_draws_by_the_law_it_declares(logs: list[float], data: st.DataObjec
 @given(st.lists(st.floats(-8, 0), min_size=1, max_size=12))
 def test_the_proposal_is_what_its_words_say(logs: list[float]) -> None:
     row = np.array(logs)
-    assert shape(row, PLAIN) == pytest.approx(np.exp(row - log_sum(row)))
-    assert shape(row, Proposal(temperature=0)).tolist() == [float(i == int(row.argmax())) for i in range(len(row))]
-    assert (shape(row, Proposal(top_k=2)) > 0).sum() == min(2, len(row))
-    kept = shape(row, Proposal(top_p=0.7)) > 0
+    assert apply_proposal(row, PLAIN) == pytest.approx(np.exp(row - log_sum(row)))
+    assert apply_proposal(row, Proposal(temperature=0)).tolist() == [
+        float(i == int(row.argmax())) for i in range(len(row))
+    ]
+    assert (apply_proposal(row, Proposal(top_k=2)) > 0).sum() == min(2, len(row))
+    kept = apply_proposal(row, Proposal(top_p=0.7)) > 0
     law = np.exp(row - log_sum(row))
     assert law[kept].sum() >= 0.7 - 1e-9
     assert law[kept].sum() - law[kept].min() < 0.7 + 1e-9
@@ -100,7 +109,7 @@ def test_wrong_proposals_are_refused() -> None:
 
 def test_an_end_token_counts_for_all_of_them() -> None:
     row = np.log(np.array([0.1, 0.2, 0.3, 0.4]))
-    choice = pick(row, np.array([1, 2, 3]), Uniforms(0.99), PLAIN, ends=(2, 3))
+    choice = pick_token(row, np.array([1, 2, 3]), Uniforms(0.99), PLAIN, ends=(2, 3))
     assert choice.token == 3
     assert math.exp(choice.logprob) == pytest.approx(0.7)
     assert math.exp(choice.logproposal) == pytest.approx(0.7 / 0.9)
@@ -108,24 +117,24 @@ def test_an_end_token_counts_for_all_of_them() -> None:
 
 def test_without_any_probability_all_allowed_tokens_are_alike_and_weigh_nothing() -> None:
     row = np.array([0.0, -np.inf, -np.inf])
-    picks = [pick(row, np.array([1, 2]), Uniforms(u)) for u in (0.2, 0.8)]
+    picks = [pick_token(row, np.array([1, 2]), Uniforms(u)) for u in (0.2, 0.8)]
     assert [choice.token for choice in picks] == [1, 2]
     assert all(choice.logprob == -np.inf and choice.logproposal == pytest.approx(math.log(0.5)) for choice in picks)
 
 
 def test_nan_is_an_error() -> None:
     with pytest.raises(ValueError, match="NaN"):
-        pick(np.array([0.0, np.nan]), np.array([0, 1]), Uniforms(0.5))
+        pick_token(np.array([0.0, np.nan]), np.array([0, 1]), Uniforms(0.5))
 
 
 def test_draws_follow_the_masked_law_and_their_weights_undo_it() -> None:
     """G-test of the drawn sequences against q by enumeration; log p, log w by enumeration; mean weight against Z."""
     exact = sequences(CONSTRAINT)
-    draws = draw(TableModel(VOCABULARY.size), CONSTRAINT, n=4000, rng=np.random.default_rng(1), max_tokens=8)
+    draws = draw_masked(TableModel(VOCABULARY.size), CONSTRAINT, n=4000, rng=np.random.default_rng(1), max_tokens=8)
     for one in draws:
         p, q = exact[one.tokens]
         assert one.logprob == pytest.approx(p)
-        assert one.logweight == pytest.approx(p - q)
+        assert one.log_weight == pytest.approx(p - q)
         assert one.text.encode() in TEXTS
     seen = Counter(one.tokens for one in draws)
     expected = {tokens: len(draws) * math.exp(q) for tokens, (_, q) in exact.items()}
@@ -136,7 +145,7 @@ def test_draws_follow_the_masked_law_and_their_weights_undo_it() -> None:
     freedom = len(common)
     assert chi < freedom + 6 * math.sqrt(2 * freedom), "4000 draws are not from the masked law"
     z = log_sum(np.array([p for p, _ in exact.values()]))
-    weights = np.exp(draws.logweights)
+    weights = np.exp(draws.log_weights)
     assert abs(weights.mean() - math.exp(z)) < 5 * weights.std() / math.sqrt(len(weights))
     assert draws.log_z == pytest.approx(math.log(weights.mean()))
     assert 1 <= draws.ess <= len(draws)
@@ -147,13 +156,13 @@ def test_draws_follow_the_masked_law_and_their_weights_undo_it() -> None:
 def test_a_text_out_of_tokens_ends_or_counts_for_nothing() -> None:
     """With at most 3 tokens the mean weight estimates the mass of the sequences that short."""
     exact = {tokens: p for tokens, (p, _) in sequences(CONSTRAINT).items() if len(tokens) < 3}
-    draws = draw(TableModel(VOCABULARY.size), CONSTRAINT, n=4000, rng=np.random.default_rng(2), max_tokens=3)
-    assert all(one.tokens in exact for one in draws if one.logweight > -np.inf)
-    weights = np.exp(draws.logweights)
+    draws = draw_masked(TableModel(VOCABULARY.size), CONSTRAINT, n=4000, rng=np.random.default_rng(2), max_tokens=3)
+    assert all(one.tokens in exact for one in draws if one.log_weight > -np.inf)
+    weights = np.exp(draws.log_weights)
     total = math.exp(log_sum(np.array(list(exact.values()))))
     assert abs(weights.mean() - total) < 5 * weights.std() / math.sqrt(len(weights))
     with pytest.raises(LimitError):
-        draw(TableModel(VOCABULARY.size), CONSTRAINT, n=1, rng=np.random.default_rng(0), max_tokens=0)
+        draw_masked(TableModel(VOCABULARY.size), CONSTRAINT, n=1, rng=np.random.default_rng(0), max_tokens=0)
 
 
 def test_draws_by_themselves() -> None:
@@ -173,7 +182,7 @@ def test_draws_by_themselves() -> None:
 def test_samplers_have_one_signature() -> None:
     lm, more = TableModel(VOCABULARY.size), {"n": 3, "max_tokens": 8}
     by_name = sampling.draw(lm, CONSTRAINT, sampler="masked", rng=np.random.default_rng(4), **more)
-    assert list(by_name) == list(draw(lm, CONSTRAINT, rng=np.random.default_rng(4), **more))
+    assert list(by_name) == list(draw_masked(lm, CONSTRAINT, rng=np.random.default_rng(4), **more))
     with pytest.raises(UnsupportedError, match="no sampler 'magic'"):
         sampling.draw(lm, CONSTRAINT, sampler="magic", rng=np.random.default_rng(4), **more)
 

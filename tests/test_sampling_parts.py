@@ -17,17 +17,17 @@ from constrain import Vocabulary, compile
 from constrain.base.errors import ArgumentError, LimitError
 from constrain.sampling import awrs, checkers, draw
 from constrain.sampling.checkers import Judged, Stepwise
-from constrain.sampling.estimation import estimate_from, student
-from constrain.sampling.exponential_race import SMALL, Race
+from constrain.sampling.core.weight_statistics import weight_stats
+from constrain.sampling.estimation import estimate_from, student_quantile
+from constrain.sampling.exponential_race import SMALL, ExponentialRace
+from constrain.sampling.learnt_twist import Learnt
 from constrain.sampling.particles import Awrs, Masked, Move, Mover, Prefixes
 from constrain.sampling.populations import Settings
-from constrain.sampling.post_filtering import Guarded
+from constrain.sampling.post_filtering import PostFilter
 from constrain.sampling.resampling import Resampler
 from constrain.sampling.research.ngram import SMALLEST, NGram
-from constrain.sampling.smc import populate
+from constrain.sampling.smc import grow_population
 from constrain.sampling.success_trie import END, SuccessTrie, is_trie, trie_key
-from constrain.sampling.twists import Learnt
-from constrain.sampling.weight_statistics import weight_stats
 from tests.markov_made import cases
 
 CASE = cases()["counting"]
@@ -95,9 +95,9 @@ def test_validators_are_looked_at_before_the_model_is_asked(sampler: str, name: 
 
 
 def test_dead_tokens_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[Guarded.__module__], "REMEMBERED", 2)
+    monkeypatch.setattr(sys.modules[PostFilter.__module__], "REMEMBERED", 2)
     dead: dict[tuple[int, ...], set[int]] = {}
-    behind = Guarded(compile(BYTES, regex="[ab]*"), Judged(BYTES), dead=dead)
+    behind = PostFilter(compile(BYTES, regex="[ab]*"), Judged(BYTES), dead=dead)
     for prefix in ((97,), (98,), (97, 97), (97, 98), (98, 98), (BYTES.eos_ids[0],), ()):
         behind.bury(prefix)
     assert dead == {(97,): {97, 98}, (98,): {98}}
@@ -105,7 +105,7 @@ def test_dead_tokens_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_shortest_completion_behind_a_checker_is_that_of_the_constraint() -> None:
     constraint = compile(BYTES, regex="ab*cd")
-    position = Guarded(constraint, Judged(BYTES)).matcher()
+    position = PostFilter(constraint, Judged(BYTES)).matcher()
     alone = constraint.matcher()
     for token in b"abb":
         assert position.shortest_completion() == alone.shortest_completion() is not None
@@ -130,8 +130,8 @@ def test_quantiles_of_students_law(p: float, terms: tuple[float, ...], freedom: 
     """terms: of the quantile's expansion in 1 / freedom, found from exact quantiles of even degrees to 80 digits."""
     normal = {0.9: 1.2815515655446, 0.975: 1.95996398454005, 0.995: 2.5758293035489}[p]
     wanted = normal + sum(term / freedom ** (k + 1) for k, term in enumerate(terms))
-    assert student(p, freedom) == pytest.approx(wanted, rel=1e-10)
-    assert student(1 - p, freedom) == pytest.approx(-wanted, rel=1e-10)
+    assert student_quantile(p, freedom) == pytest.approx(wanted, rel=1e-10)
+    assert student_quantile(1 - p, freedom) == pytest.approx(-wanted, rel=1e-10)
 
 
 def test_the_level_of_an_interval_is_a_number() -> None:
@@ -177,7 +177,7 @@ def weighing(given: list[float]) -> Mover:
     left_of = iter(given)
 
     def move(prefixes: Any, node: Any, left: int, rng: Any) -> Move:
-        return Masked()(prefixes, node, left, rng)._replace(logweight=next(left_of) if left == 4 else 0.0)
+        return Masked()(prefixes, node, left, rng)._replace(log_weight=next(left_of) if left == 4 else 0.0)
 
     return move
 
@@ -200,7 +200,7 @@ def test_a_population_is_resampled_where_its_effective_size_is_below_the_thresho
         threshold = random.random()
         seen: list[list[float]] = []
         settings = Settings.of(4, move=weighing(given), resample=listening(seen), threshold=threshold)
-        found = populate(Prefixes(model, constraint), 4, settings, np.random.default_rng(seed))
+        found = grow_population(Prefixes(model, constraint), 4, settings, np.random.default_rng(seed))
         weights = np.exp(given)
         size = weights.sum() ** 2 / (weights**2).sum()
         assert found.resampled == len(seen) == (size < threshold * 4)
@@ -221,14 +221,14 @@ def test_counts_of_a_population() -> None:
 
 def test_checks_of_particles_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     spent = []
-    step = awrs.step
+    step = awrs.draw_token
 
-    def counting(*arguments: Any, **options: Any) -> awrs.Step:
+    def counting(*arguments: Any, **options: Any) -> awrs.WeightedToken:
         made = step(*arguments, **options)
         spent.append(made.checks)
         return made
 
-    monkeypatch.setattr(awrs, "step", counting)
+    monkeypatch.setattr(awrs, "draw_token", counting)
     draws = draw(
         CASE.lm, CASE.constraint, sampler="smc", n=6, rng=np.random.default_rng(0), max_tokens=CASE.max_tokens,
         move=Awrs(),
@@ -259,7 +259,7 @@ def test_a_race_lets_every_possible_token_arrive_once(size: int, faint: float) -
     logs[::7] = -np.inf
     logs[3] = 2.0
     logs -= np.log(np.exp(logs).sum())
-    race = Race(logs, np.random.default_rng(size))
+    race = ExponentialRace(logs, np.random.default_rng(size))
     taken: list[int] = []
     while tokens := race.take():
         taken += tokens
@@ -277,10 +277,10 @@ def test_tokens_without_probability_are_never_checked() -> None:
             asked.append(token)
             return token == valid
 
-        step = awrs.step(logs, check, np.random.default_rng(0))
+        step = awrs.draw_token(logs, check, np.random.default_rng(0))
         assert step.token == (valid if valid < 5 else None) and step.checks == len(asked)
         assert set(asked) <= {0, 2, 4} and len(set(asked)) == len(asked)
-        assert step.logweight == (-np.inf if valid == 5 else pytest.approx(logs[valid]))
+        assert step.log_weight == (-np.inf if valid == 5 else pytest.approx(logs[valid]))
 
 
 # ---- n-grams ---------------------------------------------------------------------------------------------------
@@ -354,7 +354,7 @@ def test_arrays_that_are_no_trie(name: str, value: Any) -> None:
 
 def test_a_trie_belongs_to_what_it_was_learnt_under() -> None:
     constraint, other = compile(BYTES, regex="a|b"), compile(BYTES, regex="a|c")
-    behind = Guarded(constraint, Judged(BYTES))
+    behind = PostFilter(constraint, Judged(BYTES))
     for first, judged, same in ((constraint, False, False), (constraint, True, True), (behind, False, True)):
         trie = SuccessTrie(4)
         trie.belongs_to(first, judged=judged)

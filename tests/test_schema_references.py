@@ -200,7 +200,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     def running(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
         capsys.readouterr()
-        return app.run(arguments), *capsys.readouterr()
+        return app.run_command(arguments), *capsys.readouterr()
 
     return running
 

@@ -13,14 +13,15 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.base.errors import LimitError, UnsupportedError
 from constrain.sampling import pimh, smc
-from constrain.sampling.masked_sampling import Proposal
+from constrain.sampling.core.masked_sampling import Proposal
+from constrain.sampling.learnt_twist import Learnt
 from constrain.sampling.particles import Awrs, Masked, Prefixes, Twisted
 from constrain.sampling.populations import Settings
-from constrain.sampling.resampling import RESAMPLERS, without_replacement
+from constrain.sampling.resampling import RESAMPLERS, resample_without_replacement
 from constrain.sampling.research.markov_exact import Product
 from constrain.sampling.research.ngram import NGram
-from constrain.sampling.smc import populate
-from constrain.sampling.twists import Future, Learnt, Shortest
+from constrain.sampling.smc import grow_population
+from constrain.sampling.twists import Future, Shortest
 from tests.markov_made import (
     ALARM,
     LETTERS,
@@ -65,7 +66,7 @@ def test_every_particle_lives_on_as_often_as_it_weighs(name: str, raw: list[floa
 @given(WEIGHTS, st.integers(1, 4))
 def test_without_replacement_keeps_the_mean(raw: list[float], n: int) -> None:
     weights, means = np.array(raw), np.zeros(len(raw))
-    for probability, (kept, chance) in outcomes(lambda rng: without_replacement(weights, n, rng)):
+    for probability, (kept, chance) in outcomes(lambda rng: resample_without_replacement(weights, n, rng)):
         assert len(set(kept.tolist())) == len(kept) == min(n, np.count_nonzero(weights))
         means[kept] += probability * weights[kept] / chance
     assert means == pytest.approx(weights, abs=1e-9)
@@ -95,10 +96,10 @@ def means(case: Case, particles: int, **options: Any) -> tuple[float, dict[Any, 
     """E[Z-hat] and E[mean of w 1{x}], over everything that a population can come to."""
     chosen, z, mass = Settings.of(case.max_tokens, **options), 0.0, defaultdict(float)
     prefixes = Prefixes(case.lm, case.constraint)
-    for probability, population in outcomes(lambda rng: populate(prefixes, particles, chosen, rng)):
+    for probability, population in outcomes(lambda rng: grow_population(prefixes, particles, chosen, rng)):
         z += probability * math.exp(population.log_z)
-        for node, logweight in zip(population.nodes, population.logweights):
-            mass[tuple(node.tokens)] += probability * math.exp(logweight) / len(population.nodes)
+        for node, log_weight in zip(population.nodes, population.log_weights):
+            mass[tuple(node.tokens)] += probability * math.exp(log_weight) / len(population.nodes)
     return z, {tokens: m for tokens, m in mass.items() if m}
 
 
@@ -149,9 +150,9 @@ def test_a_step_of_the_chain_keeps_the_law() -> None:
     law = {x: p for x, p in SMALL.law().items() if len(x) < 2}
 
     def two(rng: Any) -> tuple[float, Any]:
-        first = populate(prefixes, 2, chosen, rng)
-        start = pimh.State(first.pick(rng), first.log_z)
-        after = pimh.step(start, populate(prefixes, 2, chosen, rng), rng)
+        first = grow_population(prefixes, 2, chosen, rng)
+        start = pimh.ChainState(first.pick(rng), first.log_z)
+        after = pimh.step_chain(start, grow_population(prefixes, 2, chosen, rng), rng)
         return start.log_z, after.node and tuple(after.node.tokens)
 
     mass: dict[Any, float] = defaultdict(float)
@@ -168,11 +169,11 @@ def test_a_step_of_the_chain_keeps_the_law() -> None:
 def test_twisted_by_the_right_model_every_draw_is_exact(name: str) -> None:
     case = cases()[name]
     twist = Future(Product.of(case.lm.as_ngram(), case.constraint, max_tokens=case.max_tokens))
-    draws = smc.draw(
+    draws = smc.draw_smc(
         case.lm, case.constraint, n=1500, rng=np.random.default_rng(3), max_tokens=case.max_tokens, particles=1,
         move=Twisted(twist), twist=twist,
     )  # fmt: skip
-    assert np.ptp(draws.logweights) < 1e-9
+    assert np.ptp(draws.log_weights) < 1e-9
     assert draws.log_z == pytest.approx(math.log(case.z))
     assert g_test(Counter(draw.tokens for draw in draws), case.exact()) > ALARM
 
@@ -180,7 +181,7 @@ def test_twisted_by_the_right_model_every_draw_is_exact(name: str) -> None:
 @pytest.mark.parametrize("name", ["traps", "sums"])
 def test_the_chain_draws_from_the_exact_law_with_few_particles(name: str) -> None:
     case = cases()[name]
-    draws = pimh.draw(
+    draws = pimh.draw_pimh(
         case.lm, case.constraint, n=400, rng=np.random.default_rng(1), max_tokens=case.max_tokens, particles=4,
         thin=8, burn=40,
     )  # fmt: skip
@@ -193,19 +194,19 @@ def test_the_chain_draws_from_the_exact_law_with_few_particles(name: str) -> Non
 def test_more_particles_come_closer(move: Callable[[], Any]) -> None:
     case, far = cases()["pieces"], list[float]()
     for particles in (1, 4, 24):
-        draws = smc.draw(
+        draws = smc.draw_smc(
             case.lm, case.constraint, n=250, rng=np.random.default_rng(7), max_tokens=case.max_tokens,
             particles=particles, move=move(),
         )  # fmt: skip
-        far.append(total_variation(Counter(d.tokens for d in draws if d.logweight > -np.inf), case.exact()))
-        weights = np.exp(draws.logweights)
+        far.append(total_variation(Counter(d.tokens for d in draws if d.log_weight > -np.inf), case.exact()))
+        weights = np.exp(draws.log_weights)
         assert abs(weights.mean() - case.z) < 5 * weights.std() / math.sqrt(len(weights))
     assert far[0] > far[1] + 0.05 > far[2] + 0.1
 
 
 def test_one_population_is_a_weighted_set() -> None:
     case, rng = cases()["traps, trigram"], np.random.default_rng(2)
-    sets = [smc.draw(case.lm, case.constraint, n=24, rng=rng, max_tokens=case.max_tokens) for _ in range(60)]
+    sets = [smc.draw_smc(case.lm, case.constraint, n=24, rng=rng, max_tokens=case.max_tokens) for _ in range(60)]
     assert all(len(draws) == 24 for draws in sets)
     found = np.exp([draws.log_z for draws in sets])
     assert abs(found.mean() - case.z) < 5 * found.std() / math.sqrt(len(found))
@@ -237,8 +238,8 @@ class Cached:
 def test_caches_are_gathered_and_change_nothing(resample: str) -> None:
     case = cases()["pieces"]
     options = {"n": 6, "max_tokens": case.max_tokens, "particles": 5, "resample": resample}
-    plain = smc.draw(case.lm, case.constraint, rng=np.random.default_rng(5), **options)
-    cached = smc.draw(Cached(case.lm), case.constraint, rng=np.random.default_rng(5), **options)
+    plain = smc.draw_smc(case.lm, case.constraint, rng=np.random.default_rng(5), **options)
+    cached = smc.draw_smc(Cached(case.lm), case.constraint, rng=np.random.default_rng(5), **options)
     assert list(plain) == list(cached)
 
 
@@ -251,7 +252,7 @@ def test_the_model_is_asked_once_for_each_distinct_text() -> None:
             asked.extend(map(tuple, prefixes))
             return case.lm.next_logprobs(prefixes)
 
-    draws = smc.draw(
+    draws = smc.draw_smc(
         Listening(),
         case.constraint,
         n=20,
@@ -262,7 +263,7 @@ def test_the_model_is_asked_once_for_each_distinct_text() -> None:
     )
     assert len(set(asked)) == len(asked) == draws.stats["contexts"]
     assert draws.stats["model_calls"] <= 8 * 20
-    again = smc.draw(
+    again = smc.draw_smc(
         case.lm, case.constraint, n=20, rng=np.random.default_rng(0), max_tokens=8, particles=16, resample="residual"
     )
     assert list(again) == list(draws)
@@ -271,30 +272,32 @@ def test_the_model_is_asked_once_for_each_distinct_text() -> None:
 def test_nothing_in_time_weighs_nothing() -> None:
     case = empty()
     for particles in (None, 3):
-        draws = smc.draw(case.lm, case.constraint, n=4, rng=np.random.default_rng(0), max_tokens=5, particles=particles)
+        draws = smc.draw_smc(
+            case.lm, case.constraint, n=4, rng=np.random.default_rng(0), max_tokens=5, particles=particles
+        )
         assert draws.log_z == -np.inf
         assert draws.stats["log_z"] == -np.inf
     with pytest.raises(LimitError, match="all of 7 populations"):
-        pimh.draw(case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=5, attempts=7)
+        pimh.draw_pimh(case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=5, attempts=7)
 
 
 def test_wrong_settings_and_models_are_refused() -> None:
     case, rng = SMALL, np.random.default_rng(0)
     more = {"n": 2, "rng": rng, "max_tokens": 3}
     with pytest.raises(UnsupportedError, match="no resampling 'magic'"):
-        smc.draw(case.lm, case.constraint, resample="magic", **more)
+        smc.draw_smc(case.lm, case.constraint, resample="magic", **more)
     with pytest.raises(UnsupportedError, match="candidate"):
-        smc.draw(case.lm, case.constraint, resample="without_replacement", move=Awrs(), **more)
+        smc.draw_smc(case.lm, case.constraint, resample="without_replacement", move=Awrs(), **more)
     with pytest.raises(ValueError, match="threshold"):
-        smc.draw(case.lm, case.constraint, threshold=1.5, **more)
+        smc.draw_smc(case.lm, case.constraint, threshold=1.5, **more)
     with pytest.raises(ValueError, match="particles"):
-        smc.draw(case.lm, case.constraint, particles=0, **more)
+        smc.draw_smc(case.lm, case.constraint, particles=0, **more)
     with pytest.raises(LimitError, match="not even an end token"):
-        smc.draw(case.lm, case.constraint, n=2, rng=rng, max_tokens=0)
+        smc.draw_smc(case.lm, case.constraint, n=2, rng=rng, max_tokens=0)
     with pytest.raises(ValueError, match="below infinity"):
-        smc.draw(case.lm, case.constraint, critic=lambda text: math.inf, **more)
+        smc.draw_smc(case.lm, case.constraint, critic=lambda text: math.inf, **more)
     with pytest.raises(ValueError, match="thin"):
-        pimh.draw(case.lm, case.constraint, thin=0, **more)
+        pimh.draw_pimh(case.lm, case.constraint, thin=0, **more)
 
     class Broken:
         def __init__(self, row: Any) -> None:
@@ -309,7 +312,7 @@ def test_wrong_settings_and_models_are_refused() -> None:
         ([-math.inf] * 4, "all minus infinity"),
     ):
         with pytest.raises(ValueError, match=message):
-            smc.draw(Broken(row), case.constraint, **more)
+            smc.draw_smc(Broken(row), case.constraint, **more)
 
 
 def test_a_twist_steers_where_masks_are_blind() -> None:
@@ -317,8 +320,8 @@ def test_a_twist_steers_where_masks_are_blind() -> None:
     case = regular("blind", LETTERS, "([ac]|bb{9}){4}", 6, seed=7)
     alive = []
     for twist in (None, Shortest(1.0)):
-        draws = smc.draw(
+        draws = smc.draw_smc(
             case.lm, case.constraint, n=100, rng=np.random.default_rng(0), max_tokens=6, particles=6, twist=twist
         )
-        alive.append(sum(draw.logweight > -np.inf for draw in draws))
+        alive.append(sum(draw.log_weight > -np.inf for draw in draws))
     assert alive[1] > 2 * alive[0]

@@ -15,8 +15,8 @@ import pytest
 from constrain.base.errors import ArgumentError, SourceError, UnsupportedError
 from constrain.sampling import asap, trie_rejection
 from constrain.sampling.checkers import Judged
-from constrain.sampling.post_filtering import Guarded
-from constrain.sampling.success_trie import END, NODE_BYTES, Law, Node, SuccessTrie, digest, is_trie, trie_key
+from constrain.sampling.post_filtering import PostFilter
+from constrain.sampling.success_trie import END, NODE_BYTES, PrefixLaw, SuccessTrie, TrieNode, digest, is_trie, trie_key
 from tests.markov_made import Case, cases
 
 NAMES = list(cases())
@@ -24,15 +24,17 @@ NAMES = list(cases())
 
 def learnt(case: Case, n: int, seed: int = 0, max_bytes: int = 1 << 24) -> SuccessTrie:
     trie = SuccessTrie(case.max_tokens, max_bytes=max_bytes)
-    asap.draw(case.lm, case.constraint, n=n, rng=np.random.default_rng(seed), max_tokens=case.max_tokens, trie=trie)
+    asap.draw_asap(
+        case.lm, case.constraint, n=n, rng=np.random.default_rng(seed), max_tokens=case.max_tokens, trie=trie
+    )
     return trie
 
 
-def future(case: Case) -> Callable[[Node], float]:
+def future(case: Case) -> Callable[[TrieNode], float]:
     """h of any node, from the enumerated law: the mass of the texts behind a prefix over the mass of the prefix."""
     law, rows = case.law(), np.exp(case.lm.logs)
 
-    def h(node: Node) -> float:
+    def h(node: TrieNode) -> float:
         path = node.path()
         if path and path[-1] == END:
             return float(path[:-1] in law)
@@ -65,7 +67,7 @@ def test_theta_comes_down_to_the_truth(name: str) -> None:
     trie, before = SuccessTrie(case.max_tokens), 1.0
     rng = np.random.default_rng(3)
     for _ in range(40):
-        trie_rejection.draw(case.lm, case.constraint, n=20, rng=rng, max_tokens=case.max_tokens, trie=trie)
+        trie_rejection.draw_exact(case.lm, case.constraint, n=20, rng=rng, max_tokens=case.max_tokens, trie=trie)
         assert trie.bound <= before
         before = trie.bound
     assert trie.bound == pytest.approx(case.z, rel=0.05)
@@ -108,8 +110,8 @@ def test_those_forgotten_first_matter_least() -> None:
 
 def test_laws_are_dropped_before_nodes() -> None:
     trie = SuccessTrie(4, max_bytes=1 << 16)
-    nodes = [trie.root, *(Node(trie.root, i, 0.1) for i in range(3))]
-    law = Law(np.arange(2000), np.full(2000, 1e-4))  # 32 kB: two fit
+    nodes = [trie.root, *(TrieNode(trie.root, i, 0.1) for i in range(3))]
+    law = PrefixLaw(np.arange(2000), np.full(2000, 1e-4))  # 32 kB: two fit
     for node in nodes:
         trie.keep(node, law)
     assert [trie.law(node) is not None for node in nodes] == [False, False, True, True]
@@ -128,7 +130,7 @@ def test_a_trie_is_saved_and_loaded_without_pickle(tmp_path: Path) -> None:
     assert (again.size, again.max_tokens, again.bound) == (trie.size, trie.max_tokens, trie.bound)
     more = {"n": 20, "max_tokens": case.max_tokens}
     draws = [
-        list(trie_rejection.draw(case.lm, case.constraint, rng=np.random.default_rng(1), trie=t, **more))
+        list(trie_rejection.draw_exact(case.lm, case.constraint, rng=np.random.default_rng(1), trie=t, **more))
         for t in (trie, again)
     ]
     assert draws[0] == draws[1]
@@ -218,7 +220,7 @@ USES: dict[str, tuple[bool, bool]] = {
 def test_a_trie_is_used_with_validators_or_without(first: str, later: str) -> None:
     """Validators may come as arguments, or stand behind the constraint: it is the same."""
     constraint = cases()["counting"].constraint
-    guarded: Any = Guarded(constraint, Judged(constraint.vocabulary, lambda text: True))
+    guarded: Any = PostFilter(constraint, Judged(constraint.vocabulary, lambda text: True))
     trie = SuccessTrie(4)
     behind, judged = USES[first]
     trie.belongs_to(guarded if behind else constraint, judged=judged)
@@ -251,11 +253,11 @@ def test_a_saved_trie_is_opened_or_a_new_one(tmp_path: Path) -> None:
     case, path = cases()["counting"], tmp_path / "trie.npz"
     given = {"n": 200, "max_tokens": case.max_tokens}
     trie = SuccessTrie.open(path, key="k", max_tokens=case.max_tokens)
-    cold = trie_rejection.draw(case.lm, case.constraint, rng=np.random.default_rng(1), **given)
-    asap.draw(case.lm, case.constraint, rng=np.random.default_rng(0), trie=trie, **given)
+    cold = trie_rejection.draw_exact(case.lm, case.constraint, rng=np.random.default_rng(1), **given)
+    asap.draw_asap(case.lm, case.constraint, rng=np.random.default_rng(0), trie=trie, **given)
     trie.save(path)
     again = SuccessTrie.open(path, key="k", max_tokens=case.max_tokens)
-    warm = trie_rejection.draw(case.lm, case.constraint, rng=np.random.default_rng(1), trie=again, **given)
+    warm = trie_rejection.draw_exact(case.lm, case.constraint, rng=np.random.default_rng(1), trie=again, **given)
     assert warm.stats["attempts"] < cold.stats["attempts"]
     with pytest.raises(SourceError, match="max_tokens"):
         SuccessTrie.open(path, key="k", max_tokens=3)

@@ -21,7 +21,10 @@ STRING = {"type": "string"}
 
 
 def told(schema: Any, target: str) -> set[tuple[str, str, str]]:
-    return {(finding.pointer, finding.keyword, finding.verdict) for finding in targets.findings(schema, target)}
+    return {
+        (finding.pointer, finding.keyword, finding.verdict)
+        for finding in targets.find_incompatibilities(schema, target)
+    }
 
 
 def obj(**properties: Any) -> dict[str, Any]:
@@ -37,8 +40,8 @@ def nested(levels: int) -> dict[str, Any]:
 @pytest.mark.parametrize("target", targets.TARGETS)
 def test_the_common_subset_is_taken_by_all(target: str) -> None:
     common = obj(a=STRING, b={"type": "array", "items": {"type": "integer"}}, c=obj(d={"type": "boolean"}))
-    assert targets.findings(common, target) == []
-    assert targets.findings(json.dumps(common), target) == []
+    assert targets.find_incompatibilities(common, target) == []
+    assert targets.find_incompatibilities(json.dumps(common), target) == []
 
 
 @pytest.mark.parametrize("target", targets.TARGETS)
@@ -135,16 +138,16 @@ def test_a_value_that_looks_like_a_keyword_is_none() -> None:
 
 def test_what_is_no_schema_is_refused() -> None:
     with pytest.raises(SchemaError):
-        targets.findings({"required": 5}, "openai")
+        targets.find_incompatibilities({"required": 5}, "openai")
     with pytest.raises(SchemaError):
-        targets.findings("[", "openai")
+        targets.find_incompatibilities("[", "openai")
     with pytest.raises(ArgumentError, match="one of 'openai'"):
-        targets.findings({}, "gpt")
+        targets.find_incompatibilities({}, "gpt")
 
 
 @given(schemas, sampled_from(list(targets.TARGETS)))
 def test_every_finding_stands_somewhere(schema: Any, target: str) -> None:
-    for finding in targets.findings(schema, target):
+    for finding in targets.find_incompatibilities(schema, target):
         place: Any = schema
         for part in finding.pointer.split("/")[1:]:
             part = part.replace("~1", "/").replace("~0", "~")
@@ -224,7 +227,7 @@ def test_xgrammar_does_what_the_table_says() -> None:
         if "XGrammar" not in targets.target_of(schema, "vllm").title:
             continue
         tried += 1
-        verdicts = {finding.verdict for finding in targets.findings(schema, "vllm")}
+        verdicts = {finding.verdict for finding in targets.find_incompatibilities(schema, "vllm")}
         try:
             compiled = compiler.compile_json_schema(json.dumps(schema), any_whitespace=True)
         except Exception:
@@ -238,7 +241,7 @@ def test_xgrammar_does_what_the_table_says() -> None:
 def test_llguidance_does_what_the_table_says() -> None:
     llguidance = pytest.importorskip("llguidance")
     for schema, _, _ in PROBES:
-        verdicts = {finding.verdict for finding in targets.findings(schema, "vllm")}
+        verdicts = {finding.verdict for finding in targets.find_incompatibilities(schema, "vllm")}
         if "llguidance" in targets.target_of(schema, "vllm").title:
             grammar = llguidance.LLMatcher.grammar_from_json_schema(schema)
             assert bool(llguidance.LLMatcher.validate_grammar(grammar, None)) == ("refused" in verdicts), schema

@@ -41,8 +41,9 @@ from constrain.grammar.nodes import (
 )  # fmt: skip
 from constrain.testing import NearlyValid, from_grammar, from_regex, from_schema, nearly_valid
 from constrain.testing.choice_source import Chooser, Seeded
-from constrain.testing.dfa_texts import Language, draw_text, language
-from constrain.testing.grammar_documents import Recipe
+from constrain.testing.dfa_texts import Language, build_language, draw_text
+from constrain.testing.document_recipe import Recipe
+from constrain.testing.grammar_documents import write_document
 from constrain.testing.number_texts import as_float, number_language
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -78,7 +79,7 @@ def some(strategy: st.SearchStrategy[Any], n: int) -> list[Any]:
 
 def documents(grammar: Grammar, choosers: list[Chooser], *, floats: bool = False) -> list[bytes]:
     recipe = Recipe(grammar, floats=floats)
-    return [recipe.document(chooser) for chooser in choosers]
+    return [write_document(recipe, chooser) for chooser in choosers]
 
 
 def judge(schema: Any) -> Any:
@@ -302,7 +303,7 @@ def test_texts_are_of_their_language(dfa: Any, low: int, high: int | None, seed:
     exact = dfa.with_length(low, high)
     if exact.is_empty:
         return
-    made = language(dfa, low, high)
+    made = build_language(dfa, low, high)
     assert all(exact.accepts(text) for text in made.pool)
     chooser = Seeded(seed)
     assert all(exact.accepts(draw_text(made, chooser.below)) for _ in range(5))

@@ -203,9 +203,9 @@ def test_what_an_envelope_takes_and_reads(envelope: str) -> None:
 def model() -> tuple[Any, Vocabulary]:
     """The embedded model after a prompt; its special tokens are not named, so that marks are texts."""
     pytest.importorskip("transformers")
-    from constrain.integrations.transformers_models import load
+    from constrain.integrations.transformers_models import load_model
 
-    loaded = load("demo")
+    loaded = load_model("demo")
     own = loaded.vocabulary
     plain = Vocabulary.from_tokens(own.tokens, own.eos_ids, encode=own.encode)
     return loaded.on(loaded.compose("What is the weather in Oslo?")), plain

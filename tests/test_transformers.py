@@ -11,10 +11,10 @@ import pytest
 transformers = pytest.importorskip("transformers")
 import torch  # noqa: E402
 
-from constrain.decoding.generation_loop import run  # noqa: E402
+from constrain.decoding.generation_loop import generate_text  # noqa: E402
 from constrain.integrations.logits_processor import ConstraintLogitsProcessor  # noqa: E402
-from constrain.sampling.masked_sampling import Proposal, allowed_tokens  # noqa: E402
-from constrain.sampling.results import log_sum  # noqa: E402
+from constrain.sampling.core.masked_sampling import Proposal, allowed_tokens  # noqa: E402
+from constrain.sampling.core.results import log_sum  # noqa: E402
 from tests.finite_made import FiniteConstraint  # noqa: E402
 from tests.models_made import FAMILIES, made  # noqa: E402
 
@@ -98,7 +98,7 @@ def test_greedy_is_the_same_by_the_processor_the_loop_and_by_hand(family: str, p
     inputs = inputs_for(loaded, prompt)
     output = model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint))
     assert written(loaded, inputs, output) == [tokens]
-    looped = run(
+    looped = generate_text(
         loaded.on(prompt), constraint, rng=np.random.default_rng(0), max_tokens=60, proposal=Proposal(temperature=0)
     )
     assert looped.tokens == tokens
@@ -122,8 +122,8 @@ def test_a_batch_of_eight_with_different_constraints(family: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_masks_made_ahead_are_the_same(family: str) -> None:
-    """`cuda.Ahead`: by another thread, between the steps; all steps but the first find theirs made, beams do not."""
-    from constrain.integrations.cuda import Ahead
+    """Another thread makes the masks between the steps; all steps but the first find them ready, beams do not."""
+    from constrain.integrations.masks_ahead import Ahead
 
     loaded = made(family)
     constraint = constraint_for(loaded)

@@ -23,7 +23,7 @@ from constrain import (
     triggered,
 )
 from constrain.forms.free_text_forms import unconstrained
-from constrain.sampling.masked_sampling import Proposal, pick
+from constrain.sampling.core.masked_sampling import Proposal, pick_token
 
 BYTES = Vocabulary.bytes()
 SPECIAL = {"<think>": 257, "</think>": 258, "<|tool|>": 259}
@@ -136,9 +136,9 @@ def test_special_tokens_break_a_text() -> None:
 @pytest.fixture(scope="module")
 def loaded() -> object:
     pytest.importorskip("transformers")
-    from constrain.integrations.transformers_models import load
+    from constrain.integrations.transformers_models import load_model
 
-    return load("demo")
+    return load_model("demo")
 
 
 def alone(lm: object, vocabulary: Vocabulary, seed: int, proposal: Proposal, most: int) -> list[int]:
@@ -148,7 +148,7 @@ def alone(lm: object, vocabulary: Vocabulary, seed: int, proposal: Proposal, mos
     everything = np.arange(vocabulary.size)
     while len(tokens) < most:
         row = lm.next_logprobs([tokens])[0]  # type: ignore[attr-defined]
-        token = pick(row, everything, rng, proposal, vocabulary.eos_ids).token
+        token = pick_token(row, everything, rng, proposal, vocabulary.eos_ids).token
         if token in vocabulary.eos_ids:
             break
         tokens.append(token)
@@ -190,7 +190,7 @@ def test_drawing_again_where_nearly_all_is_allowed_keeps_the_masked_law() -> Non
     row[5] = np.log(0.3)  # of what is refused
     row -= np.logaddexp.reduce(row)
     allowed_ids = np.setdiff1d(np.arange(size), [5, 9])
-    counts = np.bincount([pick(row, allowed_ids, rng).token for _ in range(n)], minlength=size)
+    counts = np.bincount([pick_token(row, allowed_ids, rng).token for _ in range(n)], minlength=size)
     law = np.where(np.isin(np.arange(size), allowed_ids), np.exp(row), 0)
     expected = n * law / law.sum()
     often = expected > 5

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from constrain.sampling.weight_statistics import LARGEST, NONE, WITHIN, weight_stats
+from constrain.sampling.core.weight_statistics import LARGEST, NONE, WITHIN, weight_stats
 
 WEIGHTS = st.lists(st.sampled_from([0.0, 0.05, 0.3, 0.9, 1.0, 1.3, 4.0, 60.0]), min_size=1, max_size=40)
 

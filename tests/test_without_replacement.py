@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from constrain.base.errors import LimitError
-from constrain.sampling import masked_sampling, without_replacement as without
+from constrain.sampling import without_replacement as without
+from constrain.sampling.core import masked_sampling
 from constrain.sampling.success_trie import SuccessTrie
 from tests.markov_made import LETTERS, PIECES, TWO, Case, cases, empty, g_test, regular
 
@@ -35,7 +36,9 @@ def spelled(case: Case, tokens: tuple[int, ...]) -> bytes:
 def runs(case: Case, times: int, n: int, seed: int = 0, **more):
     rng = np.random.default_rng(seed)
     for _ in range(times):
-        yield without.draw(case.lm, case.constraint, n=n, rng=rng, max_tokens=case.max_tokens, **more)
+        yield without.draw_without_replacement(
+            case.lm, case.constraint, n=n, rng=rng, max_tokens=case.max_tokens, **more
+        )
 
 
 def few() -> Case:
@@ -52,7 +55,7 @@ def test_all_of_a_small_language_come_out_once_with_their_own_mass(name: str, la
     (draws,) = runs(case, 1, len(masses) + 3, law=law)
     assert Counter(spelled(case, d.tokens) for d in draws) == dict.fromkeys(masses, 1)
     for draw in draws:
-        own = math.exp(draw.logweight) / len(draws)
+        own = math.exp(draw.log_weight) / len(draws)
         assert own == pytest.approx(masses[spelled(case, draw.tokens)], rel=1e-9)
     assert math.exp(draws.log_z) == pytest.approx(case.z, rel=1e-9)
     assert draws.stats["log_time"] == np.inf
@@ -75,10 +78,10 @@ def test_the_order_is_that_of_drawing_from_p_given_l_without_replacement(shared:
 def test_the_masked_order_is_that_of_the_masked_law() -> None:
     """The first answer is a masked draw that did not end nowhere; it is not one of p given L."""
     case = cases()["a^n b^n"]
-    draws = masked_sampling.draw(
+    draws = masked_sampling.draw_masked(
         case.lm, case.constraint, n=1000, rng=np.random.default_rng(0), max_tokens=case.max_tokens
     )
-    q = {d.tokens: math.exp(d.logprob - d.logweight) for d in draws if d.logweight > -np.inf}
+    q = {d.tokens: math.exp(d.logprob - d.log_weight) for d in draws if d.log_weight > -np.inf}
     law = by_text(case, {tokens: p / math.fsum(q.values()) for tokens, p in q.items()})
     counts = Counter(spelled(case, d[0].tokens) for d in runs(case, 400, 1, seed=2, law="masked"))
     assert g_test(counts, law) > 1e-6
@@ -97,7 +100,7 @@ def test_estimates_are_unbiased(law: str) -> None:
     for draws in runs(case, 500, 3, seed=3, law=law):
         assert len({spelled(case, d.tokens) for d in draws}) == 3
         totals.append(math.exp(draws.log_z))
-        rares.append(sum(math.exp(d.logweight) for d in draws if spelled(case, d.tokens) == rare) / 3)
+        rares.append(sum(math.exp(d.log_weight) for d in draws if spelled(case, d.tokens) == rare) / 3)
     for values, truth in ((totals, case.z), (rares, masses[rare])):
         assert abs(np.mean(values) - truth) < 5 * np.std(values) / math.sqrt(len(values))
 
@@ -173,7 +176,7 @@ def test_answers_where_there_are_none(law: str) -> None:
     assert some.stats["missing"] == 50 - len(some)
     assert len(next(runs(case, 1, 0, law=law))) == 0
     with pytest.raises(LimitError, match="not even an end token"):
-        without.draw(case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=0)
+        without.draw_without_replacement(case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=0)
 
 
 def test_the_same_seed_gives_the_same_answers() -> None:

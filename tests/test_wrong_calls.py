@@ -262,7 +262,7 @@ CALLS: dict[str, Call] = {
         sampling.estimate_from, lambda: {"draws": sampling.draw(**draws()), "f": None, "level": 0.9},
     ),
     "guarded": (
-        sampling.guarded,
+        sampling.add_post_filter,
         lambda: {"constraint": constraint(), "sampler": "masked", "checker": None, "spellings": "all"},
     ),
     "trie_key": (
@@ -271,7 +271,7 @@ CALLS: dict[str, Call] = {
     "examples": (grammars.examples, lambda: {"content": "--- accept\na\n"}),
     "read": (grammars.read, lambda: {"name": "json"}),
     "text": (grammars.text, lambda: {"name": "json"}),
-    "findings": (targets.findings, lambda: {"schema": True, "target": "openai", "registry": None}),
+    "findings": (targets.find_incompatibilities, lambda: {"schema": True, "target": "openai", "registry": None}),
     "target_of": (targets.target_of, lambda: {"schema": True, "target": "openai"}),
     "from_schema": (strategies(testing.from_schema), lambda: {"schema": {"type": "null"}, **STRATEGY}),
     "from_regex": (strategies(testing.from_regex), lambda: {"pattern": "a", "limits": constrain.Limits()}),

@@ -2,8 +2,8 @@
 
     python make_corpus.py --seed 1 --documents 200000 --out corpus.jsonl
 
-A document is `{"prompt": ..., "answer": ...}`; the prompt is made by `constrain.demo.prompt`, the very function that
-`constrain.generate("demo", ...)` uses. The mix (`KINDS`): JSON for a schema that is shown, texts of a regular
+A document is `{"prompt": ..., "answer": ...}`; the prompt is made by `constrain.demo.compose_prompt`, the very function
+that `constrain.generate("demo", ...)` uses. The mix (`KINDS`): JSON for a schema that is shown, texts of a regular
 expression, one of several choices, plain prose, JSON without a schema.
 """
 
@@ -27,7 +27,7 @@ from families import dress, family
 from fields import pattern
 from values import Facts, Pools
 
-from constrain.demo import prompt
+from constrain.demo import compose_prompt
 
 Document = tuple[str, str]
 KNOWN_PATTERNS: tuple[tuple[str, Callable[[Facts], str]], ...] = (
@@ -87,13 +87,13 @@ def schema_document(r: random.Random, facts: Facts) -> Document:
     ask = r.choice(TELL).format(t=title, d=facts_told) if facts_told else r.choice(ASK).format(t=title)
     text, wish = written(r, value)
     ask = "" if r.random() < 0.06 and not facts_told and not wish else ask + wish
-    return prompt(article(ask), dress(r, node.schema, title)), text
+    return compose_prompt(article(ask), dress(r, node.schema, title)), text
 
 
 def request_document(r: random.Random, facts: Facts) -> Document:
     request, schema, value = (call if r.random() < 0.6 else extraction)(r, facts)
     text, wish = written(r, value)
-    return prompt(request + wish, dress(r, schema, "call")), text
+    return compose_prompt(request + wish, dress(r, schema, "call")), text
 
 
 def article(text: str) -> str:
@@ -104,7 +104,7 @@ def regex_document(r: random.Random, facts: Facts) -> Document:
     source, draw = r.choice(KNOWN_PATTERNS) if r.random() < 0.5 else pattern(r)
     ask = r.choice(("Write a text of this form.", "Give an example.", "Answer in this format.", "Make one up.", "", ""))
     ask = r.choice(("When is the meeting?", "Pick a date.")) if r"{4}-" in source and r.random() < 0.5 else ask
-    return prompt(ask, regex=source), draw(facts)
+    return compose_prompt(ask, regex=source), draw(facts)
 
 
 def choice_document(r: random.Random, facts: Facts) -> Document:
@@ -114,36 +114,36 @@ def choice_document(r: random.Random, facts: Facts) -> Document:
         small, large = sorted(r.sample(range(2, 99), 2))
         right = r.random() < 0.5
         said = (large, small) if right else (small, large)
-        return prompt(f"Is {said[0]} more than {said[1]}?", choices=["yes", "no"]), "yes" if right else "no"
+        return compose_prompt(f"Is {said[0]} more than {said[1]}?", choices=["yes", "no"]), "yes" if right else "no"
     pool = r.choice((v.COLORS, v.ANIMALS, v.TAGS, v.THINGS, v.LANGUAGES, facts.pools.city, facts.pools.words))
     options = r.sample(pool, r.randint(2, 5))
     pick = r.choice(options)
     if roll < 0.7:
         said = r.choice(LIKES)
-        return prompt(said.format(facts.first, pick, facts.first), choices=options), pick
-    return prompt(r.choice(("Pick one.", "Choose one of these.", "Which one?", "")), choices=options), pick
+        return compose_prompt(said.format(facts.first, pick, facts.first), choices=options), pick
+    return compose_prompt(r.choice(("Pick one.", "Choose one of these.", "Which one?", "")), choices=options), pick
 
 
 def prose_document(r: random.Random, facts: Facts) -> Document:
     kind = r.randrange(4)
     if kind == 0:
-        return prompt(r.choice(("Write a sentence.", "Tell me something.", "Say something."))), facts.sentence()
+        return compose_prompt(r.choice(("Write a sentence.", "Tell me something.", "Say something."))), facts.sentence()
     if kind == 1:
         text = " ".join(Facts(r, facts.pools).sentence() for _ in range(r.randint(2, 5)))
-        return prompt(r.choice(("Write a short text.", "Tell me a story.", "Write a paragraph."))), text
+        return compose_prompt(r.choice(("Write a short text.", "Tell me a story.", "Write a paragraph."))), text
     if kind == 2:
         text = f"{facts.name} is {facts.age} years old and works "
         text += f"as a {facts.pick(facts.pools.job).lower()} in {facts.city}."
-        return prompt(r.choice(("Who is {}?", "Describe {}.", "Tell me about {}.")).format(facts.name)), text
+        return compose_prompt(r.choice(("Who is {}?", "Describe {}.", "Tell me about {}.")).format(facts.name)), text
     steps = "\n".join(f"{i + 1}. {facts.step()}" for i in range(r.randint(2, 5)))
-    return prompt(r.choice(("How do I make {}?", "Write the steps for {}.")).format(facts.dish)), steps
+    return compose_prompt(r.choice(("How do I make {}?", "Write the steps for {}.")).format(facts.dish)), steps
 
 
 def bare_document(r: random.Random, facts: Facts) -> Document:
     """JSON with nothing shown, with and without any prompt: what a model does when only a grammar guides it."""
     title, node = family(r, facts)
     ask = "" if r.random() < 0.5 else r.choice(ASK).format(t=title)
-    return prompt(article(ask)), json.dumps(node.draw(facts), ensure_ascii=False)
+    return compose_prompt(article(ask)), json.dumps(node.draw(facts), ensure_ascii=False)
 
 
 KINDS = ((schema_document, 72), (request_document, 12), (regex_document, 5), (choice_document, 4), (prose_document, 4),

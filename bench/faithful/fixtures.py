@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from constrain.engine.constraint import Constraint
 from constrain.sampling import LanguageModel
-from constrain.sampling.particles import Move, Node, Prefixes, law_of
+from constrain.sampling.particles import Move, ParticleNode, Prefixes, law_of
 from tests.markov_made import Case, Tokens, cases
 
 __all__ = ["DEMO", "Counted", "Fixture", "list_demo_fixtures", "list_markov_fixtures"]
@@ -71,10 +71,10 @@ class Fixture:
 def enumerate_texts(lm: Counted, constraint: Constraint, max_tokens: int) -> Iterator[tuple[Tokens, float, float]]:
     """(tokens, log p, log q) of every text that the mask lets end in time, q being the law of masking."""
     prefixes = Prefixes(lm, constraint)
-    layer: list[tuple[Node, float]] = [(prefixes.root, 0.0)]
+    layer: list[tuple[ParticleNode, float]] = [(prefixes.root, 0.0)]
     for left in range(max_tokens, 0, -1):
         prefixes.ask([node for node, _ in layer])
-        further: list[tuple[Node, float]] = []
+        further: list[tuple[ParticleNode, float]] = []
         for node, log_q in layer:
             tokens, logs = law_of(prefixes, node, left)
             mass = np.logaddexp.reduce(logs) if len(logs) else -np.inf
@@ -130,14 +130,14 @@ def list_demo_fixtures() -> list[Fixture]:
     """The embedded model under real schemas."""
     import constrain
     from constrain import demo as embedded
-    from constrain.integrations.transformers_models import load
+    from constrain.integrations.transformers_models import load_model
 
-    model = load("demo")
+    model = load_model("demo")
     out = []
     for name, instruction, schema, max_tokens in DEMO:
         constraint = constrain.compile(
             vocabulary=model.vocabulary, schema=schema, style=constrain.Style(whitespace="compact")
         )
-        lm = Counted(model.on(embedded.prompt(instruction, schema=schema)))
+        lm = Counted(model.on(embedded.compose_prompt(instruction, schema=schema)))
         out.append(build_fixture(name, lm, constraint, max_tokens, real=True))
     return out

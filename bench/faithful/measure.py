@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from constrain.sampling import masked_sampling, trie_rejection
+from constrain.sampling import trie_rejection
+from constrain.sampling.core import masked_sampling
 from constrain.sampling.success_trie import SuccessTrie
 from tests.markov_made import Tokens, g_test, total_variation
 
@@ -113,11 +114,11 @@ def first_draws(fixture: Fixture, n: int, seed: int) -> tuple[float, float]:
     over the first 100 of one trie, after 20 such tries."""
     rng = np.random.default_rng([seed, 7])
     lm, constraint, most = fixture.lm, fixture.constraint, fixture.max_tokens
-    drawn = [trie_rejection.draw(lm, constraint, n=1, rng=rng, max_tokens=most)[0].tokens for _ in range(n)]
+    drawn = [trie_rejection.draw_exact(lm, constraint, n=1, rng=rng, max_tokens=most)[0].tokens for _ in range(n)]
     attempts = list[float]()
     for _ in range(20):
         trie = SuccessTrie(fixture.max_tokens)
-        found = trie_rejection.draw(lm, constraint, n=100, rng=rng, max_tokens=most, trie=trie)
+        found = trie_rejection.draw_exact(lm, constraint, n=100, rng=rng, max_tokens=most, trie=trie)
         attempts.append(found.stats["attempts"] / 101)  # one more than asked for is drawn, for the weight
     return g_test(Counter(drawn), fixture.exact), float(np.median(attempts))
 
@@ -141,7 +142,7 @@ def find_particles_needed(
 
 def masking_estimate(fixture: Fixture, n: int, seed: int) -> tuple[float, float, bool]:
     """KL(masking || p given L): as `masked` estimates it from n weights, its truth, and whether it says to trust it."""
-    draws = masked_sampling.draw(
+    draws = masked_sampling.draw_masked(
         fixture.lm, fixture.constraint, n=n, rng=np.random.default_rng([seed, 3]), max_tokens=fixture.max_tokens
     )
     return draws.stats["kl_to_target"], fixture.distortion, bool(draws.stats["trusted"])

@@ -18,9 +18,10 @@ import numpy as np
 
 import constrain
 from constrain import demo
-from constrain.integrations.transformers_models import load
-from constrain.sampling import masked_sampling, trie_rejection
-from constrain.sampling.results import Draws
+from constrain.integrations.transformers_models import load_model
+from constrain.sampling import trie_rejection
+from constrain.sampling.core import masked_sampling
+from constrain.sampling.core.results import Draws
 
 from ..options import build_parser
 from .fixtures import Counted, build_fixture
@@ -42,9 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--draws", type=int, default=4000, help="of each law")
     parser.add_argument("--out", type=Path, default=Path("docs/distortion.svg"), help="the file")
     chosen = parser.parse_args(arguments)
-    model = load("demo")
+    model = load_model("demo")
     constraint = constrain.compile(model.vocabulary, schema=SCHEMA, style=constrain.Style(whitespace="compact"))
-    lm = Counted(model.on(demo.prompt(ASKED, schema=SCHEMA)))
+    lm = Counted(model.on(demo.compose_prompt(ASKED, schema=SCHEMA)))
     f = build_fixture("", lm, constraint, MOST, real=True)
     truth: dict[str, float] = defaultdict(float)
     for tokens, p in f.exact.items():
@@ -52,10 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     laws: dict[str, dict[str, float]] = {
         "asked again until it fits": dict(truth),
         "masked": compute_shares(
-            masked_sampling.draw(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)
+            masked_sampling.draw_masked(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)
         ),
         'sampler="exact"': compute_shares(
-            trie_rejection.draw(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)
+            trie_rejection.draw_exact(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)
         ),
     }
     chosen.out.write_text(draw_picture(laws, f.distortion, chosen.draws), encoding="utf-8")
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def compute_shares(draws: Draws) -> dict[str, float]:
     """Of each text among the draws that ended."""
-    counts = Counter(draw.text for draw in draws if draw.logweight > -np.inf)
+    counts = Counter(draw.text for draw in draws if draw.log_weight > -np.inf)
     return {text: count / counts.total() for text, count in counts.items()}
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from constrain.sampling import Draws, asap, awrs, masked_sampling, pimh, smc, trie_rejection
+from constrain.sampling import Draws, asap, awrs, pimh, smc, trie_rejection
+from constrain.sampling.core import masked_sampling
 from constrain.sampling.particles import Awrs, Twisted
 from constrain.sampling.research.ngram import NGram
 from constrain.sampling.success_trie import SuccessTrie
@@ -36,7 +37,7 @@ class Sampler:
 
 
 def list_alive(draws: Draws) -> list[Tokens]:
-    return [draw.tokens for draw in draws if draw.logweight > -np.inf]
+    return [draw.tokens for draw in draws if draw.log_weight > -np.inf]
 
 
 def gather_draws(once: Callable[[int], list[Tokens]]) -> Stream:
@@ -55,31 +56,31 @@ def gather_draws(once: Callable[[int], list[Tokens]]) -> Stream:
 
 def open_masked(f: Fixture, rng: Rng) -> Stream:
     return gather_draws(
-        lambda n: list_alive(masked_sampling.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens))
+        lambda n: list_alive(masked_sampling.draw_masked(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens))
     )
 
 
 def open_awrs(f: Fixture, rng: Rng) -> Stream:
-    return gather_draws(lambda n: list_alive(awrs.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens)))
+    return gather_draws(lambda n: list_alive(awrs.draw_awrs(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens)))
 
 
 def open_asap(f: Fixture, rng: Rng) -> Stream:
     trie = SuccessTrie(f.max_tokens)
     return gather_draws(
-        lambda n: list_alive(asap.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, trie=trie))
+        lambda n: list_alive(asap.draw_asap(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, trie=trie))
     )
 
 
 def open_exact(f: Fixture, rng: Rng) -> Stream:
     trie = SuccessTrie(f.max_tokens)
     return lambda n: list_alive(
-        trie_rejection.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, trie=trie)
+        trie_rejection.draw_exact(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, trie=trie)
     )
 
 
 def open_pimh(f: Fixture, rng: Rng) -> Stream:
     return lambda n: list_alive(
-        pimh.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=8, burn=20, thin=3)
+        pimh.draw_pimh(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=8, burn=20, thin=3)
     )
 
 
@@ -87,7 +88,7 @@ def open_twisted_pimh(f: Fixture, rng: Rng) -> Stream:
     """With the distilled twist hardly a population is refused, so neighbours in the chain are nearly independent."""
     twist = distil_twist(f, rng)
     return lambda n: list_alive(
-        pimh.draw(
+        pimh.draw_pimh(
             f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=8, burn=20, thin=3,
             move=Twisted(twist), twist=twist,
         )
@@ -100,7 +101,9 @@ def build_smc(particles: int) -> Callable[[Fixture, Rng], Stream]:
     def open_smc(f: Fixture, rng: Rng) -> Stream:
         return gather_draws(
             lambda n: list_alive(
-                smc.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=particles, move=Awrs())
+                smc.draw_smc(
+                    f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=particles, move=Awrs()
+                )
             )
         )
 
@@ -113,7 +116,7 @@ def build_masked_smc(particles: int) -> Callable[[Fixture, Rng], Stream]:
     def open_smc(f: Fixture, rng: Rng) -> Stream:
         return gather_draws(
             lambda n: list_alive(
-                smc.draw(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=particles)
+                smc.draw_smc(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=particles)
             )
         )
 
@@ -133,7 +136,7 @@ def build_twisted_smc(particles: int) -> Callable[[Fixture, Rng], Stream]:
         twist = distil_twist(f, rng)
         return gather_draws(
             lambda n: list_alive(
-                smc.draw(
+                smc.draw_smc(
                     f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=particles,
                     move=Twisted(twist), twist=twist,
                 )

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from constrain.integrations.cuda import mask_softmax_sample
-from constrain.integrations.logits_processor import unpacked
+from constrain.integrations.logits_processor import unpack_masks
 
 from .applying import WIDTH, build_masks
 from .timing import device_time
@@ -28,7 +28,7 @@ def by_torch(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The same token, log-probability and feasible mass, as one writes it: a sort where there is a cut."""
     whole = torch.softmax(logits.float(), dim=-1)
-    law = whole * unpacked(bits, logits.shape[1])
+    law = whole * unpack_masks(bits, logits.shape[1])
     mass = law.sum(dim=-1)
     if top_k or top_p < 1 or min_p:
         law, order = law.sort(dim=-1, descending=True, stable=True)

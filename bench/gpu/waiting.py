@@ -10,7 +10,7 @@ import torch
 
 import constrain
 from constrain import Vocabulary
-from constrain.integrations.cuda import Overlap, decode
+from constrain.integrations.cuda import Overlap, decode_batch
 
 from ..corpus import ENDS, SIZE
 
@@ -88,7 +88,7 @@ def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
         model = Model(batch)
         for _ in range(2):  # the first warms everything up
             watched = Watched(batch, (SIZE + 31) // 32, "cuda", model)
-            decode(
+            decode_batch(
                 model, [constraint.matcher() for _ in range(batch)], "cuda", max_tokens=STEPS,
                 seeds=torch.arange(batch, device="cuda"), overlap=watched,
             )  # fmt: skip

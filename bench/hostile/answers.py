@@ -183,9 +183,9 @@ def backtracking_validation() -> None:
 
 def command(*arguments: str) -> tuple[int, str]:
     """The command line in this process: its exit code, and what it said."""
-    from constrain.cli.app import run
+    from constrain.cli.app import run_command
 
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        code = run(arguments)
+        code = run_command(arguments)
     return code, said.getvalue()

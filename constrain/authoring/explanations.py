@@ -18,12 +18,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import TokenRefused, locate
+from ..frontends.json_schema.reading.keywords import KEYWORDS
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from ..engine.matcher import Matcher
 
-__all__ = ["Refusal", "Whereabouts", "expected", "first_refusal", "joined", "refusal_of", "whereabouts"]
+__all__ = [
+    "Refusal",
+    "Whereabouts",
+    "describe_expected",
+    "first_refusal",
+    "join_words",
+    "refusal_of",
+    "find_keyword_rows",
+]
 
 MOST_SPELLINGS = 12
 """Keys, values of an enum and the like that are named one by one; beyond, only how they begin is said."""
@@ -85,7 +94,7 @@ class Whereabouts:
 # ---- what may come -----------------------------------------------------------------------------------------------
 
 
-def expected(matcher: Matcher) -> tuple[str, ...]:
+def describe_expected(matcher: Matcher) -> tuple[str, ...]:
     """What may come next, in words; empty if nothing may follow an end token."""
     ending = [END] if matcher.is_complete else []
     forced = matcher.forced()
@@ -96,19 +105,19 @@ def expected(matcher: Matcher) -> tuple[str, ...]:
         return ("the rest of a UTF-8 character", *ending)
     white = left & WHITE
     if len(left & PRINTABLE) >= MANY and left & LEADS:
-        words = ["any character", *(strings(matcher) if 0x22 in left else ())]
+        words = ["any character", *(describe_strings(matcher) if 0x22 in left else ())]
         words = [word for word in words if word != "a string"]  # outside JSON a quote is a character like others
         return (*words, *ending)
-    words = [word for word in strings(matcher) if word != QUOTE] if 0x22 in left else []
+    words = [word for word in describe_strings(matcher) if word != QUOTE] if 0x22 in left else []
     left -= white | ({0x22} if words else set())
-    for word in keywords(matcher, left):
+    for word in match_keywords(matcher, left):
         words.append(word)
         left -= {ord(word[0])}
-    words += grouped(matcher, left)
+    words += group_bytes(matcher, left)
     if words == ['","']:
-        words = [f'"," (then {joined(after(matcher, b","))})']
+        words = [f'"," (then {join_words(expect_after(matcher, b","))})']
     if white:
-        words.append("white space" if len(white) > 1 else quoted(chr(*white)))
+        words.append("white space" if len(white) > 1 else quote_character(chr(*white)))
     return (*words, *ending)
 
 
@@ -118,13 +127,13 @@ def forced_words(matcher: Matcher, forced: bytes) -> list[str]:
     if forced.endswith(b'"'):
         if forced[:-1]:
             other.advance_bytes(forced[:-1])
-        options = [word for word in strings(other) if word != QUOTE]
+        options = [word for word in describe_strings(other) if word != QUOTE]
         if options:
-            return [f"{shown(forced[:-1])} (then {joined(options)})"] if forced[:-1] else options
-    return [shown(forced)]
+            return [f"{show_forced(forced[:-1])} (then {join_words(options)})"] if forced[:-1] else options
+    return [show_forced(forced)]
 
 
-def grouped(matcher: Matcher, left: set[int]) -> list[str]:
+def group_bytes(matcher: Matcher, left: set[int]) -> list[str]:
     """Bytes by their kind: letters, digits, then each by itself, or as ranges if they are many."""
     words = []
     for name, group in GROUPS:
@@ -134,9 +143,9 @@ def grouped(matcher: Matcher, left: set[int]) -> list[str]:
     escape = 0x5C in left and after_backslash(matcher)
     singles = sorted((left & PRINTABLE) - ({0x5C} if escape else set()))
     if len(singles) > FEW:
-        words.append("one of " + ranges(singles))
+        words.append("one of " + format_ranges(singles))
     else:
-        words += [quoted(chr(byte)) for byte in singles]
+        words += [quote_character(chr(byte)) for byte in singles]
     if left & CONTROLS:
         words.append("a control character")
     if left >= LEADS:
@@ -146,7 +155,7 @@ def grouped(matcher: Matcher, left: set[int]) -> list[str]:
     return [*words, "an escape"] if escape else words
 
 
-def keywords(matcher: Matcher, left: set[int]) -> list[str]:
+def match_keywords(matcher: Matcher, left: set[int]) -> list[str]:
     """Those of true, false, null that may begin here."""
     found = []
     for word in (b"false", b"null", b"true"):
@@ -158,7 +167,7 @@ def keywords(matcher: Matcher, left: set[int]) -> list[str]:
     return found
 
 
-def strings(matcher: Matcher) -> list[str]:
+def describe_strings(matcher: Matcher) -> list[str]:
     """What a quote begins: the strings that may stand here; or that it ends one."""
     inside = matcher.fork()
     inside.advance_bytes(b'"')
@@ -168,14 +177,14 @@ def strings(matcher: Matcher) -> list[str]:
     if follow <= WHITE | frozenset(b",:]}") and not inside.forced().strip().startswith(b'"'):
         return ["'\"'"]
     found: list[str] = []
-    for word in spellings(matcher, b'"'):
+    for word in list_spellings(matcher, b'"'):
         found.append(word)
         if len(found) > MOST_SPELLINGS:
             return ["a string of some"]
     return found
 
 
-def spellings(matcher: Matcher, begun: bytes, depth: int = 0) -> Iterator[str]:
+def list_spellings(matcher: Matcher, begun: bytes, depth: int = 0) -> Iterator[str]:
     """The strings that begin so, each to its closing quote or to where the choice becomes wide."""
     here = matcher.fork()
     here.advance_bytes(begun if depth == 0 else begun[-1:])
@@ -192,14 +201,14 @@ def spellings(matcher: Matcher, begun: bytes, depth: int = 0) -> Iterator[str]:
         yield whole.decode("utf-8", "replace") + "…"
         return
     for byte in choices:
-        yield from spellings(here, whole + bytes((byte,)), depth + 1)
+        yield from list_spellings(here, whole + bytes((byte,)), depth + 1)
 
 
-def after(matcher: Matcher, text: bytes) -> tuple[str, ...]:
+def expect_after(matcher: Matcher, text: bytes) -> tuple[str, ...]:
     """What is expected behind more text, white space left out."""
     other = matcher.fork()
     other.advance_bytes(text)
-    return tuple(word for word in expected(other) if word != "white space") or ("white space",)
+    return tuple(word for word in describe_expected(other) if word != "white space") or ("white space",)
 
 
 def after_backslash(matcher: Matcher) -> bool:
@@ -221,7 +230,7 @@ def first_refusal(constraint: Constraint, text: bytes) -> Refusal | None:
         return refusal
     done = matcher.fork()
     done.advance_bytes(text)
-    return None if done.is_complete else at(matcher, text, len(text))
+    return None if done.is_complete else locate_refusal(matcher, text, len(text))
 
 
 def refusal_of(matcher: Matcher, text: bytes) -> Refusal | None:
@@ -229,22 +238,22 @@ def refusal_of(matcher: Matcher, text: bytes) -> Refusal | None:
     try:
         matcher.fork().advance_bytes(text)
     except TokenRefused as error:
-        return at(matcher, text, error.position or 0)
+        return locate_refusal(matcher, text, error.position or 0)
     return None
 
 
-def at(matcher: Matcher, text: bytes, offset: int) -> Refusal:
+def locate_refusal(matcher: Matcher, text: bytes, offset: int) -> Refusal:
     """The Refusal of the byte at an offset of a text that begins at the matcher's position."""
     here = matcher.fork()
     here.advance_bytes(text[:offset])
-    what, words = found(text, offset), expected(here)
+    what, words = describe_found(text, offset), describe_expected(here)
     whole = string_at(text, offset)
     if whole is not None:
         start = matcher.fork()
         start.advance_bytes(text[: whole.start()])
-        options = [word for word in expected(start) if len(word) > 3 and word[0] == word[-1] == '"']
+        options = [word for word in describe_expected(start) if len(word) > 3 and word[0] == word[-1] == '"']
         if options:
-            what, words = shown(whole[0]), tuple(options)
+            what, words = show_forced(whole[0]), tuple(options)
     # What stands before was accepted, so it is UTF-8 but for a character that may be cut off at its end.
     position = len(text[:offset].decode("utf-8", "ignore"))
     line, column, excerpt, caret = locate(text.decode("utf-8", "replace"), position)
@@ -261,7 +270,7 @@ def string_at(text: bytes, offset: int) -> re.Match[bytes] | None:
     return next((match for match in STRING.finditer(text) if match.start() < offset < match.end()), None)
 
 
-def found(text: bytes, offset: int) -> str:
+def describe_found(text: bytes, offset: int) -> str:
     """What stands at an offset, in words."""
     if offset >= len(text):
         return END if text else "nothing at all"
@@ -269,7 +278,7 @@ def found(text: bytes, offset: int) -> str:
         return "a byte order mark"
     for length in (1, 2, 3, 4):
         try:
-            return quoted(text[offset : offset + length].decode())
+            return quote_character(text[offset : offset + length].decode())
         except UnicodeDecodeError:
             continue
     return f"the byte 0x{text[offset]:02x}"
@@ -278,32 +287,32 @@ def found(text: bytes, offset: int) -> str:
 # ---- words -------------------------------------------------------------------------------------------------------
 
 
-def joined(words: Iterable[str]) -> str:
+def join_words(words: Iterable[str]) -> str:
     """a, b or c"""
     listed = list(words) or ["nothing"]
     return listed[0] if len(listed) == 1 else ", ".join(listed[:-1]) + " or " + listed[-1]
 
 
-def quoted(char: str) -> str:
+def quote_character(char: str) -> str:
     """A character in quotes, or its name if it cannot be seen."""
     names = {" ": "a space", "\n": "the end of the line", "\t": "a tab", "\r": "a carriage return", '"': "'\"'"}
     return names.get(char) or (f'"{char}"' if char.isprintable() else f"the character U+{ord(char):04X}")
 
 
-def shown(forced: bytes) -> str:
+def show_forced(forced: bytes) -> str:
     """Forced text in a sentence: as it is, cut if it is long."""
     text = forced.decode("utf-8", "ignore")
     if not text:
         return "the rest of a UTF-8 character"
     if len(text) == 1:
-        return quoted(text)
+        return quote_character(text)
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     if len(text) <= LONGEST and re.fullmatch(r'"(?:[^"\\]|\\.)*"', text):
         return text  # a string of JSON has its own quotes
     return f"`{text}`" if len(text) <= LONGEST else f"`{text[: LONGEST - 1]}…`"
 
 
-def ranges(codes: list[int]) -> str:
+def format_ranges(codes: list[int]) -> str:
     """Characters as ranges: !-/ :-@"""
     parts: list[list[int]] = []
     for code in codes:
@@ -319,20 +328,25 @@ def ranges(codes: list[int]) -> str:
 DRAFTS = {4: "draft 4", 6: "draft 6", 7: "draft 7", 2019: "2019-09", 2020: "2020-12"}
 
 
-def whereabouts(keyword: str) -> list[Whereabouts]:
+def find_keyword_rows(keyword: str) -> list[Whereabouts]:
     """The rows of the keyword table with this name; empty if there is none."""
-    from ..frontends.json_schema.reading.keywords import KEYWORDS
 
     return [
         Whereabouts(
-            row.name, row.how, DRAFTS[row.since], DRAFTS[row.until], place(row.parse), place(row.enforced_by), row.note
+            row.name,
+            row.how,
+            DRAFTS[row.since],
+            DRAFTS[row.until],
+            locate_function(row.parse),
+            locate_function(row.enforced_by),
+            row.note,
         )
         for row in KEYWORDS
         if row.name == keyword
     ]
 
 
-def place(function: Any) -> str:
+def locate_function(function: Any) -> str:
     """ "file:line name" of a function, the file from the folder that holds the package."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:

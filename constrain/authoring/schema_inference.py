@@ -16,6 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 from ..base.errors import LimitError, SourceError, UnsupportedError, check_choice, check_type, describe, shorten
 from ..base.options import Limits, Style
+from ..compilation.constraint_compiler import compile
+from ..frontends.json_schema.strings.formats import format_dfa
+from ..vocabulary.vocabulary import Vocabulary
+from .explanations import first_refusal, join_words
 
 __all__ = ["infer"]
 
@@ -74,7 +78,7 @@ def infer(
         raise SourceError("There is no example to infer from.", hint="Give at least one document.")
     for number, example in enumerate(examples, 1):
         check_value(example, number)
-    texts = [spelled(example, number) for number, example in enumerate(examples, 1)]
+    texts = [spell_example(example, number) for number, example in enumerate(examples, 1)]
     builder = SchemaBuilder(schema_uri=DIALECT)
     try:
         for example in examples:
@@ -82,8 +86,8 @@ def infer(
     except SchemaGenerationError as error:
         raise SourceError(f"An example holds a value that is not JSON: {shorten(error)}.") from None
     found: dict[str, Any] = builder.to_schema()
-    schema = {"$schema": DIALECT, **tightened(found, examples, Choices(bounds, keys, formats))}
-    check(schema, texts)
+    schema = {"$schema": DIALECT, **tighten_node(found, examples, Choices(bounds, keys, formats))}
+    check_examples(schema, texts)
     return schema
 
 
@@ -108,7 +112,7 @@ def check_value(example: Any, number: int) -> None:
     )
 
 
-def spelled(example: Any, number: int) -> bytes:
+def spell_example(example: Any, number: int) -> bytes:
     """The JSON text of an example; SourceError if it has none."""
     try:
         return json.dumps(example, ensure_ascii=False, allow_nan=False).encode()
@@ -116,18 +120,16 @@ def spelled(example: Any, number: int) -> bytes:
         raise SourceError(f"Example {number} is no JSON value: {error}.") from None
 
 
-def check(schema: dict[str, Any], texts: list[bytes]) -> None:
+def check_examples(schema: dict[str, Any], texts: list[bytes]) -> None:
     """SourceError if an example is not taken, which only what the engine itself refuses (a huge number) can cause."""
-    from ..compilation.constraint_compiler import compile
-    from ..vocabulary.vocabulary import Vocabulary
-    from .explanations import first_refusal, joined
 
     constraint = compile(Vocabulary.bytes(), schema=schema, style=Style.any())
     for number, text in enumerate(texts, 1):
         refusal = first_refusal(constraint, text)
         if refusal is not None:
             raise SourceError(
-                f"Example {number} is not taken by the schema found: {refusal.found}, where {joined(refusal.expected)} "
+                f"Example {number} is not taken by the schema found: {refusal.found}, "
+                f"where {join_words(refusal.expected)} "
                 "is expected.",
                 source=text.decode(),
                 position=len(text[: refusal.offset].decode(errors="ignore")),
@@ -153,35 +155,35 @@ TYPES: dict[str, Callable[[Any], bool]] = {
 # ---- the second pass -------------------------------------------------------------------------------------------
 
 
-def tightened(node: dict[str, Any], values: list[Any], choices: Choices) -> dict[str, Any]:
+def tighten_node(node: dict[str, Any], values: list[Any], choices: Choices) -> dict[str, Any]:
     """The schema of one place, tightened by the values that were seen there."""
     if "anyOf" in node:
-        return merged([tightened(branch, of_types(branch, values), choices) for branch in node["anyOf"]])
-    types = names(node)
+        return merge_branches([tighten_node(branch, of_types(branch, values), choices) for branch in node["anyOf"]])
+    types = type_names(node)
     out: dict[str, Any] = {key: value for key, value in node.items() if key != "$schema"}
     if len(types) > 1:  # null comes last, as people write it
         out["type"] = sorted(types, key=lambda name: (name == "null", name))
     if "string" in types:
         texts = [value for value in values if isinstance(value, str)]
-        words = repeated(texts) if types <= {"string", "null"} else None
+        words = repeated_texts(texts) if types <= {"string", "null"} else None
         forms = FORMATS if choices.formats == "detect" else ()
-        form = next((name for name in forms if all(map(accepts(name), texts))), None)
+        form = next((name for name in forms if all(map(accepts_format(name), texts))), None)
         if form is not None:
             out["format"] = form
         elif words is not None:
             return {"enum": [*words, None]} if "null" in types else {"type": "string", "enum": words}
         elif choices.bounds == "observed":
-            out |= between("minLength", "maxLength", map(len, texts))
+            out |= size_bounds("minLength", "maxLength", map(len, texts))
     if types & {"integer", "number"} and choices.bounds == "observed":
-        out |= between("minimum", "maximum", filter(is_number, values))
+        out |= size_bounds("minimum", "maximum", filter(is_number, values))
     if "object" in types:
         out |= of_objects(node, [value for value in values if isinstance(value, dict)], choices)
     if "array" in types:
         arrays = [value for value in values if isinstance(value, list)]
         if "items" in node:
-            out["items"] = tightened(node["items"], [item for array in arrays for item in array], choices)
+            out["items"] = tighten_node(node["items"], [item for array in arrays for item in array], choices)
         if choices.bounds == "observed":
-            out |= between("minItems", "maxItems", map(len, arrays))
+            out |= size_bounds("minItems", "maxItems", map(len, arrays))
     return out
 
 
@@ -192,7 +194,7 @@ def of_objects(node: dict[str, Any], objects: list[dict[str, Any]], choices: Cho
     out: dict[str, Any] = {}
     if found:
         out["properties"] = {
-            key: tightened(found[key], [value[key] for value in objects if key in value], choices) for key in order
+            key: tighten_node(found[key], [value[key] for value in objects if key in value], choices) for key in order
         }
     always = set(node.get("required", ()))
     if always:
@@ -202,7 +204,7 @@ def of_objects(node: dict[str, Any], objects: list[dict[str, Any]], choices: Cho
     return out
 
 
-def merged(branches: list[dict[str, Any]]) -> dict[str, Any]:
+def merge_branches(branches: list[dict[str, Any]]) -> dict[str, Any]:
     """Branches as one: null becomes a type beside the other, if there is one other and it says no more than a type."""
     null = {"type": "null"}
     others = [branch for branch in branches if branch != null]
@@ -211,7 +213,7 @@ def merged(branches: list[dict[str, Any]]) -> dict[str, Any]:
     return {"anyOf": others + [null] * (len(branches) - len(others))}
 
 
-def names(node: dict[str, Any]) -> frozenset[str]:
+def type_names(node: dict[str, Any]) -> frozenset[str]:
     """The types of a node that genson made."""
     given = node.get("type", ())
     return frozenset((given,) if isinstance(given, str) else given)
@@ -219,25 +221,24 @@ def names(node: dict[str, Any]) -> frozenset[str]:
 
 def of_types(branch: dict[str, Any], values: list[Any]) -> list[Any]:
     """Those of the values that a branch is about."""
-    return [value for value in values if any(TYPES[name](value) for name in names(branch))]
+    return [value for value in values if any(TYPES[name](value) for name in type_names(branch))]
 
 
-def accepts(name: str) -> Callable[[str], bool]:
+def accepts_format(name: str) -> Callable[[str], bool]:
     """Whether a text has a format, as the engine asserts it."""
-    from ..frontends.json_schema.strings.formats import format_dfa
 
     dfa = format_dfa(name)
     assert dfa is not None
     return dfa.accepts
 
 
-def repeated(texts: list[str]) -> list[str] | None:
+def repeated_texts(texts: list[str]) -> list[str] | None:
     """The different texts in the order in which they were seen, if they are few and repeat."""
     words = list(dict.fromkeys(texts))
     return words if len(words) <= MOST_VALUES and len(texts) >= REPEATS * len(words) else None
 
 
-def between(low: str, high: str, sizes: Iterable[Any]) -> dict[str, Any]:
+def size_bounds(low: str, high: str, sizes: Iterable[Any]) -> dict[str, Any]:
     """Both bounds; none if nothing was seen."""
     seen = list(sizes)
     return {low: min(seen), high: max(seen)} if seen else {}

@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..base.errors import MESSAGE, ConstrainError, SchemaWarning, shorten
+from ..base.version import __version__
 from . import (
     check_command,
     demo_command,
@@ -33,7 +34,7 @@ from . import (
 )
 from .source_options import About
 
-__all__ = ["app", "main", "run"]
+__all__ = ["app", "main", "run_command"]
 
 EPILOG = (
     "Exit codes: 0 fine · 1 the answer is no (an invalid instance, nothing satisfies the schema, a refused token) · "
@@ -46,23 +47,23 @@ class Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options before the command."""
-        with shortened():
+        with shorten_messages():
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Read the arguments of the command, and run it."""
-        with shortened():
+        with shorten_messages():
             return super().invoke(ctx)
 
 
 @contextmanager
-def shortened() -> Iterator[None]:
+def shorten_messages() -> Iterator[None]:
     """Shorten the messages of exceptions of click, which typer prints, and make them harmless to a terminal."""
     try:
         yield
     except Exception as error:
         if isinstance(said := getattr(error, "message", None), str):
-            error.message = display.harmless(shorten(said, MESSAGE))  # type: ignore[attr-defined]
+            error.message = display.replace_controls(shorten(said, MESSAGE))  # type: ignore[attr-defined]
         raise
 
 
@@ -78,43 +79,40 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (
-    generate_command,
-    check_command,
-    validate_command,
-    sample_command,
-    test_command,
-    view_command,
-    infer_command,
-    explain_command,
-    demo_command,
-    warm_up_command,
-    doctor_command,
-):
-    app.command(epilog=EPILOG)(
-        getattr(command, command.__name__.rpartition(".")[2].removesuffix("_command").replace("_", ""))
-    )
+COMMANDS: dict[str, Callable[..., None]] = {
+    "generate": generate_command.generate_texts,
+    "check": check_command.check_schema,
+    "validate": validate_command.validate_instances,
+    "sample": sample_command.print_samples,
+    "test": test_command.run_grammar_tests,
+    "view": view_command.draw_grammar,
+    "infer": infer_command.infer_from_files,
+    "explain": explain_command.explain_constraint,
+    "demo": demo_command.run_demo,
+    "warmup": warm_up_command.warm_up_kernels,
+    "doctor": doctor_command.diagnose_tokenizer,
+}
+for name, function in COMMANDS.items():
+    app.command(name, epilog=EPILOG)(function)
 
 
-def version(wanted: bool) -> None:
+def print_version(wanted: bool) -> None:
     """Prints the version."""
     if wanted:
-        from .. import __version__
-
         print(f"constrain {__version__}")
         raise typer.Exit
 
 
 @app.callback()
-def options(
+def read_global_options(
     wanted: Annotated[
-        bool, typer.Option("--version", callback=version, is_eager=True, metavar=" ", help="Print the version.")
+        bool, typer.Option("--version", callback=print_version, is_eager=True, metavar=" ", help="Print the version.")
     ] = False,
 ) -> None:
     """What comes before the command."""
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def run_command(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line: its exit code. No exception that a user can cause gets out of here."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
@@ -127,14 +125,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         where = getattr(error, About.attribute, "")
         if "--json" in arguments:
             display.as_json({"error": display.error_json(error, where)})
-        return display.fail(error, where)
+        return display.print_error(error, where)
     except SchemaWarning as warning:  # made an error by a filter
-        display.note(("error: ", "bold red"), str(warning))
+        display.print_note(("error: ", "bold red"), str(warning))
         return display.WRONG
     except KeyboardInterrupt:
         return 130
     except (RecursionError, MemoryError):
-        display.note(("error: ", "bold red"), "this is nested too deeply, or too large, to be handled")
+        display.print_note(("error: ", "bold red"), "this is nested too deeply, or too large, to be handled")
         return display.TOO_MUCH
     return 0
 
@@ -144,7 +142,7 @@ def tell_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
 
     def tell(message: Warning | str, category: type[Warning], *place: Any) -> None:
         if issubclass(category, SchemaWarning):
-            display.note(("warning: ", "yellow"), str(message))
+            display.print_note(("warning: ", "yellow"), str(message))
         else:
             otherwise(message, category, *place)
 
@@ -161,4 +159,4 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # None, or anything at all, where another program replaced it
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run())
+    sys.exit(run_command())

@@ -22,30 +22,40 @@ from ..base.errors import (
     VocabularyError,
 )
 from ..base.options import Style
+from ..compilation.constraint_compiler import compile
+from ..engine.constraint import Constraint
+from ..frontends.json_schema.reports.keyword_report import describe_keywords
+from ..frontends.json_schema.reports.schema_faults import SchemaFault, find_faults
+from ..frontends.json_schema.reports.unsatisfiable_parts import find_unsatisfiable_parts
 from . import display
-from .common_arguments import Asked, takes_style
+from .check_grammar_command import check_grammar
+from .common_arguments import SchemaOptions, takes_style
 from .grammar_source import ImportOption, LexerOption, StartOption, is_grammar
-from .kernel_notice import ready
-from .keyword_output import notable, tell_keywords, tell_notes
-from .schema_positions import Places, places
-from .source_options import JsonFlag, SchemaArgument, Source, VocabularyOption, about, read_schema, vocabulary_of
-from .target_output import tell_targets
+from .kernel_notice import load_kernels
+from .keyword_output import collect_notes, print_keywords, print_notes
+from .schema_positions import SchemaPositions, find_positions
+from .source_options import (
+    JsonFlag,
+    SchemaArgument,
+    SchemaSource,
+    VocabularyOption,
+    attribute_errors,
+    read_schema,
+    vocabulary_of,
+)
+from .target_output import print_targets
 
 if TYPE_CHECKING:
-    from ..engine.constraint import Constraint
-    from ..frontends.json_schema.reports.schema_faults import SchemaFault
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["check"]
+__all__ = ["check_schema"]
 
 MOST_RULES = 20_000
 """Rules that are linked to see the size: all of them, for any schema that a person has written."""
-LONGEST = 400
-"""Characters of the shortest instance that are shown to people; --json has all."""
 
 
 @takes_style(Style())
-def check(
+def check_schema(
     schema: SchemaArgument,
     target: Annotated[
         list[str] | None,
@@ -66,7 +76,7 @@ def check(
         bool, typer.Option("--strict", metavar=" ", help="Of a grammar: exit code 1 if anything is wrong or doubtful.")
     ] = False,
     vocabulary: VocabularyOption = None,
-    asked: Asked = Asked(),
+    asked: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
     """Look at a schema: is it one, can it be satisfied, how is each keyword enforced, what does it cost.
@@ -81,25 +91,22 @@ def check(
     win or cannot follow each other, a shortest sentence, sizes.
     """
     if is_grammar(schema):
-        from .check_grammar_command import check_grammar
-
         raise typer.Exit(check_grammar(schema, start, lexer, folders, as_json=as_json, strict=strict))
     source = read_schema(schema)
     asked = asked.relative_to(source)
-    with about(source.name):
-        faults = right(source, asked, as_json)
-        where = places(source.text)
+    with attribute_errors(source.name):
+        faults = check_faults(source, asked, as_json)
+        where = find_positions(source.text)
         if target:
             raise typer.Exit(
-                tell_targets(source, asked.registry, target, where, as_json=as_json, everything=everything)
+                print_targets(source, asked.registry, target, where, as_json=as_json, everything=everything)
             )
-        look(source, asked, where, faults, vocabulary, as_json=as_json, everything=everything)
+        report_schema(source, asked, where, faults, vocabulary, as_json=as_json, everything=everything)
 
 
-def right(source: Source, asked: Asked, as_json: bool) -> list[SchemaFault]:
+def check_faults(source: SchemaSource, asked: SchemaOptions, as_json: bool) -> list[SchemaFault]:
     """Leaves if the schema is none, and tells everything that is wrong with it; else the faults that do no harm, or
     are no more than unsupported."""
-    from ..frontends.json_schema.reports.schema_faults import find_faults
 
     try:
         found = find_faults(source.text, style=asked.style, registry=asked.registry)
@@ -114,18 +121,18 @@ def right(source: Source, asked: Asked, as_json: bool) -> list[SchemaFault]:
         listed = [display.error_json(error, source.name) for error in wrong]
         display.as_json({"schema": False, "error": listed[0], "errors": listed})
     else:
-        display.note((f"error: {source.name}: ", "bold red"), f"{len(wrong)} things are wrong")
-        lines = places(source.text).lines
+        display.print_note((f"error: {source.name}: ", "bold red"), f"{len(wrong)} things are wrong")
+        lines = find_positions(source.text).lines
         for error in wrong:
             line = lines.get(error.pointer or "")
-            display.note((f"line {line}  " if line else "", "dim"), error.render())
+            display.print_note((f"line {line}  " if line else "", "dim"), error.render())
     raise typer.Exit(display.WRONG)
 
 
-def look(
-    source: Source,
-    asked: Asked,
-    where: Places,
+def report_schema(
+    source: SchemaSource,
+    asked: SchemaOptions,
+    where: SchemaPositions,
     faults: list[SchemaFault],
     vocabulary: str | None,
     *,
@@ -133,18 +140,16 @@ def look(
     everything: bool,
 ) -> None:
     """Tells how the schema is enforced and what it costs; leaves with a code if it is not, or cannot be satisfied."""
-    from ..frontends.json_schema.reports.keyword_report import describe_keywords
-    from ..frontends.json_schema.reports.unsatisfiable_parts import find_unsatisfiable_parts
 
     made: tuple[Constraint, dict[str, float]] | None = None
     refused: UnsupportedError | None = None
-    ready()
+    load_kernels()
     known = vocabulary_of(vocabulary)
     try:
-        made = compiled(source.text, asked, known)
-        again = compiled(source.text, asked, known)[1]
+        made = measure_compile(source.text, asked, known)
+        again = measure_compile(source.text, asked, known)[1]
     except UnsatisfiableError as error:
-        unsatisfiable(source, error, where, as_json)
+        report_unsatisfiable(source, error, where, as_json)
     except UnsupportedError as error:
         refused = error
     beyond = {fault.error.pointer: fault.error.cause for fault in faults if fault.reached}
@@ -153,10 +158,10 @@ def look(
         for row in describe_keywords(source.text, style=asked.style, registry=asked.registry)
     ]
     empty = [] if refused else find_unsatisfiable_parts(source.text, style=asked.style, registry=asked.registry)
-    notes = notable(rows, where, empty, faults)
+    notes = collect_notes(rows, where, empty, faults)
     if not as_json:
-        tell_keywords(source.name, rows, where, satisfiable=None if refused else True, everything=everything)
-        tell_notes(notes, everything=everything)
+        print_keywords(source.name, rows, where, satisfiable=None if refused else True, everything=everything)
+        print_notes(notes, everything=everything)
     answer: dict[str, Any] = {
         "schema": True,
         "supported": not refused,
@@ -164,16 +169,18 @@ def look(
         "notes": [note._asdict() for note in notes],
     }
     if made is None:
-        unsupported(source, refused, answer, as_json)
+        report_unsupported(source, refused, answer, as_json)
     else:
         constraint, cost = made
         shortest = (constraint.matcher().shortest_completion() or b"").decode()
         answer |= {"satisfiable": True, "size": size_of(constraint), "shortest": shortest}
         answer["cost"] = {"first": cost, "again": again, "tokens": known.size}
-        display.as_json(answer) if as_json else tell(answer)
+        display.as_json(answer) if as_json else print_summary(answer)
 
 
-def unsupported(source: Source, error: ConstrainError | None, answer: dict[str, Any], as_json: bool) -> None:
+def report_unsupported(
+    source: SchemaSource, error: ConstrainError | None, answer: dict[str, Any], as_json: bool
+) -> None:
     """Tells what is not supported, and leaves."""
     assert error is not None
     if not as_json:
@@ -182,32 +189,35 @@ def unsupported(source: Source, error: ConstrainError | None, answer: dict[str, 
     raise typer.Exit(display.TOO_MUCH)
 
 
-def unsatisfiable(source: Source, error: UnsatisfiableError, where: Places, as_json: bool) -> None:
+def report_unsatisfiable(
+    source: SchemaSource, error: UnsatisfiableError, where: SchemaPositions, as_json: bool
+) -> None:
     """Tells that nothing satisfies the schema, and leaves."""
     if as_json:
-        notes = [note._asdict() for note in notable([], where, [], [])]
+        notes = [note._asdict() for note in collect_notes([], where, [], [])]
         found = {"schema": True, "satisfiable": False, "error": display.error_json(error, source.name), "notes": notes}
         display.as_json(found)
     else:
-        display.say((source.name, "bold"), ": ", ("a JSON Schema", "green"), ", but ", ("nothing satisfies it", "red"))
-        display.say()
+        display.print_answer(
+            (source.name, "bold"), ": ", ("a JSON Schema", "green"), ", but ", ("nothing satisfies it", "red")
+        )
+        display.print_answer()
         for text in error.render().split("\n"):
             line = where.lines.get(text.strip()) if text.startswith("    ") else None
-            display.say(text, (f"  (line {line})" if line else "", "dim"))
+            display.print_answer(text, (f"  (line {line})" if line else "", "dim"))
         if where.twice:
-            display.say()
-            tell_notes(notable([], where, [], []), everything=True)
+            display.print_answer()
+            print_notes(collect_notes([], where, [], []), everything=True)
     raise typer.Exit(display.NO)
 
 
-def compiled(text: str, asked: Asked, vocabulary: Vocabulary) -> tuple[Constraint, dict[str, float]]:
+def measure_compile(text: str, asked: SchemaOptions, vocabulary: Vocabulary) -> tuple[Constraint, dict[str, float]]:
     """The Constraint, and what it cost in µs: to compile, to the first mask, and per mask along its shortest text."""
-    from ..compilation.constraint_compiler import compile
 
     warm = compile(vocabulary, schema=True)  # the vocabulary's own tables are no cost of this schema
     warm.matcher().mask()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SchemaWarning)  # `notable` has the same
+        warnings.simplefilter("ignore", SchemaWarning)  # `collect_notes` has the same
         start = perf_counter_ns()
         constraint = compile(vocabulary, schema=text, style=asked.style, registry=asked.registry)
     done = perf_counter_ns()
@@ -240,7 +250,7 @@ def size_of(constraint: Constraint) -> dict[str, int]:
     }
 
 
-def timed(cost: dict[str, float]) -> str:
+def format_cost(cost: dict[str, float]) -> str:
     """A cost in words."""
     return (
         f"{cost['compile_us']:,.0f} µs to compile, {cost['first_mask_us']:,.0f} to the first mask, "
@@ -248,13 +258,13 @@ def timed(cost: dict[str, float]) -> str:
     )
 
 
-def tell(answer: dict[str, Any]) -> None:
+def print_summary(answer: dict[str, Any]) -> None:
     """Prints size, cost and the shortest instance."""
     size, cost, shortest = answer["size"], answer["cost"], answer["shortest"]
     leaves = f"{size['leaf_states']} states in {size['leaves']} leaves"
-    display.facts([
+    display.print_facts([
         ("size", f"{size['rules']} rules, {size['code_words']} words of code, {leaves}"),
-        ("the first time", timed(cost["first"])),
-        ("then", f"{timed(cost['again'])} ({cost['tokens']:,} tokens)"),
-        ("shortest", shortest if len(shortest) <= LONGEST else shortest[: LONGEST - 1] + "…"),
+        ("the first time", format_cost(cost["first"])),
+        ("then", f"{format_cost(cost['again'])} ({cost['tokens']:,} tokens)"),
+        ("shortest", shortest if len(shortest) <= display.LONGEST else shortest[: display.LONGEST - 1] + "…"),
     ])  # fmt: skip

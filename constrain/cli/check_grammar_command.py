@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
+from ..authoring.grammar_tools import GrammarFinding, WrittenGrammar, find_problems
+from ..authoring.grammar_tools.grammar_errors import collect_errors
+from ..authoring.grammar_tools.grammar_findings import rate_dead_ends
+from ..authoring.grammar_tools.written_grammar import kind_of, read_grammar
 from ..base.errors import ConstrainError, LimitError, UnsatisfiableError, UnsupportedError, locate
+from ..compilation.constraint_compiler import compile_grammar
+from ..vocabulary.vocabulary import Vocabulary
 from . import display
-from .check_command import LONGEST
 from .grammar_source import grammar_of, grammar_text
-from .kernel_notice import ready
-from .source_options import about
-
-if TYPE_CHECKING:
-    from ..authoring.grammar_tools import Finding, Written
+from .kernel_notice import load_kernels
+from .source_options import attribute_errors
 
 __all__ = ["check_grammar"]
 
@@ -37,62 +39,61 @@ def check_grammar(
     except LimitError:
         raise
     except ConstrainError as error:
-        return wrong(name, text, error, start, tuple(folders or ()), as_json)
-    from ..authoring.grammar_tools import findings
-    from ..authoring.grammar_tools.grammar_findings import level
+        return report_errors(name, text, error, start, tuple(folders or ()), as_json)
 
-    with about(name):
-        found = findings(written)
-        answer: dict[str, Any] = {"grammar": not refused(written), "findings": [plain(written, one) for one in found]}
-        answer["sizes"] = sizes(written)
+    with attribute_errors(name):
+        found = find_problems(written)
+        answer: dict[str, Any] = {
+            "grammar": not is_refused(written),
+            "findings": [finding_json(written, one) for one in found],
+        }
+        answer["sizes"] = measure_sizes(written)
         empty = written.productions.start not in written.productions.productive()
         if not as_json:
-            tell(written, found)
-        if refused(written) or empty:
+            print_findings(written, found)
+        if is_refused(written) or empty:
             answer["satisfiable"] = None if not empty else False
             if as_json:
                 display.as_json(answer)
             return display.NO if empty else display.WRONG
-        answer["dead_ends"] = level(written, found)
-        answer |= compiled(written, as_json, answer)
+        answer["dead_ends"] = rate_dead_ends(written, found)
+        answer |= measure_grammar(written, as_json, answer)
     if as_json:
         display.as_json(answer)
     else:
-        tell_sizes(written, answer)
+        print_sizes(written, answer)
     if not answer["satisfiable"]:
         return display.NO
     return display.NO if strict and any(one.weight != "note" for one in found) else display.FINE
 
 
-def refused(written: Written) -> bool:
+def is_refused(written: WrittenGrammar) -> bool:
     """Whether Lark's LALR parser refuses it."""
     return written.has_lexer and written.clash is not None
 
 
-def wrong(
+def report_errors(
     name: str, text: str, first: ConstrainError, start: str | None, folders: tuple[str, ...], as_json: bool
 ) -> int:
     """Prints everything for which it is no grammar: the exit code."""
-    from ..authoring.grammar_tools.grammar_errors import errors
-    from ..authoring.grammar_tools.written_grammar import kind_of
 
     found = [first]
     if kind_of(name, text) == "lark":
-        found = errors(text, start=start or "start", name=name, import_paths=folders) or [first]
+        found = collect_errors(text, start=start or "start", name=name, import_paths=folders) or [first]
     if as_json:
         listed = [display.error_json(error, name) for error in found]
         display.as_json({"grammar": False, "error": listed[0], "errors": listed})
     elif len(found) == 1:
-        display.fail(found[0], name)
+        display.print_error(found[0], name)
     else:
-        display.note((f"error: {name}: ", "bold red"), f"{len(found)} things are wrong")
+        display.print_note((f"error: {name}: ", "bold red"), f"{len(found)} things are wrong")
         for error in found:
-            display.note()
-            display.note(error.render())
+            display.print_note()
+            display.print_note(error.render())
     return max(map(display.code_of, found))
 
 
-def plain(written: Written, finding: Finding) -> dict[str, Any]:
+def finding_json(written: WrittenGrammar, finding: GrammarFinding) -> dict[str, Any]:
     """A finding for machines."""
     line, column = (None, None)
     if finding.position is not None:
@@ -104,37 +105,37 @@ def plain(written: Written, finding: Finding) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def tell(written: Written, found: list[Finding]) -> None:
+def print_findings(written: WrittenGrammar, found: list[GrammarFinding]) -> None:
     """Prints the findings."""
     kind = "a Lark grammar" if written.kind == "lark" else "a GBNF grammar"
     how = f", {written.lexer} lexer" if written.kind == "lark" else ""
-    display.say(
-        (written.name, "bold"), ": ", (kind, "red" if refused(written) else "green"), f"{how}, start {written.start}"
+    display.print_answer(
+        (written.name, "bold"), ": ", (kind, "red" if is_refused(written) else "green"), f"{how}, start {written.start}"
     )
     for finding in found:
-        display.say()
+        display.print_answer()
         place = ""
         if finding.position is not None:
             line, column, excerpt, caret = locate(written.text, finding.position)
             place = f"  (line {line}, column {column})"
-        display.say((f"{finding.weight}: ", STYLES[finding.weight]), finding.cause, (place, "dim"))
+        display.print_answer((f"{finding.weight}: ", STYLES[finding.weight]), finding.cause, (place, "dim"))
         if finding.position is not None and finding.weight != "note":
-            display.say(f"    {excerpt}")
-            display.say("    ", " " * caret, ("^", "bold red"))
+            display.print_answer(f"    {excerpt}")
+            display.print_answer("    ", " " * caret, ("^", "bold red"))
         for what, text in finding.examples:
-            display.say(f"  {what}: ", (visible(text), "bold"))
+            display.print_answer(f"  {what}: ", (show_text(text), "bold"))
         if finding.cure:
-            display.say(f"  {finding.cure}")
-    display.say()
+            display.print_answer(f"  {finding.cure}")
+    display.print_answer()
 
 
-def visible(text: str) -> str:
+def show_text(text: str) -> str:
     """A text on one line; blanks at its ends, and what is not printed, can be seen."""
-    text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    text = text if len(text) <= display.LONGEST else text[: display.LONGEST - 1] + "…"
     return text if text.isprintable() and text == text.strip() and text else repr(text)
 
 
-def sizes(written: Written) -> dict[str, int]:
+def measure_sizes(written: WrittenGrammar) -> dict[str, int]:
     """How large it is, as written and as tables."""
     own = [n for n in written.productions.nonterminals if not n.startswith("__") and "\0" not in n]
     found = {
@@ -144,19 +145,16 @@ def sizes(written: Written) -> dict[str, int]:
     }
     if written.has_lexer:
         found["lalr_states"] = len(written.table.action)
-        if not refused(written) and written.parser is not None:
+        if not is_refused(written) and written.parser is not None:
             found["scanner_states"] = len(written.parser.scanner.delta)
     return found
 
 
-def compiled(written: Written, as_json: bool, answer: dict[str, Any]) -> dict[str, Any]:
+def measure_grammar(written: WrittenGrammar, as_json: bool, answer: dict[str, Any]) -> dict[str, Any]:
     """The shortest sentence, and what it costs to compile; leaves with a code where it cannot be compiled."""
-    from ..authoring.grammar_tools.written_grammar import read
-    from ..compilation.constraint_compiler import compile_grammar
-    from ..vocabulary.vocabulary import Vocabulary
 
-    ready()
-    fresh = read(
+    load_kernels()
+    fresh = read_grammar(
         written.text, name=written.name, kind=written.kind, start=written.start, lexer=written.lexer,
         import_paths=written.import_paths,
     )  # fmt: skip
@@ -166,7 +164,7 @@ def compiled(written: Written, as_json: bool, answer: dict[str, Any]) -> dict[st
         shortest = constraint.matcher().shortest_completion()
     except UnsatisfiableError as error:
         if not as_json:
-            display.say(("nothing satisfies it", "red"), f": {error.cause}")
+            display.print_answer(("nothing satisfies it", "red"), f": {error.cause}")
         return {"satisfiable": False, "shortest": None}
     except UnsupportedError as error:
         if not as_json:
@@ -178,7 +176,7 @@ def compiled(written: Written, as_json: bool, answer: dict[str, Any]) -> dict[st
     return {"satisfiable": text is not None, "shortest": text, "compile_ms": cost}
 
 
-def tell_sizes(written: Written, answer: dict[str, Any]) -> None:
+def print_sizes(written: WrittenGrammar, answer: dict[str, Any]) -> None:
     """Prints size, dead ends and the shortest sentence."""
     size = answer["sizes"]
     named = {"lalr_states": "LALR states", "scanner_states": "scanner states"}
@@ -190,6 +188,6 @@ def tell_sizes(written: Written, answer: dict[str, Any]) -> None:
     if not answer["satisfiable"]:
         rows.append(("shortest", "there is no text at all"))
     else:
-        rows.append(("shortest", visible(answer["shortest"])))
+        rows.append(("shortest", show_text(answer["shortest"])))
         rows.append(("to compile", f"{answer['compile_ms']:,.0f} ms"))
-    display.facts(rows)
+    display.print_facts(rows)

@@ -1,7 +1,7 @@
 """What every command that compiles takes: how JSON is spelled, and which documents a `$ref` may name.
 
-The parameters of `asked` are the options, declared here once; `@takes_style` puts them where a command has a parameter
-of type Asked, and hands it what they say.
+The parameters of `read_arguments` are the options, declared here once; `@takes_style` puts them where a command has a
+parameter of type Asked, and hands it what they say.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import typer
 from ..base.errors import LimitError, SourceError, shorten
 from ..base.json_documents import References, load, parse_json
 from ..base.options import Style
-from .source_options import Source, about, read_schema
+from .source_options import SchemaSource, attribute_errors, read_schema
 
-__all__ = ["Asked", "asked", "registered", "takes_style"]
+__all__ = ["SchemaOptions", "read_arguments", "read_registry", "takes_style"]
 
 MOST_FILES, MOST_BYTES = 1_000, 16 << 20
 """Most files of a folder given as registry, and their bytes."""
@@ -30,7 +30,7 @@ MOST_INDENT = 16
 
 
 @dataclass(frozen=True)
-class Asked:
+class SchemaOptions:
     """What the options say. documents: (URI, text) of each document of the registry. base_uri: what relative
     references of the schema are relative to."""
 
@@ -43,40 +43,41 @@ class Asked:
         """The documents by URI, numbers exact, and the base of relative references."""
         return References({uri: load(text) for uri, text in self.documents}, self.base_uri)
 
-    def relative_to(self, source: Source) -> Asked:
+    def relative_to(self, source: SchemaSource) -> SchemaOptions:
         """The same, for a schema whose references are relative to its own file."""
         return replace(self, base_uri=source.uri)
 
 
-def spelling(name: str, help: str, **how: Any) -> Any:
+def spelling_option(name: str, help: str, **how: Any) -> Any:
     """An option of how JSON is spelled."""
     return typer.Option(name, help=help, rich_help_panel="How JSON is spelled", **how)
 
 
-def asked(
+def read_arguments(
     base: Style,
-    key_order: Annotated[Literal["schema", "any"] | None, spelling("--key-order", "Order of keys.")] = None,
+    key_order: Annotated[Literal["schema", "any"] | None, spelling_option("--key-order", "Order of keys.")] = None,
     whitespace: Annotated[
         str | None,
-        spelling(
+        spelling_option(
             "--whitespace", "White space between tokens; N: indented by N spaces.", metavar="flexible|compact|any|N"
         ),
     ] = None,
     escapes: Annotated[
-        Literal["canonical", "any"] | None, spelling("--escapes", "How keys and constants are escaped.")
+        Literal["canonical", "any"] | None, spelling_option("--escapes", "How keys and constants are escaped.")
     ] = None,
     numbers: Annotated[
         Literal["plain", "any"] | None,
-        spelling("--numbers", "Spelling of numbers; any: also 1.0 and 1e2 for integers."),
+        spelling_option("--numbers", "Spelling of numbers; any: also 1.0 and 1e2 for integers."),
     ] = None,
     digits: Annotated[
-        int | None, spelling("--digits", "Most digits in a row, unless the schema demands more.", min=1, metavar="N")
+        int | None,
+        spelling_option("--digits", "Most digits in a row, unless the schema demands more.", min=1, metavar="N"),
     ] = None,
     formats: Annotated[
-        Literal["assert", "annotate"] | None, spelling("--formats", "Whether format is enforced.")
+        Literal["assert", "annotate"] | None, spelling_option("--formats", "Whether format is enforced.")
     ] = None,
     anything: Annotated[
-        bool, spelling("--any", "All that RFC 8259 and the schema allow: Style.any().", metavar=" ")
+        bool, spelling_option("--any", "All that RFC 8259 and the schema allow: Style.any().", metavar=" ")
     ] = False,
     registry: Annotated[
         list[str] | None,
@@ -88,14 +89,14 @@ def asked(
             "Nothing is ever fetched.",
         ),
     ] = None,
-) -> Asked:
+) -> SchemaOptions:
     """What the options say; what they do not say is as in `base`."""
     said: dict[str, Any] = {
         "key_order": key_order, "escapes": escapes, "numbers": numbers, "digits": digits, "formats": formats,
         "whitespace": None if whitespace is None else whitespace_of(whitespace),
     }  # fmt: skip
     given = {name: value for name, value in said.items() if value is not None}
-    return Asked(replace(Style.any() if anything else base, **given), registered(registry or []))
+    return SchemaOptions(replace(Style.any() if anything else base, **given), read_registry(registry or []))
 
 
 def whitespace_of(given: str) -> Literal["flexible", "compact", "any"] | int:
@@ -110,7 +111,7 @@ def whitespace_of(given: str) -> Literal["flexible", "compact", "any"] | int:
     return cast(Literal["flexible", "compact", "any"], given)
 
 
-def registered(given: list[str]) -> tuple[tuple[str, str], ...]:
+def read_registry(given: list[str]) -> tuple[tuple[str, str], ...]:
     """(URI, text) of each document. SourceError if one is no schema, has no name, or that of another one."""
     names: dict[str, str] = {}
     out = []
@@ -119,12 +120,12 @@ def registered(given: list[str]) -> tuple[tuple[str, str], ...]:
         if not equals and Path(file).is_dir():
             for uri, source in in_folder(Path(file)):
                 if names.setdefault(uri, source.name) != source.name:
-                    with about(source.name):
+                    with attribute_errors(source.name):
                         raise SourceError(f"{names[uri]} is named {uri} too.", hint="Leave one of them out.")
                 out.append((uri, source.text))
             continue
         source = read_schema(file)
-        with about(source.name):
+        with attribute_errors(source.name):
             uri = uri if equals else own_name(source)
             if uri in names:
                 raise SourceError(
@@ -136,7 +137,7 @@ def registered(given: list[str]) -> tuple[tuple[str, str], ...]:
     return tuple(out)
 
 
-def in_folder(folder: Path) -> Iterator[tuple[str, Source]]:
+def in_folder(folder: Path) -> Iterator[tuple[str, SchemaSource]]:
     """(URI, source) of the schemas in a folder and those below: by `$id`, by place, and relative to the folder.
 
     Read are regular files that end in .json and hold an object or a boolean; links are not followed. Raise LimitError
@@ -156,7 +157,7 @@ def in_folder(folder: Path) -> Iterator[tuple[str, Source]]:
                     hint="Name the files that are needed: --registry FILE.",
                 )
             source = read_schema(str(path))
-            with about(source.name):
+            with attribute_errors(source.name):
                 document = parse_json(source.text)
                 if isinstance(document, (dict, bool)):
                     own = id_of(document)
@@ -169,7 +170,7 @@ def id_of(document: Any) -> str:
     return next((name.partition("#")[0] for name in names if isinstance(name, str)), "")
 
 
-def own_name(source: Source) -> str:
+def own_name(source: SchemaSource) -> str:
     """The URI that a document gives itself."""
     uri = id_of(load(source.text))
     if not uri:
@@ -182,21 +183,21 @@ def own_name(source: Source) -> str:
 
 
 def takes_style(base: Style) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command with the options of `asked` in place of its parameter of type Asked."""
+    """A command with the options of `read_arguments` in place of its parameter of type Asked."""
 
     def taking(command: Callable[..., None]) -> Callable[..., None]:
         hints, own = get_type_hints(command, include_extras=True), inspect.signature(command)
-        place = next(name for name, hint in hints.items() if hint is Asked)
+        place = next(name for name, hint in hints.items() if hint is SchemaOptions)
         shared = {
-            name: parameter.replace(annotation=get_type_hints(asked, include_extras=True)[name])
-            for name, parameter in inspect.signature(asked).parameters.items()
+            name: parameter.replace(annotation=get_type_hints(read_arguments, include_extras=True)[name])
+            for name, parameter in inspect.signature(read_arguments).parameters.items()
             if name != "base"
         }
 
         @wraps(command)
         def with_options(**given: Any) -> None:
             said = {name: given.pop(name) for name in shared}
-            command(**given, **{place: asked(base, **said)})
+            command(**given, **{place: read_arguments(base, **said)})
 
         parameters: list[inspect.Parameter] = []
         for name, parameter in own.parameters.items():

@@ -1,4 +1,5 @@
-"""A second opinion on an instance, from the `jsonschema` package if it is there; and why it may differ from ours."""
+"""Validate an instance with the `jsonschema` package, if it is installed, and explain where it disagrees with
+constrain."""
 
 from __future__ import annotations
 
@@ -13,13 +14,16 @@ from typing import Any, Literal
 from ..authoring.explanations import first_refusal
 from ..base.errors import ConstrainError
 from ..base.options import Limits, Style
-from .common_arguments import Asked
+from ..compilation.constraint_compiler import compile
+from ..frontends.json_schema.strings.schema_patterns import pattern_dfa
+from ..vocabulary.vocabulary import Vocabulary
+from .common_arguments import SchemaOptions
 
-__all__ = ["Opinion", "second_opinion", "why_different"]
+__all__ = ["CrossCheck", "validate_independently", "why_different"]
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class CrossCheck:
     """What jsonschema says of an instance. "none": nothing, and `message` says why."""
 
     verdict: Literal["valid", "invalid", "none"]
@@ -27,36 +31,36 @@ class Opinion:
     keyword: str = ""
 
 
-def second_opinion(
-    schema: str, instance: bytes, asked: Asked = Asked(), *, parse: Callable[[str], Any] = json.loads
-) -> Opinion:
+def validate_independently(
+    schema: str, instance: bytes, asked: SchemaOptions = SchemaOptions(), *, parse: Callable[[str], Any] = json.loads
+) -> CrossCheck:
     """What jsonschema says, with the registry and the formats that are asked for. Nothing is fetched. parse: how texts
     are read."""
     try:
         import jsonschema
     except ImportError:
-        return Opinion("none", 'jsonschema is not installed: pip install "constrain-lm[validate]"')
+        return CrossCheck("none", 'jsonschema is not installed: pip install "constrain-lm[validate]"')
     try:
         value = parse(instance.decode("utf-8"))
     except ValueError as error:
-        return Opinion("invalid", f"no JSON: {error}")
+        return CrossCheck("invalid", f"no JSON: {error}")
     except RecursionError:
-        return Opinion("none", "it is nested too deeply for Python's json module")
+        return CrossCheck("none", "it is nested too deeply for Python's json module")
     try:
         worst = jsonschema.exceptions.best_match(validator_of(schema, asked, parse).iter_errors(value))
     except jsonschema.SchemaError as error:
-        return Opinion("none", f"jsonschema does not take the schema: {error.message}")
+        return CrossCheck("none", f"jsonschema does not take the schema: {error.message}")
     except RecursionError:
-        return Opinion("none", "it is nested too deeply for jsonschema")
+        return CrossCheck("none", "it is nested too deeply for jsonschema")
     except Exception as error:  # what a third party raises on a schema that it cannot handle is not ours to list
-        return Opinion("none", f"jsonschema failed: {type(error).__name__}: {error}")
+        return CrossCheck("none", f"jsonschema failed: {type(error).__name__}: {error}")
     if worst is None:
-        return Opinion("valid")
-    return Opinion("invalid", f"{worst.json_path}: {worst.message}", str(worst.validator))
+        return CrossCheck("valid")
+    return CrossCheck("invalid", f"{worst.json_path}: {worst.message}", str(worst.validator))
 
 
 @lru_cache(maxsize=4)
-def validator_of(schema: str, asked: Asked, parse: Callable[[str], Any]) -> Any:
+def validator_of(schema: str, asked: SchemaOptions, parse: Callable[[str], Any]) -> Any:
     """The validator of a schema, by the dialect that it names. Raises what jsonschema raises."""
     import jsonschema
     import referencing.jsonschema
@@ -71,31 +75,32 @@ def validator_of(schema: str, asked: Asked, parse: Callable[[str], Any]) -> Any:
     beside = ((uri, spoken.detect(content), content) for uri, text in asked.documents for content in [parse(text)])
     known = REGISTRY.with_resources((uri, spec.create_resource(content)) for uri, spec, content in beside)
     checker = dialect.FORMAT_CHECKER if asked.style.formats == "assert" else None
-    return linear(dialect)(document, format_checker=checker, registry=known)
+    return limit_patterns(dialect)(document, format_checker=checker, registry=known)
 
 
 @lru_cache(maxsize=16)
-def linear(dialect: Any) -> Any:
-    """The same dialect, with keywords that match patterns by `matches`, so that none can take exponential time."""
+def limit_patterns(dialect: Any) -> Any:
+    """The same dialect, with keywords that match patterns by `match_pattern`, so that none can take exponential
+    time."""
     import jsonschema
     from jsonschema.exceptions import ValidationError
 
     def pattern(validator: Any, expression: str, value: Any, schema: Any) -> Iterator[Any]:
-        if validator.is_type(value, "string") and not matches(expression, value):
+        if validator.is_type(value, "string") and not match_pattern(expression, value):
             yield ValidationError(f"{value!r} does not match {expression!r}")
 
     def pattern_properties(validator: Any, patterns: Any, value: Any, schema: Any) -> Iterator[Any]:
         if validator.is_type(value, "object"):
             for expression, inner in patterns.items():
                 for name in value:
-                    if matches(expression, name):
+                    if match_pattern(expression, name):
                         yield from validator.descend(value[name], inner, path=name, schema_path=expression)
 
     def additional_properties(validator: Any, inner: Any, value: Any, schema: Any) -> Iterator[Any]:
         if not validator.is_type(value, "object"):
             return
         patterns, named = schema.get("patternProperties", {}), schema.get("properties", {})
-        extra = [name for name in value if name not in named and not any(matches(one, name) for one in patterns)]
+        extra = [name for name in value if name not in named and not any(match_pattern(one, name) for one in patterns)]
         if validator.is_type(inner, "object"):
             for name in extra:
                 yield from validator.descend(value[name], inner, path=name)
@@ -119,39 +124,38 @@ MOST_OPTIONS = 10
 """Optional parts of a pattern that Python's `re` is given: it may try each of their subsets."""
 
 
-def matches(expression: str, text: str) -> bool:
+def match_pattern(expression: str, text: str) -> bool:
     """Whether a pattern is found in a text: by Python's `re` where nothing repeats, else by our automaton."""
-    from ..frontends.json_schema.strings.schema_patterns import pattern_dfa
 
     if not any(char in expression for char in "*+{") and expression.count("?") <= MOST_OPTIONS:
         return re.search(expression, text) is not None
     return pattern_dfa(expression, Limits().dfa_states).accepts(text)
 
 
-def why_different(schema: str, instance: bytes, asked: Asked, ours: bool, theirs: Opinion) -> str:
+def why_different(schema: str, instance: bytes, asked: SchemaOptions, ours: bool, theirs: CrossCheck) -> str:
     """Why the two verdicts differ: the first of the known reasons that holds, or that none does."""
     style = asked.style
     if not ours:
         widest = replace(Style.any(), formats=style.formats)
-        if style != widest and accepts(schema, instance, asked, widest):
+        if style != widest and accepts_in_style(schema, instance, asked, widest):
             return "the value is valid, but not spelled as the options ask: see --any"
         reason = not_json(instance)
         if reason:
             return reason
-    if second_opinion(schema, instance, asked, parse=exact).verdict == ("valid" if ours else "invalid"):
+    if validate_independently(schema, instance, asked, parse=parse_exact).verdict == ("valid" if ours else "invalid"):
         return "jsonschema computes with binary floating point; with exact numbers it agrees"
     loose = replace(style, formats="annotate")
-    if theirs.keyword == "format" or ('"format"' in schema and not ours and accepts(schema, instance, asked, loose)):
+    if theirs.keyword == "format" or (
+        '"format"' in schema and not ours and accepts_in_style(schema, instance, asked, loose)
+    ):
         return "they read a `format` differently: here each is asserted as its RFC says"
     if theirs.keyword in ("pattern", "patternProperties") or '"pattern' in schema:
         return "a pattern is ECMA 262 here; jsonschema takes it for a pattern of Python's re"
     return "for no known reason: one of the two is wrong; please report it with both files"
 
 
-def accepts(schema: str, instance: bytes, asked: Asked, style: Style) -> bool:
+def accepts_in_style(schema: str, instance: bytes, asked: SchemaOptions, style: Style) -> bool:
     """Our verdict in another style; False where it cannot be had."""
-    from ..compilation.constraint_compiler import compile
-    from ..vocabulary.vocabulary import Vocabulary
 
     try:
         return (
@@ -187,7 +191,7 @@ def not_json(instance: bytes) -> str:
     return reasons[0] if reasons else ""
 
 
-def exact(text: str) -> Any:
+def parse_exact(text: str) -> Any:
     """JSON with exact numbers."""
 
     def number(digits: str) -> Any:

@@ -14,15 +14,15 @@ from rich.syntax import Syntax
 
 from ..compilation.constraint_compiler import compile
 from . import display
-from .cross_check import Opinion, second_opinion
-from .generate_command import document, loaded, streaming, tell
-from .kernel_notice import ready
-from .source_options import JsonFlag, Source, read_schema
+from .cross_check import CrossCheck, validate_independently
+from .generate_command import generation_json, load_with_note, print_cost, stream_pieces
+from .kernel_notice import load_kernels
+from .source_options import JsonFlag, SchemaSource, read_schema
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["demo"]
+__all__ = ["run_demo"]
 
 REPLAYS = 5
 """Times that the demo's text is walked again: masks of a first text also make the vocabulary's tables."""
@@ -41,7 +41,7 @@ PERSON = {
 """What is shown where the folder `schemas/` of the repository is not at hand."""
 
 
-def demo(
+def run_demo(
     schema: Annotated[str | None, typer.Option(help="Another schema: a file, or the JSON text.")] = None,
     prompt: Annotated[str | None, typer.Option(help="Another prompt.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 1,
@@ -51,59 +51,65 @@ def demo(
     """Show the main job: a schema, a constrained answer by the embedded model token by token, and its verdict."""
     from ..generation.pipeline import generate as write
 
-    source = person() if schema is None else read_schema(schema)
+    source = person_schema() if schema is None else read_schema(schema)
     asked = prompt or (PROMPT if schema is None else "Fill in the form.")
     live = sys.stdout.isatty() and not as_json
     if not as_json:
-        heading(f"the schema ({source.name})")
+        print_heading(f"the schema ({source.name})")
         show_json(source.text)
-    ready()
-    model = loaded("demo")
+    load_kernels()
+    model = load_with_note("demo")
     if not as_json:
-        heading(f'the answer of the embedded model to "{asked}", token by token')
+        print_heading(f'the answer of the embedded model to "{asked}", token by token')
     made = write(
-        model, asked, schema=source.text, n=1, seed=seed, max_tokens=max_tokens, stream=streaming() if live else None
+        model,
+        asked,
+        schema=source.text,
+        n=1,
+        seed=seed,
+        max_tokens=max_tokens,
+        stream=stream_pieces() if live else None,
     )[0]
-    opinion = second_opinion(source.text, made.text.encode())
+    theirs = validate_independently(source.text, made.text.encode())
     if as_json:
         shown = {"schema": json.loads(source.text), "prompt": asked}
-        display.as_json(shown | document(made) | {"jsonschema": opinion.verdict})
+        display.as_json(shown | generation_json(made) | {"jsonschema": theirs.verdict})
     else:
         if not live:
             print(made.text, end="")
         print()
-        heading("the value")
+        print_heading("the value")
         show_value(made.value)
-        heading("the verdict")
-        verdict(opinion)
-        tell(made)
-        compiling, spent = replayed(model.vocabulary, source.text, made.tokens)
-        display.note((
+        print_heading("the verdict")
+        print_verdict(theirs)
+        print_cost(made)
+        compiling, spent = replay_masks(model.vocabulary, source.text, made.tokens)
+        display.print_note((
             f"the same text {REPLAYS} times more, each with a new constraint: compiled in {median(compiling):,.0f} µs, "
             f"median {median(spent):.1f} µs a mask, mean {mean(spent):.1f}", "dim",
         ))  # fmt: skip
-    raise typer.Exit(display.NO if opinion.verdict == "invalid" else display.FINE)
+    raise typer.Exit(display.NO if theirs.verdict == "invalid" else display.FINE)
 
 
-def person() -> Source:
+def person_schema() -> SchemaSource:
     """The schema of a person: the repository's, or our own copy."""
     file = Path(__file__).parent.parent.parent / "schemas" / "person.json"
     if file.is_file():
-        return Source("schemas/person.json", file.read_text("utf-8"))
-    return Source("person.json", json.dumps(PERSON, indent=2))
+        return SchemaSource("schemas/person.json", file.read_text("utf-8"))
+    return SchemaSource("person.json", json.dumps(PERSON, indent=2))
 
 
-def heading(text: str) -> None:
+def print_heading(text: str) -> None:
     """A line that says what follows."""
-    display.say()
-    display.say((text, "bold cyan"))
+    display.print_answer()
+    display.print_answer((text, "bold cyan"))
 
 
 def show_json(text: str) -> None:
     """JSON as it is written, coloured on a terminal."""
     if sys.stdout.isatty():
         coloured = Syntax(text.rstrip(), "json", theme="ansi_dark", background_color="default", word_wrap=True)
-        display.answers().print(coloured)
+        display.answer_console().print(coloured)
     else:
         print(text.rstrip())
 
@@ -111,12 +117,12 @@ def show_json(text: str) -> None:
 def show_value(value: Any) -> None:
     """The parsed value: one member a line, as Python sees it."""
     if isinstance(value, dict):
-        display.facts([(str(key), repr(item)) for key, item in value.items()])
+        display.print_facts([(str(key), repr(item)) for key, item in value.items()])
     else:
-        display.say(repr(value))
+        display.print_answer(repr(value))
 
 
-def replayed(vocabulary: Vocabulary, schema: str, tokens: tuple[int, ...]) -> tuple[list[float], list[float]]:
+def replay_masks(vocabulary: Vocabulary, schema: str, tokens: tuple[int, ...]) -> tuple[list[float], list[float]]:
     """µs of each compiling, and of each mask along these tokens: new Constraints, no new tables."""
     compiling, spent = [], []
     for _ in range(REPLAYS):
@@ -132,8 +138,8 @@ def replayed(vocabulary: Vocabulary, schema: str, tokens: tuple[int, ...]) -> tu
     return compiling, spent
 
 
-def verdict(opinion: Opinion) -> None:
+def print_verdict(theirs: CrossCheck) -> None:
     """What the independent validator says."""
-    style = {"valid": "green", "invalid": "red", "none": "yellow"}[opinion.verdict]
-    words = {"valid": "valid", "invalid": f"invalid: {opinion.message}", "none": opinion.message}[opinion.verdict]
-    display.say("the jsonschema package says: ", (words, style))
+    style = {"valid": "green", "invalid": "red", "none": "yellow"}[theirs.verdict]
+    words = {"valid": "valid", "invalid": f"invalid: {theirs.message}", "none": theirs.message}[theirs.verdict]
+    display.print_answer("the jsonschema package says: ", (words, style))

@@ -29,43 +29,63 @@ from ..base.errors import (
 )
 
 __all__ = [
-    "FINE", "NO", "TOO_MUCH", "WRONG", "answers", "as_json", "assembled", "code_of", "error_json", "fail", "facts",
-    "harmless", "messages", "note", "plain", "say", "table", "working",
-]  # fmt: skip
+    "FINE",
+    "LONGEST",
+    "NO",
+    "TOO_MUCH",
+    "WRONG",
+    "answer_console",
+    "as_json",
+    "assemble_text",
+    "code_of",
+    "error_json",
+    "print_error",
+    "print_facts",
+    "replace_controls",
+    "message_console",
+    "print_note",
+    "to_plain_json",
+    "print_answer",
+    "print_table",
+    "show_progress",
+]
 
 FINE, NO, WRONG, TOO_MUCH = 0, 1, 2, 3
 """Exit codes: fine; the answer is no; wrong usage or input; unsupported, or a limit was hit."""
 
+LONGEST = 400
+"""Characters of a shortest instance or sentence that are shown to people; --json has all of them."""
+
 CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {0x09, 0x0A}, "\N{REPLACEMENT CHARACTER}")
 
 
-def answers() -> Console:
+def answer_console() -> Console:
     """Where answers go."""
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty(), emoji=False)
 
 
-def messages() -> Console:
+def message_console() -> Console:
     """Where all else goes."""
     return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty(), emoji=False)
 
 
-def say(*parts: str | tuple[str, str], end: str = "\n") -> None:
+def print_answer(*parts: str | tuple[str, str], end: str = "\n") -> None:
     """A line of the answer; a part may be (text, style). Nothing in it is markup."""
-    answers().print(assembled(parts), end=end)
+    answer_console().print(assemble_text(parts), end=end)
 
 
-def note(*parts: str | tuple[str, str]) -> None:
+def print_note(*parts: str | tuple[str, str]) -> None:
     """A line that is no part of the answer."""
-    messages().print(assembled(parts))
+    message_console().print(assemble_text(parts))
 
 
-def assembled(parts: Sequence[str | tuple[str, str]]) -> Text:
+def assemble_text(parts: Sequence[str | tuple[str, str]]) -> Text:
     """The parts as one Text, harmless."""
     pairs = ((part, "") if isinstance(part, str) else part for part in parts)
-    return Text.assemble(*((harmless(text), style) for text, style in pairs))
+    return Text.assemble(*((replace_controls(text), style) for text, style in pairs))
 
 
-def harmless(text: str) -> str:
+def replace_controls(text: str) -> str:
     """Text of others without the control characters by which it could steer a terminal, as UTF-8 can have it.
 
     Half a surrogate, such as Python makes of a byte of an argument that is not UTF-8, becomes an escape: \\udcff.
@@ -79,63 +99,63 @@ def as_utf8(text: str) -> str:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
+def show_progress(what: str) -> Iterator[None]:
     """Says what takes a while, for as long as it does; on a terminal only."""
     if sys.stderr.isatty():
-        with messages().status(Text(what)):
+        with message_console().status(Text(what)):
             yield
     else:
         yield
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, styles: Sequence[str] = ()) -> None:
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, styles: Sequence[str] = ()) -> None:
     """Rows under headers; in a pipe, fields set apart by tabs, so that `cut` and `grep` can use them."""
     if not sys.stdout.isatty():
         for row in (headers, *rows):
-            print("\t".join(" ".join(harmless(field).split()) for field in row))
+            print("\t".join(" ".join(replace_controls(field).split()) for field in row))
         return
     grid = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
     for number, header in enumerate(headers):
         grid.add_column(header, style=styles[number] if number < len(styles) else "", overflow="fold")
     for row in rows:
-        grid.add_row(*(Text(harmless(field)) for field in row))
-    answers().print(grid)
+        grid.add_row(*(Text(replace_controls(field)) for field in row))
+    answer_console().print(grid)
 
 
-def facts(rows: Sequence[tuple[str, str]]) -> None:
+def print_facts(rows: Sequence[tuple[str, str]]) -> None:
     """Names and what there is to say of them."""
     width = max((len(name) for name, _ in rows), default=0)
     if not sys.stdout.isatty():
         for name, value in rows:
-            print(f"{name:{width}}  {harmless(value)}")
+            print(f"{name:{width}}  {replace_controls(value)}")
         return
     grid = Table(box=None, show_header=False, pad_edge=False)
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in rows:
-        grid.add_row(Text(harmless(name)), Text(harmless(value)))
-    answers().print(grid)
+        grid.add_row(Text(replace_controls(name)), Text(replace_controls(value)))
+    answer_console().print(grid)
 
 
 # ---- JSON --------------------------------------------------------------------------------------------------------
 
 
-def plain(value: Any) -> Any:
+def to_plain_json(value: Any) -> Any:
     """A value as `json.dumps` takes it: numbers beyond a float as they are near, infinities as null."""
     if isinstance(value, Decimal):
         value = int(value) if value == value.to_integral_value() and abs(value) < 10**400 else float(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_plain_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [to_plain_json(item) for item in value]
     return value
 
 
 def as_json(document: Any) -> None:
     """One JSON document, on one line."""
-    print(as_utf8(json.dumps(plain(document), ensure_ascii=False, allow_nan=False)))
+    print(as_utf8(json.dumps(to_plain_json(document), ensure_ascii=False, allow_nan=False)))
 
 
 # ---- errors ------------------------------------------------------------------------------------------------------
@@ -148,10 +168,10 @@ def code_of(error: Exception) -> int:
     return NO if isinstance(error, (UnsatisfiableError, TokenRefused)) else WRONG
 
 
-def fail(error: Exception, where: str = "") -> int:
+def print_error(error: Exception, where: str = "") -> int:
     """Prints what is wrong, and where, to stderr: the exit code."""
     text = error.render() if isinstance(error, ConstrainError) else of_system(error)
-    note(("error: ", "bold red"), *([(f"{shorten(where)}: ", "bold")] if where else []), text)
+    print_note(("error: ", "bold red"), *([(f"{shorten(where)}: ", "bold")] if where else []), text)
     return code_of(error)
 
 

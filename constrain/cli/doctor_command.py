@@ -10,10 +10,10 @@ import typer
 from . import display
 from .source_options import JsonFlag, vocabulary_of
 
-__all__ = ["doctor"]
+__all__ = ["diagnose_tokenizer"]
 
 
-def doctor(
+def diagnose_tokenizer(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="demo, a folder, a tokenizer file or a hub id.")],
     as_json: JsonFlag = False,
 ) -> None:
@@ -21,7 +21,7 @@ def doctor(
 
     Loading a vocabulary runs the self-test: what it encodes must be what its tokens' bytes spell.
     """
-    with display.working("reading and testing the tokenizer …"):
+    with display.show_progress("reading and testing the tokenizer …"):
         vocabulary = vocabulary_of(model)
     texts = [token for token in vocabulary.tokens if token]
     repeats = sum(n - 1 for n in Counter(texts).values())
@@ -36,7 +36,7 @@ def doctor(
             "fingerprint": vocabulary.fingerprint, "self_test": "passed",
         })  # fmt: skip
         return
-    display.facts([
+    display.print_facts([
         ("vocabulary", vocabulary.name),
         ("self-test", "passed: what it encodes is what its tokens' bytes spell"),
         ("tokens", f"{vocabulary.size:,}: {len(texts):,} with text, {repeats} repeats; at most {longest} bytes"),

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..authoring.explanations import Refusal, Whereabouts, expected, joined, refusal_of, whereabouts
+from ..authoring.explanations import Refusal, Whereabouts, describe_expected, find_keyword_rows, join_words, refusal_of
 from ..base.errors import ConstrainError
 from ..base.options import Style
+from ..compilation.constraint_compiler import compile
+from ..engine.constraint import Constraint
+from ..frontends.json_schema.reading.keywords import KEYWORDS, list_annotations
 from . import display
-from .common_arguments import Asked, takes_style
-from .kernel_notice import ready
-from .source_options import JsonFlag, VocabularyOption, about, bytes_of, read_schema, vocabulary_of
+from .common_arguments import SchemaOptions, takes_style
+from .kernel_notice import load_kernels
+from .source_options import JsonFlag, VocabularyOption, attribute_errors, bytes_of, read_schema, vocabulary_of
 
 if TYPE_CHECKING:
-    from ..engine.constraint import Constraint
     from ..engine.matcher import Matcher
 
-__all__ = ["explain"]
+__all__ = ["explain_constraint"]
 
 SAMPLE = 24
 """Tokens that are listed of those that may come next."""
@@ -36,7 +38,7 @@ HOW = {
 
 
 @takes_style(Style())
-def explain(
+def explain_constraint(
     keyword: Annotated[str | None, typer.Option(help="Where and how this JSON Schema keyword is enforced.")] = None,
     schema: Annotated[str | None, typer.Option(help="A schema: a file, - or JSON text.")] = None,
     regex: Annotated[str | None, typer.Option(help="A regular expression.")] = None,
@@ -44,7 +46,7 @@ def explain(
     token: Annotated[str | None, typer.Option(help="A text that should come next: why it may not.")] = None,
     token_id: Annotated[int | None, typer.Option(help="The same, for a token of the vocabulary.")] = None,
     vocabulary: VocabularyOption = None,
-    asked: Asked = Asked(),
+    asked: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
     """Where a keyword is enforced; or what may come next after a prefix, and why a token may not.
@@ -63,10 +65,9 @@ def explain(
         source = read_schema(schema)
         name, text, asked = source.name, source.text, asked.relative_to(source)
         what = {"schema": text}
-    ready()
-    from ..compilation.constraint_compiler import compile
+    load_kernels()
 
-    with about(name):
+    with attribute_errors(name):
         constraint = compile(vocabulary_of(vocabulary), style=asked.style, registry=asked.registry, **what)
     token_text = None if token is None else bytes_of("--token", token)
     if token_id is not None:
@@ -77,9 +78,8 @@ def explain(
 
 def explain_keyword(keyword: str, as_json: bool) -> int:
     """Prints the rows of a keyword: the exit code."""
-    from ..frontends.json_schema.reading.keywords import KEYWORDS, list_annotations
 
-    rows = whereabouts(keyword)
+    rows = find_keyword_rows(keyword)
     if not rows and keyword in list_annotations():
         rows = [Whereabouts(keyword, "annotation", "", "", "-", "-", "so it is in the specification")]
     if not rows:
@@ -96,7 +96,7 @@ def explain_keyword(keyword: str, as_json: bool) -> int:
         if row.since:
             lines += [("dialects", row.since if row.since == row.until else f"{row.since} to {row.until}")]
             lines += [("parsed by", row.parsed_by), ("enforced by", row.enforced_by)]
-        display.facts(lines + ([("note", row.note)] if row.note else []))
+        display.print_facts(lines + ([("note", row.note)] if row.note else []))
     return display.FINE
 
 
@@ -110,24 +110,24 @@ def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None,
         if as_json:
             display.as_json(answer)
         else:
-            display.say(("the prefix itself is refused", "bold red"))
+            display.print_answer(("the prefix itself is refused", "bold red"))
             show_refusal(refusal)
         return display.NO
     matcher.advance_bytes(prefix)
-    words, forced, closing = expected(matcher), matcher.forced(), matcher.shortest_completion()
+    words, forced, closing = describe_expected(matcher), matcher.forced(), matcher.shortest_completion()
     answer |= {
         "expected": words, "may_end": matcher.is_complete, "forced": forced.decode("utf-8", "replace"),
         "next_bytes": sorted(matcher.next_bytes()),
         "shortest_completion": None if closing is None else closing.decode("utf-8", "replace"),
     }  # fmt: skip
-    lines = [("next", joined(words)), ("may end here", "yes" if matcher.is_complete else "no")]
+    lines = [("next", join_words(words)), ("may end here", "yes" if matcher.is_complete else "no")]
     if len(forced) > 1:
         lines.append(("forced", forced.decode("utf-8", "replace")))
     if closing:
         lines.append(("shortest end", closing.decode("utf-8", "replace")))
     if listed:
         tokens = next_tokens(matcher)
-        some = {token: shown(constraint, token) for token in few(tokens)}
+        some = {token: show_token_text(constraint, token) for token in spread_tokens(tokens)}
         answer |= {"tokens_allowed": len(tokens), "tokens": [{"id": i, "text": text} for i, text in some.items()]}
         share = f"{len(tokens):,} of {constraint.vocabulary.size:,}"
         lines.append(("tokens", f"{share}: " + "  ".join(some.values())))
@@ -138,7 +138,7 @@ def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None,
     if as_json:
         display.as_json(answer)
     else:
-        display.facts(lines)
+        display.print_facts(lines)
         if token is not None:
             show_verdict(token.decode("utf-8", "replace"), no)
     return display.FINE if no is None else display.NO
@@ -146,20 +146,20 @@ def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None,
 
 def show_verdict(token: str, refusal: Refusal | None) -> None:
     """Whether a token may come next, and why not."""
-    display.say()
+    display.print_answer()
     if refusal is None:
-        display.say((repr(token), "bold"), (" may come next", "green"))
+        display.print_answer((repr(token), "bold"), (" may come next", "green"))
     else:
-        display.say((repr(token), "bold"), (" may not come next", "red"))
+        display.print_answer((repr(token), "bold"), (" may not come next", "red"))
         show_refusal(refusal)
 
 
 def show_refusal(refusal: Refusal) -> None:
     """Where it is refused, and what was expected there."""
-    display.say(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
-    display.say(f"    {refusal.excerpt}")
-    display.say("    ", " " * refusal.caret, ("^", "bold red"))
-    display.say(f"  expected: {joined(refusal.expected)}")
+    display.print_answer(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
+    display.print_answer(f"    {refusal.excerpt}")
+    display.print_answer("    ", " " * refusal.caret, ("^", "bold red"))
+    display.print_answer(f"  expected: {join_words(refusal.expected)}")
 
 
 def token_bytes(constraint: Constraint, token: int) -> bytes:
@@ -175,19 +175,19 @@ def token_bytes(constraint: Constraint, token: int) -> bytes:
 
 def next_tokens(matcher: Matcher) -> list[int]:
     """The tokens that the mask allows, end tokens included."""
-    from ..sampling.masked_sampling import allowed_tokens
+    from ..sampling.core.masked_sampling import allowed_tokens
 
     return [int(token) for token in allowed_tokens(matcher.mask())]
 
 
-def few(tokens: list[int]) -> list[int]:
+def spread_tokens(tokens: list[int]) -> list[int]:
     """A few of many tokens: evenly spread over them, longer ones among them."""
     if len(tokens) <= SAMPLE:
         return tokens
     return [tokens[k * len(tokens) // SAMPLE] for k in range(SAMPLE)]
 
 
-def shown(constraint: Constraint, token: int) -> str:
+def show_token_text(constraint: Constraint, token: int) -> str:
     """A token for people."""
     text = constraint.vocabulary.tokens[token]
     if text is None:

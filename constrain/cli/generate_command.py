@@ -14,17 +14,17 @@ from ..base.options import Style
 from ..compilation.constraint_compiler import to_grammar
 from ..forms import grammar as form_of
 from . import display
-from .common_arguments import Asked, takes_style
+from .common_arguments import SchemaOptions, takes_style
 from .grammar_source import ImportOption, grammar_text, ready_name
-from .kernel_notice import ready
-from .source_options import JsonFlag, Seed, about, quiet, read_schema
+from .kernel_notice import load_kernels
+from .source_options import JsonFlag, Seed, attribute_errors, read_schema, silence_transformers
 
 if TYPE_CHECKING:
     from ..decoding.generation_loop import Piece
     from ..generation.pipeline import Generation
     from ..integrations.transformers_models import LoadedModel
 
-__all__ = ["generate", "loaded", "streaming", "tell"]
+__all__ = ["generate_texts", "load_with_note", "stream_pieces", "print_cost"]
 
 COUNTED = ("attempts", "acceptance", "populations", "checks_per_token", "model_calls")
 """What is told of a sampler other than masked."""
@@ -33,7 +33,7 @@ ORIGINS = {"drawn": "", "forced": "dim", "closing": "yellow"}
 
 
 @takes_style(Style())
-def generate(
+def generate_texts(
     schema: Annotated[str | None, typer.Option(help="A JSON Schema: a file, - for stdin, or the JSON text.")] = None,
     regex: Annotated[str | None, typer.Option(help="A regular expression that the whole text matches.")] = None,
     grammar: Annotated[
@@ -53,7 +53,7 @@ def generate(
     ] = "masked",
     particles: Annotated[int | None, typer.Option(min=1, help="Texts side by side, for smc and pimh.")] = None,
     folders: ImportOption = None,
-    asked: Asked = Asked(),
+    asked: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
     """Let a model write text in exactly the form that --schema, --regex, --grammar or --choice asks for.
@@ -72,56 +72,58 @@ def generate(
         what = {"grammar": form_of(grammar if ready_name(grammar) else text, import_paths=folders or ())}
     else:
         name, what = ("the regex", {"regex": regex}) if regex is not None else ("the choices", {"choices": choice})
-    with about(name):
+    with attribute_errors(name):
         to_grammar(
             **what, style=asked.style, registry=asked.registry
         )  # what is wrong with it is said before a model is loaded
     if prompt == "-":
         prompt = sys.stdin.read()
-    ready()
+    load_kernels()
     live = sys.stdout.isatty() and not as_json and n == 1 and sampler == "masked"
     from ..generation.pipeline import generate as write
 
-    prompted = loaded(model)
-    with about(name), nullcontext() if live else display.working("writing …"):
+    prompted = load_with_note(model)
+    with attribute_errors(name), nullcontext() if live else display.show_progress("writing …"):
         made = write(
             prompted, prompt, **what, style=asked.style, registry=asked.registry, n=n, seed=seed, max_tokens=max_tokens,
             temperature=temperature, top_k=top_k, top_p=top_p, sampler=sampler, particles=particles,
-            stream=streaming() if live else None,
+            stream=stream_pieces() if live else None,
         )  # fmt: skip
     if as_json:
-        display.as_json({"texts": [document(one) for one in made]})
+        display.as_json({"texts": [generation_json(one) for one in made]})
         return
     if live:
         print()
     for one in made:
         if not live:
             print(one.text)
-        tell(one)
-    tell_all(made)
+        print_cost(one)
+    print_weights(made)
 
 
-def loaded(model: str) -> LoadedModel:
+def load_with_note(model: str) -> LoadedModel:
     """The model, with a note while it is loaded."""
-    from ..integrations.transformers_models import load
+    from ..integrations.transformers_models import load_model
 
-    with display.working(f"loading the model {model} …"):
-        quiet()
-        return load(model)
+    with display.show_progress(f"loading the model {model} …"):
+        silence_transformers()
+        return load_model(model)
 
 
-def streaming() -> Callable[[Piece], None]:
+def stream_pieces() -> Callable[[Piece], None]:
     """Prints pieces as they come."""
-    out = display.answers()
+    out = display.answer_console()
 
     def stream(piece: Piece) -> None:
-        out.print(display.harmless(piece.text), style=ORIGINS[piece.origin], end="", markup=False, soft_wrap=True)
+        out.print(
+            display.replace_controls(piece.text), style=ORIGINS[piece.origin], end="", markup=False, soft_wrap=True
+        )
         sys.stdout.flush()
 
     return stream
 
 
-def tell(made: Generation) -> None:
+def print_cost(made: Generation) -> None:
     """Prints to stderr what a text cost and how it ended."""
     stats = made.stats
     endings = {"complete": "complete", "budget": "closed in time (--max-tokens)", "length": "cut off, not complete"}
@@ -129,30 +131,32 @@ def tell(made: Generation) -> None:
     forced = f", {stats.forced_tokens} of them forced" if stats.forced_tokens else ""
     counted = [f"{name} {stats.counts[name]:.4g}" for name in COUNTED if name in stats.counts]
     cost = f"{stats.mask_us:.1f} µs a mask" if not counted else f"for all texts: {', '.join(counted)}"
-    display.note((
+    display.print_note((
         f"{endings[made.finish_reason]} · {stats.tokens} tokens{forced} · {speed:.0f} tokens/s · "
         f"{cost} · compiled in {stats.compile_us:,.0f} µs · log weight {made.log_weight:.1f}", "dim",
     ))  # fmt: skip
 
 
-def tell_all(made: list[Generation]) -> None:
+def print_weights(made: list[Generation]) -> None:
     """Prints to stderr which sampler was chosen and why, and what the weights of all texts say together."""
-    from ..generation.pipeline import FAITHFUL
+    from ..sampling.sampler_table import SAMPLERS
 
     stats = made[0].stats
     if stats.reason:
-        display.note((f"{stats.sampler}: {stats.reason}", "dim"))
+        display.print_note((f"{stats.sampler}: {stats.reason}", "dim"))
     if len(made) > 1:
         said, of = stats.weights, f"of the {len(made)} texts: log Z {stats.weights['log_z']:.1f}"
-        if stats.sampler in FAITHFUL:
-            display.note((f"{of} · from the model's own law, given the form", "dim"))
+        if SAMPLERS[stats.sampler].equal_weights:
+            display.print_note((f"{of} · from the model's own law, given the form", "dim"))
             return
         trusted = "" if said["trusted"] else " · not to be trusted yet: draw more"
         off = f"{said['kl_to_target']:.2g} nats (and {said['kl_from_target']:.2g} the other way)"
-        display.note((f"{of} · off from the model by {off} · worth {said['ess']:.1f} faithful ones{trusted}", "dim"))
+        display.print_note(
+            (f"{of} · off from the model by {off} · worth {said['ess']:.1f} faithful ones{trusted}", "dim")
+        )
 
 
-def document(made: Generation) -> dict[str, Any]:
+def generation_json(made: Generation) -> dict[str, Any]:
     """A Generation for machines."""
     return {
         "text": made.text, "value": made.value, "finish_reason": made.finish_reason, "tokens": list(made.tokens),

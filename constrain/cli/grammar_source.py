@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from .. import grammars
+from ..authoring.grammar_tools.written_grammar import LEXERS, LexerName, read_grammar
 from ..base.errors import GrammarError
-from .source_options import about, read_bytes
+from .source_options import attribute_errors, read_bytes
 
 if TYPE_CHECKING:
-    from ..authoring.grammar_tools import Written
+    from ..authoring.grammar_tools import WrittenGrammar
 
 __all__ = [
     "GrammarArgument", "ImportOption", "LexerOption", "StartOption", "grammar_of", "grammar_text", "is_grammar",
@@ -42,19 +44,17 @@ def is_grammar(given: str) -> bool:
 
 def ready_name(given: str) -> bool:
     """Whether it is the name of a grammar that comes with constrain, and no file."""
-    from .. import grammars
 
     return given.isidentifier() and given in grammars.names() and not Path(given).exists()
 
 
 def grammar_text(given: str) -> tuple[str, str]:
     """What to call it, and its text. GrammarError if it is no text, or neither a file nor a ready one."""
-    from .. import grammars
 
     if ready_name(given):
         return f"{given}.lark", grammars.text(given)
     name = "stdin" if given == "-" else given
-    with about(name):
+    with attribute_errors(name):
         try:
             return name, read_bytes(given).decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -68,15 +68,12 @@ def grammar_text(given: str) -> tuple[str, str]:
             ) from None
 
 
-def grammar_of(given: str, start: str | None, lexer: str | None, folders: list[str] | None) -> Written:
+def grammar_of(given: str, start: str | None, lexer: str | None, folders: list[str] | None) -> WrittenGrammar:
     """The grammar that is meant, read. GrammarError if it is none."""
-    from ..authoring.grammar_tools.written_grammar import LEXERS, LexerName, read
 
     name, text = grammar_text(given)
     if lexer is None and ready_name(given):
-        from .. import grammars
-
         lexer = grammars.read(given).lexer
     chosen: LexerName = next((one for one in LEXERS if one == lexer), "contextual")
-    with about(name):
-        return read(text, name=name, start=start, lexer=chosen, import_paths=tuple(folders or ()))
+    with attribute_errors(name):
+        return read_grammar(text, name=name, start=start, lexer=chosen, import_paths=tuple(folders or ()))

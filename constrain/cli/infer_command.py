@@ -7,19 +7,20 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
+from ..authoring.schema_inference import infer as found_in
 from ..base.errors import SourceError
 from . import display
-from .cross_check import second_opinion
-from .kernel_notice import ready
-from .source_options import JsonFlag, about, read_bytes
+from .cross_check import validate_independently
+from .kernel_notice import load_kernels
+from .source_options import JsonFlag, attribute_errors, read_bytes
 
-__all__ = ["infer"]
+__all__ = ["infer_from_files"]
 
 ESCAPED = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 """Control characters that JSON lets stand as they are, and that could steer a terminal."""
 
 
-def infer(
+def infer_from_files(
     files: Annotated[
         list[str],
         typer.Argument(metavar="EXAMPLES...", help="Files: JSON lines, a JSON array of examples; - for stdin."),
@@ -38,38 +39,37 @@ def infer(
     is a list of examples. Before the schema is printed, constrain and (if installed) the jsonschema package have
     accepted every example.
     """
-    from ..authoring.schema_inference import infer as found_in
 
     examples: list[Any] = []
     for name in files:
         source = "stdin" if name == "-" else name
-        with about(source):
+        with attribute_errors(source):
             examples += read_examples(read_bytes(name))
-    ready()
-    with about(", ".join("stdin" if name == "-" else name for name in files)):
+    load_kernels()
+    with attribute_errors(", ".join("stdin" if name == "-" else name for name in files)):
         bounds: Literal["free", "observed"] = "observed" if tight else "free"
         keys: Literal["closed", "open"] = "open" if open_ else "closed"
         schema = found_in(examples, bounds=bounds, keys=keys)
-        opinion = second_opinion(*held(schema, examples))
-        if opinion.verdict == "invalid" and opinion.keyword == "format":
+        theirs = validate_independently(*combine_examples(schema, examples))
+        if theirs.verdict == "invalid" and theirs.keyword == "format":
             # The two read a format differently; then it is too near the edge to be guessed.
             schema = found_in(examples, bounds=bounds, keys=keys, formats="ignore")
-            opinion = second_opinion(*held(schema, examples))
-        if opinion.verdict == "invalid":
+            theirs = validate_independently(*combine_examples(schema, examples))
+        if theirs.verdict == "invalid":
             raise SourceError(
-                f"jsonschema does not accept an example by the schema found: {opinion.message}",
+                f"jsonschema does not accept an example by the schema found: {theirs.message}",
                 hint="This is a fault of constrain or of jsonschema; please report it with the examples.",
             )
     if as_json:
-        display.as_json({"schema": schema, "examples": len(examples), "jsonschema": opinion.verdict})
+        display.as_json({"schema": schema, "examples": len(examples), "jsonschema": theirs.verdict})
         return
     print(json.dumps(schema, indent=2, ensure_ascii=False).translate(ESCAPED))
-    theirs = "constrain and jsonschema" if opinion.verdict == "valid" else "constrain"
+    accepted_by = "constrain and jsonschema" if theirs.verdict == "valid" else "constrain"
     plural = "s" * (len(examples) != 1)
-    display.note((f"{len(examples):,} example{plural}, all accepted by {theirs}", "dim"))
+    display.print_note((f"{len(examples):,} example{plural}, all accepted by {accepted_by}", "dim"))
 
 
-def held(schema: dict[str, Any], examples: list[Any]) -> tuple[str, bytes]:
+def combine_examples(schema: dict[str, Any], examples: list[Any]) -> tuple[str, bytes]:
     """All examples against the schema, as one instance."""
     return json.dumps({"type": "array", "items": schema}), json.dumps(examples).encode()
 
@@ -81,7 +81,7 @@ def read_examples(data: bytes) -> list[Any]:
     except UnicodeDecodeError as error:
         raise SourceError(f"Not text: byte {error.start} is no UTF-8.", hint="Examples are JSON in UTF-8.") from None
     try:
-        whole = json.loads(text, parse_constant=refuse)
+        whole = json.loads(text, parse_constant=refuse_constant)
         return whole if isinstance(whole, list) else [whole]
     except json.JSONDecodeError as error:
         if "\n" not in text.strip() or error.msg != "Extra data":
@@ -92,7 +92,7 @@ def read_examples(data: bytes) -> list[Any]:
     for line in text.split("\n"):
         try:
             if line.strip():
-                out.append(json.loads(line, parse_constant=refuse))
+                out.append(json.loads(line, parse_constant=refuse_constant))
         except json.JSONDecodeError as error:
             raise SourceError(f"Not JSON: {error.msg}.", source=text, position=start + error.pos) from None
         except ValueError as error:
@@ -101,6 +101,6 @@ def read_examples(data: bytes) -> list[Any]:
     return out
 
 
-def refuse(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
     """NaN and the infinities are no JSON."""
     raise ValueError(f"{name} is not a JSON number")

@@ -7,46 +7,46 @@ from time import perf_counter
 
 from rich.progress import Progress
 
+from ..compilation.constraint_compiler import compile
+from ..engine import batches  # noqa: F401  (with its kernels)
 from ..kernels.jit import precompile
-from .display import messages, note
+from ..vocabulary.vocabulary import Vocabulary
+from .display import message_console, print_note
 
-__all__ = ["compiled", "ready"]
+__all__ = ["are_kernels_compiled", "load_kernels"]
 
 WORDS = "compiling kernels, once per install"
 
 
-def compiled() -> bool:
+def are_kernels_compiled() -> bool:
     """Whether all kernels, as they are, lie compiled on disk."""
     return precompile.is_kept()
 
 
-def ready() -> float:
+def load_kernels() -> float:
     """Loads all kernels, compiling them if need be, with a bar on stderr (in a pipe a line): the seconds it took."""
     start = perf_counter()
-    if not compiled():
+    if not are_kernels_compiled():
         compile_all()
-    exercise()
+    use_kernels()
     return perf_counter() - start
 
 
 def compile_all() -> None:
     """Compiles the kernels and shows how far it is."""
     if not sys.stderr.isatty():
-        note(f"{WORDS} (some twenty seconds on two cores) …")
+        print_note(f"{WORDS} (some twenty seconds on two cores) …")
         precompile.on_progress = lambda done, all_: None
         precompile.compile_all()
         return
-    with Progress(console=messages(), transient=True) as progress:
+    with Progress(console=message_console(), transient=True) as progress:
         task = progress.add_task(WORDS)
         precompile.on_progress = lambda done, all_: progress.update(task, completed=done, total=all_)
         precompile.compile_all()
 
 
-def exercise() -> None:
+def use_kernels() -> None:
     """Uses every public kernel once, on next to nothing."""
-    from ..compilation.constraint_compiler import compile
-    from ..engine import batches  # noqa: F401  (with its kernels)
-    from ..vocabulary.vocabulary import Vocabulary
 
     schema = {"type": "array", "items": {"type": ["string", "integer", "object"]}, "minItems": 1}
     matcher = compile(Vocabulary.bytes(), schema=schema).matcher()

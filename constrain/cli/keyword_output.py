@@ -15,13 +15,13 @@ from rich.table import Table
 from rich.text import Text
 
 from . import display
-from .schema_positions import Places
+from .schema_positions import SchemaPositions
 
 if TYPE_CHECKING:
     from ..frontends.json_schema.reports.keyword_report import KeywordRow
     from ..frontends.json_schema.reports.schema_faults import SchemaFault
 
-__all__ = ["Note", "notable", "tell_keywords", "tell_notes"]
+__all__ = ["Note", "collect_notes", "print_keywords", "print_notes"]
 
 HOW = {
     "mask": "by the automaton",
@@ -59,7 +59,9 @@ class Note(NamedTuple):
     text: str
 
 
-def notable(rows: list[KeywordRow], where: Places, empty: list[str], faults: list[SchemaFault]) -> list[Note]:
+def collect_notes(
+    rows: list[KeywordRow], where: SchemaPositions, empty: list[str], faults: list[SchemaFault]
+) -> list[Note]:
     """What deserves a look, in the order of the lines. empty: pointers of subschemas that nothing satisfies. faults:
     those that are not reached are told, because they do harm as soon as they are."""
     notes = [
@@ -81,28 +83,28 @@ def notable(rows: list[KeywordRow], where: Places, empty: list[str], faults: lis
     return sorted(notes, key=lambda note: note.line or 0)
 
 
-def tell_keywords(
-    name: str, rows: list[KeywordRow], where: Places, *, satisfiable: bool | None, everything: bool
+def print_keywords(
+    name: str, rows: list[KeywordRow], where: SchemaPositions, *, satisfiable: bool | None, everything: bool
 ) -> None:
     """Prints what the schema is, and how its keywords are enforced."""
     verdict = ("satisfiable", "green") if satisfiable else ("not fully supported", "red")
-    display.say((name, "bold"), ": ", ("a JSON Schema", "green"), ", ", verdict)
+    display.print_answer((name, "bold"), ": ", ("a JSON Schema", "green"), ", ", verdict)
     if not rows:
-        display.say("no keywords: every value satisfies it")
+        display.print_answer("no keywords: every value satisfies it")
         return
     counts = Counter(HOW[row.how] for row in rows)
     summary = ", ".join(f"{n} {how}" for how, n in counts.most_common())
-    display.say(f"{len(rows)} keyword{'s' * (len(rows) != 1)}: {summary}")
-    display.say()
+    display.print_answer(f"{len(rows)} keyword{'s' * (len(rows) != 1)}: {summary}")
+    display.print_answer()
     if sys.stdout.isatty():
         by_subschema(rows, where, everything)
     else:
         lines = [(row.pointer, HOW[row.how], row.note, str(where.lines.get(row.pointer, ""))) for row in rows]
-        display.table(("where", "how", "note", "line"), lines)
-    display.say()
+        display.print_table(("where", "how", "note", "line"), lines)
+    display.print_answer()
 
 
-def by_subschema(rows: list[KeywordRow], where: Places, everything: bool) -> None:
+def by_subschema(rows: list[KeywordRow], where: SchemaPositions, everything: bool) -> None:
     """The table for people."""
     shown: dict[str, list[KeywordRow]] = {}
     for row in rows:
@@ -116,35 +118,39 @@ def by_subschema(rows: list[KeywordRow], where: Places, everything: bool) -> Non
     most = len(shown) if everything else MOST_LINES
     for pointer, members in list(shown.items())[:most]:
         cells = [" ".join(row.keyword for row in members if row.how in hows) for _, hows, _ in columns]
-        place = Text(display.harmless(pointer)) if pointer else Text("(the root)", style="dim")
-        grid.add_row(str(where.lines.get(pointer, "")), place, *(Text(display.harmless(cell)) for cell in cells))
-    display.answers().print(grid)
+        place = Text(display.replace_controls(pointer)) if pointer else Text("(the root)", style="dim")
+        grid.add_row(
+            str(where.lines.get(pointer, "")), place, *(Text(display.replace_controls(cell)) for cell in cells)
+        )
+    display.answer_console().print(grid)
     if len(shown) > most:
-        display.say((f"… and {len(shown) - most:,} more subschemas: --all shows them", "dim"))
+        display.print_answer((f"… and {len(shown) - most:,} more subschemas: --all shows them", "dim"))
 
 
 STYLES = {"guard": "yellow", "nothing": "dim", "twice": "red", "idle": "yellow", "impossible": "red"}
 
 
-def tell_notes(notes: list[Note], *, everything: bool) -> None:
+def print_notes(notes: list[Note], *, everything: bool) -> None:
     """Prints what deserves a look, if anything does; to people the same thing at several places once."""
     if not notes:
         return
     if not sys.stdout.isatty():
-        display.table(("look at", "why", "line"), [(note.pointer, note.text, str(note.line or "")) for note in notes])
-        display.say()
+        display.print_table(
+            ("look at", "why", "line"), [(note.pointer, note.text, str(note.line or "")) for note in notes]
+        )
+        display.print_answer()
         return
-    alike: dict[tuple[str, ...], list[Note]] = {}
+    grouped: dict[tuple[str, ...], list[Note]] = {}
     for note in notes:
         name = note.pointer if everything else note.pointer.rpartition("/")[2]
-        alike.setdefault((note.kind, name, note.text), []).append(note)
+        grouped.setdefault((note.kind, name, note.text), []).append(note)
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     grid.add_column("line", justify="right", style="dim", no_wrap=True)
     grid.add_column("worth a look", overflow="fold")
     grid.add_column("")
-    for first, *others in alike.values():
-        place = display.assembled([first.pointer, (f" and {len(others):,} more" if others else "", "dim")])
-        text = Text(display.harmless(first.text), style=STYLES[first.kind])
+    for first, *others in grouped.values():
+        place = display.assemble_text([first.pointer, (f" and {len(others):,} more" if others else "", "dim")])
+        text = Text(display.replace_controls(first.text), style=STYLES[first.kind])
         grid.add_row(str(first.line or ""), place, text)
-    display.answers().print(grid)
-    display.say()
+    display.answer_console().print(grid)
+    display.print_answer()

@@ -11,24 +11,28 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from ..authoring.grammar_tools.random_sentences import SIZE as RULES, draw_sentences
+from ..authoring.samples.distinct_instances import distinct_texts
 from ..base.errors import check_count
 from ..base.options import Style
+from ..compilation.constraint_compiler import compile
 from ..grammars import BLOCK
+from ..vocabulary.vocabulary import Vocabulary
 from . import display
-from .common_arguments import Asked, takes_style
-from .cross_check import second_opinion
+from .common_arguments import SchemaOptions, takes_style
+from .cross_check import validate_independently
 from .grammar_source import ImportOption, LexerOption, StartOption, grammar_of, is_grammar
-from .kernel_notice import ready
-from .source_options import JsonFlag, SchemaArgument, Seed, about, read_schema
+from .kernel_notice import load_kernels
+from .source_options import JsonFlag, SchemaArgument, Seed, attribute_errors, read_schema
 
-__all__ = ["sample"]
+__all__ = ["print_samples"]
 
 SIZE = 600
 """Bytes after which an instance of a schema is closed, if nobody says."""
 
 
 @takes_style(Style())
-def sample(
+def print_samples(
     schema: SchemaArgument,
     n: Annotated[int, typer.Option("-n", min=0, help="How many.")] = 5,
     seed: Seed = None,
@@ -41,7 +45,7 @@ def sample(
     start: StartOption = None,
     lexer: LexerOption = None,
     folders: ImportOption = None,
-    asked: Asked = Asked(),
+    asked: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
     """Different random valid instances of a schema, one a line: test data, without any model.
@@ -57,18 +61,15 @@ def sample(
     if is_grammar(schema):
         sample_grammar(schema, n, Random(seed), size, start, lexer, folders, as_json)
         return
-    from ..authoring.samples.distinct_instances import distinct_texts
-    from ..compilation.constraint_compiler import compile
-    from ..vocabulary.vocabulary import Vocabulary
 
     source = read_schema(schema)
     asked = asked.relative_to(source)
-    ready()
-    with about(source.name):
+    load_kernels()
+    with attribute_errors(source.name):
         constraint = compile(Vocabulary.bytes(), schema=source.text, style=asked.style, registry=asked.registry)
 
     def agreed(text: bytes) -> bool:
-        return second_opinion(source.text, text, asked).verdict != "invalid"
+        return validate_independently(source.text, text, asked).verdict != "invalid"
 
     drawn = distinct_texts(constraint, n, rng=np.random.default_rng(seed), size=size or SIZE, agree=agreed)
     made = (text.decode() for text in drawn)
@@ -81,10 +82,10 @@ def sample(
         for text in made:
             print(text)
             count += 1
-    tell_missing(count, n, "instance")
+    print_missing(count, n, "instance")
 
 
-def tell_missing(count: int, n: int, what: str) -> None:
+def print_missing(count: int, n: int, what: str) -> None:
     """Says if there are fewer than were asked for."""
     if count < n:
         print(f"{count} instead of {n}: no other {what} was found.", file=sys.stderr)
@@ -101,12 +102,11 @@ def sample_grammar(
     as_json: bool,
 ) -> None:
     """Prints sentences of a grammar."""
-    from ..authoring.grammar_tools.random_sentences import SIZE as RULES, sentences
 
     written = grammar_of(given, start, lexer, folders)
-    ready()
-    with about(written.name):
-        found = [text.decode() for text in islice(sentences(written, rng, size or RULES), n)]
+    load_kernels()
+    with attribute_errors(written.name):
+        found = [text.decode() for text in islice(draw_sentences(written, rng, size or RULES), n)]
     if as_json:
         display.as_json({"sentences": found})
     elif any("\n" in text or "\r" in text for text in found):
@@ -118,4 +118,4 @@ def sample_grammar(
     else:
         for text in found:
             print(text)
-    tell_missing(len(found), n, "sentence")
+    print_missing(len(found), n, "sentence")

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from ..base.json_documents import token
 
-__all__ = ["Places", "places"]
+__all__ = ["SchemaPositions", "find_positions"]
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
-class Places(NamedTuple):
+class SchemaPositions(NamedTuple):
     """lines: 1-based line of each pointer, that of its key for a member. twice: (pointer, first line, last line) of
     each key that an object has more than once; the last one counts."""
 
@@ -26,13 +26,13 @@ class Places(NamedTuple):
     twice: list[tuple[str, int, int]]
 
 
-def places(text: str) -> Places:
+def find_positions(text: str) -> SchemaPositions:
     """The places in a JSON text that parses."""
     lines: dict[str, int] = {"": 1}
     twice: list[tuple[str, int, int]] = []
     stack: list[tuple[str, set[str] | int]] = []  # pointer of an open bracket; the keys seen, or the number of items
     key: str | None = None
-    for word, line in words(text):
+    for word, line in scan_tokens(text):
         if word == ":" or word == ",":
             if word == "," and stack and isinstance(stack[-1][1], int):
                 stack[-1] = (stack[-1][0], stack[-1][1] + 1)
@@ -54,10 +54,10 @@ def places(text: str) -> Places:
                 stack.append((here, set() if word == "{" else 0))
             key = None
     assert not stack
-    return Places(lines, twice)
+    return SchemaPositions(lines, twice)
 
 
-def words(text: str) -> Iterator[tuple[str, int]]:
+def scan_tokens(text: str) -> Iterator[tuple[str, int]]:
     """(token, its line)."""
     line, last = 1, 0
     for match in TOKEN.finditer(text):

@@ -7,19 +7,27 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
+from typing import Annotated, Any, BinaryIO, NamedTuple
 
 import typer
 
+from .. import demo
 from ..base.errors import ArgumentError, ConstrainError, LimitError, SourceError, shorten
-
-if TYPE_CHECKING:
-    from ..vocabulary.vocabulary import Vocabulary
+from ..vocabulary.vocabulary import Vocabulary, Vocabulary as Made
 
 __all__ = [
-    "JsonFlag", "SchemaArgument", "Seed", "Source", "VocabularyOption", "about", "bytes_of", "quiet", "read_bytes",
-    "read_schema", "vocabulary_of",
-]  # fmt: skip
+    "JsonFlag",
+    "SchemaArgument",
+    "Seed",
+    "SchemaSource",
+    "VocabularyOption",
+    "attribute_errors",
+    "bytes_of",
+    "silence_transformers",
+    "read_bytes",
+    "read_schema",
+    "vocabulary_of",
+]
 
 JsonFlag = Annotated[bool, typer.Option("--json", metavar=" ", help="Print one JSON document, for machines.")]
 VocabularyOption = Annotated[
@@ -34,7 +42,7 @@ MOST_BYTES = 256 << 20
 Seed = Annotated[int | None, typer.Option("--seed", help="The same seed gives the same texts.")]
 
 
-class Source(NamedTuple):
+class SchemaSource(NamedTuple):
     """A schema as it was given: what to call it in messages, its text, and the URI of its file, or ""."""
 
     name: str
@@ -43,13 +51,13 @@ class Source(NamedTuple):
 
 
 class About:
-    """The file that an error is about: `about` notes it, `app.run` tells."""
+    """The file that an error is about: `attribute_errors` notes it, `app.run` tells."""
 
     attribute = "constrain_file"
 
 
 @contextmanager
-def about(name: str) -> Iterator[None]:
+def attribute_errors(name: str) -> Iterator[None]:
     """Errors from here are about this file."""
     try:
         yield
@@ -65,15 +73,15 @@ def read_bytes(name: str) -> bytes:
     A named pipe that no process writes to is empty: opening it does not wait for a writer.
     """
     if name == "-":
-        return within(sys.stdin.buffer, "stdin")
+        return read_within(sys.stdin.buffer, "stdin")
     nonblocking = getattr(os, "O_NONBLOCK", 0)
     with open(name, "rb", opener=lambda path, flags: os.open(path, flags | nonblocking)) as file:
         if nonblocking:
             os.set_blocking(file.fileno(), True)
-        return within(file, name)
+        return read_within(file, name)
 
 
-def within(file: BinaryIO, name: str) -> bytes:
+def read_within(file: BinaryIO, name: str) -> bytes:
     """Read a whole file. Raise LimitError if it has more than MOST_BYTES bytes."""
     data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
@@ -81,12 +89,12 @@ def within(file: BinaryIO, name: str) -> bytes:
     return data
 
 
-def read_schema(given: str) -> Source:
+def read_schema(given: str) -> SchemaSource:
     """The text of a schema: a file, "-", or what begins with a brace, true or false. SourceError if it is no text."""
     if given.lstrip().startswith("{") or given.strip() in ("true", "false"):
-        return Source("the schema", given)
+        return SchemaSource("the schema", given)
     name = "stdin" if given == "-" else given
-    with about(name):
+    with attribute_errors(name):
         data = read_bytes(given)
         try:
             text = data.decode("utf-8-sig")
@@ -96,7 +104,7 @@ def read_schema(given: str) -> Source:
             ) from None
         if not text.strip():
             raise SourceError("The file is empty.", hint="A schema is a JSON object, or true or false.")
-    return Source(name, text, "" if given == "-" else Path(given).resolve().as_uri())
+    return SchemaSource(name, text, "" if given == "-" else Path(given).resolve().as_uri())
 
 
 def bytes_of(name: str, text: str) -> bytes:
@@ -109,19 +117,16 @@ def bytes_of(name: str, text: str) -> bytes:
 
 def vocabulary_of(given: str | None) -> Vocabulary:
     """The Vocabulary of a model or tokenizer; that of the 256 bytes if none is given."""
-    from ..vocabulary.vocabulary import Vocabulary as Made
 
     if given is None or given == "bytes":
         return Made.bytes()
     if given == "demo":
-        from .. import demo
-
-        return Made.from_pretrained(demo.path())
-    quiet()
+        return Made.from_pretrained(demo.model_folder())
+    silence_transformers()
     return Made.from_pretrained(given)
 
 
-def quiet() -> None:
+def silence_transformers() -> None:
     """Keeps the progress bars and warnings of transformers out of a command's output."""
     try:
         from transformers.utils import logging

@@ -11,14 +11,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from ..authoring import targets
 from . import display
-from .schema_positions import Places
-from .source_options import Source
+from .schema_positions import SchemaPositions
+from .source_options import SchemaSource
 
 if TYPE_CHECKING:
-    from ..authoring.targets import Finding, Target
+    from ..authoring.targets import Target, TargetFinding
 
-__all__ = ["tell_targets"]
+__all__ = ["print_targets"]
 
 STYLES = {"refused": "bold red", "limit": "red", "ignored": "yellow", "changed": "magenta"}
 """By verdict, the gravest first."""
@@ -26,17 +27,16 @@ MOST_PLACES = 4
 """Places that are listed of findings that are alike, without --all."""
 
 
-def tell_targets(
-    source: Source,
+def print_targets(
+    source: SchemaSource,
     registry: Mapping[str, Any],
     names: Sequence[str],
-    where: Places,
+    where: SchemaPositions,
     *,
     as_json: bool,
     everything: bool,
 ) -> int:
     """Prints what each target would make of the schema: the exit code, NO if one does not take it as it is."""
-    from ..authoring import targets
 
     wanted = list(targets.TARGETS) if "all" in names else list(dict.fromkeys(names))
     for name in wanted:
@@ -44,15 +44,21 @@ def tell_targets(
             known = ", ".join(targets.TARGETS)
             raise typer.BadParameter(f"{name!r} is none of {known}, all.", param_hint="'--target'")
     results = [
-        (name, targets.target_of(source.text, name), targets.findings(source.text, name, registry=registry))
+        (
+            name,
+            targets.target_of(source.text, name),
+            targets.find_incompatibilities(source.text, name, registry=registry),
+        )
         for name in wanted
     ]
     if as_json:
-        display.as_json({"schema": True, "targets": {n: document(table, found, where) for n, table, found in results}})
+        display.as_json(
+            {"schema": True, "targets": {n: target_json(table, found, where) for n, table, found in results}}
+        )
     elif sys.stdout.isatty():
         for number, (_, table, found) in enumerate(results):
-            display.say(end="\n" if number else "")
-            tell(table, found, where, everything)
+            display.print_answer(end="\n" if number else "")
+            print_target(table, found, where, everything)
     else:
         headers = ("target", "verdict", "where", "keyword", "reason", "cure", "line")
         lines = [
@@ -63,57 +69,59 @@ def tell_targets(
                 finding.keyword,
                 finding.reason,
                 finding.cure,
-                line(finding, where),
+                line_of(finding, where),
             )
             for name, _, found in results
             for finding in found
         ]
-        display.table(headers, lines)
+        display.print_table(headers, lines)
     return display.NO if any(found for _, _, found in results) else display.FINE
 
 
-def document(table: Target, found: list[Finding], where: Places) -> dict[str, Any]:
+def target_json(table: Target, found: list[TargetFinding], where: SchemaPositions) -> dict[str, Any]:
     """For machines."""
     return {
         "title": table.title,
         "read": table.read,
         "sources": list(table.sources),
-        "verdict": gravest(found),
+        "verdict": gravest_verdict(found),
         "findings": [finding._asdict() | {"line": where.lines.get(finding.pointer)} for finding in found],
     }
 
 
-def gravest(found: list[Finding]) -> str:
+def gravest_verdict(found: list[TargetFinding]) -> str:
     """The gravest verdict; "taken" if there is none."""
     return next((verdict for verdict in STYLES if any(finding.verdict == verdict for finding in found)), "taken")
 
 
-def line(finding: Finding, where: Places) -> str:
+def line_of(finding: TargetFinding, where: SchemaPositions) -> str:
     """The line that a finding is about."""
     return str(where.lines.get(finding.pointer, ""))
 
 
-def tell(table: Target, found: list[Finding], where: Places, everything: bool) -> None:
+def print_target(table: Target, found: list[TargetFinding], where: SchemaPositions, everything: bool) -> None:
     """Prints one target for people."""
-    verdict = gravest(found)
+    verdict = gravest_verdict(found)
     words = {"refused": "refuses it", "limit": "may refuse it", "taken": "takes it as it is"}
     does = words.get(verdict, "takes it, and enforces something else")
-    display.say((table.title, "bold"), ": ", (does, STYLES.get(verdict, "green")), (f"  (read {table.read})", "dim"))
-    alike: dict[tuple[str, str, str, str], list[Finding]] = {}
+    display.print_answer(
+        (table.title, "bold"), ": ", (does, STYLES.get(verdict, "green")), (f"  (read {table.read})", "dim")
+    )
+    grouped: dict[tuple[str, str, str, str], list[TargetFinding]] = {}
     for finding in found:
-        alike.setdefault((finding.verdict, finding.keyword, finding.reason, finding.cure), []).append(finding)
+        grouped.setdefault((finding.verdict, finding.keyword, finding.reason, finding.cure), []).append(finding)
     grid = Table(box=None, show_header=False, padding=(0, 0, 0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     order = list(STYLES)
-    for (verdict, keyword, reason, cure), places in sorted(alike.items(), key=lambda item: order.index(item[0][0])):
+    for (verdict, keyword, reason, cure), places in sorted(grouped.items(), key=lambda item: order.index(item[0][0])):
         most = len(places) if everything else MOST_PLACES
-        listed = [f"{finding.pointer or '(the root)'}:{line(finding, where)}" for finding in places[:most]]
+        listed = [f"{finding.pointer or '(the root)'}:{line_of(finding, where)}" for finding in places[:most]]
         more = f", and {len(places) - most:,} more (--all)" if len(places) > most else ""
         lines = ((keyword, "bold"), f"  {reason}\n", (cure, "green"), "\n", (", ".join(listed) + more, "dim"))
-        grid.add_row(Text(verdict, style=STYLES[verdict]), display.assembled(lines))
+        grid.add_row(Text(verdict, style=STYLES[verdict]), display.assemble_text(lines))
     if found:
-        display.answers().print(grid)
+        display.answer_console().print(grid)
     counts = Counter(str(finding.verdict) for finding in found)
     if len(found) > 1:
-        display.say(("  " + ", ".join(f"{counts[name]} {name}" for name in STYLES if counts[name]), "dim"))
+        display.print_answer(("  " + ", ".join(f"{counts[name]} {name}" for name in STYLES if counts[name]), "dim"))

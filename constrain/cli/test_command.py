@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ..authoring.explanations import joined
+from .. import grammars
+from ..authoring.explanations import join_words
+from ..authoring.grammar_tools.recognition import Stop, Trial
 from ..base.errors import SourceError
 from . import display
-from .check_grammar_command import visible
+from .check_grammar_command import show_text
 from .grammar_source import GrammarArgument, ImportOption, LexerOption, StartOption, grammar_of, ready_name
-from .kernel_notice import ready
-from .source_options import JsonFlag, about, read_bytes
+from .kernel_notice import load_kernels
+from .source_options import JsonFlag, attribute_errors, read_bytes
 
-if TYPE_CHECKING:
-    from ..authoring.grammar_tools.recognition import Stop
-
-__all__ = ["test"]
+__all__ = ["run_grammar_tests"]
 
 MOST_WORDS = 12
 """Things expected that are listed; --json has all."""
@@ -34,7 +33,7 @@ class Example(NamedTuple):
     accept: bool
 
 
-def test(
+def run_grammar_tests(
     grammar: GrammarArgument,
     accept: Annotated[
         list[str] | None, typer.Option("--accept", metavar="FILE", help="A text to accept, or a folder of them.")
@@ -64,13 +63,16 @@ def test(
     if ready_name(grammar) and not (accept or reject or examples):
         texts = ready_examples(grammar)
     else:
-        texts = [*given(accept, True, lines, strip), *given(reject, False, lines, strip), *in_blocks(examples)]
+        texts = [
+            *collect_texts(accept, True, lines, strip),
+            *collect_texts(reject, False, lines, strip),
+            *in_blocks(examples),
+        ]
     if not texts:
         raise typer.BadParameter("give --accept, --reject or --examples.")
-    ready()
-    from ..authoring.grammar_tools.recognition import Trial
+    load_kernels()
 
-    with about(written.name):
+    with attribute_errors(written.name):
         trial = Trial(written)
     rows: list[dict[str, Any]] = []
     wrong = 0
@@ -83,24 +85,24 @@ def test(
             "fine": fine, "refusal": None if stop is None else asdict(stop),
         })  # fmt: skip
         if not fine and not as_json:
-            tell(example, stop)
+            print_failure(example, stop)
     if as_json:
         display.as_json({"texts": rows, "passed": len(texts) - wrong, "failed": wrong})
     else:
         accepts = sum(example.accept for example in texts)
-        display.say(
+        display.print_answer(
             (f"{len(texts) - wrong} of {len(texts)} as expected", "green" if not wrong else "red"),
             f" ({accepts} to accept, {len(texts) - accepts} to refuse)",
         )
     raise typer.Exit(display.NO if wrong else display.FINE)
 
 
-def given(names: list[str] | None, accept: bool, lines: bool, strip: bool) -> Iterator[Example]:
+def collect_texts(names: list[str] | None, accept: bool, lines: bool, strip: bool) -> Iterator[Example]:
     """The texts of files and folders."""
     for name in names or []:
         files = [name]
         if Path(name).is_dir():
-            files = sorted(str(path) for path in Path(name).rglob("*") if path.is_file() and not hidden(path))
+            files = sorted(str(path) for path in Path(name).rglob("*") if path.is_file() and not is_hidden(path))
             if not files:
                 raise SourceError(f"the folder {name} holds no file")
         for file in files:
@@ -112,64 +114,64 @@ def given(names: list[str] | None, accept: bool, lines: bool, strip: bool) -> It
                 yield Example(file, data.removesuffix(b"\n").removesuffix(b"\r") if strip else data, accept)
 
 
-def hidden(path: Path) -> bool:
+def is_hidden(path: Path) -> bool:
     """Whether it, or a folder that it is in, begins with a dot."""
     return any(part.startswith(".") and part not in (".", "..") for part in path.parts)
 
 
 def in_blocks(names: list[str] | None) -> Iterator[Example]:
     """The texts of files of examples."""
-    from .. import grammars
 
     for name in names or []:
-        with about(name):
+        with attribute_errors(name):
             try:
                 found = grammars.examples(read_bytes(name).decode())
             except UnicodeDecodeError as error:
                 raise SourceError(f"not text: byte {error.start} is no UTF-8.") from None
-        yield from named(name, found)
+        yield from named_text(name, found)
 
 
 def ready_examples(name: str) -> list[Example]:
     """The texts that come with a ready grammar."""
-    from .. import grammars
 
     found = grammars.read(name)
-    return list(named(f"{name}.examples", (found.accepts, found.rejects)))
+    return list(named_text(f"{name}.examples", (found.accepts, found.rejects)))
 
 
-def named(name: str, found: tuple[tuple[str, ...], tuple[str, ...]]) -> Iterator[Example]:
+def named_text(name: str, found: tuple[tuple[str, ...], tuple[str, ...]]) -> Iterator[Example]:
     for verdict, texts in zip(("accept", "reject"), found):
         for number, text in enumerate(texts, 1):
             yield Example(f"{name} ({verdict} {number})", text.encode(), verdict == "accept")
 
 
-def tell(example: Example, stop: Stop | None) -> None:
+def print_failure(example: Example, stop: Stop | None) -> None:
     """Prints what went otherwise than it should."""
-    display.say((example.name, "bold"), ": ", ("accepted, and should be refused" if stop is None else "refused", "red"))
+    display.print_answer(
+        (example.name, "bold"), ": ", ("accepted, and should be refused" if stop is None else "refused", "red")
+    )
     if stop is None:
-        display.say("    ", visible(example.text.decode("utf-8", "replace")))
-        display.say()
+        display.print_answer("    ", show_text(example.text.decode("utf-8", "replace")))
+        display.print_answer()
         return
     refusal = stop.refusal
-    display.say(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
-    display.say(f"    {refusal.excerpt}")
-    display.say("    ", " " * refusal.caret, ("^", "bold red"))
+    display.print_answer(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
+    display.print_answer(f"    {refusal.excerpt}")
+    display.print_answer("    ", " " * refusal.caret, ("^", "bold red"))
     if stop.why:
-        display.say(f"  {stop.why}")
+        display.print_answer(f"  {stop.why}")
     if stop.begun and stop.since is not None:
         line, column = stop.since
         where = f"which begins at line {line}, column {column}"
-        display.say(f"  in {visible(stop.begun)}, {where}; it may become {few(stop.lexeme)}")
-        display.say(f"  to go on with it: {few(refusal.expected)}")
+        display.print_answer(f"  in {show_text(stop.begun)}, {where}; it may become {shorten_list(stop.lexeme)}")
+        display.print_answer(f"  to go on with it: {shorten_list(refusal.expected)}")
     else:
-        display.say(f"  expected: {few(refusal.expected)}")
+        display.print_answer(f"  expected: {shorten_list(refusal.expected)}")
     if refusal.offset == len(example.text) - 1 and example.text.endswith(b"\n"):
-        display.say("  Only the line end of the file is too much: --strip leaves it out.")
-    display.say()
+        display.print_answer("  Only the line end of the file is too much: --strip leaves it out.")
+    display.print_answer()
 
 
-def few(words: tuple[str, ...]) -> str:
+def shorten_list(words: tuple[str, ...]) -> str:
     """A list in words, cut if it is long."""
     more = len(words) - MOST_WORDS + 1
-    return joined(words if more <= 1 else (*words[:-more], f"{more} more"))
+    return join_words(words if more <= 1 else (*words[:-more], f"{more} more"))

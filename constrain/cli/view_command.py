@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
+from ..authoring.diagrams import draw_page, draw_svg
 from . import display
 from .grammar_source import GrammarArgument, ImportOption, LexerOption, StartOption, grammar_of
-from .source_options import about
+from .source_options import attribute_errors
 
-__all__ = ["view"]
+__all__ = ["draw_grammar"]
 
 
-def view(
+def draw_grammar(
     grammar: GrammarArgument,
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="Where to: .svg or .html; - for SVG on stdout.")
@@ -27,16 +28,15 @@ def view(
 
     An .html page has links between the rules; both follow the light or dark of whoever looks. Nothing is fetched.
     """
-    from ..authoring.diagrams import page, picture
 
     html = output.endswith((".html", ".htm"))
     if not html and output != "-" and not output.endswith(".svg"):
         raise typer.BadParameter(f"{output} ends neither with .svg nor with .html.", param_hint="'-o'")
     written = grammar_of(grammar, start, lexer, folders)
-    with about(written.name):
-        drawn = page(written) if html else picture(written)
+    with attribute_errors(written.name):
+        drawn = draw_page(written) if html else draw_svg(written)
     if output == "-":
         print(drawn, end="")
     else:
         Path(output).write_text(drawn, encoding="utf-8")
-        display.note(f"{output}: {len(drawn):,} characters")
+        display.print_note(f"{output}: {len(drawn):,} characters")

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..sampling.language_model import LanguageModel, rows_after
-from ..sampling.masked_sampling import PLAIN, Pick, Proposal, allowed_tokens, pick
+from ..sampling.core.language_model import LanguageModel, rows_after
+from ..sampling.core.masked_sampling import PLAIN, Pick, Proposal, allowed_tokens, pick_token
 from .token_budget import Closing
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..engine.matcher import Matcher
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Outcome", "Piece", "Stats", "run"]
+__all__ = ["Outcome", "Piece", "Stats", "generate_text"]
 
 DRAFT = 64
 """Most tokens fed ahead: rows of a 128k vocabulary take 1 MB each. After a draft that was dropped the next one is at
@@ -61,8 +61,9 @@ class Stats:
     how far the constraint had to push the model.
 
     For all texts of a call together: sampler, and reason where "auto" chose it; counts: what a sampler other than
-    "masked" counted, by its own names; weights: what the texts' log_weights say, see
-    `sampling.weight_statistics.weight_stats` (log_z, both divergences from p given the constraint, ess, trusted ...).
+    "masked" counted, by its own names; weights: statistics of the log-weights of all texts, see
+    `sampling.core.weight_statistics.weight_stats` (log_z, both divergences from p given the constraint, ess, trusted
+    ...).
     """
 
     tokens: int = 0
@@ -101,7 +102,7 @@ class Outcome:
     stats: Stats = field(default_factory=Stats)
 
 
-def run(
+def generate_text(
     lm: LanguageModel,
     constraint: Constraint,
     *,
@@ -115,10 +116,10 @@ def run(
     A complete text (but see `Outcome.finish_reason`). Raises LimitError before anything is drawn if not even the
     shortest one fits.
     """
-    return Loop(lm, constraint, rng, max_tokens, proposal, stream).run()
+    return GenerationLoop(lm, constraint, rng, max_tokens, proposal, stream).run()
 
 
-class Loop:
+class GenerationLoop:
     """The state of one run: the Matcher, its completion, the draft with its rows, and the Outcome so far."""
 
     def __init__(
@@ -197,7 +198,7 @@ class Loop:
         for _ in range(TRIES):
             if not len(allowed):
                 break
-            choice = pick(row, allowed, self.rng, self.proposal, self.ends)
+            choice = pick_token(row, allowed, self.rng, self.proposal, self.ends)
             if choice.token in self.ends:
                 return choice
             start = perf_counter_ns()

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import LimitError, VocabularyError
-from ..sampling.masked_sampling import allowed_tokens
-from .token_budget import completes
+from ..sampling.core.masked_sampling import allowed_tokens
+from .token_budget import can_complete
 
 if TYPE_CHECKING:
     from ..engine.matcher import Matcher
@@ -86,7 +86,7 @@ class Budget:
         The known completion without as many bytes, or all of it again, mostly still holds (see `budget.Closing`).
         """
         for data in () if known is None else (known[len(self.vocabulary.spelled(token)) :], known):
-            if self.fits(data, remaining) and completes(matcher, data):
+            if self.fits(data, remaining) and can_complete(matcher, data):
                 return data
         found = self.completion(matcher)
         return found if found is not None and self.fits(found, remaining) else None

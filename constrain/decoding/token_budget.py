@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..engine.matcher import Matcher
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Closing", "completes"]
+__all__ = ["Closing", "can_complete"]
 
 
 class Closing:
@@ -44,7 +44,7 @@ class Closing:
             least = len(self.tokens()) + 1
             raise LimitError(
                 f"max_tokens is {max_tokens}; the shortest text found takes {least} tokens, its end token included",
-                hint=f"Give max_tokens={least} or more. That text begins with {shown(self.data or b'')}.",
+                hint=f"Give max_tokens={least} or more. That text begins with {show_start(self.data or b'')}.",
             )
 
     def tokens(self) -> list[int]:
@@ -88,7 +88,7 @@ class Closing:
         if self.data is not None:
             for data, spelled in self.guesses(self.data, token):
                 self.data, self.spelled = data, spelled
-                if completes(matcher, data) and self.fits(remaining):
+                if can_complete(matcher, data) and self.fits(remaining):
                     return True
         fitting = self.renew(matcher, remaining)
         if before[0] is None:  # nothing was promised
@@ -110,7 +110,7 @@ class Closing:
         return [(known[len(self.vocabulary.spelled(token)) :], rest), (known, self.spelled)]
 
 
-def completes(matcher: Matcher, data: bytes) -> bool:
+def can_complete(matcher: Matcher, data: bytes) -> bool:
     """Whether the text of `matcher`, which stays as it is, may end after `data`."""
     if not data:
         return matcher.is_complete
@@ -122,7 +122,7 @@ def completes(matcher: Matcher, data: bytes) -> bool:
     return trial.is_complete
 
 
-def shown(data: bytes) -> str:
+def show_start(data: bytes) -> str:
     """The start of a text for a message."""
     text = data.decode("utf-8", "replace")
     return repr(text if len(text) <= 60 else text[:59] + "…")

@@ -1,6 +1,6 @@
 """The embedded model: a small Llama that writes JSON for a schema it is shown (see README.md beside this file).
 
-`path()` is a folder that transformers loads like any other; `prompt()` is the one form of prompt it was trained on.
+`model_folder()` is a folder that transformers loads like any other; `compose_prompt()` is the one form of prompt it was trained on.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["TEMPLATE", "path", "prompt"]
+__all__ = ["TEMPLATE", "model_folder", "compose_prompt"]
 
 TEMPLATE = "{instruction}\n{form}\nAnswer:\n"
 """A prompt; the form is one of `Schema: {...}`, `Format: regex`, `Choices: a | b`; empty lines are left out."""
 
 
-def path() -> Path:
+def model_folder() -> Path:
     """The folder with config.json, model.safetensors and the tokenizer."""
     return Path(__file__).resolve().parent
 
 
-def prompt(
+def compose_prompt(
     instruction: str | None = None,
     schema: Mapping[str, object] | bool | str | None = None,
     *,

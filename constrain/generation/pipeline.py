@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import log
 from os import PathLike
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Union, overload
+from typing import Any, Union, overload
 
 import numpy as np
 
@@ -26,33 +26,28 @@ from ..base.errors import (
 )
 from ..base.json_documents import References
 from ..base.options import Limits, Style
-from ..decoding.generation_loop import FinishReason, Outcome, Piece, Stats, run
+from ..compilation.constraint_compiler import compile
+from ..decoding.generation_loop import FinishReason, Outcome, Piece, Stats, generate_text
+from ..engine.constraint import Constraint
 from ..forms import grammar as form_of
+from ..frontends.python_types import to_schema
 from ..integrations.python_values import is_type, parse_json, to_value
-from ..integrations.transformers_models import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load
+from ..integrations.transformers_models import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load_model
 from ..integrations.vocabulary_match import check_tokenizer
-from ..sampling import SAMPLERS, Checker, LanguageModel, draw, guarded
-from ..sampling.masked_sampling import PLAIN, Proposal
-from ..sampling.sampler_arguments import MOST_DRAWS
-from ..sampling.sampler_choice import choose
-from ..sampling.weight_statistics import weight_stats
+from ..sampling import SAMPLERS, Checker, LanguageModel, add_post_filter, draw
+from ..sampling.core.masked_sampling import PLAIN, Proposal
+from ..sampling.core.sampler_arguments import MOST_DRAWS
+from ..sampling.core.weight_statistics import weight_stats
+from ..sampling.sampler_choice import choose_sampler
 from ..vocabulary.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from ..engine.constraint import Constraint
 
 __all__ = ["Generation", "generate"]
 
 Check = Union[Callable[[str], bool], Checker]
 """What a text must pass besides its form."""
 
-OF_PARTICLES = ("smc", "pimh")
 ATTEMPTS = 64
 """Most texts that may not end, for each that is wanted."""
-FAITHFUL = ("exact", "markov")
-"""Samplers from the right law: all their texts weigh the same, and are off by nothing."""
-INDEPENDENT = ("masked", "awrs")
-"""Samplers whose draws do not depend on each other: the others learn from earlier ones, or draw from a population."""
 PARTICLES = 16
 """Enough for the median of our fixtures to be near p given L; more where a twist is missing (see the how-to)."""
 
@@ -65,7 +60,7 @@ class Generation:
     value: what it means: the parsed JSON of a schema; an instance for a Pydantic model, dataclass, NamedTuple or Enum,
     a dict for a TypedDict; the text itself for a regex, grammar or choice.
     tokens: its tokens, without the end token. logprob: of the text under the model, end token included (nats).
-    log_weight: log of model's probability over that with which it was drawn (see `sampling.masked_sampling`).
+    log_weight: log of model's probability over that with which it was drawn (see `sampling.core.masked_sampling`).
     finish_reason: "complete": the model ended it. "budget": it was closed, or kept short, so as to end in max_tokens.
     A text that did not end is never one of these: it is drawn anew, and counted in stats.counts["unfinished"].
     stats: what it cost.
@@ -81,7 +76,7 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ConstraintRequest:
     """What the text has to be: the arguments of `compile`, of which exactly one is given."""
 
     schema: Any = None
@@ -118,8 +113,6 @@ class Ask:
         """What a model that is shown the constraint in its prompt gets to see of it."""
         tp = self.type if self.type is not None else self.schema if is_type(self.schema) else None
         if tp is not None:
-            from ..frontends.python_types import to_schema
-
             return {"schema": to_schema(tp)}
         return {name: value for name, value in self.given.items() if name in ("schema", "regex", "choices")}
 
@@ -202,7 +195,7 @@ def generate(
     if choices is not None and not isinstance(choices, str):
         check_type("choices", choices, Iterable, "give a list of texts")
         choices = list(choices)
-    ask = Ask(schema, regex, grammar, choices, type)
+    ask = ConstraintRequest(schema, regex, grammar, choices, type)
     check_type("sampler", sampler, str, f"give one of {', '.join(SAMPLERS)} or 'auto'")
     if sampler not in SAMPLERS and sampler != "auto":
         known = ", ".join([*SAMPLERS, "auto"])
@@ -214,9 +207,9 @@ def generate(
         raise ArgumentError(f"n is {n}: it is how many texts are wanted, at most {MOST_DRAWS:,}")
     if max_tokens < 1:
         raise ConstrainError(f"max_tokens is {max_tokens}: not even an end token fits", hint="Give 1 or more.")
-    vocabulary, prompted = prepare(model, tokenizer, prompt, ask)
+    vocabulary, prompted = prepare_model(model, tokenizer, prompt, ask)
     start = perf_counter_ns()
-    constraint = compiled(vocabulary, ask, style, References(registry, base_uri), limits)
+    constraint = compile_request(vocabulary, ask, style, References(registry, base_uri), limits)
     compile_us = (perf_counter_ns() - start) / 1e3
     lm = prompted()
     room: int | None = getattr(lm, "room", None)
@@ -228,19 +221,22 @@ def generate(
     reason, options = "", dict[str, Any]()
     judge = None if check is None else checker_of(check)
     if sampler == "auto":
-        choice = choose(
-            lm, guarded(constraint, sampler, judge), rng=np.random.default_rng(None if seed is None else [seed, 1]),
+        choice = choose_sampler(
+            lm, add_post_filter(constraint, sampler, judge),
+            rng=np.random.default_rng(None if seed is None else [seed, 1]),
             max_tokens=max_tokens, wants=only_masked(proposal, stream),
         )  # fmt: skip
         sampler, reason, options = choice.sampler, choice.reason, choice.options
-    elif sampler in OF_PARTICLES:
+    elif SAMPLERS[sampler].takes_particles:
         options = {"particles": particles or PARTICLES}
     if sampler == "masked" and judge is None:
-        sources = generators(seed)
+        sources = spawn_generators(seed)
 
         def attempt(count: int) -> tuple[list[Outcome], int]:
             runs = [
-                run(lm, constraint, rng=next(sources), max_tokens=max_tokens, proposal=proposal, stream=stream)
+                generate_text(
+                    lm, constraint, rng=next(sources), max_tokens=max_tokens, proposal=proposal, stream=stream
+                )
                 for _ in range(count)
             ]
             ended = [out for out in runs if out.finish_reason != "length"]
@@ -252,8 +248,10 @@ def generate(
 
         outcomes, unfinished = ended_texts(attempt, wanted, max_tokens)
     else:
-        outcomes, unfinished = drawn(lm, constraint, sampler, wanted, seed, max_tokens, {**options, "checker": judge})
-    weights = weighed(outcomes, unfinished, proposal, sampler, wanted)
+        outcomes, unfinished = draw_outcomes(
+            lm, constraint, sampler, wanted, seed, max_tokens, {**options, "checker": judge}
+        )
+    weights = weigh_outcomes(outcomes, unfinished, proposal, sampler, wanted)
     for out in outcomes:
         stats = out.stats
         stats.counts = {**stats.counts, "unfinished": unfinished}
@@ -264,10 +262,11 @@ def generate(
 
 def check_sampler(sampler: str, particles: int | None, proposal: Proposal, stream: object, check: object) -> None:
     """Whether a sampler takes what was given."""
-    if particles is not None and (sampler not in OF_PARTICLES or not is_count(particles) or particles < 1):
+    of_particles = [name for name, row in SAMPLERS.items() if row.takes_particles]
+    if particles is not None and (sampler not in of_particles or not is_count(particles) or particles < 1):
         raise ConstrainError(
             f"particles is {particles!r} and the sampler {sampler!r}",
-            hint=f"particles= is a whole number from 1 on, for the samplers {', '.join(OF_PARTICLES)}.",
+            hint=f"particles= is a whole number from 1 on, for the samplers {', '.join(of_particles)}.",
         )
     if check is not None and not (callable(check) or hasattr(check, "matcher")):
         raise ConstrainError(f"check is {check!r}", hint="check= is a function of a text, or a sampling.Checker.")
@@ -305,32 +304,34 @@ def checker_of(check: Check) -> Checker | Callable[[bytes], bool]:
     return lambda data: bool(judge(data.decode("utf-8", "replace")))
 
 
-def weighed(
+def weigh_outcomes(
     outcomes: list[Outcome], unfinished: int, proposal: Proposal, sampler: str, wanted: int
 ) -> dict[str, float]:
     """Statistics of the weights of all texts of a call (`weight_stats`), texts that did not end counting as weight 0.
 
     Not trusted where they cannot know: texts that the budget changed (`closed`: their part), and proposals that leave
-    out tokens. Trusted where there is nothing to know: FAITHFUL.
+    out tokens. Trusted where all draws have the same weight by construction.
 
-    Texts are drawn until `wanted` of them ended. For independent draws (INDEPENDENT) the part of them that end is then
+    Texts are drawn until `wanted` of them ended. For independent draws the part of them that end is then
     estimated without bias by (n - 1) / (m - 1), n of m having ended (Haldane 1945); n / m would be too large. One text
     alone allows no unbiased estimate above 0: there log_z is that of n / m, too large on average, and never trusted.
     """
     found = weight_stats(np.array([out.log_weight for out in outcomes] + [-np.inf] * unfinished, np.float64))
     if found:
         ended, made = len(outcomes), len(outcomes) + unfinished
-        if sampler in INDEPENDENT and unfinished and 1 < ended == wanted:
+        if SAMPLERS[sampler].unit == "draw" and unfinished and 1 < ended == wanted:
             factor = (ended - 1) / (made - 1) * made / ended
             found["log_z"] += log(factor)
             found["dead_ends"] = 1 - (1 - found["dead_ends"]) * factor
         found["closed"] = sum(out.finish_reason == "budget" for out in outcomes) / len(outcomes)
         cut = proposal.temperature == 0 or proposal.top_k is not None or (proposal.top_p or 1) < 1
-        found["trusted"] = 0.0 if cut or found["closed"] else 1.0 if sampler in FAITHFUL else found["trusted"]
+        found["trusted"] = (
+            0.0 if cut or found["closed"] else 1.0 if SAMPLERS[sampler].equal_weights else found["trusted"]
+        )
     return found
 
 
-def drawn(
+def draw_outcomes(
     lm: LanguageModel,
     constraint: Constraint,
     sampler: str,
@@ -351,7 +352,7 @@ def drawn(
             stats = Stats(tokens=len(one.tokens) + 1, total_us=total_us / len(draws), counts=draws.stats)
             stats.model_calls = round(draws.stats.get("model_calls", 0) / len(draws))
             data = constraint.vocabulary.transcript(one.tokens)
-            made.append(Outcome(list(one.tokens), data, one.logprob, one.logweight, "complete", stats))
+            made.append(Outcome(list(one.tokens), data, one.logprob, one.log_weight, "complete", stats))
         return made, draws.unfinished
 
     return ended_texts(attempt, n, max_tokens)
@@ -401,7 +402,9 @@ def is_count(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def prepare(model: Any, tokenizer: Any, prompt: Prompt, ask: Ask) -> tuple[Vocabulary, Callable[[], LanguageModel]]:
+def prepare_model(
+    model: Any, tokenizer: Any, prompt: Prompt, ask: ConstraintRequest
+) -> tuple[Vocabulary, Callable[[], LanguageModel]]:
     """The Vocabulary of a model, and what makes the LanguageModel after the prompt (which runs the model, so later)."""
     if isinstance(model, LanguageModel):
         if not isinstance(tokenizer, Vocabulary):
@@ -410,7 +413,7 @@ def prepare(model: Any, tokenizer: Any, prompt: Prompt, ask: Ask) -> tuple[Vocab
             raise ConstrainError("the prompt of a LanguageModel is its own affair", hint="Leave prompt= out.")
         return tokenizer, lambda: model
     if isinstance(model, (LoadedModel, str, PathLike)):
-        loaded = model if isinstance(model, LoadedModel) else load(model)
+        loaded = model if isinstance(model, LoadedModel) else load_model(model)
         if isinstance(tokenizer, Vocabulary) and not isinstance(loaded.tokenizer, VocabularyTokenizer):
             check_tokenizer(tokenizer, loaded.tokenizer)
         if tokenizer is not None:
@@ -427,9 +430,10 @@ def prepare(model: Any, tokenizer: Any, prompt: Prompt, ask: Ask) -> tuple[Vocab
     return loaded.vocabulary, lambda: loaded.on(prompt)
 
 
-def compiled(vocabulary: Vocabulary, ask: Ask, style: Style, references: References, limits: Limits) -> Constraint:
+def compile_request(
+    vocabulary: Vocabulary, ask: ConstraintRequest, style: Style, references: References, limits: Limits
+) -> Constraint:
     """The Constraint of what is asked for."""
-    from ..compilation.constraint_compiler import compile
 
     return compile(
         vocabulary, style=style, registry=references, base_uri=references.base_uri, limits=limits, **ask.given
@@ -444,7 +448,7 @@ def checked_proposal(temperature: float, top_k: int | None, top_p: float | None)
         raise ConstrainError(str(error)) from error
 
 
-def generators(seed: int | None) -> Iterator[np.random.Generator]:
+def spawn_generators(seed: int | None) -> Iterator[np.random.Generator]:
     """Independent generators of random numbers without end, the first of which is the one that n = 1 gets."""
     root = np.random.SeedSequence(seed)
     yield np.random.default_rng(root)
@@ -452,7 +456,7 @@ def generators(seed: int | None) -> Iterator[np.random.Generator]:
         yield np.random.default_rng(root.spawn(1)[0])
 
 
-def as_generation(out: Outcome, ask: Ask) -> Generation:
+def as_generation(out: Outcome, ask: ConstraintRequest) -> Generation:
     """An Outcome with its meaning."""
     text = out.data.decode("utf-8", "replace")
     try:

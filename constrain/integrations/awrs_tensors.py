@@ -8,7 +8,7 @@ The order of arrival is a draw without replacement, and clocks have no memory: t
 is the same race (see `sampling.exponential_race`). So k tokens of each row, not V, cross to the host, most often once.
 On a card a kernel runs the race (`cuda.race`), and goes on where it stopped; elsewhere torch's operations do. Weights
 are those of `sampling.token_rejection.DesRaj` without slack: the mean of `terms` terms after the first valid token, of
-mean Z given the token, hence E[exp(logweight) 1{token = a}] = p(a) [a valid] for every row, whatever the budget.
+mean Z given the token, hence E[exp(log_weight) 1{token = a}] = p(a) [a valid] for every row, whatever the budget.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Protocol
 import torch
 
 from ..base.errors import ArgumentError
-from ..sampling.awrs import Step
+from ..sampling.awrs import WeightedToken
 
-__all__ = ["Race", "TorchRace", "step_batch"]
+__all__ = ["BatchRace", "TorchRace", "step_batch"]
 
 FEW = 32
 """Tokens of each row that are fetched at a time: beyond the median of checks, and one small copy."""
 
 
 @dataclass(slots=True)
-class Search:
+class RowSearch:
     """The race of one row, as far as it was seen. used, valid: mass of the tokens checked, and of the valid ones."""
 
     token: int | None = None
@@ -52,7 +52,7 @@ class Search:
         self.checks += 1
 
 
-class Race(Protocol):
+class BatchRace(Protocol):
     """Races of a batch of rows."""
 
     def arrivals(self, rows: list[int]) -> tuple[list[list[int]], list[list[float]], list[float]]:
@@ -65,21 +65,21 @@ class TorchRace:
     """Races by torch's operations, on any device. Clocks are wound anew each time, on what is left."""
 
     def __init__(
-        self, logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, few: int
+        self, logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, round_size: int
     ) -> None:
         self.logs = torch.log_softmax(logits.double(), dim=-1)
         if torch.isnan(self.logs).any():
             raise ArgumentError("the logits hold NaN, or a row without any mass")
         if allowed is not None:
             self.logs = self.logs.masked_fill(~allowed, -math.inf)
-        self.generator, self.few = generator, min(few, logits.shape[1])
+        self.generator, self.round_size = generator, min(round_size, logits.shape[1])
 
     def arrivals(self, rows: list[int]) -> tuple[list[list[int]], list[list[float]], list[float]]:
-        """See `Race`."""
+        """See `BatchRace`."""
         these = torch.tensor(rows, dtype=torch.long, device=self.logs.device)
         logs = self.logs if len(rows) == len(self.logs) else self.logs[these]
         clocks = torch.empty_like(logs).exponential_(generator=self.generator).log_() - logs  # log of Exp(1) / p
-        tokens = clocks.topk(self.few, dim=-1, largest=False).indices
+        tokens = clocks.topk(self.round_size, dim=-1, largest=False).indices
         masses, left = logs.gather(1, tokens).exp(), logs.exp().sum(dim=-1)
         self.logs[these[:, None], tokens] = -math.inf
         return tokens.tolist(), masses.tolist(), left.tolist()
@@ -93,36 +93,38 @@ def step_batch(
     terms: int = 4,
     budget: int | None = None,
     allowed: torch.Tensor | None = None,
-    few: int = FEW,
-    race: Race | None = None,
-) -> list[Step]:
-    """A token that passes `check(row, token)` for each row, and its weight: `sampling.awrs.Step`, B of them.
+    round_size: int = FEW,
+    race: BatchRace | None = None,
+) -> list[WeightedToken]:
+    """A token that passes `check(row, token)` for each row, and its weight: `sampling.awrs.WeightedToken`, B of them.
 
     logits: float [B, V], of any device and scale (they are normalised first; the weight counts only what `allowed`
     leaves). budget: most checks of a row. allowed: bool [B, V], the only tokens that are tried, from a sound mask.
-    generator: of the device of the logits. few: tokens of a row fetched at a time. A row is asked about no token twice.
-    race: where tokens come from; by default a kernel's where the logits are on a card, else torch's.
-    Raises ValueError for NaN, for rows without any mass, and for numbers that make no sense.
+    generator: of the device of the logits. round_size: tokens of a row fetched at a time. A row is asked about no token
+    twice. race: where tokens come from; by default a kernel's where the logits are on a card, else torch's. Raises
+    ValueError for NaN, for rows without any mass, and for numbers that make no sense.
     """
     if logits.ndim != 2 or not logits.is_floating_point():
         raise ArgumentError(f"logits are {logits.dtype}{list(logits.shape)}: floats [rows, tokens] were asked for")
-    if terms < 1 or few < 1 or (budget is not None and budget < 1):
-        raise ArgumentError(f"terms, few and budget are 1 or more, not {terms!r}, {few!r} and {budget!r}")
+    if terms < 1 or round_size < 1 or (budget is not None and budget < 1):
+        raise ArgumentError(f"terms, round_size and budget are 1 or more, not {terms!r}, {round_size!r} and {budget!r}")
     if race is None:
-        race = race_of(logits, generator, allowed, few)
+        race = race_of(logits, generator, allowed, round_size)
     most = math.inf if budget is None else budget
-    searches = [Search() for _ in range(len(logits))]
+    searches = [RowSearch() for _ in range(len(logits))]
     rows = list(range(len(logits)))
     while rows:
         undone = []
         for row, tokens, masses, left in zip(rows, *race.arrivals(rows)):
-            if not arrivals(searches[row], row, tokens, masses, left, check, terms, most):
+            if not take_arrivals(searches[row], row, tokens, masses, left, check, terms, most):
                 undone.append(row)
         rows = undone
-    return [finished(search, terms, most) for search in searches]
+    return [finish_search(search, terms, most) for search in searches]
 
 
-def race_of(logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, few: int) -> Race:
+def race_of(
+    logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, round_size: int
+) -> BatchRace:
     """By a kernel where there is a card that numba finds too, and logits that kernels read."""
     if logits.is_cuda and logits.dtype in (torch.float32, torch.bfloat16, torch.float16):
         from numba import cuda
@@ -130,12 +132,12 @@ def race_of(logits: torch.Tensor, generator: torch.Generator | None, allowed: to
         if cuda.is_available():
             from .cuda.device_race import KernelRace
 
-            return KernelRace(logits, generator, allowed, few)
-    return TorchRace(logits, generator, allowed, few)
+            return KernelRace(logits, generator, allowed, round_size)
+    return TorchRace(logits, generator, allowed, round_size)
 
 
-def arrivals(
-    search: Search,
+def take_arrivals(
+    search: RowSearch,
     row: int,
     tokens: list[int],
     masses: list[float],
@@ -158,14 +160,14 @@ def arrivals(
     return search.checks >= most or len(search.terms) >= terms or behind[0] <= 0
 
 
-def finished(search: Search, terms: int, most: float) -> Step:
+def finish_search(search: RowSearch, terms: int, most: float) -> WeightedToken:
     """The token and its weight. Terms that were promised and not seen, because no token is left, are the valid mass
     itself; none are promised beyond the budget."""
     if search.token is None:
-        return Step(None, -math.inf, search.checks)
+        return WeightedToken(None, -math.inf, search.checks)
     first = search.checks - len(search.terms)
     promised = int(min(terms, most - first))
     if not promised:
-        return Step(search.token, math.log(search.last), search.checks)
+        return WeightedToken(search.token, math.log(search.last), search.checks)
     seen = math.fsum(search.terms) + (promised - len(search.terms)) * search.valid
-    return Step(search.token, math.log(seen / promised), search.checks)
+    return WeightedToken(search.token, math.log(seen / promised), search.checks)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,20 +27,28 @@ from ..base.errors import ConstrainError, LimitError, UnsupportedError, Vocabula
 from ..decoding.reachable_tokens import Budget
 from ..engine.batches import apply_mask, fill_masks
 from ..engine.matcher import Matcher
-from .row_positions import Endings, OnRefused, Position
+from .row_positions import OnRefused, RowEndings, RowPosition
+from .transformers_models import logit_width
 from .vocabulary_match import check_logits, check_tokenizer
 
 if TYPE_CHECKING:
     import torch
 
     from ..engine.constraint import Constraint
-    from .cuda import Ahead
 
 __all__ = ["ConstraintLogitsProcessor"]
 
 Ids = NDArray[np.int64]
 CAPACITY = 1024
 """Rows remembered at least: far more than a draft is long. Eight per row of the batch, if that is more."""
+
+
+class ScoreMasker(Protocol):
+    """Computes and applies the masks in place of the processor."""
+
+    def masked(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Return the scores with every token that is not allowed at -inf, as a new tensor."""
+        ...
 
 
 class ConstraintLogitsProcessor:
@@ -83,8 +91,6 @@ class ConstraintLogitsProcessor:
         self.prompt_length, self.on_refused = prompt_length, on_refused
         vocabulary = self.constraints[0].vocabulary
         if model is not None:
-            from .transformers_models import logit_width
-
             if isinstance(model, type) or not (hasattr(model, "get_output_embeddings") and hasattr(model, "config")):
                 raise TypeError(f"model is {describe(model)}: give a loaded transformers model")
 
@@ -93,17 +99,17 @@ class ConstraintLogitsProcessor:
                 generation_config = getattr(model, "generation_config", None) or model.config
         if tokenizer is not None:
             check_tokenizer(vocabulary, tokenizer)
-        self.endings = Endings(vocabulary, generation_config)
+        self.endings = RowEndings(vocabulary, generation_config)
         self.budgets = [
             None if max_new_tokens is None else Budget(vocabulary, max_new_tokens) for _ in self.constraints
         ]
         for one, budget in zip(self.constraints, self.budgets):
-            Position(one.matcher(), self.endings, budget)  # a budget that is too small is refused now
+            RowPosition(one.matcher(), self.endings, budget)  # a budget that is too small is refused now
         self.prompts: Ids | None = None
-        self.known: OrderedDict[tuple[int, bytes], Position] = OrderedDict()
+        self.known: OrderedDict[tuple[int, bytes], RowPosition] = OrderedDict()
         self.width: int | None = None
         self.all_ended = False
-        self.ahead: Ahead | None = None  # set by `cuda.Ahead`: who makes the masks while the model runs
+        self.ahead: ScoreMasker | None = None  # set by `masks_ahead.Ahead`, which makes the masks while the model runs
 
     @property
     def supports_continuous_batching(self) -> bool:
@@ -130,7 +136,7 @@ class ConstraintLogitsProcessor:
             out = self.ahead.masked(input_ids, scores)
         else:
             words = torch.from_numpy(self.masks(input_ids.detach().cpu().numpy(), scores.shape))
-            out = masked(scores, words.to(scores.device))
+            out = mask_scores(scores, words.to(scores.device))
         self.check_left(out, scores)
         if self.all_ended and (len(scores) == 1 or not are_logprobs(scores)):
             raise self.goes_on(int(input_ids[0, -1]))
@@ -214,14 +220,14 @@ class ConstraintLogitsProcessor:
             )
         return False
 
-    def position(self, row: Ids, start: int, owner: int, rows: int) -> Position:
+    def position(self, row: Ids, start: int, owner: int, rows: int) -> RowPosition:
         """The position after a row: known, one token after a known one, or replayed from the prompt."""
         key = (owner, row.tobytes())
         found = self.known.get(key)
         if found is None:
             before = self.known.get((owner, row[:-1].tobytes())) if len(row) > start else None
             if before is None:
-                before = Position(self.constraints[owner].matcher(), self.endings, self.budgets[owner])
+                before = RowPosition(self.constraints[owner].matcher(), self.endings, self.budgets[owner])
                 fresh = row[start:]
             else:
                 fresh = row[-1:]
@@ -295,16 +301,16 @@ def check_count(name: str, value: Any, least: int) -> None:
         raise kind(f"{name} is {value}: it is a whole number from {least} on")
 
 
-def masked(scores: torch.Tensor, words: torch.Tensor) -> Any:
+def mask_scores(scores: torch.Tensor, words: torch.Tensor) -> Any:
     """The scores with what is not allowed at -inf, as a new tensor: by a kernel on the CPU, else by torch."""
     import torch
 
     if scores.is_cpu and words.is_cpu and not scores.requires_grad:
         return apply_mask(scores.clone(memory_format=torch.contiguous_format), words)
-    return scores.masked_fill(~unpacked(words, scores.shape[-1]), -torch.inf)
+    return scores.masked_fill(~unpack_masks(words, scores.shape[-1]), -torch.inf)
 
 
-def unpacked(words: torch.Tensor, width: int) -> Any:
+def unpack_masks(words: torch.Tensor, width: int) -> Any:
     """bool [rows, width] from bits: int32 [rows, words], bit i % 32 of word i // 32; what is beyond them is False.
 
     Each byte is looked up as eight booleans in one: ten times faster than shifting and comparing.

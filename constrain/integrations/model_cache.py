@@ -54,13 +54,13 @@ class PromptedModel:
             ids = torch.tensor([prompt], device=self.device)
             with torch.inference_mode():
                 self.decoding["encoder_outputs"] = model.get_encoder()(input_ids=ids, return_dict=True)
-        limit = positions(model)
+        limit = count_positions(model)
         self.room = None if limit is None else limit - len(self.head) + 1
         self.cached: list[int] = []
         self.cache: Any = None
         self.batch: Any = None
         self.rows: dict[tuple[int, ...], int] = {}  # of the batch: a text's row
-        self.crops = croppable(model)
+        self.crops = can_crop(model)
         small = self.device.type == "cpu" and sum(part.numel() for part in model.parameters()) < SMALL
         self.threads: Callable[[], AbstractContextManager[None]] = one_thread if small else nullcontext
         self.keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
@@ -93,7 +93,7 @@ class PromptedModel:
         self.batch, self.rows = None, {}  # until it is whole again
         if parents != list(range(size)):
             chosen = torch.tensor(parents, device=self.device)
-            batch = copied(batch, lambda part: part.index_select(0, chosen))
+            batch = copy_cache(batch, lambda part: part.index_select(0, chosen))
         tokens = torch.tensor([text[-1:] for text in texts], device=self.device)
         seen = torch.ones((len(texts), len(texts[0])), dtype=torch.long, device=self.device)
         out = self.run(tokens, seen, 1, past_key_values=batch, use_cache=True)
@@ -167,7 +167,7 @@ class PromptedModel:
         longest = max(map(len, tails))
         tokens = torch.tensor([tail + [tail[-1]] * (longest - len(tail)) for tail in tails], device=self.device)
         seen = torch.tensor([[1] * (shared + len(t)) + [0] * (longest - len(t)) for t in tails], device=self.device)
-        batch = copied(self.cache, lambda part: part.repeat_interleave(len(texts), 0))
+        batch = copy_cache(self.cache, lambda part: part.repeat_interleave(len(texts), 0))
         out = self.run(tokens, seen, longest, past_key_values=batch, use_cache=True)
         if all(len(tail) == longest for tail in tails):
             self.hold(batch, texts)
@@ -196,10 +196,12 @@ class PromptedModel:
         return np.asarray(exact[:, : self.width].numpy())
 
 
-def copied(cache: Any, pick: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def copy_cache(cache: Any, pick: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     """Another cache, of what `pick` makes of all keys and values [batch, ...]; the old one stays as it is."""
     if isinstance(cache, EncoderDecoderCache):
-        return EncoderDecoderCache(copied(cache.self_attention_cache, pick), copied(cache.cross_attention_cache, pick))
+        return EncoderDecoderCache(
+            copy_cache(cache.self_attention_cache, pick), copy_cache(cache.cross_attention_cache, pick)
+        )
     out = DynamicCache()
     for index, layer in enumerate(cache.layers):
         if layer.keys is not None:
@@ -218,7 +220,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def positions(model: Any) -> int | None:
+def count_positions(model: Any) -> int | None:
     """How many positions a model with a learnt embedding of each has (GPT-2, OPT, BART); None for all others."""
     for name, part in model.named_modules():
         last = name.rpartition(".")[2]
@@ -239,7 +241,7 @@ def decoder_start(model: Any) -> int:
     )
 
 
-def croppable(model: Any) -> bool:
+def can_crop(model: Any) -> bool:
     """Whether the model's cache can be taken back token by token; if not, every request is computed anew."""
     config = model.config.get_text_config(decoder=True)
     kinds = getattr(config, "layer_types", None)

@@ -12,7 +12,7 @@ from typing import Any
 from ..base.errors import VocabularyError, shorten
 from ..base.json_documents import find_deeper
 
-__all__ = ["existing", "parse_document", "read_bytes", "read_object"]
+__all__ = ["check_file", "parse_document", "read_bytes", "read_object"]
 
 MOST_BYTES = 256 << 20
 """Largest file that is read. The largest tokenizer files known have 35 MB."""
@@ -20,7 +20,7 @@ MOST_NESTING = 256
 """Deepest nesting of a JSON document, as `Limits.nesting`."""
 
 
-def existing(path: Path) -> Path:
+def check_file(path: Path) -> Path:
     """Return the path of a regular file of bounded size; VocabularyError for everything else."""
     try:
         regular, size = path.is_file(), path.stat().st_size if path.exists() else 0
@@ -38,7 +38,7 @@ def existing(path: Path) -> Path:
 def read_bytes(path: Path) -> bytes:
     """Return what a regular file of bounded size holds."""
     try:
-        return existing(path).read_bytes()
+        return check_file(path).read_bytes()
     except OSError as error:
         raise VocabularyError(f"{shorten(path)} cannot be read: {shorten(error)}") from error
 

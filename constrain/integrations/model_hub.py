@@ -35,14 +35,14 @@ def locally_first(name: str, load: Callable[[bool], T]) -> T:
         return load(True)
     except ConstrainError as error:
         logging.getLogger("constrain.hub").warning("%s is not on this disk: asking the Hugging Face hub", name)
-        if trouble := unreachable():
+        if trouble := check_hub():
             raise type(error)(
                 f"{name} is not on this disk, and the Hugging Face hub cannot be reached: {trouble}", hint=error.hint
             ) from error
     return load(False)
 
 
-def unreachable() -> str:
+def check_hub() -> str:
     """Send the hub one request, with huggingface_hub's own proxies; return why it has no answer, "" if it has one."""
     try:
         from huggingface_hub import constants

@@ -12,10 +12,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from .. import demo
 from ..base.errors import VocabularyError, shorten
 from ..vocabulary.vocabulary import Vocabulary
 from .end_tokens import ids_of
-from .model_files import existing, read_object
+from .model_files import check_file, read_object
 from .model_hub import foreign_errors, is_hub_id, locally_first
 from .token_files import from_mistral, from_tiktoken
 from .tokenizer_json_check import check_tokenizer_json
@@ -53,16 +54,15 @@ def from_pretrained(
 
 def demo_folder() -> Path:
     """Return the folder of the embedded model."""
-    from .. import demo
 
-    return demo.path()
+    return demo.model_folder()
 
 
 def from_file(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
     """Of one tokenizer file, by its name."""
     if path.suffix == ".tiktoken":
         return from_tiktoken(path, size=size, eos_ids=eos_ids)
-    existing(path)
+    check_file(path)
     if ".model" in path.name or (path.suffix == ".json" and "tekken" in path.name):
         return from_mistral(path, size=size, eos_ids=eos_ids)
     if path.suffix == ".json":
@@ -83,7 +83,7 @@ def from_folder(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) 
         try:
             for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"):
                 if (path / name).exists():
-                    existing(path / name)
+                    check_file(path / name)
             check_tokenizer_json(read_object(path / "tokenizer.json"), path / "tokenizer.json")
             tokenizer = load_transformers(str(path), local=True)
         except VocabularyError as error:
@@ -188,5 +188,5 @@ def load_fast(path: Path) -> Any:
     except ImportError as error:
         raise VocabularyError(f"{path} needs the package that reads it", hint="pip install tokenizers") from error
     with foreign_errors(f"{shorten(path)} is no tokenizer.json"):
-        check_tokenizer_json(read_object(existing(path)), path)
+        check_tokenizer_json(read_object(check_file(path)), path)
         return Tokenizer.from_file(str(path))

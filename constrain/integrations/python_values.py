@@ -31,16 +31,16 @@ class Misfit(ValueError):
 def parse_json(text: str) -> Any:
     """The value of a JSON text: integers of any length; numbers with a fraction or exponent as float, or as Decimal
     where they are beyond what a float can hold. NaN and Infinity are not JSON and do not get here."""
-    return json.loads(text, parse_float=finite, parse_int=integer)
+    return json.loads(text, parse_float=parse_finite, parse_int=parse_integer)
 
 
-def finite(text: str) -> float | Decimal:
+def parse_finite(text: str) -> float | Decimal:
     """A float, or a Decimal where that would be infinite."""
     number = float(text)
     return number if abs(number) != float("inf") else Decimal(text)
 
 
-def integer(text: str) -> int:
+def parse_integer(text: str) -> int:
     """An int of any length: Python itself stops at some 4,300 digits."""
     try:
         return int(text)
@@ -66,7 +66,7 @@ def to_value(tp: Any, text: str) -> Any:
     if is_pydantic(tp):
         return from_pydantic(tp, text)
     try:
-        return convert(tp, json.loads(text, parse_float=Decimal, parse_int=integer))
+        return convert_value(tp, json.loads(text, parse_float=Decimal, parse_int=parse_integer))
     except Misfit as error:
         raise UnsupportedError(f"the text satisfies the schema of {name_of(tp)}, yet {error}") from error
 
@@ -89,56 +89,56 @@ def from_pydantic(tp: Any, text: str) -> Any:
         raise UnsupportedError(f"no value can be made of type {name_of(tp)}: {error.message}") from None
 
 
-def convert(tp: Any, value: Any) -> Any:
+def convert_value(tp: Any, value: Any) -> Any:
     """`value`, as JSON gives it (numbers with a point as Decimal), as a `tp`; Misfit if it is none."""
     origin, args = get_origin(tp), get_args(tp)
     if tp is Any or tp is object:
-        return plain(value)
+        return to_plain(value)
     if tp in SCALARS:
         return SCALARS[tp](value)
     if hasattr(tp, "__supertype__"):
-        return convert(tp.__supertype__, value)
+        return convert_value(tp.__supertype__, value)
     if type(tp).__name__ == "TypeAliasType":
-        return convert(tp.__value__, value)
+        return convert_value(tp.__value__, value)
     if origin is Annotated or getattr(origin, "__name__", getattr(origin, "_name", "")) in WRAPPERS:
-        return convert(args[0], value)
+        return convert_value(args[0], value)
     if origin is Literal:
-        return literal(args, value)
+        return pick_literal(args, value)
     if origin is Union or origin is types.UnionType:
         return first_fit(args, value)
     if isinstance(tp, (str, ForwardRef)):
         raise UnsupportedError(f"the forward reference {tp!r} was not resolved", hint="Annotate with the class itself.")
     if origin is not None and isinstance(origin, type):
-        return collection(origin, args, value)
+        return convert_collection(origin, args, value)
     if isinstance(tp, type):
-        return instance(tp, value)
+        return convert_instance(tp, value)
     return from_pydantic(tp, json.dumps(value, default=float))
 
 
 WRAPPERS = ("Required", "NotRequired", "ReadOnly", "ClassVar", "Final")
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """JSON values as `parse_json` gives them."""
     if isinstance(value, Decimal):
-        return finite(str(value))
+        return parse_finite(str(value))
     if isinstance(value, list):
-        return [plain(item) for item in value]
+        return [to_plain(item) for item in value]
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: to_plain(item) for key, item in value.items()}
     return value
 
 
-def expect(value: Any, kinds: type | tuple[type, ...], what: str) -> Any:
+def expect_kind(value: Any, kinds: type | tuple[type, ...], what: str) -> Any:
     """`value` if it is one of `kinds` (a bool is no number)."""
     if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
         raise Misfit(f"{value!r} is not {what}")
     return value
 
 
-def whole(value: Any) -> int:
+def expect_whole(value: Any) -> int:
     """1, 1.0 and 1e2 are integers to JSON Schema."""
-    number = expect(value, (int, Decimal), "an integer")
+    number = expect_kind(value, (int, Decimal), "an integer")
     if number != number.to_integral_value() if isinstance(number, Decimal) else False:
         raise Misfit(f"{value} is not an integer")
     return int(number)
@@ -149,7 +149,7 @@ def text_as(make: Callable[[str], Any], what: str) -> Callable[[Any], Any]:
 
     def read(value: Any) -> Any:
         try:
-            return make(expect(value, str, what))
+            return make(expect_kind(value, str, what))
         except Misfit:
             raise
         except ValueError as error:
@@ -158,37 +158,37 @@ def text_as(make: Callable[[str], Any], what: str) -> Callable[[Any], Any]:
     return read
 
 
-def instant(text: str) -> datetime.datetime:
+def parse_instant(text: str) -> datetime.datetime:
     """RFC 3339, of which Python 3.10 does not read `Z`."""
     return datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in "Zz" else text)
 
 
-def clock(text: str) -> datetime.time:
+def parse_clock(text: str) -> datetime.time:
     """The time of RFC 3339."""
     return datetime.time.fromisoformat(text[:-1] + "+00:00" if text[-1:] in "Zz" else text)
 
 
 SCALARS: dict[Any, Callable[[Any], Any]] = {
-    str: lambda value: expect(value, str, "a string"),
-    bool: lambda value: expect(value, bool, "a boolean"),
-    int: whole,
-    float: lambda value: float(expect(value, (int, Decimal), "a number")),
-    Decimal: lambda value: Decimal(value if isinstance(value, str) else expect(value, (int, Decimal), "a number")),
-    None: lambda value: expect(value, type(None), "null"),
-    type(None): lambda value: expect(value, type(None), "null"),
+    str: lambda value: expect_kind(value, str, "a string"),
+    bool: lambda value: expect_kind(value, bool, "a boolean"),
+    int: expect_whole,
+    float: lambda value: float(expect_kind(value, (int, Decimal), "a number")),
+    Decimal: lambda value: Decimal(value if isinstance(value, str) else expect_kind(value, (int, Decimal), "a number")),
+    None: lambda value: expect_kind(value, type(None), "null"),
+    type(None): lambda value: expect_kind(value, type(None), "null"),
     datetime.date: text_as(datetime.date.fromisoformat, "a date"),
-    datetime.datetime: text_as(instant, "a date and time"),
-    datetime.time: text_as(clock, "a time"),
+    datetime.datetime: text_as(parse_instant, "a date and time"),
+    datetime.time: text_as(parse_clock, "a time"),
     UUID: text_as(UUID, "a UUID"),
 }
 
 
-def same(a: Any, b: Any) -> bool:
+def equal_json(a: Any, b: Any) -> bool:
     """Equality of JSON: true is not 1, and 1.0 is 1."""
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(map(same, a, b))
+        return len(a) == len(b) and all(map(equal_json, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(equal_json(a[key], b[key]) for key in a)
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, float):
@@ -196,10 +196,10 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def literal(options: tuple[Any, ...], value: Any) -> Any:
+def pick_literal(options: tuple[Any, ...], value: Any) -> Any:
     """The one of a Literal's options that is spelled so."""
     for option in options:
-        if same(option.value if isinstance(option, Enum) else option, value):
+        if equal_json(option.value if isinstance(option, Enum) else option, value):
             return option
     raise Misfit(f"{value!r} is none of {options}")
 
@@ -208,7 +208,7 @@ def first_fit(options: tuple[Any, ...], value: Any) -> Any:
     """The value as the first member of a union that it fits."""
     for option in options:
         try:
-            return convert(option, value)
+            return convert_value(option, value)
         except (Misfit, TypeError) as error:
             last: Exception = error
         except ValueError as error:  # pydantic.ValidationError is one
@@ -216,23 +216,23 @@ def first_fit(options: tuple[Any, ...], value: Any) -> Any:
     raise Misfit(f"it fits no member of the union; the last said: {last}")
 
 
-def collection(origin: type, args: tuple[Any, ...], value: Any) -> Any:
+def convert_collection(origin: type, args: tuple[Any, ...], value: Any) -> Any:
     """list[int], tuple[int, str], dict[str, int], Sequence[int], a generic class ..."""
     if is_dataclass(origin) or is_typeddict(origin) or is_pydantic(origin):
-        return instance(origin, value)
+        return convert_instance(origin, value)
     if issubclass(origin, (dict,)) or origin.__name__ in ("Mapping", "MutableMapping"):
         keys, values = args if len(args) == 2 else (str, Any)
-        pairs = expect(value, dict, "an object").items()
-        made = {convert_key(keys, key): convert(values, item) for key, item in pairs}
+        pairs = expect_kind(value, dict, "an object").items()
+        made = {convert_key(keys, key): convert_value(values, item) for key, item in pairs}
         return made if origin.__name__ in ("dict", "Mapping", "MutableMapping") else origin(made)
-    items = expect(value, list, "an array")
+    items = expect_kind(value, list, "an array")
     if origin is tuple:
         if args and args[-1] is not Ellipsis:
             if len(items) != len(args):
                 raise Misfit(f"{len(items)} items are not {len(args)}")
-            return tuple(map(convert, args, items))
-        return tuple(convert(args[0] if args else Any, item) for item in items)
-    made_items = [convert(args[0] if args else Any, item) for item in items]
+            return tuple(map(convert_value, args, items))
+        return tuple(convert_value(args[0] if args else Any, item) for item in items)
+    made_items = [convert_value(args[0] if args else Any, item) for item in items]
     kinds: dict[str, Callable[[list[Any]], Any]] = {"Set": set, "MutableSet": set, "set": set, "frozenset": frozenset}
     if origin.__name__ in ("list", "Sequence", "MutableSequence", "Iterable", "Collection"):
         return made_items
@@ -243,33 +243,33 @@ def convert_key(tp: Any, key: str) -> Any:
     """Keys are strings in JSON; a dict may want them as numbers or members of an Enum."""
     if tp is int:
         return int(key)
-    return convert(tp, key)
+    return convert_value(tp, key)
 
 
-def instance(tp: type, value: Any) -> Any:
+def convert_instance(tp: type, value: Any) -> Any:
     """An Enum member, dataclass, NamedTuple, TypedDict, Pydantic model, or bare collection."""
     if is_pydantic(tp):
         return from_pydantic(tp, json.dumps(value, default=float))
     if issubclass(tp, Enum):
         for member in tp:
-            if same(member.value, value):
+            if equal_json(member.value, value):
                 return member
         raise Misfit(f"{value!r} is no value of {tp.__name__}")
     if is_typeddict(tp) or is_dataclass(tp) or hasattr(tp, "_fields"):
-        return record(tp, value)
+        return convert_record(tp, value)
     if tp in (list, tuple, set, frozenset, dict):
-        return collection(tp, (), value)
+        return convert_collection(tp, (), value)
     if issubclass(tp, (str, int, float)):
-        return tp(convert(next(kind for kind in (str, int, float) if issubclass(tp, kind)), value))
+        return tp(convert_value(next(kind for kind in (str, int, float) if issubclass(tp, kind)), value))
     return from_pydantic(tp, json.dumps(value, default=float))
 
 
-def record(tp: Any, value: Any) -> Any:
+def convert_record(tp: Any, value: Any) -> Any:
     """A dataclass, NamedTuple or TypedDict from an object (a NamedTuple also from an array)."""
     hints = get_type_hints(tp, include_extras=True)
     if isinstance(value, list) and hasattr(tp, "_fields"):
         value = dict(zip(tp._fields, value))
-    members = expect(value, dict, "an object")
+    members = expect_kind(value, dict, "an object")
     if is_typeddict(tp):
         missing = {key for key, hint in hints.items() if key_required(tp, key, hint)} - members.keys()
         extra: set[str] = set()
@@ -282,7 +282,7 @@ def record(tp: Any, value: Any) -> Any:
         extra = members.keys() - set(tp._fields)
     if missing or extra:
         raise Misfit(f"of {name_of(tp)}, {sorted(missing)} are missing and {sorted(extra)} unknown")
-    made = {key: convert(hints.get(key, Any), item) for key, item in members.items()}
+    made = {key: convert_value(hints.get(key, Any), item) for key, item in members.items()}
     return made if is_typeddict(tp) else tp(**made)
 
 

@@ -1,4 +1,4 @@
-"""`Position`: where one row of a batch stands in its constraint, as a function of the row's tokens.
+"""`RowPosition`: where one row of a batch stands in its constraint, as a function of the row's tokens.
 
 A Position is never changed: `after` makes the next one. Rows can so be re-ordered, taken back and replayed.
 """
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ..engine.matcher import Matcher
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Endings", "OnRefused", "Position"]
+__all__ = ["RowEndings", "OnRefused", "RowPosition"]
 
 OnRefused = Literal["raise", "end"]
 
 
-class Endings:
+class RowEndings:
     """How the caller's `generate` ends a row. stops: ids that it stops at. pads: what it writes after them.
 
     known: whether it said so (its generation config was given); else the end tokens of the Vocabulary are taken.
@@ -33,7 +33,7 @@ class Endings:
 
     def __init__(self, vocabulary: Vocabulary, config: Any) -> None:
         """Raise VocabularyError if `generate` stops at no end token of the Vocabulary, or at one that is text."""
-        declared = ids_of(tolist(getattr(config, "eos_token_id", None)))
+        declared = ids_of(as_list(getattr(config, "eos_token_id", None)))
         self.known = bool(declared)
         self.stops = tuple(end for end in vocabulary.eos_ids if end in declared) if declared else vocabulary.eos_ids
         if not self.stops:
@@ -51,16 +51,16 @@ class Endings:
                 hint=f"Make the Vocabulary with eos_ids={declared}.",
             )
         pads = [
-            index for index in ids_of(tolist(getattr(config, "pad_token_id", None))) if 0 <= index < vocabulary.size
+            index for index in ids_of(as_list(getattr(config, "pad_token_id", None))) if 0 <= index < vocabulary.size
         ]
         words = (vocabulary.size + 31) // 32
         unused = [end for end in vocabulary.eos_ids if end not in self.stops]
-        self.never = bits([*unused, *others], words)
-        self.ended = bits([*self.stops, *pads], words)
+        self.never = pack_bits([*unused, *others], words)
+        self.ended = pack_bits([*self.stops, *pads], words)
         self.passive = frozenset((*self.stops, *pads))
 
 
-class Position:
+class RowPosition:
     """A Matcher at one place, never moved once it is here.
 
     ended: how many tokens the row has from its end token on; 0 while the text goes on. closing: a completion of the
@@ -69,19 +69,19 @@ class Position:
 
     __slots__ = ("budget", "closing", "ended", "endings", "matcher", "refused", "taken")
 
-    def __init__(self, matcher: Matcher, endings: Endings, budget: Budget | None = None) -> None:
+    def __init__(self, matcher: Matcher, endings: RowEndings, budget: Budget | None = None) -> None:
         self.matcher, self.endings, self.budget = matcher, endings, budget
         self.taken, self.ended, self.refused = 0, 0, False
         self.closing = None if budget is None else budget.begin(matcher)
 
-    def moved(self, matcher: Matcher, closing: bytes | None, ended: int, refused: bool) -> Position:
+    def moved(self, matcher: Matcher, closing: bytes | None, ended: int, refused: bool) -> RowPosition:
         """A Position one token further."""
-        other = object.__new__(Position)
+        other = object.__new__(RowPosition)
         other.matcher, other.endings, other.budget = matcher, self.endings, self.budget
         other.taken, other.closing, other.ended, other.refused = self.taken + 1, closing, ended, refused
         return other
 
-    def after(self, token: int, on_refused: OnRefused) -> Position:
+    def after(self, token: int, on_refused: OnRefused) -> RowPosition:
         """The position one token further. After an end token only end tokens and padding follow."""
         vocabulary = self.matcher.constraint.vocabulary
         if self.refused:
@@ -132,7 +132,7 @@ class Position:
         return mask
 
 
-def bits(tokens: list[int], words: int) -> NDArray[np.int32]:
+def pack_bits(tokens: list[int], words: int) -> NDArray[np.int32]:
     """A mask of these tokens."""
     out = np.zeros(words, np.uint32)
     for token in tokens:
@@ -140,6 +140,6 @@ def bits(tokens: list[int], words: int) -> NDArray[np.int32]:
     return out.view(np.int32)
 
 
-def tolist(value: Any) -> Any:
+def as_list(value: Any) -> Any:
     """Ids that may be a tensor or an array as Python has them."""
     return value.tolist() if hasattr(value, "tolist") else value

@@ -21,7 +21,7 @@ from ..vocabulary.self_test import Conduct, self_test
 from ..vocabulary.vocabulary import MOST_TOKENS, Encode, Vocabulary
 from ..vocabulary.vocabulary_cache import LEAST_BYTES, Kept
 from .end_tokens import tiktoken_ends
-from .model_files import existing, parse_document, read_bytes
+from .model_files import check_file, parse_document, read_bytes
 from .model_hub import foreign_errors
 
 __all__ = ["from_mistral", "from_sentencepiece", "from_tiktoken", "piece_bytes"]
@@ -90,7 +90,7 @@ def from_ranks(
     known = None if kept is None else kept.fetch()
     if known is not None:
         found, how = known
-        encode, prompt = encoders(found.tokens[: how["ranks"]], how["pattern"], how["begin"])
+        encode, prompt = make_encoders(found.tokens[: how["ranks"]], how["pattern"], how["begin"])
         return replace(found, encode=encode, encode_prompt=prompt)
     tokens = read_ranks(data, str(path))
     ranks = len(tokens)
@@ -121,21 +121,21 @@ def from_parts(
     tokens += [None] * (max(special.values(), default=-1) + 1 - ranks)
     if eos_ids is None:
         eos_ids = tiktoken_ends(special, name)
-    encode, prompt = encoders(tokens[:ranks], pattern, begin)
+    encode, prompt = make_encoders(tokens[:ranks], pattern, begin)
     made = Vocabulary.from_tokens(
         tokens, eos_ids, special=special, size=size, encode=encode, encode_prompt=prompt, name=name
     )
     return made, {"pattern": pattern, "begin": begin}
 
 
-def encoders(
+def make_encoders(
     tokens: Sequence[bytes | None], pattern: str | None, begin: list[int]
 ) -> tuple[Encode, Encode] | tuple[None, None]:
     """`encode` and `encode_prompt` of ranks, if it is known by which pattern they cut a text."""
     if pattern is None:
         return None, None
     encode = lazy_bpe(tokens, pattern, 0)
-    return encode, preceded(encode, begin)
+    return encode, prepend_tokens(encode, begin)
 
 
 def from_encoding(
@@ -163,7 +163,7 @@ def from_mistral(
 ) -> Vocabulary:
     """See `Vocabulary.from_mistral`."""
     if isinstance(source, (str, PathLike)):
-        path = existing(Path(source))
+        path = check_file(Path(source))
         if path.suffix == ".json":
             return from_tekken(path, size=size, eos_ids=eos_ids)
         return from_sentencepiece(path, size=size, eos_ids=eos_ids)
@@ -199,7 +199,7 @@ def from_tekken(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) 
     special.update({f"<SPECIAL_{i}>": i for i in range(count) if i not in taken})
     ends = [special["</s>"]] if eos_ids is None and "</s>" in special else eos_ids or ()
     encode = lazy_bpe(texts, pattern, count)
-    prompt = preceded(encode, [special["<s>"]] if "<s>" in special else [])
+    prompt = prepend_tokens(encode, [special["<s>"]] if "<s>" in special else [])
     tokens = [None] * count + texts
     out = Vocabulary.from_tokens(
         tokens, ends, special=special, size=size, encode=encode, encode_prompt=prompt, name=path.name
@@ -212,7 +212,7 @@ def from_sentencepiece(source: Any, *, size: int | None = None, eos_ids: Iterabl
     """Of a SentencePiece model: its file, or a `SentencePieceProcessor`."""
     model, name = source, "a SentencePiece model"
     if isinstance(source, Path):
-        model, name = load_sentencepiece(existing(source)), source.name
+        model, name = load_sentencepiece(check_file(source)), source.name
     count = model.vocab_size()
     pieces = model.id_to_piece(list(range(count)))
     tokens: list[bytes | None] = [piece_bytes(piece) for piece in pieces]
@@ -236,7 +236,7 @@ def from_sentencepiece(source: Any, *, size: int | None = None, eos_ids: Iterabl
         special=special,
         size=size,
         encode=encode,
-        encode_prompt=preceded(encode, begin),
+        encode_prompt=prepend_tokens(encode, begin),
         leading_space="stripped" if normal("a") == " a" else "kept",
         name=name,
     )
@@ -331,7 +331,7 @@ def lazy_bpe(tokens: Sequence[bytes | None], pattern: str, first: int) -> Encode
     return encode
 
 
-def preceded(encode: Encode, begin: list[int]) -> Encode:
+def prepend_tokens(encode: Encode, begin: list[int]) -> Encode:
     """`encode` with these tokens in front."""
 
     def prompt(text: str) -> list[int]:

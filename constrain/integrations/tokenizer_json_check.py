@@ -46,7 +46,7 @@ def check_merges(document: Mapping[str, Any], path: Path) -> None:
 
 def check_charsmaps(document: Mapping[str, Any], path: Path) -> None:
     """Of precompiled normalizers: as much memory is taken as the first four bytes, the size of a trie, say."""
-    for text in charsmaps(document):
+    for text in find_charsmaps(document):
         try:
             data = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
@@ -57,7 +57,7 @@ def check_charsmaps(document: Mapping[str, Any], path: Path) -> None:
             )
 
 
-def charsmaps(document: Mapping[str, Any]) -> Iterator[str]:
+def find_charsmaps(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield each precompiled_charsmap, in a normalizer or in a list of normalizers."""
     todo = [document.get("normalizer")]
     while todo:

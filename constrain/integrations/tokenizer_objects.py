@@ -23,14 +23,14 @@ from ..vocabulary.vocabulary import MOST_TOKENS, Encode, Vocabulary
 from .end_tokens import check_names, ids_of
 from .token_files import SPACE, from_mistral, from_sentencepiece, from_tiktoken, piece_bytes
 
-__all__ = ["from_tokenizer", "label", "token_bytes"]
+__all__ = ["from_tokenizer", "name_tokenizer", "token_bytes"]
 
 REPLACE = {"type": "Replace", "pattern": {"String": SPACE}, "content": " "}
 LIST_HINT = "Vocabulary.from_tokens takes the bytes of every token as you know them."
 
 
 @dataclass(frozen=True)
-class Spelling:
+class PieceSpelling:
     """How pieces turn into text. kind: see the module. leading_space: what decoding does to one at the start."""
 
     kind: Literal["byte-level", "sentencepiece", "spaces", "plain"]
@@ -59,9 +59,9 @@ def from_tokenizer(tokenizer: Any, *, size: int | None = None, eos_ids: Iterable
 
 def from_fast(tokenizer: Any, fast: Any, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
     """Of a `tokenizers.Tokenizer` (`fast`), in a transformers tokenizer or by itself."""
-    name = label(tokenizer)
+    name = name_tokenizer(tokenizer)
     spelling = read_spelling(fast, name)
-    spell = speller(spelling)
+    spell = make_speller(spelling)
     base = fast.get_vocab(with_added_tokens=False)
     count = max((*fast.get_vocab().values(), -1)) + 1
     if count > MOST_TOKENS:
@@ -79,7 +79,7 @@ def from_fast(tokenizer: Any, fast: Any, *, size: int | None, eos_ids: Iterable[
     if fast is not tokenizer:
         special.update({str(fast.id_to_token(i)): i for i in tokenizer.all_special_ids if i < len(tokens)})
     ends = declared_ends(tokenizer, special) if eos_ids is None else eos_ids
-    encode, prompt = encoders(tokenizer, fast)
+    encode, prompt = make_tokenizer_encoders(tokenizer, fast)
     out = Vocabulary.from_tokens(
         tokens,
         ends,
@@ -105,7 +105,7 @@ def token_bytes(tokenizer: Any, ids: list[int]) -> list[bytes | None]:
     if fast is None:
         tokens = from_tokenizer(tokenizer, eos_ids=[0]).tokens
         return [tokens[index] if index < len(tokens) else None for index in ids]
-    spell = speller(read_spelling(fast, label(tokenizer)))
+    spell = make_speller(read_spelling(fast, name_tokenizer(tokenizer)))
     added = {
         index: None if one.special else one.content.encode() for index, one in fast.get_added_tokens_decoder().items()
     }
@@ -122,18 +122,18 @@ def token_bytes(tokenizer: Any, ids: list[int]) -> list[bytes | None]:
 
 def from_slow(tokenizer: Any, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
     """Of a transformers tokenizer written in Python: SentencePiece (`sp_model`) or byte-level (`byte_decoder`)."""
-    name = label(tokenizer)
+    name = name_tokenizer(tokenizer)
     if hasattr(tokenizer, "sp_model"):
         # Decoding through sentencepiece drops the first space, whether or not one is put in front when encoding.
-        spelling = Spelling("sentencepiece", "stripped")
+        spelling = PieceSpelling("sentencepiece", "stripped")
     elif hasattr(tokenizer, "byte_decoder"):
-        spelling = Spelling("byte-level")
+        spelling = PieceSpelling("byte-level")
     else:
         raise VocabularyError(
             f"{name} is written in Python and says neither sp_model nor byte_decoder: its tokens have no bytes",
             hint=f"Load the fast tokenizer (use_fast=True). {LIST_HINT}",
         )
-    spell = speller(spelling)
+    spell = make_speller(spelling)
     pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
     tokens: list[bytes | None] = [None if piece is None else spell(piece) for piece in pieces]
     special = {pieces[i]: i for i in tokenizer.all_special_ids if i < len(pieces)}
@@ -147,7 +147,7 @@ def from_slow(tokenizer: Any, *, size: int | None, eos_ids: Iterable[int] | None
             if model.is_control(index) or model.is_unused(index) or model.is_unknown(index):
                 special[piece] = tokenizer.convert_tokens_to_ids(piece)  # not `index`: some classes shift their ids
     ends = declared_ends(tokenizer, special) if eos_ids is None else eos_ids
-    encode, prompt = encoders(tokenizer, None)
+    encode, prompt = make_tokenizer_encoders(tokenizer, None)
     out = Vocabulary.from_tokens(
         tokens,
         ends,
@@ -163,7 +163,7 @@ def from_slow(tokenizer: Any, *, size: int | None, eos_ids: Iterable[int] | None
     return out
 
 
-def encoders(tokenizer: Any, fast: Any) -> tuple[Encode, Encode]:
+def make_tokenizer_encoders(tokenizer: Any, fast: Any) -> tuple[Encode, Encode]:
     """Text -> ids without special tokens, and as a prompt; neither cut short nor padded."""
     if fast is tokenizer:
         if fast.truncation is not None or fast.padding is not None:  # leave the caller's own as it is
@@ -180,51 +180,56 @@ def encoders(tokenizer: Any, fast: Any) -> tuple[Encode, Encode]:
     )
 
 
-def read_spelling(fast: Any, name: str) -> Spelling:
+def read_spelling(fast: Any, name: str) -> PieceSpelling:
     """From the decoder; where there is none, from what cuts the text before the model."""
     model = type(fast.model).__name__
     if model in ("WordPiece", "WordLevel"):
-        raise refused(name, model, "spaces are between its tokens, not in them")
+        raise refuse_tokenizer(name, model, "spaces are between its tokens, not in them")
     for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
         if getattr(fast.model, affix, None):
-            raise refused(name, f"{model} with {affix}", "spaces are between its tokens, not in them")
-    steps = list(leaves(part(fast.decoder), "decoders"))
+            raise refuse_tokenizer(name, f"{model} with {affix}", "spaces are between its tokens, not in them")
+    steps = list(flatten_component(read_component(fast.decoder), "decoders"))
     if not steps:
-        before = [*leaves(part(fast.pre_tokenizer), "pretokenizers"), *leaves(part(fast.normalizer), "normalizers")]
+        before = [
+            *flatten_component(read_component(fast.pre_tokenizer), "pretokenizers"),
+            *flatten_component(read_component(fast.normalizer), "normalizers"),
+        ]
         steps = [step for step in before if step["type"] in {"ByteLevel", "Metaspace"}]
     fallback = bool(getattr(fast.model, "byte_fallback", False))
     spaces: Literal["sentencepiece", "spaces"] = (
         "sentencepiece" if fallback or any(step["type"] == "ByteFallback" for step in steps) else "spaces"
     )
-    spelling = Spelling("sentencepiece" if fallback else "plain")
+    spelling = PieceSpelling("sentencepiece" if fallback else "plain")
     fused = False
     for step in steps:
         kind = step["type"]
         if kind == "ByteLevel":
-            spelling = Spelling("byte-level", spelling.leading_space)
+            spelling = PieceSpelling("byte-level", spelling.leading_space)
         elif kind == "Metaspace" and step.get("replacement", SPACE) == SPACE:
             scheme = step.get("prepend_scheme", "always" if step.get("add_prefix_space", True) else "never")
-            spelling = Spelling(spaces, "kept" if scheme == "never" else "stripped")
+            spelling = PieceSpelling(spaces, "kept" if scheme == "never" else "stripped")
         elif kind == "ByteFallback" or step == REPLACE:
-            spelling = Spelling(spaces, spelling.leading_space)
+            spelling = PieceSpelling(spaces, spelling.leading_space)
         elif kind == "Fuse":
             fused = True
         elif kind == "Strip" and fused and (step["content"], step["start"], step["stop"]) == (" ", 1, 0):
-            spelling = Spelling(spelling.kind, "stripped")
+            spelling = PieceSpelling(spelling.kind, "stripped")
         else:
-            raise refused(name, f"the decoder {json.dumps(step)}", "what it makes of a token depends on its place")
+            raise refuse_tokenizer(
+                name, f"the decoder {json.dumps(step)}", "what it makes of a token depends on its place"
+            )
     return spelling
 
 
-def read_conduct(fast: Any, spelling: Spelling, unknown: frozenset[int]) -> Conduct:
+def read_conduct(fast: Any, spelling: PieceSpelling, unknown: frozenset[int]) -> Conduct:
     """What the tokenizer does to a text before it cuts it, for the self-test."""
-    normalizers = list(leaves(part(fast.normalizer), "normalizers"))
+    normalizers = list(flatten_component(read_component(fast.normalizer), "normalizers"))
     plain = all(step["type"] != "ByteLevel" for step in normalizers)
     spaced = any(
         step["type"] == "Prepend"
         or (step["type"] == "Metaspace" and step.get("prepend_scheme", "always") != "never")
         or (step["type"] == "ByteLevel" and step.get("add_prefix_space", False))
-        for step in (*normalizers, *leaves(part(fast.pre_tokenizer), "pretokenizers"))
+        for step in (*normalizers, *flatten_component(read_component(fast.pre_tokenizer), "pretokenizers"))
     )
 
     def normal(text: str) -> str:
@@ -235,7 +240,7 @@ def read_conduct(fast: Any, spelling: Spelling, unknown: frozenset[int]) -> Cond
     return Conduct(normal, "before" if spaced else "none", unknown)
 
 
-def speller(spelling: Spelling) -> Callable[[str], bytes]:
+def make_speller(spelling: PieceSpelling) -> Callable[[str], bytes]:
     """Piece -> bytes."""
     if spelling.kind == "sentencepiece":
         return piece_bytes
@@ -281,10 +286,10 @@ def declared_ends(tokenizer: Any, special: Mapping[str, int]) -> list[int]:
 
     A bare `tokenizers.Tokenizer` declares none: VocabularyError.
     """
-    return check_names(ids_of(getattr(tokenizer, "eos_token_id", None)), special, label(tokenizer))
+    return check_names(ids_of(getattr(tokenizer, "eos_token_id", None)), special, name_tokenizer(tokenizer))
 
 
-def part(component: Any) -> dict[str, Any] | None:
+def read_component(component: Any) -> dict[str, Any] | None:
     """A component of a fast tokenizer as it stands in tokenizer.json."""
     if component is None:
         return None
@@ -292,22 +297,22 @@ def part(component: Any) -> dict[str, Any] | None:
     return found
 
 
-def leaves(component: dict[str, Any] | None, inner: str) -> Iterator[dict[str, Any]]:
+def flatten_component(component: dict[str, Any] | None, inner: str) -> Iterator[dict[str, Any]]:
     """The steps of a component, sequences unfolded."""
     if component is None:
         return
     if component["type"] == "Sequence":
         for step in component[inner]:
-            yield from leaves(step, inner)
+            yield from flatten_component(step, inner)
     else:
         yield component
 
 
-def refused(name: str, what: str, why: str) -> VocabularyError:
+def refuse_tokenizer(name: str, what: str, why: str) -> VocabularyError:
     """A tokenizer whose tokens have no bytes of their own."""
     return VocabularyError(f"{name} cannot be read as bytes: it is {what}, and {why}", hint=LIST_HINT)
 
 
-def label(tokenizer: Any) -> str:
+def name_tokenizer(tokenizer: Any) -> str:
     """What to call a tokenizer in messages."""
     return str(getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__)

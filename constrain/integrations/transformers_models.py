@@ -15,19 +15,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union, cast
+from typing import Any, Union, cast
 
+from .. import demo
 from ..base.errors import ArgumentError, ConstrainError, VocabularyError, shorten
 from ..vocabulary.vocabulary import Vocabulary
 from .end_tokens import ids_of
+from .model_cache import PromptedModel
 from .model_hub import foreign_errors, is_hub_id, locally_first
-from .tokenizer_objects import label
+from .tokenizer_objects import name_tokenizer
 from .vocabulary_match import check_logits, check_padding
 
-if TYPE_CHECKING:
-    from .model_cache import PromptedModel
-
-__all__ = ["LoadedModel", "Prompt", "VocabularyTokenizer", "as_loaded", "load"]
+__all__ = ["LoadedModel", "Prompt", "VocabularyTokenizer", "as_loaded", "load_model"]
 
 Prompt = Union[str, Sequence[int], Sequence[Mapping[str, Any]], None]
 """A text, token ids, or chat messages (which the tokenizer's own chat template spells)."""
@@ -49,7 +48,6 @@ class LoadedModel:
 
     def on(self, prompt: Prompt = None) -> PromptedModel:
         """The model after this prompt."""
-        from .model_cache import PromptedModel
 
         return PromptedModel(self.model, self.prompt_ids(prompt), self.vocabulary.size)
 
@@ -93,7 +91,7 @@ def check_characters(prompt: Prompt) -> None:
                 raise ArgumentError(cause) from None
 
 
-def load(source: str | PathLike[str], *, dtype: Any = None, device: Any = None) -> LoadedModel:
+def load_model(source: str | PathLike[str], *, dtype: Any = None, device: Any = None) -> LoadedModel:
     """The model "demo", or that of a folder or hub id, in evaluation mode; loaded once per process and kept.
 
     dtype: torch dtype or its name, by default float32 on a CPU and the model's own elsewhere; device: where it runs,
@@ -105,12 +103,10 @@ def load(source: str | PathLike[str], *, dtype: Any = None, device: Any = None) 
 
 @lru_cache(maxsize=2)
 def _load(source: str, dtype: str | None, device: Any) -> LoadedModel:
-    torch, transformers = require("torch"), require("transformers")
+    torch, transformers = require_package("torch"), require_package("transformers")
     compose, folder = None, source
     if source == "demo":
-        from .. import demo
-
-        compose, folder = demo.prompt, str(demo.path())
+        compose, folder = demo.compose_prompt, str(demo.model_folder())
         if not (Path(folder) / "config.json").is_file():
             raise ConstrainError(
                 "the embedded model is not in this installation", hint=f"{folder} should hold config.json and weights."
@@ -127,7 +123,7 @@ def _load(source: str, dtype: str | None, device: Any) -> LoadedModel:
             family = transformers.AutoModelForCausalLM
             if config.is_encoder_decoder:
                 family = transformers.AutoModelForSeq2SeqLM
-            with quiet(transformers) if source == "demo" else nullcontext():
+            with hide_progress(transformers) if source == "demo" else nullcontext():
                 model = family.from_pretrained(folder, dtype=kind, use_safetensors=True, **where)
             return model.to(place).eval(), transformers.AutoTokenizer.from_pretrained(folder, **where)
 
@@ -153,7 +149,7 @@ def kind_of(torch: Any, dtype: str) -> Any:
 
 
 @contextmanager
-def quiet(transformers: Any) -> Iterator[None]:
+def hide_progress(transformers: Any) -> Iterator[None]:
     """Without the progress bar for reading weights, which takes longer to read than the embedded model's 8 MB."""
     logging = transformers.utils.logging
     shown = logging.is_progress_bar_enabled()
@@ -188,8 +184,8 @@ def vocabulary_of(model: Any, tokenizer: Any) -> Vocabulary:
     width = logit_width(model)
     if width < len(tokenizer):
         check_missing(tokenizer, width)
-    check_padding(len(tokenizer), width, f"the tokenizer {label(tokenizer)}", type(model).__name__)
-    ends = end_tokens(model, tokenizer)
+    check_padding(len(tokenizer), width, f"the tokenizer {name_tokenizer(tokenizer)}", type(model).__name__)
+    ends = find_end_tokens(model, tokenizer)
     key = (width, tuple(sorted(ends)), len(tokenizer))
     kept = getattr(tokenizer, "_constrain_vocabulary", None)
     if kept is None or kept[0] != key:
@@ -208,12 +204,13 @@ def check_missing(tokenizer: Any, width: int) -> None:
     missing = [index for index in range(width, len(tokenizer)) if index not in added]
     if missing:
         raise VocabularyError(
-            f"the model gives {width:,} logits, and the tokenizer {label(tokenizer)} has {len(tokenizer):,} tokens",
+            f"the model gives {width:,} logits, and the tokenizer {name_tokenizer(tokenizer)} "
+            f"has {len(tokenizer):,} tokens",
             hint="Give the tokenizer of this model.",
         )
 
 
-def end_tokens(model: Any, tokenizer: Any) -> set[int]:
+def find_end_tokens(model: Any, tokenizer: Any) -> set[int]:
     """The tokens that end a text, for the tokenizer or for the model's own `generate`."""
     ends = set(ids_of(getattr(tokenizer, "eos_token_id", None)))
     for source in (getattr(model, "generation_config", None), model.config):
@@ -252,7 +249,7 @@ class VocabularyTokenizer:
 
 def load_tokenizer(source: str) -> Any:
     """The tokenizer of a folder or hub id."""
-    auto = require("transformers").AutoTokenizer
+    auto = require_package("transformers").AutoTokenizer
 
     def read(local: bool) -> Any:
         with foreign_errors(f"no tokenizer could be loaded from {shorten(repr(source))}", "Give it with tokenizer=."):
@@ -261,7 +258,7 @@ def load_tokenizer(source: str) -> Any:
     return read(local=True) if Path(source).is_dir() else locally_first(source, read)
 
 
-def require(name: str) -> Any:
+def require_package(name: str) -> Any:
     """An optional package, or how to get it."""
     from importlib import import_module
 

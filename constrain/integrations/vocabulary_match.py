@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import VocabularyError
+from .tokenizer_objects import name_tokenizer, token_bytes
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
@@ -53,19 +54,18 @@ def check_logits(vocabulary: Vocabulary, width: int, model: str = "the model") -
 
 def check_tokenizer(vocabulary: Vocabulary, tokenizer: Any) -> None:
     """Raise VocabularyError unless a spread of the Vocabulary's tokens has the bytes that the tokenizer gives them."""
-    from .tokenizer_objects import label, token_bytes
 
     step = max(1, vocabulary.size // SAMPLE)
     ids = [index for index in range(0, vocabulary.size, step) if vocabulary.tokens[index] is not None]
     for index, found in zip(ids, token_bytes(tokenizer, ids)):
         if found != vocabulary.tokens[index]:
             raise VocabularyError(
-                f"token {index} is {shown(vocabulary.tokens[index])} in the vocabulary {vocabulary.name}, and "
-                f"{shown(found)} in the tokenizer {label(tokenizer)}",
+                f"token {index} is {show_token(vocabulary.tokens[index])} in the vocabulary {vocabulary.name}, and "
+                f"{show_token(found)} in the tokenizer {name_tokenizer(tokenizer)}",
                 hint="Make the Vocabulary from the tokenizer of this model.",
             )
 
 
-def shown(token: bytes | None) -> str:
+def show_token(token: bytes | None) -> str:
     """A token for a message."""
     return "no text" if token is None else repr(token[:40])

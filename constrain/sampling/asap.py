@@ -1,11 +1,11 @@
-"""ASAp: masked sampling that learns, so that repeated draws come closer to p given L. As published, with weights.
+"""ASAp: masked sampling that learns from its draws, so that later ones come closer to p given L (Park et al. 2024).
 
 A walk through the trie of success mass (`success_trie`) takes the next token with probability p(a | u) theta(ua) / m;
-each walk lowers theta, and once all prefixes that matter were visited the law is p given L. Early it can be *further*
-from it than masking: what was visited is known to lose mass, what was not still counts in full, so it is sought too
-much. `exact` removes that, over the same trie. Source: Park et al. 2024, Grammar-Aligned Decoding, section 4.
-
-The weight of a draw, m(root) times the product of m(u) / theta(u), makes it proper at any time (see `walks`).
+each walk lowers theta, and once all prefixes that matter were visited the distribution is p given L. Early on it can be
+*further* from it than masking: visited prefixes are known to lose mass, others still count in full and are preferred
+too much. `trie_rejection` removes that, over the same trie. Source: Park et al. 2024, Grammar-Aligned Decoding,
+section 4. The weight of a draw, m(root) times the product of m(u) / theta(u), makes it proper at any time (see
+`success_walks`).
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .language_model import LanguageModel
-from .results import Draws
-from .sampler_arguments import check, check_judges, check_masks
+from .core.language_model import LanguageModel
+from .core.results import Draws
+from .core.sampler_arguments import check_common_arguments, check_judges, check_masks
 from .success_trie import SuccessTrie
 from .success_walks import Judge, Laws, Walk
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
 
-__all__ = ["draw"]
+__all__ = ["draw_asap"]
 
 
-def draw(
+def draw_asap(
     lm: LanguageModel,
     constraint: Constraint,
     *,
@@ -37,12 +37,41 @@ def draw(
     accepts: Judge | None = None,
     viable: Judge | None = None,
 ) -> Draws:
-    """n draws, one after the other, each learning from those before; `trie` goes on learning, new if None.
+    """Draw n texts one after the other, each of which learns from those before.
 
-    A walk that ends nowhere (out of tokens, or refused by a validator, see `walks.Judge`) is a draw of weight 0.
-    Raises LimitError if max_tokens < 1 or nothing in L has any probability; ValueError for rows that are no law.
+    A walk that does not end (out of tokens, or refused by a validator) is a draw of weight 0.
+
+    Parameters
+    ----------
+    lm : LanguageModel
+        The model, after its prompt.
+    constraint : Constraint
+        What the texts must satisfy.
+    n : int
+        Number of draws.
+    rng : numpy.random.Generator
+        The only source of randomness.
+    max_tokens : int
+        Most tokens of a text, end token included.
+    trie : SuccessTrie, optional
+        Learnt so far; it goes on learning. A new one by default.
+    accepts : callable, optional
+        Validator of complete texts, called with their bytes; see `success_walks.Judge`.
+    viable : callable, optional
+        Validator of prefixes, called with their bytes. It may refuse only prefixes that no accepted text continues.
+
+    Returns
+    -------
+    Draws
+
+    Raises
+    ------
+    LimitError
+        If max_tokens is less than 1, or no text of the constraint has any probability.
+    ValueError
+        If the model returns no distribution.
     """
-    check(lm, constraint, n, rng, max_tokens)
+    check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "asap")
     check_judges(accepts=accepts, viable=viable)
     laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)

@@ -1,11 +1,11 @@
-"""AWRS, adaptive weighted rejection sampling: few checks of a token in place of a mask, and weights along the text.
+"""AWRS, adaptive weighted rejection sampling: a few checks of single tokens in place of a mask (Lipkin et al. 2025).
 
-    step(logprobs, check, rng) -> Step(token, logweight, checks)
+    draw_token(logprobs, check, rng) -> WeightedToken(token, log_weight, checks)
 
-is one token: `check(token)` says whether it may come. exp(logweight) 1{token = a} is p(a) [a may come] on average, so
-the log-weights of a text's steps add up to a proper weight of it, as those of masking do, only noisier; and the law of
-the tokens is masking's. The better the model knows the constraint, the fewer checks: some exp(KL) of them.
-Source: Lipkin et al. 2025. How a weight is made: `rejection`; in which order tokens are tried: `race`.
+draws one token; `check(token)` says whether it is valid. E[exp(log_weight) 1{token = a}] = p(a) [a valid], so the sums
+of log-weights over a text weigh it properly, as those of masking do but with more noise; tokens follow the same
+distribution as under a mask. The better the model fits the constraint, the fewer checks: about exp(KL).
+`token_rejection` has the estimators of the weight, `exponential_race` the order in which tokens are tried.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, LimitError
-from .checkers import Both, Checker, Judged, Position
-from .exponential_race import FAINTEST, Race, Row
-from .language_model import LanguageModel, rows_after
-from .masked_sampling import pick_under
-from .results import Draw, Draws, log_sum
-from .sampler_arguments import check, check_counts, check_judges, check_seconds
+from .checkers import BothCheckers, Checker, CheckerPosition, Judged
+from .core.language_model import LanguageModel, rows_after
+from .core.masked_sampling import pick_under
+from .core.results import Draw, Draws, log_sum
+from .core.sampler_arguments import check_common_arguments, check_counts, check_judges, check_seconds
+from .core.token_masses import allowed_tokens, mask_of
+from .core.weight_statistics import weight_stats
+from .exponential_race import FAINTEST, ExponentialRace, Row
 from .success_walks import Judge
-from .token_masses import allowed_tokens, mask_of
-from .token_rejection import Ask, Chunks, DesRaj, ExploreFlip, Method
-from .weight_statistics import weight_stats
+from .token_rejection import CheckBudget, Chunks, DesRaj, ExploreFlip, Method
 
-__all__ = ["DES_RAJ", "Step", "draw", "step", "step_at"]
+__all__ = ["DES_RAJ", "WeightedToken", "draw_awrs", "draw_token", "draw_token_at"]
 
 DES_RAJ = DesRaj()
 
@@ -38,15 +38,18 @@ PATIENCE = 32
 """Checks without success after which a mask, where there is one, is cheaper than to go on."""
 
 
-class Step(NamedTuple):
-    """One token. token: None if none was found, logweight (nats) being -inf then. checks: how many it took."""
+class WeightedToken(NamedTuple):
+    """One token.
+
+    token: None if no valid one was found. log_weight: nats, -inf if there is none. checks: number of checks.
+    """
 
     token: int | None
-    logweight: float
+    log_weight: float
     checks: int
 
 
-def step(
+def draw_token(
     logprobs: Row,
     check: Callable[[int], bool],
     rng: np.random.Generator,
@@ -57,47 +60,70 @@ def step(
     mask: Callable[[], NDArray[np.int32]] | None = None,
     many: Callable[[list[int]], list[bool]] | None = None,
     ends: tuple[int, ...] = (),
-) -> Step:
-    """A token that passes `check`, and its weight.
+) -> WeightedToken:
+    """Draw a token that passes `check`, with its weight.
 
-    logprobs: float [V], logs of probabilities that sum to 1. check: asked at most `budget` times, about no token twice;
-    its answers must not depend on what it was asked before. many: the same for several tokens, for methods that ask so.
-    allowed: int64 [k], the only tokens that are tried (two stages: what a sound mask leaves; its mass counts).
-    mask: gives exactly what `check` does, as a Mask; it is asked instead where many checks in a row fail.
-    ends: tokens that count as one, the first of them, with the sum of their probabilities.
-    Raises ValueError for log-probabilities that are none.
+    Parameters
+    ----------
+    logprobs : float [V]
+        Logs of probabilities that sum to 1.
+    check : callable
+        Whether a token is valid. Called at most `budget` times, at most once per token; its answers must not depend on
+        earlier calls.
+    rng : numpy.random.Generator
+    method : Method
+        The estimator of the weight, see `token_rejection`.
+    budget : int, optional
+        Most checks.
+    allowed : int64 [k], optional
+        The only tokens that are tried: those of a sound mask, whose mass counts into the weight.
+    mask : callable, optional
+        Returns what `check` decides, as a Mask; used where many checks in a row fail.
+    many : callable, optional
+        `check` for several tokens at once, for methods that use it.
+    ends : tuple of int
+        Tokens that count as one, the first of them, with the sum of their probabilities.
+
+    Returns
+    -------
+    WeightedToken
+
+    Raises
+    ------
+    ValueError
+        If logprobs are not log-probabilities.
     """
     if budget is not None and budget < 1:
         raise ArgumentError(f"budget must be 1 or more, not {budget!r}: without any check there is no weight")
     most = math.inf if budget is None else budget
     patience = PATIENCE if mask is not None and most > PATIENCE else math.inf
     if len(ends) > 1:
-        check, many = one_end(check, many, ends)
-    ask = Ask(check, many, most, patience)
+        check, many = merge_end_tokens(check, many, ends)
+    ask = CheckBudget(check, many, most, patience)
     shift, tokens, logs = 0.0, allowed, logprobs if allowed is None else logprobs[allowed]
     while True:
         if tokens is not None:
             if np.isnan(top := float(logs.max(initial=-np.inf))):
                 raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
             if top == -np.inf:
-                return Step(None, -np.inf, ask.spent)
+                return WeightedToken(None, -np.inf, ask.spent)
             shift += top
             logs = logs.astype(np.float64) - top
-        race = Race(logs, rng, tokens=tokens, total=1.0 if tokens is None else float(np.exp(logs).sum()))
+        race = ExponentialRace(logs, rng, tokens=tokens, total=1.0 if tokens is None else float(np.exp(logs).sum()))
         token, weight = method(race, ask)
         if token is not None:
-            return Step(ends[0] if token in ends else token, math.log(weight) + shift, ask.spent)
+            return WeightedToken(ends[0] if token in ends else token, math.log(weight) + shift, ask.spent)
         if ask.lost and mask is not None:
             both = mask()
             if allowed is not None:
                 both = both & mask_of(allowed, 32 * len(both))
             choice = pick_under(logprobs, both, rng)
             if choice is None or choice.logmass == -np.inf:
-                return Step(None, -np.inf, ask.spent)
-            return Step(ends[0] if choice.token in ends else choice.token, choice.logmass, ask.spent)
+                return WeightedToken(None, -np.inf, ask.spent)
+            return WeightedToken(ends[0] if choice.token in ends else choice.token, choice.logmass, ask.spent)
         faint = np.flatnonzero((logs > -np.inf) & (logs <= FAINTEST))
         if not len(faint) or race.left > 0 or ask.left < 1:
-            return Step(None, -np.inf, ask.spent)
+            return WeightedToken(None, -np.inf, ask.spent)
         tokens, logs = faint if tokens is None else tokens[faint], logs[faint]  # all others are known to be invalid
 
 
@@ -105,8 +131,8 @@ Check = Callable[[int], bool]
 Many = Callable[[list[int]], list[bool]]
 
 
-def one_end(check: Check, many: Many | None, ends: tuple[int, ...]) -> tuple[Check, Many | None]:
-    """Checks that are about the first end token, and once, where any of them is meant."""
+def merge_end_tokens(check: Check, many: Many | None, ends: tuple[int, ...]) -> tuple[Check, Many | None]:
+    """Return checks in which all end tokens are one: the first of them, which is checked once."""
     known: list[bool] = []
 
     def checked(token: int) -> bool:
@@ -128,8 +154,8 @@ Dead = set[tuple[int, ...]]
 WITHOUT_REPLACEMENT = (DesRaj, ExploreFlip, Chunks)
 
 
-def step_at(
-    position: Position,
+def draw_token_at(
+    position: CheckerPosition,
     logprobs: Row,
     rng: np.random.Generator,
     *,
@@ -138,11 +164,11 @@ def step_at(
     masks: When = "late",
     ends: tuple[int, ...] = (),
     dead: Dead | None = None,
-) -> Step:
-    """`step` with what a position allows as the check; it is not moved. masks: as of `draw`.
+) -> WeightedToken:
+    """Draw a token at a position, with `allows` of the position as the check. The position is not moved.
 
-    dead: prefixes from which nothing of any probability leads on. They are not gone to, and this one is added if all
-    its tokens were tried in vain: so a validator that is late is found out once, not by every draw.
+    masks: as of `draw_awrs`. dead: prefixes after which nothing of any probability is possible. They are avoided, and
+    this prefix is added if all its tokens were tried in vain: so a late validator is found out once, not by every draw.
     """
     exact = getattr(position, "mask", None)
     sound = getattr(getattr(position, "first", position), "mask", None) if masks == "first" else None
@@ -153,7 +179,7 @@ def step_at(
         def check(token: int) -> bool:
             return (*tokens, token) not in dead and position.allows(token)
 
-    found = step(
+    found = draw_token(
         logprobs, check, rng, method=method, budget=budget, ends=ends,
         allowed=None if sound is None else allowed_tokens(sound()), mask=exact if masks == "late" else None,
     )  # fmt: skip
@@ -163,7 +189,7 @@ def step_at(
     return found
 
 
-def draw(
+def draw_awrs(
     lm: LanguageModel,
     constraint: Checker,
     *,
@@ -177,15 +203,49 @@ def draw(
     viable: Judge | None = None,
     seconds: float | None = None,
 ) -> Draws:
-    """n independent draws, one call of the model for all of them at every step.
+    """Draw n independent texts by checks of single tokens, with one call of the model for all of them at every step.
 
-    constraint: a Constraint or any `checkers.Checker`. accepts, viable: validators behind it (`checkers.Judged`).
-    method, budget: how weights are made, and most checks of a step. masks: "late", where many checks of a Constraint
-    fail; "first", and checks only of what it leaves (worth it for slow validators); or "never".
-    max_tokens counts the end token; a text that cannot end in time, or for which no token was found, weighs nothing.
-    Raises LimitError if max_tokens < 1 or more than `seconds` were needed; ValueError for rows that are no law.
+    A text that cannot end in time, or for which no token was found, has weight 0.
+
+    Parameters
+    ----------
+    lm : LanguageModel
+        The model, after its prompt.
+    constraint : Constraint or Checker
+        What the texts must satisfy.
+    n : int
+        Number of draws.
+    rng : numpy.random.Generator
+        The only source of randomness.
+    max_tokens : int
+        Most tokens of a text, end token included.
+    method : Method
+        The estimator of the weight, see `token_rejection`.
+    budget : int, optional
+        Most checks of a step.
+    masks : {"late", "first", "never"}
+        When the mask of a Constraint is used: "late", where many checks fail; "first", and checks only of the tokens
+        that it leaves (for slow validators); or "never".
+    accepts : callable, optional
+        Validator of complete texts, called with their bytes; see `success_walks.Judge`.
+    viable : callable, optional
+        Validator of prefixes, called with their bytes. It may refuse only prefixes that no accepted text continues.
+    seconds : float, optional
+        Most time.
+
+    Returns
+    -------
+    Draws
+        With the stats model_calls, steps, checks, checks_per_token and those of `weight_stats`.
+
+    Raises
+    ------
+    LimitError
+        If max_tokens is less than 1, or more than `seconds` were needed.
+    ValueError
+        If the model returns no distribution.
     """
-    check(lm, constraint, n, rng, max_tokens)
+    check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_seconds(seconds)
     check_judges(accepts=accepts, viable=viable)
     if budget is not None:
@@ -194,10 +254,10 @@ def draw(
         raise ArgumentError(f"masks is {masks!r}: it is 'late', 'first' or 'never'")
     until = math.inf if seconds is None else time.monotonic() + seconds
     vocabulary = constraint.vocabulary
-    checker = constraint if accepts is viable is None else Both(constraint, Judged(vocabulary, accepts, viable))
+    checker = constraint if accepts is viable is None else BothCheckers(constraint, Judged(vocabulary, accepts, viable))
     ends = tuple(vocabulary.eos_ids)
     positions = [checker.matcher() for _ in range(n)]
-    logprob, logweight, dead = np.zeros(n), np.zeros(n), Dead()
+    logprob, log_weight, dead = np.zeros(n), np.zeros(n), Dead()
     live, calls, checks, steps = list(range(n)), 0, 0, 0
     for left in range(max_tokens, 0, -1):
         if not live:
@@ -209,11 +269,17 @@ def draw(
                 raise LimitError(f"{n} draws took more than {seconds} seconds", hint="Raise seconds, or set a budget.")
             if left == 1:
                 ok = positions[i].allows(ends[0])
-                found = Step(ends[0], log_sum(row[list(ends)].astype(np.float64)), 1) if ok else Step(None, -np.inf, 1)
+                found = (
+                    WeightedToken(ends[0], log_sum(row[list(ends)].astype(np.float64)), 1)
+                    if ok
+                    else WeightedToken(None, -np.inf, 1)
+                )
             else:
-                found = step_at(positions[i], row, rng, method=method, budget=budget, masks=masks, ends=ends, dead=dead)
+                found = draw_token_at(
+                    positions[i], row, rng, method=method, budget=budget, masks=masks, ends=ends, dead=dead
+                )
             checks, steps = checks + found.checks, steps + 1
-            logweight[i] += found.logweight
+            log_weight[i] += found.log_weight
             if found.token is None:
                 logprob[i] = -np.inf
             elif found.token in ends:
@@ -224,6 +290,6 @@ def draw(
                 still.append(i)
         live = still
     texts = [tuple(position.tokens) for position in positions]
-    draws = (Draw(t, vocabulary.decode(t), float(p), float(w)) for t, p, w in zip(texts, logprob, logweight))
+    draws = (Draw(t, vocabulary.decode(t), float(p), float(w)) for t, p, w in zip(texts, logprob, log_weight))
     costs = {"model_calls": calls, "steps": steps, "checks": checks, "checks_per_token": checks / max(steps, 1)}
-    return Draws.of(draws, **costs, **weight_stats(logweight))
+    return Draws.of(draws, **costs, **weight_stats(log_weight))

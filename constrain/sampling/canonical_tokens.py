@@ -36,9 +36,9 @@ class Canonical:
         self.asked = 0
         self._pairs: dict[tuple[int, int], bool] = {}
 
-    def matcher(self) -> _At:
+    def matcher(self) -> _CanonicalPosition:
         """A new position, before any text."""
-        return _At(self, [])
+        return _CanonicalPosition(self, [])
 
     def is_canonical(self, tokens: Sequence[int]) -> bool:
         """Whether these are the tokens of their bytes."""
@@ -54,7 +54,7 @@ class Canonical:
         return self._pairs[pair]
 
 
-class _At:
+class _CanonicalPosition:
     """A position: the tokens so far."""
 
     __slots__ = ("checker", "ended", "tokens")
@@ -80,6 +80,6 @@ class _At:
         self.ended = int(token in self.checker.vocabulary.eos_ids)
         self.tokens = [*self.tokens, token]
 
-    def fork(self) -> _At:
+    def fork(self) -> _CanonicalPosition:
         """Another one at the same place."""
-        return _At(self.checker, self.tokens, self.ended)
+        return _CanonicalPosition(self.checker, self.tokens, self.ended)

@@ -2,7 +2,7 @@
 
 A checker is whatever has a `vocabulary` and gives a position by `matcher()`; a position allows, advances and forks. A
 Constraint is one. `Judged` is made of functions over bytes, `Stepwise` of a state and a function that feeds it, and
-`Both` puts one behind the other: a grammar that is quick, then a validator that is slow, and sees only what the
+`BothCheckers` puts one behind the other: a grammar that is quick, then a validator that is slow, and sees only what the
 grammar let through. Verdicts are remembered, and shared by all positions: each question is asked once.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 from ..base.errors import ArgumentError, ConstrainError, TokenRefused
 from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Both", "Checker", "Judged", "Position", "Stepwise"]
+__all__ = ["BothCheckers", "Checker", "Judged", "CheckerPosition", "Stepwise"]
 
 REMEMBERED = 100_000
 """Verdicts that a checker keeps; the oldest are forgotten."""
@@ -23,14 +23,14 @@ S = TypeVar("S")
 Judge = Callable[[bytes], bool]
 
 
-class Position(Protocol):
+class CheckerPosition(Protocol):
     """Where a text is. A Matcher is one. An end token is allowed exactly where the text may end."""
 
     @property
     def tokens(self) -> list[int]: ...
     def allows(self, token: int, /) -> bool: ...
     def advance(self, token: int, /) -> None: ...
-    def fork(self) -> Position: ...
+    def fork(self) -> CheckerPosition: ...
 
 
 @runtime_checkable
@@ -39,7 +39,7 @@ class Checker(Protocol):
 
     @property
     def vocabulary(self) -> Vocabulary: ...
-    def matcher(self) -> Position: ...
+    def matcher(self) -> CheckerPosition: ...
 
 
 class Memo:
@@ -83,8 +83,8 @@ class Stepwise(Generic[S]):
         self.vocabulary, self.start, self.feed, self.accepts = vocabulary, start, feed, accepts
         self.memo = Memo()
 
-    def matcher(self) -> _At[S]:
-        return _At(self, [], b"", self.start)
+    def matcher(self) -> _StepwisePosition[S]:
+        return _StepwisePosition(self, [], b"", self.start)
 
     @property
     def asked(self) -> int:
@@ -106,7 +106,7 @@ class Judged(Stepwise[bytes]):
         super().__init__(vocabulary, b"", feed, accepts or (lambda text: True))
 
 
-class _At(Generic[S]):
+class _StepwisePosition(Generic[S]):
     """A position of a Stepwise checker."""
 
     __slots__ = ("checker", "ended", "state", "text", "tokens")
@@ -141,12 +141,12 @@ class _At(Generic[S]):
             self.text, self.state = self.text + (self.checker.vocabulary.tokens[token] or b""), state
         self.tokens = [*self.tokens, token]
 
-    def fork(self) -> _At[S]:
+    def fork(self) -> _StepwisePosition[S]:
         """Another one at the same place."""
-        return _At(self.checker, self.tokens, self.text, self.state, self.ended)
+        return _StepwisePosition(self.checker, self.tokens, self.text, self.state, self.ended)
 
 
-class Both:
+class BothCheckers:
     """What both allow; the second is asked only about what the first allows, and may be slow."""
 
     def __init__(self, first: Checker, second: Checker) -> None:
@@ -161,7 +161,7 @@ class Both:
 class _AtBoth:
     __slots__ = ("first", "second")
 
-    def __init__(self, first: Position, second: Position) -> None:
+    def __init__(self, first: CheckerPosition, second: CheckerPosition) -> None:
         self.first, self.second = first, second
 
     @property

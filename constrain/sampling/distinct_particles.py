@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .particles import Masked, Move, Node, Prefixes
-from .populations import Population, Settings, value_of
-from .resampling import without_replacement
-from .token_masses import Masses
+from .core.token_masses import Masses
+from .particles import Masked, Move, ParticleNode, Prefixes
+from .populations import Population, Settings, log_potential
+from .resampling import resample_without_replacement
 
-__all__ = ["populate_distinct"]
+__all__ = ["grow_distinct_population"]
 
 CANDIDATES = 4
 """Candidates per particle that a twist is asked about."""
@@ -23,40 +23,42 @@ CANDIDATES = 4
 Floats = NDArray[np.float64]
 
 
-def populate_distinct(prefixes: Prefixes, particles: int, settings: Settings, rng: np.random.Generator) -> Population:
+def grow_distinct_population(
+    prefixes: Prefixes, particles: int, settings: Settings, rng: np.random.Generator
+) -> Population:
     """At most `particles` texts. Every step extends all texts by all tokens and keeps so many of the candidates."""
     move = settings.move
     assert isinstance(move, Masked)
-    nodes, logweights = [prefixes.begin()], np.zeros(1)
+    nodes, log_weights = [prefixes.begin()], np.zeros(1)
     for left in range(settings.max_tokens, 0, -1):
         live = [node for node in nodes if not node.ended]
         if not live:
             break
         prefixes.ask(live)
-        owner, token, logs = candidates(prefixes, move, nodes, left)
+        owner, token, logs = list_candidates(prefixes, move, nodes, left)
         prefixes.let_go(live)
         asked = particles if settings.twist is None else CANDIDATES * particles
-        weights = logweights[owner] + logs
-        kept, weights = thinned(weights, weights, asked, rng)
+        weights = log_weights[owner] + logs
+        kept, weights = thin_candidates(weights, weights, asked, rng)
         fresh = np.array([not nodes[i].ended for i in owner[kept]], dtype=bool)
         nodes = [
             prefixes.child(nodes[owner[k]], Move(int(token[k]), float(logs[k]), 0.0)) if new else nodes[owner[k]]
             for k, new in zip(kept, fresh)
         ]
-        values = np.array([value_of(prefixes, node, left - 1, settings) for node in nodes])
+        values = np.array([log_potential(prefixes, node, left - 1, settings) for node in nodes])
         ended = np.array([node.ended for node in nodes], dtype=bool)
         weights += np.where(ended & fresh, values, 0.0)  # a critic counts once; a twist only says whom to keep
         weights[values == -np.inf] = -np.inf
-        kept, logweights = thinned(weights, weights + np.where(ended, 0.0, values), particles, rng)
+        kept, log_weights = thin_candidates(weights, weights + np.where(ended, 0.0, values), particles, rng)
         nodes = [nodes[k] for k in kept]
     if not nodes:
         return Population([prefixes.root], np.full(1, -np.inf), 0, settings.max_tokens)
     # The sum of these weights estimates Z; of a Population, their mean does.
-    return Population(nodes, logweights + np.log(len(nodes)), len(nodes), settings.max_tokens)
+    return Population(nodes, log_weights + np.log(len(nodes)), len(nodes), settings.max_tokens)
 
 
-def candidates(
-    prefixes: Prefixes, move: Masked, nodes: list[Node], left: int
+def list_candidates(
+    prefixes: Prefixes, move: Masked, nodes: list[ParticleNode], left: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
     """Each text with each token that may follow: int64 [k] numbers of the texts, int64 [k] tokens, float64 [k] their
     logs. A text that has ended follows from itself."""
@@ -73,15 +75,15 @@ def candidates(
     return np.concatenate(owner), np.concatenate(token), np.concatenate(logs)
 
 
-def thinned(
-    logweights: Floats, logscores: Floats, n: int, rng: np.random.Generator
+def thin_candidates(
+    log_weights: Floats, logscores: Floats, n: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], Floats]:
     """Which n are kept, and their log-weights afterwards. Those that weigh nothing are not."""
-    scores = np.where(logweights > -np.inf, logscores, -np.inf)
+    scores = np.where(log_weights > -np.inf, logscores, -np.inf)
     top = scores.max(initial=-np.inf)
     if top == -np.inf:
         return np.empty(0, np.int64), np.empty(0)
     # What weighs anything keeps a chance, however small, where its score underflows beside the top one.
     shares = np.where(scores > -np.inf, np.maximum(np.exp(scores - top), 1e-300), 0.0)
-    kept, chance = without_replacement(shares, n, rng)
-    return kept, logweights[kept] - np.log(chance)
+    kept, chance = resample_without_replacement(shares, n, rng)
+    return kept, log_weights[kept] - np.log(chance)

@@ -10,7 +10,7 @@ mean B of w. Both are unbiased (see `base`), so the answer is a ratio of means, 
     exact, pimh                                       the same with B = 1: they draw from the law, under one weight
 
 For log Z the answer is the log of the mean B, in all cases with B the mean weight. Intervals are Student's, of as many
-degrees as the spread of the squares allows (`degrees`): few where few units make the error.
+degrees as the spread of the squares allows (`estimate_degrees`): few where few units make the error.
 Source: Owen, Monte Carlo theory, methods and examples, chapter 9 (ratio estimates).
 """
 
@@ -26,10 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, check_count, check_type, describe
-from .language_model import LanguageModel
-from .results import Draws, log_sum
+from .core.language_model import LanguageModel
+from .core.results import Draws, log_sum
+from .core.weight_statistics import LARGEST
+from .sampler_choice import choose_sampler
+from .sampler_table import SAMPLERS, draw
 from .success_trie import SuccessTrie
-from .weight_statistics import LARGEST
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -38,10 +40,6 @@ __all__ = ["Estimate", "estimate", "estimate_from"]
 
 FEWEST = 8
 """Units below which a standard error is itself a guess: of 8, it is off by a quarter either way."""
-BY_DRAW = frozenset({"masked", "awrs", "markov"})
-BY_LAW = frozenset({"exact", "pimh"})
-
-LEARNING = frozenset({"exact", "asap", "without_replacement"})
 
 Floats = NDArray[np.float64]
 Function = Callable[[str], float]
@@ -49,10 +47,20 @@ Function = Callable[[str], float]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """value with its standard error; low, high: an interval that holds the truth with the probability asked for.
+    """An estimate with its uncertainty.
 
-    ess: how many draws from the right law the weights are worth; n: draws made. trusted: whether the error can be
-    believed; if not, reason says why not.
+    Attributes
+    ----------
+    value, error : float
+        The estimate and its standard error.
+    low, high : float
+        A confidence interval of the level that was requested.
+    ess : float
+        Number of draws from p given L that the weighted draws are worth.
+    n : int
+        Draws made.
+    trusted : bool
+        Whether the standard error can be believed; if not, `reason` says why.
     """
 
     value: float
@@ -66,7 +74,7 @@ class Estimate:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """(low, high)."""
+        """The pair (low, high)."""
         return self.low, self.high
 
 
@@ -83,14 +91,39 @@ def estimate(
     max_tokens: int,
     **options: Any,
 ) -> Estimate:
-    """The mean of f(text) under p given L; the probability of an event, where f gives bool; log p(L), where f is None.
+    """Estimate the mean of f(text) under p given L: a probability if f returns bool, and log p(L) if f is None.
 
-    n: draws in all; batches: calls that they are shared among, for samplers whose draws depend on each other; level:
-    of the interval. sampler, options: as of `sampling.draw`; "auto" is chosen once. Raises what the sampler raises,
-    ValueError for values that are not finite, fewer than 2 batches, or n below that.
+    Parameters
+    ----------
+    lm : LanguageModel
+        The model, after its prompt.
+    constraint : Constraint
+        What the texts must satisfy.
+    f : callable, optional
+        Function of a text that returns a finite number.
+    sampler : str
+        As of `sampling.draw`; "auto" is chosen once.
+    n : int
+        Draws in all.
+    batches : int
+        Calls among which the draws are divided, for samplers whose draws depend on each other; at least 2.
+    level : float
+        Level of the confidence interval, between 0 and 1.
+    rng : numpy.random.Generator
+    max_tokens : int
+        Most tokens of a text, end token included.
+    **options
+        Options of the sampler.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    ValueError
+        If f returns a number that is not finite, or n and batches do not fit. Otherwise what the sampler raises.
     """
-    from . import draw
-
     check_count("n", n)
     check_count("batches", batches)
     check_type("sampler", sampler, str, "the name of a sampler")
@@ -99,18 +132,18 @@ def estimate(
         raise ArgumentError(f"batches must be 2 or more and n at least as many, not {batches!r} and {n!r}")
     given: dict[str, Any] = {"rng": rng, "max_tokens": max_tokens, **options}
     if sampler == "auto":
-        from .sampler_choice import choose
-
-        choice = choose(lm, constraint, rng=rng, max_tokens=max_tokens)
+        choice = choose_sampler(lm, constraint, rng=rng, max_tokens=max_tokens)
         sampler, given = choice.sampler, {**given, **choice.options}
-    if sampler in BY_DRAW or (sampler == "smc" and given.get("particles") is not None):
+    row = SAMPLERS.get(sampler)
+    by_draw = row is not None and row.unit == "draw"
+    if row is None or by_draw or (sampler == "smc" and given.get("particles") is not None):
         parts, kind = [draw(lm, constraint, sampler=sampler, n=n, **given)], "draws"
     else:
-        if sampler in LEARNING:  # what one call learns makes the next one cheaper, and leaves it unbiased
+        if row.uses_trie:  # what one call learns makes the next one cheaper, and leaves it unbiased
             given.setdefault("trie", SuccessTrie(max_tokens))
         shares = [n // batches + (i < n % batches) for i in range(batches)]
         parts = [draw(lm, constraint, sampler=sampler, n=share, **given) for share in shares]
-        kind = "laws" if sampler in BY_LAW and f is not None else "calls"
+        kind = "laws" if row.unit == "law" and f is not None else "calls"
     found = _of(parts, f, kind, level)
     if sampler == "markov" and f is None:
         return Estimate(found.value, 0.0, found.value, found.value, found.ess, found.n, trusted=True)
@@ -118,8 +151,24 @@ def estimate(
 
 
 def estimate_from(draws: Draws, f: Function | None = None, *, level: float = 0.95) -> Estimate:
-    """The same from draws at hand that are independent of each other: those of "masked", "awrs", "exact", "markov", and
-    of "smc" with particles=. (log Z by the latter two's weights has no error to be seen: `estimate` repeats them.)"""
+    """Estimate as `estimate` does, from draws that are independent of each other.
+
+    These are draws of "masked", "awrs", "exact", "markov", and of "smc" with particles=. For log Z, the equal weights
+    of "exact" and "markov" show no error; `estimate` repeats these samplers instead.
+
+    Parameters
+    ----------
+    draws : Draws
+        What `sampling.draw` returned.
+    f : callable, optional
+        As of `estimate`.
+    level : float
+        Level of the confidence interval.
+
+    Returns
+    -------
+    Estimate
+    """
     check_type("draws", draws, Draws, "give what sampling.draw returned")
     _check_of(f, level)
     return _of([draws], f, "draws", level)
@@ -136,7 +185,7 @@ def _check_of(f: object, level: float) -> None:
 
 def _of(parts: list[Draws], f: Function | None, kind: str, level: float) -> Estimate:
     """kind: what a unit is, "draws", "calls" or "laws"."""
-    logs = np.concatenate([np.append(part.logweights, np.full(part.unfinished, -np.inf)) for part in parts])
+    logs = np.concatenate([np.append(part.log_weights, np.full(part.unfinished, -np.inf)) for part in parts])
     found = [_values(part, f) for part in parts]
     values, event = np.concatenate([values for values, _ in found]), all(bools for _, bools in found)
     top = float(logs.max(initial=-np.inf))
@@ -162,7 +211,7 @@ def _of(parts: list[Draws], f: Function | None, kind: str, level: float) -> Esti
         spread = float(counted.var())
         ess = min(float(n), spread / error**2) if error > 0 else float(n)
     reason = _doubt(m, below / below.sum(), f is not None and len(set(counted.tolist())) == 1)
-    reach = student(0.5 + level / 2, degrees(left)) * error if m > 1 else math.inf
+    reach = student_quantile(0.5 + level / 2, estimate_degrees(left)) * error if m > 1 else math.inf
     if f is None:
         value = math.log(mean) + top
     low, high = value - reach, value + reach
@@ -177,14 +226,14 @@ def _values(draws: Draws, f: Function | None) -> tuple[Floats, bool]:
     if f is None:
         return np.ones(draws.made), False
     known: dict[str, float] = {}
-    for draw in draws:
-        if draw.logweight > -np.inf and draw.text not in known:
-            known[draw.text] = f(draw.text)
+    for one in draws:
+        if one.log_weight > -np.inf and one.text not in known:
+            known[one.text] = f(one.text)
     event = all(isinstance(value, (bool, np.bool_)) for value in known.values())
     numbers = {text: float(value) for text, value in known.items()}
     if not all(math.isfinite(value) for value in numbers.values()):
         raise ArgumentError("f gave a value that is not finite")
-    found = [numbers.get(draw.text, 0.0) if draw.logweight > -np.inf else 0.0 for draw in draws]
+    found = [numbers.get(one.text, 0.0) if one.log_weight > -np.inf else 0.0 for one in draws]
     return np.array(found + [0.0] * draws.unfinished), event
 
 
@@ -199,9 +248,12 @@ def _doubt(m: int, shares: Floats, constant: bool) -> str:
     return ""
 
 
-def degrees(left: Floats) -> float:
-    """Of freedom of the error made of residuals, float64 [m]: twice the squared mean of a sum of squares over its
-    variance (Satterthwaite 1946), about m for a normal law and fewer for heavy tails; from 3 to m - 1."""
+def estimate_degrees(left: Floats) -> float:
+    """Return the degrees of freedom of a standard error computed from residuals (float64 [m]), from 3 to m - 1.
+
+    Twice the squared mean of a sum of squares over its variance (Satterthwaite 1946): about m for normal residuals,
+    fewer for heavy tails.
+    """
     squares = left**2
     total = float(squares.sum())
     spread = float((squares**2).sum()) - total**2 / len(left)
@@ -209,9 +261,11 @@ def degrees(left: Floats) -> float:
     return max(3.0, min(found, len(left) - 1.0))
 
 
-def student(p: float, freedom: float) -> float:
-    """The quantile of Student's law, to 0.2 % from 3 degrees on: Cornish and Fisher's series (Abramowitz & Stegun
-    26.7.5) with the four terms given there."""
+def student_quantile(p: float, freedom: float) -> float:
+    """Return the p-quantile of Student's t distribution, accurate to 0.2 % from 3 degrees of freedom on.
+
+    Cornish-Fisher expansion with four terms (Abramowitz & Stegun 26.7.5).
+    """
     z = NormalDist().inv_cdf(p)
     terms = (
         (z**3 + z) / 4,

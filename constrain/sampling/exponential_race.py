@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
 from ..kernels import draws
-from .token_masses import plain
+from .core.token_masses import as_kernel_row
 
-__all__ = ["FAINTEST", "Race", "Row"]
+__all__ = ["FAINTEST", "ExponentialRace", "Row"]
 
 HEAD = 5e-4
 """Least part of the mass that a token with a clock of its own has: 2,000 have at most."""
@@ -45,7 +45,7 @@ Masses = NDArray[np.float64]
 EMPTY, ONE_CLOCK, NO_TOKENS, NO_MASK = np.empty(0), np.zeros(1), np.empty(0, np.int64), np.empty(0, np.int32)
 
 
-class Race:
+class ExponentialRace:
     """One race over a row of the model.
 
     logs: float [V], logs of masses that sum to `total`; tokens: int64 [V], whose they are (else 0, 1, ...).
@@ -62,7 +62,7 @@ class Race:
         self, logs: Row, rng: np.random.Generator, *, tokens: NDArray[np.int64] | None = None, total: float = 1.0
     ) -> None:
         self.rng, self.total, self.valid, self.left = rng, total, 0.0, total
-        self._logs, self._names = plain(logs), tokens
+        self._logs, self._names = as_kernel_row(logs), tokens
         self._at, self._clocks, self._tokens, self._masses = 0, EMPTY, NO_TOKENS, EMPTY
         self._bag = NO_TOKENS, EMPTY  # all tokens that are not in the queue, once there is no pool
         self._pool, self._pool_clock, self._pooled = total, np.inf, True  # mass of the tokens that share a clock

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, LimitError, UnsupportedError
-from .particles import Masked, Mover, Node, Prefixes
+from .core.results import log_sum
+from .particles import Masked, Mover, ParticleNode, Prefixes
 from .resampling import RESAMPLERS, Resampler
-from .results import log_sum
 
 if TYPE_CHECKING:
     from .twists import Twist
 
-__all__ = ["Critic", "Population", "Settings", "value_of"]
+__all__ = ["Critic", "Population", "Settings", "log_potential"]
 
 Critic = Callable[[str], float]
 """Log-weight of a finished text: a soft constraint, an energy, a classifier. Part of what is drawn from."""
@@ -71,30 +71,30 @@ class Settings:
 
 @dataclass(frozen=True)
 class Population:
-    """Finished particles. logweights: float64 [particles], -inf for dead ones; lines: how many of the first ones have
+    """Finished particles. log_weights: float64 [particles], -inf for dead ones; lines: how many of the first ones have
     offspring here; resampled: how often."""
 
-    nodes: list[Node]
-    logweights: Floats
+    nodes: list[ParticleNode]
+    log_weights: Floats
     lines: int
     resampled: int
 
     @property
     def log_z(self) -> float:
         """Log of the mean weight: unbiased before the log."""
-        return log_sum(self.logweights) - float(np.log(len(self.nodes)))
+        return log_sum(self.log_weights) - float(np.log(len(self.nodes)))
 
-    def pick(self, rng: np.random.Generator) -> Node | None:
+    def pick(self, rng: np.random.Generator) -> ParticleNode | None:
         """One particle by weight; None if all are dead."""
-        total = log_sum(self.logweights)
+        total = log_sum(self.log_weights)
         if total == -np.inf:
             return None
-        edges = np.cumsum(np.exp(self.logweights - total))
+        edges = np.cumsum(np.exp(self.log_weights - total))
         index = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
-        return self.nodes[min(index, int(np.flatnonzero(self.logweights > -np.inf)[-1]))]
+        return self.nodes[min(index, int(np.flatnonzero(self.log_weights > -np.inf)[-1]))]
 
 
-def value_of(prefixes: Prefixes, node: Node, left: int, settings: Settings) -> float:
+def log_potential(prefixes: Prefixes, node: ParticleNode, left: int, settings: Settings) -> float:
     """log psi of a text that goes on, the critic's opinion of one that has ended; remembered at its node."""
     if node.value is None:
         node.value = 0.0

@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ConstrainError, TokenRefused
-from .checkers import Checker, Judged, Position
+from .checkers import Checker, CheckerPosition, Judged
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from ..engine.matcher import Matcher
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Guarded", "as_checker"]
+__all__ = ["PostFilter", "as_checker"]
 
 REMEMBERED = 100_000
 """Prefixes with a dead token behind them that are kept; the oldest are forgotten, and found out again."""
@@ -51,7 +51,7 @@ def as_checker(check: Any, vocabulary: Vocabulary) -> Checker:
     return Judged(vocabulary, judge)
 
 
-class Guarded:
+class PostFilter:
     """Stands where a Constraint stands. Its `matcher()` has what samplers ask of one: mask, allows, advance, fork ...
 
     dead: tokens after a prefix that lead nowhere, by what was found so far. None: nothing is remembered, so that a
@@ -64,9 +64,9 @@ class Guarded:
         self.first, self.second, self.dead = first, second, dead
         self.vocabulary, self.grammar = first.vocabulary, first.grammar
 
-    def matcher(self) -> _At:
+    def matcher(self) -> _FilteredPosition:
         """A new position, before any text."""
-        return _At(self, self.first.matcher(), self.second.matcher(), lost=False)
+        return _FilteredPosition(self, self.first.matcher(), self.second.matcher(), lost=False)
 
     def bury(self, prefix: Prefix) -> None:
         """Nothing can come after this prefix."""
@@ -76,12 +76,12 @@ class Guarded:
             self.dead.setdefault(prefix[:-1], set()).add(prefix[-1])
 
 
-class _At:
+class _FilteredPosition:
     """A position. lost: the checker has refused the last token."""
 
     __slots__ = ("guarded", "lost", "matcher", "second")
 
-    def __init__(self, guarded: Guarded, matcher: Matcher, second: Position, lost: bool) -> None:
+    def __init__(self, guarded: PostFilter, matcher: Matcher, second: CheckerPosition, lost: bool) -> None:
         self.guarded, self.matcher, self.second, self.lost = guarded, matcher, second, lost
 
     @property
@@ -140,9 +140,9 @@ class _At:
             self.lost = True
             self.guarded.bury(tuple(self.matcher.tokens))
 
-    def fork(self) -> _At:
+    def fork(self) -> _FilteredPosition:
         """Another one at the same place."""
-        return _At(self.guarded, self.matcher.fork(), self.second.fork(), self.lost)
+        return _FilteredPosition(self.guarded, self.matcher.fork(), self.second.fork(), self.lost)
 
     def shortest_completion(self, limit: int | None = None) -> bytes | None:
         """Of the constraint alone: no text that both take is shorter."""

@@ -4,7 +4,8 @@
 
 Weights are float64 [m] and sum to 1; ancestors are int64 [n], ascending, and weigh 1 / n each afterwards. They differ
 in how much chance they add: multinomial the most, systematic mostly the least (Douc, Cappé & Moulines 2005).
-`without_replacement` takes no candidate twice, so what it keeps does not weigh the same (Fearnhead & Clifford 2003).
+`resample_without_replacement` takes no candidate twice, so what it keeps does not weigh the same (Fearnhead & Clifford
+2003).
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RESAMPLERS", "Resampler", "multinomial", "residual", "stratified", "systematic", "without_replacement"]
+__all__ = [
+    "RESAMPLERS",
+    "Resampler",
+    "resample_multinomial",
+    "resample_residual",
+    "resample_stratified",
+    "resample_systematic",
+    "resample_without_replacement",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -24,22 +33,22 @@ ROUNDING = 1e-9
 """A number of copies this close below a whole one is that whole one."""
 
 
-def systematic(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
+def resample_systematic(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
     """n points at equal distances, all moved by one uniform number."""
     return np.searchsorted(_edges(weights), (rng.random() + np.arange(n)) / n, side="right")
 
 
-def stratified(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
+def resample_stratified(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
     """A point in each of n equal parts, each by its own uniform number."""
     return np.searchsorted(_edges(weights), (rng.random(n) + np.arange(n)) / n, side="right")
 
 
-def multinomial(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
+def resample_multinomial(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
     """n independent ones."""
     return np.sort(np.searchsorted(_edges(weights), rng.random(n), side="right"))
 
 
-def residual(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
+def resample_residual(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
     """As many whole copies as n weights[i] has; the rest independently, by what remains."""
     shares = n * weights
     whole = np.floor(shares + ROUNDING)
@@ -48,15 +57,18 @@ def residual(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
     if left <= 0:
         return sure[:n]
     rest = np.maximum(shares - whole, 0.0)
-    return np.sort(np.concatenate([sure, multinomial(rest / rest.sum(), left, rng)]))
+    return np.sort(np.concatenate([sure, resample_multinomial(rest / rest.sum(), left, rng)]))
 
 
 RESAMPLERS: dict[str, Resampler] = {
-    "systematic": systematic, "stratified": stratified, "residual": residual, "multinomial": multinomial,
-}  # fmt: skip
+    "systematic": resample_systematic,
+    "stratified": resample_stratified,
+    "residual": resample_residual,
+    "multinomial": resample_multinomial,
+}
 
 
-def without_replacement(scores: Floats, n: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
+def resample_without_replacement(scores: Floats, n: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
     """At most n of the candidates with positive scores (float64 [m]), none twice, and how likely each was to be kept.
 
     Candidate i is kept with probability min(1, c scores[i]), c such that these sum to n; what is kept weighs

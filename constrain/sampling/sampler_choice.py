@@ -14,7 +14,8 @@
                                                                           at first, fewer with use
     otherwise                                                             smc, of particles by the pilot's ESS
 
-`rule` is that table, a pure function; `choose` gathers the facts, each only where the rows above leave it open.
+`apply_rule` is that table, a pure function; `choose_sampler` gathers the facts, each only where the rows above leave it
+open.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..authoring.samples.text_enumeration import few_texts
 from ..base.errors import LimitError, UnsupportedError
-from . import masked_sampling
-from .language_model import LanguageModel
-from .post_filtering import Guarded
+from ..engine.text_enumeration import list_texts
+from .core import masked_sampling
+from .core.language_model import LanguageModel
+from .post_filtering import PostFilter
 from .research.hidden_markov import Hmm
 from .research.hmm_product import HiddenProduct
 from .research.markov_exact import Product
@@ -38,7 +39,7 @@ from .research.markov_exact import Product
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
 
-__all__ = ["Choice", "Facts", "choose", "rule"]
+__all__ = ["SamplerChoice", "Facts", "choose_sampler", "apply_rule"]
 
 FEW = 500
 """Texts that `exact` comes to know after some thousand rows of the model."""
@@ -77,7 +78,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Choice:
+class SamplerChoice:
     """A sampler, options for it, and why. calls: of the model, by the pilot."""
 
     sampler: str
@@ -86,40 +87,42 @@ class Choice:
     calls: int = 0
 
 
-def rule(facts: Facts) -> Choice | str:
+def apply_rule(facts: Facts) -> SamplerChoice | str:
     """The table above; or the name of the fact that is needed next."""
     if facts.wants:
-        return Choice("masked", f"{facts.wants}: only masking has that")
+        return SamplerChoice("masked", f"{facts.wants}: only masking has that")
     if facts.repeats == "never":
-        return Choice("without_replacement", "no text may come twice")
+        return SamplerChoice("without_replacement", "no text may come twice")
     if not facts.masks:
-        return Choice("awrs", "the constraint only checks tokens, it makes no mask")
+        return SamplerChoice("awrs", "the constraint only checks tokens, it makes no mask")
     if facts.states is None:
         return "states"
     if facts.states:
-        return Choice("markov", f"the model is Markov: {facts.states} states of it and the constraint give all exactly")
+        return SamplerChoice(
+            "markov", f"the model is Markov: {facts.states} states of it and the constraint give all exactly"
+        )
     if facts.texts is None:
         return "texts"
     if facts.texts:
-        return Choice("exact", f"there are few texts ({facts.texts}), which are soon known")
+        return SamplerChoice("exact", f"there are few texts ({facts.texts}), which are soon known")
     if facts.pilot is None:
         return "pilot"
     tried = f"{facts.drawn} masked draws"
     if not facts.pilot["ess"]:
-        return Choice("exact", f"none of {tried} ended in time: where texts end has to be learnt")
+        return SamplerChoice("exact", f"none of {tried} ended in time: where texts end has to be learnt")
     off, part = facts.pilot["kl_to_target"], facts.pilot["ess"] / facts.drawn
     if facts.pilot["trusted"] and off <= SMALL and not facts.pilot["dead_ends"] and not facts.checked:
-        return Choice("masked", f"{tried} say that masking is off by {off:.2g} nats only")
+        return SamplerChoice("masked", f"{tried} say that masking is off by {off:.2g} nats only")
     if facts.pilot["log_z"] >= -math.log(ATTEMPTS):
         attempts = math.exp(-facts.pilot["log_z"])
         said = f"{tried} say that the model keeps to the form once in {attempts:.3g} times"
-        return Choice("exact", f"{said} (and that masking is off by some {off:.2g} nats)")
+        return SamplerChoice("exact", f"{said} (and that masking is off by some {off:.2g} nats)")
     particles = min(MOST, max(FEWEST, math.ceil(EFFECTIVE / part)))
     said = f"{tried} are worth {facts.pilot['ess']:.1f} of the right law (masking is off by some {off:.2g} nats)"
-    return Choice("smc", f"{said}: {particles} particles", {"particles": particles})
+    return SamplerChoice("smc", f"{said}: {particles} particles", {"particles": particles})
 
 
-def choose(
+def choose_sampler(
     lm: LanguageModel,
     constraint: Constraint,
     *,
@@ -127,22 +130,22 @@ def choose(
     max_tokens: int,
     repeats: Literal["may", "never"] = "may",
     wants: str = "",
-) -> Choice:
-    """What `rule` says of these. The pilot's draws are not among the answers: they were chosen by."""
-    checked = isinstance(constraint, Guarded)
+) -> SamplerChoice:
+    """What `apply_rule` says of these. The pilot's draws are not among the answers: they were chosen by."""
+    checked = isinstance(constraint, PostFilter)
     facts = Facts(wants=wants, repeats=repeats, masks=hasattr(constraint.matcher(), "mask"), checked=checked)
     if repeats == "never" and not facts.masks:
         raise UnsupportedError(
             "Without a mask no sampler draws without replacement.", hint='Give a Constraint, or repeats="may".'
         )
     calls = 0
-    while isinstance(found := rule(facts), str):
+    while isinstance(found := apply_rule(facts), str):
         if found == "states":
             facts = replace(facts, states=states_of(lm, constraint, max_tokens))
         elif found == "texts":
-            facts = replace(facts, texts=len(few_texts(constraint.grammar, FEW) or ()))
+            facts = replace(facts, texts=len(list_texts(constraint.grammar, FEW) or ()))
         else:
-            pilot = masked_sampling.draw(lm, constraint, n=PILOT, rng=rng, max_tokens=max_tokens)
+            pilot = masked_sampling.draw_masked(lm, constraint, n=PILOT, rng=rng, max_tokens=max_tokens)
             calls = int(pilot.stats["model_calls"])
             facts = replace(facts, pilot=pilot.stats, drawn=PILOT)
     return replace(found, calls=calls)

@@ -18,17 +18,14 @@ from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, SourceError, UnsupportedError, check_type
+from ..engine.constraint import Constraint
 
-if TYPE_CHECKING:
-    from ..engine.constraint import Constraint
-
-__all__ = ["END", "Law", "Node", "SuccessTrie", "trie_key"]
+__all__ = ["END", "PrefixLaw", "TrieNode", "SuccessTrie", "trie_key"]
 
 FORMAT = "constrain success trie 1"
 END = -1
@@ -44,7 +41,7 @@ STALE = 0.5
 """A sum that differences brought below this part of itself is added up anew, so that rounding never matters."""
 
 
-class Law:
+class PrefixLaw:
     """What may come after a prefix. tokens: int64 [k], ascending, END first if the text may end; probs: float64 [k],
     the model's (not renormalised: their sum is what the mask leaves)."""
 
@@ -59,7 +56,7 @@ class Law:
         return int(self.tokens.nbytes + self.probs.nbytes)
 
 
-class Node:
+class TrieNode:
     """A visited prefix, or END behind one.
 
     parent, token: where it hangs; prob: p(token | parent); theta: bound of h here; rest: mass of the children that
@@ -68,11 +65,11 @@ class Node:
 
     __slots__ = ("children", "depth", "exact", "parent", "prob", "rest", "theta", "token")
 
-    def __init__(self, parent: Node | None, token: int, prob: float) -> None:
+    def __init__(self, parent: TrieNode | None, token: int, prob: float) -> None:
         self.parent, self.token, self.prob = parent, token, prob
         self.theta = self.exact = 1.0
         self.rest = -1.0  # not visited
-        self.children: dict[int, Node] = {}
+        self.children: dict[int, TrieNode] = {}
         self.depth: int = 0 if parent is None else parent.depth + 1
 
     @property
@@ -87,7 +84,7 @@ class Node:
     def path(self) -> tuple[int, ...]:
         """The tokens from the root, END included."""
         tokens: list[int] = []
-        node: Node | None = self
+        node: TrieNode | None = self
         while node is not None and node.parent is not None:
             tokens.append(node.token)
             node = node.parent
@@ -107,9 +104,9 @@ class SuccessTrie:
             raise ArgumentError(f"max_tokens is 1 or more, max_bytes 65536 or more, not {max_tokens} and {max_bytes}")
         self.max_tokens, self.key, self.max_bytes = max_tokens, key, max_bytes
         self._of: tuple[object, str, bool] | None = None
-        self.root = Node(None, END, 1.0)
+        self.root = TrieNode(None, END, 1.0)
         self.size = 1
-        self._laws: OrderedDict[Node, Law] = OrderedDict()
+        self._laws: OrderedDict[TrieNode, PrefixLaw] = OrderedDict()
         self._law_bytes = 0
 
     @property
@@ -147,7 +144,7 @@ class SuccessTrie:
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
-    def weights(self, node: Node, law: Law) -> NDArray[np.float64]:
+    def weights(self, node: TrieNode, law: PrefixLaw) -> NDArray[np.float64]:
         """p(a | u) theta(ua) for each token of its law: float64 [k]."""
         weights: NDArray[np.float64] = law.probs.copy()
         if node.children:
@@ -155,7 +152,7 @@ class SuccessTrie:
             weights[index] *= [child.theta for child in node.children.values()]
         return weights
 
-    def visit(self, node: Node, weights: NDArray[np.float64]) -> float:
+    def visit(self, node: TrieNode, weights: NDArray[np.float64]) -> float:
         """theta(u) is now the sum of `weights`, here and on the way up. Returns the sum, or theta if that is less."""
         theta = float(weights.sum())
         if not node.visited:
@@ -164,9 +161,9 @@ class SuccessTrie:
         node.exact = node.theta
         return min(theta, node.theta)
 
-    def lower(self, node: Node, theta: float) -> None:
+    def lower(self, node: TrieNode, theta: float) -> None:
         """theta(u) comes down to a smaller bound, and with it those above; a larger one changes nothing."""
-        while (theta := floored(theta)) < node.theta:
+        while (theta := floor_theta(theta)) < node.theta:
             parent, less = node.parent, node.prob * (node.theta - theta)
             node.theta = theta
             if parent is None:
@@ -176,33 +173,33 @@ class SuccessTrie:
                 theta = parent.exact = min(parent.added(), parent.theta)
             node = parent
 
-    def child(self, node: Node, law: Law, index: int) -> Node:
+    def child(self, node: TrieNode, law: PrefixLaw, index: int) -> TrieNode:
         """The child by the token at law.tokens[index], new if there is none: theta is 1 until it is visited."""
         token = int(law.tokens[index])
         found = node.children.get(token)
         if found is None:
-            found = node.children[token] = Node(node, token, float(law.probs[index]))
+            found = node.children[token] = TrieNode(node, token, float(law.probs[index]))
             self.size += 1
             others = law.probs.copy()
             others[np.searchsorted(law.tokens, list(node.children))] = 0.0
             node.rest = float(others.sum())
         return found
 
-    def close(self, node: Node, success: float) -> None:
+    def close(self, node: TrieNode, success: float) -> None:
         """What is known for sure of a node that has nothing behind it: END that was checked (1 or 0), a dead prefix."""
         node.rest = success
         self.lower(node, success)
 
     # ---- laws at hand ------------------------------------------------------------------------------------------------
 
-    def law(self, node: Node) -> Law | None:
+    def law(self, node: TrieNode) -> PrefixLaw | None:
         """The law at a node, if it is still kept."""
         found = self._laws.get(node)
         if found is not None:
             self._laws.move_to_end(node)
         return found
 
-    def keep(self, node: Node, law: Law) -> None:
+    def keep(self, node: TrieNode, law: PrefixLaw) -> None:
         """Keep a law as long as there is room: the next visit costs no call of the model."""
         if node not in self._laws:
             self._laws[node] = law
@@ -212,7 +209,7 @@ class SuccessTrie:
 
     # ---- forgetting --------------------------------------------------------------------------------------------------
 
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[TrieNode]:
         """All of them, parents first."""
         level = [self.root]
         while level:
@@ -243,7 +240,7 @@ class SuccessTrie:
                     del node.children[child.token]
                     node.rest += child.prob
                 if node.children or gone:
-                    node.theta = node.exact = min(floored(node.added()), 1.0)
+                    node.theta = node.exact = min(floor_theta(node.added()), 1.0)
             elif (law := self._laws.pop(node, None)) is not None:
                 self._law_bytes -= law.nbytes
         self.size = len(staying)
@@ -296,7 +293,7 @@ class SuccessTrie:
         trie = cls(int(head["max_tokens"]), key=key, max_bytes=max_bytes)
         listed = [trie.root]
         for parent, token, (prob, theta, rest) in zip(parents.tolist(), tokens.tolist(), masses.tolist()):
-            node = trie.root if parent < 0 else Node(listed[parent], token, prob)
+            node = trie.root if parent < 0 else TrieNode(listed[parent], token, prob)
             if parent >= 0:
                 listed[parent].children[token] = node
                 listed.append(node)
@@ -336,7 +333,7 @@ def is_trie(
     return bool(laws) and len(np.unique(pairs)) == len(pairs)
 
 
-def floored(theta: float) -> float:
+def floor_theta(theta: float) -> float:
     """SMALLEST for what is less and not 0."""
     return SMALLEST if 0 < theta < SMALLEST else theta
 
@@ -354,7 +351,6 @@ def trie_key(constraint: Constraint, *, model: str, prompt: str = "", validators
 
     Raises UnsupportedError for a Constraint made of Grammar nodes, which has no source to be known by.
     """
-    from ..engine.constraint import Constraint
 
     check_type("constraint", constraint, Constraint, "give what constrain.compile returned")
     for name, text in (("model", model), ("prompt", prompt), ("validators", validators)):

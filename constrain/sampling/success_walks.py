@@ -18,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, ConstrainError, LimitError
-from .language_model import LanguageModel, check_mass, rows_after
-from .masked_sampling import allowed_tokens
-from .results import Draw
-from .success_trie import END, Law, Node, SuccessTrie
+from .core.language_model import LanguageModel, check_mass, rows_after
+from .core.results import Draw
+from .core.token_masses import allowed_tokens, draw_index
+from .success_trie import END, PrefixLaw, SuccessTrie, TrieNode
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from ..engine.matcher import Matcher
 
-__all__ = ["Judge", "Laws", "Walk", "choose", "prefix_law"]
+__all__ = ["Judge", "Laws", "Walk", "prefix_law"]
 
 Judge = Callable[[bytes], bool]
 """A validator behind the mask: whether complete bytes are accepted, or whether a prefix can still become accepted. It
@@ -63,11 +63,11 @@ class Laws:
         self.max_tokens, self.accepts, self.viable = max_tokens, accepts, viable
         self.calls = self.rows = self.masks = self.checks = self.steps = 0
 
-    def at(self, places: Sequence[tuple[Node, Matcher]]) -> list[Law]:
+    def at(self, places: Sequence[tuple[TrieNode, Matcher]]) -> list[PrefixLaw]:
         """The laws at nodes, all that are not at hand by one call of the model."""
         self.steps += len(places)
         laws = [self.trie.law(node) for node, _ in places]
-        missing: dict[Node, list[int]] = {}
+        missing: dict[TrieNode, list[int]] = {}
         for i, (node, _) in enumerate(places):
             if laws[i] is None:
                 missing.setdefault(node, []).append(i)
@@ -89,20 +89,20 @@ class Laws:
                     laws[i] = law
         return [law for law in laws if law is not None]
 
-    def allowed(self, node: Node, matcher: Matcher) -> NDArray[np.int64]:
+    def allowed(self, node: TrieNode, matcher: Matcher) -> NDArray[np.int64]:
         """Tokens that the mask allows; the last one that fits must be an end token."""
         self.masks += 1
         allowed = allowed_tokens(matcher.mask(None))
         return allowed[np.isin(allowed, self.vocabulary.eos_ids)] if node.depth + 1 >= self.max_tokens else allowed
 
-    def is_viable(self, node: Node, matcher: Matcher) -> bool:
+    def is_viable(self, node: TrieNode, matcher: Matcher) -> bool:
         """Whether anything can come: what is known, and at the first visit what the judge of prefixes says."""
         if self.viable is not None and not node.visited:
             if not self.ask(self.viable, matcher):
                 self.trie.close(node, 0.0)
         return not (node.visited and node.theta == 0)
 
-    def is_success(self, end: Node, matcher: Matcher) -> bool:
+    def is_success(self, end: TrieNode, matcher: Matcher) -> bool:
         """Whether a text that the mask lets end is accepted: asked once, remembered in the node END behind it."""
         if not end.visited:
             accepted = True
@@ -144,7 +144,7 @@ class Laws:
         }  # fmt: skip
 
 
-NOTHING = Law(np.zeros(0, np.int64), np.zeros(0))
+NOTHING = PrefixLaw(np.zeros(0, np.int64), np.zeros(0))
 
 
 class Walk:
@@ -157,20 +157,20 @@ class Walk:
 
     def restart(self) -> None:
         """Back to the root."""
-        self.node: Node = self.trie.root
+        self.node: TrieNode = self.trie.root
         self.matcher = self.laws.constraint.matcher()
         self.used, self.logprob, self.logratio = 1.0, 0.0, 0.0
 
-    def visit(self, law: Law) -> float:
+    def visit(self, law: PrefixLaw) -> float:
         """Learn at this node; the factor m / used, at most 1 (m itself at the root)."""
         self.weights = self.trie.weights(self.node, law)
         ratio = min(self.trie.visit(self.node, self.weights) / self.used, 1.0)
         self.logratio += float(np.log(ratio)) if ratio > 0 else -np.inf
         return ratio
 
-    def choose(self, law: Law, rng: np.random.Generator) -> bool | None:
+    def choose(self, law: PrefixLaw, rng: np.random.Generator) -> bool | None:
         """Take a token of a node that was just visited (m > 0). None: go on; else ended, and whether it succeeded."""
-        index = choose(self.weights, rng)
+        index = draw_index(self.weights, rng)
         self.logprob += float(np.log(law.probs[index]))
         child = self.trie.child(self.node, law, index)
         if child.token == END:
@@ -179,23 +179,14 @@ class Walk:
         self.matcher.advance(child.token)
         return None
 
-    def draw(self, logweight: float) -> Draw:
+    def draw(self, log_weight: float) -> Draw:
         """Where the walk is now, as a Draw; one that weighs nothing has ended nowhere, and no probability either."""
         tokens = tuple(self.matcher.tokens)
-        logprob = self.logprob if logweight > -np.inf else -np.inf
-        return Draw(tokens, self.laws.vocabulary.decode(tokens), logprob, logweight)
+        logprob = self.logprob if log_weight > -np.inf else -np.inf
+        return Draw(tokens, self.laws.vocabulary.decode(tokens), logprob, log_weight)
 
 
-def choose(weights: NDArray[np.float64], rng: np.random.Generator) -> int:
-    """A place, with probability proportional to its weight: float64 [k], not all 0."""
-    edges = np.cumsum(weights)
-    index = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
-    if index == len(weights) or weights[index] == 0:  # rounding pointed behind the last one that is possible
-        index = int(np.flatnonzero(weights)[-1])
-    return index
-
-
-def prefix_law(row: NDArray[np.floating[Any]], allowed: NDArray[np.int64], ends: Sequence[int]) -> Law:
+def prefix_law(row: NDArray[np.floating[Any]], allowed: NDArray[np.int64], ends: Sequence[int]) -> PrefixLaw:
     """The model's row (float [V], natural logs) on the allowed tokens (int64 [k], ascending), end tokens as one.
 
     Raises ValueError for NaN, for a row without any probability, and for one that sums to more than 1.
@@ -208,6 +199,6 @@ def prefix_law(row: NDArray[np.floating[Any]], allowed: NDArray[np.int64], ends:
     check_mass(float(np.log(total)) if total > 0 else -np.inf)
     ending = np.isin(allowed, ends)
     if not ending.any():
-        return Law(allowed, probs)
+        return PrefixLaw(allowed, probs)
     tokens = np.concatenate(([END], allowed[~ending]))
-    return Law(tokens, np.concatenate(([probs[ending].sum()], probs[~ending])))
+    return PrefixLaw(tokens, np.concatenate(([probs[ending].sum()], probs[~ending])))

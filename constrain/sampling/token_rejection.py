@@ -1,8 +1,9 @@
 """One token by rejection: from few checks, a valid token and an unbiased estimate of the mass Z of all valid ones.
 
-Tokens are taken in the order of a `Race` until one is valid; its law is gamma / Z, gamma(a) = p(a) [a valid]. What is
-known after k tokens bounds Z between `valid` and `valid + left`; the next token decides for one of the two, and that
-term is Z on average (Des Raj, 1956). Every method below makes of such terms a weight w of mean Z, given the token, so
+Tokens are taken in the order of a `ExponentialRace` until one is valid; its law is gamma / Z, gamma(a) = p(a) [a
+valid]. What is known after k tokens bounds Z between `valid` and `valid + left`; the next token decides for one of the
+two, and that term is Z on average (Des Raj, 1956). Every method below makes of such terms a weight w of mean Z, given
+the token, so
 
     E[w 1{token = a}] = gamma(a)        (proper weighting; tests/test_awrs.py shows it by playing all orders)
 
@@ -19,12 +20,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ..base.errors import ArgumentError
-from .exponential_race import Race
+from .exponential_race import ExponentialRace
 
 __all__ = [
     "RECURSIVE",
-    "Ask",
-    "Choice",
+    "CheckBudget",
+    "CheckedToken",
     "Chunks",
     "DesRaj",
     "ExploreFlip",
@@ -34,21 +35,21 @@ __all__ = [
 ]
 
 
-class Choice(NamedTuple):
+class CheckedToken(NamedTuple):
     """A token and its weight; (None, 0) if no valid one was found."""
 
     token: int | None
     weight: float
 
 
-NOTHING = Choice(None, 0.0)
+NOTHING = CheckedToken(None, 0.0)
 
 FEWEST = 1e-18
 """Least probability of a geometric law that is drawn from: below, its values do not fit into 64 bits."""
 
 
 @dataclass(slots=True)
-class Ask:
+class CheckBudget:
     """The check of one step, and what it may cost.
 
     check: whether a token is valid, or `many` for several at once. budget: most checks; patience: most before the
@@ -80,10 +81,10 @@ class Ask:
 class Method(Protocol):
     """How checks are spent: a valid token and a weight, from a race that has just begun."""
 
-    def __call__(self, race: Race, ask: Ask) -> Choice: ...
+    def __call__(self, race: ExponentialRace, ask: CheckBudget) -> CheckedToken: ...
 
 
-def first(race: Race, ask: Ask) -> Choice:
+def find_first_valid(race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
     """The first valid token to arrive, with the weight that is right if no more may be checked."""
     while ask.left > 0:
         if ask.spent >= ask.patience:
@@ -95,17 +96,17 @@ def first(race: Race, ask: Ask) -> Choice:
         ok = ask(taken[0])
         term = race.record(ok)
         if ok:
-            return Choice(taken[0], term)
+            return CheckedToken(taken[0], term)
     return NOTHING
 
 
-def flip(race: Race, ask: Ask) -> float:
+def add_flip_term(race: ExponentialRace, ask: CheckBudget) -> float:
     """One more term."""
     taken = race.take()
     return race.record(ask(taken[0])) if taken else race.valid
 
 
-def rare_flip(race: Race, ask: Ask, slack: float) -> float:
+def rare_flip(race: ExponentialRace, ask: CheckBudget, slack: float) -> float:
     """A term at less than one check where little mass is left: the check is made by chance, and counts for more.
 
     It is made with probability left / (slack valid), so the term is valid or (1 + slack) valid.
@@ -133,18 +134,18 @@ class DesRaj:
         if self.terms < 1 or not 0 <= self.slack < np.inf:
             raise ArgumentError(f"terms must be 1 or more and slack 0 or more, not {self.terms!r} and {self.slack!r}")
 
-    def __call__(self, race: Race, ask: Ask) -> Choice:
-        token, weight = first(race, ask)
+    def __call__(self, race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
+        token, weight = find_first_valid(race, ask)
         promised = int(min(self.terms, ask.left))
         if token is None or not promised:
-            return Choice(token, weight)
+            return CheckedToken(token, weight)
         weight = 0.0
         for done in range(promised):
             if race.left <= self.slack * race.valid:
                 rest = 1 - done / promised
-                return Choice(token, weight + rest * rare_flip(race, ask, self.slack))
-            weight += flip(race, ask) / promised
-        return Choice(token, weight)
+                return CheckedToken(token, weight + rest * rare_flip(race, ask, self.slack))
+            weight += add_flip_term(race, ask) / promised
+        return CheckedToken(token, weight)
 
 
 RECURSIVE = DesRaj(terms=1, slack=0.0)
@@ -164,16 +165,16 @@ class ExploreFlip:
         if not 0 <= self.slack < np.inf or self.most < 0:
             raise ArgumentError(f"slack and most must be 0 or more, not {self.slack!r} and {self.most!r}")
 
-    def __call__(self, race: Race, ask: Ask) -> Choice:
-        token, weight = first(race, ask)
+    def __call__(self, race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
+        token, weight = find_first_valid(race, ask)
         if token is None or ask.left < 1:
-            return Choice(token, weight)
+            return CheckedToken(token, weight)
         for _ in range(self.most):
             largest = race.take_largest() if race.left > self.slack * race.valid and ask.left > 1 else None
             if largest is None:
                 break
             race.record(ask(largest))
-        return Choice(token, flip(race, ask))
+        return CheckedToken(token, add_flip_term(race, ask))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,7 @@ class Chunks:
         if self.size < 1:
             raise ArgumentError(f"size must be 1 or more, not {self.size!r}")
 
-    def __call__(self, race: Race, ask: Ask) -> Choice:
+    def __call__(self, race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
         token: int | None = None
         term = 0.0
         while ask.left > 0:
@@ -196,7 +197,7 @@ class Chunks:
                 break
             taken = race.take(int(min(self.size, ask.left)))
             if not taken:
-                return Choice(token, race.valid)
+                return CheckedToken(token, race.valid)
             known = token is not None
             for each, ok in zip(taken, ask.all(taken)):
                 known = token is not None
@@ -205,7 +206,7 @@ class Chunks:
                     token = each
             if known:
                 break
-        return Choice(token, term) if token is not None else NOTHING
+        return CheckedToken(token, term) if token is not None else NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +224,7 @@ class Geometric:
         if self.accepts < 2:
             raise ArgumentError(f"accepts must be 2 or more, not {self.accepts!r}")
 
-    def __call__(self, race: Race, ask: Ask) -> Choice:
+    def __call__(self, race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
         if ask.left < 2:
             return RECURSIVE(race, ask)
         wanted = int(min(self.accepts, ask.left))
@@ -253,7 +254,7 @@ class Geometric:
         if token is None:
             return NOTHING
         part = (wanted - 1) / (wanted + rejected - 1) if accepted == wanted else accepted / (accepted + rejected - 1)
-        return Choice(token, part * race.total)
+        return CheckedToken(token, part * race.total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +271,7 @@ class HorvitzThompson:
         if self.checks < 1:
             raise ArgumentError(f"checks must be 1 or more, not {self.checks!r}")
 
-    def __call__(self, race: Race, ask: Ask) -> Choice:
+    def __call__(self, race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
         tokens, masses = race.masses()
         count = int(min(self.checks, ask.left, len(masses)))
         if count < 1:
@@ -295,4 +296,4 @@ class HorvitzThompson:
         if edges[-1] <= 0:
             return NOTHING
         index = int(np.searchsorted(edges, race.rng.random() * edges[-1], side="right"))
-        return Choice(int(tokens[min(index, int(np.flatnonzero(weights)[-1]))]), float(edges[-1]))
+        return CheckedToken(int(tokens[min(index, int(np.flatnonzero(weights)[-1]))]), float(edges[-1]))

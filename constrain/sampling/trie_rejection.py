@@ -23,22 +23,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.errors import LimitError
-from .language_model import LanguageModel
-from .results import Draw, Draws
-from .sampler_arguments import check, check_counts, check_judges, check_masks, check_seconds
+from .core.language_model import LanguageModel
+from .core.results import Draw, Draws
+from .core.sampler_arguments import check_common_arguments, check_counts, check_judges, check_masks, check_seconds
 from .success_trie import SMALLEST, SuccessTrie
 from .success_walks import Judge, Laws, Walk
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
 
-__all__ = ["draw"]
+__all__ = ["draw_exact"]
 
 LEAST = 1e-18
 """Least probability of a geometric law whose values fit into 64 bits: below, it is an exponential one, as a float."""
 
 
-def draw(
+def draw_exact(
     lm: LanguageModel,
     constraint: Constraint,
     *,
@@ -52,17 +52,47 @@ def draw(
     attempts: int = 1000,
     seconds: float | None = None,
 ) -> Draws:
-    """n independent draws from p given L and at most max_tokens tokens.
+    """Draw n independent texts from p given L and at most max_tokens tokens, exactly.
 
-    trie: goes on learning, new if None. accepts, viable: validators behind the mask, see `walks.Judge`; what they
-    refuse is pruned for all later draws. together: attempts side by side. attempts: most of them per answer, on
-    average; seconds: most time. Where either ends first there are fewer than n draws (`stats["missing"]`), and the
-    weight is the plain ratio; time also favours short texts. stats: attempts, acceptance, and as `Laws.stats`.
+    Parameters
+    ----------
+    lm : LanguageModel
+        The model, after its prompt.
+    constraint : Constraint
+        What the texts must satisfy.
+    n : int
+        Number of draws.
+    rng : numpy.random.Generator
+        The only source of randomness.
+    max_tokens : int
+        Most tokens of a text, end token included.
+    trie : SuccessTrie, optional
+        Learnt so far; it goes on learning. A new one by default.
+    accepts : callable, optional
+        Validator of complete texts, called with their bytes; see `success_walks.Judge`.
+    viable : callable, optional
+        Validator of prefixes, called with their bytes. It may refuse only prefixes that no accepted text continues.
+    together : int
+        Attempts that run side by side, in one call of the model.
+    attempts : int
+        Most attempts per text, on average.
+    seconds : float, optional
+        Most time. A time limit favours short texts. Where attempts or time run out there are fewer than n draws
+        (``stats["missing"]``), and the weight is the plain acceptance ratio.
 
-    Raises LimitError if max_tokens < 1, if nothing in L has any probability, or if no answer was found within attempts
-    and seconds; ValueError for rows that are no law.
+    Returns
+    -------
+    Draws
+        With the stats attempts, acceptance, missing and those of `Laws.stats`.
+
+    Raises
+    ------
+    LimitError
+        If max_tokens is less than 1, no text has any probability, or none was found within the limits.
+    ValueError
+        If the model returns no distribution.
     """
-    check(lm, constraint, n, rng, max_tokens)
+    check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "exact")
     check_counts(1, together=together, attempts=attempts)
     check_seconds(seconds)
@@ -70,7 +100,7 @@ def draw(
     laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)
     if n == 0:
         return Draws.of((), attempts=0, **laws.stats)
-    search = Search(laws, rng, n + 1, together, attempts * (n + 1), seconds)
+    search = RejectionSearch(laws, rng, n + 1, together, attempts * (n + 1), seconds)
     search.run()
     found = [draw for draw in search.answers if draw is not None][:n]
     if not found:
@@ -86,8 +116,8 @@ def draw(
     return Draws.of(draws, **spent, **laws.stats)
 
 
-class Search:
-    """Answers wanted, walks under way (by the answer that each is for), and what has been counted."""
+class RejectionSearch:
+    """The texts wanted, the walks under way (by the text that each is for), and the counts so far."""
 
     def __init__(
         self, laws: Laws, rng: np.random.Generator, wanted: int, together: int, budget: int, seconds: float | None
@@ -102,7 +132,7 @@ class Search:
         self.trials = 0.0
 
     def run(self) -> None:
-        """Until all is found or a budget is spent."""
+        """Run until all texts are found or a limit is reached."""
         trie = self.laws.trie
         while self.waiting or self.walks:
             if trie.full and not self.walks:
@@ -115,7 +145,7 @@ class Search:
             self.step()
 
     def step(self) -> None:
-        """Every walk one token further."""
+        """Move every walk one token further."""
         laws = self.laws.at([(walk.node, walk.matcher) for walk in self.walks.values()])
         for (answer, walk), law in zip(list(self.walks.items()), laws):
             ratio = walk.visit(law)
@@ -135,7 +165,8 @@ class Search:
                 self.waiting.append(answer)
 
     def begin(self, mass: float) -> None:
-        """Counts an attempt that begins with m(root) = mass, and those that it would have taken with the first one."""
+        """Count an attempt that begins with m(root) = mass, as the number that the first value of m(root) would
+        have taken."""
         if mass <= 0:
             raise self.laws.nothing()
         self.first = self.first or mass
@@ -144,7 +175,7 @@ class Search:
         self.trials += float(tries)
 
     def log_z(self) -> float:
-        """Log of the estimate of p(L)."""
+        """Return the log of the estimate of p(L)."""
         complete = self.accepted == len(self.answers)
         ratio = (self.accepted - 1) / (self.trials - 1) if complete else self.accepted / self.trials
         return float(np.log(self.first * ratio))

@@ -5,7 +5,7 @@ values are right, and the better they are the fewer particles do. -inf is a verd
 
     Shortest     a price on each byte of the shortest completion: steers to texts that can still end
     Future       exact backward values of an n-gram model crossed with the constraint (`markov`)
-    Learnt       for each state of the constraint, the mean of what masked texts lost behind it
+    Learnt       (`learnt_twist`) for each state of the constraint, the mean of what masked texts lost behind it
 """
 
 from __future__ import annotations
@@ -17,15 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from .language_model import LanguageModel
-from .particles import Masked, Prefixes
 from .research.markov_exact import MOST_STATES, Markov, Product
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from ..engine.matcher import Matcher
 
-__all__ = ["Future", "Learnt", "Shortest", "Twist"]
+__all__ = ["Future", "Shortest", "Twist"]
 
 FAR = 60.0
 """Nats below the whole by which `Future` floors its values: it may not rule out what only its own model does."""
@@ -81,55 +79,3 @@ class Future:
             out = np.where(known[place] == following, np.maximum(values[place], self.floor), self.floor)
         out[np.isin(following, self.product.automaton.constraint.vocabulary.eos_ids)] = 0.0
         return out
-
-
-class Learnt:
-    """By state of the constraint: the mean weight that masked texts had still to come when they were there.
-
-    From there on the weight of a masked text is h on average, so a state that every text comes back to after much
-    loss is known as one. States that were never met count as an average one; every mean has one such guess in it.
-    """
-
-    def __init__(self) -> None:
-        self.sums: dict[tuple[int, int], float] = {}
-        self.seen: dict[tuple[int, int], int] = {}
-        self.mean = 1.0
-
-    @classmethod
-    def of(
-        cls, lm: LanguageModel, constraint: Constraint, *, n: int, rng: np.random.Generator, max_tokens: int
-    ) -> Learnt:
-        """From n masked texts."""
-        out = cls()
-        out.learn(lm, constraint, n=n, rng=rng, max_tokens=max_tokens)
-        return out
-
-    def learn(
-        self, lm: LanguageModel, constraint: Constraint, *, n: int, rng: np.random.Generator, max_tokens: int
-    ) -> None:
-        """n masked texts more."""
-        prefixes, move = Prefixes(lm, constraint), Masked()
-        roads = [[prefixes.begin()] for _ in range(n)]
-        steps: list[list[float]] = [[] for _ in range(n)]
-        live = list(range(n))
-        for left in range(max_tokens, 0, -1):
-            prefixes.ask([roads[i][-1] for i in live])
-            still = []
-            for i in live:
-                made = move(prefixes, roads[i][-1], left, rng)
-                steps[i].append(made.logweight)
-                if made.token is not None and made.token not in prefixes.ends:
-                    roads[i].append(prefixes.child(roads[i][-1], made))
-                    still.append(i)
-            live = still
-        for road, weights in zip(roads, steps):
-            for node, rest in zip(road, np.cumsum(np.array(weights)[::-1])[::-1].tolist()):
-                state = node.matcher.state
-                self.sums[state] = self.sums.get(state, 0.0) + float(np.exp(rest))
-                self.seen[state] = self.seen.get(state, 0) + 1
-        total, count = sum(self.sums.values()), sum(self.seen.values())
-        self.mean = total / count if total > 0 else 1.0
-
-    def __call__(self, matcher: Matcher, tokens: Sequence[int], left: int) -> float:
-        state = matcher.state
-        return float(np.log((self.sums.get(state, 0.0) + self.mean) / (self.seen.get(state, 0) + 1)))

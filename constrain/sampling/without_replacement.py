@@ -28,20 +28,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, LimitError
-from .language_model import LanguageModel
-from .results import Draw, Draws, log_sum
-from .sampler_arguments import check, check_counts, check_judges, check_masks
-from .success_trie import END, Law, Node, SuccessTrie
-from .success_walks import Judge, Laws, choose
+from .core.language_model import LanguageModel
+from .core.results import Draw, Draws, log_sum
+from .core.sampler_arguments import check_common_arguments, check_counts, check_judges, check_masks
+from .core.token_masses import draw_index
+from .success_trie import END, PrefixLaw, SuccessTrie, TrieNode
+from .success_walks import Judge, Laws
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from ..engine.matcher import Matcher
 
-__all__ = ["draw", "log_inclusion"]
+__all__ = ["draw_without_replacement", "log_inclusion"]
 
 
-def draw(
+def draw_without_replacement(
     lm: LanguageModel,
     constraint: Constraint,
     *,
@@ -55,18 +56,52 @@ def draw(
     together: int | None = None,
     prefixes: int = 100_000,
 ) -> Draws:
-    """n draws of different texts, in order of arrival; all there are if there are no more than n.
+    """Draw n different texts without replacement, in order of arrival; all texts if there are no more than n.
 
-    The same text by other tokens is the same answer: `tokens` and `logprob` are of the way of writing it that came
-    first, the weight is of all that came in time. The weights make the mean over the draws unbiased, as everywhere:
-    E[mean of w f] = sum of p(x) f(x). trie, accepts, viable: as of `exact.draw`. together: prefixes that the model is
-    asked about at once (the width of the beam), n if None. prefixes: most that are looked into; after that there are
-    fewer than n draws (`stats["missing"]`, 0 also where the language has no more), with t the time reached.
+    Tokenisations of the same text are one answer: `tokens` and `logprob` are those of the first one that arrived, the
+    weight is that of all that arrived in time. Weights make the mean over the draws unbiased: E[mean of w f] = sum of
+    p(x) f(x).
 
-    stats: missing; log_time: log t (inf: the race was run to its end, so that the weights are the model's own mass);
-    and as `Laws.stats`. Raises LimitError if max_tokens < 1, or no text was found at all; ValueError for no law.
+    Parameters
+    ----------
+    lm : LanguageModel
+        The model, after its prompt.
+    constraint : Constraint
+        What the texts must satisfy.
+    n : int
+        Number of draws.
+    rng : numpy.random.Generator
+        The only source of randomness.
+    max_tokens : int
+        Most tokens of a text, end token included.
+    law : {"exact", "masked"}
+        The order in which prefixes are explored, see the module.
+    trie : SuccessTrie, optional
+        Learnt so far; it goes on learning. A new one by default.
+    accepts : callable, optional
+        Validator of complete texts, called with their bytes; see `success_walks.Judge`.
+    viable : callable, optional
+        Validator of prefixes, called with their bytes. It may refuse only prefixes that no accepted text continues.
+    together : int, optional
+        Prefixes per call of the model (the width of the beam); n by default.
+    prefixes : int
+        Most prefixes that are explored. Beyond it there are fewer than n draws (``stats["missing"]``, which is 0 where
+        the language has no more texts).
+
+    Returns
+    -------
+    Draws
+        With the stats missing, log_time (log of the time reached; inf if all texts arrived, so that the weights are the
+        model's own mass) and those of `Laws.stats`.
+
+    Raises
+    ------
+    LimitError
+        If max_tokens is less than 1, or no text was found.
+    ValueError
+        If the model returns no distribution.
     """
-    check(lm, constraint, n, rng, max_tokens)
+    check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "without_replacement")
     check_judges(accepts=accepts, viable=viable)
     check_counts(1, prefixes=prefixes, together=1 if together is None else together)
@@ -77,7 +112,7 @@ def draw(
         laws.trie.forget()
     if n == 0:
         return Draws.of((), missing=0, log_time=-np.inf, **laws.stats)
-    race = Race(laws, rng, law, together or n, prefixes)
+    race = ArrivalQueue(laws, rng, law, together or n, prefixes)
     answers: dict[bytes, list[Arrival]] = {}
     for arrival in race.arrivals():
         text = laws.data(arrival.tokens)
@@ -104,7 +139,7 @@ def draw(
 
 
 def log_inclusion(logmass: float, log_time: float) -> float:
-    """Log of the probability that what has this mass arrives before that time: log(1 - exp(-t mass))."""
+    """Return log(1 - exp(-t mass)): the log-probability that something of this mass arrives before time t."""
     log_rate = logmass + log_time
     return log_rate if log_rate < -30 else float(np.log(-np.expm1(-np.exp(min(log_rate, 700.0)))))
 
@@ -119,11 +154,11 @@ class Arrival:
 
 
 @dataclass(slots=True)
-class Prefix:
+class QueuedPrefix:
     """A prefix, or END, behind which something arrives. logmass: log of its rate; logprob: log p(u); used: theta when
     it was chosen; before: the position in front of its last token."""
 
-    node: Node
+    node: TrieNode
     before: Matcher
     logmass: float
     logprob: float
@@ -139,36 +174,36 @@ class Prefix:
 
 
 @dataclass(slots=True)
-class Others:
+class RemainingChildren:
     """The children of a prefix behind which nothing has arrived yet. scale: log of the rate of a child of weight 1;
     taken: places, in the law, of the children that are out of it."""
 
-    node: Node
+    node: TrieNode
     matcher: Matcher
     scale: float
     logprob: float
     taken: list[int] = field(default_factory=list)
 
 
-class Race:
+class ArrivalQueue:
     """The queue. time: log of the time reached, inf when everything has arrived; spent: whether the budget ended it."""
 
     def __init__(self, laws: Laws, rng: np.random.Generator, law: str, together: int, budget: int) -> None:
         self.laws, self.trie, self.rng, self.law = laws, laws.trie, rng, law
         self.together, self.left, self.spent = together, budget, False
-        self.queue: list[tuple[float, int, Prefix | Others]] = []
+        self.queue: list[tuple[float, int, QueuedPrefix | RemainingChildren]] = []
         self.number = count()
         self.time = float(np.log(rng.exponential()))
-        self.push(self.time, Prefix(self.trie.root, laws.constraint.matcher(), 0.0, 0.0, 1.0))
+        self.push(self.time, QueuedPrefix(self.trie.root, laws.constraint.matcher(), 0.0, 0.0, 1.0))
 
-    def push(self, time: float, what: Prefix | Others) -> None:
+    def push(self, time: float, what: QueuedPrefix | RemainingChildren) -> None:
         heapq.heappush(self.queue, (time, next(self.number), what))
 
     def arrivals(self) -> Iterator[Arrival]:
         """Token sequences of L in order; `time` is then when the last one given arrived."""
         while self.queue:
             self.time, _, what = heapq.heappop(self.queue)
-            if isinstance(what, Others):
+            if isinstance(what, RemainingChildren):
                 (law,) = self.laws.at([(what.node, what.matcher)])
                 self.arrive(self.time, what, law)
             elif what.node.token == END and what.node.parent is not None:
@@ -181,7 +216,7 @@ class Race:
                 self.look(self.time, what)
         self.time = np.inf
 
-    def look(self, time: float, prefix: Prefix) -> None:
+    def look(self, time: float, prefix: QueuedPrefix) -> None:
         """The first visit of a prefix: does the arrival lie in mass that is there, and behind which token?"""
         self.left -= 1
         matcher = prefix.matcher()
@@ -196,53 +231,53 @@ class Race:
             there, total = min(mass / prefix.used, 1.0), prefix.used
         if mass <= 0 or total <= 0:
             return
-        others = Others(prefix.node, matcher, prefix.logmass - float(np.log(total)), prefix.logprob)
+        others = RemainingChildren(prefix.node, matcher, prefix.logmass - float(np.log(total)), prefix.logprob)
         if self.rng.random() < there:
             self.arrive(time, others, law)
         else:
             self.wait(time, others, self.weights(others, law))
 
-    def next_ones(self) -> list[tuple[Node, Matcher]]:
+    def next_ones(self) -> list[tuple[TrieNode, Matcher]]:
         """Prefixes that come next in the queue, and that the model may as well be asked about in the same call.
 
         What comes next and needs no call is settled now: its time is known, nothing that comes before depends on it.
         """
-        soon: list[tuple[float, int, Prefix | Others]] = []
+        soon: list[tuple[float, int, QueuedPrefix | RemainingChildren]] = []
         while self.queue and len(soon) < self.together - 1:
             item = heapq.heappop(self.queue)
             time, _, what = item
             law = self.trie.law(what.node)
             if law is None or self.left <= 0:
                 soon.append(item)
-            elif isinstance(what, Others):
+            elif isinstance(what, RemainingChildren):
                 self.arrive(time, what, law)
             else:
                 self.look(time, what)
         for item in soon:
             heapq.heappush(self.queue, item)
-        asked = [what for _, _, what in soon if isinstance(what, Prefix) and what.node.token != END]
+        asked = [what for _, _, what in soon if isinstance(what, QueuedPrefix) and what.node.token != END]
         return [(what.node, what.matcher()) for what in asked]
 
-    def weights(self, others: Others, law: Law) -> NDArray[np.float64]:
+    def weights(self, others: RemainingChildren, law: PrefixLaw) -> NDArray[np.float64]:
         """The masses of the children that are left, of which none was visited since `others` was made."""
         weights = law.probs.copy() if self.law == "masked" else self.trie.weights(others.node, law)
         weights[others.taken] = 0.0
         return weights
 
-    def arrive(self, time: float, others: Others, law: Law) -> None:
+    def arrive(self, time: float, others: RemainingChildren, law: PrefixLaw) -> None:
         """At that time something arrives behind one of the children that are left."""
         weights = self.weights(others, law)
-        index = choose(weights, self.rng)
+        index = draw_index(weights, self.rng)
         weight = float(weights[index])
         child = self.trie.child(others.node, law, index)
         logprob = others.logprob + float(np.log(law.probs[index]))
         used = 1.0 if self.law == "masked" else child.theta
-        self.push(time, Prefix(child, others.matcher, others.scale + float(np.log(weight)), logprob, used))
+        self.push(time, QueuedPrefix(child, others.matcher, others.scale + float(np.log(weight)), logprob, used))
         others.taken.append(index)
         weights[index] = 0.0
         self.wait(time, others, weights)
 
-    def wait(self, time: float, others: Others, weights: NDArray[np.float64]) -> None:
+    def wait(self, time: float, others: RemainingChildren, weights: NDArray[np.float64]) -> None:
         """The next arrival behind one of the children that are left comes after an exponential time."""
         left = float(weights.sum())
         if left > 0:

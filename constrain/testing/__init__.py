@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     raise ImportError('constrain.testing needs Hypothesis: pip install "constrain-lm[testing]"') from error
 
-from .nearly_valid import NearlyValid, nearly_valid
+from .invalid_documents import NearlyValid, nearly_valid
 from .strategies import from_grammar, from_regex, from_schema
 
 __all__ = ["NearlyValid", "from_grammar", "from_regex", "from_schema", "nearly_valid"]

@@ -17,7 +17,7 @@ from ..authoring.samples import readable_texts
 from ..automata.dfa import SURROGATES, Dfa
 from ..base.errors import LimitError
 
-__all__ = ["Choose", "Language", "draw_text", "language"]
+__all__ = ["Choose", "Language", "draw_text", "build_language"]
 
 Choose = Callable[[int], int]
 
@@ -84,7 +84,7 @@ class Language:
             most if high is None else high if most is None else min(high, most),
         )
         self.distance = [int(d) for d in dfa.distances()]
-        self.palettes = palettes(dfa)
+        self.palettes = build_palettes(dfa)
         self.steps = [self._sorted(row) for row in dfa.table.rows]
         self.pool: tuple[str, ...] = ()
         self.closed = False
@@ -94,7 +94,9 @@ class Language:
         """Steps (class, state after) of a state: the sooner to the end and the nicer the first."""
         assert isinstance(row, (list, tuple))
         steps = [(kind, after) for kind, after in enumerate(row) if after >= 0]
-        return sorted(steps, key=lambda step: (self.distance[step[1]], nicety(self.palettes[step[0]].favourites[0])))
+        return sorted(
+            steps, key=lambda step: (self.distance[step[1]], rate_character(self.palettes[step[0]].favourites[0]))
+        )
 
     def accepts(self, text: str) -> bool:
         """Whether the text is one."""
@@ -118,7 +120,7 @@ class Language:
 
 
 @lru_cache(maxsize=2048)
-def language(dfa: Dfa, low: int, high: int | None) -> Language:
+def build_language(dfa: Dfa, low: int, high: int | None) -> Language:
     """The Language with its pool: texts sorted by length, the simplest first."""
     made = Language(dfa, low, high)
     if made.high is not None and made.high <= LONGEST and made.dfa.count(FEW + 1) <= FEW:
@@ -128,18 +130,21 @@ def language(dfa: Dfa, low: int, high: int | None) -> Language:
     if made.low <= LONGEST:
         found.update(dict.fromkeys(made.walk(lambda n: 0, least=least) for least in SIZES))
         found.update(dict.fromkeys(text for text in EDGES if made.accepts(text)))
-        found.update(dict.fromkeys(plausible(made)))
+        found.update(dict.fromkeys(plausible_texts(made)))
         if made.high is not None and made.high <= LONGEST:
             found[made.walk(lambda n: 0, least=made.high)] = None
     first, *rest = found
-    made.pool = (first, *sorted(rest, key=lambda text: (len(text), [nicety(char) for char in text])))
+    made.pool = (first, *sorted(rest, key=lambda text: (len(text), [rate_character(char) for char in text])))
     return made
 
 
-def plausible(made: Language) -> list[str]:
+def plausible_texts(made: Language) -> list[str]:
     """Texts that look like data, some of them seldom."""
     try:
-        return [readable_texts.text(made.dfa, made.low, made.high, np.random.default_rng(k)) for k in range(PLAUSIBLE)]
+        return [
+            readable_texts.draw_readable_text(made.dfa, made.low, made.high, np.random.default_rng(k))
+            for k in range(PLAUSIBLE)
+        ]
     except LimitError:  # the reader of lengths found none of the one it had drawn; walks will do
         return []
 
@@ -152,7 +157,7 @@ def draw_text(made: Language, choose: Choose) -> str:
     return made.pool[index] if index < len(made.pool) else made.walk(choose)
 
 
-def palettes(dfa: Dfa) -> list[Palette]:
+def build_palettes(dfa: Dfa) -> list[Palette]:
     """One for each class of characters that is ever accepted; surrogates are in none."""
     table = dfa.table
     ranges: list[list[tuple[int, int]]] = [[] for _ in range(max(table.classes) + 1)]
@@ -167,11 +172,11 @@ def palettes(dfa: Dfa) -> list[Palette]:
 def _palette(ranges: tuple[tuple[int, int], ...]) -> Palette:
     inside = [char for char in NICE + ODD if any(first <= ord(char) < end for first, end in ranges)]
     ends = [chr(code) for first, end in ranges[:4] for code in (first, end - 1)]
-    favourites = "".join(dict.fromkeys([*inside, *sorted(ends, key=nicety)])) or "\x00"
+    favourites = "".join(dict.fromkeys([*inside, *sorted(ends, key=rate_character)])) or "\x00"
     return Palette(favourites, ranges, sum(end - first for first, end in ranges))
 
 
-def nicety(char: str) -> tuple[int, int]:
+def rate_character(char: str) -> tuple[int, int]:
     """Digits, then small letters, capitals, other ASCII, all others; smaller is nicer."""
     kinds = (char.isdigit(), char.islower(), char.isupper(), char.isprintable())
     kind = next((index for index, holds in enumerate(kinds) if holds and char.isascii()), 4)

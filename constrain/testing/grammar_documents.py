@@ -7,19 +7,12 @@ levels, nothing is chosen any more: it is brought to an end by `Endings`.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 
-from ..authoring.samples.random_instances import is_blank
-from ..base.errors import ConstrainError
-from ..frontends.json_schema.core.json_values import to_constant
-from ..base.json_documents import parse_json
+from ..engine.text_enumeration import hashable_json
 from ..grammar.nodes import (  # fmt: skip
     Chars,
     Choice,
-    Grammar,
     JsonString,
     Literal,
     Member,
@@ -32,100 +25,29 @@ from ..grammar.nodes import (  # fmt: skip
     Unique,
 )
 from .choice_source import HARDER, TRIES, Chooser, NoMember, Seeded
-from .dfa_texts import draw_text, language
-from .number_texts import as_float, is_number, number_language
+from .dfa_texts import build_language, draw_text
+from .document_recipe import BUDGET, PartialDocument, Recipe
+from .number_texts import as_float, number_language
 from .object_documents import write_object
-from .terminating_choices import Endings, simplest_first
 
-__all__ = ["Recipe", "Writer"]
+__all__ = ["DocumentWriter", "write_document"]
 
-BUDGET = 500
-"""Choices that a document may cost: Hypothesis gives up on inputs beyond 8 KiB, and small ones tell more."""
-DEEP = 12
-"""Levels after which no option is taken that is not needed."""
 SPACES = ("", " ", "\n", "\n  ", "\t", "\r\n  ")
 
 
-class Recipe:
-    """What is known of a Grammar, for all its documents: how it ends, and the order of options.
-
-    floats: numbers are kept to what a Python float holds, for documents that are read with `json`. hints: texts that
-    are drawn often where a string may be one of them.
-    """
-
-    def __init__(self, grammar: Grammar, *, floats: bool, hints: tuple[str, ...] = ()) -> None:
-        self.grammar, self.floats, self.hints = grammar, floats, hints
-        self.endings = Endings(grammar.rules)
-        self._orders: dict[int, tuple[Node, list[int]]] = {}
-        self._kinds: dict[int, tuple[Node, str]] = {}
-
-    def order(self, node: Choice) -> list[int]:
-        """Indices of its options: one that ends soon, then those without rules, then the others."""
-        if id(node) not in self._orders:
-            first = self.endings.pick(node)
-            self._orders[id(node)] = (node, sorted(simplest_first(node), key=lambda index: index != first))
-        return self._orders[id(node)][1]
-
-    def kind(self, node: Chars) -> str:
-        """ "blank", "number" or "text"."""
-        if id(node) not in self._kinds:
-            kind = (
-                "blank"
-                if is_blank(node)
-                else "number"
-                if node.low == 0 and node.high is None and is_number(node.dfa)
-                else "text"
-            )
-            self._kinds[id(node)] = (node, kind)
-        return self._kinds[id(node)][1]
-
-    def document(self, chooser: Chooser) -> bytes:
-        """One document. NoMember: members that must differ could not be found."""
-        writer = Writer(self, chooser)
-        writer.node(self.grammar.start)
-        return bytes(writer.out)
+def write_document(recipe: Recipe, chooser: Chooser) -> bytes:
+    """Write one document. Raise NoMember if members that must differ were not found."""
+    writer = DocumentWriter(recipe, chooser)
+    writer.node(recipe.grammar.start)
+    return bytes(writer.out)
 
 
-class Repeated(Exception):
+class RepeatedMember(Exception):
     """A member equals an earlier one, and all that follows up to the end of the `Unique` has been written."""
 
 
-class Writer:
-    """One document while it is written."""
-
-    def __init__(self, recipe: Recipe, chooser: Chooser) -> None:
-        self.recipe, self.chooser = recipe, chooser
-        self.rules = recipe.grammar.rules
-        self.out = bytearray()
-        self.left, self.level = BUDGET, 0
-        self.spacing = -1
-        self.differ: dict[object, tuple[bytes, Node]] | None = None  # the text and the node of each member, by value
-
-    # ---- choosing ---------------------------------------------------------------------------------------------
-
-    def choose(self, n: int) -> int:
-        """A number below n; 0 once the budget is spent."""
-        if n <= 1 or self.left <= 0:
-            return 0
-        self.left -= 1
-        return self.chooser.below(n)
-
-    @property
-    def ending(self) -> bool:
-        """Whether nothing more is chosen."""
-        return self.left <= 0 or self.level >= DEEP
-
-    def more(self) -> bool:
-        """Whether to write something that may be left out: the deeper, the less likely."""
-        return not self.ending and self.choose(3 + self.level // 2) > self.level // 2
-
-    @contextmanager
-    def deeper(self) -> Iterator[None]:
-        self.level += 1
-        yield
-        self.level -= 1
-
-    # ---- nodes ------------------------------------------------------------------------------------------------
+class DocumentWriter(PartialDocument):
+    """Writes the nodes of a Grammar."""
 
     def node(self, node: Node) -> None:
         """Writes a text of the node. Rules in last place are followed without recursion: chains of them are long."""
@@ -183,7 +105,7 @@ class Writer:
 
     def string(self, node: JsonString) -> str:
         """A text of the node, half of the time one of the hints if some fit."""
-        texts = language(node.dfa, node.low, node.high)
+        texts = build_language(node.dfa, node.low, node.high)
         if self.recipe.hints and self.choose(2):
             fitting = [text for text in self.recipe.hints if texts.accepts(text)]
             if fitting:
@@ -208,7 +130,7 @@ class Writer:
             text = draw_text(number_language(node.dfa), self.choose)
             text = as_float(text, node.dfa) if self.recipe.floats else text
         else:
-            text = draw_text(language(node.dfa, node.low, node.high), self.choose)
+            text = draw_text(build_language(node.dfa, node.low, node.high), self.choose)
         self.out += self.quoted(text)[1:-1] if node.encoding == "json" else text.encode()
 
     def space(self, node: Chars) -> str:
@@ -219,17 +141,7 @@ class Writer:
             space = " " if self.out.endswith((b",", b":")) else ""
         else:
             space = SPACES[self.choose(len(SPACES))] if self.spacing == 2 else ""
-        return space if language(node.dfa, node.low, node.high).accepts(space) else ""
-
-    def quoted(self, text: str) -> bytes:
-        """A JSON string: as `json.dumps` writes it, seldom in other escapes if the spelling will be seen."""
-        style = 0 if self.recipe.floats else self.choose(6)
-        if style == 4:
-            return json.dumps(text).encode()
-        if style == 5:
-            units = text.encode("utf-16-be").hex()
-            return ('"' + "".join(f"\\u{units[k : k + 4]}" for k in range(0, len(units), 4)) + '"').encode()
-        return json.dumps(text, ensure_ascii=False).encode()
+        return space if build_language(node.dfa, node.low, node.high).accepts(space) else ""
 
     # ---- members and items ----------------------------------------------------------------------------------------
 
@@ -251,7 +163,7 @@ class Writer:
         outer, self.differ, level = self.differ, {}, self.level
         try:
             self.node(node.body)
-        except Repeated:
+        except RepeatedMember:
             self.level = level
         self.differ = outer
 
@@ -270,7 +182,7 @@ class Writer:
                 if attempt >= TRIES:
                     self.chooser, self.left = Seeded(attempt), BUDGET // 4
                 self.chooser.span(partial(self.node, node.node))
-                value = value_of(bytes(self.out[start:]))
+                value = hashable_json(bytes(self.out[start:]))
                 if value not in differ:
                     differ[value] = bytes(self.out[start:]), node.node
                     return
@@ -289,12 +201,4 @@ class Writer:
         differ, self.differ = self.differ, None
         self.node(again)
         self.differ = differ
-        raise Repeated
-
-
-def value_of(text: bytes) -> object:
-    """What a member is as a JSON value; the text itself if it is no JSON."""
-    try:
-        return to_constant(parse_json(text.decode()), "")
-    except ConstrainError:
-        return text
+        raise RepeatedMember

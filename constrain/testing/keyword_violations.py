@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-__all__ = ["ORIGINAL", "Breakage", "breakages"]
+__all__ = ["ORIGINAL", "Breakage", "find_violations"]
 
 ORIGINAL = "urn:constrain:testing:original"
 """The URI under which the schema as it was can be referred to."""
@@ -57,7 +57,7 @@ class Breakage(NamedTuple):
     schema_pointer: str
 
 
-def breakages(schema: Any, example: Callable[[Any], list[Any]]) -> list[Breakage]:
+def find_violations(schema: Any, example: Callable[[Any], list[Any]]) -> list[Breakage]:
     """Every keyword that may be broken, those near the root first, with the schema of the documents that break it.
 
     example: an instance of a schema whose references lead away, or none.
@@ -81,12 +81,12 @@ class _Breaker:
         """Of the schema at `place`, whose instances stand at `pointer`; the schemas that are found replace it."""
         if not isinstance(schema, dict) or depth > DEEPEST:
             return
-        outer = {key: away(value) for key, value in schema.items() if key not in LEFT}
+        outer = {key: redirect_references(value) for key, value in schema.items() if key not in LEFT}
         if "$ref" in schema:
             yield from self.through(schema["$ref"], outer, pointer, depth, refs)
             if self.old:
                 return
-            outer["allOf"] = [*outer.get("allOf", []), away({"$ref": schema["$ref"]})]
+            outer["allOf"] = [*outer.get("allOf", []), redirect_references({"$ref": schema["$ref"]})]
         for keyword in schema:
             if keyword in BROKEN:
                 yield self.broken(outer, keyword, place, pointer)
@@ -152,11 +152,13 @@ def goes_with(keyword: str, value: Any) -> bool:
     return isinstance(value, bool) if keyword in ("minimum", "maximum") else keyword == "if"
 
 
-def away(value: Any) -> Any:
+def redirect_references(value: Any) -> Any:
     """A copy whose local references lead to the schema as it was."""
     if isinstance(value, dict):
         return {
-            key: ORIGINAL + item if key == "$ref" and isinstance(item, str) and item.startswith("#") else away(item)
+            key: ORIGINAL + item
+            if key == "$ref" and isinstance(item, str) and item.startswith("#")
+            else redirect_references(item)
             for key, item in value.items()
         }
-    return [away(item) for item in value] if isinstance(value, list) else value
+    return [redirect_references(item) for item in value] if isinstance(value, list) else value

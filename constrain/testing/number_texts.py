@@ -47,12 +47,12 @@ def is_number(dfa: Dfa) -> bool:
 def number_language(dfa: Dfa) -> Language:
     """The Language of a number leaf, its pool in order of simplicity: short ones first, positive before negative."""
     made = Language(dfa, 0, None)
-    found = [text for text in EDGES if dfa.accepts(text)] + list(ends(dfa)) + [made.simplest()]
+    found = [text for text in EDGES if dfa.accepts(text)] + list(find_extremes(dfa)) + [made.simplest()]
     made.pool = tuple(sorted(dict.fromkeys(found), key=lambda text: (text[0] == "-", len(text), text)))
     return made
 
 
-def ends(dfa: Dfa) -> Iterator[str]:
+def find_extremes(dfa: Dfa) -> Iterator[str]:
     """The greatest and the least magnitudes, positive and negative, as far as digits show them."""
     for sign in ("", "-"):
         state = dfa.step(0, sign) if sign else 0
@@ -117,14 +117,14 @@ def as_float(text: str, dfa: Dfa) -> str:
     if text.lstrip("-").isdigit():
         return text
     value = float(text)
-    if same(repr(value), text):
+    if is_same_number(repr(value), text):
         return text
     near = (repr(value), format(Decimal(repr(value)), "f"), repr(int(value))) if isfinite(value) else ()
     fits = (other for other in (*near, *number_language(dfa).pool) if dfa.accepts(other))
-    return next((other for other in fits if same(repr(float(other)), other)), text)
+    return next((other for other in fits if is_same_number(repr(float(other)), other)), text)
 
 
-def same(kept: str, text: str) -> bool:
+def is_same_number(kept: str, text: str) -> bool:
     """Whether what a float keeps is the number that was written."""
     try:
         return Decimal(kept) == Decimal(text) and isfinite(float(kept))

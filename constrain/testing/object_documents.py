@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ..grammar.nodes import NameClass, Object, Property
 from .choice_source import TRIES, NoMember
-from .dfa_texts import draw_text, language
-
-if TYPE_CHECKING:
-    from .grammar_documents import Writer
+from .dfa_texts import build_language, draw_text
+from .document_recipe import PartialDocument
 
 __all__ = ["write_object"]
 
@@ -20,7 +17,7 @@ MANY = 16
 """Optional members up to which one coin each is thrown; of more, some are picked."""
 
 
-def write_object(writer: Writer, node: Object) -> None:
+def write_object(writer: PartialDocument, node: Object) -> None:
     lay = node.layout
     writer.out += b"{"
     used = {*node.excluded, *(item.name for item in node.properties)}
@@ -38,7 +35,9 @@ def write_object(writer: Writer, node: Object) -> None:
             name = name_of(writer, item, used)
         if name is not None:
             writer.node(lay.comma if written else lay.open)
-            spelled = writer.quoted(name) if node.escapes == "any" or isinstance(item, NameClass) else canonical(name)
+            spelled = (
+                writer.quoted(name) if node.escapes == "any" or isinstance(item, NameClass) else canonical_key(name)
+            )
             writer.out += spelled
             writer.node(lay.colon)
             writer.chooser.span(partial(writer.node, item.value))
@@ -49,9 +48,9 @@ def write_object(writer: Writer, node: Object) -> None:
     writer.out += b"}"
 
 
-def name_of(writer: Writer, item: NameClass, used: set[str]) -> str | None:
+def name_of(writer: PartialDocument, item: NameClass, used: set[str]) -> str | None:
     """A name of the class that is not used yet; None if there is none."""
-    names = language(item.names, 0, None)
+    names = build_language(item.names, 0, None)
     for _ in range(TRIES):
         name = draw_text(names, writer.choose)
         if name not in used:
@@ -60,39 +59,39 @@ def name_of(writer: Writer, item: NameClass, used: set[str]) -> str | None:
         left = item.names.subtract(type(item.names).from_strings(sorted(used)))
         if left.is_empty:
             return None
-        name = language(left, 0, None).simplest()
+        name = build_language(left, 0, None).simplest()
     used.add(name)
     return name
 
 
-def members_of(writer: Writer, node: Object) -> list[Property | NameClass]:
+def members_of(writer: PartialDocument, node: Object) -> list[Property | NameClass]:
     """Which members to write: those that must be there, some others with what they need, as counts allow."""
     known = {item.name: item for item in node.properties}
     must = [item for item in node.others if item.required]
     chosen = {item.name for item in node.properties if item.required}
     for name in list(chosen):
-        chosen |= closure(name, known)
+        chosen |= add_dependencies(name, known)
     free = [item for item in node.properties if item.name not in chosen]
 
     def room(more: int) -> bool:
         return node.high is None or len(chosen) + len(must) + more <= node.high
 
     def take(item: Property) -> None:
-        more = closure(item.name, known) - chosen
+        more = add_dependencies(item.name, known) - chosen
         if room(len(more)):
             chosen.update(more)
 
-    for item in some(writer, free):
+    for item in pick_members(writer, free):
         take(item)
     extra: list[NameClass] = list(must)
     while node.others and room(len(extra) - len(must) + 1) and writer.more():
         extra.append(node.others[writer.choose(len(node.others))])
-    fill(writer, node, [item for item in free if item.name not in chosen], take, chosen, extra)
+    fill_members(writer, node, [item for item in free if item.name not in chosen], take, chosen, extra)
     return [*(item for item in node.properties if item.name in chosen), *extra]
 
 
-def fill(
-    writer: Writer,
+def fill_members(
+    writer: PartialDocument,
     node: Object,
     free: list[Property],
     take: Callable[[Property], None],
@@ -112,7 +111,7 @@ def fill(
         extra += [classes[writer.choose(len(classes))] for _ in range(missing)]
 
 
-def some(writer: Writer, free: list[Property]) -> list[Property]:
+def pick_members(writer: PartialDocument, free: list[Property]) -> list[Property]:
     """Some of the optional members: none, or by a coin each; of very many a few."""
     how = 0 if writer.ending or not free else writer.choose(4)
     if how and len(free) <= MANY:
@@ -125,7 +124,7 @@ def some(writer: Writer, free: list[Property]) -> list[Property]:
     return picked
 
 
-def closure(name: str, known: dict[str, Property]) -> set[str]:
+def add_dependencies(name: str, known: dict[str, Property]) -> set[str]:
     """A declared key with all that it needs."""
     found, todo = {name}, [name]
     while todo:
@@ -136,6 +135,6 @@ def closure(name: str, known: dict[str, Property]) -> set[str]:
     return found
 
 
-def canonical(name: str) -> bytes:
+def canonical_key(name: str) -> bytes:
     """A key as a Grammar with canonical escapes has it."""
     return json.dumps(name, ensure_ascii=False).encode()

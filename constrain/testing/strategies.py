@@ -20,9 +20,10 @@ from ..compilation.constraint_compiler import to_grammar
 from ..engine.constraint import Constraint
 from ..grammar.nodes import Grammar
 from .choice_source import NoMember
-from .grammar_documents import Recipe
+from .document_recipe import Recipe
+from .grammar_documents import write_document
 
-__all__ = ["Form", "Spelling", "documents", "from_grammar", "from_regex", "from_schema", "spelling_of"]
+__all__ = ["Form", "DocumentForm", "document_strategy", "from_grammar", "from_regex", "from_schema", "spelling_of"]
 
 Form = Literal["value", "text"]
 NOTHING = st.none()
@@ -47,10 +48,10 @@ def from_schema(
     """
     spelling = spelling_of(style, form)
     grammar = to_grammar(schema=schema, style=spelling.style, registry=registry, limits=limits)
-    return documents(Recipe(grammar, floats=spelling.floats)).map(spelling.read)
+    return document_strategy(Recipe(grammar, floats=spelling.floats)).map(spelling.read)
 
 
-class Spelling(NamedTuple):
+class DocumentForm(NamedTuple):
     """What a form asks for: the style of the Grammar, whether numbers must fit into floats, and how bytes are read."""
 
     style: Style
@@ -58,13 +59,13 @@ class Spelling(NamedTuple):
     read: Callable[[bytes], Any]
 
 
-def spelling_of(style: Style, form: Form) -> Spelling:
+def spelling_of(style: Style, form: Form) -> DocumentForm:
     """Of a value spaces and escapes are not seen, so none are drawn."""
     check_type("style", style, Style, "give a constrain.Style")
     check_choice("form", form, ("value", "text"))
     if form == "text":
-        return Spelling(style, False, bytes.decode)
-    return Spelling(replace(style, whitespace="compact", escapes="canonical"), True, json.loads)
+        return DocumentForm(style, False, bytes.decode)
+    return DocumentForm(replace(style, whitespace="compact", escapes="canonical"), True, json.loads)
 
 
 def from_regex(pattern: str, *, limits: Limits = Limits()) -> st.SearchStrategy[str]:
@@ -76,14 +77,14 @@ def from_grammar(grammar: Grammar | Constraint) -> st.SearchStrategy[str]:
     """Texts of a Grammar, or of the Grammar of a Constraint whatever it was compiled from."""
     if isinstance(grammar, Constraint):
         grammar = grammar.grammar
-    return documents(Recipe(to_grammar(grammar=grammar), floats=False)).map(bytes.decode)
+    return document_strategy(Recipe(to_grammar(grammar=grammar), floats=False)).map(bytes.decode)
 
 
 @st.composite
-def documents(draw: st.DrawFn, recipe: Recipe) -> bytes:
+def document_strategy(draw: st.DrawFn, recipe: Recipe) -> bytes:
     """Documents as bytes."""
     try:
-        return recipe.document(Drawing(draw))
+        return write_document(recipe, Drawing(draw))
     except NoMember:
         reject()
 
@@ -95,20 +96,20 @@ class Drawing:
         self.draw = draw
 
     def below(self, n: int) -> int:
-        return self.draw(integers(n))
+        return self.draw(integer_strategy(n))
 
     def span(self, work: Callable[[], None]) -> None:
-        self.draw(span(work))
+        self.draw(span_strategy(work))
 
 
 @lru_cache(maxsize=1024)
-def integers(n: int) -> st.SearchStrategy[int]:
+def integer_strategy(n: int) -> st.SearchStrategy[int]:
     """0 to n - 1."""
     return st.integers(0, n - 1)
 
 
 @st.composite
-def span(draw: st.DrawFn, work: Callable[[], None]) -> None:
+def span_strategy(draw: st.DrawFn, work: Callable[[], None]) -> None:
     """What `work` draws, as a part of its own: the shrinker may drop it, or put it in the place of one around it."""
     draw(NOTHING)
     work()

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping
 from ..base.errors import LimitError
 from ..grammar.nodes import Choice, Member, NameClass, Node, Object, Property, Repeat, Rule, Sequence, Unique
 
-__all__ = ["Endings", "simplest_first"]
+__all__ = ["TerminatingChoices", "simplest_first"]
 
 HIGHEST = 100
 """Levels that a text may need at least: Python's own stack holds a walk through them."""
@@ -21,7 +21,7 @@ CHAIN = 25
 """Rules in last place that are followed, one by one, before it is believed that their chain ends, as chains do."""
 
 
-class Endings:
+class TerminatingChoices:
     """Which way ends, for the nodes of one Grammar, found when it is asked for."""
 
     def __init__(self, rules: Mapping[Hashable, Node]) -> None:

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from constrain.integrations.awrs_tensors import step_batch
-from constrain.integrations.cuda.device_race import KernelRace, packed
+from constrain.integrations.cuda.device_race import KernelRace, pack_masks
 from constrain.kernels.cuda.cuda_device import SIMULATED
-from constrain.sampling.awrs import Step
+from constrain.sampling.awrs import WeightedToken
 from tests.gpu_reference import race
 
 P = np.array([0.4, 0.25, 0.2, 0.1, 0.04, 0.01])
@@ -85,7 +85,7 @@ def test_awrs_by_the_kernel_is_awrs_by_the_reference(device: str) -> None:
     played = Played([race(x, everything, seed) for seed in there.seeds.tolist()], P, 2)
     steps, want = (step_batch(logits, valid, terms=2, race=one) for one in (there, played))
     assert [(one.token, one.checks) for one in steps] == [(one.token, one.checks) for one in want]
-    assert [one.logweight for one in steps] == pytest.approx([one.logweight for one in want], rel=1e-6)
+    assert [one.log_weight for one in steps] == pytest.approx([one.log_weight for one in want], rel=1e-6)
 
 
 @pytest.mark.skipif(SIMULATED, reason="6,000 rows take a card")
@@ -95,7 +95,7 @@ def test_awrs_on_a_card_is_weighted_properly(device: str) -> None:
     steps = step_batch(logits, valid, race=KernelRace(logits, seeded(device), None, 2))
     weights = np.zeros((6000, 6))
     for row, one in enumerate(steps):
-        weights[row, one.token] = math.exp(one.logweight)
+        weights[row, one.token] = math.exp(one.log_weight)
     error = weights.std(axis=0) / math.sqrt(6000)
     assert (np.abs(weights.mean(axis=0) - np.where(np.arange(6) % 2, P, 0)) <= FAR * error).all()
 
@@ -104,17 +104,17 @@ def test_next_to_no_mass_is_found(device: str) -> None:
     """By sums of what is left; and no token is asked about twice."""
     rare = torch.tensor(np.log([1 - 3e-13, 1e-13, 1e-13, 1e-13]), dtype=torch.float32, device=device).expand(2, -1)
     for one in step_batch(rare, lambda row, token: token == 2, race=KernelRace(rare, seeded(device), None, 4)):
-        assert one.token == 2 and math.exp(one.logweight) <= 3.1e-13
+        assert one.token == 2 and math.exp(one.log_weight) <= 3.1e-13
     asked: list[tuple[int, int]] = []
     steps = step_batch(
         rare, lambda row, token: asked.append((row, token)) is not None, race=KernelRace(rare, seeded(device), None, 3)
     )
-    assert steps == [Step(None, -math.inf, 4)] * 2 and len(set(asked)) == len(asked) == 8
+    assert steps == [WeightedToken(None, -math.inf, 4)] * 2 and len(set(asked)) == len(asked) == 8
 
 
 def test_bits_are_packed_and_bad_rows_refused(device: str) -> None:
     allowed = torch.from_numpy(np.random.default_rng(0).random((3, 70)) < 0.5)
-    flags = np.unpackbits(packed(allowed).numpy().view(np.uint8), axis=1, bitorder="little")[:, :70]
+    flags = np.unpackbits(pack_masks(allowed).numpy().view(np.uint8), axis=1, bitorder="little")[:, :70]
     assert (flags.astype(bool) == allowed.numpy()).all()
     with pytest.raises(ValueError, match="NaN"):
         KernelRace(torch.tensor([[0.0, math.nan]], device=device), seeded(device), None, 2).arrivals([0])

@@ -10,8 +10,8 @@ import torch
 
 import constrain
 from constrain import LimitError, Vocabulary, VocabularyError
-from constrain.integrations.cuda import ResidentConstraints, TokenTable, mask_softmax_sample, pool, token_table
-from constrain.integrations.cuda.token_table import ENDED
+from constrain.integrations.cuda import ResidentConstraints, TokenTable, mask_softmax_sample, pool_tables, token_table
+from constrain.integrations.cuda.token_tables import ENDED
 from constrain.kernels.cuda.cuda_automaton import REFUSED
 
 WORDS = [b"ab", b"abc", b"bc", b"c1", b"12", b"1", b"a", b"b", b"c", b"-", b"b-", b'"', b'":', b"", None]
@@ -63,19 +63,19 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
     with pytest.raises(LimitError, match="bytes on the card"):
         token_table(compiled("words"), most_bytes=100)
     with pytest.raises(VocabularyError, match="one vocabulary"):
-        pool([token_table(compiled("few")), token_table(constrain.compile(Vocabulary.bytes(), regex="a"))])
+        pool_tables([token_table(compiled("few")), token_table(constrain.compile(Vocabulary.bytes(), regex="a"))])
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_packed_rows_are_the_rows(seed: int) -> None:
     """Random tables: each row comes out of base, otherwise and slots as it went in."""
-    from constrain.integrations.cuda.token_table import pack
+    from constrain.integrations.cuda.token_tables import pack_rows
     from constrain.kernels.cuda.cuda_automaton import BASE, OTHERWISE
 
     rng = np.random.default_rng(seed)
     rows = [rng.integers(0, rng.integers(1, 40), 60).astype(np.int32) for _ in range(80)]
     rows += [np.where(rng.random(60) < 0.9, 3, row).astype(np.int32) for row in rows]
-    states, slots = pack(rows)
+    states, slots = pack_rows(rows)
     assert len({states[i, BASE] for i in range(160)}) == len({row.tobytes() for row in rows})
     for state, row in zip(states, rows):
         found = slots[state[BASE] : state[BASE] + 60]
@@ -84,7 +84,7 @@ def test_packed_rows_are_the_rows(seed: int) -> None:
 
 def pooled(device: str) -> tuple[TokenTable, ResidentConstraints]:
     tables = [token_table(compiled(name)) for name in FORMS]
-    return pool(tables), ResidentConstraints(tables, device)
+    return pool_tables(tables), ResidentConstraints(tables, device)
 
 
 def test_rows_walk_on_the_card_as_their_matchers_do(device: str) -> None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.sampling import masked_sampling
-from constrain.sampling.awrs import step
-from constrain.sampling.masked_sampling import allowed_tokens
-from constrain.sampling.results import log_sum
+from constrain.sampling.awrs import draw_token
+from constrain.sampling.core import masked_sampling
+from constrain.sampling.core.masked_sampling import allowed_tokens
+from constrain.sampling.core.results import log_sum
 from constrain.sampling.token_rejection import RECURSIVE
 
 from .tasks import Task
@@ -51,7 +51,7 @@ def steps_of(tasks: list[Task], draws: int, most: int, seed: int) -> Steps:
     rng = np.random.default_rng([seed, 21])
     kl, checks, which = list[float](), list[float](), list[int]()
     for number, task in enumerate(tasks):
-        found = masked_sampling.draw(task.lm, task.mask, n=draws, rng=rng, max_tokens=task.max_tokens)
+        found = masked_sampling.draw_masked(task.lm, task.mask, n=draws, rng=rng, max_tokens=task.max_tokens)
         prefixes = [draw.tokens[:length] for draw in found for length in range(len(draw.tokens) + 1)]
         prefixes = list(dict.fromkeys(prefix for prefix in prefixes if len(prefix) < task.max_tokens))
         for i in rng.permutation(len(prefixes))[:most]:
@@ -63,7 +63,7 @@ def steps_of(tasks: list[Task], draws: int, most: int, seed: int) -> Steps:
             if mass == -np.inf:
                 continue
             spent = [
-                step(row, matcher.allows, rng, method=RECURSIVE, ends=task.mask.vocabulary.eos_ids).checks
+                draw_token(row, matcher.allows, rng, method=RECURSIVE, ends=task.mask.vocabulary.eos_ids).checks
                 for _ in range(RACES)
             ]
             kl.append(max(-mass, 0.0))

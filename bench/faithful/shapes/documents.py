@@ -15,7 +15,7 @@ import jsonschema
 import constrain
 from constrain import demo
 from constrain.base.errors import ConstrainError
-from constrain.integrations.transformers_models import load
+from constrain.integrations.transformers_models import load_model
 
 from ..fixtures import Counted
 from .tasks import Task
@@ -37,7 +37,7 @@ OWN: list[tuple[str, dict[str, Any]]] = [
 
 def build_document_tasks(count: int, data: Path | None) -> list[Task]:
     """So many schemas: the first short ones of a file of the benchmark's form that compile, or ours."""
-    model, out = load("demo"), list[Task]()
+    model, out = load_model("demo"), list[Task]()
     for name, schema in OWN if data is None else is_short(data):
         if len(out) == count:
             break
@@ -45,7 +45,7 @@ def build_document_tasks(count: int, data: Path | None) -> list[Task]:
             constraint = constrain.compile(vocabulary=model.vocabulary, schema=schema)
         except ConstrainError:
             continue
-        lm = Counted(model.on(demo.prompt("Write an example.", schema=schema)))
+        lm = Counted(model.on(demo.compose_prompt("Write an example.", schema=schema)))
         out.append(Task("JSON", name, lm, constraint, 64, right=judge_document(schema)))
     return out
 

@@ -15,11 +15,12 @@ import numpy as np
 import constrain
 from constrain import demo
 from constrain.engine.matcher import Matcher
-from constrain.integrations.transformers_models import load
-from constrain.sampling import asap, masked_sampling, smc, trie_rejection
+from constrain.integrations.transformers_models import load_model
+from constrain.sampling import asap, smc, trie_rejection
+from constrain.sampling.core import masked_sampling
+from constrain.sampling.core.results import Draws
 from constrain.sampling.particles import Awrs
-from constrain.sampling.results import Draws
-from constrain.sampling.success_trie import END, Law, Node, SuccessTrie
+from constrain.sampling.success_trie import END, PrefixLaw, SuccessTrie, TrieNode
 from constrain.sampling.success_walks import prefix_law
 from tests.markov_made import Tokens
 
@@ -53,11 +54,11 @@ GRAMMARS: list[tuple[str, str, str, int]] = [
 
 def list_gad_fixtures(names: list[str] | None = None) -> list[Fixture]:
     """The grammars, with the embedded model and their exact laws."""
-    model, out = load("demo"), []
+    model, out = load_model("demo"), []
     for name, asked, pattern, most in GRAMMARS:
         if names is None or name in names:
             constraint = constrain.compile(vocabulary=model.vocabulary, regex=pattern)
-            lm = Counted(model.on(demo.prompt(asked, regex=pattern.replace("\\", ""))))
+            lm = Counted(model.on(demo.compose_prompt(asked, regex=pattern.replace("\\", ""))))
             out.append(build_fixture(name, lm, constraint, most, real=True))
     return out
 
@@ -80,13 +81,13 @@ def measure_windows(f: Fixture, draws: int, seed: int, window: int = WINDOW) -> 
     at = list(range(window, draws + 1, max((draws - window) // 10, 1)))
     bumps, drawn = list[tuple[int, float]](), dict[str, list[Tokens]]()
     drawn["masked"] = list_ended_texts(
-        masked_sampling.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens)
+        masked_sampling.draw_masked(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens)
     )
     drawn["ASAp"] = draw_by_asap(f, draws, rng, bumps)
     drawn["exact"] = list_ended_texts(
-        trie_rejection.draw(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens)
+        trie_rejection.draw_exact(f.lm, f.constraint, n=draws, rng=rng, max_tokens=f.max_tokens)
     )
-    particles = smc.draw(
+    particles = smc.draw_smc(
         f.lm, f.constraint, n=window, rng=rng, max_tokens=f.max_tokens, particles=5, move=Awrs()
     )  # fmt: skip
     drawn["AWRS-SMC 5"] = list_ended_texts(particles)  # it learns nothing: one window stands for all
@@ -104,7 +105,7 @@ def measure_windows(f: Fixture, draws: int, seed: int, window: int = WINDOW) -> 
 
 def list_ended_texts(draws: Draws) -> list[Tokens]:
     """Those that count."""
-    return [draw.tokens for draw in draws if draw.logweight > -np.inf]
+    return [draw.tokens for draw in draws if draw.log_weight > -np.inf]
 
 
 def draw_by_asap(f: Fixture, n: int, rng: np.random.Generator, bumps: list[tuple[int, float]]) -> list[Tokens]:
@@ -113,22 +114,22 @@ def draw_by_asap(f: Fixture, n: int, rng: np.random.Generator, bumps: list[tuple
     bumps.append((0, measure_learnt_law(f, tree, trie)))
     for upto in sorted({1, 3, 10, 30, 100, 300, 1000, n}):
         if upto <= n:
-            draws = asap.draw(f.lm, f.constraint, n=upto - done, rng=rng, max_tokens=f.max_tokens, trie=trie)
+            draws = asap.draw_asap(f.lm, f.constraint, n=upto - done, rng=rng, max_tokens=f.max_tokens, trie=trie)
             out, done = out + list_ended_texts(draws), upto
             bumps.append((done, measure_learnt_law(f, tree, trie)))
     return out
 
 
-def measure_learnt_law(f: Fixture, tree: dict[Tokens, Law], trie: SuccessTrie) -> float:
+def measure_learnt_law(f: Fixture, tree: dict[Tokens, PrefixLaw], trie: SuccessTrie) -> float:
     """KL(p given L || what ASAp draws by this trie if it stopped learning), walks that end nowhere left out."""
     law = enumerate_walks(tree, trie)
     total = math.fsum(law.values())
     return math.fsum(p * math.log(p / (law[x] / total)) for x, p in f.exact.items() if p > 0)
 
 
-def tabulate_laws(f: Fixture) -> dict[Tokens, Law]:
+def tabulate_laws(f: Fixture) -> dict[Tokens, PrefixLaw]:
     """Of every beginning that the mask allows. The model's rows are at hand: the fixture was walked."""
-    ends, out = f.constraint.vocabulary.eos_ids, dict[Tokens, Law]()
+    ends, out = f.constraint.vocabulary.eos_ids, dict[Tokens, PrefixLaw]()
     stack: list[tuple[Tokens, Matcher]] = [((), f.constraint.matcher())]
     while stack:
         tokens, matcher = stack.pop()
@@ -144,10 +145,10 @@ def tabulate_laws(f: Fixture) -> dict[Tokens, Law]:
     return out
 
 
-def enumerate_walks(tree: dict[Tokens, Law], trie: SuccessTrie) -> dict[Tokens, float]:
+def enumerate_walks(tree: dict[Tokens, PrefixLaw], trie: SuccessTrie) -> dict[Tokens, float]:
     """Every text with the probability that a walk takes it."""
     out = dict[Tokens, float]()
-    stack: list[tuple[Tokens, Node | None, float]] = [((), trie.root, 1.0)]
+    stack: list[tuple[Tokens, TrieNode | None, float]] = [((), trie.root, 1.0)]
     while stack:
         tokens, node, chance = stack.pop()
         law = tree[tokens]

@@ -14,7 +14,8 @@ import numpy as np
 from constrain.base.errors import LimitError
 from constrain.engine.constraint import Constraint
 from constrain.engine.matcher import Matcher
-from constrain.sampling import Draw, Draws, awrs, masked_sampling, smc, trie_rejection
+from constrain.sampling import Draw, Draws, awrs, smc, trie_rejection
+from constrain.sampling.core import masked_sampling
 from constrain.sampling.particles import Awrs
 from constrain.sampling.success_trie import SuccessTrie
 
@@ -38,7 +39,7 @@ NONE = Answer(None, -np.inf)
 
 def build_answer(task: Task, draw: Draw | None) -> Answer:
     """A draw as an answer."""
-    if draw is None or draw.logweight == -np.inf:
+    if draw is None or draw.log_weight == -np.inf:
         return NONE
     vocabulary = task.mask.vocabulary
     return Answer(b"".join(vocabulary.tokens[token] or b"" for token in draw.tokens), draw.logprob)
@@ -57,7 +58,7 @@ def choose_by_weight(draws: Sequence[Draw], rng: Rng) -> Draw | None:
 
 def answer_without_constraint(task: Task, n: int, rng: Rng) -> list[Answer]:
     """The model alone."""
-    draws = masked_sampling.draw(
+    draws = masked_sampling.draw_masked(
         task.lm, allow_any_text(task.mask.vocabulary), n=n, rng=rng, max_tokens=task.max_tokens
     )
     return [build_answer(task, draw) for draw in draws]
@@ -80,8 +81,8 @@ def answer_locally(task: Task, n: int, rng: Rng) -> list[Answer]:
 def draw_locally(task: Task, n: int, rng: Rng) -> Draws:
     """By first accept where judges are asked, whose law is the mask's."""
     if isinstance(task.guarded, Guarded):
-        return awrs.draw(task.lm, get_constraint(task), n=n, rng=rng, max_tokens=task.max_tokens)
-    return masked_sampling.draw(task.lm, task.mask, n=n, rng=rng, max_tokens=task.max_tokens)
+        return awrs.draw_awrs(task.lm, get_constraint(task), n=n, rng=rng, max_tokens=task.max_tokens)
+    return masked_sampling.draw_masked(task.lm, task.mask, n=n, rng=rng, max_tokens=task.max_tokens)
 
 
 def answer_by_weight(task: Task, n: int, rng: Rng) -> list[Answer]:
@@ -103,7 +104,7 @@ def answer_by_judged_smc(task: Task, n: int, rng: Rng) -> list[Answer]:
     def critic(text: str) -> float:
         return 0.0 if task.is_in(text.encode()) else -np.inf
 
-    draws = smc.draw(
+    draws = smc.draw_smc(
         task.lm, allow_any_text(vocabulary), n=n, rng=rng, max_tokens=task.max_tokens, particles=10, threshold=0.9,
         twist=twist, critic=critic,
     )  # fmt: skip
@@ -120,7 +121,7 @@ def build_awrs_smc(particles: int, guessing: bool = False) -> Callable[[Task, in
             assert guess is not None
             return guess(b"".join(vocabulary.tokens[token] or b"" for token in tokens))
 
-        draws = smc.draw(
+        draws = smc.draw_smc(
             task.lm,
             get_constraint(task),
             n=n,
@@ -139,7 +140,7 @@ def answer_exactly(task: Task, n: int, rng: Rng) -> list[Answer]:
     """Trie rejection over the mask, judges behind it."""
     options: dict[str, Any] = {"trie": SuccessTrie(task.max_tokens), "accepts": task.accepts, "viable": task.viable}
     try:
-        draws = trie_rejection.draw(
+        draws = trie_rejection.draw_exact(
             task.lm, task.mask, n=n, rng=rng, max_tokens=task.max_tokens, seconds=TIME, attempts=5000, **options
         )
     except LimitError:

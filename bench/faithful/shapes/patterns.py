@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import constrain
 from constrain import demo
-from constrain.integrations.transformers_models import load
+from constrain.integrations.transformers_models import load_model
 
 from ..fixtures import Counted
 from .tasks import Task
@@ -32,9 +32,9 @@ PATTERNS = [
 
 def build_pattern_tasks(count: int) -> list[Task]:
     """The first so many."""
-    model, out = load("demo"), []
+    model, out = load_model("demo"), []
     for name, pattern in PATTERNS[:count]:
         constraint = constrain.compile(vocabulary=model.vocabulary, regex=pattern)
-        lm = Counted(model.on(demo.prompt(f"Write {name}.", regex=pattern)))
+        lm = Counted(model.on(demo.compose_prompt(f"Write {name}.", regex=pattern)))
         out.append(Task("patterns", name, lm, constraint, 24))
     return out

@@ -18,7 +18,7 @@ from constrain.compilation.constraint_compiler import compile as compiled
 from constrain.engine.constraint import Constraint
 from constrain.engine.matcher import Matcher
 from constrain.sampling import NGram
-from constrain.sampling.masked_sampling import allowed_tokens
+from constrain.sampling.core.masked_sampling import allowed_tokens
 from constrain.sampling.success_walks import Judge
 from constrain.vocabulary.vocabulary import Vocabulary
 

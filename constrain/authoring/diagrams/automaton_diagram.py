@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from html import escape
 
 from ...lalr.parser_code import Parser
-from ..explanations import ranges
-from .railroad_shapes import columns
+from ..explanations import format_ranges
+from .railroad_shapes import count_columns
 
-__all__ = ["MOST_STATES", "Automaton", "automaton"]
+__all__ = ["MOST_STATES", "Automaton", "draw_automaton"]
 
 MOST_STATES = 40
 """States up to which it is drawn: beyond, nobody could follow an arrow."""
@@ -32,7 +32,7 @@ class Automaton:
     height: float
 
 
-def automaton(parser: Parser, name: dict[int, str]) -> Automaton | None:
+def draw_automaton(parser: Parser, name: dict[int, str]) -> Automaton | None:
     """The picture; None if there are too many states. name: of terminals."""
     scanner = parser.scanner
     starts = sorted({int(start) for start in parser.scan.tolist() if start >= 0})
@@ -114,7 +114,7 @@ def _layers(starts: list[int], edges: dict[tuple[int, int], list[int]]) -> list[
 def _label(found: list[int]) -> str:
     """Bytes as one writes them."""
     printable = [byte for byte in found if 0x20 < byte < 0x7F]
-    words = [ranges(printable) if len(printable) < 94 else "any"] if printable else []
+    words = [format_ranges(printable) if len(printable) < 94 else "any"] if printable else []
     named = {0x20: "space", 0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r", 0x0C: "\\f"}
     words += [word for byte, word in named.items() if byte in found]
     if any(byte >= 0x80 for byte in found):
@@ -151,7 +151,7 @@ def _edge(place: Mapping[int, tuple[float, float]], depth: dict[int, int], a: in
             f"{x2 + (RADIUS + 2 if not side else 0):g} {y2 + side * (RADIUS + 3):g}"
         )
         at = (middle[0] + (x1 + x2) / 2) / 2, (middle[1] + (y1 + y2) / 2) / 2 + side * 10
-    halo = columns(label) * 6.2
+    halo = count_columns(label) * 6.2
     return [
         f'<path class="edge" d="{path}" marker-end="url(#tip)"/>',
         f'<rect class="halo" x="{at[0] - halo / 2:.1f}" y="{at[1] - 10:.1f}" width="{halo:.1f}" height="13"/>',

@@ -8,12 +8,12 @@ import numpy as np
 
 from ...frontends.lark.lexer_terminals import lexers
 from ...lalr.parser_code import Parser
-from ..grammar_tools.written_grammar import Written
-from .automaton_diagram import MOST_STATES, Automaton, automaton
-from .railroad_rules import Drawn, drawn
+from ..grammar_tools.written_grammar import WrittenGrammar
+from .automaton_diagram import MOST_STATES, Automaton, draw_automaton
+from .railroad_rules import Drawn, draw_rules
 from .railroad_shapes import GAP
 
-__all__ = ["page", "picture"]
+__all__ = ["draw_page", "draw_svg"]
 
 MARGIN = 20
 TITLE = 26
@@ -50,10 +50,10 @@ TIP = (
 )
 
 
-def picture(written: Written) -> str:
+def draw_svg(written: WrittenGrammar) -> str:
     """One SVG with all diagrams below each other."""
     parts, y, width = [], float(MARGIN), 300.0
-    for one in drawn(written):
+    for one in draw_rules(written):
         parts.append(f'<g class="railroad" id="{escape(_id(one))}">' + "".join(_titled(one, MARGIN, y)) + "</g>")
         y += _height(one)
         width = max(width, one.shape.width + 8 * GAP + 2 * MARGIN)
@@ -72,9 +72,9 @@ def picture(written: Written) -> str:
     )
 
 
-def page(written: Written) -> str:
+def draw_page(written: WrittenGrammar) -> str:
     """An HTML page, whole in itself."""
-    all_ = drawn(written)
+    all_ = draw_rules(written)
     sections = []
     for one in all_:
         width, height = one.shape.width + 8 * GAP, one.shape.up + one.shape.down + 2 * GAP
@@ -138,7 +138,7 @@ def _ended(one: Drawn, x: float, y: float) -> list[str]:
     ]
 
 
-def _scanner(written: Written) -> Automaton | None:
+def _scanner(written: WrittenGrammar) -> Automaton | None:
     """The picture of the basic lexer's automaton, if it is small.
 
     Contextual lexers are cut out of the same terminals; a picture with a start for each of them nobody could read.
@@ -153,4 +153,4 @@ def _scanner(written: Written) -> Automaton | None:
     names = {t: written.productions.name(t) for t in range(count)}
     names |= {count + k: names[t] for k, t in enumerate(made.fed)}
     names |= {t: "(ignored)" for t in parser.ignored if names[t].startswith("__")}
-    return automaton(parser, names)
+    return draw_automaton(parser, names)

@@ -8,12 +8,14 @@ from typing import Any
 
 from ...base.options import Limits
 from ...frontends.gbnf.gbnf_parser import Reader as GbnfReader
+from ...frontends.lark.lark_imports import Reader
+from ...frontends.lark.lark_loader import lend_reader_of_grammars
 from ...grammar.nodes import Chars, Choice as ChoiceNode, Literal, Node, Repeat, Rule, Sequence as SequenceNode, Token
 from ..grammar_tools.character_grammar import shown_set
-from ..grammar_tools.written_grammar import Written
-from .railroad_shapes import Box, Choice, Loop, Row, Shape, Skip, Words, folded
+from ..grammar_tools.written_grammar import WrittenGrammar
+from .railroad_shapes import Box, DiagramShape, Remark, ShapeChoice, ShapeLoop, ShapeRow, Skip, fold_row
 
-__all__ = ["Drawn", "drawn"]
+__all__ = ["Drawn", "draw_rules"]
 
 MOST_LETTERS = 70
 """Letters of a pattern that are shown in a box."""
@@ -25,40 +27,42 @@ class Drawn:
 
     name: str
     kind: str
-    shape: Shape
+    shape: DiagramShape
     about: str = ""
 
 
-def drawn(written: Written) -> list[Drawn]:
+def draw_rules(written: WrittenGrammar) -> list[Drawn]:
     """The diagrams of all rules, then of the terminals that have names."""
-    return _Lark(written).all() if written.kind == "lark" else _Gbnf(written.text).all()
+    return _LarkRules(written).all() if written.kind == "lark" else _GbnfRules(written.text).all()
 
 
 # ---- what shapes are made of -------------------------------------------------------------------------------------
 
 
-def optional(shape: Shape) -> Shape:
+def make_optional(shape: DiagramShape) -> DiagramShape:
     """It, or nothing: the way past it is above."""
-    return Choice((Skip(), shape), 1)
+    return ShapeChoice((Skip(), shape), 1)
 
 
-def repeated(shape: Shape, low: int, high: int | None) -> Shape:
+def repeat_shape(shape: DiagramShape, low: int, high: int | None) -> DiagramShape:
     """It, low to high times in a row."""
     if (low, high) == (0, 1):
-        return optional(shape)
+        return make_optional(shape)
     if (low, high) == (1, 1):
         return shape
     if high == 0:
         return Skip()
     times = "" if high is None and low <= 1 else f"{low}×" if low == high else f"{low}–{'∞' if high is None else high}×"
-    loop = Loop(shape, Words(times) if times else Skip())
-    return optional(loop) if low == 0 else loop
+    loop = ShapeLoop(shape, Remark(times) if times else Skip())
+    return make_optional(loop) if low == 0 else loop
 
 
-def joined(parts: Sequence[tuple[Any, Shape]], loops: dict[int, tuple[list[Any], list[Shape]]]) -> Shape:
+def join_parts(
+    parts: Sequence[tuple[Any, DiagramShape]], loops: dict[int, tuple[list[Any], list[DiagramShape]]]
+) -> DiagramShape:
     """A row of parts (what they are, their shapes). loops: for the place of a `(...)*`, what repeats there: where that
     ends with what stands before it, both are one loop."""
-    out: list[tuple[Any, Shape]] = []
+    out: list[tuple[Any, DiagramShape]] = []
     for place, (what, shape) in enumerate(parts):
         if place in loops:
             keys, shapes = loops[place]
@@ -67,16 +71,16 @@ def joined(parts: Sequence[tuple[Any, Shape]], loops: dict[int, tuple[list[Any],
             while shared < min(len(keys), begin) and keys[-1 - shared] == out[begin - 1 - shared][0]:
                 shared += 1
             if shared:
-                again = Row(tuple(one for _, one in out[begin - shared :]))
+                again = ShapeRow(tuple(one for _, one in out[begin - shared :]))
                 between = [*reversed(shapes[: len(shapes) - shared])]
-                loop = Loop(again, Row(tuple(between)) if between else Skip())
+                loop = ShapeLoop(again, ShapeRow(tuple(between)) if between else Skip())
                 out[begin - shared :] = [(object(), loop)]
                 continue
         out.append((what, shape))
-    return folded([shape for _, shape in out]) if out else Skip()
+    return fold_row([shape for _, shape in out]) if out else Skip()
 
 
-def shortened(text: str) -> str:
+def shorten_text(text: str) -> str:
     """As much of a text as fits."""
     text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…"
@@ -85,12 +89,9 @@ def shortened(text: str) -> str:
 # ---- Lark --------------------------------------------------------------------------------------------------------
 
 
-class _Lark:
-    def __init__(self, written: Written) -> None:
+class _LarkRules:
+    def __init__(self, written: WrittenGrammar) -> None:
         from lark import load_grammar as lark
-
-        from ...frontends.lark.lark_imports import Reader
-        from ...frontends.lark.lark_loader import lend_reader_of_grammars
 
         lend_reader_of_grammars()
         reader = Reader(written.import_paths)
@@ -112,13 +113,13 @@ class _Lark:
             about = [f"priority {priority}"] if priority else []
             about += ["ignored"] if str(name) in ignored else []
             if tree is None:
-                out.append(Drawn(str(name), "terminal", Words("declared: made by whoever uses the grammar"), ""))
+                out.append(Drawn(str(name), "terminal", Remark("declared: made by whoever uses the grammar"), ""))
             else:
                 shown = "ignored" if str(name).startswith("__") else str(name)
                 out.append(Drawn(shown, "terminal", self.shape(tree), " · ".join(about) if shown != "ignored" else ""))
         return out
 
-    def shape(self, tree: Any) -> Shape:
+    def shape(self, tree: Any) -> DiagramShape:
         """The shape of a tree of Lark's own grammar."""
         kind = getattr(tree, "data", None)
         if kind is None:
@@ -130,35 +131,35 @@ class _Lark:
             ]
             if len(options) == 1:
                 return options[0]
-            return Choice(tuple(options), 1 if isinstance(options[0], Skip) else 0)
+            return ShapeChoice(tuple(options), 1 if isinstance(options[0], Skip) else 0)
         if kind == "expansion":
             return self.row(tree.children)
         if kind == "alias":
             return self.shape(tree.children[0])
         if kind == "maybe":
-            return optional(self.shape(tree.children[0]))
+            return make_optional(self.shape(tree.children[0]))
         if kind == "expr":
-            return repeated(self.shape(tree.children[0]), *_counts(tree))
+            return repeat_shape(self.shape(tree.children[0]), *_counts(tree))
         if kind == "range":
             return Box(f"{tree.children[0]} to {tree.children[1]}", "pattern")
         if kind == "literal":
             text = str(tree.children[0])
-            return Box(shortened(text), "text" if text.startswith('"') else "pattern")
+            return Box(shorten_text(text), "text" if text.startswith('"') else "pattern")
         if kind == "template_usage":
             inside = ", ".join(map(_source, tree.children[1:]))
             name = str(tree.children[0].name)
-            return Box(shortened(f"{name}{{{inside}}}"), "rule", f"rule-{name}" if name in self.names else "")
+            return Box(shorten_text(f"{name}{{{inside}}}"), "rule", f"rule-{name}" if name in self.names else "")
         return self.row(tree.children)
 
-    def row(self, children: Sequence[Any]) -> Shape:
-        loops: dict[int, tuple[list[Any], list[Shape]]] = {}
+    def row(self, children: Sequence[Any]) -> DiagramShape:
+        loops: dict[int, tuple[list[Any], list[DiagramShape]]] = {}
         for place, child in enumerate(children):
             if getattr(child, "data", None) == "expr" and _counts(child) == (0, None):
                 inner = _only(child.children[0])
                 loops[place] = [_source(one) for one in inner], [self.shape(one) for one in inner]
-        return joined([(_source(child), self.shape(child)) for child in children], loops)
+        return join_parts([(_source(child), self.shape(child)) for child in children], loops)
 
-    def symbol(self, symbol: Any) -> Shape:
+    def symbol(self, symbol: Any) -> DiagramShape:
         name = str(getattr(symbol, "name", symbol))
         terminal = name.upper() == name
         link = f"{'terminal' if terminal else 'rule'}-{name}" if name in self.names else ""
@@ -191,7 +192,7 @@ def _source(tree: Any) -> str:
 # ---- GBNF --------------------------------------------------------------------------------------------------------
 
 
-class _Gbnf:
+class _GbnfRules:
     def __init__(self, text: str) -> None:
         self.reader = GbnfReader(text, Limits().nesting)
         self.reader.read()
@@ -200,28 +201,28 @@ class _Gbnf:
         out = [Drawn(_called(name), "rule", self.shape(body)) for name, body in self.reader.rules.items()]
         return sorted(out, key=lambda one: one.name != "root")
 
-    def shape(self, node: Node) -> Shape:
+    def shape(self, node: Node) -> DiagramShape:
         if isinstance(node, Literal):
-            return Box(shortened(f'"{node.data.decode()}"'), "text") if node.data else Skip()
+            return Box(shorten_text(f'"{node.data.decode()}"'), "text") if node.data else Skip()
         if isinstance(node, Chars):
-            return Box(shortened(shown_set(node.dfa)), "pattern")
+            return Box(shorten_text(shown_set(node.dfa)), "pattern")
         if isinstance(node, Rule):
             return Box(_called(node.name), "rule", f"rule-{_called(node.name)}")
         if isinstance(node, Token):
             return Box(("not " if node.negated else "") + ", ".join(map(str, node.names)), "terminal")
         if isinstance(node, Repeat):
-            return repeated(self.shape(node.node), node.low, node.high)
+            return repeat_shape(self.shape(node.node), node.low, node.high)
         if isinstance(node, ChoiceNode):
             options = [self.shape(option) for option in node.options]
             options.sort(key=lambda option: not isinstance(option, Skip))
-            return Choice(tuple(options), 1 if isinstance(options[0], Skip) and len(options) > 1 else 0)
+            return ShapeChoice(tuple(options), 1 if isinstance(options[0], Skip) and len(options) > 1 else 0)
         assert isinstance(node, SequenceNode)
-        loops: dict[int, tuple[list[Any], list[Shape]]] = {}
+        loops: dict[int, tuple[list[Any], list[DiagramShape]]] = {}
         for place, part in enumerate(node.parts):
             if isinstance(part, Repeat) and (part.low, part.high) == (0, None):
                 inner = part.node.parts if isinstance(part.node, SequenceNode) else (part.node,)
                 loops[place] = list(inner), [self.shape(one) for one in inner]
-        return joined([(part, self.shape(part)) for part in node.parts], loops)
+        return join_parts([(part, self.shape(part)) for part in node.parts], loops)
 
 
 def _called(name: Hashable) -> str:

@@ -12,7 +12,19 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Literal, Protocol
 
-__all__ = ["Box", "Choice", "Loop", "Row", "Shape", "Skip", "Stack", "Words", "columns", "folded", "track"]
+__all__ = [
+    "Box",
+    "ShapeChoice",
+    "ShapeLoop",
+    "ShapeRow",
+    "DiagramShape",
+    "Skip",
+    "Stack",
+    "Remark",
+    "count_columns",
+    "fold_row",
+    "draw_track",
+]
 
 LETTER = 7.8
 """Width of a letter of the fixed font."""
@@ -26,7 +38,7 @@ WIDEST = 860
 Kind = Literal["text", "pattern", "terminal", "rule", "none"]
 
 
-class Shape(Protocol):
+class DiagramShape(Protocol):
     """Anything that can be drawn."""
 
     @property
@@ -40,19 +52,19 @@ class Shape(Protocol):
         ...
 
 
-def columns(text: str) -> int:
+def count_columns(text: str) -> int:
     """Letters of the fixed font that a text is wide."""
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
-def track(*moves: str) -> str:
+def draw_track(*moves: str) -> str:
     """A line along the track."""
     return f'<path d="{" ".join(moves)}"/>'
 
 
-def along(x: float, y: float, to: float) -> list[str]:
+def draw_piece(x: float, y: float, to: float) -> list[str]:
     """A straight piece, if there is any."""
-    return [track(f"M{x:g} {y:g}", f"H{to:g}")] if to > x else []
+    return [draw_track(f"M{x:g} {y:g}", f"H{to:g}")] if to > x else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,7 @@ class Box:
 
     @property
     def width(self) -> float:
-        return columns(self.text) * LETTER + 20
+        return count_columns(self.text) * LETTER + 20
 
     @property
     def up(self) -> float:
@@ -97,14 +109,14 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Remark:
     """A remark on the track, such as how often something repeats."""
 
     text: str
 
     @property
     def width(self) -> float:
-        return columns(self.text) * 6.6 + 8
+        return count_columns(self.text) * 6.6 + 8
 
     @property
     def up(self) -> float:
@@ -120,10 +132,10 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Row:
+class ShapeRow:
     """One after the other."""
 
-    items: Sequence[Shape]
+    items: Sequence[DiagramShape]
     width: float = field(init=False)
     up: float = field(init=False)
     down: float = field(init=False)
@@ -138,7 +150,7 @@ class Row:
         out: list[str] = []
         for place, item in enumerate(self.items):
             if place:
-                out += along(x, y, x + GAP)
+                out += draw_piece(x, y, x + GAP)
                 x += GAP
             out += item.draw(x, y)
             x += item.width
@@ -149,7 +161,7 @@ class Row:
 class Stack:
     """A row that was broken: its parts below each other, each led back to the left."""
 
-    rows: Sequence[Shape]
+    rows: Sequence[DiagramShape]
     width: float = field(init=False)
     up: float = field(init=False)
     down: float = field(init=False)
@@ -170,22 +182,22 @@ class Stack:
         out: list[str] = []
         left, right = x + 2 * GAP, x + self.width - 2 * GAP
         tops = self._tops()
-        out += along(x, y, left)
+        out += draw_piece(x, y, left)
         for place, (row, top) in enumerate(zip(self.rows, tops)):
             here = y + top
             out += row.draw(left, here)
             end = left + row.width
             if place + 1 == len(self.rows):
                 # The last row goes up again to where the whole is left.
-                out += along(end, here, right)
+                out += draw_piece(end, here, right)
                 out.append(
-                    track(f"M{right:g} {here:g}", f"a{GAP} {GAP} 0 0 0 {GAP} {-GAP}", f"V{y + GAP:g}",
+                    draw_track(f"M{right:g} {here:g}", f"a{GAP} {GAP} 0 0 0 {GAP} {-GAP}", f"V{y + GAP:g}",
                           f"a{GAP} {GAP} 0 0 1 {GAP} {-GAP}")
                 )  # fmt: skip
             else:
                 turn = y + tops[place + 1] - self.rows[place + 1].up - 1.5 * GAP
                 out.append(
-                    track(f"M{end:g} {here:g}", f"a{GAP} {GAP} 0 0 1 {GAP} {GAP}", f"V{turn - GAP:g}",
+                    draw_track(f"M{end:g} {here:g}", f"a{GAP} {GAP} 0 0 1 {GAP} {GAP}", f"V{turn - GAP:g}",
                           f"a{GAP} {GAP} 0 0 1 {-GAP} {GAP}", f"H{left:g}", f"a{GAP} {GAP} 0 0 0 {-GAP} {GAP}",
                           f"V{y + tops[place + 1] - GAP:g}", f"a{GAP} {GAP} 0 0 0 {GAP} {GAP}")
                 )  # fmt: skip
@@ -193,10 +205,10 @@ class Stack:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ShapeChoice:
     """One of these; `main` is on the track, those before it above, those behind it below."""
 
-    options: Sequence[Shape]
+    options: Sequence[DiagramShape]
     main: int = 0
     width: float = field(init=False)
     up: float = field(init=False)
@@ -224,26 +236,27 @@ class Choice:
                 sign = 1 if top > 0 else -1
                 turn, back = (1, 0) if top > 0 else (0, 1)
                 out.append(
-                    track(f"M{x:g} {y:g}", f"a{GAP} {GAP} 0 0 {turn} {GAP} {sign * GAP}", f"V{here - sign * GAP:g}",
+                    draw_track(f"M{x:g} {y:g}", f"a{GAP} {GAP} 0 0 {turn} {GAP} {sign * GAP}",
+                               f"V{here - sign * GAP:g}",
                           f"a{GAP} {GAP} 0 0 {back} {GAP} {sign * GAP}")
                 )  # fmt: skip
                 out.append(
-                    track(f"M{right:g} {here:g}", f"a{GAP} {GAP} 0 0 {back} {GAP} {-sign * GAP}",
+                    draw_track(f"M{right:g} {here:g}", f"a{GAP} {GAP} 0 0 {back} {GAP} {-sign * GAP}",
                           f"V{y + sign * GAP:g}", f"a{GAP} {GAP} 0 0 {turn} {GAP} {-sign * GAP}")
                 )  # fmt: skip
             else:
-                out += along(x, y, left) + along(right, y, right + 2 * GAP)
+                out += draw_piece(x, y, left) + draw_piece(right, y, right + 2 * GAP)
             out += option.draw(left, here)
-            out += along(left + option.width, here, right)
+            out += draw_piece(left + option.width, here, right)
         return out
 
 
 @dataclass(frozen=True)
-class Loop:
+class ShapeLoop:
     """One or more of `item`, with `between` on the way back."""
 
-    item: Shape
-    between: Shape = Skip()
+    item: DiagramShape
+    between: DiagramShape = Skip()
     width: float = field(init=False)
     up: float = field(init=False)
     down: float = field(init=False)
@@ -260,24 +273,26 @@ class Loop:
     def draw(self, x: float, y: float) -> list[str]:
         left, right, back = x + 2 * GAP, x + self.width - 2 * GAP, y + self._back()
         start = left + (right - left - self.item.width) / 2
-        out = along(x, y, start) + self.item.draw(start, y) + along(start + self.item.width, y, x + self.width)
+        out = (
+            draw_piece(x, y, start) + self.item.draw(start, y) + draw_piece(start + self.item.width, y, x + self.width)
+        )
         middle = left + (right - left - self.between.width) / 2
         out.append(
-            track(f"M{right:g} {y:g}", f"a{GAP} {GAP} 0 0 1 {GAP} {GAP}", f"V{back - GAP:g}",
+            draw_track(f"M{right:g} {y:g}", f"a{GAP} {GAP} 0 0 1 {GAP} {GAP}", f"V{back - GAP:g}",
                   f"a{GAP} {GAP} 0 0 1 {-GAP} {GAP}", f"H{middle + self.between.width:g}")
         )  # fmt: skip
         out += self.between.draw(middle, back)
         out.append(
-            track(f"M{middle:g} {back:g}", f"H{left:g}", f"a{GAP} {GAP} 0 0 1 {-GAP} {-GAP}", f"V{y + GAP:g}",
+            draw_track(f"M{middle:g} {back:g}", f"H{left:g}", f"a{GAP} {GAP} 0 0 1 {-GAP} {-GAP}", f"V{y + GAP:g}",
                   f"a{GAP} {GAP} 0 0 1 {GAP} {-GAP}")
         )  # fmt: skip
         out.append(f'<path class="arrow" d="M{left - GAP - 4:g} {(y + back) / 2 + 3:g} l4 -6 l4 6"/>')
         return out
 
 
-def folded(items: Sequence[Shape]) -> Shape:
+def fold_row(items: Sequence[DiagramShape]) -> DiagramShape:
     """A row, broken where it would be too wide."""
-    rows: list[list[Shape]] = [[]]
+    rows: list[list[DiagramShape]] = [[]]
     used = 0.0
     for item in items:
         if rows[-1] and used + item.width > WIDEST:
@@ -285,7 +300,7 @@ def folded(items: Sequence[Shape]) -> Shape:
             used = 0.0
         rows[-1].append(item)
         used += item.width + GAP
-    made = [Row(tuple(row)) for row in rows]
+    made = [ShapeRow(tuple(row)) for row in rows]
     if len(made) > 1:
         return Stack(tuple(made))
     return items[0] if len(items) == 1 else made[0]

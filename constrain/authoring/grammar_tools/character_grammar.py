@@ -15,11 +15,13 @@ from functools import cached_property
 from ...automata.dfa import LAST, Dfa
 from ...base.errors import GrammarError, LimitError
 from ...base.options import Limits
+from ...frontends.gbnf import to_grammar
 from ...frontends.gbnf.gbnf_parser import Reader
 from ...grammar.nodes import Chars, Choice, Literal, Node, Repeat, Rule, Sequence, Token
 from ...lalr.lalr_tables import Lalr
 from ...lalr.productions import Productions
 from ...lalr.shortest_suffix import Endings
+from .derivations import compute_least_costs
 
 __all__ = ["CharacterEndings", "Ranges", "productions_of", "shown_set", "written_at"]
 
@@ -45,13 +47,9 @@ def productions_of(text: str, start: str) -> tuple[Productions, tuple[Ranges, ..
     reader.read()
     for name, place in reader.uses.items():
         if name not in reader.rules:
-            from ...frontends.gbnf import to_grammar
-
             to_grammar(text, start=name if start not in reader.rules else start)  # says it, with a cure
             raise GrammarError(f"rule {name} is named but not given", source=text, position=place)
     if start not in reader.rules:
-        from ...frontends.gbnf import to_grammar
-
         to_grammar(text, start=start)
     return _Numbers(reader.rules).productions(start)
 
@@ -255,7 +253,6 @@ class CharacterEndings(Endings):
     @cached_property
     def symbols(self) -> tuple[list[int], list[int]]:
         """Least characters of each terminal and of each nonterminal."""
-        from .derivations import least
 
         terminals = [1] * (len(self.parser.table.terminals) - 1) + [0]
-        return terminals, least(self.parser.productions, terminals)
+        return terminals, compute_least_costs(self.parser.productions, terminals)

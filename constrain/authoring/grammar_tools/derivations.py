@@ -11,10 +11,10 @@ from ...base.errors import UnsatisfiableError
 from ...lalr.productions import Productions
 from ...lalr.shortest_suffix import NEVER
 
-__all__ = ["Derivation", "least"]
+__all__ = ["Derivation", "compute_least_costs"]
 
 
-def least(productions: Productions, terminals: list[int]) -> list[int]:
+def compute_least_costs(productions: Productions, terminals: list[int]) -> list[int]:
     """The cost of each nonterminal's cheapest sentence, given those of terminals; NEVER if it has none."""
     costs = [NEVER] * len(productions.nonterminals)
     users: list[list[int]] = [[] for _ in costs]

@@ -14,14 +14,14 @@ from ...frontends.lark.lark_literals import wrong_literal
 from ...frontends.lark.lark_loader import load
 from ...frontends.lark.source_map import Places
 
-__all__ = ["errors"]
+__all__ = ["collect_errors"]
 
 MOST = 25
 """Errors that are looked for."""
 MISSING = re.compile(r"(?:rule|terminal) `(\w+)` is used but not defined")
 
 
-def errors(text: str, *, start: str, name: str, import_paths: tuple[str, ...] = ()) -> list[ConstrainError]:
+def collect_errors(text: str, *, start: str, name: str, import_paths: tuple[str, ...] = ()) -> list[ConstrainError]:
     """What is wrong, in the order of the text; empty if it is a grammar."""
     found: list[ConstrainError] = []
     here, added = text, ""
@@ -31,19 +31,21 @@ def errors(text: str, *, start: str, name: str, import_paths: tuple[str, ...] = 
             break
         except ConstrainError as error:
             if error.position is not None and error.source == here + added and error.position <= len(text):
-                told: ConstrainError = type(error)(error.cause, source=text, position=error.position, hint=error.hint)
+                reported: ConstrainError = type(error)(
+                    error.cause, source=text, position=error.position, hint=error.hint
+                )
             else:
-                told = error
-            if any((told.cause, told.position) == (one.cause, one.position) for one in found):
+                reported = error
+            if any((reported.cause, reported.position) == (one.cause, one.position) for one in found):
                 break
-            found.append(told)
-            if not isinstance(error, SourceError) or told is error or error.position is None:
+            found.append(reported)
+            if not isinstance(error, SourceError) or reported is error or error.position is None:
                 break
             missing = MISSING.match(error.cause)
             if missing is not None:
                 added += f'\n{missing[1]}: "{len(added)}placeholder"'
                 continue
-            patched = without(here, error.position)
+            patched = blank_definition(here, error.position)
             if patched is None or patched == here:
                 break
             here = patched
@@ -57,7 +59,7 @@ def errors(text: str, *, start: str, name: str, import_paths: tuple[str, ...] = 
     return sorted(found, key=lambda error: len(text) if error.position is None else error.position)
 
 
-def without(text: str, position: int) -> str | None:
+def blank_definition(text: str, position: int) -> str | None:
     """The text with a placeholder in place of the definition or directive at a position; None if there is none."""
     places = Places(text)
     lines = sorted(

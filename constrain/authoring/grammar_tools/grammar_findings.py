@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...base.options import Limits
+from ...frontends.gbnf.gbnf_parser import Reader
 from ...lalr.productions import Productions
 from .character_grammar import rule_of
 from .lalr_conflicts import Clash, Clashes
 from .rule_references import of_gbnf, of_lark
-from .shadowed_terminals import inseparable, shadows
+from .shadowed_terminals import find_inseparable, find_shadowed
 from .unlexing import Speller
-from .written_grammar import Written
+from .written_grammar import WrittenGrammar
 
-__all__ = ["Finding", "findings", "level", "shown"]
+__all__ = ["GrammarFinding", "find_problems", "rate_dead_ends", "show_example"]
 
 MOST_SEARCHED = 6
 """Conflicts that are searched for a text of two readings."""
@@ -30,7 +31,7 @@ Weight = Literal["wrong", "doubtful", "note"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GrammarFinding:
     """kind: unproductive, unreachable, unused, clash, conflict, ambiguous, left recursion, never wins, cannot follow or
     declared. names: what it is about. position: where in the text. examples: (what it shows, a text)."""
 
@@ -43,7 +44,7 @@ class Finding:
     examples: tuple[tuple[str, str], ...] = ()
 
 
-def findings(written: Written) -> list[Finding]:
+def find_problems(written: WrittenGrammar) -> list[GrammarFinding]:
     """All of them, the worst first, then in the order of the text."""
     found = [*_rules(written), *_unused(written)]
     empty = written.productions.start not in written.productions.productive()
@@ -56,7 +57,7 @@ def findings(written: Written) -> list[Finding]:
     return sorted(found, key=lambda one: (order.index(one.weight), one.position is None, one.position or 0))
 
 
-def level(written: Written, found: Sequence[Finding]) -> int:
+def rate_dead_ends(written: WrittenGrammar, found: Sequence[GrammarFinding]) -> int:
     """1: whatever the machine lets begin can be finished; 2: a rule that gave way, or has no text, may lead into a dead
     end; 3: two terminals that no text writes side by side may."""
     if any(one.kind == "cannot follow" and one.weight == "wrong" for one in found):
@@ -64,7 +65,7 @@ def level(written: Written, found: Sequence[Finding]) -> int:
     return 2 if written.has_lexer and (written.overruled or _unproductive(written.productions)) else 1
 
 
-def shown(text: bytes) -> str:
+def show_example(text: bytes) -> str:
     """A text as an example."""
     return text.decode("utf-8", "replace")
 
@@ -83,13 +84,13 @@ def _unproductive(productions: Productions) -> list[int]:
     return [n for n in range(len(productions.nonterminals)) if n not in good]
 
 
-def _rules(written: Written) -> Iterator[Finding]:
+def _rules(written: WrittenGrammar) -> Iterator[GrammarFinding]:
     productions = written.productions
     for n in _unproductive(productions):
         if _own(productions, n):
             name = productions.name(~n)
             is_start = n == productions.start
-            yield Finding(
+            yield GrammarFinding(
                 "unproductive",
                 "wrong",
                 (name,),
@@ -102,7 +103,7 @@ def _rules(written: Written) -> Iterator[Finding]:
     if loaded is not None and (written.parser is None or written.parser.layout is None):
         for t in loaded.declared:
             name = loaded.terminals[t].name
-            yield Finding(
+            yield GrammarFinding(
                 "declared",
                 "doubtful",
                 (name,),
@@ -112,13 +113,11 @@ def _rules(written: Written) -> Iterator[Finding]:
             )
 
 
-def _unused(written: Written) -> Iterator[Finding]:
+def _unused(written: WrittenGrammar) -> Iterator[GrammarFinding]:
     if written.loaded is not None:
         references = of_lark(written.loaded.places)
         loaded = {terminal.name for terminal in written.loaded.terminals}
     else:
-        from ...frontends.gbnf.gbnf_parser import Reader
-
         reader = Reader(written.text, Limits().nesting)
         reader.read()
         references, loaded = of_gbnf(written.text, {str(name): body for name, body in reader.rules.items()}), set()
@@ -128,7 +127,7 @@ def _unused(written: Written) -> Iterator[Finding]:
         terminal = written.kind == "lark" and name.upper() == name
         brought = references.imported.get(name)
         what = f"`{name}` is imported from {brought}" if brought else f"{'terminal' if terminal else 'rule'} `{name}`"
-        yield Finding(
+        yield GrammarFinding(
             "unused" if terminal else "unreachable",
             "doubtful",
             (name,),
@@ -141,7 +140,7 @@ def _unused(written: Written) -> Iterator[Finding]:
         )
 
 
-def _left_recursion(written: Written) -> Iterator[Finding]:
+def _left_recursion(written: WrittenGrammar) -> Iterator[GrammarFinding]:
     productions = written.productions
     nullable = {~n for n in productions.nullable()}
     reach: list[set[int]] = [set() for _ in productions.nonterminals]
@@ -162,7 +161,7 @@ def _left_recursion(written: Written) -> Iterator[Finding]:
     again = [n for n in range(len(reach)) if n in reach[n] and _own(productions, n)]
     if again:
         names = tuple(rule_of(productions.name(~n)) for n in again)
-        yield Finding(
+        yield GrammarFinding(
             "left recursion",
             "note",
             names,
@@ -174,27 +173,27 @@ def _left_recursion(written: Written) -> Iterator[Finding]:
 # ---- conflicts ---------------------------------------------------------------------------------------------------
 
 
-def _clashes(written: Written) -> Iterator[Finding]:
+def _clashes(written: WrittenGrammar) -> Iterator[GrammarFinding]:
     if (written.kind == "gbnf" and len(written.productions.left) > MOST_RULES) or not written.overruled:
         return
     speller = Speller(written)
-    told: set[tuple[int, ...]] = set()
+    reported: set[tuple[int, ...]] = set()
     for clash in Clashes(written).found(MOST_SEARCHED):
-        if clash.ambiguous is not None and clash.ambiguous in told:
+        if clash.ambiguous is not None and clash.ambiguous in reported:
             continue
         if clash.ambiguous is not None:
-            told.add(clash.ambiguous)
+            reported.add(clash.ambiguous)
         elif not written.has_lexer:
             continue  # its parser looks ahead as far as it takes
         yield _told(written, clash, speller)
 
 
-def _told(written: Written, clash: Clash, speller: Speller) -> Finding:
+def _told(written: WrittenGrammar, clash: Clash, speller: Speller) -> GrammarFinding:
     productions = written.productions
 
     def text(types: Sequence[int]) -> str:
         spelled = speller.text(types)
-        return shown(speller.loose(types) if spelled is None else spelled)
+        return show_example(speller.loose(types) if spelled is None else spelled)
 
     examples = []
     if clash.ambiguous is not None:
@@ -217,23 +216,25 @@ def _told(written: Written, clash: Clash, speller: Speller) -> Finding:
     )
     if not written.has_lexer:
         cause = f"the grammar is ambiguous: {rival}"
-        return Finding("ambiguous", "doubtful", names, position, cause, "", tuple(examples))
+        return GrammarFinding("ambiguous", "doubtful", names, position, cause, "", tuple(examples))
     if refused:
         cure = "Join the rules, or give one of them a priority: `name.2: ...` goes first."
-        return Finding("clash", "wrong", names, position, f"{rival}, and nothing says which", cure, tuple(examples))
+        return GrammarFinding(
+            "clash", "wrong", names, position, f"{rival}, and nothing says which", cure, tuple(examples)
+        )
     if clash.ambiguous is not None:
         cause = f"the grammar is ambiguous: {rival}; {other} wins"
         cure = "If that is meant, leave it. Else write a rule for each level, or something that closes."
-        return Finding("ambiguous", "doubtful", names, position, cause, cure, tuple(examples))
+        return GrammarFinding("ambiguous", "doubtful", names, position, cause, cure, tuple(examples))
     cause = f"{rival}, and one token of look-ahead does not tell; {other} wins"
     cure = "Texts that need the other way are refused. Write the common beginning once, or a rule for each level."
-    return Finding("conflict", "doubtful", names, position, cause, cure, tuple(examples))
+    return GrammarFinding("conflict", "doubtful", names, position, cause, cure, tuple(examples))
 
 
 # ---- terminals ---------------------------------------------------------------------------------------------------
 
 
-def _terminals(written: Written) -> Iterator[Finding]:
+def _terminals(written: WrittenGrammar) -> Iterator[GrammarFinding]:
     loaded, parser = written.loaded, written.parser
     assert loaded is not None and parser is not None
     productions = written.productions
@@ -241,7 +242,7 @@ def _terminals(written: Written) -> Iterator[Finding]:
     def name(terminal: int) -> str:
         return parser.table.terminals[terminal] if terminal >= len(loaded.terminals) else productions.name(terminal)
 
-    dead = shadows(loaded, parser)
+    dead = find_shadowed(loaded, parser)
     for shadow in dead:
         examples: tuple[tuple[str, str], ...] = ()
         winner = ""
@@ -249,7 +250,7 @@ def _terminals(written: Written) -> Iterator[Finding]:
             part = shadow.text.encode()[: shadow.length].decode("utf-8", "ignore")
             winner = ": others take all its texts"
             examples = ((f"taken for {name(shadow.by)}", part),)
-        yield Finding(
+        yield GrammarFinding(
             "never wins",
             "wrong",
             (loaded.terminals[shadow.terminal].name,),
@@ -260,11 +261,11 @@ def _terminals(written: Written) -> Iterator[Finding]:
         )
     never = {shadow.terminal for shadow in dead}
     speller = Speller(written)
-    for a, b, dead_end in inseparable(parser):
+    for a, b, dead_end in find_inseparable(parser):
         if {a, b} & never:
             continue
         ends = ". Behind it the text cannot go on" if dead_end else ", so that way is never taken"
-        yield Finding(
+        yield GrammarFinding(
             "cannot follow",
             "wrong" if dead_end else "note" if a == b else "doubtful",
             (loaded.terminals[a].name, loaded.terminals[b].name),
@@ -272,5 +273,5 @@ def _terminals(written: Written) -> Iterator[Finding]:
             f"{name(b)} can stand directly behind {name(a)} by the rules, and no text is ever read so: "
             f"the lexer goes on with {name(a)} or finds something longer{ends}",
             "Ignore white space between them, or keep the texts of one from going on with the other's.",
-            (("read otherwise", shown(speller.beside(a, b))),),
+            (("read otherwise", show_example(speller.beside(a, b))),),
         )

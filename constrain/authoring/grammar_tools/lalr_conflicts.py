@@ -19,7 +19,7 @@ from itertools import count
 
 from ...lalr.shortest_suffix import NEVER
 from .lexeme_parser import Stack
-from .written_grammar import Written
+from .written_grammar import WrittenGrammar
 
 __all__ = ["Clash", "Clashes"]
 
@@ -59,7 +59,7 @@ class Clash:
 class Clashes:
     """The conflicts of a grammar."""
 
-    def __init__(self, written: Written) -> None:
+    def __init__(self, written: WrittenGrammar) -> None:
         self.written = written
         self.productions = written.productions
         self.table = written.table

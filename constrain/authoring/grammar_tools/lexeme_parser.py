@@ -13,7 +13,7 @@ import numpy as np
 
 from ...lalr.parser_code import Parser
 
-__all__ = ["END_OF_TEXT", "Lexeme", "Reading", "Stack", "accepted", "fed", "parse"]
+__all__ = ["END_OF_TEXT", "Lexeme", "Reading", "Stack", "list_accepted", "feed_terminal", "parse_text"]
 
 END_OF_TEXT = 256
 
@@ -47,7 +47,7 @@ class Reading:
     blocks: str = ""
 
 
-def shift(parser: Parser, stack: Sequence[int], terminal: int) -> tuple[int, list[int]] | None:
+def shift_terminal(parser: Parser, stack: Sequence[int], terminal: int) -> tuple[int, list[int]] | None:
     """Return what a terminal makes of a stack: how many of its states stay, and the states above those.
 
     None if the terminal is refused; also where a resolved conflict reduces without end.
@@ -67,9 +67,9 @@ def shift(parser: Parser, stack: Sequence[int], terminal: int) -> tuple[int, lis
     return None
 
 
-def fed(parser: Parser, stack: Stack, terminal: int) -> Stack | None:
+def feed_terminal(parser: Parser, stack: Stack, terminal: int) -> Stack | None:
     """The stack after a terminal, None if it is refused; also where a resolved conflict reduces without end."""
-    found = shift(parser, stack, terminal)
+    found = shift_terminal(parser, stack, terminal)
     return None if found is None else (*stack[: found[0]], *found[1])
 
 
@@ -83,7 +83,7 @@ class ParseStack:
 
     def feed(self, terminal: int) -> bool:
         """Take a terminal. Return whether it is accepted; a refused one changes nothing."""
-        found = shift(self.parser, self.states, terminal)
+        found = shift_terminal(self.parser, self.states, terminal)
         if found is None:
             return False
         kept, above = found
@@ -103,13 +103,13 @@ class ParseStack:
         return tuple(self.states)
 
 
-def accepted(parser: Parser, stack: Stack) -> list[int]:
+def list_accepted(parser: Parser, stack: Stack) -> list[int]:
     """The terminals that the parser takes with this stack, the end of the text (the last one) among them."""
     row = np.flatnonzero(parser.table.action[stack[-1]]).tolist()
-    return [terminal for terminal in row if fed(parser, stack, terminal) is not None]
+    return [terminal for terminal in row if feed_terminal(parser, stack, terminal) is not None]
 
 
-def lexeme(parser: Parser, state: int, text: bytes, first: int) -> tuple[int, int] | None:
+def scan_lexeme(parser: Parser, state: int, text: bytes, first: int) -> tuple[int, int] | None:
     """Where the longest lexeme from `first` ends, and its terminal, for a scanner that starts in `state`."""
     scanner, found = parser.scanner, None
     place = first
@@ -125,7 +125,7 @@ def lexeme(parser: Parser, state: int, text: bytes, first: int) -> tuple[int, in
     return found
 
 
-def parse(parser: Parser, text: bytes) -> Reading:
+def parse_text(parser: Parser, text: bytes) -> Reading:
     """Reads a text from its start."""
     stack = ParseStack(parser)
     place, brackets, columns = 0, 0, [0]
@@ -136,7 +136,7 @@ def parse(parser: Parser, text: bytes) -> Reading:
         return Reading(tuple(lexemes), place, terminal, stack.undo(), brackets > 0, blocks)
 
     while place < len(text):
-        found = lexeme(parser, int(parser.scan[stack.states[-1]]), text, place)
+        found = scan_lexeme(parser, int(parser.scan[stack.states[-1]]), text, place)
         if found is None:
             return stopped(None)
         end, terminal = found

@@ -8,9 +8,9 @@ from random import Random
 from .derivations import Derivation
 from .recognition import Trial
 from .unlexing import Speller
-from .written_grammar import Written
+from .written_grammar import WrittenGrammar
 
-__all__ = ["SIZE", "sentences"]
+__all__ = ["SIZE", "draw_sentences"]
 
 SIZE = 60
 """Rules and lexemes after which a sentence is closed, at most, if nobody says."""
@@ -20,7 +20,7 @@ TRIES = 60
 """Derivations without a new sentence after which there are taken to be no more."""
 
 
-def sentences(written: Written, rng: Random, size: int = SIZE) -> Iterator[bytes]:
+def draw_sentences(written: WrittenGrammar, rng: Random, size: int = SIZE) -> Iterator[bytes]:
     """Different sentences, as long as some are found. Errors as of `Written.grammar`.
 
     size: rules and lexemes after which a sentence is closed; each is drawn with a size of its own up to it. What the

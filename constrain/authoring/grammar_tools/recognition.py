@@ -9,8 +9,8 @@ from ...engine.constraint import Constraint
 from ...lalr.parser_code import Parser
 from ...vocabulary.vocabulary import Vocabulary
 from ..explanations import Refusal, first_refusal
-from .lexeme_parser import Reading, accepted, parse
-from .written_grammar import Written
+from .lexeme_parser import Reading, list_accepted, parse_text
+from .written_grammar import WrittenGrammar
 
 __all__ = ["Stop", "Trial"]
 
@@ -37,7 +37,7 @@ class Stop:
 class Trial:
     """Tries texts on one grammar."""
 
-    def __init__(self, written: Written) -> None:
+    def __init__(self, written: WrittenGrammar) -> None:
         self.written = written
         self.constraint: Constraint = compile_grammar(written.grammar, Vocabulary.bytes())
         self.parser: Parser | None = written.parser if written.has_lexer else None
@@ -51,13 +51,13 @@ class Trial:
         refusal = first_refusal(self.constraint, text)
         if refusal is None or self.parser is None:
             return None if refusal is None else Stop(refusal)
-        reading = parse(self.parser, text[: refusal.offset])
+        reading = parse_text(self.parser, text[: refusal.offset])
         # Up to the refused byte all is a possible beginning; what its last lexeme is may be open.
         since = reading.stopped
         if since is None or since >= refusal.offset:
             since = refusal.offset
             if refusal.offset < len(text) and reading.lexemes and reading.stopped is None:
-                whole = parse(self.parser, text)
+                whole = parse_text(self.parser, text)
                 if whole.stopped is not None and whole.stopped < refusal.offset:
                     reading, since = whole, whole.stopped
         words = self.words(self.parser, reading, text[since : refusal.offset])
@@ -76,7 +76,7 @@ class Trial:
         state = int(parser.scan[reading.stack[-1]])
         for byte in begun:
             state = int(parser.scanner.delta[state, byte]) if state >= 0 else -1
-        for terminal in accepted(parser, reading.stack):
+        for terminal in list_accepted(parser, reading.stack):
             if begun and state >= 0 and not parser.possible[state, terminal // 32] >> terminal % 32 & 1:
                 continue
             if terminal == parser.terminals - 1:

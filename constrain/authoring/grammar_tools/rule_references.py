@@ -7,10 +7,10 @@ import re
 from ...frontends.lark.source_map import Places
 from ...grammar.nodes import Choice, Node, Repeat, Rule, Sequence
 
-__all__ = ["References", "of_gbnf", "of_lark"]
+__all__ = ["RuleReferences", "of_gbnf", "of_lark"]
 
 
-class References:
+class RuleReferences:
     """names: of all definitions, with their place; imported ones are placed where they are imported. uses: the names
     that stand in each definition. roots: what counts as used anyway (%ignore, %declare)."""
 
@@ -31,9 +31,9 @@ class References:
         return sorted((name for name in self.places if name not in seen), key=self.places.__getitem__)
 
 
-def of_lark(places: Places) -> References:
+def of_lark(places: Places) -> RuleReferences:
     """Of a Lark grammar."""
-    out = References()
+    out = RuleReferences()
     for name, (grammar, position) in places.brought.items():
         out.places[name], out.imported[name] = position, grammar
     for name, positions in places.definitions.items():
@@ -51,9 +51,9 @@ def of_lark(places: Places) -> References:
     return out
 
 
-def of_gbnf(text: str, rules: dict[str, Node]) -> References:
+def of_gbnf(text: str, rules: dict[str, Node]) -> RuleReferences:
     """Of a GBNF grammar."""
-    out = References()
+    out = RuleReferences()
     for name, body in rules.items():
         found = re.search(rf"^[ \t]*({re.escape(name)})[ \t]*::=", text, re.M)
         out.places[name] = found.start(1) if found else 0

@@ -12,11 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ConstrainError
+from ...base.options import Limits
+from ...frontends import regex
 from ...frontends.lark.lark_loader import Loaded
+from ...grammar.whole_dfa import to_dfa
 from ...lalr.parser_code import Parser
 from ...lalr.productions import Productions
+from .lexeme_parser import scan_lexeme
 
-__all__ = ["Shadow", "adjacent", "inseparable", "shadows"]
+__all__ = ["Shadow", "find_adjacent", "find_inseparable", "find_shadowed"]
 
 MOST_PAIRS = 20_000
 """Pairs of scanner states that are followed for one pair of terminals, before it counts as separable."""
@@ -33,7 +37,7 @@ class Shadow:
     length: int
 
 
-def shadows(loaded: Loaded, parser: Parser) -> list[Shadow]:
+def find_shadowed(loaded: Loaded, parser: Parser) -> list[Shadow]:
     """The terminals with a text that the scanner never finds."""
     scanner = parser.scanner
     given = set(np.unique(scanner.verdicts[np.unique(scanner.accept)]).tolist())
@@ -55,9 +59,6 @@ def shadows(loaded: Loaded, parser: Parser) -> list[Shadow]:
 
 def _shortest(text: str | None, pattern: str, flags: str) -> str | None:
     """A shortest text of a terminal, taken by itself."""
-    from ...base.options import Limits
-    from ...frontends import regex
-    from ...grammar.whole_dfa import to_dfa
 
     if text is not None:
         return text
@@ -70,16 +71,15 @@ def _shortest(text: str | None, pattern: str, flags: str) -> str | None:
 
 def _taken(parser: Parser, state: int, text: bytes) -> tuple[int | None, int]:
     """What the lexer takes a text for, or the longest beginning of it."""
-    from .lexeme_parser import lexeme
 
-    found = lexeme(parser, state, text, 0)
+    found = scan_lexeme(parser, state, text, 0)
     return (None, 0) if found is None else (found[1], found[0])
 
 
 # ---- side by side ------------------------------------------------------------------------------------------------
 
 
-def adjacent(productions: Productions) -> set[tuple[int, int]]:
+def find_adjacent(productions: Productions) -> set[tuple[int, int]]:
     """Pairs of terminals that stand directly behind each other in some sentence."""
     nullable = {~n for n in productions.nullable()}
     productive = {~n for n in productions.productive()}
@@ -118,13 +118,13 @@ def _edges(productions: Productions, nullable: set[int], step: int) -> list[set[
     return sets
 
 
-def inseparable(parser: Parser) -> list[tuple[int, int, bool]]:
+def find_inseparable(parser: Parser) -> list[tuple[int, int, bool]]:
     """(A, B, whether A may lead into a dead end) for what some sentence has side by side and no text does.
 
     A dead end: a state of the table behind A in which all that could come next is so.
     """
     scanner, action = parser.scanner, parser.table.action
-    pairs = adjacent(parser.productions)
+    pairs = find_adjacent(parser.productions)
     hidden = {parser.layout.indent, parser.layout.dedent, parser.layout.newline} if parser.layout else set()
     ends = _ends(parser)
     shifts: dict[int, set[int]] = {}

@@ -12,8 +12,8 @@ from random import Random
 import numpy as np
 
 from ...lalr.shortest_suffix import NEVER, Endings
-from .lexeme_parser import END_OF_TEXT, Stack, fed, parse
-from .written_grammar import Written
+from .lexeme_parser import END_OF_TEXT, Stack, feed_terminal, parse_text
+from .written_grammar import WrittenGrammar
 
 __all__ = ["Speller"]
 
@@ -37,7 +37,7 @@ Spelled = tuple[bytes, int]
 class Speller:
     """Spells strings of terminals of a grammar; those of GBNF are characters, and spell themselves."""
 
-    def __init__(self, written: Written) -> None:
+    def __init__(self, written: WrittenGrammar) -> None:
         self.written = written
         self.parser = written.parser
         self.endings: Endings = written.endings
@@ -53,7 +53,7 @@ class Speller:
         made = self._lexemes(types, rng)
         if made is None or not self.written.has_lexer:
             return made
-        reading = parse(self.parser, made)
+        reading = parse_text(self.parser, made)
         layout = self.parser.layout
         hidden = self.parser.ignored | ({layout.indent, layout.dedent} if layout else set())
         read = [found.terminal for found in reading.lexemes if found.terminal not in hidden]
@@ -120,7 +120,7 @@ class Speller:
                 return None
             if made[0]:
                 out, behind, last = out + made[0], made[1], terminal
-            after = fed(parser, stack, terminal)
+            after = feed_terminal(parser, stack, terminal)
             if after is None:
                 if self.written.has_lexer:
                     return None

@@ -14,14 +14,19 @@ import numpy as np
 
 from ...base.errors import GrammarError
 from ...base.options import Limits
-from ...frontends.lark.lark_loader import Loaded
-from ...grammar.nodes import Grammar
+from ...forms import lark
+from ...frontends import gbnf
+from ...frontends.lark import to_parser
+from ...frontends.lark.lark_loader import Loaded, load
+from ...frontends.lark.lexer_terminals import lexers
+from ...grammar.nodes import Grammar, Parsed
 from ...lalr import lalr_tables
 from ...lalr.parser_code import Parser
 from ...lalr.productions import Productions
 from ...lalr.shortest_suffix import Endings
+from .character_grammar import CharacterEndings, productions_of, written_at
 
-__all__ = ["LEXERS", "Kind", "LexerName", "Written", "kind_of", "read"]
+__all__ = ["LEXERS", "Kind", "LexerName", "WrittenGrammar", "kind_of", "read_grammar"]
 
 Kind = Literal["lark", "gbnf"]
 LexerName = Literal["contextual", "basic", "dynamic", "dynamic_complete"]
@@ -36,7 +41,7 @@ def kind_of(name: str, text: str) -> Kind:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenGrammar:
     """A grammar that has been read.
 
     name: what to call it, its file. text: as written. start: the rule that a text is. lexer: as Lark's option; GBNF has
@@ -91,8 +96,6 @@ class Written:
     @cached_property
     def parser(self) -> Parser | None:
         """Scanner and table together; None for GBNF. Where rules clash or nothing cuts the text, of the basic lexer."""
-        from ...frontends.lark import to_parser
-        from ...frontends.lark.lexer_terminals import lexers
 
         if self.loaded is None:
             return None
@@ -114,8 +117,6 @@ class Written:
     def endings(self) -> Endings:
         """How texts end soonest, in bytes."""
         if self.parser is None:
-            from .character_grammar import CharacterEndings
-
             return CharacterEndings(self.productions, self.table)
         return Endings(self.parser)
 
@@ -123,17 +124,12 @@ class Written:
     def grammar(self) -> Grammar:
         """The Grammar that the machine runs. Errors as of the front ends."""
         if self.kind == "gbnf":
-            from ...frontends import gbnf
-
             return gbnf.to_grammar(self.text, start=self.start)
         if self.has_lexer:
-            from ...grammar.nodes import Parsed
-
             if self.clash is not None:
                 raise self.clash
             assert self.parser is not None
             return Grammar(Parsed(self.parser), {})
-        from ...forms import lark
 
         form = lark(self.text, start=self.start, lexer=self.lexer, import_paths=self.import_paths)
         return form.grammar(self.limits)
@@ -143,12 +139,11 @@ class Written:
         if self.loaded is not None:
             rules = self.productions.by_left()[nonterminal]
             return self.loaded.position(rules[0]) if rules else None
-        from .character_grammar import written_at
 
         return written_at(self.text, self.productions.nonterminals[nonterminal])
 
 
-def read(
+def read_grammar(
     text: str,
     *,
     name: str = "<grammar>",
@@ -157,20 +152,19 @@ def read(
     lexer: LexerName = "contextual",
     import_paths: tuple[str, ...] = (),
     limits: Limits = Limits(),
-) -> Written:
+) -> WrittenGrammar:
     """Reads a grammar. GrammarError if it is none; that two rules clash is no error here.
 
     kind: None to tell by the name or the text. start: None for `start`, in GBNF `root`.
     """
     kind = kind or kind_of(name, text)
     if kind == "gbnf":
-        from .character_grammar import productions_of
-
         start = start or "root"
         productions, alphabet, tokens = productions_of(text, start)
-        return Written(name, text, kind, start, "dynamic", productions, None, alphabet, tokens, (), limits)
-    from ...frontends.lark.lark_loader import load
+        return WrittenGrammar(name, text, kind, start, "dynamic", productions, None, alphabet, tokens, (), limits)
 
     start = start or "start"
     loaded = load(text, start=start, source=name, import_paths=import_paths)
-    return Written(name, text, kind, start, lexer, loaded.productions, loaded, import_paths=import_paths, limits=limits)
+    return WrittenGrammar(
+        name, text, kind, start, lexer, loaded.productions, loaded, import_paths=import_paths, limits=limits
+    )

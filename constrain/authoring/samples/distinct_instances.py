@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...base.errors import ConstrainError
-from ...frontends.json_schema.core.json_values import to_constant
-from ...base.json_documents import parse_json
+from ...engine.text_enumeration import hashable_json, list_texts
 from .random_instances import random_text
-from .text_enumeration import few_texts
 
 if TYPE_CHECKING:
     from ...engine.constraint import Constraint
 
-__all__ = ["distinct_texts", "value_of"]
+__all__ = ["distinct_texts"]
 
 IDLE = 40
 """Draws in a row that bring nothing new, after which it is asked whether there is anything new at all."""
@@ -47,7 +44,7 @@ def distinct_texts(
     seen: set[object] = set()
 
     def fresh(text: bytes) -> bool:
-        value = value_of(text)
+        value = hashable_json(text)
         new = value not in seen and agree(text)
         if new:
             seen.add(value)
@@ -55,7 +52,7 @@ def distinct_texts(
 
     idle = 0
     while len(seen) < n and idle < PATIENCE:
-        if idle == IDLE and (listed := few_texts(constraint.grammar, FEW)) is not None:
+        if idle == IDLE and (listed := list_texts(constraint.grammar, FEW)) is not None:
             for text in listed:
                 if len(seen) < n and fresh(text):
                     yield text
@@ -64,11 +61,3 @@ def distinct_texts(
         idle = 0 if fresh(text) else idle + 1
         if not idle:
             yield text
-
-
-def value_of(text: bytes) -> object:
-    """What a text is as a JSON value, with exact numbers, hashable; the text itself if it is no JSON."""
-    try:
-        return to_constant(parse_json(text.decode()), "")
-    except ConstrainError:
-        return text

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base.errors import LimitError, TokenRefused
+from ...engine.text_enumeration import is_blank
 from ...grammar.nodes import (  # fmt: skip
     Chars,
     Choice,
@@ -30,7 +31,7 @@ from ...grammar.nodes import (  # fmt: skip
     Strings,
     Unique,
 )
-from . import readable_texts
+from .readable_texts import draw_readable_text
 
 if TYPE_CHECKING:
     from ...engine.constraint import Constraint
@@ -50,7 +51,6 @@ MORE = 0.4
 DIFFERENT = 12
 """Values that are tried for a member that must differ from others."""
 
-WHITE = frozenset(" \t\n\r")
 BEHIND = (bytearray(b","), bytearray(b":"))
 """Where white space is allowed, one space is written behind these."""
 
@@ -59,7 +59,7 @@ class Enough(Exception):
     """The text is long enough: close it."""
 
 
-class Repeated(Exception):
+class RepeatedItem(Exception):
     """A member equals an earlier one, and all that follows up to the end of the `Unique` has been written."""
 
 
@@ -99,7 +99,7 @@ class Walker:
             Literal: lambda node: self.write(node.data),
             Strings: lambda node: self.write(node.options[int(rng.integers(len(node.options)))]),
             Chars: self.chars,
-            JsonString: lambda node: self.write(quoted(readable_texts.text(node.dfa, node.low, node.high, rng))),
+            JsonString: lambda node: self.write(quote_json(draw_readable_text(node.dfa, node.low, node.high, rng))),
             Sequence: self.sequence, Choice: self.choice, Repeat: self.repeat, Object: self.object,
             Rule: lambda node: self.node(self.rules[node.name]),
             Unique: self.unique, Member: self.unique_member,
@@ -146,8 +146,8 @@ class Walker:
         if is_blank(node):
             text = " " if self.written[-1:] in BEHIND and node.high != 0 else ""
         else:
-            text = readable_texts.text(node.dfa, node.low, node.high, self.rng)
-        self.write(quoted(text)[1:-1] if node.encoding == "json" else text.encode())
+            text = draw_readable_text(node.dfa, node.low, node.high, self.rng)
+        self.write(quote_json(text)[1:-1] if node.encoding == "json" else text.encode())
 
     def sequence(self, node: Sequence) -> None:
         bracket = node.parts[:1] == (OPEN,)
@@ -162,7 +162,7 @@ class Walker:
         depth = self.depth
         try:
             self.node(node.body)
-        except Repeated:
+        except RepeatedItem:
             self.depth = depth
         finally:
             self.members = outer
@@ -180,7 +180,7 @@ class Walker:
         text = bytes(self.written[start:])
         if any(json.loads(text) == json.loads(other) for other in self.members):
             self.node(node.again)
-            raise Repeated
+            raise RepeatedItem
         self.members[text] = node.node
 
     def choice(self, node: Choice) -> None:
@@ -236,8 +236,8 @@ class Walker:
     def member(self, node: Object, member: Property | NameClass, first: bool) -> bool:
         """Writes one member, if its key may come here."""
         lay = node.layout
-        name = member.name if isinstance(member, Property) else readable_texts.text(member.names, 0, None, self.rng)
-        if not self.attempt(lay.open if first else lay.comma, quoted(name)):
+        name = member.name if isinstance(member, Property) else draw_readable_text(member.names, 0, None, self.rng)
+        if not self.attempt(lay.open if first else lay.comma, quote_json(name)):
             return False
         self.node(lay.colon)
         self.node(member.value)
@@ -277,21 +277,6 @@ class Walker:
 OPEN = Literal(b"[")
 
 
-def quoted(text: str) -> bytes:
+def quote_json(text: str) -> bytes:
     """A text as a JSON string."""
     return json.dumps(text, ensure_ascii=False).encode()
-
-
-def is_blank(node: Chars) -> bool:
-    """Whether only white space may stand there, or nothing: what JSON allows between its tokens."""
-    dfa = node.dfa
-    return node.low == 0 and bool(dfa.accepting.all()) and _only_white(node)
-
-
-def _only_white(node: Chars) -> bool:
-    """Whether no character but white space keeps a state of its Dfa alive."""
-    table = node.dfa.table
-    ends = [*table.bounds[1:], 0x110000]
-    kinds = {kind for kind in set(table.classes) if any(row[kind] >= 0 for row in table.rows)}
-    alive = [(a, b) for a, b, kind in zip(table.bounds, ends, table.classes) if kind in kinds]
-    return all(b - a <= len(WHITE) and all(chr(code) in WHITE for code in range(a, b)) for a, b in alive)

@@ -16,7 +16,7 @@ import numpy as np
 from ...automata.dfa import Dfa
 from ...base.errors import LimitError
 
-__all__ = ["phrase", "text"]
+__all__ = ["draw_phrase", "draw_readable_text"]
 
 WORDS = (
     "amber apple arrow basil beacon birch bread bridge candle canyon cedar cherry cloud clover copper coral cotton "
@@ -38,61 +38,70 @@ LIKING: tuple[tuple[float, int, int], ...] = (
 Rng = np.random.Generator
 
 
-def text(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
+def draw_readable_text(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
     """A text of the language with low <= characters <= high (None: no bound). LimitError if counting needs too much."""
     if dfa.is_universal:
-        return phrase(low, high, rng)
+        return draw_phrase(low, high, rng)
     for kind in KINDS:
         offered = [made for make in kind for made in make(rng) if low <= len(made)]
         liked = [made for made in offered if (high is None or len(made) <= high) and dfa.accepts(made)]
         if liked:
             return liked[int(rng.integers(len(liked)))]
-    return walk(dfa, low, high, rng)
+    return walk_to_length(dfa, low, high, rng)
 
 
 # ---- what people write -------------------------------------------------------------------------------------------
 
 
-def phrase(low: int, high: int | None, rng: Rng) -> str:
+def draw_phrase(low: int, high: int | None, rng: Rng) -> str:
     """One to three words, more or less of them where lengths demand it."""
-    made = " ".join(some(rng) for _ in range(int(rng.integers(1, 4))))
+    made = " ".join(draw_word(rng) for _ in range(int(rng.integers(1, 4))))
     while len(made) < low:
-        made += " " + (some(rng) if low - len(made) < 1000 else " ".join(WORDS))
+        made += " " + (draw_word(rng) if low - len(made) < 1000 else " ".join(WORDS))
     made = made if high is None else made[:high]
     if made.endswith(" "):
         made = made[:-1] + "s"
     return made.capitalize() if rng.random() < 0.5 else made
 
 
-def some(rng: Rng) -> str:
+def draw_word(rng: Rng) -> str:
     """A word."""
     return WORDS[int(rng.integers(len(WORDS)))]
 
 
-def words(rng: Rng) -> Iterator[str]:
-    yield from (some(rng), some(rng).capitalize(), f"{some(rng)} {some(rng)}", f"{some(rng)}-{some(rng)}")
+def draw_words(rng: Rng) -> Iterator[str]:
+    yield from (
+        draw_word(rng),
+        draw_word(rng).capitalize(),
+        f"{draw_word(rng)} {draw_word(rng)}",
+        f"{draw_word(rng)}-{draw_word(rng)}",
+    )
 
 
-def identifiers(rng: Rng) -> Iterator[str]:
-    yield from (f"{some(rng)}_{some(rng)}", some(rng).upper(), f"{some(rng)}{rng.integers(100)}")
+def draw_identifier(rng: Rng) -> Iterator[str]:
+    yield from (f"{draw_word(rng)}_{draw_word(rng)}", draw_word(rng).upper(), f"{draw_word(rng)}{rng.integers(100)}")
 
 
-def times(rng: Rng) -> Iterator[str]:
+def draw_time(rng: Rng) -> Iterator[str]:
     date = f"{rng.integers(1960, 2040)}-{rng.integers(1, 13):02}-{rng.integers(1, 29):02}"
     time = f"{rng.integers(24):02}:{rng.integers(60):02}:{rng.integers(60):02}"
     yield from (date, f"{date}T{time}Z", f"{time}Z", time, f"PT{rng.integers(1, 60)}M", f"P{rng.integers(1, 30)}D")
 
 
-def addresses(rng: Rng) -> Iterator[str]:
-    yield from (f"{some(rng)}.{some(rng)}@example.org", f"{some(rng)}.example.org", f"/{some(rng)}/{rng.integers(10)}")
-    yield f"https://{some(rng)}.example.org/{some(rng)}"
+def draw_address(rng: Rng) -> Iterator[str]:
+    yield from (
+        f"{draw_word(rng)}.{draw_word(rng)}@example.org",
+        f"{draw_word(rng)}.example.org",
+        f"/{draw_word(rng)}/{rng.integers(10)}",
+    )
+    yield f"https://{draw_word(rng)}.example.org/{draw_word(rng)}"
     yield ".".join(str(part) for part in rng.integers(1, 255, 4))
     digits = rng.bytes(16).hex()
     yield f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
     yield f"2001:db8::{digits[:4].lstrip('0') or '1'}"
 
 
-def numbers(rng: Rng) -> Iterator[str]:
+def draw_number(rng: Rng) -> Iterator[str]:
     for least, most in ((0, 10), (1, 100), (10, 1000), (100, 10_000), (1960, 2040), (-100, 0)):
         yield str(rng.integers(least, most))
     for step in (0.01, 0.25, 0.1, 0.5):
@@ -103,25 +112,25 @@ def numbers(rng: Rng) -> Iterator[str]:
 
 
 Maker = Callable[[Rng], Iterator[str]]
-KINDS: tuple[tuple[Maker, ...], ...] = ((words,), (identifiers,), (times, addresses), (numbers,))
+KINDS: tuple[tuple[Maker, ...], ...] = ((draw_words,), (draw_identifier,), (draw_time, draw_address), (draw_number,))
 """Kinds of text, the likelier ones first: of the first that the Dfa accepts anything of, one is taken."""
 
 
 # ---- what the Dfa says -------------------------------------------------------------------------------------------
 
 
-def walk(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
+def walk_to_length(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
     """A text of the language by walking its states towards a length that was drawn ahead."""
     least, most = dfa.lengths()
     if low > least or (high is not None and (most is None or high < most)):
         if not dfa.extensible():
-            return walk(dfa.with_length(low, high), 0, None, rng)
+            return walk_to_length(dfa.with_length(low, high), 0, None, rng)
         most = high
     target = max(low, least) + int(rng.geometric(1 / (1 + MORE_MEAN))) - 1
-    return stroll(dfa, target if most is None else min(target, most), rng)
+    return walk_towards(dfa, target if most is None else min(target, most), rng)
 
 
-def stroll(dfa: Dfa, target: int, rng: Rng) -> str:
+def walk_towards(dfa: Dfa, target: int, rng: Rng) -> str:
     """A text of about `target` characters; of exactly as many if the Dfa is extensible (then no length is missing)."""
     rows, distance, exact = dfa.table.rows, dfa.distances(), dfa.extensible()
     state, made = 0, list[str]()
@@ -138,9 +147,9 @@ def stroll(dfa: Dfa, target: int, rng: Rng) -> str:
             if dfa.accepting[state]:
                 break
             raise LimitError(f"no text of {target} characters was found")
-        liking = np.array([palette(dfa)[kind][0] for kind, _ in steps])
+        liking = np.array([build_palette(dfa)[kind][0] for kind, _ in steps])
         kind, state = steps[int(rng.choice(len(steps), p=liking / liking.sum()))]
-        made.append(character(palette(dfa)[kind][1], rng))
+        made.append(draw_character(build_palette(dfa)[kind][1], rng))
     return "".join(made)
 
 
@@ -148,7 +157,7 @@ Palette = tuple[tuple[float, tuple[tuple[float, int, int], ...]], ...]
 
 
 @lru_cache(maxsize=64)
-def palette(dfa: Dfa) -> Palette:
+def build_palette(dfa: Dfa) -> Palette:
     """For each class of characters how much it is liked, and its ranges (liking, from, to exclusive)."""
     table = dfa.table
     found: list[list[tuple[float, int, int]]] = [[] for _ in range(max(table.classes) + 1)]
@@ -159,7 +168,7 @@ def palette(dfa: Dfa) -> Palette:
     return tuple((max((r[0] for r in ranges), default=1e-6), tuple(ranges)) for ranges in found)
 
 
-def character(ranges: tuple[tuple[float, int, int], ...], rng: Rng) -> str:
+def draw_character(ranges: tuple[tuple[float, int, int], ...], rng: Rng) -> str:
     """One character of a class; a surrogate, of which none is in any text, is never drawn."""
     liking = np.array([weight for weight, _, _ in ranges])
     while True:

@@ -1,6 +1,6 @@
 """What other products would make of a schema: which parts they refuse, ignore or change, and what to write instead.
 
-    for finding in constrain.authoring.targets.findings(schema, "openai"):
+    for finding in constrain.authoring.targets.find_incompatibilities(schema, "openai"):
         print(finding.pointer, finding.verdict, finding.reason, finding.cure)
 
 One file a target, each a table with a row for each keyword (`rows.py` has the words). The tables say what was read and
@@ -13,24 +13,24 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...base.errors import SchemaError, check_choice
-from ...frontends.json_schema.reading.keywords import KEYWORDS
 from ...base.json_documents import token
+from ...frontends.json_schema.reading.keywords import KEYWORDS
 from ...frontends.json_schema.reports.schema_faults import find_faults
 from .anthropic import ANTHROPIC
 from .gemini import GEMINI
 from .llamacpp import LLAMACPP
 from .openai import OPENAI
-from .subschemas import Document, Place
-from .target_tables import Finding, Row, Target, Verdict
-from .vllm import route
+from .subschemas import Document, Subschema
+from .target_tables import Target, TargetFinding, TargetRow, Verdict
+from .vllm import choose_backend
 
-__all__ = ["TARGETS", "Finding", "Target", "Verdict", "findings", "target_of"]
+__all__ = ["TARGETS", "TargetFinding", "Target", "Verdict", "find_incompatibilities", "target_of"]
 
 TARGETS: Mapping[str, Callable[[Document], Target]] = {
     "openai": lambda document: OPENAI,
     "anthropic": lambda document: ANTHROPIC,
     "gemini": lambda document: GEMINI,
-    "vllm": route,
+    "vllm": choose_backend,
     "llamacpp": lambda document: LLAMACPP,
 }
 """By name: the table that counts for a document."""
@@ -39,9 +39,9 @@ ASSERTING = frozenset(row.name for row in KEYWORDS)
 """Keywords of any dialect that assert something; all others are nothing to a target without a row for them."""
 
 
-def findings(
+def find_incompatibilities(
     schema: dict[str, Any] | bool | str, target: str, *, registry: Mapping[str, Any] | None = None
-) -> list[Finding]:
+) -> list[TargetFinding]:
     """What `target`, one of TARGETS, would do to a schema, in document order; [] if it takes it as it is.
 
     schema: a dict, a boolean or JSON text. Raises SchemaError if it is no schema (but a reference may name what is not
@@ -52,10 +52,10 @@ def findings(
             raise error
     document = Document(schema, registry)
     table = target_of(document, target)
-    found: list[Finding] = []
+    found: list[TargetFinding] = []
     for place in document.places:
-        found += judge(place, table)
-    return found + list(exceeded(document, table))
+        found += judge_subschema(place, table)
+    return found + list(exceeded_limits(document, table))
 
 
 def target_of(schema: Document | dict[str, Any] | bool | str, target: str) -> Target:
@@ -64,25 +64,25 @@ def target_of(schema: Document | dict[str, Any] | bool | str, target: str) -> Ta
     return TARGETS[target](schema if isinstance(schema, Document) else Document(schema))
 
 
-def judge(place: Place, target: Target) -> Iterator[Finding]:
+def judge_subschema(place: Subschema, target: Target) -> Iterator[TargetFinding]:
     """What becomes of one subschema: its keywords in their order, then those that are missing."""
     if isinstance(place.raw, bool):
         row = next((row for row in target.table if row.keyword == "" and row.when(place)), None)
         if row is not None:
-            yield Finding(place.pointer, "true" if place.raw else "false", row.verdict, row.reason, row.cure)
+            yield TargetFinding(place.pointer, "true" if place.raw else "false", row.verdict, row.reason, row.cure)
         return
     if not isinstance(place.raw, dict):
         return
     for name in place.raw:
-        row = of(name, place, target)
+        row = row_of(name, place, target)
         if row.verdict != "enforced":
-            yield Finding(f"{place.pointer}/{token(name)}", name, row.verdict, row.reason, row.cure)
+            yield TargetFinding(f"{place.pointer}/{token(name)}", name, row.verdict, row.reason, row.cure)
     for row in target.table:
         if row.missing and row.keyword not in place.raw and row.when(place):
-            yield Finding(place.pointer, row.keyword, row.verdict, row.reason, row.cure)
+            yield TargetFinding(place.pointer, row.keyword, row.verdict, row.reason, row.cure)
 
 
-def of(name: str, place: Place, target: Target) -> Row:
+def row_of(name: str, place: Subschema, target: Target) -> TargetRow:
     """The row that counts for a keyword that is written."""
     for row in target.table:
         if row.keyword == name and not row.missing and row.when(place):
@@ -90,10 +90,10 @@ def of(name: str, place: Place, target: Target) -> Row:
     return target.unlisted if name in ASSERTING else ENFORCED
 
 
-ENFORCED = Row("", "enforced")
+ENFORCED = TargetRow("", "enforced")
 
 
-def exceeded(document: Document, target: Target) -> Iterator[Finding]:
+def exceeded_limits(document: Document, target: Target) -> Iterator[TargetFinding]:
     """The limits that the document exceeds, each where it does."""
     for limit in target.limits:
         total, where = 0, ""
@@ -102,4 +102,4 @@ def exceeded(document: Document, target: Target) -> Iterator[Finding]:
                 where = pointer
             total += count
         if total > limit.most:
-            yield Finding(where, limit.keyword, "limit", f"{limit.reason} Here it is {total:,}.", limit.cure)
+            yield TargetFinding(where, limit.keyword, "limit", f"{limit.reason} Here it is {total:,}.", limit.cure)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .subschemas import Document, Place
-from .target_tables import Limit, Row, Target, rows
+from .subschemas import Document, Subschema
+from .target_tables import Limit, Target, TargetRow, make_rows
 
 __all__ = ["ANTHROPIC"]
 
@@ -23,12 +23,12 @@ def is_complex(value: Any) -> bool:
     return isinstance(value, (list, dict))
 
 
-def large_quantifier(place: Place) -> bool:
+def large_quantifier(place: Subschema) -> bool:
     """Whether the pattern repeats something often."""
     return any(int(number) >= LARGE for number in re.findall(r"\{\d*,?(\d+)\}", str(place.get("pattern"))))
 
 
-def external(place: Place) -> bool:
+def is_external(place: Subschema) -> bool:
     """Whether the reference leaves the document."""
     return not str(place.get("$ref")).startswith("#")
 
@@ -61,39 +61,44 @@ ANTHROPIC = Target(
         "error messages of the API in public issues (minItems, maxItems), 2026",
     ),
     table=(
-        Row("additionalProperties", "refused", "additionalProperties has to be false.",
+        TargetRow("additionalProperties", "refused", "additionalProperties has to be false.",
             "Write `\"additionalProperties\": false`; say a map as an array of objects with key and value.",
             when=lambda place: place.get("additionalProperties") is not False),
-        Row("additionalProperties", "refused", "Objects must be closed: additionalProperties has to be false.",
+        TargetRow("additionalProperties", "refused", "Objects must be closed: additionalProperties has to be false.",
             "Write `\"additionalProperties\": false`.", when=lambda place: place.is_object, missing=True),
-        Row("enum", "refused", "Enum values may be strings, numbers, booleans and null, not arrays or objects.",
+        TargetRow("enum", "refused", "Enum values may be strings, numbers, booleans and null, not arrays or objects.",
             "Write anyOf with one closed object each.", when=lambda place: any(map(is_complex, place.get("enum", ())))),
-        Row("enum", "changed", "The capitalisation of string values is not guaranteed.", "Compare without case.",
+        TargetRow("enum", "changed", "The capitalisation of string values is not guaranteed.", "Compare without case.",
             when=lambda place: any(isinstance(value, str) and value.lower() != value.upper()
                                    for value in place.get("enum", ()))),
-        Row("const", "changed", "The capitalisation of string values is not guaranteed.", "Compare without case.",
+        TargetRow("const", "changed", "The capitalisation of string values is not guaranteed.", "Compare without case.",
             when=lambda place: isinstance(place.get("const"), str)),
-        Row("$ref", "refused", "Recursive schemas are not supported.", "Unroll it to the depth that you need.",
+        TargetRow("$ref", "refused", "Recursive schemas are not supported.", "Unroll it to the depth that you need.",
             when=lambda place: place.is_recursive),
-        Row("$ref", "refused", "A reference must stay in the document.", "Copy the schema into $defs.", when=external),
-        Row("allOf", "refused", "allOf with a $ref in it is not supported.", "Copy the definition in.",
+        TargetRow("$ref", "refused", "A reference must stay in the document.", "Copy the schema into $defs.",
+                  when=is_external),
+        TargetRow("allOf", "refused", "allOf with a $ref in it is not supported.", "Copy the definition in.",
             when=lambda place: any("$ref" in one for one in place.get("allOf") if isinstance(one, dict))),
-        Row("format", "refused", "Not one of the formats that are taken: " + ", ".join(sorted(FORMATS)) + ".",
+        TargetRow("format", "refused", "Not one of the formats that are taken: " + ", ".join(sorted(FORMATS)) + ".",
             "Leave it out, or say the form by `pattern`.", when=lambda place: place.get("format") not in FORMATS),
-        Row("minItems", "refused", "Only 0 and 1 are taken.", "Say the number in `description`; check it afterwards.",
+        TargetRow("minItems", "refused", "Only 0 and 1 are taken.",
+                  "Say the number in `description`; check it afterwards.",
             when=lambda place: place.get("minItems") not in (0, 1)),
-        Row("pattern", "refused", "Back references, lookaround and \\b are not supported in patterns.",
+        TargetRow("pattern", "refused", "Back references, lookaround and \\b are not supported in patterns.",
             "Write it without, or as an enum.",
             when=lambda place: bool(BEYOND_REGEX.search(str(place.get("pattern"))))),
-        Row("pattern", "limit", "Large {n,m} quantifiers are not supported (how large is not said).",
+        TargetRow("pattern", "limit", "Large {n,m} quantifiers are not supported (how large is not said).",
             "Use *, + or a small number.", when=large_quantifier),
-        *rows("enforced", "additionalProperties enum const $ref allOf format minItems pattern type anyOf properties "
+        *make_rows("enforced", "additionalProperties enum const $ref allOf format minItems pattern type anyOf "
+                   "properties "
               "required items"),
-        *rows("refused", "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems "
+        *make_rows("refused", "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength "
+                   "maxItems "
               "uniqueItems", NOT_TAKEN, CHECK_LATER),
-        *rows("refused", "oneOf", "Not listed as supported.", "Write anyOf, and tell the cases apart by a const."),
+        *make_rows("refused", "oneOf", "Not listed as supported.", "Write anyOf, and tell the cases apart by a const."),
     ),
-    unlisted=Row("", "refused", "Not listed as supported: an unsupported feature is answered with 400.", CHECK_LATER),
+    unlisted=TargetRow("", "refused", "Not listed as supported: an unsupported feature is answered with 400.",
+                       CHECK_LATER),
     limits=(
         Limit("properties", 24, optional_count,
               "All schemas of a request may have 24 optional properties together.",

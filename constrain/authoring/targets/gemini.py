@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from .subschemas import Place
-from .target_tables import Row, Target, rows
+from .subschemas import Subschema
+from .target_tables import Target, TargetRow, make_rows
 
 __all__ = ["GEMINI"]
 
 
-def beside_ref(place: Place) -> bool:
+def beside_ref(place: Subschema) -> bool:
     """Whether a keyword that does not begin with $ stands beside the reference."""
     return any(not name.startswith("$") for name in place.raw)
 
 
-def other_enum(place: Place) -> bool:
+def other_enum(place: Subschema) -> bool:
     """Whether the enum has values that are neither strings nor numbers."""
     values = place.get("enum", ())
     return any(isinstance(value, (bool, list, dict)) or value is None for value in values)
@@ -30,24 +30,26 @@ GEMINI = Target(
         "ai.google.dev, guide 'Structured outputs', section 'JSON Schema support' (updated 2026-02-26)",
     ),
     table=(
-        Row("$ref", "refused", "A cycle may only go through properties that are not required.",
+        TargetRow("$ref", "refused", "A cycle may only go through properties that are not required.",
             "Take the property out of `required` (nullable is not enough).",
             when=lambda place: place.is_recursive and place.is_required),
-        Row("$ref", "changed", "A cycle is unrolled to a limited depth.", "Unroll it to the depth that you need.",
+        TargetRow("$ref", "changed", "A cycle is unrolled to a limited depth.", "Unroll it to the depth that you need.",
             when=lambda place: place.is_recursive),
-        Row("$ref", "refused", "Beside $ref only keywords that begin with $ may stand.",
+        TargetRow("$ref", "refused", "Beside $ref only keywords that begin with $ may stand.",
             "Move them into the definition.", when=beside_ref),
-        Row("oneOf", "changed", "Read as anyOf: an instance of several branches is allowed.",
+        TargetRow("oneOf", "changed", "Read as anyOf: an instance of several branches is allowed.",
             "Make the branches exclude each other, by a const for example."),
-        Row("enum", "ignored", "enum is read for strings and numbers only.", CHECK_LATER, when=other_enum),
-        *rows("enforced", "$ref enum type format items prefixItems minItems maxItems minimum maximum anyOf properties "
+        TargetRow("enum", "ignored", "enum is read for strings and numbers only.", CHECK_LATER, when=other_enum),
+        *make_rows("enforced", "$ref enum type format items prefixItems minItems maxItems minimum maximum anyOf "
+                   "properties "
               "additionalProperties required"),
-        *rows("ignored", "const", "Not among the keywords that are read.", "Write an enum with one value."),
-        *rows("ignored", "exclusiveMinimum exclusiveMaximum", "Not among the keywords that are read.",
+        *make_rows("ignored", "const", "Not among the keywords that are read.", "Write an enum with one value."),
+        *make_rows("ignored", "exclusiveMinimum exclusiveMaximum", "Not among the keywords that are read.",
               "For integers write minimum or maximum, one further."),
-        *rows("ignored", "allOf", "Not among the keywords that are read.", "Write the conjunction out as one schema."),
-        *rows("ignored", "pattern minLength maxLength", "Not among the keywords that are read.",
+        *make_rows("ignored", "allOf", "Not among the keywords that are read.",
+                   "Write the conjunction out as one schema."),
+        *make_rows("ignored", "pattern minLength maxLength", "Not among the keywords that are read.",
               "If there are few values write an enum; else check the answer with constrain."),
     ),
-    unlisted=Row("", "ignored", "Not among the keywords that are read.", CHECK_LATER),
+    unlisted=TargetRow("", "ignored", "Not among the keywords that are read.", CHECK_LATER),
 )  # fmt: skip

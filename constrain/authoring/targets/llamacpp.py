@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from .subschemas import Place
-from .target_tables import Row, Target, rows
+from .subschemas import Subschema
+from .target_tables import Target, TargetRow, make_rows
 
 __all__ = ["LLAMACPP"]
 
@@ -32,28 +32,28 @@ ASSERTS = frozenset((
 ))  # fmt: skip
 
 
-def acted_on(place: Place) -> str:
+def acted_on(place: Subschema) -> str:
     """The keyword that decides here; "" if none of the list is written."""
     return next((name for name in ORDER if place.has(name)), "")
 
 
-def shadowed(keyword: str) -> Row:
+def row_of_shadowed(keyword: str) -> TargetRow:
     """The row of a keyword that stands beside one that is acted on."""
 
-    def when(place: Place) -> bool:
+    def when(place: Subschema) -> bool:
         first = acted_on(place)
         return first not in ("", keyword) and keyword not in READ_WITH.get(first, set())
 
     reason = "Not looked at beside a keyword that is acted on first: " + ", ".join(ORDER[:-2]) + "."
-    return Row(keyword, "ignored", reason, "Write it in the branches or in the definition.", when)
+    return TargetRow(keyword, "ignored", reason, "Write it in the branches or in the definition.", when)
 
 
-def harmless_type(place: Place) -> bool:
+def harmless_type(place: Subschema) -> bool:
     """Whether a `type` that is not looked at would have said nothing anyway."""
     return acted_on(place) in ("const", "enum", "pattern", "format", "properties", "items", "prefixItems", "allOf")
 
 
-def bare(place: Place) -> bool:
+def lacks_string_type(place: Subschema) -> bool:
     """Whether no single type `string` is named."""
     return bool(place.get("type") != "string")
 
@@ -69,43 +69,48 @@ LLAMACPP = Target(
         "ggml-org/llama.cpp, common/json-schema-to-grammar.cpp (stored copy of 2026)",
     ),
     table=(
-        Row("", "refused", "true and false as subschemas are not recognised: 'Unrecognized schema'.", "Write {}.",
+        TargetRow("", "refused", "true and false as subschemas are not recognised: 'Unrecognized schema'.", "Write {}.",
             when=lambda place: isinstance(place.raw, bool) and place.step[:1] != ("additionalProperties",)),
-        Row("$ref", "refused", "Only references that begin with #/ are resolved.",
+        TargetRow("$ref", "refused", "Only references that begin with #/ are resolved.",
             "Copy the schema into $defs, and refer to it by a pointer.",
             when=lambda place: not str(place.get("$ref")).startswith("#/")),
-        Row("$ref", "enforced"),
-        Row("type", "enforced", when=harmless_type),
-        *[shadowed(name) for name in sorted(ASSERTS)],
-        Row("additionalProperties", "changed", "Objects are closed unless they say otherwise.",
+        TargetRow("$ref", "enforced"),
+        TargetRow("type", "enforced", when=harmless_type),
+        *[row_of_shadowed(name) for name in sorted(ASSERTS)],
+        TargetRow("additionalProperties", "changed", "Objects are closed unless they say otherwise.",
             "Write `\"additionalProperties\": true`.",
             when=lambda place: acted_on(place) == "properties", missing=True),
-        Row("required", "ignored", "A required key that is no property is dropped.", "Declare it in `properties`.",
+        TargetRow("required", "ignored", "A required key that is no property is dropped.",
+                  "Declare it in `properties`.",
             when=lambda place: not set(place.get("required", ())) <= set(place.get("properties", ()))),
-        Row("oneOf", "changed", "Read as anyOf: an instance of several branches is allowed.",
+        TargetRow("oneOf", "changed", "Read as anyOf: an instance of several branches is allowed.",
             "Make the branches exclude each other, by a const for example."),
-        Row("allOf", "changed", "Only properties and enums of the branches are merged; all their properties become "
+        TargetRow("allOf", "changed", "Only properties and enums of the branches are merged; all their "
+                  "properties become "
             "required, and the object is closed.", "Write the conjunction out as one schema."),
-        Row("prefixItems", "changed", "Becomes a tuple of exactly that many items.", "Say the length by minItems and "
+        TargetRow("prefixItems", "changed", "Becomes a tuple of exactly that many items.",
+                  "Say the length by minItems and "
             "maxItems too, so that it is the same everywhere."),
-        Row("items", "changed", "A list becomes a tuple of exactly that many items.", "Say the length by minItems and "
+        TargetRow("items", "changed", "A list becomes a tuple of exactly that many items.",
+                  "Say the length by minItems and "
             "maxItems too, so that it is the same everywhere.",
             when=lambda place: isinstance(place.get("items"), list)),
-        *rows("ignored", "minItems maxItems", "Read beside `items` only.", "Write `\"items\": {}`.",
+        *make_rows("ignored", "minItems maxItems", "Read beside `items` only.", "Write `\"items\": {}`.",
               when=lambda place: acted_on(place) != "items"),
-        Row("pattern", "refused", "A pattern must begin with ^ and end with $.",
+        TargetRow("pattern", "refused", "A pattern must begin with ^ and end with $.",
             "Write `^.*` before and `.*$` after it where that is meant.",
             when=lambda place: not re.fullmatch(r"\^.*\$", str(place.get("pattern")), re.DOTALL)),
-        Row("pattern", "ignored", "Lookaround is skipped.", "Write the pattern without it.",
+        TargetRow("pattern", "ignored", "Lookaround is skipped.", "Write the pattern without it.",
             when=lambda place: bool(LOOKAROUND.search(str(place.get("pattern"))))),
-        Row("format", "ignored", "Only date, time, date-time and uuid are known.", "Say the form by `pattern`.",
+        TargetRow("format", "ignored", "Only date, time, date-time and uuid are known.", "Say the form by `pattern`.",
             when=lambda place: place.get("format") not in FORMATS),
-        *rows("ignored", "minLength maxLength", "Read beside `\"type\": \"string\"` only.", "Write the type.",
-            when=bare),
-        *rows("ignored", "minimum maximum exclusiveMinimum exclusiveMaximum", "Read for `\"type\": \"integer\"` only.",
+        *make_rows("ignored", "minLength maxLength", "Read beside `\"type\": \"string\"` only.", "Write the type.",
+            when=lacks_string_type),
+        *make_rows("ignored", "minimum maximum exclusiveMinimum exclusiveMaximum",
+                   "Read for `\"type\": \"integer\"` only.",
               CHECK_LATER, when=lambda place: place.get("type") != "integer"),
-        *rows("enforced", "type properties required additionalProperties anyOf const enum items minItems maxItems "
+        *make_rows("enforced", "type properties required additionalProperties anyOf const enum items minItems maxItems "
               "pattern format minLength maxLength minimum maximum exclusiveMinimum exclusiveMaximum"),
     ),
-    unlisted=Row("", "ignored", "Not supported: unsupported features are skipped silently.", CHECK_LATER),
+    unlisted=TargetRow("", "ignored", "Not supported: unsupported features are skipped silently.", CHECK_LATER),
 )  # fmt: skip

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .subschemas import Document, Place
-from .target_tables import Limit, Row, Target, rows
+from .subschemas import Document, Subschema
+from .target_tables import Limit, Target, TargetRow, make_rows
 
 __all__ = ["OPENAI"]
 
 FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
 
 
-def other_format(place: Place) -> bool:
+def other_format(place: Subschema) -> bool:
     """Whether the format is not among the documented ones."""
     return place.get("format") not in FORMATS
 
 
-def open_object(place: Place) -> bool:
+def open_object(place: Subschema) -> bool:
     """Whether undeclared keys are allowed."""
     return place.get("additionalProperties") is not False
 
 
-def optional(place: Place) -> bool:
+def is_optional(place: Subschema) -> bool:
     """Whether a declared property may be left out."""
     properties = place.get("properties")
     return isinstance(properties, dict) and not set(properties) <= set(place.get("required", ()))
 
 
-def no_type(place: Place) -> bool:
+def no_type(place: Subschema) -> bool:
     """Whether it says neither what type the value has nor where that is said."""
     return place.document.root is not place.raw and not place.has("anyOf", "$ref", "enum", "const")
 
 
-def beside_ref(place: Place) -> bool:
+def beside_ref(place: Subschema) -> bool:
     """Whether the reference has neighbours that assert something."""
     return any(name not in ("$ref", "$defs", "definitions", "$schema", "$id") for name in place.raw)
 
@@ -46,7 +46,7 @@ def property_count(document: Document) -> Iterator[tuple[str, int]]:
             yield f"{place.pointer}/properties", len(properties)
 
 
-def depth(document: Document) -> Iterator[tuple[str, int]]:
+def nesting_depth(document: Document) -> Iterator[tuple[str, int]]:
     """How much deeper than all before it an object is nested."""
     deepest = 0
     for place in document.places:
@@ -74,7 +74,7 @@ def text_length(document: Document) -> Iterator[tuple[str, int]]:
             yield f"{place.pointer}/const", len(str(place.get("const")))
 
 
-def long_enum(place: Place) -> bool:
+def long_enum(place: Subschema) -> bool:
     """Whether more than 250 strings have more than 15,000 characters together."""
     values = place.get("enum")
     texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
@@ -95,51 +95,53 @@ OPENAI = Target(
         "error messages of the API in public issues (uniqueItems, oneOf, format uri, $ref siblings), 2025 and 2026",
     ),
     table=(
-        Row("type", "refused", "The root must be an object.", "Wrap it in an object with one property.",
+        TargetRow("type", "refused", "The root must be an object.", "Wrap it in an object with one property.",
             when=lambda place: place.is_root and place.types != {"object"}),
-        Row("type", "enforced"),
-        Row("type", "refused", "The root must say `\"type\": \"object\"`.", "Wrap it in an object with one property.",
+        TargetRow("type", "enforced"),
+        TargetRow("type", "refused", "The root must say `\"type\": \"object\"`.",
+                  "Wrap it in an object with one property.",
             when=lambda place: place.is_root, missing=True),
-        Row("type", "refused", "A subschema must say its type: '... must have a type key'.",
+        TargetRow("type", "refused", "A subschema must say its type: '... must have a type key'.",
             "Write `type`, or anyOf with the types that it may have.", when=no_type, missing=True),
-        Row("additionalProperties", "refused", "Objects must be closed: additionalProperties has to be false.",
+        TargetRow("additionalProperties", "refused", "Objects must be closed: additionalProperties has to be false.",
             "Write `\"additionalProperties\": false`; say a map as an array of objects with key and value.",
             when=open_object),
-        Row("additionalProperties", "enforced"),
-        Row("additionalProperties", "refused", "Objects must be closed: additionalProperties has to be false.",
+        TargetRow("additionalProperties", "enforced"),
+        TargetRow("additionalProperties", "refused", "Objects must be closed: additionalProperties has to be false.",
             "Write `\"additionalProperties\": false`.", when=lambda place: place.is_object, missing=True),
-        Row("required", "refused", "All properties must be in `required`.",
+        TargetRow("required", "refused", "All properties must be in `required`.",
             "List them all; make those that may be missing nullable: `\"type\": [\"string\", \"null\"]`.",
-            when=optional),
-        Row("required", "enforced"),
-        Row("required", "refused", "All properties must be in `required`.",
+            when=is_optional),
+        TargetRow("required", "enforced"),
+        TargetRow("required", "refused", "All properties must be in `required`.",
             "List them all; make those that may be missing nullable: `\"type\": [\"string\", \"null\"]`.",
-            when=optional, missing=True),
-        Row("anyOf", "refused", "The root must not be an anyOf.", "Wrap it in an object with one property.",
+            when=is_optional, missing=True),
+        TargetRow("anyOf", "refused", "The root must not be an anyOf.", "Wrap it in an object with one property.",
             when=lambda place: place.is_root),
-        Row("format", "refused", "Not one of the formats that are taken: " + ", ".join(sorted(FORMATS)) + ".",
+        TargetRow("format", "refused", "Not one of the formats that are taken: " + ", ".join(sorted(FORMATS)) + ".",
             "Leave it out, or say the form by `pattern`.", when=other_format),
-        Row("enum", "limit", "An enum of more than 250 strings may have 15,000 characters in all.",
+        TargetRow("enum", "limit", "An enum of more than 250 strings may have 15,000 characters in all.",
             "Shorten the values.",
             when=long_enum),
-        Row("$ref", "refused", "$ref cannot have keywords beside it.", "Move them into the definition.",
+        TargetRow("$ref", "refused", "$ref cannot have keywords beside it.", "Move them into the definition.",
             when=beside_ref),
-        *rows("enforced", "$ref anyOf format enum const properties items pattern minimum maximum exclusiveMinimum "
+        *make_rows("enforced", "$ref anyOf format enum const properties items pattern minimum maximum exclusiveMinimum "
               "exclusiveMaximum multipleOf minItems maxItems"),
-        *rows("refused", "allOf", "Documented as not supported.", "Write the conjunction out as one schema."),
-        *rows("refused", "oneOf", "Not listed; the API answers 400, 'oneOf is not permitted'.",
+        *make_rows("refused", "allOf", "Documented as not supported.", "Write the conjunction out as one schema."),
+        *make_rows("refused", "oneOf", "Not listed; the API answers 400, 'oneOf is not permitted'.",
               "Write anyOf, and tell the cases apart by a const."),
-        *rows("refused", "not if then else dependentRequired dependentSchemas",
+        *make_rows("refused", "not if then else dependentRequired dependentSchemas",
             "Documented as not supported.", LEFT_OUT),
-        *rows("refused", "minLength maxLength", "Of strings the guide lists pattern and format only.",
+        *make_rows("refused", "minLength maxLength", "Of strings the guide lists pattern and format only.",
               "Say the length by a pattern: `^.{1,80}$`."),
-        *rows("refused", "default", "Reported as refused: '... default is not permitted'.",
+        *make_rows("refused", "default", "Reported as refused: '... default is not permitted'.",
               "Leave it out; every property is required anyway."),
     ),
-    unlisted=Row("", "refused", UNLISTED, LEFT_OUT),
+    unlisted=TargetRow("", "refused", UNLISTED, LEFT_OUT),
     limits=(
         Limit("properties", 5_000, property_count, "A schema may have 5,000 properties in all.", "Split the schema."),
-        Limit("properties", 10, depth, "Objects may be nested 10 levels deep (5 in an older copy of the guide).",
+        Limit("properties", 10, nesting_depth, "Objects may be nested 10 levels deep (5 in an older copy of the "
+              "guide).",
               "Flatten it; references were not followed in this count."),
         Limit("enum", 1_000, enum_count, "A schema may have 1,000 enum values in all.", "Take a string, and check it."),
         Limit("properties", 120_000, text_length,

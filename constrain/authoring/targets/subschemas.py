@@ -11,19 +11,18 @@ from functools import cached_property
 from typing import Any, Union
 
 from ...base.errors import ConstrainError
+from ...base.json_documents import load, token
 from ...frontends.json_schema.core.dialects import Scope
-from ...base.json_documents import load
 from ...frontends.json_schema.reading.keywords import iterate_subschemas
 from ...frontends.json_schema.reading.schema_references import ReferenceResolver
-from ...base.json_documents import token
 
-__all__ = ["Document", "Place"]
+__all__ = ["Document", "Subschema"]
 
 
 Step = tuple[Union[str, int], ...]
 
 
-class Place:
+class Subschema:
     """One subschema.
 
     raw: as it is written, an object or a boolean. pointer: where it stands. holder: the subschema around it, or None
@@ -38,7 +37,7 @@ class Place:
         raw: Any,
         scope: Scope,
         pointer: str,
-        holder: Place | None,
+        holder: Subschema | None,
         step: tuple[str | int, ...],
     ) -> None:
         self.document = document
@@ -80,7 +79,7 @@ class Place:
     @property
     def is_required(self) -> bool:
         """Whether the property that it is, or is part of, must be there; so it is where there is no property."""
-        place: Place | None = self
+        place: Subschema | None = self
         while place is not None and place.holder is not None:
             if place.step[0] == "properties":
                 return place.step[-1] in place.holder.get("required", ())
@@ -108,10 +107,10 @@ class Document:
     def __init__(self, schema: dict[str, Any] | bool | str, registry: Mapping[str, Any] | None = None) -> None:
         self.root = load(schema)
         self.library = ReferenceResolver(self.root, registry)
-        self.places: list[Place] = list(self._walk())
+        self.places: list[Subschema] = list(self._walk())
 
-    def _walk(self) -> Iterator[Place]:
-        todo = [Place(self, self.root, self.library.main, "", None, ())]
+    def _walk(self) -> Iterator[Subschema]:
+        todo = [Subschema(self, self.root, self.library.main, "", None, ())]
         while todo:
             place = todo.pop()
             if not place.is_root:
@@ -119,7 +118,7 @@ class Document:
             yield place
             if isinstance(place.raw, dict):
                 below = [
-                    Place(self, raw, place.scope, "/".join((place.pointer, *map(token, step))), place, step)
+                    Subschema(self, raw, place.scope, "/".join((place.pointer, *map(token, step))), place, step)
                     for step, raw in iterate_subschemas(place.raw, place.scope.draft)
                 ]
                 todo.extend(reversed(below))
@@ -140,11 +139,11 @@ class Document:
                     continue
                 edges[place.pointer].append(target)
                 named.append((place.pointer, target))
-        below = {target: reached(edges, target) for target in {target for _, target in named}}
+        below = {target: collect_reachable(edges, target) for target in {target for _, target in named}}
         return frozenset(pointer for pointer, target in named if pointer in below[target])
 
 
-def reached(edges: Mapping[str, list[str]], start: str) -> set[str]:
+def collect_reachable(edges: Mapping[str, list[str]], start: str) -> set[str]:
     """All that can be reached, the start included."""
     seen, todo = {start}, [start]
     while todo:

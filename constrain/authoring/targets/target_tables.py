@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from .subschemas import Document, Place
+from .subschemas import Document, Subschema
 
-__all__ = ["Finding", "Limit", "Row", "Target", "Verdict", "always", "rows"]
+__all__ = ["TargetFinding", "Limit", "TargetRow", "Target", "Verdict", "always_true", "make_rows"]
 
 Verdict = Literal["enforced", "refused", "ignored", "changed", "limit"]
 
 
-class Finding(NamedTuple):
+class TargetFinding(NamedTuple):
     """What a target does to one place of a schema.
 
     pointer: the place (RFC 6901). keyword: which is concerned, written there or missing there. verdict: "refused",
@@ -33,19 +33,19 @@ class Finding(NamedTuple):
     cure: str
 
 
-def always(place: Place) -> bool:
+def always_true(place: Subschema) -> bool:
     """The condition of a row that has none."""
     return True
 
 
-class Row(NamedTuple):
+class TargetRow(NamedTuple):
     """What becomes of a keyword, if `when` holds. missing: the row is about subschemas that lack the keyword."""
 
     keyword: str
     verdict: Verdict
     reason: str = ""
     cure: str = ""
-    when: Callable[[Place], bool] = always
+    when: Callable[[Subschema], bool] = always_true
     missing: bool = False
 
 
@@ -70,13 +70,13 @@ class Target:
     title: str
     read: str
     sources: tuple[str, ...]
-    table: tuple[Row, ...]
-    unlisted: Row
+    table: tuple[TargetRow, ...]
+    unlisted: TargetRow
     limits: tuple[Limit, ...] = ()
 
 
-def rows(
-    verdict: Verdict, names: str, reason: str = "", cure: str = "", when: Callable[[Place], bool] = always
-) -> list[Row]:
+def make_rows(
+    verdict: Verdict, names: str, reason: str = "", cure: str = "", when: Callable[[Subschema], bool] = always_true
+) -> list[TargetRow]:
     """One row for each of the names, all alike."""
-    return [Row(name, verdict, reason, cure, when) for name in names.split()]
+    return [TargetRow(name, verdict, reason, cure, when) for name in names.split()]

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .subschemas import Document, Place
-from .target_tables import Row, Target, rows
+from .subschemas import Document, Subschema
+from .target_tables import Target, TargetRow, make_rows
 
-__all__ = ["GUIDANCE", "OUTLINES", "XGRAMMAR", "route"]
+__all__ = ["GUIDANCE", "OUTLINES", "XGRAMMAR", "choose_backend"]
 
 READ = "2026-11-21"
 SOURCES = (
@@ -76,7 +76,7 @@ def both_bounds(raw: dict[str, Any]) -> bool:
     return bool(raw.keys() & {"pattern", "format"} and raw.keys() & {"minLength", "maxLength"})
 
 
-def route(document: Document) -> Target:
+def choose_backend(document: Document) -> Target:
     """The backend that vLLM takes for this schema."""
     if not seen_by_vllm(document.root):
         return XGRAMMAR
@@ -87,22 +87,22 @@ CLOSING = (("additionalProperties",), ("items",), ("unevaluatedProperties",), ("
 """Where `false` closes an object or array, and is no error."""
 
 
-def no_type(place: Place) -> bool:
+def no_type(place: Subschema) -> bool:
     """Whether the keyword stands where no type is named."""
     return not place.has("type")
 
 
-def anchored(pattern: str) -> bool:
+def is_anchored(pattern: str) -> bool:
     """Whether a pattern matches the whole text or nothing."""
     return pattern.startswith("^") and pattern.endswith("$")
 
 
-def neighbours(place: Place, *own: str) -> bool:
+def has_neighbours(place: Subschema, *own: str) -> bool:
     """Whether other keywords that assert something stand here too."""
     return bool(ASSERTS & place.raw.keys() - set(own))
 
 
-def undeclared(place: Place) -> bool:
+def has_undeclared(place: Subschema) -> bool:
     """Whether a required key is no property."""
     return not set(place.get("required", ())) <= set(place.get("properties", ()))
 
@@ -112,7 +112,7 @@ KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 )  # fmt: skip
 
 
-def fits(value: Any, types: frozenset[str]) -> bool:
+def has_type(value: Any, types: frozenset[str]) -> bool:
     """Whether a constant is of one of the types."""
     for kind, name in KINDS:
         if isinstance(value, kind):
@@ -120,17 +120,17 @@ def fits(value: Any, types: frozenset[str]) -> bool:
     return "number" in types or ("integer" in types and value == int(value))
 
 
-def overlapping(place: Place) -> bool:
+def has_overlap(place: Subschema) -> bool:
     """Whether two branches of a oneOf are neither of different types nor told apart by a const."""
     branches = [branch for branch in place.get("oneOf") if isinstance(branch, dict)]
     for number, one in enumerate(branches):
         for other in branches[:number]:
-            if not apart(one, other):
+            if not are_disjoint(one, other):
                 return True
     return len(branches) < len(place.get("oneOf"))
 
 
-def apart(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def are_disjoint(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether no value can be of both, as far as types and constants tell."""
     left, right = (({t} if isinstance(t, str) else set(t)) for t in (one.get("type", ()), other.get("type", ())))
     if left and right and not left & right and not (left | right) >= {"integer", "number"}:
@@ -139,7 +139,7 @@ def apart(one: dict[str, Any], other: dict[str, Any]) -> bool:
         return bool(one["const"] != other["const"])
     shared = set(one.get("required", ())) & set(other.get("required", ()))
     pairs = [(one.get("properties", {}).get(key), other.get("properties", {}).get(key)) for key in shared]
-    return any(isinstance(a, dict) and isinstance(b, dict) and apart(a, b) for a, b in pairs)
+    return any(isinstance(a, dict) and isinstance(b, dict) and are_disjoint(a, b) for a, b in pairs)
 
 
 CHECK_LATER = "Leave it out, say it in the prompt, and check the answer with constrain."
@@ -151,57 +151,62 @@ XGRAMMAR = Target(
     read=READ,
     sources=SOURCES,
     table=(
-        Row("", "refused", "A schema that nothing satisfies is an error: 'cannot accept any value'.",
+        TargetRow("", "refused", "A schema that nothing satisfies is an error: 'cannot accept any value'.",
             "Leave the property out, and close the object.",
             when=lambda place: place.raw is False and place.step[:1] not in CLOSING),
-        Row("$ref", "ignored", "Only #/ pointers are followed; anchors and other documents allow any value.",
+        TargetRow("$ref", "ignored", "Only #/ pointers are followed; anchors and other documents allow any value.",
             "Copy the schema into $defs, and refer to it by a pointer.",
             when=lambda place: not str(place.get("$ref")).startswith("#/") and place.get("$ref") != "#"),
-        Row("$ref", "changed", "Keywords beside $ref are ignored.", "Move them into the definition.",
-            when=lambda place: neighbours(place, "$ref")),
-        Row("additionalProperties", "changed", "In strict mode an object that does not say so is closed.",
+        TargetRow("$ref", "changed", "Keywords beside $ref are ignored.", "Move them into the definition.",
+            when=lambda place: has_neighbours(place, "$ref")),
+        TargetRow("additionalProperties", "changed", "In strict mode an object that does not say so is closed.",
             "Write `\"additionalProperties\": true`.",
             when=lambda place: place.has("properties", "required"), missing=True),
-        Row("items", "changed", "In strict mode no items beyond prefixItems are allowed where `items` is not written.",
+        TargetRow("items", "changed", "In strict mode no items beyond prefixItems are allowed where `items` is "
+                  "not written.",
             "Write `\"items\": {}`.",
             when=lambda place: place.has("prefixItems", "minItems", "maxItems"), missing=True),
-        Row("items", "refused", "A list of schemas is an error: 'items must be a boolean or an object'.",
+        TargetRow("items", "refused", "A list of schemas is an error: 'items must be a boolean or an object'.",
             "Write prefixItems.", when=lambda place: isinstance(place.get("items"), list)),
-        Row("required", "ignored", "A required key that is no property is dropped.", "Declare it in `properties`.",
-            when=undeclared),
-        Row("exclusiveMinimum", "refused", "A boolean (draft 4) is an error.", "Write the number itself.",
+        TargetRow("required", "ignored", "A required key that is no property is dropped.",
+                  "Declare it in `properties`.",
+            when=has_undeclared),
+        TargetRow("exclusiveMinimum", "refused", "A boolean (draft 4) is an error.", "Write the number itself.",
             when=lambda place: isinstance(place.get("exclusiveMinimum"), bool)),
-        Row("exclusiveMaximum", "refused", "A boolean (draft 4) is an error.", "Write the number itself.",
+        TargetRow("exclusiveMaximum", "refused", "A boolean (draft 4) is an error.", "Write the number itself.",
             when=lambda place: isinstance(place.get("exclusiveMaximum"), bool)),
-        *rows("ignored", NUMBERS, "Without `type` it is ignored.", "Write `type`.", when=no_type),
-        *rows("ignored", TEXTS, "Without `type` it is ignored.", "Write `\"type\": \"string\"`.", when=no_type),
-        *rows("ignored", OBJECTS, "Without `type` it is ignored.", "Write `\"type\": \"object\"`.",
+        *make_rows("ignored", NUMBERS, "Without `type` it is ignored.", "Write `type`.", when=no_type),
+        *make_rows("ignored", TEXTS, "Without `type` it is ignored.", "Write `\"type\": \"string\"`.", when=no_type),
+        *make_rows("ignored", OBJECTS, "Without `type` it is ignored.", "Write `\"type\": \"object\"`.",
               when=lambda place: not place.has("type", "properties")),
-        *rows("ignored", ARRAYS, "Without `type` it is ignored.", "Write `\"type\": \"array\"`.",
+        *make_rows("ignored", ARRAYS, "Without `type` it is ignored.", "Write `\"type\": \"array\"`.",
               when=lambda place: not place.has("type", "items", "prefixItems")),
-        Row("pattern", "refused", "\\b, \\p{...}, back references and flags are errors in its regex parser.",
+        TargetRow("pattern", "refused", "\\b, \\p{...}, back references and flags are errors in its regex parser.",
             "Write it with character classes.",
             when=lambda place: bool(REFUSED_REGEX.search(str(place.get("pattern"))))),
-        Row("pattern", "ignored", "Lookaround is skipped.", "Write the pattern without it.",
+        TargetRow("pattern", "ignored", "Lookaround is skipped.", "Write the pattern without it.",
             when=lambda place: bool(LOOKAROUND.search(str(place.get("pattern"))))),
-        Row("pattern", "changed", "The pattern must match the whole text, not a part of it.",
+        TargetRow("pattern", "changed", "The pattern must match the whole text, not a part of it.",
             "Write `^.*` before and `.*$` after it where that is meant.",
-            when=lambda place: not anchored(str(place.get("pattern")))),
-        Row("patternProperties", "changed", "A pattern must match the whole key.",
+            when=lambda place: not is_anchored(str(place.get("pattern")))),
+        TargetRow("patternProperties", "changed", "A pattern must match the whole key.",
             "Write `^.*` before and `.*$` after it where that is meant.",
-            when=lambda place: not all(map(anchored, place.get("patternProperties")))),
-        Row("enum", "changed", "`type` beside enum is ignored.", "Take the values of other types out.",
-            when=lambda place: place.has("type") and not all(fits(v, place.types) for v in place.get("enum", ()))),
-        Row("anyOf", "changed", "Keywords beside anyOf are ignored.", "Move them into the branches.",
-            when=lambda place: neighbours(place, "anyOf")),
-        Row("oneOf", "changed", "Read as anyOf, without what stands beside it: an instance of several branches is "
+            when=lambda place: not all(map(is_anchored, place.get("patternProperties")))),
+        TargetRow("enum", "changed", "`type` beside enum is ignored.", "Take the values of other types out.",
+            when=lambda place: place.has("type") and not all(has_type(v, place.types) for v in place.get("enum", ()))),
+        TargetRow("anyOf", "changed", "Keywords beside anyOf are ignored.", "Move them into the branches.",
+            when=lambda place: has_neighbours(place, "anyOf")),
+        TargetRow("oneOf", "changed", "Read as anyOf, without what stands beside it: an instance of several "
+                  "branches is "
             "allowed.", "Make the branches exclude each other, by a const for example."),
-        Row("allOf", "ignored", "Of several branches nothing is enforced.", "Write the conjunction out as one schema.",
-            when=lambda place: len(place.get("allOf")) > 1 or neighbours(place, "allOf")),
-        *rows("enforced", "type const enum anyOf allOf $ref properties required additionalProperties items prefixItems "
+        TargetRow("allOf", "ignored", "Of several branches nothing is enforced.",
+                  "Write the conjunction out as one schema.",
+            when=lambda place: len(place.get("allOf")) > 1 or has_neighbours(place, "allOf")),
+        *make_rows("enforced", "type const enum anyOf allOf $ref properties required additionalProperties items "
+                   "prefixItems "
               f"unevaluatedProperties unevaluatedItems {NUMBERS} {TEXTS} {OBJECTS} {ARRAYS}"),
     ),
-    unlisted=Row("", "ignored", NOT_ENFORCED, CHECK_LATER),
+    unlisted=TargetRow("", "ignored", NOT_ENFORCED, CHECK_LATER),
 )  # fmt: skip
 
 REFUSES = "llguidance refuses the schema: 'Unimplemented keys'."
@@ -212,24 +217,26 @@ GUIDANCE = Target(
     read=READ,
     sources=SOURCES,
     table=(
-        Row("$ref", "refused", "References to other documents are refused.", "Copy the schema into $defs.",
+        TargetRow("$ref", "refused", "References to other documents are refused.", "Copy the schema into $defs.",
             when=lambda place: not str(place.get("$ref")).startswith("#")),
-        Row("format", "refused", "llguidance refuses formats other than " + ", ".join(sorted(GUIDANCE_FORMATS)) + ".",
+        TargetRow("format", "refused", "llguidance refuses formats other than " + ", "
+                  "".join(sorted(GUIDANCE_FORMATS)) + ".",
             "Leave it out, or say the form by `pattern`.",
             when=lambda place: place.get("format") not in GUIDANCE_FORMATS),
-        Row("pattern", "refused", "Lookaround, \\b and back references are refused.", "Write the pattern without.",
+        TargetRow("pattern", "refused", "Lookaround, \\b and back references are refused.",
+                  "Write the pattern without.",
             when=lambda place: bool(re.search(r"\(\?<?[=!]|\\[bB]|\\[1-9]", str(place.get("pattern"))))),
-        Row("oneOf", "refused", "Taken only where the branches provably exclude each other.",
+        TargetRow("oneOf", "refused", "Taken only where the branches provably exclude each other.",
             "Write anyOf, or tell the branches apart by their types or a const.",
-            when=overlapping),
-        *[Row(name, "refused", "Taken only where all declared properties are required.",
+            when=has_overlap),
+        *[TargetRow(name, "refused", "Taken only where all declared properties are required.",
               "Put them all into `required`, or leave it out.",
               when=lambda place: set(place.get("properties", ())) > set(place.get("required", ())))
           for name in ("minProperties", "maxProperties")],
-        *rows("enforced", f"type const enum anyOf allOf oneOf $ref properties required additionalProperties items "
+        *make_rows("enforced", f"type const enum anyOf allOf oneOf $ref properties required additionalProperties items "
               f"additionalItems prefixItems minProperties maxProperties {NUMBERS} {TEXTS} {ARRAYS}"),
     ),
-    unlisted=Row("", "refused", REFUSES, CHECK_LATER),
+    unlisted=TargetRow("", "refused", REFUSES, CHECK_LATER),
 )  # fmt: skip
 
 OUTLINES = Target(
@@ -238,8 +245,8 @@ OUTLINES = Target(
     read=READ,
     sources=SOURCES,
     table=(
-        Row("patternProperties", "refused", "With it vLLM leaves llguidance out too, and Outlines refuses it.",
+        TargetRow("patternProperties", "refused", "With it vLLM leaves llguidance out too, and Outlines refuses it.",
             "Declare the properties, or use additionalProperties."),
     ),
-    unlisted=Row("", "enforced"),
+    unlisted=TargetRow("", "enforced"),
 )  # fmt: skip

@@ -4,7 +4,6 @@
     sampling      mask_softmax_sample: temperature, top-k, top-p, min-p and mask, to a token with its log-probability
     token_table   a regular Constraint as a table; resident: such tables on a card, steps without the host
     overlap       all other constraints: masks made on the host while the model runs, copied beside it
-    ahead         the same for ConstraintLogitsProcessor, inside `model.generate`
     race          the first few tokens of each row, for `integrations.awrs_tensors`
     launch        tensors as kernels take them, on torch's stream
 
@@ -15,21 +14,19 @@ from __future__ import annotations
 
 from .device_masks import apply_mask
 from .device_sampling import Sampled, mask_softmax_sample
-from .mask_overlap import Overlap, decode
-from .masks_ahead import Ahead
-from .resident_constraints import Places, ResidentConstraints
-from .token_table import TokenTable, pool, token_table
+from .mask_overlap import Overlap, decode_batch
+from .resident_constraints import ResidentConstraints, ResidentPositions
+from .token_tables import TokenTable, pool_tables, token_table
 
 __all__ = [
-    "Ahead",
     "Overlap",
-    "Places",
+    "ResidentPositions",
     "ResidentConstraints",
     "Sampled",
     "TokenTable",
     "apply_mask",
-    "decode",
+    "decode_batch",
     "mask_softmax_sample",
-    "pool",
+    "pool_tables",
     "token_table",
 ]

@@ -9,7 +9,7 @@ import torch
 from ...base.errors import ArgumentError
 from ...kernels.cuda.cuda_apply import apply_masks, tiles
 from ...kernels.cuda.cuda_device import SIMULATED
-from .tensor_launch import Rows, choices, launch, rows_of
+from .tensor_launch import LogitRows, flatten_masks, launch_kernel, rows_of
 
 __all__ = ["apply_mask"]
 
@@ -41,16 +41,16 @@ def apply_mask(
     if rows is not None:
         if sources is not None:
             raise ArgumentError("rows= and sources= both say which mask is whose: give one of them")
-        sources = turned(list(rows), 1 if masks.ndim == 1 else len(masks), found)
-    bits, words, chosen = choices(masks, sources, found)
-    launch(
+        sources = invert_rows(list(rows), 1 if masks.ndim == 1 else len(masks), found)
+    bits, words, chosen = flatten_masks(masks, sources, found)
+    launch_kernel(
         apply_masks, found.count * tiles(found.width), THREADS, found.bits, found.stride, found.width, found.head,
         -found.stride % found.piece, bits, words, chosen, found.one, found.four,
     )  # fmt: skip
     return logits
 
 
-def turned(rows: list[int], count: int, found: Rows) -> torch.Tensor:
+def invert_rows(rows: list[int], count: int, found: LogitRows) -> torch.Tensor:
     """The mask of each row of logits from the row of each mask."""
     if len(rows) != count or len(set(rows)) < len(rows) or any(not 0 <= row < found.count for row in rows):
         raise ArgumentError(

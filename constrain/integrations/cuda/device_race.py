@@ -9,9 +9,9 @@ import torch
 from ...base.errors import ArgumentError
 from ...kernels.cuda.cuda_device import SIMULATED
 from ...kernels.cuda.cuda_race import MOST, arrivals
-from .tensor_launch import choices, launch, rows_of
+from .tensor_launch import flatten_masks, launch_kernel, rows_of
 
-__all__ = ["KernelRace", "packed"]
+__all__ = ["KernelRace", "pack_masks"]
 
 THREADS = 4 if SIMULATED else 512
 """Of a block, which has a row to itself: so many fit by their registers."""
@@ -23,32 +23,34 @@ class KernelRace:
     """A race for each row of logits (float32, bfloat16 or float16 [B, V] on a card), by `kernels/cuda/cuda_race.py`.
 
     generator: of the device of the logits; it gives each row its seed, everything else is a function of that. allowed:
-    bool [B, V]. few: tokens of a row in one round, at most 256.
+    bool [B, V]. round_size: tokens of a row in one round, at most 256.
     """
 
     def __init__(
-        self, logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, few: int
+        self, logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, round_size: int
     ) -> None:
-        if not 1 <= few <= MOST:
-            raise ArgumentError(f"few is {few}: 1 to {MOST} tokens of a row are fetched at a time")
+        if not 1 <= round_size <= MOST:
+            raise ArgumentError(f"round_size is {round_size}: 1 to {MOST} tokens of a row are fetched at a time")
         self.rows, device = rows_of(logits.detach()), logits.device
-        self.bits, self.words, self.sources = choices(None if allowed is None else packed(allowed), None, self.rows)
+        self.bits, self.words, self.sources = flatten_masks(
+            None if allowed is None else pack_masks(allowed), None, self.rows
+        )
         count = self.rows.count
         self.seeds = torch.randint(0, NOBODY, (count,), generator=generator, device=device)
         self.steps = torch.zeros(count, dtype=torch.int64, device=device)
         self.ceilings = torch.full((count,), NOBODY, dtype=torch.int64, device=device)
-        self.few = few
+        self.round_size = round_size
 
     def arrivals(self, rows: list[int]) -> tuple[list[list[int]], list[list[float]], list[float]]:
         """See `awrs_tensors.Race`: one kernel, and one copy."""
         found, device = self.rows, self.rows.bits.device
         which = torch.tensor(rows, dtype=torch.int32).to(device)
-        tokens = torch.empty((len(rows), self.few), dtype=torch.int32, device=device)
-        logs = torch.empty((len(rows), self.few), dtype=torch.float64, device=device)
+        tokens = torch.empty((len(rows), self.round_size), dtype=torch.int32, device=device)
+        logs = torch.empty((len(rows), self.round_size), dtype=torch.float64, device=device)
         lefts = torch.empty(len(rows), dtype=torch.float64, device=device)
-        launch(
+        launch_kernel(
             arrivals, len(rows), THREADS, found.bits, found.stride, found.width, found.kind, self.bits, self.words,
-            self.sources, which, self.few, self.seeds, self.steps, self.ceilings, tokens, logs, lefts,
+            self.sources, which, self.round_size, self.seeds, self.steps, self.ceilings, tokens, logs, lefts,
         )  # fmt: skip
         left: list[float] = lefts.tolist()
         if any(math.isnan(one) for one in left):
@@ -56,7 +58,7 @@ class KernelRace:
         return tokens.tolist(), logs.exp().tolist(), left
 
 
-def packed(allowed: torch.Tensor) -> torch.Tensor:
+def pack_masks(allowed: torch.Tensor) -> torch.Tensor:
     """Masks, int32 [B, words], of bool [B, V]."""
     spare = -allowed.shape[1] % 32
     bits = torch.nn.functional.pad(allowed, (0, spare)).view(len(allowed), -1, 32).to(torch.int64)

@@ -1,4 +1,4 @@
-"""`mask_softmax_sample`: from logits and masks on a card to tokens there, by the kernel of `kernels/cuda/cuda_sample.py`."""
+"""Sample tokens from masked logits on a GPU: the torch interface of the kernel in `kernels/cuda/cuda_sample.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from ...base.errors import ArgumentError
 from ...kernels.cuda.cuda_device import SIMULATED
 from ...kernels.cuda.cuda_sample import sample
-from .tensor_launch import choices, launch, per_row, rows_of
+from .tensor_launch import flatten_masks, launch_kernel, per_row, rows_of
 
 __all__ = ["Sampled", "mask_softmax_sample"]
 
@@ -52,7 +52,7 @@ def mask_softmax_sample(
     Raises ArgumentError for tensors that do not fit and numbers that make no sense, LimitError for 2^19 tokens or more.
     """
     found = rows_of(logits)
-    bits, words, chosen = choices(masks, sources, found)
+    bits, words, chosen = flatten_masks(masks, sources, found)
     for name, number, ok in (
         ("temperature", temperature, "0 <= it"), ("top_p", top_p, "0 < it <= 1"), ("min_p", min_p, "0 <= it <= 1"),
         ("top_k", top_k, "0 <= it"),
@@ -71,7 +71,7 @@ def mask_softmax_sample(
             torch.empty(count, dtype=torch.float64, device=device),
             torch.empty(count, dtype=torch.float64, device=device),
         )
-    launch(
+    launch_kernel(
         sample, count, THREADS, found.bits, found.stride, found.width, found.kind, bits, words, chosen,
         per_row(temperature, torch.float32, found, "temperature"), per_row(top_k, torch.int32, found, "top_k"),
         per_row(top_p, torch.float32, found, "top_p"), per_row(min_p, torch.float32, found, "min_p"),

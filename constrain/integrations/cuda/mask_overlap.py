@@ -6,8 +6,8 @@
 
 The host waits for one small copy, that of the tokens; it does so after the forward pass was launched, and that copy
 waits for the sampling only. The current stream waits for the masks where it needs them. So as long as launching,
-advancing and masking take less than the model, they cost nothing. `Overlap` has the buffers; `decode` is the loop.
-On the CPU all of this is plain copies, so that what is computed can be tested anywhere.
+advancing and masking take less than the model, they cost nothing. `Overlap` has the buffers; `decode_batch` is the
+loop. On the CPU all of this is plain copies, so that what is computed can be tested anywhere.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ import torch
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
-from ...sampling.token_masses import mask_of
+from ...sampling.core.token_masses import mask_of
 from .device_sampling import mask_softmax_sample
 
 if TYPE_CHECKING:
     from ...engine.matcher import Matcher
 
-__all__ = ["Decoded", "Overlap", "decode"]
+__all__ = ["Decoded", "Overlap", "decode_batch"]
 
 Ints = NDArray[np.int32]
 
@@ -101,8 +101,8 @@ class Overlap:
 
 @dataclass
 class Decoded:
-    """What `decode` wrote. tokens: of each row, without its end token; logprobs, logmasses: sums over its steps, its
-    end token's included (nats); ended: whether it came to an end token in time."""
+    """What `decode_batch` wrote. tokens: of each row, without its end token; logprobs, logmasses: sums over its
+    steps, its end token's included (nats); ended: whether it came to an end token in time."""
 
     tokens: list[list[int]]
     logprobs: NDArray[np.float64]
@@ -114,7 +114,7 @@ Forward = Callable[[Any], torch.Tensor]
 """int32 [B] tokens on the device, None before the first -> logits [B, V]; it launches, and waits for nothing."""
 
 
-def decode(
+def decode_batch(
     forward: Forward,
     matchers: Sequence[Matcher],
     device: torch.device | str,

@@ -20,7 +20,7 @@ from ...base.errors import ArgumentError, LimitError, UnsupportedError
 from ...kernels.cuda import cuda_order
 from ...kernels.cuda.cuda_device import SIMULATED
 
-__all__ = ["KINDS", "Rows", "choices", "launch", "on_card", "per_row", "rows_of"]
+__all__ = ["KINDS", "LogitRows", "flatten_masks", "launch_kernel", "on_card", "per_row", "rows_of"]
 
 KINDS = {torch.float32: cuda_order.FLOAT32, torch.bfloat16: cuda_order.BFLOAT16, torch.float16: cuda_order.FLOAT16}
 """The logits that kernels read."""
@@ -34,7 +34,7 @@ def on_card(tensor: torch.Tensor) -> bool:
 
 
 @dataclass(frozen=True)
-class Rows:
+class LogitRows:
     """Logits [B, V] as kernels take them. bits: flat int32 or int16, row b from b * stride on; kind: as of `order`."""
 
     bits: torch.Tensor
@@ -65,7 +65,7 @@ class Rows:
         return -(int(self.bits.data_ptr()) // int(self.bits.element_size())) % self.piece
 
 
-def rows_of(logits: torch.Tensor) -> Rows:
+def rows_of(logits: torch.Tensor) -> LogitRows:
     """Checks logits, float32, bfloat16 or float16 [B, V] on a card, elements of a row side by side; no copy."""
     if logits.dtype not in KINDS or logits.ndim != 2 or (logits.shape[1] > 1 and logits.stride(1) != 1):
         raise ArgumentError(
@@ -86,11 +86,11 @@ def rows_of(logits: torch.Tensor) -> Rows:
     stride = int(logits.stride(0)) if count > 1 else width
     whole = logits.view(torch.int32 if logits.dtype == torch.float32 else torch.int16)
     flat = whole.as_strided(((count - 1) * stride + width if count else 0,), (1,))
-    return Rows(flat, count, width, stride, KINDS[logits.dtype], logits.dtype)
+    return LogitRows(flat, count, width, stride, KINDS[logits.dtype], logits.dtype)
 
 
-def choices(
-    masks: torch.Tensor | None, sources: torch.Tensor | None, rows: Rows
+def flatten_masks(
+    masks: torch.Tensor | None, sources: torch.Tensor | None, rows: LogitRows
 ) -> tuple[torch.Tensor, int, torch.Tensor]:
     """Flat masks, words of one, and the mask of each row (int32 [B]): by default the first for the first, and so on;
     a single mask for all; -1 where there is none."""
@@ -116,7 +116,7 @@ def choices(
     return table.view(-1), int(table.shape[1]), sources.contiguous()
 
 
-def per_row(value: float | torch.Tensor, dtype: torch.dtype, rows: Rows, name: str) -> torch.Tensor:
+def per_row(value: float | torch.Tensor, dtype: torch.dtype, rows: LogitRows, name: str) -> torch.Tensor:
     """A number for every row, or a tensor with one for each, as a tensor [B] on the rows' device."""
     if not isinstance(value, torch.Tensor):
         return torch.full((rows.count,), value, dtype=dtype, device=rows.bits.device)
@@ -127,7 +127,7 @@ def per_row(value: float | torch.Tensor, dtype: torch.dtype, rows: Rows, name: s
     return value.to(dtype).contiguous()
 
 
-def launch(kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
+def launch_kernel(kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
     """Runs a kernel on the current stream of the first tensor's device."""
     if not blocks:
         return
@@ -140,14 +140,14 @@ def launch(kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
             f"there is a tensor on {device}, but numba finds no CUDA driver or compiler",
             hint="pip install 'constrain-lm[cuda]', or look at what `python -m numba -s` says of CUDA.",
         )
-    with here(device):
+    with device_context(device):
         stream = cuda.external_stream(torch.cuda.current_stream(device).cuda_stream)
         kernel[blocks, threads, stream](
             *(cuda.as_cuda_array(one, sync=False) if isinstance(one, torch.Tensor) else one for one in arguments)
         )
 
 
-def here(device: torch.device) -> AbstractContextManager[Any]:
+def device_context(device: torch.device) -> AbstractContextManager[Any]:
     """numba's context on a device: it remembers the first one of a thread, whatever torch does."""
     index = device.index or 0
     select: Callable[[], AbstractContextManager[Any]] = (lambda: cuda.gpus[index]) if index else nullcontext

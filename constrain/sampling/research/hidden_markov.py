@@ -41,7 +41,11 @@ class Hmm:
     def __init__(
         self, start: NDArray[np.floating[Any]], move: NDArray[np.floating[Any]], emit: NDArray[np.floating[Any]]
     ) -> None:
-        self.start, self.move, self.emit = law(start, "start"), law(move, "move"), law(emit, "emit")
+        self.start, self.move, self.emit = (
+            normalise_rows(start, "start"),
+            normalise_rows(move, "move"),
+            normalise_rows(emit, "emit"),
+        )
         states = len(self.start)
         if self.start.ndim != 1 or self.move.shape != (states, states) or self.emit.shape[:-1] != (states,):
             shapes = [list(rows.shape) for rows in (self.start, self.move, self.emit)]
@@ -141,10 +145,10 @@ class Hmm:
                 uses = before[:, None] * self.move * behind[None, :]
                 move += uses / uses.sum()
                 behind = self.emit[:, text[i - 1]] * (self.move @ (behind / behind.max()))
-        return Hmm(*(smoothed(rows) for rows in (start, move, emit)))
+        return Hmm(*(smooth_counts(rows) for rows in (start, move, emit)))
 
 
-def law(rows: NDArray[np.floating[Any]], name: str) -> Floats:
+def normalise_rows(rows: NDArray[np.floating[Any]], name: str) -> Floats:
     """Rows as float64 that sum to 1."""
     made = np.asarray(rows, np.float64)
     sums = made.sum(axis=-1, keepdims=True)
@@ -154,7 +158,7 @@ def law(rows: NDArray[np.floating[Any]], name: str) -> Floats:
     return divided
 
 
-def smoothed(counts: Floats) -> Floats:
+def smooth_counts(counts: Floats) -> Floats:
     """Laws in proportion to counts, mixed with SMALLEST of the even one, which is the law of a row that has none."""
     size = counts.shape[-1]
     sums = counts.sum(axis=-1, keepdims=True)

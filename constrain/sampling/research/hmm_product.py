@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import LimitError
-from ..results import Draw, Draws
-from ..success_walks import choose
+from ..core.results import Draw, Draws
+from ..core.token_masses import draw_index
 from .hidden_markov import Hmm
 from .token_automaton import TokenAutomaton
 
@@ -119,7 +119,7 @@ class HiddenProduct:
             masses = (joint * (self.h[left - 1][after] @ self.lm.move.T).T).sum(axis=0)
             ending = float(belief @ self.ending) if self.automaton.accepting[state] else 0.0
             scales = np.append(0.0 if ending else -np.inf, self.scale[left - 1][after])
-            index = choose(np.append(ending, masses) * np.exp(scales - scales.max()), rng) - 1
+            index = draw_index(np.append(ending, masses) * np.exp(scales - scales.max()), rng) - 1
             if index < 0:
                 logprob += float(np.log(ending))
                 break

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError, LimitError, UnsupportedError
-from ..language_model import LanguageModel, check_law
-from ..results import Draw, Draws, log_sum
-from ..sampler_arguments import check, check_counts, check_masks
+from ..core.language_model import LanguageModel, check_law
+from ..core.results import Draw, Draws, log_sum
+from ..core.sampler_arguments import check_common_arguments, check_counts, check_masks
 from .hidden_markov import Hmm
 from .hmm_product import HiddenProduct
 from .token_automaton import TokenAutomaton
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...engine.constraint import Constraint
     from ...engine.matcher import Matcher
 
-__all__ = ["Markov", "Product", "draw"]
+__all__ = ["Markov", "Product", "draw_markov"]
 
 MOST_STATES = 200_000
 MOST_ARCS = 20_000_000
@@ -264,8 +264,8 @@ class Product:
         shares: Floats = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
         return shares
 
-    def _draw(self, tokens: list[int], logprob: float, logweight: float) -> Draw:
-        return Draw(tuple(tokens), self.automaton.constraint.vocabulary.decode(tokens), logprob, logweight)
+    def _draw(self, tokens: list[int], logprob: float, log_weight: float) -> Draw:
+        return Draw(tuple(tokens), self.automaton.constraint.vocabulary.decode(tokens), logprob, log_weight)
 
 
 class _Explorer:
@@ -383,7 +383,7 @@ def _choose(logs: Floats, rng: np.random.Generator) -> int:
     return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
 
 
-def draw(
+def draw_markov(
     lm: LanguageModel,
     constraint: Constraint,
     *,
@@ -393,7 +393,7 @@ def draw(
     most_states: int = MOST_STATES,
 ) -> Draws:
     """n independent draws from exactly p given L and at most max_tokens tokens; lm: a `Markov` model, or an `Hmm`."""
-    check(lm, constraint, n, rng, max_tokens)
+    check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "markov")
     check_counts(1, most_states=most_states)
     if isinstance(lm, Hmm):

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError, LimitError
-from ..language_model import LanguageModel
-from ..masked_sampling import Proposal, draw as draw_masked
+from ..core.language_model import LanguageModel
+from ..core.masked_sampling import Proposal, draw_masked as draw_masked
 
 if TYPE_CHECKING:
     from ...engine.constraint import Constraint

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import LimitError
 from ...kernels import trie_walks
-from ..masked_sampling import allowed_tokens
+from ..core.masked_sampling import allowed_tokens
 
 if TYPE_CHECKING:
     from ...engine.constraint import Constraint

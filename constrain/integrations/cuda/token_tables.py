@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from ...base.errors import ArgumentError, LimitError, VocabularyError
 from ...engine.state_cache import StateCacheEvicted
 from ...kernels.cuda.cuda_automaton import BASE, HOME, OTHERWISE, REFUSED, ROW
+from ...sampling.core.token_masses import mask_of
 from ...sampling.research.token_automaton import TokenAutomaton
-from ...sampling.token_masses import mask_of
 
 if TYPE_CHECKING:
     from ...engine.constraint import Constraint
     from ...vocabulary.vocabulary import Vocabulary
 
-__all__ = ["ENDED", "MOST_BYTES", "MOST_STATES", "TokenTable", "pool", "token_table"]
+__all__ = ["ENDED", "MOST_BYTES", "MOST_STATES", "TokenTable", "pool_tables", "token_table"]
 
 Ints = NDArray[np.int32]
 ENDED, FIRST = 1, 2
@@ -84,7 +84,7 @@ def token_table(constraint: Constraint, *, most_states: int = MOST_STATES, most_
     vocabulary = constraint.vocabulary
     automaton = TokenAutomaton(constraint, most_states)
     columns = Columns(vocabulary)
-    masks = Rows(vocabulary, most_bytes)
+    masks = MaskRows(vocabulary, most_bytes)
     sources = [masks.add(np.zeros((vocabulary.size + 31) // 32, np.int32)), masks.add(masks.ends)]
     state = 0
     while state < len(automaton):
@@ -98,7 +98,7 @@ def token_table(constraint: Constraint, *, most_states: int = MOST_STATES, most_
             ) from None
         columns.add(tokens, after + FIRST, automaton.accepting[state])
         state += 1
-    states, slots = pack(columns.rows())
+    states, slots = pack_rows(columns.rows())
     states[:, ROW] = sources
     table = TokenTable(states, columns.classes, slots, np.array(masks.kept), (FIRST,), vocabulary)
     if table.nbytes > most_bytes:
@@ -114,7 +114,7 @@ def too_large(found: int, most: int) -> LimitError:
     )
 
 
-class Rows:
+class MaskRows:
     """Masks, each kept once."""
 
     def __init__(self, vocabulary: Vocabulary, most_bytes: int) -> None:
@@ -187,7 +187,7 @@ class Columns:
         return rows[:2] + rows[:1:-1]
 
 
-def pack(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
+def pack_rows(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
     """states (without ROW, HOME 0) and slots: rows that are equal have the same base, others another."""
     states = np.zeros((len(rows), 4), np.int32)
     width = len(rows[0])
@@ -204,7 +204,7 @@ def pack(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
     owner, target = np.full(4 * width + TRIED, -1, np.int32), np.zeros(4 * width + TRIED, np.int32)
     lowest, end, used = 0, 0, set[int]()
     for classes, row, otherwise, owners in exceptions:
-        base = displaced(owner, classes, width, lowest, end, used)
+        base = find_displacement(owner, classes, width, lowest, end, used)
         used.add(base)
         owner[base + classes], target[base + classes] = base, row[classes]
         states[owners, BASE], states[owners, OTHERWISE] = base, otherwise
@@ -218,7 +218,9 @@ def pack(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
     return states, np.ascontiguousarray(np.stack([owner[:last], target[:last]], axis=1))
 
 
-def displaced(owner: Ints, classes: NDArray[np.int64], width: int, lowest: int, end: int, used: set[int]) -> int:
+def find_displacement(
+    owner: Ints, classes: NDArray[np.int64], width: int, lowest: int, end: int, used: set[int]
+) -> int:
     """The first base, of those that are tried, at which all classes are free and that no other row has.
 
     width: of a whole row. lowest: no slot before it is free. end: all from it on are.
@@ -235,7 +237,7 @@ def displaced(owner: Ints, classes: NDArray[np.int64], width: int, lowest: int, 
     return max(end, max(used, default=-1) + 1)
 
 
-def pool(tables: Sequence[TokenTable]) -> TokenTable:
+def pool_tables(tables: Sequence[TokenTable]) -> TokenTable:
     """Tables of one vocabulary as one: their states are numbered through. REFUSED and ENDED are those of the first."""
     if not tables:
         raise ArgumentError("a pool holds at least one table")

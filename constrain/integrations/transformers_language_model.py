@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .transformers_models import LoadedModel, as_loaded, load_model
+
 if TYPE_CHECKING:
-    from ..integrations.model_cache import PromptedModel
     from ..vocabulary.vocabulary import Vocabulary
+    from .model_cache import PromptedModel
 
-__all__ = ["Transformers"]
+__all__ = ["TransformersModel"]
 
 
-class Transformers:
+class TransformersModel:
     """model: "demo", a folder, a hub id, or a loaded model, the latter with its tokenizer (or a Vocabulary).
 
     prompt: a text, as it is; chat messages; token ids; or None. vocabulary: what `constrain.compile` needs. prompted:
@@ -24,10 +26,8 @@ class Transformers:
     """
 
     def __init__(self, model: Any, tokenizer: Any = None, prompt: Any = None) -> None:
-        from ..integrations.transformers_models import LoadedModel, as_loaded, load
-
         if isinstance(model, (str, PathLike)):
-            loaded = load(fspath(model))
+            loaded = load_model(fspath(model))
             loaded = loaded if tokenizer is None else as_loaded(loaded.model, tokenizer, name=loaded.name)
         elif isinstance(model, LoadedModel):
             loaded = model if tokenizer is None else as_loaded(model.model, tokenizer, name=model.name)

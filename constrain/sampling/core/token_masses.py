@@ -2,7 +2,7 @@
 
 One pass over the row adds up exp(log) of the allowed tokens by words of the mask; a token is then drawn by walking a
 hundred sums. So a law costs its row and 36 KB, however many draws are made from it, and no array of tokens is made.
-Few tokens are quicker dealt with by listing them: `few_tokens`.
+Few tokens are quicker dealt with by listing them: `enumerate_tokens`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.errors import ArgumentError
-from ..kernels import draws
+from ...base.errors import ArgumentError
+from ...kernels import draws
 from .results import log_sum
 
-__all__ = ["Masses", "allowed_tokens", "few_tokens", "mask_of", "plain"]
+__all__ = ["Masses", "allowed_tokens", "draw_index", "enumerate_tokens", "mask_of", "as_kernel_row"]
 
 FEW = 512
 """Tokens that are listed rather than summed up where they stand."""
@@ -38,7 +38,7 @@ class Masses:
     __slots__ = ("_row", "_sums", "logmass", "mask", "row")
 
     def __init__(self, row: Row, mask: NDArray[np.int32]) -> None:
-        self.row = self._row = plain(row)
+        self.row = self._row = as_kernel_row(row)
         self.mask = mask
         words = len(mask)
         self._sums = np.empty(words + -(-words // draws.GROUP))
@@ -67,7 +67,7 @@ class Masses:
         return int(self.row.nbytes + self.mask.nbytes + self._sums.nbytes)
 
 
-def plain(row: Row) -> Row:
+def as_kernel_row(row: Row) -> Row:
     """A row as the kernels read it: float32 or float64, without gaps."""
     if row.dtype != np.float32 and row.dtype != np.float64:
         row = row.astype(np.float32 if row.dtype.itemsize < 4 else np.float64)
@@ -83,12 +83,21 @@ def mask_of(tokens: Iterable[int], size: int) -> NDArray[np.int32]:
 
 def allowed_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64]:
     """The ids whose bit is set in a Mask (int32 [words], bit i % 32 of word i // 32), ascending."""
-    few = few_tokens(mask)
-    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")) if few is None else few
+    listed = enumerate_tokens(mask)
+    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")) if listed is None else listed
 
 
-def few_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64] | None:
+def enumerate_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64] | None:
     """The same where they are FEW at most; else None."""
     room = np.empty(FEW, np.int64)
     count = draws.listed(mask, room)
     return room[:count].copy() if count <= FEW else None
+
+
+def draw_index(weights: NDArray[np.float64], rng: np.random.Generator) -> int:
+    """Draw an index with probability proportional to its weight (float64 [k], not all 0)."""
+    edges = np.cumsum(weights)
+    index = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
+    if index == len(weights) or weights[index] == 0:  # rounding pointed behind the last one that is possible
+        index = int(np.flatnonzero(weights)[-1])
+    return index

@@ -29,7 +29,7 @@ NONE = 0.05
 """Nats: a divergence smaller than this is as good as none, and its error is measured against this."""
 
 
-def weight_stats(logweights: NDArray[np.float64]) -> dict[str, float]:
+def weight_stats(log_weights: NDArray[np.float64]) -> dict[str, float]:
     """Of log-weights float64 [n], nats; {} for none.
 
     log_z: log of the mean weight. ess: effective sample size. kl_to_target, kl_from_target: KL(q || pi) and
@@ -37,10 +37,10 @@ def weight_stats(logweights: NDArray[np.float64]) -> dict[str, float]:
     the draws that weigh nothing. largest: part of all weight that one draw has. trusted: 1 if no draw has much of the
     weight and both standard errors are small, else 0.
     """
-    n = len(logweights)
+    n = len(log_weights)
     if not n:
         return {}
-    alive = logweights[logweights > -np.inf]
+    alive = log_weights[log_weights > -np.inf]
     total = log_sum(alive)
     if not len(alive):
         nothing = dict.fromkeys(("kl_to_target", "kl_to_error", "kl_from_target", "kl_from_error"), math.nan)

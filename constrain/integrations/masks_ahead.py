@@ -13,16 +13,14 @@ Where other ids are asked for than were announced (beams in a new order, the fir
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from numba import cuda
 
-from .device_masks import apply_mask
-from .tensor_launch import KINDS
-
-if TYPE_CHECKING:
-    from ..logits_processor import ConstraintLogitsProcessor
+from .cuda.device_masks import apply_mask
+from .cuda.tensor_launch import KINDS
+from .logits_processor import ConstraintLogitsProcessor, mask_scores
 
 __all__ = ["Ahead"]
 
@@ -68,12 +66,10 @@ class Ahead:
 
     def masked(self, input_ids: torch.Tensor, scores: torch.Tensor) -> Any:
         """The scores with what is not allowed at -inf, as a new tensor: by a kernel where there is one for them."""
-        from ..logits_processor import masked
-
         words = self.masks(input_ids, scores)
         if scores.is_cuda and scores.dtype in KINDS and cuda.is_available():
             return apply_mask(scores.clone(memory_format=torch.contiguous_format), words)
-        return masked(scores, words)
+        return mask_scores(scores, words)
 
     def _start(self, input_ids: torch.Tensor) -> Future[tuple[torch.Tensor, Any]]:
         drawn = None

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ArgumentError, LimitError, UnsupportedError, describe
+from ...base.errors import ArgumentError, LimitError, UnsupportedError, describe
 from .language_model import LanguageModel
 
 __all__ = [
     "MOST_DRAWS",
-    "check",
+    "check_common_arguments",
     "check_constraint",
     "check_counts",
     "check_masks",
@@ -32,16 +32,16 @@ MOST_DRAWS = 10_000_000
 COMMON = ("lm", "constraint", "n", "rng", "max_tokens")
 
 
-def check(lm: object, constraint: Any, n: object, rng: object, max_tokens: object) -> None:
+def check_common_arguments(lm: object, constraint: Any, n: object, rng: object, max_tokens: object) -> None:
     """The five arguments that all samplers have. Raises TypeError, ValueError, LimitError as said above.
 
     rng: a numpy Generator, or what answers like one; RandomState and the modules called random do not.
     """
     if not isinstance(lm, LanguageModel):
-        raise TypeError(f"lm is a {name_of(lm)}: it must have a method next_logprobs, see sampling.LanguageModel")
+        raise TypeError(f"lm is a {class_name(lm)}: it must have a method next_logprobs, see sampling.LanguageModel")
     check_constraint(constraint)
     if isinstance(rng, type) or not (hasattr(rng, "random") and hasattr(rng, "integers")):
-        raise TypeError(f"rng is a {name_of(rng)}: give numpy.random.default_rng(seed)")
+        raise TypeError(f"rng is a {class_name(rng)}: give numpy.random.default_rng(seed)")
     check_counts(0, n=n)
     if n > MOST_DRAWS:  # type: ignore[operator]
         raise LimitError(f"n is {n}: at most {MOST_DRAWS:,} texts are drawn in one call")
@@ -54,14 +54,14 @@ def check(lm: object, constraint: Any, n: object, rng: object, max_tokens: objec
 def check_constraint(constraint: object) -> None:
     """Raise TypeError unless a value has what samplers use of a Constraint or Checker."""
     if isinstance(constraint, type) or not (hasattr(constraint, "matcher") and hasattr(constraint, "vocabulary")):
-        raise TypeError(f"constraint is a {name_of(constraint)}: make one with constrain.compile")
+        raise TypeError(f"constraint is a {class_name(constraint)}: make one with constrain.compile")
 
 
 def check_masks(constraint: Any, sampler: str) -> None:
     """Whether a constraint makes masks: those of `checkers` only say yes or no. Raises UnsupportedError."""
     if not hasattr(constraint.matcher(), "mask"):
         raise UnsupportedError(
-            f"the sampler {sampler!r} needs masks, and a {name_of(constraint)} makes none",
+            f"the sampler {sampler!r} needs masks, and a {class_name(constraint)} makes none",
             hint='Use sampler="awrs", or a Constraint, with the checker as accepts= and viable= where there are these.',
         )
 
@@ -110,6 +110,6 @@ def is_count(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def name_of(value: object) -> str:
+def class_name(value: object) -> str:
     """Its class."""
     return value.__class__.__name__

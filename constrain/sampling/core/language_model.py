@@ -1,4 +1,4 @@
-"""What a sampler asks of a model: the law of the next token, and nothing else."""
+"""The interface that samplers need of a model: the distribution of the next token."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.errors import ArgumentError
+from ...base.errors import ArgumentError
 
 __all__ = ["TOLERANCE", "LanguageModel", "check_law", "check_mass", "rows_after"]
 
@@ -17,23 +17,23 @@ TOLERANCE = 1e-2
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """Anything that gives the law of the next token. The prompt is the model's own affair."""
+    """A model that returns the distribution of the next token. It holds its prompt itself."""
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]:
-        """Natural logs of the next token's probability after each prefix: float [n, V], rows normalised.
+        """Return natural logs of the next token's probability after each prefix: float [n, V], rows normalised.
 
-        End tokens are included. A chain of prefixes, each extending the one before, is how the generation loop asks
-        for all positions of a forced run at once: a model with a cache answers it in one pass.
+        End tokens are included. The generation loop requests all positions of a forced run at once, as a chain of
+        prefixes each of which extends the one before; a model with a cache answers it in one pass.
         """
         ...
 
 
 def rows_after(lm: LanguageModel, prefixes: list[list[int]], size: int) -> NDArray[np.floating[Any]]:
-    """`next_logprobs`, looked at: float [len(prefixes), V], V >= size, each row with a likeliest token.
+    """Call `next_logprobs` and check the answer: float [len(prefixes), V], V >= size, each row with a likeliest token.
 
-    Of the empty text, which every sampler begins with, the row is summed as well: logits that nobody normalised are
-    found at once, and a step costs one look for its largest number. Raises ValueError for what is no law: another
-    shape or dtype, NaN, numbers above 0, all minus infinity, a first row that does not sum to 1.
+    For the empty text, with which every sampler begins, the row must also sum to 1, so that logits which nobody
+    normalised are found at once; later rows cost one maximum each. Raises ValueError for another shape or dtype, NaN,
+    numbers above 0, rows of minus infinity, and a first row that does not sum to 1.
     """
     answer = lm.next_logprobs(prefixes)
     try:
@@ -47,17 +47,17 @@ def rows_after(lm: LanguageModel, prefixes: list[list[int]], size: int) -> NDArr
         )
     for row, top in enumerate(rows.max(axis=1).tolist()):
         if not -np.inf < top <= TOLERANCE:
-            raise ArgumentError(f"{fault(top)} (after {len(prefixes[row])} tokens)")
+            raise ArgumentError(f"{describe_fault(top)} (after {len(prefixes[row])} tokens)")
     if prefixes and not prefixes[0]:
         check_law(rows[0])
     return rows
 
 
 def check_law(row: NDArray[np.floating[Any]]) -> None:
-    """Whether natural logs, float [V], are those of a law. Raises ValueError."""
+    """Raise ValueError unless `row` (float [V], natural logs) is a probability distribution."""
     top = float(row.max())
     if not -np.inf < top <= TOLERANCE:
-        raise ArgumentError(fault(top))
+        raise ArgumentError(describe_fault(top))
     total = float(np.exp(row, dtype=np.float64).sum())
     if abs(total - 1) > TOLERANCE:
         raise ArgumentError(
@@ -66,15 +66,15 @@ def check_law(row: NDArray[np.floating[Any]]) -> None:
 
 
 def check_mass(logmass: float) -> None:
-    """Whether some of a row's tokens, of this mass together (log), may be part of a law. Raises ValueError."""
+    """Raise ValueError if `logmass`, the log of the summed probability of some tokens, is above 0."""
     if logmass > TOLERANCE:
         raise ArgumentError(
             f"the model's row is no law: the allowed tokens alone sum to {np.exp(min(logmass, 700)):.4g}"
         )
 
 
-def fault(top: float) -> str:
-    """What is wrong with a row whose largest number is this one."""
+def describe_fault(top: float) -> str:
+    """Say what is wrong with a row whose largest number is `top`."""
     if np.isnan(top):
         return "the model's log-probabilities are not numbers (NaN)"
     if top == -np.inf:

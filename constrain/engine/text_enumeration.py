@@ -1,4 +1,4 @@
-"""All texts of a Grammar, where there are few of them: how many instances a schema can have at all.
+"""List all texts of a Grammar where there are few of them, and compare texts as JSON values.
 
 A node's texts are the products and unions of its parts' texts. White space counts as none, keys come in the order of
 the schema, so that a value has few texts; what is endless, or more than asked for, is not begun.
@@ -10,9 +10,10 @@ import json
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain, combinations, product
 
-from ...frontends.json_schema.core.json_values import to_constant
-from ...base.json_documents import parse_json
-from ...grammar.nodes import (  # fmt: skip
+from ..base.errors import ConstrainError
+from ..base.json_documents import parse_json
+from ..frontends.json_schema.core.json_values import to_constant
+from ..grammar.nodes import (
     Chars,
     Choice,
     Grammar,
@@ -27,10 +28,10 @@ from ...grammar.nodes import (  # fmt: skip
     Strings,
     Unique,
 )
-from .random_instances import is_blank
 
-__all__ = ["few_texts"]
+__all__ = ["hashable_json", "is_blank", "list_texts"]
 
+WHITE = frozenset(" \t\n\r")
 MOST_SUBSETS = 12
 """Optional members beyond which an object surely has too many texts to be listed: 2^12."""
 
@@ -41,18 +42,18 @@ class Many(Exception):
     """There are more than asked for, or it would take as much to know."""
 
 
-def few_texts(grammar: Grammar, most: int) -> list[bytes] | None:
+def list_texts(grammar: Grammar, most: int) -> list[bytes] | None:
     """All texts, shorter ones first, if the nodes that they are made of have no more than `most` texts each; else None.
 
     White space that may be left out is left out, and keys stand in the order of the schema.
     """
     try:
-        return sorted(_Lister(grammar, most).texts(grammar.start), key=lambda text: (len(text), text))
+        return sorted(_TextLister(grammar, most).texts(grammar.start), key=lambda text: (len(text), text))
     except (Many, RecursionError):
         return None
 
 
-class _Lister:
+class _TextLister:
     def __init__(self, grammar: Grammar, most: int) -> None:
         self.rules, self.most = grammar.rules, most
         self.done: dict[Hashable, Texts] = {}
@@ -86,7 +87,7 @@ class _Lister:
         if isinstance(node, Member) and node.again is None:
             return self.texts(node.node)
         if isinstance(node, Unique):
-            return frozenset(filter(differ, self.texts(node.body)))
+            return frozenset(filter(are_distinct, self.texts(node.body)))
         if not isinstance(node, Object):  # Texts of a parser, of tokens, with equal members: not counted.
             raise Many
         return self.gather(self.object(node))
@@ -152,7 +153,33 @@ class _Lister:
                 yield from self.texts(Sequence((Literal(b"{"), *inside, Literal(b"}"))))
 
 
-def differ(items: bytes) -> bool:
+def are_distinct(items: bytes) -> bool:
     """Whether items with commas between, as they stand in an array, are different JSON values."""
     _, values = to_constant(parse_json(f"[{items.decode()}]"), "")
     return len(set(values)) == len(values)
+
+
+def is_blank(node: Chars) -> bool:
+    """Whether only white space may stand there, or nothing: what JSON allows between its tokens."""
+    dfa = node.dfa
+    return node.low == 0 and bool(dfa.accepting.all()) and _only_white(node)
+
+
+def _only_white(node: Chars) -> bool:
+    """Whether no character but white space keeps a state of its Dfa alive."""
+    table = node.dfa.table
+    ends = [*table.bounds[1:], 0x110000]
+    kinds = {kind for kind in set(table.classes) if any(row[kind] >= 0 for row in table.rows)}
+    alive = [(a, b) for a, b, kind in zip(table.bounds, ends, table.classes) if kind in kinds]
+    return all(b - a <= len(WHITE) and all(chr(code) in WHITE for code in range(a, b)) for a, b in alive)
+
+
+def hashable_json(text: bytes) -> object:
+    """Return the JSON value of a text, hashable and with exact numbers; the text itself if it is not JSON.
+
+    Two values are equal if JSON Schema says so (2020-12, core, section 4.2.2).
+    """
+    try:
+        return to_constant(parse_json(text.decode()), "")
+    except ConstrainError:
+        return text

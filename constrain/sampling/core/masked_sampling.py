@@ -1,13 +1,14 @@
-"""Masked sampling: at every step the model's law, cut down to the allowed tokens.
+"""Masked sampling: at every step, draw from the model's distribution renormalised over the allowed tokens.
 
-Fast and always valid, and biased: the mass that a prefix loses later is invisible when it is chosen. What is drawn from
-is q(a | u) = p(a | u) / z(u) for allowed a, with z(u) the mass that the mask leaves; so a text has the weight
+Fast, always valid, and biased: the mass that a prefix loses later is invisible when it is chosen. The proposal is
+q(a | u) = p(a | u) / z(u) for allowed tokens a, where z(u) is the mass that the mask leaves; so a text has the weight
 
     p(x) / q(x) = product over its steps of z(u)
 
-and the logs of z are summed up as it is drawn. Temperature, top-k and top-p change q only: the weight is p / q in all
-cases, which keeps it right under any of them that leaves every token possible. Source: `Draws` for what a weight means;
-renormalised masking is the law over the allowed tokens that is closest to the model's in KL(q || p).
+and the logs of z are summed up while it is drawn. Temperature, top-k and top-p change q only: the weight is p / q in
+all cases, which keeps estimates right under any of them that leaves every token possible. See `Draws` for what a
+weight means. Renormalised masking is the distribution over the allowed tokens that is closest to the model's in
+KL(q || p).
 """
 
 from __future__ import annotations
@@ -18,25 +19,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.errors import ArgumentError
+from ...base.errors import ArgumentError
 from .language_model import LanguageModel, check_mass, rows_after
 from .results import Draw, Draws, log_sum
-from .sampler_arguments import check, check_masks
-from .token_masses import Masses, allowed_tokens, few_tokens, mask_of
+from .sampler_arguments import check_common_arguments, check_masks
+from .token_masses import Masses, allowed_tokens, enumerate_tokens, mask_of
 from .weight_statistics import weight_stats
 
 if TYPE_CHECKING:
-    from ..engine.constraint import Constraint
+    from ...engine.constraint import Constraint
 
-__all__ = ["PLAIN", "Pick", "Proposal", "allowed_tokens", "draw", "pick", "pick_under"]
+__all__ = ["PLAIN", "Pick", "Proposal", "allowed_tokens", "draw_masked", "pick_token", "pick_under"]
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """How a token is chosen among the allowed ones; the defaults leave the model's law as it is.
+    """How a token is chosen among the allowed ones; the defaults leave the model's distribution as it is.
 
-    temperature: divides the log-probabilities; 0 takes the likeliest token. top_k: only the k likeliest.
-    top_p: only the likeliest that together hold this mass of the allowed tokens. They apply in this order.
+    Attributes
+    ----------
+    temperature : float
+        Divides the log-probabilities; 0 selects the likeliest token.
+    top_k : int, optional
+        Only the k likeliest tokens are possible.
+    top_p : float, optional
+        Only the likeliest tokens that together hold this share of the allowed mass are possible.
+
+    The three are applied in this order.
     """
 
     temperature: float = 1.0
@@ -53,7 +62,7 @@ class Proposal:
 
     @property
     def is_uncut(self) -> bool:
-        """Whether every token stays possible, by the weight that its probability gives it."""
+        """Whether every token stays possible (neither top_k nor top_p is set)."""
         return self.top_k is None and self.top_p is None
 
 
@@ -65,8 +74,11 @@ it and go on otherwise. Inside a JSON string, say, more are refused."""
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One chosen token. All in nats: logprob under the model, logproposal under the law it was drawn from,
-    logmass of what the mask left. For an end token the first two count all end tokens: the text ends by any of them."""
+    """One chosen token, with logarithms in nats.
+
+    logprob: under the model. logproposal: under the distribution that it was drawn from. logmass: of the tokens that
+    the mask allows. For an end token the first two are those of all end tokens together: any of them ends the text.
+    """
 
     token: int
     logprob: float
@@ -74,44 +86,46 @@ class Pick:
     logmass: float
 
 
-def pick(
+def pick_token(
     logprobs: NDArray[np.floating[Any]],
     allowed: NDArray[np.int64],
     rng: np.random.Generator,
     proposal: Proposal = PLAIN,
     ends: tuple[int, ...] = (),
 ) -> Pick:
-    """Choose one of `allowed` (int64 [k], ascending, k > 0) by one uniform number of `rng`, or two.
+    """Choose one of `allowed` (int64 [k], ascending, k > 0) with one uniform number of `rng`, or two.
 
-    Where nearly all tokens are allowed, a token is drawn as if all were, and again only if it is not among them. That
-    is the same law, and in free text the very tokens that the model writes without a mask (see
-    `forms.free_text_forms`). logprobs: float [V], the model's; `ends`: the end tokens. Raises ValueError for NaN, and
-    for more mass than a law has. Where the model gives no allowed token any probability, all are equally likely, with
-    logprob -inf: the draw is valid and weighs nothing.
+    Where nearly all tokens are allowed, a token is drawn from the whole row first, and again only if it is not allowed.
+    The distribution is the same, and in free text the tokens are those that the model writes without a mask (see
+    `forms.free_text_forms`).
+
+    logprobs: float [V], the model's row. ends: the end tokens. Raises ValueError for NaN, and for a row that sums to
+    more than 1. Where the model gives no allowed token any probability, all are equally likely, with logprob -inf: the
+    draw is valid and has weight 0.
     """
     logs = logprobs[allowed].astype(np.float64)
     if np.isnan(logs).any():
         raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
     logmass = log_sum(logs)
     check_mass(logmass)
-    law = shape(logs if logmass > -np.inf else np.zeros_like(logs), proposal)
+    law = apply_proposal(logs if logmass > -np.inf else np.zeros_like(logs), proposal)
     index = -1
     if 0 < len(logprobs) - len(allowed) <= len(logprobs) // FEW and proposal.is_uncut and logmass > -np.inf:
         if np.isnan(logprobs).any():
             raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
-        anything = choose(shape(logprobs.astype(np.float64), proposal), rng)
+        anything = choose_index(apply_proposal(logprobs.astype(np.float64), proposal), rng)
         place = int(np.searchsorted(allowed, anything))
         if place < len(allowed) and allowed[place] == anything:
             index = place
     if index < 0:
-        index = choose(law, rng)
+        index = choose_index(law, rng)
     token = int(allowed[index])
     chosen = np.isin(allowed, ends) if token in ends else slice(index, index + 1)
     return Pick(token, log_sum(logs[chosen]), float(np.log(law[chosen].sum())), logmass)
 
 
-def choose(law: NDArray[np.float64], rng: np.random.Generator) -> int:
-    """An index, drawn by one uniform number."""
+def choose_index(law: NDArray[np.float64], rng: np.random.Generator) -> int:
+    """Draw an index in proportion to `law` (float64 [k]) with one uniform number."""
     cumulative = np.cumsum(law)
     index = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
     return min(index, int(np.flatnonzero(law)[-1]))  # rounding may point behind the last possible token
@@ -124,8 +138,11 @@ def pick_under(
     proposal: Proposal = PLAIN,
     ends: tuple[int, ...] = (),
 ) -> Pick | None:
-    """`pick` among the tokens of a Mask, with no array of them where they are many; None if there are none."""
-    allowed = few_tokens(mask)
+    """Choose a token that a Mask (int32 [words]) allows, as `pick_token`; None if it allows none.
+
+    Where many tokens are allowed, no array of them is made.
+    """
+    allowed = enumerate_tokens(mask)
     if allowed is None and proposal == PLAIN:
         masses = Masses(logprobs, mask)
         check_mass(masses.logmass)
@@ -134,11 +151,11 @@ def pick_under(
             logprob = masses.log_of(ends) if token in ends else float(masses.row[token])
             return Pick(token, logprob, logprob - masses.logmass, masses.logmass)
     allowed = allowed_tokens(mask) if allowed is None else allowed
-    return pick(logprobs, allowed, rng, proposal, ends) if len(allowed) else None
+    return pick_token(logprobs, allowed, rng, proposal, ends) if len(allowed) else None
 
 
-def shape(logs: NDArray[np.float64], proposal: Proposal) -> NDArray[np.float64]:
-    """The law that `proposal` makes of log-masses [k]: float64 [k], summing to 1."""
+def apply_proposal(logs: NDArray[np.float64], proposal: Proposal) -> NDArray[np.float64]:
+    """Return the probabilities (float64 [k], summing to 1) that `proposal` makes of log-masses (float64 [k])."""
     if proposal.temperature == 0:
         certain = np.zeros_like(logs)
         certain[int(np.argmax(logs))] = 1.0
@@ -154,7 +171,7 @@ def shape(logs: NDArray[np.float64], proposal: Proposal) -> NDArray[np.float64]:
     return law
 
 
-def draw(
+def draw_masked(
     lm: LanguageModel,
     constraint: Constraint,
     *,
@@ -163,19 +180,45 @@ def draw(
     max_tokens: int,
     proposal: Proposal = PLAIN,
 ) -> Draws:
-    """n independent draws, one call of the model for all of them at every step.
+    """Draw n independent texts by masked sampling, with one call of the model for all of them at every step.
 
-    max_tokens counts the end token. A text that has not ended by then gets its end forced where it may end there (and
-    the weight of that), or counts for nothing: the law is then p given L and at most max_tokens. Use
-    `decoding.generation_loop.run` for one text that is always closed in time. stats: model_calls, and those of
-    `stats.weight_stats`. Raises LimitError if max_tokens < 1, ValueError for rows of another shape or with NaN.
+    A text that has not ended before its last token gets an end token there, if the mask allows one (with the weight of
+    that), and weight 0 otherwise: the target is p given L and at most max_tokens tokens. To write one text that is
+    closed in time, use `decoding.generation_loop.generate_text`.
+
+    Parameters
+    ----------
+    lm : LanguageModel
+        The model, after its prompt.
+    constraint : Constraint
+        What the texts must satisfy.
+    n : int
+        Number of draws.
+    rng : numpy.random.Generator
+        The only source of randomness.
+    max_tokens : int
+        Most tokens of a text, end token included.
+    proposal : Proposal
+        How tokens are chosen among the allowed ones.
+
+    Returns
+    -------
+    Draws
+        With the stats model_calls and those of `weight_stats`.
+
+    Raises
+    ------
+    LimitError
+        If max_tokens is less than 1.
+    ValueError
+        If the model returns rows of another shape, or with NaN.
     """
-    check(lm, constraint, n, rng, max_tokens)
+    check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "masked")
     ends = constraint.vocabulary.eos_ids
     last = mask_of(ends, constraint.vocabulary.size)
     matchers = [constraint.matcher() for _ in range(n)]
-    logprob, logweight = np.zeros(n), np.zeros(n)
+    logprob, log_weight = np.zeros(n), np.zeros(n)
     live, calls = list(range(n)), 0
     for left in range(max_tokens, 0, -1):
         if not live:
@@ -187,10 +230,10 @@ def draw(
             mask = matchers[i].mask(None)
             choice = pick_under(row, mask & last if left == 1 else mask, rng, proposal, ends)
             if choice is None:  # out of tokens where the text may not end
-                logprob[i] = logweight[i] = -np.inf
+                logprob[i] = log_weight[i] = -np.inf
                 continue
             logprob[i] += choice.logprob
-            logweight[i] += choice.logprob - choice.logproposal
+            log_weight[i] += choice.logprob - choice.logproposal
             if choice.token not in ends:
                 matchers[i].advance(choice.token)
                 still.append(i)
@@ -198,6 +241,6 @@ def draw(
     texts = [tuple(matcher.tokens) for matcher in matchers]
     draws = (
         Draw(tokens, constraint.vocabulary.decode(tokens), float(p), float(w))
-        for tokens, p, w in zip(texts, logprob, logweight)
+        for tokens, p, w in zip(texts, logprob, log_weight)
     )
-    return Draws.of(draws, model_calls=calls, **weight_stats(logweight))
+    return Draws.of(draws, model_calls=calls, **weight_stats(log_weight))

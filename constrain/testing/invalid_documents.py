@@ -1,4 +1,4 @@
-"""Nearly valid documents: one keyword of the schema is broken, all others hold (see `breakages`).
+"""Nearly valid documents: one keyword of the schema is broken, all others hold (see `find_violations`).
 
 Where a pattern or a format is broken, some texts are *near misses*: valid ones with one character more, less or other.
 A text of the complement that a walk finds is mostly far from anything valid, and tells less.
@@ -14,13 +14,15 @@ from typing import Any, NamedTuple, cast
 from hypothesis import strategies as st
 
 from ..base.errors import ConstrainError, UnsatisfiableError
+from ..base.json_documents import parse_json
 from ..base.options import Limits, Style
 from ..compilation.constraint_compiler import to_grammar
-from ..base.json_documents import parse_json
+from ..frontends import python_types
 from .choice_source import NoMember, Seeded
-from .grammar_documents import Recipe
-from .keyword_violations import ORIGINAL, breakages
-from .strategies import Form, documents, spelling_of
+from .document_recipe import Recipe
+from .grammar_documents import write_document
+from .keyword_violations import ORIGINAL, find_violations
+from .strategies import Form, document_strategy, spelling_of
 
 __all__ = ["NearlyValid", "nearly_valid"]
 
@@ -72,11 +74,11 @@ def nearly_valid(
         compact = replace(style, whitespace="compact", escapes="canonical")
         try:
             made = Recipe(to_grammar(schema={**dialect, "allOf": [part]}, style=compact, registry=beside), floats=True)
-            return [parse_json(made.document(Seeded(seed)).decode()) for seed in range(n)]
+            return [parse_json(write_document(made, Seeded(seed)).decode()) for seed in range(n)]
         except (ConstrainError, NoMember):
             return []
 
-    found = [one for one in breakages(document, examples) if keywords is None or one.keyword in keywords]
+    found = [one for one in find_violations(document, examples) if keywords is None or one.keyword in keywords]
 
     @cache
     def strategy(index: int) -> Made | None:
@@ -89,7 +91,7 @@ def nearly_valid(
         hints = (
             near_misses(examples({"type": "string", one.keyword: one.value}, MODELS)) if one.keyword in TEXTUAL else ()
         )
-        made = documents(Recipe(grammar, floats=spelling.floats, hints=tuple(hints))).map(spelling.read)
+        made = document_strategy(Recipe(grammar, floats=spelling.floats, hints=tuple(hints))).map(spelling.read)
         known = {"keyword": one.keyword, "pointer": one.pointer, "schema_pointer": one.schema_pointer}
         return st.builds(NearlyValid, document=made, **{name: st.just(text) for name, text in known.items()})
 
@@ -124,6 +126,5 @@ def as_document(schema: Any) -> Any:
         return parse_json(schema)
     if isinstance(schema, (dict, bool)):
         return schema
-    from ..frontends import python_types
 
     return python_types.to_schema(schema)

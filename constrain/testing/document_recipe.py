@@ -1,0 +1,113 @@
+"""What is needed to write a document of a Grammar by choices: the preparation (`Recipe`) and a partly written document.
+
+`grammar_documents` writes the nodes of a Grammar, `object_documents` the members of objects; both work on one
+`PartialDocument`, which holds the text so far and the budget of choices.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..engine.text_enumeration import is_blank
+from ..grammar.nodes import Chars, Choice, Grammar, Node
+from .choice_source import Chooser
+from .number_texts import is_number
+from .terminating_choices import TerminatingChoices, simplest_first
+
+__all__ = ["BUDGET", "PartialDocument", "Recipe"]
+
+BUDGET = 500
+"""Choices that a document may cost: Hypothesis gives up on inputs beyond 8 KiB, and small ones tell more."""
+DEEP = 12
+"""Levels after which no option is taken that is not needed."""
+
+
+class Recipe:
+    """What is known of a Grammar, for all its documents: how it ends, and the order of options.
+
+    floats: numbers are kept to what a Python float holds, for documents that are read with `json`. hints: texts that
+    are drawn often where a string may be one of them.
+    """
+
+    def __init__(self, grammar: Grammar, *, floats: bool, hints: tuple[str, ...] = ()) -> None:
+        self.grammar, self.floats, self.hints = grammar, floats, hints
+        self.endings = TerminatingChoices(grammar.rules)
+        self._orders: dict[int, tuple[Node, list[int]]] = {}
+        self._kinds: dict[int, tuple[Node, str]] = {}
+
+    def order(self, node: Choice) -> list[int]:
+        """Indices of its options: one that ends soon, then those without rules, then the others."""
+        if id(node) not in self._orders:
+            first = self.endings.pick(node)
+            self._orders[id(node)] = (node, sorted(simplest_first(node), key=lambda index: index != first))
+        return self._orders[id(node)][1]
+
+    def kind(self, node: Chars) -> str:
+        """ "blank", "number" or "text"."""
+        if id(node) not in self._kinds:
+            kind = (
+                "blank"
+                if is_blank(node)
+                else "number"
+                if node.low == 0 and node.high is None and is_number(node.dfa)
+                else "text"
+            )
+            self._kinds[id(node)] = (node, kind)
+        return self._kinds[id(node)][1]
+
+
+class PartialDocument(ABC):
+    """A document while it is written.
+
+    out: the text so far. left: choices that may still be made. level: depth of nesting. spacing: the style of white
+    space, -1 before it is chosen. differ: for members that must differ, the text and the node of each, by value.
+    """
+
+    def __init__(self, recipe: Recipe, chooser: Chooser) -> None:
+        self.recipe, self.chooser = recipe, chooser
+        self.rules = recipe.grammar.rules
+        self.out = bytearray()
+        self.left, self.level = BUDGET, 0
+        self.spacing = -1
+        self.differ: dict[object, tuple[bytes, Node]] | None = None
+
+    # ---- choosing ---------------------------------------------------------------------------------------------
+
+    def choose(self, n: int) -> int:
+        """A number below n; 0 once the budget is spent."""
+        if n <= 1 or self.left <= 0:
+            return 0
+        self.left -= 1
+        return self.chooser.below(n)
+
+    @property
+    def ending(self) -> bool:
+        """Whether nothing more is chosen."""
+        return self.left <= 0 or self.level >= DEEP
+
+    def more(self) -> bool:
+        """Whether to write something that may be left out: the deeper, the less likely."""
+        return not self.ending and self.choose(3 + self.level // 2) > self.level // 2
+
+    @contextmanager
+    def deeper(self) -> Iterator[None]:
+        self.level += 1
+        yield
+        self.level -= 1
+
+    def quoted(self, text: str) -> bytes:
+        """A JSON string: as `json.dumps` writes it, seldom in other escapes if the spelling will be seen."""
+        style = 0 if self.recipe.floats else self.choose(6)
+        if style == 4:
+            return json.dumps(text).encode()
+        if style == 5:
+            units = text.encode("utf-16-be").hex()
+            return ('"' + "".join(f"\\u{units[k : k + 4]}" for k in range(0, len(units), 4)) + '"').encode()
+        return json.dumps(text, ensure_ascii=False).encode()
+
+    @abstractmethod
+    def node(self, node: Node) -> None:
+        """Write a text of the node."""
