@@ -290,7 +290,7 @@ def test_sample_style(run: Run) -> None:
 def test_explain_a_keyword(run: Run) -> None:
     answer = run("explain", "--keyword", "minItems")
     assert answer.code == 0
-    assert "by a counter" in answer.out and "json_schema/arrays/items.py:" in answer.out
+    assert "by a counter" in answer.out and "json_schema/arrays/" in answer.out
     (row,) = run("explain", "--keyword", "minItems", "--json").document["rows"]
     assert row["parsed_by"].startswith("constrain/frontends/json_schema/core/keyword_values.py:")
     assert "asserts nothing" in run("explain", "--keyword", "title").out

@@ -261,7 +261,7 @@ CALLS: dict[str, Call] = {
     "estimate_from": (
         sampling.estimate_from, lambda: {"draws": sampling.draw(**draws()), "f": None, "level": 0.9},
     ),
-    "guarded": (
+    "add_post_filter": (
         sampling.add_post_filter,
         lambda: {"constraint": constraint(), "sampler": "masked", "checker": None, "spellings": "all"},
     ),
@@ -271,7 +271,7 @@ CALLS: dict[str, Call] = {
     "examples": (grammars.examples, lambda: {"content": "--- accept\na\n"}),
     "read": (grammars.read, lambda: {"name": "json"}),
     "text": (grammars.text, lambda: {"name": "json"}),
-    "findings": (targets.find_incompatibilities, lambda: {"schema": True, "target": "openai", "registry": None}),
+    "find_incompatibilities": (targets.find_incompatibilities, lambda: {"schema": True, "target": "openai", "registry": None}),
     "target_of": (targets.target_of, lambda: {"schema": True, "target": "openai"}),
     "from_schema": (strategies(testing.from_schema), lambda: {"schema": {"type": "null"}, **STRATEGY}),
     "from_regex": (strategies(testing.from_regex), lambda: {"pattern": "a", "limits": constrain.Limits()}),

@@ -10,7 +10,6 @@ Everything here asks a Matcher and changes none.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -347,11 +346,11 @@ def find_keyword_rows(keyword: str) -> list[Whereabouts]:
 
 
 def locate_function(function: Any) -> str:
-    """ "file:line name" of a function, the file from the folder that holds the package."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
+    """Return "file:line name" of a function, with the file relative to the folder that contains the package."""
+    code = getattr(function, "__code__", None)
     if code is None:
         return "-"
     file = Path(code.co_filename)
-    folder = Path(__file__).parent.parent.parent
+    folder = Path(__file__).parents[2]
     shown_file = file.relative_to(folder) if file.is_relative_to(folder) else file
     return f"{shown_file}:{code.co_firstlineno} {code.co_name}"
