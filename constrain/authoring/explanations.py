@@ -347,7 +347,7 @@ def find_keyword_rows(keyword: str) -> list[Whereabouts]:
 
 def locate_function(function: Any) -> str:
     """Return "file:line name" of a function, with the file relative to the folder that contains the package."""
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
         return "-"
     file = Path(code.co_filename)
