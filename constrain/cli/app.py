@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ..base.errors import MESSAGE, ConstrainError, SchemaWarning, shorten
+from ..base.errors import MESSAGE, ConstrainError, SchemaWarning, shorten_text
 from ..base.version import __version__
 from . import (
     check_command,
@@ -63,7 +63,7 @@ def shorten_messages() -> Iterator[None]:
         yield
     except Exception as error:
         if isinstance(said := getattr(error, "message", None), str):
-            error.message = display.replace_controls(shorten(said, MESSAGE))  # type: ignore[attr-defined]
+            error.message = display.replace_controls(shorten_text(said, MESSAGE))  # type: ignore[attr-defined]
         raise
 
 

@@ -11,7 +11,7 @@ from ..authoring.grammar_tools import GrammarFinding, WrittenGrammar, find_probl
 from ..authoring.grammar_tools.grammar_errors import collect_errors
 from ..authoring.grammar_tools.grammar_findings import rate_dead_ends
 from ..authoring.grammar_tools.written_grammar import kind_of, read_grammar
-from ..base.errors import ConstrainError, LimitError, UnsatisfiableError, UnsupportedError, locate
+from ..base.errors import ConstrainError, LimitError, UnsatisfiableError, UnsupportedError, locate_position
 from ..compilation.constraint_compiler import compile_grammar
 from ..vocabulary.vocabulary import Vocabulary
 from . import display
@@ -97,7 +97,7 @@ def finding_json(written: WrittenGrammar, finding: GrammarFinding) -> dict[str, 
     """A finding for machines."""
     line, column = (None, None)
     if finding.position is not None:
-        line, column, *_ = locate(written.text, finding.position)
+        line, column, *_ = locate_position(written.text, finding.position)
     return {
         "kind": finding.kind, "weight": finding.weight, "names": list(finding.names), "line": line, "column": column,
         "cause": finding.cause, "hint": finding.cure or None,
@@ -116,7 +116,7 @@ def print_findings(written: WrittenGrammar, found: list[GrammarFinding]) -> None
         display.print_answer()
         place = ""
         if finding.position is not None:
-            line, column, excerpt, caret = locate(written.text, finding.position)
+            line, column, excerpt, caret = locate_position(written.text, finding.position)
             place = f"  (line {line}, column {column})"
         display.print_answer((f"{finding.weight}: ", STYLES[finding.weight]), finding.cause, (place, "dim"))
         if finding.position is not None and finding.weight != "note":

@@ -12,7 +12,7 @@ from typing import Annotated, Any, BinaryIO, NamedTuple
 import typer
 
 from .. import demo
-from ..base.errors import ArgumentError, ConstrainError, LimitError, SourceError, shorten
+from ..base.errors import ArgumentError, ConstrainError, LimitError, SourceError, shorten_text
 from ..vocabulary.vocabulary import Vocabulary, Vocabulary as Made
 
 __all__ = [
@@ -85,7 +85,7 @@ def read_within(file: BinaryIO, name: str) -> bytes:
     """Read a whole file. Raise LimitError if it has more than MOST_BYTES bytes."""
     data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise LimitError(f"{shorten(name)} has more than {MOST_BYTES >> 20} MiB.", hint="Give a smaller file.")
+        raise LimitError(f"{shorten_text(name)} has more than {MOST_BYTES >> 20} MiB.", hint="Give a smaller file.")
     return data
 
 

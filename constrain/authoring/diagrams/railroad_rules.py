@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...base.options import Limits
-from ...frontends.gbnf.gbnf_parser import Reader as GbnfReader
-from ...frontends.lark.lark_imports import Reader
+from ...frontends.gbnf.gbnf_parser import GbnfParser as GbnfReader
+from ...frontends.lark.lark_imports import ImportReader
 from ...frontends.lark.lark_loader import lend_reader_of_grammars
 from ...grammar.nodes import Chars, Choice as ChoiceNode, Literal, Node, Repeat, Rule, Sequence as SequenceNode, Token
 from ..grammar_tools.character_grammar import shown_set
@@ -94,7 +94,7 @@ class _LarkRules:
         from lark import load_grammar as lark
 
         lend_reader_of_grammars()
-        reader = Reader(written.import_paths)
+        reader = ImportReader(written.import_paths)
         self.grammar, _ = lark.load_grammar(written.text, written.name, [reader], False)
         self.written = written
         self.names = {str(name) for name, *_ in self.grammar.rule_defs} | {str(n) for n, _ in self.grammar.term_defs}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...base.options import Limits
-from ...frontends.gbnf.gbnf_parser import Reader
+from ...frontends.gbnf.gbnf_parser import GbnfParser
 from ...lalr.productions import Productions
 from .character_grammar import rule_of
 from .lalr_conflicts import Clash, Clashes
@@ -118,7 +118,7 @@ def _unused(written: WrittenGrammar) -> Iterator[GrammarFinding]:
         references = of_lark(written.loaded.places)
         loaded = {terminal.name for terminal in written.loaded.terminals}
     else:
-        reader = Reader(written.text, Limits().nesting)
+        reader = GbnfParser(written.text, Limits().nesting)
         reader.read()
         references, loaded = of_gbnf(written.text, {str(name): body for name, body in reader.rules.items()}), set()
     for name in references.unused(written.start):

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ...base.errors import ConstrainError
 from ...base.options import Limits
 from ...frontends import regex
-from ...frontends.lark.lark_loader import Loaded
-from ...grammar.whole_dfa import to_dfa
+from ...frontends.lark.lark_loader import LoadedGrammar
+from ...grammar.grammar_dfa import to_dfa
 from ...lalr.parser_code import Parser
 from ...lalr.productions import Productions
 from .lexeme_parser import scan_lexeme
@@ -37,7 +37,7 @@ class Shadow:
     length: int
 
 
-def find_shadowed(loaded: Loaded, parser: Parser) -> list[Shadow]:
+def find_shadowed(loaded: LoadedGrammar, parser: Parser) -> list[Shadow]:
     """The terminals with a text that the scanner never finds."""
     scanner = parser.scanner
     given = set(np.unique(scanner.verdicts[np.unique(scanner.accept)]).tolist())

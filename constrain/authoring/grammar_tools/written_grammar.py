@@ -17,13 +17,13 @@ from ...base.options import Limits
 from ...forms import lark
 from ...frontends import gbnf
 from ...frontends.lark import to_parser
-from ...frontends.lark.lark_loader import Loaded, load
-from ...frontends.lark.lexer_terminals import lexers
+from ...frontends.lark.lark_loader import LoadedGrammar, load_grammar
+from ...frontends.lark.lexer_terminals import build_lexers
 from ...grammar.nodes import Grammar, Parsed
 from ...lalr import lalr_tables
 from ...lalr.parser_code import Parser
 from ...lalr.productions import Productions
-from ...lalr.shortest_suffix import Endings
+from ...lalr.shortest_suffix import ShortestSuffixes
 from .character_grammar import CharacterEndings, productions_of, written_at
 
 __all__ = ["LEXERS", "Kind", "LexerName", "WrittenGrammar", "kind_of", "read_grammar"]
@@ -55,7 +55,7 @@ class WrittenGrammar:
     start: str
     lexer: LexerName
     productions: Productions
-    loaded: Loaded | None = None
+    loaded: LoadedGrammar | None = None
     alphabet: tuple[tuple[tuple[int, int], ...], ...] = ()
     tokens: tuple[str, ...] = ()
     import_paths: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class WrittenGrammar:
         """Why there is no table without a choice between two rules, if there is none."""
         loaded = self.loaded
         try:
-            lalr_tables.build(
+            lalr_tables.build_tables(
                 self.productions,
                 lambda rule: (self.text, at) if loaded and (at := loaded.position(rule)) is not None else None,
             )
@@ -86,12 +86,12 @@ class WrittenGrammar:
         if self.clash is not None:
             order = tuple((priority << 20) - rule for rule, priority in enumerate(productions.priority))
             productions = replace(productions, priority=order)
-        return lalr_tables.build(productions)
+        return lalr_tables.build_tables(productions)
 
     @cached_property
     def overruled(self) -> list[tuple[int, int, int]]:
         """(state, terminal, rule): what could end there and does not."""
-        return lalr_tables.overruled(self.productions, self.table)
+        return lalr_tables.list_overruled_reductions(self.productions, self.table)
 
     @cached_property
     def parser(self) -> Parser | None:
@@ -109,16 +109,16 @@ class WrittenGrammar:
                 import_paths=self.import_paths,
                 limits=self.limits,
             )
-        made = lexers(self.loaded, limits=self.limits)
+        made = build_lexers(self.loaded, limits=self.limits)
         scan = np.repeat(made.starts, len(self.table.action))
         return Parser(made.scanner, self.table, self.productions, scan, frozenset(self.loaded.ignored))
 
     @cached_property
-    def endings(self) -> Endings:
+    def endings(self) -> ShortestSuffixes:
         """How texts end soonest, in bytes."""
         if self.parser is None:
             return CharacterEndings(self.productions, self.table)
-        return Endings(self.parser)
+        return ShortestSuffixes(self.parser)
 
     @cached_property
     def grammar(self) -> Grammar:
@@ -164,7 +164,7 @@ def read_grammar(
         return WrittenGrammar(name, text, kind, start, "dynamic", productions, None, alphabet, tokens, (), limits)
 
     start = start or "start"
-    loaded = load(text, start=start, source=name, import_paths=import_paths)
+    loaded = load_grammar(text, start=start, source=name, import_paths=import_paths)
     return WrittenGrammar(
         name, text, kind, start, lexer, loaded.productions, loaded, import_paths=import_paths, limits=limits
     )

@@ -12,7 +12,7 @@ from itertools import islice
 from math import prod
 
 from ....base.errors import LimitError
-from ....base.work import spend
+from ....base.work import spend_work
 from ....grammar.nodes import NameClass, Node, Object, Property
 from ..core.schema_sets import NEVER, SchemaSet
 from ..core.whitespace import spacing_at
@@ -190,7 +190,7 @@ def _closures(needs: dict[str, frozenset[str]]) -> dict[str, frozenset[str]]:
                 if other not in seen:
                     seen.add(other)
                     todo.append(other)
-        spend(1 + len(seen) // 2, "the keys that depend on each other")
+        spend_work(1 + len(seen) // 2, "the keys that depend on each other")
         out[name] = frozenset(seen)
     return out
 
