@@ -116,14 +116,14 @@ def measure_parts(ranks: Path) -> dict[str, float]:
     from constrain import Vocabulary
     from constrain.compilation.compile_caches import recent
     from constrain.kernels import layout as at
-    from constrain.vocabulary.mask_table_cache import table_of
+    from constrain.vocabulary.mask_table_cache import find_mask_table
 
     Vocabulary.from_tiktoken(ranks)
     tracemalloc.start()
     vocabulary = Vocabulary.from_tiktoken(ranks)
     objects = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    table = table_of(vocabulary)
+    table = find_mask_table(vocabulary)
     used = {slot: array.nbytes for slot, array in table.snapshot().items()}
     names = {
         "rows of bits": (at.ROWS,),

@@ -112,11 +112,11 @@ def measure_once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
     from constrain.compilation.compile_caches import programs, recent
     from constrain.vocabulary import mask_table_cache
     from constrain.vocabulary.mask_table import MaskTable
-    from constrain.vocabulary.mask_table_cache import prepare, table_of
+    from constrain.vocabulary.mask_table_cache import find_mask_table, prepare_common_leaves
 
     programs.most = recent.most = 0
     compile(Vocabulary.bytes(), schema=SCHEMA).matcher().mask()  # imports, kernels
-    prepare(MaskTable(Vocabulary.bytes()))
+    prepare_common_leaves(MaskTable(Vocabulary.bytes()))
     Vocabulary.from_tiktoken({b"a": 0}, eos_ids=[1], size=2)
     if fresh:
         source()  # The one that is made, and packages that read files.
@@ -128,11 +128,11 @@ def measure_once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"size": vocabulary.size, "read ms": (read - begin) / 1e6}
     if fresh:
         table = MaskTable(vocabulary)
-        prepare(table)
+        prepare_common_leaves(table)
         made = process_time_ns()
         mask_table_cache._save(table)
         return {**found, "table ms": (made - read) / 1e6, "written ms": (process_time_ns() - made) / 1e6}
-    table_of(vocabulary)
+    find_mask_table(vocabulary)
     found |= {"table ms": (process_time_ns() - read) / 1e6, "file to table, wall ms": (perf_counter_ns() - wall) / 1e6}
     found["memory MB"] = (read_private_memory() - pages) / 1e6
     return found | measure_steps(vocabulary)

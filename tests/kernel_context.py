@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from constrain.engine.state_cache import HASHES
 from constrain.kernels import layout as at
 from constrain.kernels.growth import rehash
-from constrain.vocabulary.mask_table import address_of
+from constrain.vocabulary.mask_table import data_address
 
 GAP, MARK = 256, 0x5A5A5A5A
 INTERNED = (at.SETS, at.CONFIGS, at.NODES, at.EDGES, at.POINTS, at.OBJECTS, at.NAMES, at.GUARDS, at.PAIRS, at.LISTS,
@@ -29,7 +29,7 @@ class Context:
         self.arrays: dict[int, NDArray[np.int32]] = {}
         self._memory: dict[int, NDArray[np.int32]] = {}
         self.context = np.zeros(2 * at.SLOTS, np.int64)
-        self.address = address_of(self.context)  # type: ignore[arg-type]
+        self.address = data_address(self.context)  # type: ignore[arg-type]
         small = dict.fromkeys(HASHES.values(), 16) | dict.fromkeys(INTERNED, 64)  # what `rehash` looks at
         for slot, length in {at.HEAD: at.HEAD_W, **small, **lengths}.items():
             self.put(slot, [rubbish] * length)
@@ -51,7 +51,7 @@ class Context:
         memory[GAP : GAP + len(values)] = values
         self._memory[slot] = memory
         self.arrays[slot] = memory[GAP : GAP + len(values)]
-        self.context[2 * slot : 2 * slot + 2] = address_of(self.arrays[slot]), len(values)
+        self.context[2 * slot : 2 * slot + 2] = data_address(self.arrays[slot]), len(values)
 
     def double(self, slot: int) -> None:
         """Make a slot twice as long, as a state cache does: what is new holds rubbish, or nothing in SEEN."""

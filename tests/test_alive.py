@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 
 from constrain.base.errors import GrammarError
-from constrain.lalr.coreachable_stacks import Alive
-from constrain.lalr.lalr_tables import Lalr, build
+from constrain.lalr.coreachable_stacks import CoReachableStacks
+from constrain.lalr.lalr_tables import Lalr, build_tables
 from tests.test_lalr import SMALL, grammars, numbered, rules_of
 
 Stack = tuple[int, ...]
@@ -45,7 +45,7 @@ def finishes(table: Lalr, stack: Stack, most: int) -> bool | None:
 
 def check(table: Lalr, length: int, most: int) -> int:
     """Compares at every stack that up to so many terminals lead to; returns how many answers were certain."""
-    alive, certain = Alive(table), 0
+    alive, certain = CoReachableStacks(table), 0
     end = len(table.terminals) - 1
     todo: list[Stack] = [(table.start,)]
     for _ in range(length + 1):
@@ -71,12 +71,12 @@ def check(table: Lalr, length: int, most: int) -> int:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_small_grammars(name: str) -> None:
-    assert check(build(numbered(rules_of(SMALL[name]), "start")), 3, 2_000) > 0
+    assert check(build_tables(numbered(rules_of(SMALL[name]), "start")), 3, 2_000) > 0
 
 
 def test_what_is_shifted_for_ever_and_never_accepted() -> None:
-    table = build(numbered(rules_of(SMALL["dead end"]), "start"))
-    tables = Alive(table).tables(100)
+    table = build_tables(numbered(rules_of(SMALL["dead end"]), "start"))
+    tables = CoReachableStacks(table).tables(100)
     assert tables is not None
     assert tables.has_dead_ends
     state, stack = tables.start, fed(table, (table.start,), 0)
@@ -88,17 +88,17 @@ def test_what_is_shifted_for_ever_and_never_accepted() -> None:
 
 def test_no_dead_ends_without_conflicts_and_unproductive_rules() -> None:
     for name in ("expressions", "dangling", "nullable", "templates", "repeated"):
-        tables = Alive(build(numbered(rules_of(SMALL[name]), "start"))).tables(10_000)
+        tables = CoReachableStacks(build_tables(numbered(rules_of(SMALL[name]), "start"))).tables(10_000)
         assert tables is not None
         assert not tables.has_dead_ends
-    assert Alive(build(numbered(rules_of(SMALL["expressions"]), "start"))).tables(3) is None
+    assert CoReachableStacks(build_tables(numbered(rules_of(SMALL["expressions"]), "start"))).tables(3) is None
 
 
 @settings(max_examples=80)
 @given(grammars())
 def test_random_grammars(rules: list) -> None:  # type: ignore[type-arg]
     try:
-        table = build(numbered(rules, "n0"))
+        table = build_tables(numbered(rules, "n0"))
     except GrammarError:
         assume(False)
     check(table, 2, 60)

@@ -78,7 +78,7 @@ def test_tensors(kind: str) -> None:
 
 def test_large_batches_go_over_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LEAST_SHARE", 1 << 10)
-    monkeypatch.setattr(module, "cores", lambda: 4)
+    monkeypatch.setattr(module, "count_cores", lambda: 4)
     masks = masks_of(np.random.default_rng(1), 9, 3000, 94)
     logits = np.zeros((9, 3010), np.float32)
     wanted = slow(logits.view(np.uint32), masks, list(range(9)), BITS["float32"][1])

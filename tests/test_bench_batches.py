@@ -39,10 +39,10 @@ def test_shares_are_timed_one_after_the_other() -> None:
     from constrain.engine.batches import parallel_fill
 
     matchers = [compile(Vocabulary.bytes(), regex="a*").matcher() for _ in range(6)]
-    before, spent, out = parallel_fill.together, list[int](), np.zeros((6, 9), np.int32)  # type: ignore[attr-defined]
+    before, spent, out = parallel_fill.run_together, list[int](), np.zeros((6, 9), np.int32)  # type: ignore[attr-defined]
     with batches.run_shares_in_turn(spent):
         fill_masks(matchers, out, threads=2)
-    assert len(spent) == 2 and min(spent) > 0 and parallel_fill.together is before  # type: ignore[attr-defined]
+    assert len(spent) == 2 and min(spent) > 0 and parallel_fill.run_together is before  # type: ignore[attr-defined]
     assert (out == matchers[0].mask()).all()
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 
 from constrain.cache import file_trust, sealed_files
 from constrain.cache.file_trust import is_trusted
-from constrain.cache.sealed_files import ABANDONED, TEMPORARY, prune, read_sealed, write_sealed
+from constrain.cache.sealed_files import ABANDONED, TEMPORARY, prune_folder, read_sealed, write_sealed
 
 KEY = b"key"
 CONTENT = bytes(range(256)) * 3
@@ -84,7 +84,7 @@ def test_nothing_is_written_to_an_untrusted_folder_or_removed_from_it(path: Path
     before = sorted(path.parent.iterdir())
     assert not write_sealed(path.with_name("two"), KEY, [CONTENT])
     assert not write_sealed(path, KEY, [b"new"])
-    prune(path.parent, "", 0, 0)
+    prune_folder(path.parent, "", 0, 0)
     assert sorted(path.parent.iterdir()) == before
 
 
@@ -170,12 +170,12 @@ def test_the_digest_is_over_all_bytes_in_order(parts: list[bytes], piece: int) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sealed_files, "PIECE", piece)
         content = b"".join(parts)
-        wanted = sealed_files.seal(KEY, "n", [content])
+        wanted = sealed_files.seal_file(KEY, "n", [content])
         for place in range(len(content)):
             changed = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
-            assert sealed_files.seal(KEY, "n", [changed]) != wanted
-        assert sealed_files.seal(KEY, "n", [content + b"\0"]) != wanted
-        assert sealed_files.seal(KEY, "m", [content]) != wanted
+            assert sealed_files.seal_file(KEY, "n", [changed]) != wanted
+        assert sealed_files.seal_file(KEY, "n", [content + b"\0"]) != wanted
+        assert sealed_files.seal_file(KEY, "m", [content]) != wanted
 
 
 def broken(call: str, code: int) -> Callable[..., None]:
@@ -228,23 +228,23 @@ def names(folder: Path) -> set[str]:
 
 def test_the_latest_files_stay(folder: Path) -> None:
     touch(folder, {f"{k}.x": 100 * k for k in range(9)} | {"other.y": 10_000})
-    prune(folder, ".x", 5, 1 << 20)
+    prune_folder(folder, ".x", 5, 1 << 20)
     assert names(folder) == {*(f"{k}.x" for k in range(5)), "other.y"}
-    prune(folder, ".x", 5, 250)
+    prune_folder(folder, ".x", 5, 250)
     assert names(folder) == {"0.x", "1.x", "other.y"}
 
 
 def test_times_in_the_future_are_the_oldest(folder: Path) -> None:
     """A clock that was wrong once: its files go first, and do not drive out those of today."""
     touch(folder, {"now.x": 0, "hour.x": 3600, "tomorrow.x": -86_400, "next year.x": -31_536_000})
-    prune(folder, ".x", 2, 1 << 20)
+    prune_folder(folder, ".x", 2, 1 << 20)
     assert names(folder) == {"now.x", "hour.x"}
 
 
 def test_a_clock_that_was_set_back_loses_nothing_for_good(folder: Path) -> None:
     touch(folder, {f"{k}.x": -86_400 - k for k in range(5)})
     touch(folder, {"new.x": 0})
-    prune(folder, ".x", 3, 1 << 20)
+    prune_folder(folder, ".x", 3, 1 << 20)
     assert "new.x" in names(folder)
     assert len(names(folder)) == 3
 
@@ -252,5 +252,5 @@ def test_a_clock_that_was_set_back_loses_nothing_for_good(folder: Path) -> None:
 @pytest.mark.parametrize("age", [ABANDONED + 10, -ABANDONED - 10, 30 * ABANDONED])
 def test_abandoned_temporary_files_go(folder: Path, age: float) -> None:
     touch(folder, {f"{TEMPORARY}1-x": age, f"{TEMPORARY}2-y": 5})
-    prune(folder, ".x", 9, 1 << 20)
+    prune_folder(folder, ".x", 9, 1 << 20)
     assert names(folder) == {f"{TEMPORARY}2-y"}

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 
 pytest.importorskip("typer")
 
-from constrain.base.json_documents import token
+from constrain.base.json_documents import pointer_token
 from constrain.cli import app
 from constrain.cli.schema_positions import places
 from tests.command_line import Answer, Run
@@ -48,7 +48,7 @@ documents = st.recursive(
 
 def pointers(value: Any, pointer: str = "") -> set[str]:
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return {pointer}.union(*(pointers(item, f"{pointer}/{token(key)}") for key, item in inside))
+    return {pointer}.union(*(pointers(item, f"{pointer}/{pointer_token(key)}") for key, item in inside))
 
 
 @given(documents, st.sampled_from([None, 0, 2]), st.booleans())

@@ -10,20 +10,20 @@ from hypothesis import given, strategies as st
 
 from constrain.automata import boolean_operations, large_automata
 from constrain.automata.dfa import Dfa, Table
-from constrain.automata.table import canonical, distances
+from constrain.automata.table import canonicalize_table, find_distances
 from constrain.base.errors import LimitError
 from tests.strategies import dfas, tables
 
 
-def arrays(table: Table) -> large_automata.Arrays:
+def arrays(table: Table) -> large_automata.DfaArrays:
     count = max(table.classes) + 1
     delta = np.array(table.rows, dtype="<i4").reshape(len(table.rows), count)
-    return large_automata.Arrays(
+    return large_automata.DfaArrays(
         np.array(table.bounds), np.array(table.classes), delta, np.array(table.accepting, dtype=np.bool_)
     )
 
 
-def same(made: large_automata.Arrays | None, table: Table) -> bool:
+def same(made: large_automata.DfaArrays | None, table: Table) -> bool:
     assert made is not None
     return all(np.array_equal(one, other) for one, other in zip(made, arrays(table), strict=True))
 
@@ -31,22 +31,27 @@ def same(made: large_automata.Arrays | None, table: Table) -> bool:
 @given(tables())
 def test_canonical(table: Table) -> None:
     made = arrays(table)
-    assert same(large_automata.canonical(table.bounds, table.classes, made.delta, made.accepting), canonical(table))
+    assert same(
+        large_automata.canonicalize_arrays(table.bounds, table.classes, made.delta, made.accepting),
+        canonicalize_table(table),
+    )
 
 
 @given(dfas(), dfas(), st.sampled_from([operator.or_, operator.and_, operator.gt]))
 def test_product(first: Dfa, second: Dfa, accept: object) -> None:
     assert callable(accept)
     bounds, classes, pairs = boolean_operations.merge_ranges(first.table, second.table)
-    delta, accepting = large_automata.product(arrays(first.table), arrays(second.table), pairs, accept, 10_000)
-    wanted = canonical(boolean_operations.product(first.table, second.table, accept, 10_000))
-    assert same(large_automata.canonical(bounds, classes, delta, accepting), wanted)
+    delta, accepting = large_automata.product_of_arrays(
+        arrays(first.table), arrays(second.table), pairs, accept, 10_000
+    )
+    wanted = canonicalize_table(boolean_operations.product_of_tables(first.table, second.table, accept, 10_000))
+    assert same(large_automata.canonicalize_arrays(bounds, classes, delta, accepting), wanted)
 
 
 @given(dfas())
 def test_distances(dfa: Dfa) -> None:
-    found = large_automata.distances(dfa.delta, dfa.accepting)
-    assert found is not None and found.tolist() == distances(dfa.table)
+    found = large_automata.find_array_distances(dfa.delta, dfa.accepting)
+    assert found is not None and found.tolist() == find_distances(dfa.table)
 
 
 def test_like_numbers_do_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +71,7 @@ def test_like_numbers_do_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(np.random, "default_rng", generator)
     table = Dfa.from_strings([f"{word:03}" for word in range(0, 1000, 7)]).table
     made = arrays(table)
-    assert same(large_automata.canonical(table.bounds, table.classes, made.delta, made.accepting), table)
+    assert same(large_automata.canonicalize_arrays(table.bounds, table.classes, made.delta, made.accepting), table)
     assert seeds == [0, 1, 2]
 
 

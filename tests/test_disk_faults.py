@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from constrain import Constraint, Vocabulary, compile, lark, warm_up
-from constrain.cache.cache_folder import VARIABLE, made_by
-from constrain.cache.sealed_files import TEMPORARY, prune, read_sealed, write_sealed
+from constrain.cache.cache_folder import VARIABLE, digest_code
+from constrain.cache.sealed_files import TEMPORARY, prune_folder, read_sealed, write_sealed
 from constrain.compilation.compile_caches import programs, recent
 from constrain.forms import form
 from constrain.kernels.jit import object_cache
@@ -199,7 +199,7 @@ def test_damaged_anywhere(store: Path, wanted: list[str], kind: str) -> None:
             whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :],
         ):
             path.write_bytes(damaged)
-            assert read_sealed(path, made_by()) is None
+            assert read_sealed(path, digest_code()) is None
             assert masks() == wanted
             assert path.read_bytes() == whole, "it is written anew"
 
@@ -216,7 +216,7 @@ def test_written_and_pruned_by_many_at_once(tmp_path: Path) -> None:
             if rng.random() < 0.5:
                 write_sealed(path, b"k", [rng.choice(contents)])
             if step % 10 == 9:
-                prune(folder, ".x", rng.randrange(4), 1 << 20)
+                prune_folder(folder, ".x", rng.randrange(4), 1 << 20)
             data = read_sealed(path, b"k")
             assert data is None or bytes(data) in contents
             found += data is not None
@@ -288,7 +288,7 @@ def test_killed_at_any_point_of_a_write_to_the_cache(tmp_path: Path, when: str) 
     assert call > 3
     for left in path.parent.glob(f"{TEMPORARY}*"):
         os.utime(left, (1, 1))
-    prune(path.parent, ".x", 9, 1 << 20)
+    prune_folder(path.parent, ".x", 9, 1 << 20)
     assert names(path.parent) == ["it.x"], "temporary files of who was killed are removed after a while"
 
 

@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 from constrain import Form, Style, UnsupportedError, free_text, gbnf, json_schema, regex
 from constrain.automata.dfa import Dfa
 from constrain.export import to_gbnf, to_lark
-from constrain.export.lark_text import pattern
-from constrain.export.regular_expression import expression
+from constrain.export.lark_text import write_lark_pattern
+from constrain.export.regular_expression import to_expression
 from constrain.frontends.gbnf import to_grammar
 from constrain.grammar.nodes import Chars, Grammar, Literal, Repeat, Sequence, Token
 from tests import grammars_made as make
@@ -66,9 +66,9 @@ def parses(text: str):  # type: ignore[no-untyped-def]
 @given(dfas())
 def test_expressions_match_the_longest_first(dfa: Dfa) -> None:
     assume(not dfa.is_empty)
-    term = expression(dfa)
+    term = to_expression(dfa)
     assert term is not None
-    compiled = re.compile(pattern(term))
+    compiled = re.compile(write_lark_pattern(term))
     for text in words_up_to(3, "abé\U0001f600"):
         assert bool(compiled.fullmatch(text)) == dfa.accepts(text)
         longest = max((n for n in range(len(text) + 1) if dfa.accepts(text[:n])), default=None)
@@ -122,7 +122,7 @@ def test_a_large_automaton_becomes_rules(monkeypatch: pytest.MonkeyPatch) -> Non
     kept = Dfa.from_strings([word for word in words if sum(7 * k + ord(char) for k, char in enumerate(word)) % 5])
     wild = kept.star().complement().intersect(Dfa.from_ranges([(97, 103)]).repeat(1))
     grammar = Grammar(Chars(wild), {})
-    assert expression(wild) is None
+    assert to_expression(wild) is None
     again, larks = to_grammar(to_gbnf(grammar)), parses(to_lark(grammar))
     for text in ["a", "abc", "aaa", "abcabc", "gggg", "", "eee", "fffeee"]:
         assert accepts(again, text) == wild.accepts(text) == larks(text)

@@ -194,14 +194,14 @@ def test_what_one_worker_raises_the_caller_raises(monkeypatch: pytest.MonkeyPatc
 
 def test_workers_do_all_tasks_and_raise_what_failed() -> None:
     done: list[int] = []
-    worker_threads.together([lambda k=k: done.append(k) for k in range(50)])  # type: ignore[misc]
+    worker_threads.run_together([lambda k=k: done.append(k) for k in range(50)])  # type: ignore[misc]
     assert sorted(done) == list(range(50))
 
     def fail() -> None:
         raise KeyError("this one")
 
     with pytest.raises(KeyError, match="this one"):
-        worker_threads.together([lambda: done.append(50), fail, lambda: done.append(51)])
+        worker_threads.run_together([lambda: done.append(50), fail, lambda: done.append(51)])
     assert sorted(done) == list(range(52))
 
 

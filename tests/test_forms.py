@@ -25,7 +25,7 @@ from constrain import (
     literal,
     regex,
 )
-from constrain.forms import from_plain
+from constrain.forms import read_form
 
 VOCABULARY = Vocabulary.bytes()
 POINT = {
@@ -88,7 +88,7 @@ def test_what_forms_mean(form: Form, inside: list[str], outside: list[str]) -> N
         assert takes(constraint, text), text
     for text in outside:
         assert not takes(constraint, text), text
-    again = from_plain(json.loads(json.dumps(form.plain())))
+    again = read_form(json.loads(json.dumps(form.plain())))
     assert again == form
     assert hash(again) == hash(form)
 
@@ -143,7 +143,7 @@ def test_what_is_no_form() -> None:
     with pytest.raises(TypeError, match="not both"):
         constrain.compile(VOCABULARY, literal("a"), grammar=literal("b"))
     with pytest.raises(SourceError, match="no form"):
-        from_plain({"kind": "Nothing"})
+        read_form({"kind": "Nothing"})
 
 
 CODE = """
@@ -160,7 +160,7 @@ def test_a_pattern_in_a_lark_grammar(lexer: Any) -> None:
     constraint = form.compile(VOCABULARY)
     assert takes(constraint, 'def f( ): "A good é."')
     assert not takes(constraint, 'def f(): "a"')
-    again = from_plain(json.loads(json.dumps(form.plain())))
+    again = read_form(json.loads(json.dumps(form.plain())))
     assert again == form
 
 

@@ -24,7 +24,7 @@ from constrain import (
     regex,
 )
 from constrain.base.options import Limits
-from constrain.forms import Form, from_plain
+from constrain.forms import Form, read_form
 
 VOCABULARY = Vocabulary.bytes()
 MOST = 4
@@ -101,7 +101,7 @@ def test_operators_mean_what_they_mean_of_sets(language: Language) -> None:
     except UnsupportedError:
         assume(False)
     assert {text for text in TEXTS if accepts(constraint, text)} == texts
-    assert pickle.loads(pickle.dumps(form)) == copy.deepcopy(form) == from_plain(form.plain()) == form
+    assert pickle.loads(pickle.dumps(form)) == copy.deepcopy(form) == read_form(form.plain()) == form
 
 
 EMPTY = [
@@ -144,7 +144,7 @@ def in_a_deep_caller(calls: int, form: Form) -> bool:
     """Whether a form takes a text, be the caller as deep as that."""
     if calls:
         return in_a_deep_caller(calls - 1, form)
-    form = from_plain(form.plain())
+    form = read_form(form.plain())
     hash(form)
     return compile(VOCABULARY, form).matcher().shortest_completion() is not None
 

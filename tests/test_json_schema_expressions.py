@@ -13,7 +13,7 @@ import constrain
 from constrain import Style, Vocabulary
 from constrain.base.errors import RegexError, TokenRefused, UnsatisfiableError, UnsupportedError
 from constrain.frontends.json_schema.strings.regex_format import is_regex
-from constrain.frontends.regex import parse
+from constrain.frontends.regex import parse_pattern
 
 VALID = [
     "", "a", r"([abc])+\s+$", "(?<name>x)", r"(?<n>a)\k<n>", r"(a)\1", "(?<=a+)b", "(?=a)b", "[]", "[^]", r"\cA", r"\0",
@@ -46,7 +46,7 @@ def test_tables(texts: list[str], wanted: bool) -> None:
 def reads(text: str) -> bool:
     """Whether our reader of patterns takes it for one, though perhaps not for one that it can enforce."""
     try:
-        parse(text, dialect="ecma", flags="", nesting=100)
+        parse_pattern(text, dialect="ecma", flags="", nesting=100)
     except UnsupportedError:
         return True
     except RegexError:

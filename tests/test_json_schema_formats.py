@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
-from constrain.automata.table import canonical, distances
+from constrain.automata.table import canonicalize_table, find_distances
 from constrain.base.errors import UnsupportedError
 from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
@@ -165,8 +165,8 @@ def test_leap_seconds_of_a_date() -> None:
 @pytest.mark.parametrize("name", ["time", "date-time"])
 def test_what_is_built_in_blocks_is_the_canonical_automaton(name: str) -> None:
     dfa = dfa_of(name)
-    assert canonical(dfa.table) == dfa.table._replace(rows=[tuple(row) for row in dfa.table.rows])
-    assert dfa.distances().tolist() == distances(dfa.table)
+    assert canonicalize_table(dfa.table) == dfa.table._replace(rows=[tuple(row) for row in dfa.table.rows])
+    assert dfa.distances().tolist() == find_distances(dfa.table)
 
 
 @pytest.mark.parametrize("other", [".*Z", ".*[+-]0[0-9]:.*", "1.*|.*:60.*", "[^:]*"])

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from constrain.kernels import layout as at
 from constrain.kernels.interned_names import chain, decode_name, name_into_buffer, spell_utf8
-from constrain.vocabulary.mask_table import address_of
+from constrain.vocabulary.mask_table import data_address
 
 EDGES = [0, 8, 31, 34, 47, 92, 127, 128, 0x7FF, 0x800, 0xFFF, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x103FF, 0x10400,
          0xFFFFF, 0x100000, 0x10FFFF]  # fmt: skip
@@ -28,11 +28,11 @@ class Slots:
         for slot, length in ((at.HEAD, at.HEAD_W), (at.NAMES, 3 * names), (at.NAME_HASH, hashes), (at.BUFFER, buffer)):
             self.memory[slot] = np.full(length + 2000, -9, np.int32)
             self.arrays[slot] = self.memory[slot][1000 : 1000 + length]
-            self.context[2 * slot : 2 * slot + 2] = address_of(self.arrays[slot]), length
+            self.context[2 * slot : 2 * slot + 2] = data_address(self.arrays[slot]), length
         self.arrays[at.HEAD][:] = 0
         self.arrays[at.HEAD][at.N_NAMES] = at.ROOTS
         self.arrays[at.NAMES][: 3 * at.ROOTS] = -1
-        self.address = address_of(self.context)  # type: ignore[arg-type]
+        self.address = data_address(self.context)  # type: ignore[arg-type]
 
     def chained(self, root: int, values: bytes) -> int:
         """The chain of some bytes."""

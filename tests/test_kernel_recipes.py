@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from constrain.kernels import layout as at
 from constrain.kernels.mask_deltas import NO_ROW, NOT_KEPT, STRETCH, follow, keep
-from constrain.vocabulary.mask_table import address_of
+from constrain.vocabulary.mask_table import data_address
 
 Words = NDArray[np.int32]
 
@@ -24,11 +24,11 @@ class Slots:
         self.arrays[at.TABLE][at.T_WORDS] = words
         self.context = np.zeros(2 * at.SLOTS, np.int64)
         for slot, array in self.arrays.items():
-            self.context[2 * slot : 2 * slot + 2] = address_of(array), array.size
+            self.context[2 * slot : 2 * slot + 2] = data_address(array), array.size
 
     def keep(self, base: int, mask: Words, parsed: bool) -> int:
         before = mask.copy()
-        recipe = keep(address_of(self.context), base, address_of(mask), parsed)  # type: ignore[arg-type]
+        recipe = keep(data_address(self.context), base, data_address(mask), parsed)  # type: ignore[arg-type]
         assert (mask == before).all()
         assert (self.memory[:1000] == 77).all() and (self.memory[1000 + len(self.arrays[at.MASKS]) :] == 77).all()
         return recipe
@@ -37,7 +37,7 @@ class Slots:
         between = np.full(len(self.arrays[at.ROWS]) + 20, 55, np.int32)
         words = int(self.arrays[at.TABLE][at.T_WORDS])
         out = between[10 : 10 + words]
-        assert follow(address_of(self.context), recipe, address_of(out)) == 0  # type: ignore[arg-type]
+        assert follow(data_address(self.context), recipe, data_address(out)) == 0  # type: ignore[arg-type]
         assert (between[:10] == 55).all() and (between[10 + words :] == 55).all()
         return out
 

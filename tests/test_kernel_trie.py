@@ -18,7 +18,7 @@ from constrain.frontends.regex import to_dfa
 from constrain.kernels import layout as at, trie as kernels
 from constrain.vocabulary import mask_table
 from constrain.vocabulary.mask_table import MaskTable
-from constrain.vocabulary.token_order import in_order
+from constrain.vocabulary.token_order import order_tokens
 
 PIECES = [
     b"a", b"b", b"x", b"0", b" ", b"~", b"\x7f", b"/", b"@", b'"', b"\\", b"\\n", b"\\u00", b"e9", b"\xc3", b"\xa9",
@@ -311,7 +311,7 @@ def test_a_trie_is_built_where_there_is_room(slot: str) -> None:
     tokens = [b"abc", b"abd", b"b", b"", b"bcde"]
     vocabulary = Vocabulary.from_tokens([*tokens, None], (len(tokens),))
     wanted, table = MaskTable(vocabulary), MaskTable(vocabulary)
-    order = in_order(vocabulary.blob, vocabulary.offsets)
+    order = order_tokens(vocabulary.blob, vocabulary.offsets)
     grown(table, slot, lambda: int(kernels.build_trie(table.address, order)))
     nodes = int(wanted.arrays[at.TABLE][at.N_TRIE])
     for part, length in ((at.TRIE, 2 * nodes), (at.TRIE_EDGES, nodes - 2)):

@@ -27,7 +27,7 @@ from constrain.kernels.trie_walks import (
     try_token,
     walk,
 )
-from constrain.vocabulary.mask_table import address_of
+from constrain.vocabulary.mask_table import data_address
 from tests.kernel_context import Context
 from tests.test_kernel_sets import CASES, VOCABULARY, Sets, filled
 
@@ -98,7 +98,7 @@ def test_tokens_are_tried(name: str, small: bool) -> None:
             for t in range(0, len(TOKENS), 5):
                 mask = np.full(WORDS, before, np.int32)
                 all_bits = told(mask)
-                assert cache.run(try_token, s, t, address_of(mask)) == 0
+                assert cache.run(try_token, s, t, data_address(mask)) == 0
                 assert told(mask) == (all_bits | {t} if t in good else all_bits - {t})
             for prefix in (b"", b'"', b"1", b"]", b"a", b'{"', b"], ["):
                 below = {t for t, token in enumerate(TOKENS) if token.startswith(prefix) and token != NEVER}
@@ -109,7 +109,7 @@ def test_tokens_are_tried(name: str, small: bool) -> None:
                         cache._put(at.STACK, np.full(2, -7, np.int32))
                     mask, stack = np.full(WORDS, before, np.int32), cache.arrays[at.STACK]
                     stack[: len(stack) // 2] = -7
-                    assert cache.run(kernel, node, start, address_of(mask)) == 0
+                    assert cache.run(kernel, node, start, data_address(mask)) == 0
                     assert told(mask) == wanted, (prefix, kernel)
                     assert (stack[: len(stack) // 2] == -7).all()  # of the walk that came here
 
@@ -130,14 +130,14 @@ def test_a_walk_finds_the_tokens_that_a_set_takes(name: str) -> None:
         for _ in range(2):
             mask = np.zeros(WORDS, np.int32)
             head[at.STEPS], visited = 0, int(head[at.VISITED])
-            assert cache.run(walk, 0, s, 1, s, address_of(mask), 0, NO_LIMIT) == 0
+            assert cache.run(walk, 0, s, 1, s, data_address(mask), 0, NO_LIMIT) == 0
             assert told(mask) == good
             assert head[at.VISITED] > visited
             spent.append(int(head[at.STEPS]))
         most = int(head[at.MOST_STEPS])
         for allowed in (spent[1], spent[1] - 1):
             head[at.STEPS], head[at.MOST_STEPS] = 0, allowed
-            result = walk(cache.address, 0, s, 1, s, address_of(mask), 0, NO_LIMIT)
+            result = walk(cache.address, 0, s, 1, s, data_address(mask), 0, NO_LIMIT)
             assert result == (0 if allowed == spent[1] else -1)
             assert result == 0 or head[at.STATUS] == at.SPENT
         head[at.MOST_STEPS], head[at.STEPS] = most, 0
@@ -150,12 +150,12 @@ def ends_when_spent(cache: StateCache, kernel: Callable[..., int], *arguments: i
     head, mask = cache.arrays[at.HEAD], np.zeros(WORDS, np.int32)
     most = int(head[at.MOST_STEPS])
     head[at.STEPS] = 0
-    assert cache.run(kernel, *arguments, address_of(mask)) == 0
+    assert cache.run(kernel, *arguments, data_address(mask)) == 0
     spent = int(head[at.STEPS])
     results = []
     for allowed in (spent, spent - 1):
         head[at.STEPS], head[at.MOST_STEPS] = 0, allowed
-        results.append(kernel(cache.address, *arguments, address_of(mask)))
+        results.append(kernel(cache.address, *arguments, data_address(mask)))
     head[at.STEPS], head[at.MOST_STEPS] = 0, most
     return results == [0, -1] and head[at.STATUS] == at.SPENT
 
@@ -183,7 +183,7 @@ def test_rows_by_room(name: str) -> None:
             mask = np.full(WORDS, 0, np.int32)
             mask[-1] = 1 << 30
             kept = told(mask)
-            assert cache.run(add_row, q, room, address_of(mask)) == 0
+            assert cache.run(add_row, q, room, data_address(mask)) == 0
             assert told(mask) == {t for t, need in needed.items() if need <= room} | kept
 
 

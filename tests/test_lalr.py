@@ -16,8 +16,8 @@ from lark.load_grammar import load_grammar
 from lark.parsers.lalr_analysis import LALR_Analyzer, Shift
 
 from constrain.base.errors import GrammarError
-from constrain.lalr.lalr_tables import END, Lalr, build
-from constrain.lalr.productions import Productions, spread
+from constrain.lalr.lalr_tables import END, Lalr, build_tables
+from constrain.lalr.productions import Productions, propagate_sets
 
 SHIPPED = Path(lark.__file__).parent / "grammars"
 
@@ -116,13 +116,13 @@ def accepts(table: Lalr, types: list[int]) -> bool:
 @pytest.mark.parametrize(("name", "start", "keep"), [("python", "file_input", ("_NEWLINE",)), ("lark", "start", ())])
 def test_lark_s_own_grammars(name: str, start: str, keep: tuple[str, ...]) -> None:
     rules = rules_of((SHIPPED / f"{name}.lark").read_text("utf-8"), start, keep)
-    assert_same(analysed(rules, start).parse_table, rules, start, build(numbered(rules, start)))
+    assert_same(analysed(rules, start).parse_table, rules, start, build_tables(numbered(rules, start)))
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_small_grammars(name: str) -> None:
     rules = rules_of(SMALL[name])
-    table = build(numbered(rules, "start"))
+    table = build_tables(numbered(rules, "start"))
     assert_same(analysed(rules, "start").parse_table, rules, "start", table)
     parser = lark.Lark(SMALL[name], parser="lalr")
     terminals = len(table.terminals) - 1
@@ -178,7 +178,7 @@ def is_tangled(rules: list[Rule]) -> bool:
 @given(grammars())
 def test_random_grammars(rules: list[Rule]) -> None:
     try:
-        ours = build(numbered(rules, "n0"))
+        ours = build_tables(numbered(rules, "n0"))
     except GrammarError:
         ours = None
     try:
@@ -195,11 +195,11 @@ def test_random_grammars(rules: list[Rule]) -> None:
 
 
 def test_conflicts_are_named() -> None:
-    table = build(numbered(rules_of(SMALL["dangling"]), "start"))
+    table = build_tables(numbered(rules_of(SMALL["dangling"]), "start"))
     assert table.conflicts == ("before ELSE the rule `start: IF start` never ends: a longer rule goes on with it",)
-    table = build(numbered(rules_of(SMALL["priorities"]), "start"))
+    table = build_tables(numbered(rules_of(SMALL["priorities"]), "start"))
     assert table.conflicts == ("before the end of the text the rule `b: X` never ends: `a: X` has a higher priority",)
-    assert build(numbered(rules_of(SMALL["expressions"]), "start")).conflicts == ()
+    assert build_tables(numbered(rules_of(SMALL["expressions"]), "start")).conflicts == ()
 
 
 def test_a_rule_that_cannot_be_told_from_another_is_refused() -> None:
@@ -207,7 +207,7 @@ def test_a_rule_that_cannot_be_told_from_another_is_refused() -> None:
         rules_of('start: a "y" | b "y" | a "z" | b "z" | c | d\na: "x"\nb: "x"\nc: "w"\nd: "w"'), "start"
     )
     with pytest.raises(GrammarError) as caught:
-        build(productions)
+        build_tables(productions)
     assert str(caught.value) == (
         "2 rules could end at the same place before Y, Z, and one token of look-ahead does not tell which:\n"
         "    a: X\n"
@@ -216,7 +216,7 @@ def test_a_rule_that_cannot_be_told_from_another_is_refused() -> None:
         "  Join the rules, or give one of them a priority: `name.2: ...` goes first."
     )
     with pytest.raises(GrammarError, match="before the end of the text"):
-        build(numbered(rules_of('start: a | b\na: "x"\nb: "x"'), "start"))
+        build_tables(numbered(rules_of('start: a | b\na: "x"\nb: "x"'), "start"))
 
 
 def derived(rules: list[Rule], length: int) -> dict[str, set[tuple[str, ...]]]:
@@ -262,7 +262,7 @@ def test_reachable_and_words() -> None:
 )
 def test_spread(edges: list[list[int]]) -> None:
     sets = [1 << node for node in range(len(edges))]
-    spread(edges, sets)
+    propagate_sets(edges, sets)
     for node in range(len(edges)):
         reached, todo = {node}, [node]
         while todo:
@@ -276,5 +276,5 @@ def test_a_chain_of_any_length_needs_no_recursion() -> None:
     count = 20_000
     edges = [[node + 1] for node in range(count)] + [[]]
     sets = [0] * count + [1]
-    spread(edges, sets)
+    propagate_sets(edges, sets)
     assert sets == [1] * (count + 1)

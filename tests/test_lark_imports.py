@@ -10,9 +10,9 @@ import pytest
 import constrain
 from constrain import Vocabulary
 from constrain.base.errors import ConstrainError, GrammarError, SourceError
-from constrain.forms import from_plain
-from constrain.frontends.lark.lark_imports import MOST_BYTES, ModuleNotFound, Reader
-from constrain.frontends.lark.lark_loader import load
+from constrain.forms import read_form
+from constrain.frontends.lark.lark_imports import MOST_BYTES, ImportReader, ModuleNotFound
+from constrain.frontends.lark.lark_loader import load_grammar
 
 VOCABULARY = Vocabulary.bytes()
 SECRET = 'A: "secret"\n'
@@ -35,7 +35,7 @@ def test_no_file_is_read_unless_the_call_names_its_folder(here: Path, way: str) 
     with pytest.raises(GrammarError, match="import_paths"):
         constrain.compile(VOCABULARY, grammar=text)
     with pytest.raises(GrammarError, match="import_paths"):
-        load(text, source=str(here / "main.lark"))
+        load_grammar(text, source=str(here / "main.lark"))
     (here / "elsewhere").mkdir()
     with pytest.raises(GrammarError):
         constrain.compile(VOCABULARY, grammar=text, import_paths=[here / "elsewhere"])
@@ -47,7 +47,7 @@ def test_no_file_is_read_unless_the_call_names_its_folder(here: Path, way: str) 
 def test_modules_that_ship_are_found_without_a_folder(module: str) -> None:
     name = module.split(".")[1]
     alias = "what" if name.islower() else "WHAT"
-    load(f"%import {module} -> {alias}\nstart: {alias}\n")
+    load_grammar(f"%import {module} -> {alias}\nstart: {alias}\n")
 
 
 def test_only_regular_files_of_bounded_size_inside_the_folder_are_read(here: Path) -> None:
@@ -59,7 +59,7 @@ def test_only_regular_files_of_bounded_size_inside_the_folder_are_read(here: Pat
     (folder / "large.lark").write_bytes(b"\n" * (MOST_BYTES + 1))
     (folder / "latin.lark").write_bytes(b'A: "\xe9"')
     os.mkfifo(folder / "pipe.lark")
-    reader = Reader([str(folder)])
+    reader = ImportReader([str(folder)])
     assert reader(None, "in.lark")[1] == SECRET
     outside = ["out.lark", "away/secret.lark", "../secret.lark", str(here / "secret.lark"), "dir.lark", "pipe.lark"]
     for path in [*outside, "large.lark", "latin.lark", "missing.lark", ""]:
@@ -79,7 +79,7 @@ def test_a_module_that_imports_itself_is_refused(here: Path) -> None:
     (here / "one.lark").write_text('%import .two.B\nA: "a" B\n', "utf-8")
     (here / "two.lark").write_text('%import .one.A\nB: "b" A\n', "utf-8")
     with pytest.raises(GrammarError, match="imports itself"):
-        load("%import .one.A\nstart: A\n", import_paths=[str(here)])
+        load_grammar("%import .one.A\nstart: A\n", import_paths=[str(here)])
 
 
 def test_a_saved_form_carries_texts_and_no_folders(here: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_saved_form_carries_texts_and_no_folders(here: Path) -> None:
     for file in (here / "sub").iterdir():
         file.unlink()
     (here / "secret.lark").unlink()
-    again = from_plain(plain)
+    again = read_form(plain)
     assert again.compile(VOCABULARY).matcher().shortest_completion() == b"secret!"
     assert again.plain() == plain
     constrain.compile(VOCABULARY, again).save(here / "saved")
@@ -100,7 +100,7 @@ def test_a_saved_form_carries_texts_and_no_folders(here: Path) -> None:
 def test_a_saved_form_that_names_folders_is_refused(here: Path) -> None:
     plain = constrain.lark("%import .secret.A\nstart: A\n").plain()
     with pytest.raises(SourceError, match="names folders"):
-        from_plain({**plain, "import_paths": [str(here)]})
+        read_form({**plain, "import_paths": [str(here)]})
 
 
 def test_a_single_path_is_a_wrong_call(here: Path) -> None:

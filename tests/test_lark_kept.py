@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from constrain.frontends.lark import Indentation, to_parser
-from constrain.frontends.lark.lark_loader import load
-from constrain.frontends.lark.parser_cache import MOST_FILES, Kept
+from constrain.frontends.lark.lark_loader import load_grammar
+from constrain.frontends.lark.parser_cache import MOST_FILES, CachedParser
 from constrain.lalr.parser_code import Parser
 
 GRAMMAR = """
@@ -39,15 +39,15 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def kept(place: Path, text: str = GRAMMAR) -> Kept:
-    return Kept(place / "kept", [text, str(place), "start"], [str(place)])
+def kept(place: Path, text: str = GRAMMAR) -> CachedParser:
+    return CachedParser(place / "kept", [text, str(place), "start"], [str(place)])
 
 
 def write(place: Path) -> Parser:
     parser = to_parser(
         GRAMMAR, import_paths=(str(place),), indentation=Indentation(opening=("LPAR",), closing=("RPAR",))
     )
-    kept(place).keep(parser, load(GRAMMAR, import_paths=[str(place)]).imports)
+    kept(place).keep(parser, load_grammar(GRAMMAR, import_paths=[str(place)]).imports)
     return parser
 
 
@@ -60,7 +60,7 @@ def test_what_was_written_is_read(place: Path) -> None:
     assert found.layout == parser.layout
     assert found.layout is not None
     assert kept(place, GRAMMAR + "\n").fetch() is None
-    assert Kept(place / "kept", [GRAMMAR, str(place), "start"], ["elsewhere"]).fetch() is None
+    assert CachedParser(place / "kept", [GRAMMAR, str(place), "start"], ["elsewhere"]).fetch() is None
 
 
 def test_a_changed_import_is_noticed(place: Path) -> None:
@@ -90,4 +90,4 @@ def test_few_files_are_kept_and_a_missing_right_to_write_is_no_error(place: Path
         kept(place, str(number)).keep(parser, [])
     assert len(list((place / "kept").glob("*"))) == MOST_FILES
     (place / "file").write_text("")
-    Kept(place / "file", ["x"], []).keep(parser, [])
+    CachedParser(place / "file", ["x"], []).keep(parser, [])

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.base.errors import GrammarError, LimitError
-from constrain.frontends.lark.lark_loader import Loaded, load
-from constrain.frontends.lark.rule_expansion import options
-from constrain.lalr.lalr_tables import build
+from constrain.frontends.lark.lark_loader import LoadedGrammar, load_grammar
+from constrain.frontends.lark.rule_expansion import count_options
+from constrain.lalr.lalr_tables import build_tables
 
 SHIPPED = Path(lark.__file__).parent / "grammars"
 FAULTS = [
@@ -40,7 +40,7 @@ STRING: /"(\\.|[^"\\])*"/x
 """
 
 
-def assert_as_lark(loaded: Loaded, theirs: lark.Lark) -> None:
+def assert_as_lark(loaded: LoadedGrammar, theirs: lark.Lark) -> None:
     """Terminals, rules and what is ignored are those of a Lark object."""
     named = {terminal.name: terminal for terminal in loaded.terminals}
     assert [t.name for t in loaded.terminals if t.kind != "declared"] == [t.name for t in theirs.terminals]
@@ -61,37 +61,37 @@ def assert_as_lark(loaded: Loaded, theirs: lark.Lark) -> None:
 
 
 def test_all_that_a_grammar_can_say() -> None:
-    loaded = load(CALCULATOR)
+    loaded = load_grammar(CALCULATOR)
     assert_as_lark(loaded, lark.Lark(CALCULATOR, parser="earley", lexer="basic"))
     assert [loaded.terminals[t].name for t in loaded.declared] == ["_INDENT"]
     assert loaded.imports[0][:2] == (None, "common.lark")
-    inverted = load(CALCULATOR, priority="invert")
+    inverted = load_grammar(CALCULATOR, priority="invert")
     assert_as_lark(inverted, lark.Lark(CALCULATOR, parser="earley", lexer="basic", priority="invert"))
-    assert not any(terminal.priority for terminal in load(CALCULATOR, priority="ignore").terminals)
+    assert not any(terminal.priority for terminal in load_grammar(CALCULATOR, priority="ignore").terminals)
 
 
 def test_lark_s_own_grammars() -> None:
     for name, start in (("python", "file_input"), ("lark", "start")):
         text = (SHIPPED / f"{name}.lark").read_text("utf-8")
         theirs = lark.Lark(text, parser="earley", lexer="basic", start=start)
-        assert_as_lark(load(text, start=start), theirs)
+        assert_as_lark(load_grammar(text, start=start), theirs)
 
 
 def test_what_only_a_post_lexer_needs_is_kept() -> None:
     text = 'start: "a"\nEND: "\\n"\n'
-    assert [t.name for t in load(text).terminals] == ["A"]
-    assert [t.name for t in load(text, keep=["END"]).terminals] == ["END", "A"]
+    assert [t.name for t in load_grammar(text).terminals] == ["A"]
+    assert [t.name for t in load_grammar(text, keep=["END"]).terminals] == ["END", "A"]
 
 
 def test_flags_hold_for_all_patterns() -> None:
-    assert load("start: /a b/", flags="ix").flags == "ix"
+    assert load_grammar("start: /a b/", flags="ix").flags == "ix"
     with pytest.raises(GrammarError, match="flag 'q' is none of"):
-        load("start: /a b/", flags="q")
+        load_grammar("start: /a b/", flags="q")
 
 
 def test_places() -> None:
     text = '// start: no\nstart: list{"+"} NUMBER\nlist{x}: x* "a b"\n%import common.NUMBER\n'
-    loaded = load(text)
+    loaded = load_grammar(text)
     at = {terminal.name: terminal.position for terminal in loaded.terminals}
     assert at == {"NUMBER": None, "PLUS": text.index('"+"'), "__ANON_0": text.index('"a b"')}
     for rule, left in enumerate(loaded.productions.left):
@@ -102,8 +102,8 @@ def test_places() -> None:
         'start: list{PLUS} NUMBER', 'list{PLUS}: ("+")+ "a b"', 'list{PLUS}: "a b"',
     ]  # fmt: skip
     with pytest.raises(GrammarError) as caught:
-        clash = load('start: a | b\na: "x"\nb: "x"\n')
-        build(clash.productions, lambda rule: (clash.text, clash.position(rule) or 0))
+        clash = load_grammar('start: a | b\na: "x"\nb: "x"\n')
+        build_tables(clash.productions, lambda rule: (clash.text, clash.position(rule) or 0))
     assert '    a: "x"\n    b: "x"\n  at line 2, column 1\n' in str(caught.value)
 
 
@@ -112,11 +112,11 @@ def test_imports(tmp_path: Path) -> None:
     (tmp_path / "deeper.lark").write_text('LETTER: "a".."z" | DIGIT\n%import common.DIGIT\n', "utf-8")
     text = "%import .words (pair, WORD)\nstart: pair | WORD\n"
     source = str(tmp_path / "main.lark")
-    loaded = load(text, source=source, import_paths=[str(tmp_path)])
+    loaded = load_grammar(text, source=source, import_paths=[str(tmp_path)])
     assert_as_lark(loaded, lark.Lark(text, source_path=source, parser="lalr"))
     assert [asked for _, asked, _ in loaded.imports] == ["words.lark", "deeper.lark", "common.lark"]
     text = "%import words.pair\nstart: pair\n"
-    assert_as_lark(load(text, import_paths=[str(tmp_path)]), lark.Lark(text, import_paths=[str(tmp_path)]))
+    assert_as_lark(load_grammar(text, import_paths=[str(tmp_path)]), lark.Lark(text, import_paths=[str(tmp_path)]))
 
 
 @pytest.mark.parametrize(
@@ -138,14 +138,14 @@ def test_an_error_in_an_imported_grammar_names_it(tmp_path: Path, imported: str,
     file = tmp_path / "words.lark"
     file.write_text(imported, "utf-8")
     with pytest.raises(GrammarError) as caught:
-        load("%import .words.WORD\nstart: WORD\n", import_paths=[str(tmp_path)])
+        load_grammar("%import .words.WORD\nstart: WORD\n", import_paths=[str(tmp_path)])
     assert str(caught.value).startswith(message.format(file=file))
 
 
 @pytest.mark.parametrize(("grammar", "message"), FAULTS, ids=[message.split("\n")[0][:50] for _, message in FAULTS])
 def test_faults(grammar: str, message: str) -> None:
     with pytest.raises(GrammarError) as caught:
-        load(grammar)
+        load_grammar(grammar)
     assert str(caught.value) == message.rstrip("\n")
     with pytest.raises(Exception):  # noqa: B017  (lark raises whatever happens)
         lark.Lark(grammar, parser="lalr")
@@ -158,7 +158,7 @@ def test_faults(grammar: str, message: str) -> None:
 def test_options_are_counted(rule: str, count: int) -> None:
     grammar, _ = lark.load_grammar.load_grammar(f'start: {rule}\nx{{p}}: p\ny: "y"', "", [], False)
     trees = {name: tree for name, _, tree, _ in grammar.rule_defs}
-    assert options(trees["start"]) == count
+    assert count_options(trees["start"]) == count
     written = [r for r in grammar.compile(["start"], set())[1] if r.origin.name not in ("y", "x{y}")]
     assert len(written) == count
 
@@ -168,7 +168,7 @@ def test_options_are_counted(rule: str, count: int) -> None:
 )
 def test_too_many_options_are_refused(rule: str) -> None:
     with pytest.raises(LimitError, match=r"rule `start` has .* options, more than 10000") as caught:
-        load(f'x: "x"\nstart: {rule}\n')
+        load_grammar(f'x: "x"\nstart: {rule}\n')
     assert caught.value.position == len('x: "x"\n')
 
 
@@ -196,8 +196,8 @@ def test_whatever_lark_refuses_is_refused_with_a_place(text: str) -> None:
         theirs = lark.Lark(text, parser="earley", lexer="basic", source_path="<grammar>")
     except Exception:  # assertions and look-up errors too
         with pytest.raises(GrammarError) as caught:
-            load(text)
+            load_grammar(text)
         assert caught.value.position is not None
         assert caught.value.hint
     else:
-        assert_as_lark(load(text), theirs)
+        assert_as_lark(load_grammar(text), theirs)

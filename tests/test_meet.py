@@ -14,10 +14,10 @@ from constrain.automata.dfa import Dfa
 from constrain.frontends import json_schema
 from constrain.frontends.gbnf import to_grammar
 from constrain.frontends.regex import to_dfa
-from constrain.grammar.expand import expanded
-from constrain.grammar.intersection import meet
-from constrain.grammar.json_spelling import spelled
+from constrain.grammar.intersection import intersect_grammar
+from constrain.grammar.json_spelling import spell_as_json
 from constrain.grammar.nodes import EMPTY, Chars, Choice, Grammar, JsonString, Literal, Node, Repeat, Sequence
+from constrain.grammar.object_expansion import expand_objects
 from tests import grammars_made as make
 from tests.recogniser import accepts
 from tests.reference import Reference
@@ -44,7 +44,7 @@ def test_the_texts_of_both(grammar: Grammar, pattern: str, start: str) -> None:
     dfa = to_dfa(pattern, flags="s")
     before = Reference(grammar)
     wanted = {text for text in ALL if before.accepts(text.encode()) and dfa.accepts(text)}
-    made = meet(grammar, dfa)
+    made = intersect_grammar(grammar, dfa)
     if made is None:
         assert not wanted
         return
@@ -64,7 +64,7 @@ def test_the_texts_of_both(grammar: Grammar, pattern: str, start: str) -> None:
     ],
 )
 def test_counted_characters(low: int, high: int | None, pattern: str, inside: list[str], outside: list[str]) -> None:
-    made = meet(Grammar(Chars(Dfa.any_text(), "utf8", low, high), {}), to_dfa(pattern))
+    made = intersect_grammar(Grammar(Chars(Dfa.any_text(), "utf8", low, high), {}), to_dfa(pattern))
     assert made is not None
     for text in inside:
         assert accepts(made, text), text
@@ -78,7 +78,7 @@ def test_a_start_that_is_no_rule(start: str) -> None:
     one = to_grammar('root ::= "(" root ")" | ""')
     grammar = Grammar(STARTS[start](one.start), one.rules)
     two_hills = to_dfa("\\(*\\)*(\\(*\\)*)?")
-    made = meet(grammar, two_hills)
+    made = intersect_grammar(grammar, two_hills)
     assert made is not None
     before, after = Reference(grammar), Reference(made)
     for text in ("", "()", "()()", "(())()", "()()()", "()()()()", "(", "())"):
@@ -87,7 +87,7 @@ def test_a_start_that_is_no_rule(start: str) -> None:
 
 def test_brackets_of_even_length() -> None:
     grammar = to_grammar('root ::= "(" root* ")" | "x"')
-    made = meet(grammar, to_dfa("(..)*"))
+    made = intersect_grammar(grammar, to_dfa("(..)*"))
     assert made is not None
     oracle, both = Reference(made), Reference(grammar)
     for word in product("(x)", repeat=6):
@@ -99,13 +99,17 @@ def test_brackets_of_even_length() -> None:
 
 def test_a_grammar_of_endless_rules_is_refused() -> None:
     with pytest.raises(LimitError, match="more than 500 rules"):  # indentation has no end
-        expanded(json_schema.to_grammar(SCHEMA, style=Style(whitespace=2)), "a test", limits=Limits(dfa_states=500))
+        expand_objects(
+            json_schema.to_grammar(SCHEMA, style=Style(whitespace=2)), "a test", limits=Limits(dfa_states=500)
+        )
 
 
 def test_nothing_in_common_and_too_much() -> None:
-    assert meet(Grammar(Literal(b"ab"), {}), to_dfa("a*")) is None
+    assert intersect_grammar(Grammar(Literal(b"ab"), {}), to_dfa("a*")) is None
     with pytest.raises(LimitError, match="more than 50"):
-        meet(to_grammar('root ::= "(" root* ")" | ("x" | "y" root){7}'), to_dfa("(.{7})*"), Limits(dfa_states=50))
+        intersect_grammar(
+            to_grammar('root ::= "(" root* ")" | ("x" | "y" root){7}'), to_dfa("(.{7})*"), Limits(dfa_states=50)
+        )
 
 
 SCHEMA = {
@@ -128,7 +132,7 @@ DOCUMENTS = [
 @pytest.mark.parametrize("style", [Style(), Style.any(), Style(whitespace="compact")])
 def test_objects_are_expanded(style: Style) -> None:
     grammar = json_schema.to_grammar(SCHEMA, style=style)
-    plain = expanded(grammar, "a test")
+    plain = expand_objects(grammar, "a test")
     hits = 0
     for document in DOCUMENTS:
         for ascii_only, marks in product((True, False), (None, (",", ":"))):
@@ -148,14 +152,14 @@ def test_objects_are_expanded(style: Style) -> None:
 )
 def test_what_rules_cannot_say_is_refused_by_name(schema: dict[str, object], cause: str) -> None:
     with pytest.raises(UnsupportedError, match=cause) as caught:
-        expanded(json_schema.to_grammar(schema, style=Style(key_order="any")), "an export")
+        expand_objects(json_schema.to_grammar(schema, style=Style(key_order="any")), "an export")
     assert caught.value.hint
 
 
 @settings(max_examples=40)
 @given(dfas(), st.text('ab\\"u0619é\U0001f600cd8', max_size=8))
 def test_spellings(dfa: Dfa, text: str) -> None:
-    made = spelled(dfa, max_states=5000)
+    made = spell_as_json(dfa, max_states=5000)
     grammar = Grammar(JsonString(dfa), {})
     for one in (text, json.dumps(text)[1:-1]):
         wanted = accepts(grammar, f'"{one}"') if readable(one) else False

@@ -24,8 +24,8 @@ from constrain.base.errors import LimitError, TokenRefused
 from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.decoding.generation_loop import run
 from constrain.engine.constraint import Constraint
-from constrain.engine.uniqueness.json_equality import value_of
-from constrain.engine.uniqueness.value_continuations import expected
+from constrain.engine.uniqueness.json_equality import parse_value
+from constrain.engine.uniqueness.value_continuations import find_continuations
 from constrain.engine.uniqueness.value_index import ValueIndex
 from constrain.grammar.nodes import (
     EMPTY,
@@ -204,18 +204,18 @@ def test_a_member_that_could_only_end_as_one_that_was_there_is_not_begun() -> No
 
 @given(st.sampled_from(SPELLINGS), st.sampled_from(SPELLINGS))
 def test_expected_leaves_out_no_byte(text: bytes, other: bytes) -> None:
-    """Every beginning of a spelling goes on as `expected` says; one that has become another value is told apart."""
+    """Every beginning of a spelling goes on as `find_continuations` says; one that has become another value differs."""
     for end in range(len(text)):
-        following = expected(text[:end], value_of(text))
+        following = find_continuations(text[:end], parse_value(text))
         assert following is not None and text[end] in following, (text[:end], following)
-    assert (value_of(text) == value_of(other)) == (value(text) == value(other))
+    assert (parse_value(text) == parse_value(other)) == (value(text) == value(other))
 
 
 @pytest.mark.parametrize(
     "pair", [(b"1", b"true"), (b'"1"', b"1"), (b"[]", b"{}"), (b"null", b"false"), (b"0", b"false")]
 )
 def test_values_of_different_types_differ(pair: tuple[bytes, bytes]) -> None:
-    assert value_of(pair[0]) != value_of(pair[1])
+    assert parse_value(pair[0]) != parse_value(pair[1])
 
 
 def test_a_search_that_gives_up_leaves_a_matcher_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,8 +251,8 @@ def test_a_search_that_gives_up_leaves_a_matcher_that_says_so(monkeypatch: pytes
 
 def test_an_exponent_of_any_length_is_a_number() -> None:
     zeros = b"0" * 9_000
-    assert value_of(b"1e1" + zeros) == value_of(b"10e" + b"9" * 9_000) != value_of(b"1e-1" + zeros)
-    assert value_of(b"5e0") == value_of(b"5") and value_of(b"5e" + zeros) == value_of(b"50e-1")
+    assert parse_value(b"1e1" + zeros) == parse_value(b"10e" + b"9" * 9_000) != parse_value(b"1e-1" + zeros)
+    assert parse_value(b"5e0") == parse_value(b"5") and parse_value(b"5e" + zeros) == parse_value(b"50e-1")
 
 
 plain_values = st.one_of(
@@ -269,13 +269,13 @@ plain_values = st.one_of(
 @given(st.lists(plain_values, max_size=12), st.data())
 def test_an_index_finds_what_a_look_at_each_value_finds(some: list[Any], data: st.DataObject) -> None:
     """For every beginning of a spelling of one of the values, or of another value."""
-    index, values = ValueIndex(), {value_of(json.dumps(value).encode()) for value in some}
+    index, values = ValueIndex(), {parse_value(json.dumps(value).encode()) for value in some}
     for value in values:
         index = index.adding(value)
     drawn = data.draw(st.one_of(st.sampled_from(some), plain_values) if some else plain_values)
     text = json.dumps(drawn, ensure_ascii=data.draw(st.booleans())).encode()
     for end in range(len(text) + 1):
-        ways = [way for value in values if (way := expected(text[:end], value)) is not None]
+        ways = [way for value in values if (way := find_continuations(text[:end], value)) is not None]
         found = index.candidates(text[:end], None, lambda units: None)
         assert found.following == (frozenset().union(*ways) if ways else None)
     assert index.values == values
@@ -288,7 +288,7 @@ def test_strings_and_numbers_cost_no_more_where_there_are_more(make: Callable[[i
     for n in (100, 10_000):
         index, units = ValueIndex(), list[int]()
         for k in range(1, n + 1):
-            index.add(value_of(json.dumps(make(k)).encode()))
+            index.add(parse_value(json.dumps(make(k)).encode()))
         text = json.dumps(make(n // 2)).encode()
         for end in range(len(text)):
             index.candidates(text[:end], None, units.append)

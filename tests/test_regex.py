@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.automata.dfa import LAST, Dfa
 from constrain.base.errors import LimitError, RegexError, UnsatisfiableError, UnsupportedError
-from constrain.frontends.regex import Dialect, Match, to_counted, to_dfa, to_grammar, to_node
+from constrain.frontends.regex import Dialect, Match, to_counted_dfa, to_dfa, to_grammar, to_node
 from constrain.grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Repeat, Sequence
 from tests.strategies import compile_re, flag_sets, regexes, texts
 
@@ -404,9 +404,13 @@ def test_counting_is_never_unrolled() -> None:
 
 def test_counted_form() -> None:
     letters = to_dfa("[a-z]*")
-    assert to_counted("^[a-z]{2,255}$", dialect="ecma", match="search") == (letters, 2, 255)
-    assert to_counted("([a-z]{3,})") == (letters, 3, None)
-    assert to_counted("^[a-z]{3}$") == (letters, 3, 3)
-    assert to_counted("(?:[a-z]?){300}") == (letters, 0, 300) and to_counted("(?:(?:[a-z]+)*){2}") == (letters, 0, None)
-    assert to_counted("[a-z]{2}-") == (to_dfa("[a-z]{2}-"), 0, None)
-    assert to_counted("^[a-z]{2}$", match="search") == (to_dfa("[a-z]{2}\\n?"), 0, None)
+    assert to_counted_dfa("^[a-z]{2,255}$", dialect="ecma", match="search") == (letters, 2, 255)
+    assert to_counted_dfa("([a-z]{3,})") == (letters, 3, None)
+    assert to_counted_dfa("^[a-z]{3}$") == (letters, 3, 3)
+    assert to_counted_dfa("(?:[a-z]?){300}") == (letters, 0, 300) and to_counted_dfa("(?:(?:[a-z]+)*){2}") == (
+        letters,
+        0,
+        None,
+    )
+    assert to_counted_dfa("[a-z]{2}-") == (to_dfa("[a-z]{2}-"), 0, None)
+    assert to_counted_dfa("^[a-z]{2}$", match="search") == (to_dfa("[a-z]{2}\\n?"), 0, None)

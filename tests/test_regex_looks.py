@@ -13,9 +13,9 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.base.errors import LimitError, UnsatisfiableError
 from constrain.frontends.json_schema.strings.schema_patterns import letters_dfa, pattern_dfa, read_pattern
-from constrain.frontends.regex import Dialect, Match, parse, to_counted, to_dfa, to_node
-from constrain.frontends.regex.charset import contains
-from constrain.frontends.regex.regex_tree import Alternation, Anchor, Concatenation, Look, OneOf, Repetition, Term
+from constrain.frontends.regex import Dialect, Match, parse_pattern, to_counted_dfa, to_dfa, to_node
+from constrain.frontends.regex.charset import contains_point
+from constrain.frontends.regex.regex_tree import Alternation, Anchor, Concatenation, Lookaround, OneOf, Repetition, Term
 from constrain.grammar.nodes import Chars
 from tests.strategies import compile_re
 
@@ -42,7 +42,7 @@ def matches(term: Term, text: str, match: Match) -> bool:
 
     def _ends(term: Term, start: int) -> Iterator[int]:
         if isinstance(term, OneOf):
-            if start < len(text) and contains(term.charset, ord(text[start])):
+            if start < len(text) and contains_point(term.charset, ord(text[start])):
                 yield start + 1
         elif isinstance(term, Concatenation):
             places = {start}
@@ -62,7 +62,7 @@ def matches(term: Term, text: str, match: Match) -> bool:
                     return
                 places = {end for place in places for end in known(term.term, place)}
                 count += 1
-        elif isinstance(term, Look):
+        elif isinstance(term, Lookaround):
             if term.direction == "ahead":
                 found = bool(known(term.term, start))
             else:
@@ -133,7 +133,7 @@ def test_it_looks_around_as_re_does(pattern: str, flags: str) -> None:
 @given(patterns(variable=True), st.sampled_from(["", "m"]), st.sampled_from(["python", "ecma"]))
 def test_it_looks_around_as_backtracking_does(pattern: str, flags: str, dialect: Dialect) -> None:
     pattern = pattern if dialect == "python" else pattern.replace("\\A", "^").replace("\\Z", "$")
-    term = parse(pattern, dialect=dialect, flags=flags, nesting=99)
+    term = parse_pattern(pattern, dialect=dialect, flags=flags, nesting=99)
     texts = TEXTS if dialect == "ecma" else TEXTS[::2] + LINES
     for match in ("full", "search"):
         dfa = to_dfa(pattern, dialect=dialect, flags=flags, match=match)  # type: ignore[arg-type]
@@ -143,7 +143,7 @@ def test_it_looks_around_as_backtracking_does(pattern: str, flags: str, dialect:
 
 def test_backtracking_is_re_where_both_can() -> None:
     for pattern in ("a*(?=b)", "(?:a|ab){2}", "^(?!.*a$)", "\\b[ab]+\\B", "(?<=a|b).$", "(?:^|-)a"):
-        term = parse(pattern, dialect="python", flags="", nesting=99)
+        term = parse_pattern(pattern, dialect="python", flags="", nesting=99)
         for text in TEXTS:
             assert matches(term, text, "search") == bool(re.search(pattern, text))
 
@@ -175,7 +175,7 @@ FQDN = r"^(?!.*://)(?=.{1,255}$)((.{1,63}\.){1,127}(?![0-9]*$)[a-z0-9-]+\.?)$"
     ],
 )  # fmt: skip
 def test_shapes_of_patterns(pattern: str, yes: list[str], no: list[str]) -> None:
-    letters, low, high = to_counted(pattern, dialect="ecma", match="search")
+    letters, low, high = to_counted_dfa(pattern, dialect="ecma", match="search")
 
     def accepts(text: str) -> bool:
         return letters.accepts(text) and low <= len(text) and (high is None or len(text) <= high)
@@ -203,7 +203,7 @@ def test_shapes_of_patterns(pattern: str, yes: list[str], no: list[str]) -> None
     ],
 )
 def test_length_is_counted_beside(pattern: str, plain: str, low: int, high: int | None) -> None:
-    assert to_counted(pattern, dialect="ecma", match="search") == (to_dfa(plain, dialect="ecma"), low, high)
+    assert to_counted_dfa(pattern, dialect="ecma", match="search") == (to_dfa(plain, dialect="ecma"), low, high)
 
 
 @settings(max_examples=80)
@@ -216,16 +216,16 @@ def test_what_is_counted_beside_is_the_same(data: st.DataObject) -> None:
     body = st.sampled_from(["[ab]*", "(?:ab|a){1,2}", "(?:a.){0,2}", ".+", "(?:a(?!-)|b){1,3}", "-?"])
     ends = st.sampled_from(["$", "$", ""])
     pattern = "^" + data.draw(run) + data.draw(run | st.just("")) + data.draw(body) + data.draw(ends)
-    letters, low, high = to_counted(pattern, dialect="ecma", match="search")
+    letters, low, high = to_counted_dfa(pattern, dialect="ecma", match="search")
     dfa = letters.with_length(low, high)
     assert dfa == to_dfa(pattern, dialect="ecma", match="search")
-    term = parse(pattern, dialect="ecma", flags="", nesting=99)
+    term = parse_pattern(pattern, dialect="ecma", flags="", nesting=99)
     for text in TEXTS:
         assert dfa.accepts(text) == matches(term, text, "search"), text
 
 
 def test_the_one_blow_up_is_small() -> None:
-    dfa, low, high = to_counted(FQDN, dialect="ecma", match="search", max_states=2_000)
+    dfa, low, high = to_counted_dfa(FQDN, dialect="ecma", match="search", max_states=2_000)
     assert (low, high) == (1, 255)
     with pytest.raises(LimitError, match="max_states"):
         to_dfa(FQDN, dialect="ecma", match="search")
@@ -237,7 +237,7 @@ def test_the_one_blow_up_is_small() -> None:
 def test_repetitions_that_say_nothing_new_need_no_states() -> None:
     dfa = to_dfa("(?:.{1,20}b){1,5}", max_states=4_000)
     assert dfa.lengths() == (2, 105)
-    term = parse("(?:.{1,20}b){1,5}", dialect="python", flags="", nesting=99)
+    term = parse_pattern("(?:.{1,20}b){1,5}", dialect="python", flags="", nesting=99)
     for text in ("b", "ab", "bb", "a" * 20 + "b", "a" * 21 + "b", "bab" * 7 + "aab", ("a" * 20 + "b") * 5, "ab" * 60):
         for end in ("", "b", "ab", "a" * 20 + "b"):
             assert dfa.accepts(text + end) == matches(term, text + end, "full"), text + end

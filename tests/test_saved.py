@@ -43,7 +43,7 @@ from constrain import (
     triggered,
 )
 from constrain.base.json_documents import find_deeper
-from constrain.compilation.saved_constraint import digest
+from constrain.compilation.saved_constraint import digest_text
 from constrain.grammar.nodes import Grammar, Literal
 from constrain.vocabulary.vocabulary import encode_bytes
 
@@ -162,7 +162,7 @@ def write(path: Path, body: Any) -> Path:
 
 
 def write_text(path: Path, text: str) -> Path:
-    path.write_text(json.dumps({"format": "constrain 1", "digest": digest(text)}) + "\n" + text + "\n", "utf-8")
+    path.write_text(json.dumps({"format": "constrain 1", "digest": digest_text(text)}) + "\n" + text + "\n", "utf-8")
     return path
 
 

@@ -16,13 +16,13 @@ from lark.lexer import BasicLexer, PatternRE, PatternStr, TerminalDef, TextSlice
 
 from constrain.base.errors import GrammarError, LimitError, UnsupportedError
 from constrain.base.options import Limits
-from constrain.frontends.lark.lark_loader import FLAGS, Loaded, Terminal, load
-from constrain.frontends.lark.lexer_terminals import Lexers, lexers
-from constrain.frontends.lark.source_map import Places
+from constrain.frontends.lark.lark_loader import FLAGS, LoadedGrammar, LoadedTerminal, load_grammar
+from constrain.frontends.lark.lexer_terminals import LexerTables, build_lexers
+from constrain.frontends.lark.source_map import SourceMap
 from constrain.lalr.scanner import END_OF_TEXT, Scanner
 
 
-def found_by_us(made: Lexers, lexer: int, text: str) -> tuple[int, int] | None:
+def found_by_us(made: LexerTables, lexer: int, text: str) -> tuple[int, int] | None:
     """Terminal and bytes of the lexeme at the beginning of a text."""
     scanner = made.scanner
     state, best = int(made.starts[lexer]), None
@@ -47,7 +47,7 @@ def found_by_lark(lexer: BasicLexer, text: str) -> tuple[str, int, bool] | None:
     return kind, len(value.encode()), ignored
 
 
-def assert_same(made: Lexers, number: int, loaded: Loaded, lexer: BasicLexer, text: str) -> None:
+def assert_same(made: LexerTables, number: int, loaded: LoadedGrammar, lexer: BasicLexer, text: str) -> None:
     ours, theirs = found_by_us(made, number, text), found_by_lark(lexer, text)
     if ours is None or theirs is None:
         assert ours is None and theirs is None, (text, ours, theirs)
@@ -59,10 +59,10 @@ def assert_same(made: Lexers, number: int, loaded: Loaded, lexer: BasicLexer, te
     assert (loaded.terminals[terminal].name, size, ignored) == theirs, (text, ours, theirs)
 
 
-def loaded_of(definitions: list[TerminalDef], ignored: tuple[str, ...] = (), flags: str = "") -> Loaded:
-    """What `load` makes of terminals that are given as lark has them."""
+def loaded_of(definitions: list[TerminalDef], ignored: tuple[str, ...] = (), flags: str = "") -> LoadedGrammar:
+    """What `load_grammar` makes of terminals that are given as lark has them."""
     terminals = tuple(
-        Terminal(
+        LoadedTerminal(
             name=item.name,
             kind="text" if isinstance(item.pattern, PatternStr) else "pattern",
             text=item.pattern.value,
@@ -71,13 +71,13 @@ def loaded_of(definitions: list[TerminalDef], ignored: tuple[str, ...] = (), fla
             least=item.pattern.min_width,
             most=item.pattern.max_width,
             written="",
-            places=Places(""),
+            places=SourceMap(""),
         )
         for item in definitions
     )
     numbers = tuple(number for number, item in enumerate(definitions) if item.name in ignored)
     productions: Any = None
-    return Loaded("", "", terminals, productions, numbers, flags, (), Places(""))
+    return LoadedGrammar("", "", terminals, productions, numbers, flags, (), SourceMap(""))
 
 
 def basic(definitions: list[TerminalDef], ignored: tuple[str, ...] = (), flags: str = "") -> BasicLexer:
@@ -130,23 +130,23 @@ def test_all_short_texts(name: str) -> None:
         texts += [text + char for text in texts if len(text) == length for char in alphabet]
         if len(texts) > 1000:
             break
-    compare(Lark(grammar, parser="lalr"), load(grammar), (), texts, 1000)
+    compare(Lark(grammar, parser="lalr"), load_grammar(grammar), (), texts, 1000)
 
 
-def compare(lark: Lark, loaded: Loaded, always: tuple[str, ...], texts: list[str], most: int) -> Lexers:
+def compare(lark: Lark, loaded: LoadedGrammar, always: tuple[str, ...], texts: list[str], most: int) -> LexerTables:
     """Compare all contextual lexers, each by some of the texts, and the basic one by all."""
     contextual = getattr(lark.parser.lexer, "lexer", lark.parser.lexer)
     numbers = {terminal.name: number for number, terminal in enumerate(loaded.terminals)}
     table = lark.parser.parser._parse_table.states
     accepts = [[numbers[name] for name in table[state] if name in numbers] for state in contextual.lexers]
-    made = lexers(loaded, accepts, always=[numbers[name] for name in always])
+    made = build_lexers(loaded, accepts, always=[numbers[name] for name in always])
     done = set()
     for number, lexer in enumerate(contextual.lexers.values()):
         if id(lexer) not in done:
             done.add(id(lexer))
             for text in texts if len(texts) <= most else random.Random(number).sample(texts, most):
                 assert_same(made, number, loaded, lexer, text)
-    root = lexers(loaded)
+    root = build_lexers(loaded)
     for text in texts:
         assert_same(root, 0, loaded, contextual.root_lexer, text)
     return made
@@ -156,7 +156,7 @@ def test_lexers_of_python() -> None:
     """All of Python's lexers, on what its texts are made of, whole and broken."""
     lark = Lark.open_from_package("lark", "python.lark", ["grammars"], start="file_input", parser="lalr",
                                   postlex=PythonIndenter())  # fmt: skip
-    loaded = load(lark.source_grammar, start="file_input", keep=["_NEWLINE"])
+    loaded = load_grammar(lark.source_grammar, start="file_input", keep=["_NEWLINE"])
     rng = random.Random(5)
     texts = ["".join(rng.choices(PIECES, k=rng.randint(1, 4))) for _ in range(3000)]
     made = compare(lark, loaded, ("_NEWLINE",), texts, 100)
@@ -180,7 +180,7 @@ def test_common_terminals(name: str) -> None:
     rng = random.Random(name)
     texts = ["".join(rng.choices('0.e+a_\n\r \\"/*#-é', k=rng.randint(0, 8))) for _ in range(500)]
     texts += [begin + text for begin in ('"', "/*", "--", "//", "#", "1.", "1e") for text in texts[:150]]
-    compare(Lark(grammar, parser="lalr"), load(grammar), (), texts, 1000)
+    compare(Lark(grammar, parser="lalr"), load_grammar(grammar), (), texts, 1000)
 
 
 # ---- patterns at random -------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ TEXTS = st.lists(st.text("aabbcé \nA×", max_size=8), min_size=20, max_size=20)
 def test_random_terminals(terminals: list[TerminalDef], texts: list[str], data: st.DataObject) -> None:
     ignored = tuple(data.draw(st.sets(st.sampled_from([item.name for item in terminals]), max_size=2)))
     loaded, lexer = loaded_of(terminals, ignored), basic(terminals, ignored)
-    made = lexers(loaded)
+    made = build_lexers(loaded)
     for text in texts:
         assert_same(made, 0, loaded, lexer, text)
     assert_possible(made.scanner)
@@ -250,7 +250,7 @@ def test_random_terminals(terminals: list[TerminalDef], texts: list[str], data: 
 def test_random_terminals_that_look_around(terminals: list[TerminalDef], texts: list[str]) -> None:
     loaded, lexer = loaded_of(terminals), basic(terminals)
     try:
-        made = lexers(loaded)
+        made = build_lexers(loaded)
     except UnsupportedError as error:
         event(error.cause.split(": ")[1])
         assert any("(?" in item.pattern.value or "\\" in item.pattern.value for item in terminals)
@@ -298,7 +298,7 @@ def assert_possible(scanner: Scanner) -> None:
 def test_refused_with_name_and_place(pattern: str, cause: str) -> None:
     grammar = f"start: (B | NAME)+\nB: /b/\nNAME: /{pattern}/"
     with pytest.raises(UnsupportedError) as caught:
-        lexers(load(grammar))
+        build_lexers(load_grammar(grammar))
     assert caught.value.cause.startswith(f"terminal NAME: {cause}")
     assert caught.value.source == grammar and caught.value.position == grammar.index("NAME:")
     assert caught.value.hint
@@ -306,12 +306,12 @@ def test_refused_with_name_and_place(pattern: str, cause: str) -> None:
 
 def test_flags_within_a_pattern() -> None:
     with pytest.raises(GrammarError, match="terminal A: flags"):
-        lexers(load("start: A\nA: /(?i)a/"))
+        build_lexers(load_grammar("start: A\nA: /(?i)a/"))
 
 
 def test_too_many_states() -> None:
     grammar = "start: A\nA: /[ab]*a[ab]{12}/"
     with pytest.raises(LimitError, match="more than 100 states"):
-        lexers(load(grammar), limits=Limits(dfa_states=100))
+        build_lexers(load_grammar(grammar), limits=Limits(dfa_states=100))
     with pytest.raises(LimitError, match=r"terminal A: .* more than 20000 characters"):
-        lexers(load("start: A\nA: /(a{300}){300}/"))
+        build_lexers(load_grammar("start: A\nA: /(a{300}){300}/"))

@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
 from constrain.base.errors import GrammarError, UnsatisfiableError, UnsupportedError
-from constrain.frontends.lark.lark_loader import load
-from constrain.frontends.lark.scannerless import Dynamic, scannerless
+from constrain.frontends.lark.lark_loader import load_grammar
+from constrain.frontends.lark.scannerless_grammar import Dynamic, to_scannerless_grammar
 from constrain.frontends.regex import to_dfa
 from constrain.grammar.nodes import Literal
 from tests.recogniser import accepts as recognised
@@ -82,10 +82,10 @@ def test_all_short_texts(name: str, mode: Dynamic) -> None:
     text, alphabet, longest = GRAMMARS[name]
     if (name, mode) in REFUSED:
         with pytest.raises(UnsupportedError) as caught:
-            scannerless(load(text), mode)
+            to_scannerless_grammar(load_grammar(text), mode)
         assert "terminal" in caught.value.cause and caught.value.position is not None and caught.value.hint
         return
-    grammar, larks = scannerless(load(text), mode), accepts(text, mode)
+    grammar, larks = to_scannerless_grammar(load_grammar(text), mode), accepts(text, mode)
     hits = 0
     for one in texts(alphabet, longest):
         wanted = larks(one)
@@ -108,7 +108,7 @@ def test_random_grammars(terminals: tuple[str, str, str], start: str, x: str, mo
     text = "\n".join(lines) + more
     for mode in MODES:
         try:
-            grammar = scannerless(load(text), mode)
+            grammar = to_scannerless_grammar(load_grammar(text), mode)
         except UnsupportedError:
             continue
         except GrammarError:
@@ -122,14 +122,16 @@ def test_random_grammars(terminals: tuple[str, str, str], start: str, x: str, mo
 
 def test_declared_terminals_stand_for_nodes() -> None:
     text = 'start: "x" BODY ";"\n%declare BODY\n%ignore " "'
-    made = scannerless(load(text), "dynamic", {"BODY": (Literal(b"{ }"), to_dfa("[{]"))})
+    made = to_scannerless_grammar(load_grammar(text), "dynamic", {"BODY": (Literal(b"{ }"), to_dfa("[{]"))})
     assert recognised(made, "x  { };") and not recognised(made, "x{};")
     with pytest.raises(UnsupportedError, match="BODY is declared"):
-        scannerless(load(text), "dynamic")
+        to_scannerless_grammar(load_grammar(text), "dynamic")
     with pytest.raises(UnsupportedError, match="longest match only, and BODY"):
-        scannerless(load(text.replace('" "', "/ +/")), "dynamic", {"BODY": (Literal(b" x"), Dfa.from_strings([" "]))})
+        to_scannerless_grammar(
+            load_grammar(text.replace('" "', "/ +/")), "dynamic", {"BODY": (Literal(b" x"), Dfa.from_strings([" "]))}
+        )
 
 
 def test_no_text() -> None:
     with pytest.raises(UnsatisfiableError, match="no text"):
-        scannerless(load('start: "a" start'), "dynamic_complete")
+        to_scannerless_grammar(load_grammar('start: "a" start'), "dynamic_complete")

@@ -31,7 +31,7 @@ from constrain import (
 from constrain.cache import write_behind
 from constrain.compilation.compile_caches import programs
 from constrain.program.program import Program
-from constrain.program.restored_program import Restored
+from constrain.program.restored_program import RestoredProgram
 from tests.schema_strategies import schemas
 
 VOCABULARY = Vocabulary.bytes()
@@ -84,7 +84,7 @@ def fresh(text: bytes, **source: Any) -> list[bytes]:
 
 
 def is_restored(constraint: Constraint) -> bool:
-    return type(constraint.program) is Restored
+    return type(constraint.program) is RestoredProgram
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_if_other_code_comes_out_arenas_begin_anew(monkeypatch: pytest.MonkeyPat
     again = compile(VOCABULARY, schema=TREE)
     matcher = again.matcher()
     matcher.advance_bytes(TEXT[:9])
-    monkeypatch.setattr(Restored, "_again", lambda self, made: None)
+    monkeypatch.setattr(RestoredProgram, "_again", lambda self, made: None)
     epoch = again.state_cache().epoch
     found = []
     for byte in TEXT[9:]:
@@ -201,12 +201,12 @@ def test_a_head_that_says_nonsense_is_no_program(folder: Path, place: int) -> No
     """With a right digest, even: numbers of a head are looked at before they are used."""
     kept(TEXT, schema=TREE)
     (path,) = folder.glob("*.program")
-    content = cache.read_sealed(path, cache.made_by())
+    content = cache.read_sealed(path, cache.digest_code())
     assert content is not None
     for value in (-1, 1 << 30):
         words = np.frombuffer(content, np.int32).copy()
         words[place] = value
-        assert cache.write_sealed(path, cache.made_by(), [words.data])
+        assert cache.write_sealed(path, cache.digest_code(), [words.data])
         assert not is_restored(compile(VOCABULARY, schema=TREE))
 
 
@@ -219,7 +219,7 @@ def test_lark_is_kept_elsewhere(folder: Path) -> None:
 def test_code_of_another_version_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     kept(regex="ab")
     assert is_restored(compile(VOCABULARY, regex="ab"))
-    monkeypatch.setattr(cache, "made_by", lambda: b"another version.")
+    monkeypatch.setattr(cache, "digest_code", lambda: b"another version.")
     assert not is_restored(compile(VOCABULARY, regex="ab"))
 
 

@@ -14,7 +14,7 @@ from constrain import Vocabulary
 from constrain.cache.cache_folder import VARIABLE
 from constrain.integrations import token_files
 from constrain.vocabulary import vocabulary_cache
-from constrain.vocabulary.token_order import in_order
+from constrain.vocabulary.token_order import order_tokens
 
 PLAIN = [*(bytes([b]) for b in range(256)), *(f" word{k}".encode() for k in range(9_000)), b"\xff\xfe", b"\x00"]
 
@@ -103,4 +103,4 @@ def test_tokens_in_the_order_of_their_bytes(tokens: list[bytes]) -> None:
     vocabulary = Vocabulary.from_tokens([*tokens, None], [len(tokens)])
     spelled = [vocabulary.spelled(i) for i in range(len(tokens))]
     wanted = sorted((i for i in range(len(tokens)) if spelled[i]), key=lambda i: (spelled[i], i))
-    assert in_order(vocabulary.blob, vocabulary.offsets).tolist() == wanted
+    assert order_tokens(vocabulary.blob, vocabulary.offsets).tolist() == wanted

@@ -316,7 +316,7 @@ def test_thoughts_before_calls() -> None:
 def test_forms_of_tools_are_written_down() -> None:
     for envelope in ENVELOPES:
         form = tools([WEATHER, NOW], envelope, most=3)
-        assert constrain.forms.from_plain(json.loads(json.dumps(form.plain()))) == form
+        assert constrain.forms.read_form(json.loads(json.dumps(form.plain()))) == form
 
 
 def test_what_tools_refuse() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import constrain
 from constrain import Style, Vocabulary
-from constrain.compilation.process_warm_up import PIECES, scene, warm_up
+from constrain.compilation.process_warm_up import PIECES, make_schema, warm_up
 
 
 def test_a_warm_up_changes_no_mask() -> None:
@@ -27,7 +27,7 @@ def test_a_warm_up_changes_no_mask() -> None:
 
 @pytest.mark.parametrize("properties", PIECES.values(), ids=PIECES)
 def test_every_piece_can_be_satisfied(properties: dict[str, Any]) -> None:
-    schema = scene(properties, "http://json-schema.org/draft-07/schema#")
+    schema = make_schema(properties, "http://json-schema.org/draft-07/schema#")
     text = constrain.compile(Vocabulary.bytes(), schema=schema).matcher().shortest_completion()
     assert text is not None
     jsonschema.validate(json.loads(text), schema)

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain import LimitError
-from constrain.base.work import memoize, spend, work_budget
+from constrain.base.work import memoize_work, spend_work, work_budget
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(0, 9))
 def test_a_cached_result_costs_what_it_cost_to_make(calls: list[int], nested: int) -> None:
-    @memoize(4)  # smaller than the arguments' range, so that results are evicted
+    @memoize_work(4)  # smaller than the arguments' range, so that results are evicted
     def inner(n: int) -> int:
-        spend(n, "inner work")
+        spend_work(n, "inner work")
         return n
 
-    @memoize(4)
+    @memoize_work(4)
     def outer(n: int) -> int:
-        spend(1, "outer work")
+        spend_work(1, "outer work")
         return inner(n) + inner(nested)
 
     for n in calls:
@@ -32,9 +32,9 @@ def test_a_cached_result_costs_what_it_cost_to_make(calls: list[int], nested: in
 
 @given(st.lists(st.integers(0, 6)), st.lists(st.integers(0, 6), min_size=1))
 def test_what_others_have_left_in_a_cache_does_not_matter(before: list[int], calls: list[int]) -> None:
-    @memoize(3)
+    @memoize_work(3)
     def triangle(n: int) -> int:
-        spend(n, "a triangle")
+        spend_work(n, "a triangle")
         return n + triangle(n - 1) if n else 0
 
     for n in before:
@@ -47,15 +47,15 @@ def test_what_others_have_left_in_a_cache_does_not_matter(before: list[int], cal
 
 def test_a_budget_that_is_spent_names_the_construction_and_the_limit() -> None:
     with work_budget(10):
-        spend(10, "a product of patterns")
+        spend_work(10, "a product of patterns")
         with pytest.raises(LimitError, match=r"A product of patterns needs more than Limits\.work = 10 units"):
-            spend(1, "a product of patterns")
+            spend_work(1, "a product of patterns")
 
 
 def test_a_hit_is_refused_where_making_it_would_be() -> None:
-    @memoize(4)
+    @memoize_work(4)
     def automaton() -> int:
-        spend(10, "an automaton")
+        spend_work(10, "an automaton")
         return 1
 
     assert automaton() == 1  # without a budget
@@ -73,7 +73,7 @@ def test_an_inner_budget_is_the_outer_one() -> None:
 def test_threads_do_not_share_a_budget() -> None:
     found: list[bool] = []
     with work_budget(1):
-        thread = threading.Thread(target=lambda: found.append(spend(1_000, "work") is None))
+        thread = threading.Thread(target=lambda: found.append(spend_work(1_000, "work") is None))
         thread.start()
         thread.join()
     assert found == [True]

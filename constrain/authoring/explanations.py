@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import TokenRefused, locate
+from ..base.errors import TokenRefused, locate_position
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -247,7 +247,7 @@ def at(matcher: Matcher, text: bytes, offset: int) -> Refusal:
             what, words = shown(whole[0]), tuple(options)
     # What stands before was accepted, so it is UTF-8 but for a character that may be cut off at its end.
     position = len(text[:offset].decode("utf-8", "ignore"))
-    line, column, excerpt, caret = locate(text.decode("utf-8", "replace"), position)
+    line, column, excerpt, caret = locate_position(text.decode("utf-8", "replace"), position)
     return Refusal(offset, line, column, excerpt, caret, what, words)
 
 

@@ -14,7 +14,15 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
-from ..base.errors import LimitError, SourceError, UnsupportedError, check_choice, check_type, describe, shorten
+from ..base.errors import (
+    LimitError,
+    SourceError,
+    UnsupportedError,
+    check_choice,
+    check_type,
+    describe_value,
+    shorten_text,
+)
 from ..base.options import Limits, Style
 
 __all__ = ["infer"]
@@ -80,7 +88,7 @@ def infer(
         for example in examples:
             builder.add_object(example)
     except SchemaGenerationError as error:
-        raise SourceError(f"An example holds a value that is not JSON: {shorten(error)}.") from None
+        raise SourceError(f"An example holds a value that is not JSON: {shorten_text(error)}.") from None
     found: dict[str, Any] = builder.to_schema()
     schema = {"$schema": DIALECT, **tightened(found, examples, Choices(bounds, keys, formats))}
     check(schema, texts)
@@ -95,7 +103,7 @@ def check_value(example: Any, number: int) -> None:
             return
         odd = next((one for one in level if not isinstance(one, (dict, list, str, int, float, type(None)))), None)
         if odd is not None:
-            raise SourceError(f"Example {number} is no JSON value: it holds {describe(odd)}.")
+            raise SourceError(f"Example {number} is no JSON value: it holds {describe_value(odd)}.")
         names = [key for one in level if isinstance(one, dict) for key in one]
         if not all(isinstance(key, str) for key in names):
             raise SourceError(f"Example {number} is no JSON value: a key in it is not a text.")

@@ -10,12 +10,13 @@ from operator import or_
 from typing import NamedTuple
 
 from ..base.errors import LimitError
-from ..base.work import spend
+from ..base.work import spend_work
 from .table import EMPTY, LAST, SURROGATES, Table
 
 __all__ = [
-    "any_text", "chain", "complement", "counted", "exceeded", "from_ranges", "exactly_one", "meets", "merge_ranges",
-    "product", "repeat", "universal_states",
+    "make_any_text", "concatenate_tables", "complement_table", "bound_lengths", "too_many_states", "make_ranges",
+    "accept_exactly_one", "has_common_text", "merge_ranges", "product_of_tables", "repeat_table",
+    "find_universal_states",
 ]  # fmt: skip
 
 WORK = 64
@@ -28,10 +29,10 @@ PRODUCT, CHAIN = "a product of patterns", "a concatenation or repetition of patt
 
 def _spend_edges(states: int, width: int) -> None:
     """Charge the moves of so many states over so many classes, and the sets of states that each of them enters."""
-    spend(states * (2 + width // 4 + (states >> 10)), CHAIN)
+    spend_work(states * (2 + width // 4 + (states >> 10)), CHAIN)
 
 
-def exceeded(what: str, max_states: int) -> LimitError:
+def too_many_states(what: str, max_states: int) -> LimitError:
     """The error of a construction that ran out of states."""
     return LimitError(
         f"{what} needs more than {max_states} states (max_states), or as much work",
@@ -39,12 +40,12 @@ def exceeded(what: str, max_states: int) -> LimitError:
     )
 
 
-def any_text() -> Table:
+def make_any_text() -> Table:
     """All texts."""
     return Table([0, *SURROGATES], [0, 1, 0], [(0, -1)], [True])
 
 
-def from_ranges(ranges: Iterable[tuple[int, int]]) -> Table:
+def make_ranges(ranges: Iterable[tuple[int, int]]) -> Table:
     """One character out of inclusive ranges of code points; surrogates are left out."""
     bounds, classes = [0], [1]
     first, last = SURROGATES
@@ -69,7 +70,7 @@ def from_ranges(ranges: Iterable[tuple[int, int]]) -> Table:
 
 def merge_ranges(first: Table, second: Table) -> tuple[list[int], list[int], list[tuple[int, int]]]:
     """Common ranges of both, with a class for each pair of their classes that occurs: bounds, classes, pairs."""
-    spend((len(first.bounds) + len(second.bounds)) // 2, PRODUCT)
+    spend_work((len(first.bounds) + len(second.bounds)) // 2, PRODUCT)
     bounds: list[int] = []
     classes: list[int] = []
     pairs: dict[tuple[int, int], int] = {}
@@ -93,7 +94,7 @@ def merge_ranges(first: Table, second: Table) -> tuple[list[int], list[int], lis
         j += b_next == bound
 
 
-def product(first: Table, second: Table, accept: Callable[[bool, bool], bool], max_states: int) -> Table:
+def product_of_tables(first: Table, second: Table, accept: Callable[[bool, bool], bool], max_states: int) -> Table:
     """Both run side by side; `accept` of their two answers is the answer. accept(False, False) must be False."""
     keep_first, keep_second = accept(True, False), accept(False, True)
     bounds, classes, pairs = merge_ranges(first, second)
@@ -108,7 +109,7 @@ def product(first: Table, second: Table, accept: Callable[[bool, bool], bool], m
     rows: list[list[int]] = []
     accepting: list[bool] = []
     for a, b in order:
-        spend(units, PRODUCT)
+        spend_work(units, PRODUCT)
         a_row = first.rows[a] if a >= 0 else dead_a
         b_row = second.rows[b] if b >= 0 else dead_b
         row: list[int] = []
@@ -119,7 +120,7 @@ def product(first: Table, second: Table, accept: Callable[[bool, bool], bool], m
                 if (target[0] >= 0 or keep_second) and (target[1] >= 0 or keep_first) and target != (-1, -1):
                     number = len(order)
                     if number >= max_states:
-                        raise exceeded("A combination of automata", max_states)
+                        raise too_many_states("A combination of automata", max_states)
                     order.append(target)
                 numbers[target] = number
             row.append(number)
@@ -128,7 +129,7 @@ def product(first: Table, second: Table, accept: Callable[[bool, bool], bool], m
     return Table(bounds, classes, rows, accepting)
 
 
-def meets(first: Table, second: Table) -> bool:
+def has_common_text(first: Table, second: Table) -> bool:
     """Whether some text is in both: a walk over the product that ends at the first one, and makes no automaton."""
     if not first.rows or not second.rows:
         return False
@@ -138,7 +139,7 @@ def meets(first: Table, second: Table) -> bool:
     seen = {(0, 0)}
     todo = [(0, 0)]
     while todo:
-        spend(units, PRODUCT)
+        spend_work(units, PRODUCT)
         a, b = todo.pop()
         if first.accepting[a] and second.accepting[b]:
             return True
@@ -149,20 +150,20 @@ def meets(first: Table, second: Table) -> bool:
     return False
 
 
-def complement(table: Table) -> Table:
+def complement_table(table: Table) -> Table:
     """All texts that are not in it: one more state takes what was dead, except on surrogates."""
     if not table.rows:
-        return any_text()
-    bounds, classes, pairs = merge_ranges(table, any_text())
+        return make_any_text()
+    bounds, classes, pairs = merge_ranges(table, make_any_text())
     sink = len(table.rows)
-    spend(sink * (1 + len(pairs) // 8), "the complement of a pattern")
+    spend_work(sink * (1 + len(pairs) // 8), "the complement of a pattern")
     columns = [(index, other == 0) for index, other in pairs]
     full = [tuple(target if target >= 0 else sink for target in row) for row in [*table.rows, [-1] * len(pairs)]]
     rows = [[row[index] if text else -1 for index, text in columns] for row in full]
     return Table(bounds, classes, rows, [*(not accepts for accepts in table.accepting), True])
 
 
-def chain(first: Table, second: Table, max_states: int) -> Table:
+def concatenate_tables(first: Table, second: Table, max_states: int) -> Table:
     """A text of `first` and then one of `second`."""
     if not first.rows or not second.rows:
         return EMPTY
@@ -177,7 +178,7 @@ def chain(first: Table, second: Table, max_states: int) -> Table:
     return _subsets(bounds, classes, edges, closure, closure[0], final, max_states)
 
 
-def repeat(table: Table, low: int, high: int | None, max_states: int) -> Table:
+def repeat_table(table: Table, low: int, high: int | None, max_states: int) -> Table:
     """`low` to `high` texts of it in a row (None: no bound)."""
     if (high is not None and high < low) or (not table.rows and low > 0):
         return EMPTY
@@ -188,7 +189,7 @@ def repeat(table: Table, low: int, high: int | None, max_states: int) -> Table:
     copies = max(low, 1) if high is None else high
     size = len(table.rows)
     if copies > max_states:
-        raise exceeded(f"Repetition {copies} times", max_states)
+        raise too_many_states(f"Repetition {copies} times", max_states)
     _spend_edges(copies * size, max(table.classes) + 1)
     edges = [[t + copy * size if t >= 0 else -1 for t in row] for copy in range(copies) for row in table.rows]
     closure = [0] * (copies * size)
@@ -231,7 +232,7 @@ def _subsets(
     work = WORK * max_states
     each = 1 + len(nowhere) * (8 + (len(closure) >> 10)) // 64
     for states in order:
-        spend(len(nowhere) // 4 + 2 + each * states.bit_count(), CHAIN)
+        spend_work(len(nowhere) // 4 + 2 + each * states.bit_count(), CHAIN)
         targets = nowhere
         rest = states
         while rest:
@@ -248,11 +249,11 @@ def _subsets(
             row.append(number)
         rows.append(row)
         if len(order) > max_states or work < 0:
-            raise exceeded("A concatenation or repetition of automata", max_states)
+            raise too_many_states("A concatenation or repetition of automata", max_states)
     return Table(bounds, classes, rows, [bool(states & final) for states in order])
 
 
-def counted(table: Table, low: int, high: int | None, shortest: Sequence[int], max_states: int) -> Table:
+def bound_lengths(table: Table, low: int, high: int | None, shortest: Sequence[int], max_states: int) -> Table:
     """Its texts of `low` to `high` characters. shortest[state]: least number of characters to acceptance.
 
     Without an upper bound the count stops at `low`.
@@ -266,7 +267,7 @@ def counted(table: Table, low: int, high: int | None, shortest: Sequence[int], m
     accepting: list[bool] = []
     units = 2 + (max(table.classes) + 1) // 4
     for state, length in order:
-        spend(units, "a count of characters")
+        spend_work(units, "a count of characters")
         row = []
         longer = length + 1 if high is not None else min(length + 1, low)
         for target in table.rows[state]:
@@ -276,7 +277,7 @@ def counted(table: Table, low: int, high: int | None, shortest: Sequence[int], m
                 if number < 0:
                     number = numbers[target, longer] = len(order)
                     if number >= max_states:
-                        raise exceeded(f"A count of {low} to {high or 'any number of'} characters", max_states)
+                        raise too_many_states(f"A count of {low} to {high or 'any number of'} characters", max_states)
                     order.append((target, longer))
             row.append(number)
         rows.append(row)
@@ -294,18 +295,18 @@ State = tuple[int, tuple[tuple[int, int], ...]]
 """How many automata accept whatever follows (0 or 1), and (number, state) of the others that are alive."""
 
 
-class Exactly(NamedTuple):
+class ExactlyOne(NamedTuple):
     """table: the texts, not minimal. overlapping: whether some text is in two of the languages or more."""
 
     table: Table
     overlapping: bool
 
 
-def exactly_one(tables: Sequence[Table], max_states: int) -> Exactly:
+def accept_exactly_one(tables: Sequence[Table], max_states: int) -> ExactlyOne:
     """The texts of exactly one of the tables, which must be minimal. LimitError beyond `max_states`."""
     tables = [table for table in tables if table.rows]
     bounds, classes, columns = merge_all(tables)
-    free = [universal_states(table) for table in tables]
+    free = [find_universal_states(table) for table in tables]
     overlapping = False
     numbers: dict[State, int] = {}
     order: list[State] = []
@@ -328,16 +329,16 @@ def exactly_one(tables: Sequence[Table], max_states: int) -> Exactly:
         if found is None:
             found = numbers[state] = len(order)
             if found >= max_states:
-                raise exceeded("Exactly one of several patterns", max_states)
+                raise too_many_states("Exactly one of several patterns", max_states)
             order.append(state)
         return found
 
     rows: list[list[int]] = []
     accepting: list[bool] = []
     if number([(index, 0) for index in range(len(tables))], 0) < 0:
-        return Exactly(Table([0], [0], (), ()), overlapping)
+        return ExactlyOne(Table([0], [0], (), ()), overlapping)
     for ones, parts in order:
-        spend(2 + len(parts) * len(columns) // 4, WHAT)
+        spend_work(2 + len(parts) * len(columns) // 4, WHAT)
         row = []
         held = [(index, tables[index].rows[state]) for index, state in parts]
         for is_text, column in columns:
@@ -350,13 +351,13 @@ def exactly_one(tables: Sequence[Table], max_states: int) -> Exactly:
         count = ones + sum(tables[index].accepting[state] for index, state in parts)
         overlapping = overlapping or count > 1
         accepting.append(count == 1)
-    return Exactly(Table(bounds, classes, rows, accepting), overlapping)
+    return ExactlyOne(Table(bounds, classes, rows, accepting), overlapping)
 
 
 def merge_all(tables: Sequence[Table]) -> tuple[list[int], list[int], list[tuple[bool, tuple[int, ...]]]]:
     """Common ranges of all tables: bounds, classes; for each class whether it is of characters, and all own classes."""
     points = sorted({*SURROGATES, 0, *(bound for table in tables for bound in table.bounds)} - {LAST})
-    spend(len(points) * (len(tables) + 1), WHAT)
+    spend_work(len(points) * (len(tables) + 1), WHAT)
     places = [-1] * len(tables)
     bounds: list[int] = []
     classes: list[int] = []
@@ -374,7 +375,7 @@ def merge_all(tables: Sequence[Table]) -> tuple[list[int], list[int], list[tuple
     return bounds, classes, list(columns)
 
 
-def universal_states(table: Table) -> frozenset[int]:
+def find_universal_states(table: Table) -> frozenset[int]:
     """The states of a minimal table from which every text is accepted."""
     texts = {
         index

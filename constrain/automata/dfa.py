@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import boolean_operations, large_automata, text_lengths
-from .table import EMPTY, LAST, SURROGATES, Table, canonical, distances
-from .word_automaton import from_words
+from .table import EMPTY, LAST, SURROGATES, Table, canonicalize_table, find_distances
+from .word_automaton import build_word_automaton
 
 __all__ = ["LAST", "MAX_STATES", "SURROGATES", "Dfa", "Table"]
 
@@ -59,16 +59,18 @@ class Dfa:
         if len(table.rows) > large_automata.WIDE:
             delta = np.array(table.rows, dtype="<i4")
             return cls.from_arrays(table.bounds, table.classes, delta, np.array(table.accepting, dtype=np.bool_))
-        return cls._from_canonical_table(canonical(table))
+        return cls._from_canonical_table(canonicalize_table(table))
 
     @classmethod
     def from_arrays(
         cls, bounds: list[int], classes: list[int], delta: large_automata.Ints, accepting: NDArray[np.bool_]
     ) -> Dfa:
         """As from_table: the Dfa of arrays in any numbering, not minimal."""
-        arrays = large_automata.canonical(bounds, classes, delta, accepting)
+        arrays = large_automata.canonicalize_arrays(bounds, classes, delta, accepting)
         if arrays is None:
-            return cls._from_canonical_table(canonical(Table(bounds, classes, delta.tolist(), accepting.tolist())))
+            return cls._from_canonical_table(
+                canonicalize_table(Table(bounds, classes, delta.tolist(), accepting.tolist()))
+            )
         first, end = np.searchsorted(arrays.bounds, [SURROGATES[0] + 1, SURROGATES[1]])
         if (arrays.delta[:, arrays.classes[first - 1 : end]] >= 0).any():
             raise ValueError(ON_SURROGATES)
@@ -102,7 +104,7 @@ class Dfa:
     ) -> Dfa:
         """From arrays that are trimmed, minimal and numbered already, little-endian and contiguous: nothing is checked.
 
-        For what is too large to be built as a Table. distances: as `distances` says them.
+        For what is too large to be built as a Table. distances: as `find_distances` says them.
         """
         dfa = cls._sealed(bounds, classes, delta, accepting)
         dfa.__dict__["_distances"] = distances
@@ -131,18 +133,18 @@ class Dfa:
     @classmethod
     def any_text(cls) -> Dfa:
         """All texts."""
-        return cls.from_table(boolean_operations.any_text())
+        return cls.from_table(boolean_operations.make_any_text())
 
     @classmethod
     def from_ranges(cls, ranges: Iterable[tuple[int, int]]) -> Dfa:
         """One character out of inclusive ranges of code points, in any order; surrogates are left out."""
-        return cls.from_table(boolean_operations.from_ranges(ranges))
+        return cls.from_table(boolean_operations.make_ranges(ranges))
 
     @classmethod
     def from_strings(cls, words: Iterable[str], *, max_states: int = MAX_WORD_STATES) -> Dfa:
         """Exactly these texts. ValueError if one holds a surrogate."""
         words = list(words)
-        return cls._sealed(*from_words(words, max_states)) if words else cls.empty()
+        return cls._sealed(*build_word_automaton(words, max_states)) if words else cls.empty()
 
     @classmethod
     def union_of(cls, languages: Iterable[Dfa], *, max_states: int = MAX_STATES) -> Dfa:
@@ -156,7 +158,7 @@ class Dfa:
     @classmethod
     def exactly_one_of(cls, languages: Iterable[Dfa], *, max_states: int = MAX_STATES) -> tuple[Dfa, bool]:
         """What exactly one of them accepts; and whether any two of them have a text in common."""
-        found = boolean_operations.exactly_one([language.table for language in languages], max_states)
+        found = boolean_operations.accept_exactly_one([language.table for language in languages], max_states)
         return cls.from_table(found.table), found.overlapping
 
     # ---- new ones from old ------------------------------------------------------------------------------------
@@ -175,15 +177,15 @@ class Dfa:
 
     def complement(self) -> Dfa:
         """All texts that this one does not accept."""
-        return Dfa.from_table(boolean_operations.complement(self.table))
+        return Dfa.from_table(boolean_operations.complement_table(self.table))
 
     def concatenate(self, other: Dfa, *, max_states: int = MAX_STATES) -> Dfa:
         """A text of this one and then one of the other."""
-        return Dfa.from_table(boolean_operations.chain(self.table, other.table, max_states))
+        return Dfa.from_table(boolean_operations.concatenate_tables(self.table, other.table, max_states))
 
     def repeat(self, low: int = 0, high: int | None = None, *, max_states: int = MAX_STATES) -> Dfa:
         """`low` to `high` texts of this one in a row (None: no bound)."""
-        return Dfa.from_table(boolean_operations.repeat(self.table, low, high, max_states))
+        return Dfa.from_table(boolean_operations.repeat_table(self.table, low, high, max_states))
 
     def star(self, *, max_states: int = MAX_STATES) -> Dfa:
         """Any number of texts of this one in a row, also none."""
@@ -194,7 +196,7 @@ class Dfa:
         least, most = self.lengths()
         if least >= low and (high is None or (most is not None and most <= high)):
             return self
-        return Dfa.from_table(boolean_operations.counted(self.table, low, high, self._distances, max_states))
+        return Dfa.from_table(boolean_operations.bound_lengths(self.table, low, high, self._distances, max_states))
 
     def _product(self, other: Dfa, accept: object, max_states: int) -> Dfa:
         assert callable(accept)
@@ -202,12 +204,14 @@ class Dfa:
             first, second = self._arrays, other._arrays
             ranges = (Table(one.bounds.tolist(), one.classes.tolist(), (), ()) for one in (first, second))
             bounds, classes, pairs = boolean_operations.merge_ranges(*ranges)
-            return Dfa.from_arrays(bounds, classes, *large_automata.product(first, second, pairs, accept, max_states))
-        return Dfa.from_table(boolean_operations.product(self.table, other.table, accept, max_states))
+            return Dfa.from_arrays(
+                bounds, classes, *large_automata.product_of_arrays(first, second, pairs, accept, max_states)
+            )
+        return Dfa.from_table(boolean_operations.product_of_tables(self.table, other.table, accept, max_states))
 
     def meets(self, other: Dfa) -> bool:
         """Whether some text is in both."""
-        return (self == other and not self.is_empty) or boolean_operations.meets(self.table, other.table)
+        return (self == other and not self.is_empty) or boolean_operations.has_common_text(self.table, other.table)
 
     # ---- questions --------------------------------------------------------------------------------------------
 
@@ -245,11 +249,11 @@ class Dfa:
         """The first of its shortest texts. ValueError if there is none."""
         if self.is_empty:
             raise ValueError("the empty language has no shortest text")
-        return text_lengths.shortest(self.table)
+        return text_lengths.find_shortest_text(self.table)
 
     def count(self, cap: int) -> int:
         """Number of its texts, at most `cap`."""
-        return text_lengths.count(self.table, cap)
+        return text_lengths.count_texts(self.table, cap)
 
     def enumerate(self, cap: int) -> list[str]:
         """Its first `cap` texts, shorter ones first, then by code point."""
@@ -264,15 +268,15 @@ class Dfa:
 
     def lengths(self) -> tuple[int, int | None]:
         """Least and most characters of a text (None: no bound); (1, 0) if there is no text."""
-        return (self._distances[0], text_lengths.longest(self.table)) if self.table.rows else (1, 0)
+        return (self._distances[0], text_lengths.find_longest_length(self.table)) if self.table.rows else (1, 0)
 
     def extensible(self) -> bool:
         """Whether from every state, acceptance in d more characters implies acceptance in d + 1: no gaps, no end."""
-        return text_lengths.extensible(self.table)
+        return text_lengths.is_extensible(self.table)
 
     def endless(self) -> bool:
         """Whether every text that begins an accepted one begins infinitely many."""
-        return text_lengths.endless(self.table)
+        return text_lengths.is_endless(self.table)
 
     def distances(self) -> NDArray[np.int32]:
         """int32[n]: least number of characters from each state to acceptance."""
@@ -284,13 +288,17 @@ class Dfa:
         return Table(self.bounds.tolist(), self.classes.tolist(), self.delta.tolist(), self.accepting.tolist())
 
     @property
-    def _arrays(self) -> large_automata.Arrays:
-        return large_automata.Arrays(self.bounds, self.classes, self.delta, self.accepting)
+    def _arrays(self) -> large_automata.DfaArrays:
+        return large_automata.DfaArrays(self.bounds, self.classes, self.delta, self.accepting)
 
     @cached_property
     def _distances(self) -> list[int]:
-        found = large_automata.distances(self.delta, self.accepting) if len(self.delta) > large_automata.WIDE else None
-        return distances(self.table) if found is None else found.tolist()
+        found = (
+            large_automata.find_array_distances(self.delta, self.accepting)
+            if len(self.delta) > large_automata.WIDE
+            else None
+        )
+        return find_distances(self.table) if found is None else found.tolist()
 
     def __eq__(self, other: object) -> bool:
         return self.key == other.key if isinstance(other, Dfa) else NotImplemented

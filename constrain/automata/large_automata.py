@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.work import spend
-from .boolean_operations import PRODUCT, exceeded
+from ..base.work import spend_work
+from .boolean_operations import PRODUCT, too_many_states
 
 Ints: TypeAlias = NDArray[np.integer[Any]]
 
-__all__ = ["WIDE", "Arrays", "canonical", "distances", "product"]
+__all__ = ["WIDE", "DfaArrays", "canonicalize_arrays", "find_array_distances", "product_of_arrays"]
 
 WIDE = 300
 """States from which arrays are faster than lists."""
@@ -35,7 +35,7 @@ SEEDS = 8
 """Attempts. Each fails with a probability of states^2 / 2^64."""
 
 
-class Arrays(NamedTuple):
+class DfaArrays(NamedTuple):
     """bounds, classes, delta, accepting: as in `Dfa`."""
 
     bounds: NDArray[np.int32]
@@ -44,13 +44,15 @@ class Arrays(NamedTuple):
     accepting: NDArray[np.bool_]
 
 
-def canonical(bounds: list[int], classes: list[int], delta: Ints, accepting: NDArray[np.bool_]) -> Arrays | None:
+def canonicalize_arrays(
+    bounds: list[int], classes: list[int], delta: Ints, accepting: NDArray[np.bool_]
+) -> DfaArrays | None:
     """The trimmed, minimal arrays of the same language, as `table.canonical` numbers them; None if it is too deep.
 
     delta: int32[n, C], -1 is dead, the start is 0. States need not be reachable.
     """
-    spend(delta.size // 16, MINIMAL)
-    distance = distances(delta, accepting)
+    spend_work(delta.size // 16, MINIMAL)
+    distance = find_array_distances(delta, accepting)
     if distance is None:
         return None
     if not len(distance) or distance[0] < 0:
@@ -75,9 +77,9 @@ def canonical(bounds: list[int], classes: list[int], delta: Ints, accepting: NDA
     raise AssertionError("Unlike states got equal random numbers of 64 bits, time after time.")
 
 
-def product(
-    first: Arrays,
-    second: Arrays,
+def product_of_arrays(
+    first: DfaArrays,
+    second: DfaArrays,
     columns: Sequence[tuple[int, int]],
     accept: Callable[[bool, bool], bool],
     max_states: int,
@@ -110,9 +112,9 @@ def product(
         places = np.minimum(np.searchsorted(known, codes), len(known) - 1)
         layer = codes[(codes >= 0) & (known[places] != codes)]
         known = np.sort(np.concatenate([known, layer]))
-        spend(len(known) // 64 + len(layer) * (4 + len(columns)) // 32, PRODUCT)
+        spend_work(len(known) // 64 + len(layer) * (4 + len(columns)) // 32, PRODUCT)
         if len(known) > max_states:
-            raise exceeded("A combination of automata", max_states)
+            raise too_many_states("A combination of automata", max_states)
     order = np.concatenate([[start], known[known != start]])
     names = np.empty(len(known), dtype=np.int64)
     names[np.searchsorted(known, order)] = np.arange(len(order))
@@ -123,12 +125,12 @@ def product(
     return delta, answers[accepts_first[order // width], accepts_second[order % width]]
 
 
-def _arrays(bounds: list[int], classes: list[int], delta: Ints, accepting: NDArray[np.bool_]) -> Arrays:
+def _arrays(bounds: list[int], classes: list[int], delta: Ints, accepting: NDArray[np.bool_]) -> DfaArrays:
     ranges = np.array(bounds, dtype="<i4"), np.array(classes, dtype="<i4")
-    return Arrays(*ranges, np.ascontiguousarray(delta, dtype="<i4"), np.ascontiguousarray(accepting))
+    return DfaArrays(*ranges, np.ascontiguousarray(delta, dtype="<i4"), np.ascontiguousarray(accepting))
 
 
-def distances(delta: Ints, accepting: NDArray[np.bool_]) -> Ints | None:
+def find_array_distances(delta: Ints, accepting: NDArray[np.bool_]) -> Ints | None:
     """int32[n]: least number of characters from each state to acceptance, -1 where there is none; None if too deep."""
     states, width = delta.shape
     flat = delta.ravel()
@@ -161,7 +163,7 @@ def _refined(delta: Ints, distance: Ints, random: np.random.Generator) -> Ints |
     fresh = random.integers(1 << 63, size=len(delta) + 1, dtype=np.uint64)
     names, block = np.unique(distance, return_inverse=True)
     for _ in range(LAYERS):
-        spend(len(delta) * (32 + len(columns)) // 256, MINIMAL)
+        spend_work(len(delta) * (32 + len(columns)) // 256, MINIMAL)
         numbers = fresh[np.append(block, -1)]  # The last is that of the dead state.
         sums = numbers[:-1] * weights[-1]
         for column, weight in zip(columns, weights):

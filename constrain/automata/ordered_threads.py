@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .thread_steps import Behind, Done, Enter, Leave, Look, Read, Step
+from .thread_steps import BehindStep, DoneStep, EnterStep, LeaveStep, LookStep, ReadStep, Step
 from .utf8 import END, Utf8
 
-__all__ = ["EVERY", "NOTHING", "Duties", "FAILED", "HELD", "BehindStart", "Thread", "Threads"]
+__all__ = ["EVERY", "NOTHING", "Duties", "FAILED", "HELD", "BehindStart", "Thread", "ThreadStates"]
 
 EVERY = (1 << 256) - 1
 """All bytes, as bits."""
@@ -45,7 +45,7 @@ class Thread:
     duties: Duties
 
 
-class Threads:
+class ThreadStates:
     """All threads of programs that lie in `code`."""
 
     def __init__(self, code: list[Step], utf8: Utf8) -> None:
@@ -94,19 +94,19 @@ class Threads:
             seen.add(item)
             here, idle, duties = item
             step = self.code[here]
-            if isinstance(step, (Read, Done)):
+            if isinstance(step, (ReadStep, DoneStep)):
                 asked = self._asked[here]
                 kept = past[len(past) - asked :] if asked < len(past) else past
-                node = step.node if isinstance(step, Read) else END
+                node = step.node if isinstance(step, ReadStep) else END
                 found[Thread(here, node, kept, duties)] = None
             elif isinstance(step, tuple):
                 work += [(target, idle, duties) for target in reversed(step)]
-            elif isinstance(step, Enter):
+            elif isinstance(step, EnterStep):
                 work.append((here + 1, idle | {step.loop}, duties))
-            elif isinstance(step, Leave):
+            elif isinstance(step, LeaveStep):
                 target = step.out if step.loop in idle else step.again
                 work.append((target, idle - {step.loop}, duties))
-            elif isinstance(step, Look):
+            elif isinstance(step, LookStep):
                 state = self._look([self.number(thread) for thread in self.reached(step.start, past)])
                 if state == (FAILED if step.negated else HELD):
                     work.append((here + 1, idle, duties))
@@ -138,7 +138,7 @@ class Threads:
     def _reads(self, thread: Thread) -> list[tuple[int, tuple[Thread, ...]]]:
         """The moves of a thread, leaving duties aside."""
         step = self.code[thread.place]
-        if not isinstance(step, Read):
+        if not isinstance(step, ReadStep):
             return []
         found: list[tuple[int, tuple[Thread, ...]]] = []
         for mask, node in self.utf8.nodes[thread.node]:
@@ -178,7 +178,7 @@ class Threads:
             return FAILED
         for number in numbers:
             thread = self.threads[number]
-            if not thread.duties and isinstance(self.code[thread.place], Done):
+            if not thread.duties and isinstance(self.code[thread.place], DoneStep):
                 return HELD
         key = frozenset(numbers)
         found = self._look_numbers.setdefault(key, len(self.looks))
@@ -210,17 +210,17 @@ class Threads:
         """The moves of a look's thread. It is done with its first byte if all that may follow that is found."""
         thread = self.threads[number]
         step = self.code[thread.place]
-        if isinstance(step, Done):  # It has found its text, and waits for looks within.
+        if isinstance(step, DoneStep):  # It has found its text, and waits for looks within.
             return [
                 (mask, (self.number(Thread(thread.place, END, (), duties)),))
                 for mask, duties in self.owing(thread.duties)
                 if duties is not None
             ]
         moves = self.moves(number)
-        assert isinstance(step, Read)
+        assert isinstance(step, ReadStep)
         if thread.duties or thread.node != step.node or self._asked[thread.place + 1]:
             return moves
-        ends = [after for after in self.reached(thread.place + 1, ()) if isinstance(self.code[after.place], Done)]
+        ends = [after for after in self.reached(thread.place + 1, ()) if isinstance(self.code[after.place], DoneStep)]
         end = tuple([self.number(after) for after in ends if not after.duties])
         if not end:
             return moves
@@ -233,10 +233,10 @@ class Threads:
     def _held_at_end(self, state: int) -> bool:
         """Whether a look has found its text if the text ends here."""
         threads = [self.threads[number] for number in self.looks[state]]
-        return any(isinstance(self.code[t.place], Done) and self.kept_at_end(t.duties) for t in threads)
+        return any(isinstance(self.code[t.place], DoneStep) and self.kept_at_end(t.duties) for t in threads)
 
 
-def _behind(step: Behind, past: tuple[int, ...], place: int) -> bool:
+def _behind(step: BehindStep, past: tuple[int, ...], place: int) -> bool:
     """Whether the last characters are as one of the options says."""
     known = past[max(len(past) - step.width, 0) :]
     options = [
@@ -251,7 +251,7 @@ def _behind(step: Behind, past: tuple[int, ...], place: int) -> bool:
 
 def _asked(code: list[Step]) -> list[int]:
     """For each place: how many of the characters before it a look-behind may ask for from there."""
-    asked = [step.width if isinstance(step, Behind) else 0 for step in code]
+    asked = [step.width if isinstance(step, BehindStep) else 0 for step in code]
     if not any(asked):
         return asked
     changed = True
@@ -259,16 +259,16 @@ def _asked(code: list[Step]) -> list[int]:
         changed = False
         for place in range(len(code) - 1, -1, -1):
             step = code[place]
-            if isinstance(step, Read):
+            if isinstance(step, ReadStep):
                 most = asked[place + 1] - 1
             elif isinstance(step, tuple):
                 most = max(asked[target] for target in step)
-            elif isinstance(step, Leave):
+            elif isinstance(step, LeaveStep):
                 most = max(asked[step.again], asked[step.out])
-            elif isinstance(step, Look):
+            elif isinstance(step, LookStep):
                 most = max(asked[place + 1], asked[step.start])
             else:
-                most = 0 if isinstance(step, Done) else asked[place + 1]
+                most = 0 if isinstance(step, DoneStep) else asked[place + 1]
             if most > asked[place]:
                 asked[place] = most
                 changed = True

@@ -1,4 +1,4 @@
-"""A Dfa while it is being built (plain lists, any numbering), and `canonical`: the one Table of its language.
+"""A Dfa while it is being built (plain lists, any numbering), and `canonicalize_table`: the one Table of its language.
 
 Small automata (10 to 50 states) are what schemas are made of, and for them lists and dicts are several times
 faster than numpy, whose every call costs a microsecond. Arrays are made once, at the end, by `Dfa`.
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..base.work import spend
+from ..base.work import spend_work
 
-__all__ = ["EMPTY", "LAST", "SURROGATES", "Table", "canonical", "distances"]
+__all__ = ["EMPTY", "LAST", "SURROGATES", "Table", "canonicalize_table", "find_distances"]
 
 LAST = 0x110000
 """One past the last code point."""
@@ -37,10 +37,10 @@ class Table(NamedTuple):
 EMPTY = Table([0], [0], (), ())
 
 
-def canonical(table: Table) -> Table:
+def canonicalize_table(table: Table) -> Table:
     """The trimmed, minimal Table of the same language, states numbered breadth-first, classes by first code point."""
     rows, accepting = table.rows, table.accepting
-    spend(len(rows) * (4 + (max(table.classes) + 1) // 4), "a minimal automaton")
+    spend_work(len(rows) * (4 + (max(table.classes) + 1) // 4), "a minimal automaton")
     predecessors = _predecessors(rows)
     distance = _nearest(predecessors, accepting)
     if not rows or distance[0] < 0:
@@ -56,7 +56,7 @@ def canonical(table: Table) -> Table:
     return _number(bounds, classes, columns, get(0), [accepting[state] for state in kept])
 
 
-def distances(table: Table) -> list[int]:
+def find_distances(table: Table) -> list[int]:
     """Least number of characters from each state to acceptance, -1 where there is none."""
     return _nearest(_predecessors(table.rows), table.accepting)
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..base.work import spend
+from ..base.work import spend_work
 from .table import LAST, Table
 
-__all__ = ["count", "enumerate_texts", "extensible", "leads_beyond", "longest", "shortest"]
+__all__ = [
+    "count_texts",
+    "enumerate_texts",
+    "is_extensible",
+    "leads_beyond",
+    "find_longest_length",
+    "find_shortest_text",
+]
 
 
-def topological(table: Table) -> list[int] | None:
+def order_topologically(table: Table) -> list[int] | None:
     """The states, each before its successors; None if there is a cycle, hence no longest text."""
     incoming = [0] * (len(table.rows) + 1)
     for row in table.rows:
@@ -27,9 +34,9 @@ def topological(table: Table) -> list[int] | None:
     return order if len(order) == len(table.rows) else None
 
 
-def longest(table: Table) -> int | None:
+def find_longest_length(table: Table) -> int | None:
     """Most characters of a text, None without bound, -1 if there is no text."""
-    order = topological(table)
+    order = order_topologically(table)
     if order is None:
         return None
     reach = [-1] * (len(table.rows) + 1)
@@ -38,7 +45,7 @@ def longest(table: Table) -> int | None:
     return reach[0] if table.rows else -1
 
 
-def extensible(table: Table) -> bool:
+def is_extensible(table: Table) -> bool:
     """Whether from every state, acceptance in d more characters implies acceptance in d + 1.
 
     That is so exactly if every accepting state has an accepting successor: the rest follows by induction on d.
@@ -47,15 +54,15 @@ def extensible(table: Table) -> bool:
     return all(any(accepts[t] for t in row) for row, here in zip(table.rows, table.accepting) if here)
 
 
-def endless(table: Table) -> bool:
+def is_endless(table: Table) -> bool:
     """Whether from every state infinitely many texts are accepted: each reaches a cycle."""
     # If some state has finitely many texts, so has one that leads nowhere: the end of its longest text.
     return all(any(after >= 0 for after in row) for row in table.rows)
 
 
-def count(table: Table, cap: int) -> int:
+def count_texts(table: Table, cap: int) -> int:
     """Number of texts, at most `cap`."""
-    order = topological(table)
+    order = order_topologically(table)
     if order is None:
         return cap
     sizes = [0] * (max(table.classes) + 1)
@@ -78,7 +85,7 @@ def enumerate_texts(table: Table) -> Iterator[str]:
     exactly: list[set[int]] = [{state for state, accepts in enumerate(table.accepting) if accepts}]
     units = 1 + sum(map(len, successors)) // 8
     while exactly[-1]:
-        spend(units, "the texts of a pattern")
+        spend_work(units, "the texts of a pattern")
         if 0 in exactly[-1]:
             yield from _texts(table.rows, spans, exactly)
         exactly.append({state for state, targets in enumerate(successors) if not exactly[-1].isdisjoint(targets)})
@@ -116,7 +123,7 @@ def _texts(rows: Sequence[Sequence[int]], spans: list[tuple[int, int, int]], exa
             stack.append(characters(target, length - len(text)))
 
 
-def shortest(table: Table) -> str:
+def find_shortest_text(table: Table) -> str:
     """The first of the shortest texts by code point. The Table must have one."""
     return next(enumerate_texts(table))
 

@@ -12,11 +12,11 @@ from typing import Union
 
 from .utf8 import Utf8
 
-__all__ = ["Behind", "Done", "Enter", "Leave", "Look", "Programs", "Read", "Step"]
+__all__ = ["BehindStep", "DoneStep", "EnterStep", "LeaveStep", "LookStep", "TerminalPrograms", "ReadStep", "Step"]
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadStep:
     """One character of the set that begins at a node of `utf8`. kind: its class, if what it is will be asked for."""
 
     node: int
@@ -24,14 +24,14 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Enter:
+class EnterStep:
     """The body of a repetition begins that may take no text."""
 
     loop: int
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class LeaveStep:
     """That body ends: it goes on at `again` if it has taken text, else at `out`."""
 
     loop: int
@@ -40,7 +40,7 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LookStep:
     """What follows begins (negated: does not) with a text of the program at `start`, which ends in Done(-1)."""
 
     start: int
@@ -48,7 +48,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class BehindStep:
     """The characters just before have (negated: have not) kinds such as one of the options says.
 
     Each option has a set of kinds, as bits, for each of the `width` last characters of the lexeme.
@@ -60,18 +60,18 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class DoneStep:
     """The end of a program: terminal matched, or -1 for what a look asks for."""
 
     terminal: int
 
 
-Step = Union[Read, tuple[int, ...], Enter, Leave, Look, Behind, Done]
+Step = Union[ReadStep, tuple[int, ...], EnterStep, LeaveStep, LookStep, BehindStep, DoneStep]
 """A tuple jumps to one of its places, in this order of preference."""
 
 
 @dataclass(slots=True)
-class Programs:
+class TerminalPrograms:
     """The programs of the terminals of a grammar.
 
     names: of each terminal, for messages. source: a text, and the position in it where a terminal is to be seen.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["END", "Moves", "Utf8", "bytes_of"]
+__all__ = ["END", "Moves", "Utf8", "list_bytes"]
 
 Moves = tuple[tuple[int, int], ...]
 """(set of bytes as bits of an int, next node): the sets are disjoint."""
@@ -20,7 +20,7 @@ LEADS = ((2, 0x80, 0x800, 0xC0), (3, 0x800, 0x10000, 0xE0), (4, 0x10000, 0x11000
 _Ranges = tuple[tuple[int, int], ...]
 
 
-def bytes_of(mask: int) -> list[int]:
+def list_bytes(mask: int) -> list[int]:
     """The bytes of a set, ascending."""
     found = []
     while mask:

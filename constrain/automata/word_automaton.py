@@ -11,16 +11,16 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from .boolean_operations import exceeded
+from .boolean_operations import too_many_states
 from .table import LAST, SURROGATES
 
-__all__ = ["from_words"]
+__all__ = ["build_word_automaton"]
 
 _Node = tuple[bool, tuple[tuple[str, int], ...]]
 Arrays = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]
 
 
-def from_words(words: Iterable[str], max_states: int) -> Arrays:
+def build_word_automaton(words: Iterable[str], max_states: int) -> Arrays:
     """bounds, classes, delta, accepting (see Dfa) of exactly these words, in canonical form already.
 
     Words with lone surrogates are no texts and are refused (ValueError). There must be one word.
@@ -41,7 +41,7 @@ def from_words(words: Iterable[str], max_states: int) -> Arrays:
             if number is None:
                 number = register[node] = len(nodes)
                 if number >= max_states:
-                    raise exceeded("A list of words", max_states)
+                    raise too_many_states("A list of words", max_states)
                 nodes.append(node)
             path[-1][1].append((previous[len(path) - 1], number))
 

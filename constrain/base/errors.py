@@ -43,8 +43,8 @@ __all__ = [
     "check_choice",
     "check_count",
     "check_type",
-    "describe",
-    "shorten",
+    "describe_value",
+    "shorten_text",
 ]
 
 ECHOED = 200
@@ -55,7 +55,7 @@ EXCERPT = 72
 """Most characters of a user's text that a message repeats: enough to recognise, not enough to flood a log."""
 
 
-def shorten(text: object, most: int = ECHOED) -> str:
+def shorten_text(text: object, most: int = ECHOED) -> str:
     """Return `text` for a message: at most `most` characters, the middle of a longer one left out."""
     text = str(text)
     if len(text) <= most:
@@ -82,20 +82,20 @@ class ConstrainError(Exception):
         position: int | None = None,
         hint: str = "",
     ) -> None:
-        self.cause = shorten(cause, MESSAGE)
+        self.cause = shorten_text(cause, MESSAGE)
         self.pointer = pointer
         self.source = source
         self.position = position
-        self.hint = shorten(hint, MESSAGE)
+        self.hint = shorten_text(hint, MESSAGE)
         super().__init__(self.render())
 
     def render(self) -> str:
         """The whole message: cause, place, excerpt with a caret, cure."""
         parts = [self.cause]
         if self.pointer is not None:
-            parts.append(f"  at {shorten(self.pointer) or '(the root)'}")
+            parts.append(f"  at {shorten_text(self.pointer) or '(the root)'}")
         if self.source is not None and self.position is not None:
-            line, column, excerpt, caret = locate(self.source, self.position)
+            line, column, excerpt, caret = locate_position(self.source, self.position)
             parts.append(f"  at line {line}, column {column}")
             parts.append(f"    {excerpt}")
             parts.append(f"    {' ' * caret}^")
@@ -161,7 +161,7 @@ class TokenRefused(ConstrainError):
     """A Matcher was asked to take a token or bytes that it does not allow; it is unchanged."""
 
 
-def locate(source: str, position: int) -> tuple[int, int, str, int]:
+def locate_position(source: str, position: int) -> tuple[int, int, str, int]:
     """Line and column (1-based), an excerpt of that line, and where in the excerpt the caret stands."""
     position = max(0, min(position, len(source)))
     start = source.rfind("\n", 0, position) + 1
@@ -173,7 +173,7 @@ def locate(source: str, position: int) -> tuple[int, int, str, int]:
     return line, column, excerpt, position - start - left
 
 
-def describe(value: object) -> str:
+def describe_value(value: object) -> str:
     """Return a value for a message: its repr, or its type where that is long or cannot be made."""
     kind = f"a {type(value).__name__}"
     try:
@@ -186,7 +186,7 @@ def describe(value: object) -> str:
 def check_type(name: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:
     """Raise TypeError, saying what is `wanted`, unless the argument is an instance of `kinds`."""
     if not isinstance(value, kinds):
-        raise TypeError(f"{name} is {describe(value)}: {wanted}")
+        raise TypeError(f"{name} is {describe_value(value)}: {wanted}")
 
 
 def check_count(name: str, value: Any, least: int = 0) -> int:
@@ -196,7 +196,7 @@ def check_count(name: str, value: Any, least: int = 0) -> int:
             raise TypeError
         number = index(value)
     except Exception:  # also of foreign __index__
-        raise TypeError(f"{name} is {describe(value)}: it is a whole number from {least} on") from None
+        raise TypeError(f"{name} is {describe_value(value)}: it is a whole number from {least} on") from None
     if number < least:
         raise ArgumentError(f"{name} is {number}: it is a whole number from {least} on")
     return number
@@ -207,4 +207,4 @@ def check_choice(name: str, value: object, options: tuple[str, ...]) -> None:
     wanted = f"one of {', '.join(map(repr, options))}"
     check_type(name, value, str, wanted)
     if value not in options:
-        raise ArgumentError(f"{name} is {shorten(repr(value))}: {wanted}")
+        raise ArgumentError(f"{name} is {shorten_text(repr(value))}: {wanted}")

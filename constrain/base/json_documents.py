@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from .errors import LimitError, SchemaError, shorten
+from .errors import LimitError, SchemaError, shorten_text
 from .options import Limits
 
 __all__ = [
-    "LONG", "MOST_DIGITS", "References", "check_registry", "echo", "find_deeper", "kind_of", "load", "nests_deeper",
-    "parse_json", "plain_document", "token", "too_long", "write_json",
+    "LONG", "MOST_DIGITS", "References", "check_registry", "echo_value", "find_deeper", "kind_of", "load_document",
+    "nests_deeper", "parse_json", "plain_document", "pointer_token", "number_too_long", "write_json",
 ]  # fmt: skip
 
 MOST_DIGITS = 4096
@@ -30,7 +30,7 @@ BYTES = 64
 """Characters of a document for each unit of `Limits.work`."""
 
 
-def load(schema: Any, limits: Limits = Limits()) -> Any:
+def load_document(schema: Any, limits: Limits = Limits()) -> Any:
     """Return a schema document as plain dicts and lists; JSON text is parsed.
 
     Raise SchemaError if it is neither an object nor a boolean, or holds what is no JSON; LimitError if it is nested
@@ -50,7 +50,7 @@ class References(dict[str, Any]):
 
     def __init__(self, registry: Mapping[str, Any] | None = None, base_uri: str = "") -> None:
         if not isinstance(base_uri, str):
-            raise TypeError(f"base_uri is a URI, as str, not {echo(base_uri)}")
+            raise TypeError(f"base_uri is a URI, as str, not {echo_value(base_uri)}")
         super().__init__(check_registry(registry))
         self.base_uri: str = base_uri or getattr(registry, "base_uri", "")
 
@@ -63,7 +63,7 @@ def check_registry(registry: Mapping[str, Any] | None) -> Mapping[str, Any]:
         raise TypeError(f"registry is a mapping from URIs to schemas, not {kind_of(registry)}")
     for uri in registry:
         if not isinstance(uri, str):
-            raise TypeError(f"registry has the key {shorten(repr(uri))}: its keys are URIs, as str")
+            raise TypeError(f"registry has the key {shorten_text(repr(uri))}: its keys are URIs, as str")
     return registry
 
 
@@ -155,7 +155,7 @@ def _plain_copy(document: Any, limits: Limits) -> Any:
                     raise SchemaError(f"A key of an object must be a string, not {kind_of(name)}.", pointer=pointer)
                 plain_name = str.__str__(name)
                 made[plain_name] = None
-                todo.append((item, made, plain_name, f"{pointer}/{token(plain_name)}", depth + 1))
+                todo.append((item, made, plain_name, f"{pointer}/{pointer_token(plain_name)}", depth + 1))
         elif isinstance(value, (list, tuple)):
             made = [None] * len(value)
             todo.extend((item, made, place, f"{pointer}/{place}", depth + 1) for place, item in enumerate(value))
@@ -179,7 +179,7 @@ def _plain_scalar(value: Any, pointer: str) -> Any:
     raise SchemaError(f"A JSON value is expected here, not {kind_of(value)}.", pointer=pointer)
 
 
-def token(name: str | int) -> str:
+def pointer_token(name: str | int) -> str:
     """Return a reference token of a JSON pointer (RFC 6901)."""
     if isinstance(name, int):
         return str(name)
@@ -196,18 +196,18 @@ def kind_of(value: Any) -> str:
     ):  # fmt: skip
         if isinstance(value, types):  # type: ignore[arg-type]
             return name
-    return f"a Python {shorten(type(value).__name__)}"
+    return f"a Python {shorten_text(type(value).__name__)}"
 
 
-def echo(value: Any) -> str:
+def echo_value(value: Any) -> str:
     """Return a value for a message: a short one as Python writes it, of any other what it is."""
     if isinstance(value, str):
-        return repr(shorten(value))
+        return repr(shorten_text(value))
     if isinstance(value, int) and not isinstance(value, bool) and not -LONG < value < LONG:
         return "a number of many digits"
     if value is None or isinstance(value, (bool, int, float)):
-        return shorten(repr(value))
-    return shorten(str(value)) if isinstance(value, Decimal) else kind_of(value)
+        return shorten_text(repr(value))
+    return shorten_text(str(value)) if isinstance(value, Decimal) else kind_of(value)
 
 
 def write_json(document: Any) -> str:
@@ -234,7 +234,7 @@ MARKED = json.dumps({MARK: None})
 # ---- JSON text --------------------------------------------------------------------------------------------------
 
 
-def too_long(pointer: str | None) -> LimitError:
+def number_too_long(pointer: str | None) -> LimitError:
     """Return the error for a number with too many digits."""
     return LimitError(
         f"A number of more than {MOST_DIGITS:,} digits before or behind its point (beyond 10^±{MOST_DIGITS}).",
@@ -311,7 +311,7 @@ def _fraction(digits: str) -> Decimal:
     except InvalidOperation:  # An exponent that Decimal does not hold.
         if ZERO.match(digits):
             return Decimal(0)
-        raise too_long(None) from None
+        raise number_too_long(None) from None
 
 
 DECODER = json.JSONDecoder(parse_float=_fraction, parse_int=_whole, parse_constant=_refuse_constant)

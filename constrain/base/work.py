@@ -9,7 +9,7 @@ characters that leave it, a symbol of an expanded rule, a case of a union. The b
 (`contextvars`), so that threads do not share one, and constructions need not hand it down through every call.
 
 A result that is cached must cost the same when it is found as when it was made; otherwise what compiles in a warm
-process could fail in a cold one. `memoize` is an LRU cache that charges each result to a budget, once.
+process could fail in a cold one. `memoize_work` is an LRU cache that charges each result to a budget, once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from .errors import LimitError
 
-__all__ = ["WorkBudget", "memoize", "spend", "work_budget"]
+__all__ = ["WorkBudget", "memoize_work", "spend_work", "work_budget"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -106,7 +106,7 @@ def has_budget() -> bool:
     return _current.get() is not None
 
 
-def spend(units: int, construction: str) -> None:
+def spend_work(units: int, construction: str) -> None:
     """Charge the current budget; without one, do nothing.
 
     units: call this before the memory is taken, at least once per 100,000 units.
@@ -128,7 +128,7 @@ class _Cost(NamedTuple):
     parts: tuple[_Cost, ...]
 
 
-def memoize(maxsize: int) -> Callable[[_F], _F]:
+def memoize_work(maxsize: int) -> Callable[[_F], _F]:
     """Cache a pure function's results, as `functools.lru_cache` does, and charge each to a budget once.
 
     The first use of a result under a budget is charged what making it cost, whether it was cached or not; further uses

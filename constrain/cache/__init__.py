@@ -12,10 +12,10 @@ vocabularies (`constrain.compilation.compile_caches`), Lark parsers (`frontends.
 (`kernels.jit.object_cache`).
 """
 
-from .cache_folder import PACKAGE, VARIABLE, default_folder, folder, made_by
+from .cache_folder import PACKAGE, VARIABLE, cache_folder_path, default_cache_folder, digest_code
 from .constraint_lru import LRU
 from .file_trust import is_trusted
-from .sealed_files import prune, read_sealed, remove, write_sealed
+from .sealed_files import prune_folder, read_sealed, remove_file, write_sealed
 from .source_keys import cache_key, copy_source
 from .write_behind import WriteBehind
 
@@ -26,12 +26,12 @@ __all__ = [
     "WriteBehind",
     "cache_key",
     "copy_source",
-    "default_folder",
-    "folder",
+    "default_cache_folder",
+    "cache_folder_path",
     "is_trusted",
-    "made_by",
-    "prune",
+    "digest_code",
+    "prune_folder",
     "read_sealed",
-    "remove",
+    "remove_file",
     "write_sealed",
 ]

@@ -7,7 +7,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-__all__ = ["PACKAGE", "VARIABLE", "default_folder", "folder", "made_by"]
+__all__ = ["PACKAGE", "VARIABLE", "default_cache_folder", "cache_folder_path", "digest_code"]
 
 VARIABLE = "CONSTRAIN_STORE"
 """The environment variable that names another folder, or "off"."""
@@ -20,7 +20,7 @@ DECIDING = (
 """Packages whose code decides what is in a file."""
 
 
-def folder() -> Path | None:
+def cache_folder_path() -> Path | None:
     """Return the folder of cached files: CONSTRAIN_STORE, else `~/.cache/constrain`; None if caching is off.
 
     Files in it may be removed at any time.
@@ -28,7 +28,7 @@ def folder() -> Path | None:
     return _folder(os.environ.get(VARIABLE), os.environ.get("HOME"))
 
 
-def default_folder() -> Path | None:
+def default_cache_folder() -> Path | None:
     """Return `~/.cache/constrain`; None if there is no home."""
     return _folder(None, os.environ.get("HOME"))
 
@@ -44,7 +44,7 @@ def _folder(named: str | None, home: str | None) -> Path | None:
 
 
 @lru_cache(1)
-def made_by() -> bytes:
+def digest_code() -> bytes:
     """Return a digest that identifies the code which decides what is in a file: names, sizes and times of its files."""
     code, todo = blake2b(digest_size=16), [str(PACKAGE / one) for one in reversed(DECIDING)]
     while todo:

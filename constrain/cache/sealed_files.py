@@ -22,7 +22,7 @@ from pathlib import Path
 
 from .file_trust import make_folder, open_folder, read_file
 
-__all__ = ["ABANDONED", "TEMPORARY", "prune", "read_sealed", "remove", "replace_file", "write_sealed"]
+__all__ = ["ABANDONED", "TEMPORARY", "prune_folder", "read_sealed", "remove_file", "replace_file", "write_sealed"]
 
 MAGIC = b"cnstrn2\n"
 HEAD = len(MAGIC) + 32
@@ -39,7 +39,7 @@ ABANDONED = 3600
 Parts = Sequence["bytes | memoryview"]
 
 
-def seal(key: bytes, name: str, parts: Parts) -> bytes:
+def seal_file(key: bytes, name: str, parts: Parts) -> bytes:
     """Return the head of a sealed file."""
     total = sha256(b"%d %d " % (len(key), len(name)) + key + name.encode())
     for part in parts:
@@ -78,7 +78,7 @@ def read_sealed(path: Path, key: bytes, root: Path | None = None) -> memoryview 
     if data is None or len(data) < HEAD:
         return None
     content = memoryview(data)[HEAD:]
-    return content if data[:HEAD] == seal(key, path.name, [content]) else None
+    return content if data[:HEAD] == seal_file(key, path.name, [content]) else None
 
 
 def write_sealed(
@@ -95,7 +95,7 @@ def write_sealed(
             if folder is None:
                 _warn(path.parent)
                 return False
-            replace_file(folder, path.name, [seal(key, path.name, [content]), content], mode)
+            replace_file(folder, path.name, [seal_file(key, path.name, [content]), content], mode)
     except OSError:
         return False
     return True
@@ -130,7 +130,7 @@ def replace_file(
         raise
 
 
-def remove(path: Path) -> None:
+def remove_file(path: Path) -> None:
     """Remove a file if it exists and may be removed."""
     with open_folder(path.parent) as folder:
         if folder is not None:
@@ -144,7 +144,7 @@ def _unlink(folder: int, name: str) -> None:
         return  # Another process was quicker, or an administrator made the folder read-only.
 
 
-def prune(folder: Path, suffix: str, most: int, most_bytes: int) -> None:
+def prune_folder(folder: Path, suffix: str, most: int, most_bytes: int) -> None:
     """Remove all but the latest files that end in `suffix`, and temporary files that their writers abandoned.
 
     most, most_bytes: files and bytes that stay. A time of modification in the future (a clock that was wrong) counts

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ..base.errors import MESSAGE, ConstrainError, SchemaWarning, shorten
+from ..base.errors import MESSAGE, ConstrainError, SchemaWarning, shorten_text
 from . import (
     check_command,
     demo_command,
@@ -62,7 +62,7 @@ def shortened() -> Iterator[None]:
         yield
     except Exception as error:
         if isinstance(said := getattr(error, "message", None), str):
-            error.message = display.harmless(shorten(said, MESSAGE))  # type: ignore[attr-defined]
+            error.message = display.harmless(shorten_text(said, MESSAGE))  # type: ignore[attr-defined]
         raise
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..base.errors import ConstrainError, LimitError, UnsatisfiableError, UnsupportedError, locate
+from ..base.errors import ConstrainError, LimitError, UnsatisfiableError, UnsupportedError, locate_position
 from . import display
 from .check_command import LONGEST
 from .grammar_source import grammar_of, grammar_text
@@ -96,7 +96,7 @@ def plain(written: Written, finding: Finding) -> dict[str, Any]:
     """A finding for machines."""
     line, column = (None, None)
     if finding.position is not None:
-        line, column, *_ = locate(written.text, finding.position)
+        line, column, *_ = locate_position(written.text, finding.position)
     return {
         "kind": finding.kind, "weight": finding.weight, "names": list(finding.names), "line": line, "column": column,
         "cause": finding.cause, "hint": finding.cure or None,
@@ -115,7 +115,7 @@ def tell(written: Written, found: list[Finding]) -> None:
         display.say()
         place = ""
         if finding.position is not None:
-            line, column, excerpt, caret = locate(written.text, finding.position)
+            line, column, excerpt, caret = locate_position(written.text, finding.position)
             place = f"  (line {line}, column {column})"
         display.say((f"{finding.weight}: ", STYLES[finding.weight]), finding.cause, (place, "dim"))
         if finding.position is not None and finding.weight != "note":

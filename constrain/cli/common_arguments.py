@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, cast, get_type_hints
 
 import typer
 
-from ..base.errors import LimitError, SourceError, shorten
-from ..base.json_documents import References, load, parse_json
+from ..base.errors import LimitError, SourceError, shorten_text
+from ..base.json_documents import References, load_document, parse_json
 from ..base.options import Style
 from .source_options import Source, about, read_schema
 
@@ -41,7 +41,7 @@ class Asked:
     @cached_property
     def registry(self) -> References:
         """The documents by URI, numbers exact, and the base of relative references."""
-        return References({uri: load(text) for uri, text in self.documents}, self.base_uri)
+        return References({uri: load_document(text) for uri, text in self.documents}, self.base_uri)
 
     def relative_to(self, source: Source) -> Asked:
         """The same, for a schema whose references are relative to its own file."""
@@ -104,7 +104,7 @@ def whitespace_of(given: str) -> Literal["flexible", "compact", "any"] | int:
         return int(given)
     if given not in ("flexible", "compact", "any"):
         raise typer.BadParameter(
-            f"{shorten(repr(given))} is none of flexible, compact, any, and no number up to {MOST_INDENT}.",
+            f"{shorten_text(repr(given))} is none of flexible, compact, any, and no number up to {MOST_INDENT}.",
             param_hint="'--whitespace'",
         )
     return cast(Literal["flexible", "compact", "any"], given)
@@ -130,7 +130,7 @@ def registered(given: list[str]) -> tuple[tuple[str, str], ...]:
                 raise SourceError(
                     f"{names[uri]} is named {uri} too.", hint=f"Name one of them otherwise: --registry URI={file}."
                 )
-            load(source.text)
+            load_document(source.text)
         names[uri] = source.name
         out.append((uri, source.text))
     return tuple(out)
@@ -171,7 +171,7 @@ def id_of(document: Any) -> str:
 
 def own_name(source: Source) -> str:
     """The URI that a document gives itself."""
-    uri = id_of(load(source.text))
+    uri = id_of(load_document(source.text))
     if not uri:
         raise SourceError(
             "It has no $id, so no $ref can name it.",

@@ -24,8 +24,8 @@ from ..base.errors import (
     TokenRefused,
     UnsatisfiableError,
     UnsupportedError,
-    locate,
-    shorten,
+    locate_position,
+    shorten_text,
 )
 
 __all__ = [
@@ -151,15 +151,15 @@ def code_of(error: Exception) -> int:
 def fail(error: Exception, where: str = "") -> int:
     """Prints what is wrong, and where, to stderr: the exit code."""
     text = error.render() if isinstance(error, ConstrainError) else of_system(error)
-    note(("error: ", "bold red"), *([(f"{shorten(where)}: ", "bold")] if where else []), text)
+    note(("error: ", "bold red"), *([(f"{shorten_text(where)}: ", "bold")] if where else []), text)
     return code_of(error)
 
 
 def of_system(error: Exception) -> str:
     """An OSError in words."""
     if isinstance(error, OSError) and error.strerror:
-        return f"{shorten(error.filename)}: {error.strerror}" if error.filename else error.strerror
-    return shorten(error, MESSAGE) or type(error).__name__
+        return f"{shorten_text(error.filename)}: {error.strerror}" if error.filename else error.strerror
+    return shorten_text(error, MESSAGE) or type(error).__name__
 
 
 def error_json(error: Exception, where: str = "") -> dict[str, Any]:
@@ -170,5 +170,5 @@ def error_json(error: Exception, where: str = "") -> dict[str, Any]:
     if isinstance(error, ConstrainError):
         found |= {"message": error.cause, "pointer": error.pointer, "hint": error.hint or None}
         if error.source is not None and error.position is not None:
-            found["line"], found["column"], *_ = locate(error.source, error.position)
+            found["line"], found["column"], *_ = locate_position(error.source, error.position)
     return found

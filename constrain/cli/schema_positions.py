@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..base.json_documents import token
+from ..base.json_documents import pointer_token
 
 __all__ = ["Places", "places"]
 
@@ -40,7 +40,7 @@ def places(text: str) -> Places:
             stack.pop()
         elif stack and isinstance(stack[-1][1], set) and key is None:
             name = json.loads(word, strict=False)
-            pointer, seen = f"{stack[-1][0]}/{token(name)}", stack[-1][1]
+            pointer, seen = f"{stack[-1][0]}/{pointer_token(name)}", stack[-1][1]
             if name in seen:
                 twice.append((pointer, lines[pointer], line))
             seen.add(name)

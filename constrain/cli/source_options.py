@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 
 import typer
 
-from ..base.errors import ArgumentError, ConstrainError, LimitError, SourceError, shorten
+from ..base.errors import ArgumentError, ConstrainError, LimitError, SourceError, shorten_text
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
@@ -77,7 +77,7 @@ def within(file: BinaryIO, name: str) -> bytes:
     """Read a whole file. Raise LimitError if it has more than MOST_BYTES bytes."""
     data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise LimitError(f"{shorten(name)} has more than {MOST_BYTES >> 20} MiB.", hint="Give a smaller file.")
+        raise LimitError(f"{shorten_text(name)} has more than {MOST_BYTES >> 20} MiB.", hint="Give a smaller file.")
     return data
 
 

@@ -12,13 +12,23 @@ switch those two off, and `recent.clear()` evicts. Files may be removed at any t
 
 from typing import Any
 
-from ..cache.cache_folder import folder
+from ..cache.cache_folder import cache_folder_path
 from ..cache.constraint_lru import LRU
 from ..cache.source_keys import cache_key, copy_source
-from ..program.program_cache import Programs
-from ..vocabulary.mask_table_cache import prepare, table_of
+from ..program.program_cache import ProgramCache
+from ..vocabulary.mask_table_cache import find_mask_table, prepare_common_leaves
 
-__all__ = ["LRU", "Programs", "cache_key", "copy_source", "folder", "prepare", "programs", "recent", "table_of"]
+__all__ = [
+    "LRU",
+    "ProgramCache",
+    "cache_key",
+    "copy_source",
+    "cache_folder_path",
+    "prepare_common_leaves",
+    "programs",
+    "recent",
+    "find_mask_table",
+]
 
 recent: LRU[Any] = LRU()
-programs = Programs()
+programs = ProgramCache()

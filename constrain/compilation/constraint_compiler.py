@@ -16,7 +16,7 @@ from functools import partial
 from os import PathLike
 from typing import Any, cast
 
-from ..base.errors import check_type, describe, shorten
+from ..base.errors import check_type, describe_value, shorten_text
 from ..base.json_documents import References, plain_document
 from ..base.options import Limits, Style
 from ..base.work import WorkBudget, work_budget
@@ -27,7 +27,7 @@ from ..forms.source_grammar import LIMITS_WANTED, STYLE_WANTED, read_source
 from ..forms.sources import LarkText, as_schema, find_schema_warnings, grammar as grammar_form, warn_of_schema
 from ..grammar.nodes import Grammar
 from ..program.program import Program
-from ..vocabulary.special_tokens import Symbols
+from ..vocabulary.special_tokens import TokenSymbols
 from ..vocabulary.vocabulary import Vocabulary
 from .compile_caches import programs, recent
 
@@ -85,7 +85,9 @@ def compile(
     check_options(vocabulary, style, registry, limits)
     if choices is not None:
         if isinstance(choices, (str, bytes, Mapping)) or not isinstance(choices, Iterable):
-            raise TypeError(f"choices is {describe(choices)}: give a list of texts, such as choices=['yes', 'no']")
+            raise TypeError(
+                f"choices is {describe_value(choices)}: give a list of texts, such as choices=['yes', 'no']"
+            )
         choices = list(choices)
     check_type("form", form, (Form, type_of_none), "give what constrain.json_schema, regex, gbnf or literal make")
     kinds = (str, Grammar, Form, type_of_none)
@@ -126,13 +128,13 @@ def check_options(vocabulary: object, style: object, registry: object, limits: o
     """Raise TypeError for arguments of the wrong type, with what to give instead."""
     if not isinstance(vocabulary, Vocabulary):
         if isinstance(vocabulary, (str, PathLike)):
-            name = shorten(repr(str(vocabulary)), 80)
+            name = shorten_text(repr(str(vocabulary)), 80)
             wanted = f"give constrain.Vocabulary.from_pretrained({name})"
         elif hasattr(vocabulary, "encode") or hasattr(vocabulary, "backend_tokenizer"):
             wanted = "give constrain.Vocabulary.from_tokenizer(tokenizer)"
         else:
             wanted = "make a constrain.Vocabulary from the tokenizer of the model"
-        raise TypeError(f"vocabulary is {describe(vocabulary)}: {wanted}")
+        raise TypeError(f"vocabulary is {describe_value(vocabulary)}: {wanted}")
     check_type("style", style, Style, STYLE_WANTED)
     check_type("limits", limits, Limits, LIMITS_WANTED)
     check_type("registry", registry, (Mapping, type_of_none), "give a dict of URI -> document")
@@ -177,7 +179,7 @@ def _program(
     A source with warnings has a file of another name, so that one whose Program is found under the first has none.
     """
     remake = partial(read_source, **source, style=style, registry=references, limits=limits)
-    form, symbols = source.get("grammar"), Symbols(vocabulary)
+    form, symbols = source.get("grammar"), TokenSymbols(vocabulary)
     spelled = _spelled(form, vocabulary, style, limits) if isinstance(form, Form) else key
     path = programs.name(spelled) if isinstance(spelled, bytes) else None
     kept = None if path is None else programs.fetch(path, remake, symbols)

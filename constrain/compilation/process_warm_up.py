@@ -77,7 +77,7 @@ def warm_up(vocabulary: Vocabulary) -> None:
     for style in (Style(), Style.any()):
         for dialect in DIALECTS:
             for properties in PIECES.values():
-                schema = scene(properties, dialect)
+                schema = make_schema(properties, dialect)
                 grammar = to_grammar(schema=json.dumps(schema), style=style)
                 matcher = compile_grammar(grammar, vocabulary).matcher()  # Past the store, which has no front end.
                 matcher.mask()
@@ -86,7 +86,7 @@ def warm_up(vocabulary: Vocabulary) -> None:
     compile(vocabulary, schema=json.dumps(schema)).matcher().mask()
 
 
-def scene(properties: dict[str, Any], dialect: str) -> dict[str, Any]:
+def make_schema(properties: dict[str, Any], dialect: str) -> dict[str, Any]:
     """A schema of which the first property must be there."""
     return {
         "$schema": dialect, "title": "warm-up", "type": "object", "properties": properties,

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from .. import dialogue  # noqa: F401  (whose forms may be in a file)
-from ..base.errors import ArgumentError, LimitError, SourceError, UnsupportedError, describe, shorten
+from ..base.errors import ArgumentError, LimitError, SourceError, UnsupportedError, describe_value, shorten_text
 from ..base.json_documents import find_deeper
 from ..base.options import Limits, Style
 from ..cache.sealed_files import replace_file
 from ..engine.constraint import Constraint
-from ..forms.form_json import from_plain
+from ..forms.form_json import read_form
 from ..vocabulary.vocabulary import Vocabulary
 from .constraint_compiler import check_options, compile
 
@@ -60,10 +60,10 @@ def constraint_json(constraint: Constraint) -> str:
 def save_constraint(constraint: Constraint, path: str | os.PathLike[str]) -> None:
     """Write a constraint: whole or not at all, readable by this user only, and never through a symbolic link."""
     text = constraint_json(constraint)
-    head = {"format": FORMAT, "digest": digest(text)}
+    head = {"format": FORMAT, "digest": digest_text(text)}
     target = Path(os.path.abspath(path))
     if not is_path(target):
-        raise ArgumentError(f"path is {describe(path)}: no file can have this name")
+        raise ArgumentError(f"path is {describe_value(path)}: no file can have this name")
     folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         replace_file(folder, target.name, [f"{json.dumps(head)}\n{text}\n".encode()], sync=os.fsync)
@@ -82,16 +82,16 @@ def is_path(path: os.PathLike[str]) -> bool:
 def load_constraint(path: str | os.PathLike[str], vocabulary: Vocabulary, limits: Limits) -> Constraint:
     """Read what `save_constraint` wrote, and compile it. See `Constraint.load`."""
     check_options(vocabulary, Style(), None, limits)
-    name = shorten(os.fspath(path))
+    name = shorten_text(os.fspath(path))
     try:
         head_text, text = read_text(path, name).split("\n", 1)
         head = json.loads(head_text) if len(head_text) < 1000 else None
     except ValueError as error:
-        raise SourceError(f"{name} is not a saved constraint: {shorten(error)}.") from None
+        raise SourceError(f"{name} is not a saved constraint: {shorten_text(error)}.") from None
     text = text.rstrip("\n")
-    if not isinstance(head, dict) or head.get("format") != FORMAT or head.get("digest") != digest(text):
+    if not isinstance(head, dict) or head.get("format") != FORMAT or head.get("digest") != digest_text(text):
         raise SourceError(f"{name} is damaged or of another version.", hint="Save the constraint again.")
-    return from_text(text, vocabulary, limits, name)
+    return compile_body(text, vocabulary, limits, name)
 
 
 def reduce_constraint(constraint: Constraint) -> tuple[Any, ...]:
@@ -101,10 +101,10 @@ def reduce_constraint(constraint: Constraint) -> tuple[Any, ...]:
 
 def restore_constraint(text: str, vocabulary: Vocabulary) -> Constraint:
     """Return the constraint of a pickled body, with the limits that it had."""
-    return from_text(text, vocabulary, None, "what was pickled")
+    return compile_body(text, vocabulary, None, "what was pickled")
 
 
-def digest(text: str) -> str:
+def digest_text(text: str) -> str:
     """Return the digest of a body: finds damage, not malice."""
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -124,7 +124,7 @@ def read_text(path: str | os.PathLike[str], name: str) -> str:
     return data.decode()
 
 
-def from_text(text: str, vocabulary: Vocabulary, limits: Limits | None, name: str) -> Constraint:
+def compile_body(text: str, vocabulary: Vocabulary, limits: Limits | None, name: str) -> Constraint:
     """Compile a body. limits: those of the caller, which the body can only lower; None: those of the body."""
     most = (Limits() if limits is None else limits).nesting
     if find_deeper(text, most + WRAPPING) >= 0:
@@ -133,29 +133,29 @@ def from_text(text: str, vocabulary: Vocabulary, limits: Limits | None, name: st
         )
     try:
         body = json.loads(text)
-        checked = checked_body(body)
+        checked = check_body(body)
         own = Limits(**checked["limits"])
         style = Style(**checked["style"])
     except RecursionError:
         raise LimitError(f"{name} is nested too deeply to be read.") from None
     except WRONG as error:
-        raise SourceError(f"{name} is not a saved constraint: {shorten(error)}.") from None
+        raise SourceError(f"{name} is not a saved constraint: {shorten_text(error)}.") from None
     if checked["vocabulary"] != vocabulary.fingerprint:
         raise SourceError(f"{name} was saved for another vocabulary.", hint="Compile its source for this one.")
     if limits is not None:
         own = Limits(**{one.name: min(getattr(own, one.name), getattr(limits, one.name)) for one in fields(Limits)})
     source = checked["source"]
     if "form" in source:
-        source["form"] = from_plain(source["form"])
+        source["form"] = read_form(source["form"])
     try:
         return compile(vocabulary, style=style, limits=own, **source)
     except WRONG as error:
-        raise SourceError(f"{name} does not describe a constraint: {shorten(error)}.") from None
+        raise SourceError(f"{name} does not describe a constraint: {shorten_text(error)}.") from None
     except RecursionError:
         raise LimitError(f"{name} is nested too deeply to be compiled.") from None
 
 
-def checked_body(body: Any) -> dict[str, Any]:
+def check_body(body: Any) -> dict[str, Any]:
     """Return source, style, limits and vocabulary of a body. Raise ValueError if one is missing or of a wrong type."""
     parts: dict[str, Any] = {}
     for part, kind in (("source", dict), ("limits", dict), ("vocabulary", str)):
@@ -184,6 +184,6 @@ def check_source(source: Mapping[str, Any]) -> None:
         elif name in ("form", "registry"):
             right = isinstance(value, dict)
         else:
-            raise ValueError(f"it has an unknown part {shorten(repr(name))}")
+            raise ValueError(f"it has an unknown part {shorten_text(repr(name))}")
         if not right:
             raise ValueError(f"its {name} is of a wrong type")

@@ -17,10 +17,20 @@ from ..forms.form import as_form
 from ..grammar.nodes import Grammar
 from .tool_definitions import Tool
 
-__all__ = ["Arguments", "ToolRequest", "Envelope", "ToolCall", "any_of", "arguments", "json_at", "listed", "named"]
+__all__ = [
+    "Arguments",
+    "ToolRequest",
+    "Envelope",
+    "ToolCall",
+    "any_of_forms",
+    "arguments_form",
+    "read_json_value",
+    "list_of_calls",
+    "named_call_form",
+]
 
 
-def integer(text: str) -> int:
+def parse_integer(text: str) -> int:
     """An int of any length that Python converts; others are not numbers a function can take."""
     try:
         return int(text)
@@ -28,7 +38,7 @@ def integer(text: str) -> int:
         raise LimitError(f"an argument has a whole number of {len(text):,} digits") from None
 
 
-DECODER = json.JSONDecoder(parse_int=integer)
+DECODER = json.JSONDecoder(parse_int=parse_integer)
 MOST_NESTING = Limits().nesting
 
 
@@ -76,29 +86,29 @@ class Arguments(Form):
             raise
 
 
-def arguments(tool: Tool, style: Style) -> Form:
+def arguments_form(tool: Tool, style: Style) -> Form:
     """The arguments of a tool as a JSON object."""
     return Arguments(tool.name, json_schema(dict(tool.parameters), style=style))
 
 
-def named(tool: Tool, key: str, style: Style) -> Form:
+def named_call_form(tool: Tool, key: str, style: Style) -> Form:
     """A call as a JSON object, behind its opening `{"name": "`."""
-    return literal(f'{tool.name}", "{key}": ') + arguments(tool, style) + "}"
+    return literal(f'{tool.name}", "{key}": ') + arguments_form(tool, style) + "}"
 
 
-def any_of(forms: list[Form]) -> Form:
+def any_of_forms(forms: list[Form]) -> Form:
     """One of several forms."""
     return reduce(or_, forms)
 
 
-def listed(one: Form, separator: Form | str, most: int | None) -> Form:
+def list_of_calls(one: Form, separator: Form | str, most: int | None) -> Form:
     """One or more, with something between."""
     if most == 1:
         return one
     return one + (as_form(separator) + one).repeat(0, None if most is None else most - 1)
 
 
-def json_at(text: str, at: int, what: str) -> tuple[Any, int]:
+def read_json_value(text: str, at: int, what: str) -> tuple[Any, int]:
     """The JSON value that begins at a place, white space before it skipped, and where it ends."""
     while text[at : at + 1].isspace():
         at += 1
@@ -114,7 +124,7 @@ def json_at(text: str, at: int, what: str) -> tuple[Any, int]:
         raise SourceError(f"{what} is not JSON: {error.msg}", source=text, position=error.pos) from None
 
 
-def as_call(value: Any, key: str, text: str, at: int) -> ToolCall:
+def read_call(value: Any, key: str, text: str, at: int) -> ToolCall:
     """The call that a JSON object stands for."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not isinstance(value.get(key), dict):
         raise SourceError(f'a call is an object with "name" and "{key}", another object', source=text, position=at)

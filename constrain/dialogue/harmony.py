@@ -15,7 +15,7 @@ import re
 from ..base.errors import SourceError
 from ..forms import Form, literal, mark
 from ..forms.free_text_forms import unconstrained
-from .envelope import Envelope, ToolCall, ToolRequest, any_of, arguments, as_call, json_at
+from .envelope import Envelope, ToolCall, ToolRequest, any_of_forms, arguments_form, read_call, read_json_value
 
 __all__ = ["HARMONY"]
 
@@ -24,23 +24,23 @@ MARKS = (START, CHANNEL, MESSAGE, CONSTRAIN, END)
 HEADER = re.compile(r"to=functions\.(\S+?)(?:\s|<\||$)")
 
 
-def form(asked: ToolRequest) -> Form:
+def harmony_form(asked: ToolRequest) -> Form:
     """Messages, then a call; or, if no call is required, the answer. Parallel calls are unknown to this format."""
     written = unconstrained(MARKS, END) + mark(START) + "assistant"
     before = mark(CHANNEL) + (literal("analysis") | "commentary") + mark(MESSAGE) + written
-    one = any_of([call(name=tool.name, body=arguments(tool, asked.style)) for tool in asked.tools])
+    one = any_of_forms([call_form(name=tool.name, body=arguments_form(tool, asked.style)) for tool in asked.tools])
     final = mark(CHANNEL) + "final" + mark(MESSAGE) + unconstrained(MARKS)
     return before.repeat() + (one | final if asked.free else one)
 
 
-def call(name: str, body: Form) -> Form:
+def call_form(name: str, body: Form) -> Form:
     """The recipient stands in the channel or, as the renderer of prompts puts it, before it."""
     to = f" to=functions.{name}"
     channel, kind = mark(CHANNEL) + "commentary", mark(CONSTRAIN) + "json"
     return (channel + (literal(to) | to + " ") + kind | to + channel + " " + kind) + mark(MESSAGE) + body
 
 
-def calls(text: str) -> list[ToolCall]:
+def read_harmony_calls(text: str) -> list[ToolCall]:
     """The calls in a text: the messages to functions. An end token at the end may be there or not."""
     found = []
     for message in text.split(START):
@@ -49,9 +49,9 @@ def calls(text: str) -> list[ToolCall]:
         if to is not None:
             if not middle:
                 raise SourceError("a call has no message", source=message, position=0)
-            value, _ = json_at(message, len(head) + len(MESSAGE), "the arguments of a call")
-            found.append(as_call({"name": to[1], "arguments": value}, "arguments", message, 0))
+            value, _ = read_json_value(message, len(head) + len(MESSAGE), "the arguments of a call")
+            found.append(read_call({"name": to[1], "arguments": value}, "arguments", message, 0))
     return found
 
 
-HARMONY = Envelope("harmony", "gpt-oss", form, calls)
+HARMONY = Envelope("harmony", "gpt-oss", harmony_form, read_harmony_calls)

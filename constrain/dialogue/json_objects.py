@@ -9,32 +9,45 @@ from __future__ import annotations
 from functools import partial
 
 from ..forms import Form, literal, triggered
-from .envelope import Envelope, ToolCall, ToolRequest, any_of, as_call, json_at, listed, named
+from .envelope import (
+    Envelope,
+    ToolCall,
+    ToolRequest,
+    any_of_forms,
+    list_of_calls,
+    named_call_form,
+    read_call,
+    read_json_value,
+)
 
 __all__ = ["JSON", "LLAMA"]
 
 OPEN = '{"name": "'
 
 
-def form(key: str, asked: ToolRequest) -> Form:
+def json_calls_form(key: str, asked: ToolRequest) -> Form:
     """Free text before, between and behind calls; if calls are required, calls alone."""
-    body = any_of([named(tool, key, asked.style) for tool in asked.tools])
+    body = any_of_forms([named_call_form(tool, key, asked.style) for tool in asked.tools])
     if asked.free:
         return triggered({OPEN: body}, most=asked.most)
     one = literal(OPEN) + body
     if key == "parameters":
-        return listed(one, "; ", asked.most)
-    return one if asked.most == 1 else "[" + listed(one, ", ", asked.most) + "]"
+        return list_of_calls(one, "; ", asked.most)
+    return one if asked.most == 1 else "[" + list_of_calls(one, ", ", asked.most) + "]"
 
 
-def calls(key: str, text: str) -> list[ToolCall]:
+def read_json_calls(key: str, text: str) -> list[ToolCall]:
     """The calls in a text: every object in it that begins with a name."""
     found, at = [], 0
     while (begin := text.find(OPEN, at)) >= 0:
-        value, at = json_at(text, begin, "a tool call")
-        found.append(as_call(value, key, text, begin))
+        value, at = read_json_value(text, begin, "a tool call")
+        found.append(read_call(value, key, text, begin))
     return found
 
 
-JSON = Envelope("json", "any model that was told so", partial(form, "arguments"), partial(calls, "arguments"))
-LLAMA = Envelope("llama", "Llama 3.1, 3.2, 3.3", partial(form, "parameters"), partial(calls, "parameters"))
+JSON = Envelope(
+    "json", "any model that was told so", partial(json_calls_form, "arguments"), partial(read_json_calls, "arguments")
+)
+LLAMA = Envelope(
+    "llama", "Llama 3.1, 3.2, 3.3", partial(json_calls_form, "parameters"), partial(read_json_calls, "parameters")
+)

@@ -8,53 +8,63 @@ from __future__ import annotations
 
 from ..base.errors import SourceError
 from ..forms import Form, literal, mark, triggered
-from .envelope import Envelope, ToolCall, ToolRequest, any_of, arguments, as_call, json_at, listed, named
+from .envelope import (
+    Envelope,
+    ToolCall,
+    ToolRequest,
+    any_of_forms,
+    arguments_form,
+    list_of_calls,
+    named_call_form,
+    read_call,
+    read_json_value,
+)
 
 __all__ = ["MISTRAL", "MISTRAL_ARGS"]
 
 OPEN, ARGS = "[TOOL_CALLS]", "[ARGS]"
 
 
-def at_end(calls: Form, asked: ToolRequest) -> Form:
+def calls_at_end(calls: Form, asked: ToolRequest) -> Form:
     """Free text, then calls; if calls are required, calls alone."""
     return triggered({OPEN: calls}, most=1, after="end") if asked.free else mark(OPEN) + calls
 
 
-def list_form(asked: ToolRequest) -> Form:
+def mistral_list_form(asked: ToolRequest) -> Form:
     """One list of objects."""
-    one = '{"name": "' + any_of([named(tool, "arguments", asked.style) for tool in asked.tools])
-    return at_end((literal("") | " ") + "[" + listed(one, ", ", asked.most) + "]", asked)
+    one = '{"name": "' + any_of_forms([named_call_form(tool, "arguments", asked.style) for tool in asked.tools])
+    return calls_at_end((literal("") | " ") + "[" + list_of_calls(one, ", ", asked.most) + "]", asked)
 
 
-def list_calls(text: str) -> list[ToolCall]:
+def read_mistral_list(text: str) -> list[ToolCall]:
     """The calls in a text."""
     begin = text.find(OPEN)
     if begin < 0:
         return []
-    value, end = json_at(text, begin + len(OPEN), "the list of tool calls")
+    value, end = read_json_value(text, begin + len(OPEN), "the list of tool calls")
     if not isinstance(value, list) or text[end:].strip():
         raise SourceError(f"behind {OPEN} stands one list", source=text, position=begin)
-    return [as_call(one, "arguments", text, begin) for one in value]
+    return [read_call(one, "arguments", text, begin) for one in value]
 
 
-def args_form(asked: ToolRequest) -> Form:
+def mistral_args_form(asked: ToolRequest) -> Form:
     """Name and arguments, each call behind a mark of its own."""
-    one = any_of([literal(tool.name) + mark(ARGS) + arguments(tool, asked.style) for tool in asked.tools])
-    return at_end(listed(one, mark(OPEN), asked.most), asked)
+    one = any_of_forms([literal(tool.name) + mark(ARGS) + arguments_form(tool, asked.style) for tool in asked.tools])
+    return calls_at_end(list_of_calls(one, mark(OPEN), asked.most), asked)
 
 
-def args_calls(text: str) -> list[ToolCall]:
+def read_mistral_args(text: str) -> list[ToolCall]:
     """The calls in a text."""
     found, at = [], text.find(OPEN)
     while 0 <= at < len(text):
         middle = text.find(ARGS, at)
         if middle < 0 or not text.startswith(OPEN, at):
             raise SourceError(f"a call is {OPEN}name{ARGS}{{...}}", source=text, position=at)
-        value, end = json_at(text, middle + len(ARGS), "the arguments of a call")
-        found.append(as_call({"name": text[at + len(OPEN) : middle], "arguments": value}, "arguments", text, at))
+        value, end = read_json_value(text, middle + len(ARGS), "the arguments of a call")
+        found.append(read_call({"name": text[at + len(OPEN) : middle], "arguments": value}, "arguments", text, at))
         at = end + len(text[end:]) - len(text[end:].lstrip())
     return found
 
 
-MISTRAL = Envelope("mistral", "Mistral, tokenizers v2 to v7", list_form, list_calls)
-MISTRAL_ARGS = Envelope("mistral-args", "Mistral, tokenizers v11 and later", args_form, args_calls)
+MISTRAL = Envelope("mistral", "Mistral, tokenizers v2 to v7", mistral_list_form, read_mistral_list)
+MISTRAL_ARGS = Envelope("mistral-args", "Mistral, tokenizers v11 and later", mistral_args_form, read_mistral_args)

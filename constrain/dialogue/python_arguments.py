@@ -16,7 +16,7 @@ from keyword import iskeyword
 from ..automata.dfa import Dfa
 from ..base.errors import LimitError, UnsupportedError
 from ..base.options import Limits
-from ..grammar.json_spelling import spelled
+from ..grammar.json_spelling import spell_as_json
 from ..grammar.nodes import (
     EMPTY,
     Chars,
@@ -33,7 +33,7 @@ from ..grammar.nodes import (
     Strings,
 )
 
-__all__ = ["keywords"]
+__all__ = ["to_keyword_arguments"]
 
 WORDS = {b"true": b"True", b"false": b"False", b"null": b"None"}
 OUTSIDE = re.compile(rb'"|true|false|null|[0-9][eE]|[A-Za-z]')
@@ -42,15 +42,15 @@ QUOTE = Literal(b'"')
 WHAT = "arguments as Python writes them"
 
 
-def keywords(grammar: Grammar, limits: Limits = Limits()) -> Grammar:
+def to_keyword_arguments(grammar: Grammar, limits: Limits = Limits()) -> Grammar:
     """The members of the objects of a Grammar as keyword arguments, in the order of the schema.
 
     Only declared members are written: a call has no others. UnsupportedError for what is beyond this.
     """
-    return _Writer(grammar, limits).made()
+    return _KeywordArgumentWriter(grammar, limits).made()
 
 
-class _Writer:
+class _KeywordArgumentWriter:
     def __init__(self, grammar: Grammar, limits: Limits) -> None:
         self.grammar, self.limits = grammar, limits
         self.rules: dict[Hashable, Node] = {}
@@ -62,7 +62,7 @@ class _Writer:
             name, inside = self.todo.pop()
             node, after = self.node(self.grammar.rules[name], inside)
             if after != inside:
-                raise refusal("a rule of the schema ends within a string")
+                raise refuse_arguments("a rule of the schema ends within a string")
             self.rules[name, inside] = node
             if len(self.rules) > self.limits.dfa_states:
                 raise LimitError(
@@ -79,16 +79,16 @@ class _Writer:
         if isinstance(node, Choice):
             return Choice(tuple(map(self.arguments, node.options)))
         if not isinstance(node, Object):
-            raise refusal("they are no plain object")
+            raise refuse_arguments("they are no plain object")
         required = {prop.name for prop in node.properties if prop.required}
         counts = node.low > len(required) or (node.high is not None and node.high < len(node.properties))
         if counts or any(other.required for other in node.others):
-            raise refusal("the number of members is bounded", 'Leave out "minProperties" and "maxProperties".')
+            raise refuse_arguments("the number of members is bounded", 'Leave out "minProperties" and "maxProperties".')
         for prop in node.properties:
             if not prop.name.isidentifier() or iskeyword(prop.name):
-                raise refusal(f"{prop.name!r} is no name in Python", "Rename it, or use another envelope.")
+                raise refuse_arguments(f"{prop.name!r} is no name in Python", "Rename it, or use another envelope.")
             if not prop.needs <= required:
-                raise refusal(f"{prop.name!r} depends on others", 'Leave out "dependentRequired".')
+                raise refuse_arguments(f"{prop.name!r} depends on others", 'Leave out "dependentRequired".')
         return self.member(("members", len(self.rules)), node.properties, 0, True)
 
     def member(self, key: Hashable, properties: tuple[Property, ...], at: int, first: bool) -> Node:
@@ -100,7 +100,7 @@ class _Writer:
                 prop = properties[k]
                 value, inside = self.node(prop.value, False)
                 if inside:
-                    raise refusal("a value ends within a string")
+                    raise refuse_arguments("a value ends within a string")
                 begin = Literal(f"{'' if first else ', '}{prop.name}=".encode())
                 options.append(Sequence((begin, value, self.member(key, properties, k + 1, False))))
                 if prop.required:
@@ -115,11 +115,11 @@ class _Writer:
     def node(self, node: Node, inside: bool) -> tuple[Node, bool]:
         """A node as Python spells it, and whether a string is open behind it."""
         if isinstance(node, Literal):
-            data, inside = respelled(node.data, inside)
+            data, inside = respell_as_python(node.data, inside)
             return Literal(data), inside
         if isinstance(node, Strings):
-            made = [respelled(option, inside) for option in node.options]
-            return Strings(tuple(sorted({data for data, _ in made}))), one_of({after for _, after in made})
+            made = [respell_as_python(option, inside) for option in node.options]
+            return Strings(tuple(sorted({data for data, _ in made}))), agreed_state({after for _, after in made})
         if isinstance(node, JsonString):
             return Sequence((QUOTE, self.text(node.dfa, node.low, node.high), QUOTE)), inside
         if isinstance(node, Chars):
@@ -132,10 +132,10 @@ class _Writer:
             return Sequence(tuple(parts)), inside
         if isinstance(node, Choice):
             options = [self.node(option, inside) for option in node.options]
-            return Choice(tuple(option for option, _ in options)), one_of({after for _, after in options})
+            return Choice(tuple(option for option, _ in options)), agreed_state({after for _, after in options})
         if isinstance(node, Repeat):
             body, after = self.node(node.node, inside)
-            return Repeat(body, node.low, node.high), one_of({after, inside})
+            return Repeat(body, node.low, node.high), agreed_state({after, inside})
         if isinstance(node, Rule):
             if (node.name, inside) not in self.rules:
                 self.rules[node.name, inside] = node  # Known: to be written.
@@ -143,11 +143,11 @@ class _Writer:
             return Rule((node.name, inside)), inside
         if isinstance(node, Object):
             return self.object(node), inside
-        raise refusal("items that must differ are compared as JSON", 'Leave out "uniqueItems".')
+        raise refuse_arguments("items that must differ are compared as JSON", 'Leave out "uniqueItems".')
 
     def object(self, node: Object) -> Node:
         if node.others:
-            raise refusal(
+            raise refuse_arguments(
                 "an object among them may have undeclared keys, which are spelled as JSON",
                 'Say "additionalProperties": false there, or use another envelope.',
             )
@@ -162,11 +162,16 @@ class _Writer:
         if inside:
             if node.encoding == "json":
                 return self.text(node.dfa, node.low, node.high)
-            return Chars(node.dfa.intersect(same(), max_states=self.limits.dfa_states), "utf8", node.low, node.high)
+            return Chars(
+                node.dfa.intersect(common_string_texts(), max_states=self.limits.dfa_states),
+                "utf8",
+                node.low,
+                node.high,
+            )
         table = node.dfa.table
         for char in '"tfn':
             if any(node.dfa.step(state, char) >= 0 for state in range(len(table.rows))):
-                raise refusal("a pattern of the schema holds values of several kinds")
+                raise refuse_arguments("a pattern of the schema holds values of several kinds")
         return node
 
     def text(self, dfa: Dfa, low: int, high: int | None) -> Node:
@@ -177,11 +182,11 @@ class _Writer:
             if dfa == one.star(max_states=most):  # Every character by itself: counted, not written out.
                 return Repeat(self.text(one, 0, None), low, high)
             dfa = dfa.with_length(low, high, max_states=most)
-        return Chars(spelled(dfa, max_states=most).intersect(same(), max_states=most))
+        return Chars(spell_as_json(dfa, max_states=most).intersect(common_string_texts(), max_states=most))
 
 
 @cache
-def same() -> Dfa:
+def common_string_texts() -> Dfa:
     """The insides of strings that JSON and Python read alike."""
     plain = Dfa.from_ranges([(0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10FFFF)])
     short = Dfa.from_strings(["\\" + char for char in '"\\bfnrt'])
@@ -192,7 +197,7 @@ def same() -> Dfa:
     return Dfa.union_of([plain, short, Dfa.from_strings(["\\u"]).concatenate(four)]).star()
 
 
-def respelled(data: bytes, inside: bool) -> tuple[bytes, bool]:
+def respell_as_python(data: bytes, inside: bool) -> tuple[bytes, bool]:
     """A piece of JSON as Python spells it, and whether a string is open behind it."""
     out, at = bytearray(), 0
     while (found := (INSIDE if inside else OUTSIDE).search(data, at)) is not None:
@@ -202,18 +207,18 @@ def respelled(data: bytes, inside: bool) -> tuple[bytes, bool]:
         if piece == b'"':
             inside = not inside
         elif inside and (piece == b"\\" or piece == b"\\/"):
-            raise refusal(f"the constant {data!r} has an escape that Python has not")
+            raise refuse_arguments(f"the constant {data!r} has an escape that Python has not")
         elif not inside and piece.isalpha() and piece not in WORDS:
-            raise refusal(f"the constant {data!r} is in pieces")
+            raise refuse_arguments(f"the constant {data!r} is in pieces")
     return bytes(out + data[at:]), inside
 
 
-def one_of(states: set[bool]) -> bool:
+def agreed_state(states: set[bool]) -> bool:
     """What all ways agree on."""
     if len(states) > 1:
-        raise refusal("a string begins in one way through the schema and not in another")
+        raise refuse_arguments("a string begins in one way through the schema and not in another")
     return states.pop()
 
 
-def refusal(cause: str, hint: str = "Simplify the schema, or use another envelope.") -> UnsupportedError:
+def refuse_arguments(cause: str, hint: str = "Simplify the schema, or use another envelope.") -> UnsupportedError:
     return UnsupportedError(f"{WHAT}: {cause}", hint=hint)

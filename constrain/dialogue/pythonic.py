@@ -13,8 +13,8 @@ from ..base.errors import LimitError, SourceError, UnsupportedError
 from ..base.options import Limits, Style
 from ..forms import Form, json_schema, literal, triggered
 from ..grammar.nodes import Grammar
-from .envelope import Arguments, Envelope, ToolCall, ToolRequest, any_of, listed
-from .python_arguments import keywords
+from .envelope import Arguments, Envelope, ToolCall, ToolRequest, any_of_forms, list_of_calls
+from .python_arguments import to_keyword_arguments
 from .tool_definitions import Tool
 
 __all__ = ["PYTHONIC", "KeywordArguments"]
@@ -33,10 +33,10 @@ class KeywordArguments(Form):
     form: Form
 
     def read(self, limits: Limits) -> Grammar:
-        return keywords(self.form.grammar(limits), limits)
+        return to_keyword_arguments(self.form.grammar(limits), limits)
 
 
-def rest(tool: Tool, style: Style) -> Form:
+def call_rest_form(tool: Tool, style: Style) -> Form:
     """A call behind its opening bracket. Of the style, what Python has too: whitespace (no indentation), numbers."""
     if isinstance(style.whitespace, int) or style.key_order != "schema":
         raise UnsupportedError(
@@ -47,23 +47,23 @@ def rest(tool: Tool, style: Style) -> Form:
     return Arguments(tool.name, KeywordArguments(body)) + ")"
 
 
-def form(asked: ToolRequest) -> Form:
+def pythonic_form(asked: ToolRequest) -> Form:
     """Free text, then the list; if calls are required, the list alone."""
     for tool in asked.tools:
         if not all(part.isidentifier() for part in tool.name.split(".")):
             raise UnsupportedError(
                 f"the tool {tool.name!r} has no name in Python", hint="Rename it, or use another envelope."
             )
-    bodies = [(f"{tool.name}(", rest(tool, asked.style)) for tool in asked.tools]
-    one = any_of([literal(name) + body for name, body in bodies])
+    bodies = [(f"{tool.name}(", call_rest_form(tool, asked.style)) for tool in asked.tools]
+    one = any_of_forms([literal(name) + body for name, body in bodies])
     more = None if asked.most is None else asked.most - 1
     others = ((", " + one).repeat(0, more) if more != 0 else literal("")) + "]"
     if asked.free:
         return triggered({f"[{name}": body + others for name, body in bodies}, most=1, after="end")
-    return "[" + listed(one, ", ", asked.most) + "]"
+    return "[" + list_of_calls(one, ", ", asked.most) + "]"
 
 
-def calls(text: str) -> list[ToolCall]:
+def read_pythonic_calls(text: str) -> list[ToolCall]:
     """The calls in a text: the last list of calls, with which it ends; none, if it ends otherwise.
 
     A text of many brackets is parsed from at most MOST_STARTS of them, the first that are followed by a name.
@@ -73,18 +73,18 @@ def calls(text: str) -> list[ToolCall]:
         return []
     starts = [found.start() for found in START.finditer(text)][:MOST_STARTS]
     for at in starts:
-        if nesting(text, at) > MOST_NESTING:
+        if measure_nesting(text, at) > MOST_NESTING:
             raise LimitError(f"a list of calls is nested deeper than {MOST_NESTING} levels")
         try:
             tree = ast.parse(text[at:], mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         if isinstance(tree, ast.List) and tree.elts and all(isinstance(one, ast.Call) for one in tree.elts):
-            return [read(one, text, at) for one in tree.elts if isinstance(one, ast.Call)]
+            return [read_python_call(one, text, at) for one in tree.elts if isinstance(one, ast.Call)]
     return []
 
 
-def nesting(text: str, at: int) -> int:
+def measure_nesting(text: str, at: int) -> int:
     """How deep brackets are nested from a place on; also a bound where some of them stand in strings."""
     deepest = depth = 0
     for found in BRACKET.finditer(text, at):
@@ -93,7 +93,7 @@ def nesting(text: str, at: int) -> int:
     return deepest
 
 
-def read(node: ast.Call, text: str, at: int) -> ToolCall:
+def read_python_call(node: ast.Call, text: str, at: int) -> ToolCall:
     """One call: arguments by name, their values literals."""
     if node.args or any(one.arg is None for one in node.keywords):
         raise SourceError("arguments of a call are given by their names", source=text, position=at)
@@ -104,4 +104,4 @@ def read(node: ast.Call, text: str, at: int) -> ToolCall:
     return ToolCall(ast.unparse(node.func), values)
 
 
-PYTHONIC = Envelope("pythonic", "Llama 3.2 and 4, OLMo 3", form, calls)
+PYTHONIC = Envelope("pythonic", "Llama 3.2 and 4, OLMo 3", pythonic_form, read_pythonic_calls)

@@ -88,9 +88,9 @@ def read_tool(given: Any, pointer: str) -> Tool:
     if hasattr(given, "inputSchema") and hasattr(given, "name"):  # mcp.types.Tool
         given = {"name": given.name, "description": given.description or "", "inputSchema": given.inputSchema}
     if isinstance(given, type):
-        return Tool(given.__name__, inspect.getdoc(given) or "", of_object(to_schema(given), pointer))
+        return Tool(given.__name__, inspect.getdoc(given) or "", read_parameters(to_schema(given), pointer))
     if callable(given):
-        return of_function(given, pointer)
+        return read_function(given, pointer)
     if not isinstance(given, Mapping):
         raise SchemaError(
             f"a tool is {given!r}", pointer=pointer, hint="Give a definition as a dict, a Python function or a class."
@@ -106,16 +106,16 @@ def read_tool(given: Any, pointer: str) -> Tool:
             pointer=pointer,
             hint="Give function tools; for another form use constrain.triggered({mark: form}).",
         )
-    return of_mapping(given, pointer)
+    return read_mapping(given, pointer)
 
 
-def of_mapping(given: Mapping[str, Any], pointer: str) -> Tool:
+def read_mapping(given: Mapping[str, Any], pointer: str) -> Tool:
     """A definition with "name" and a schema under one of several keys."""
     if "name" not in given:
         raise SchemaError(
             'a tool has no "name"', pointer=pointer, hint=f"It has {', '.join(map(repr, given)) or 'nothing'}."
         )
-    name = checked_name(given["name"], pointer + "/name")
+    name = check_tool_name(given["name"], pointer + "/name")
     description = given.get("description") or ""
     if not isinstance(description, str):
         raise SchemaError(
@@ -129,10 +129,10 @@ def of_mapping(given: Mapping[str, Any], pointer: str) -> Tool:
             hint="Give one of them.",
         )
     schema = given[keys[0]] if keys else NO_ARGUMENTS
-    return Tool(name, description, of_object(schema, f"{pointer}/{keys[0]}" if keys else pointer))
+    return Tool(name, description, read_parameters(schema, f"{pointer}/{keys[0]}" if keys else pointer))
 
 
-def checked_name(name: Any, pointer: str) -> str:
+def check_tool_name(name: Any, pointer: str) -> str:
     """The name of a tool, if it is one."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise SchemaError(
@@ -143,7 +143,7 @@ def checked_name(name: Any, pointer: str) -> str:
     return name
 
 
-def of_object(schema: Any, pointer: str) -> Mapping[str, Any]:
+def read_parameters(schema: Any, pointer: str) -> Mapping[str, Any]:
     """A schema of arguments: that of an object."""
     if not isinstance(schema, Mapping):
         raise SchemaError(
@@ -161,9 +161,9 @@ def of_object(schema: Any, pointer: str) -> Mapping[str, Any]:
     return {**schema, "type": "object"}
 
 
-def of_function(function: Callable[..., Any], pointer: str) -> Tool:
+def read_function(function: Callable[..., Any], pointer: str) -> Tool:
     """A Python function: its parameters by name and annotation, those with a default optional."""
-    name = checked_name(getattr(function, "__name__", ""), pointer)
+    name = check_tool_name(getattr(function, "__name__", ""), pointer)
     try:
         signature = inspect.signature(function)
         hints = get_type_hints(function, include_extras=True)

@@ -43,16 +43,16 @@ def tools(
                 else f"It is 'auto', 'required' or one of {', '.join(names)}.",
             )
         listed = [tool for tool in listed if tool.name == choice]
-    return known(envelope).form(ToolRequest(tuple(listed), choice == "auto", most, style))
+    return find_envelope(envelope).form(ToolRequest(tuple(listed), choice == "auto", most, style))
 
 
 def tool_calls(text: str, envelope: str = "hermes") -> list[ToolCall]:
     """The calls in an answer, in order; none, if it is text. SourceError with its place for a call that is damaged."""
     check_type("text", text, str, "give the text that the model wrote")
-    return known(envelope).calls(text)
+    return find_envelope(envelope).calls(text)
 
 
-def known(envelope: str) -> Envelope:
+def find_envelope(envelope: str) -> Envelope:
     """The envelope of that name."""
     check_type("envelope", envelope, str, f"give one of {', '.join(map(repr, ENVELOPES))}")
     found = ENVELOPES.get(envelope)

@@ -7,7 +7,7 @@ import threading
 from ..base.options import Limits
 from ..program.program import Program
 from ..vocabulary.vocabulary import Vocabulary
-from .spellable_positions import Spellable
+from .spellable_positions import SpellablePositions
 from .state_cache import StateCache
 
 __all__ = ["BoundProgram"]
@@ -25,7 +25,7 @@ class BoundProgram:
     def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits) -> None:
         self.program, self.vocabulary, self.limits = program, vocabulary, limits
         self.program.work = limits.work
-        self.spellable = Spellable.of(vocabulary)
+        self.spellable = SpellablePositions.of(vocabulary)
         self._state_caches: dict[tuple[int, int], StateCache] = {}  # by thread and worker slot
 
     @property

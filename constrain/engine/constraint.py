@@ -9,7 +9,7 @@ from ..base.extensions import find_extension
 from ..base.options import Limits
 from ..grammar.nodes import Grammar
 from ..program.program import Program
-from ..vocabulary.special_tokens import Symbols
+from ..vocabulary.special_tokens import TokenSymbols
 from ..vocabulary.vocabulary import Vocabulary
 from .bound_program import BoundProgram
 from .matcher import Matcher
@@ -31,7 +31,7 @@ class Constraint(BoundProgram):
         source: dict[str, Any] | None,
         schema_warnings: tuple[str, ...] = (),
     ) -> None:
-        program = grammar if isinstance(grammar, Program) else Program(grammar, Symbols(vocabulary))
+        program = grammar if isinstance(grammar, Program) else Program(grammar, TokenSymbols(vocabulary))
         super().__init__(program, vocabulary, limits)
         self.source = source
         self.schema_warnings = schema_warnings

@@ -26,7 +26,7 @@ from ..base.errors import (
     VocabularyError,
     check_count,
     check_type,
-    describe,
+    describe_value,
 )
 from ..kernels import layout as at, masks, matcher_calls, trie_walks
 from ..kernels.jit.entry_points import address_of, door
@@ -85,7 +85,7 @@ class Matcher:
 
     def __init__(self, constraint: BoundProgram) -> None:
         if not isinstance(getattr(constraint, "program", None), Program):
-            raise TypeError(f"constraint is {describe(constraint)}: give what constrain.compile returned")
+            raise TypeError(f"constraint is {describe_value(constraint)}: give what constrain.compile returned")
         self.constraint = constraint
         self._at = array("q", bytes(8 * POSITION_W))  # the position, as `kernels.matcher_calls` has it
         self._address = self._at.buffer_info()[0]
@@ -242,7 +242,7 @@ class Matcher:
         """Whether the token may come next; no mask is made."""
         vocabulary = self.constraint.vocabulary
         if type(token) is not int:
-            token = as_token(token)
+            token = check_token(token)
         if self._ended or not 0 <= token < vocabulary.size:
             return False
         if token in vocabulary.eos_ids:
@@ -254,7 +254,7 @@ class Matcher:
 
         Tokens with equal numbers have the same future. End tokens are not asked about.
         """
-        ids = [as_token(token) for token in tokens]
+        ids = [check_token(token) for token in tokens]
 
         def states(state_cache: StateCache) -> list[int]:
             begin, spellable, found = self._set, self.constraint.spellable, []
@@ -342,7 +342,7 @@ class Matcher:
     def advance(self, token: int) -> None:
         """Takes one token. Raises TokenRefused, the matcher unchanged, if it is not allowed."""
         if type(token) is not int:
-            token = as_token(token)
+            token = check_token(token)
         try:
             before = _advance_at(self._address, get_ident(), token)
             if before >= 0:
@@ -463,11 +463,11 @@ def _restore(constraint: BoundProgram, taken: list[int | bytes]) -> Matcher:
     return matcher
 
 
-def as_token(token: Any) -> int:
+def check_token(token: Any) -> int:
     """Return a token id of numpy or torch as an int. Raise TypeError for a bool, a float and everything else."""
     try:
         if isinstance(token, (bool, np.bool_)):
             raise TypeError
         return index(token)
     except Exception:  # also of foreign __index__
-        raise TypeError(f"the token is {describe(token)}: give its id, a whole number") from None
+        raise TypeError(f"the token is {describe_value(token)}: give its id, a whole number") from None

@@ -19,7 +19,7 @@ from ..base.work import WorkBudget, work_budget
 from ..kernels import layout as at, sets as kernels
 from ..program.least_costs import NEVER, LeastCosts
 from .state_cache import StateCache
-from .uniqueness.repeated_members import copies_after
+from .uniqueness.repeated_members import find_copies
 
 __all__ = ["CompletionSearch", "completion_search"]
 
@@ -48,7 +48,7 @@ def completion_search(state_cache: StateCache) -> CompletionSearch:
     return found
 
 
-class _Share(WorkBudget):
+class _SearchBudget(WorkBudget):
     """The part of `Limits.work` that one search may take."""
 
     __slots__ = ()
@@ -108,7 +108,7 @@ class CompletionSearch:
         # A fixed share, and what a descent takes that goes straight to the end.
         work, each = self.state_cache.work, BYTE + CONFIGURATION * self._size(start) + self._walked
         straight = each * least if least < NEVER else 0
-        budget = _Share(min(work, work // STEP_SHARE + straight))
+        budget = _SearchBudget(min(work, work // STEP_SHARE + straight))
         if least > (NEVER if limit is None else limit):
             return None
         if least < NEVER:
@@ -179,7 +179,7 @@ class CompletionSearch:
         Where no copy fits, or a new member written twice is shorter, that behind the separator: the next member begins
         there, by which the estimate may rise. None where no such member comes next, or this was done before.
         """
-        copies = copies_after(self.state_cache, self.costs, current, self._least(current, False))
+        copies = find_copies(self.state_cache, self.costs, current, self._least(current, False))
         if copies is None:
             return None
         for text in [*(text for text in copies.texts if len(text) <= copies.worth), b""]:

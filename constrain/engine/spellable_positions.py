@@ -19,19 +19,19 @@ from ..vocabulary.vocabulary import Vocabulary
 from .shortest_completion import completion_search
 from .state_cache import StateCache
 
-__all__ = ["Spellable"]
+__all__ = ["SpellablePositions"]
 
 MOST_SETS = 200_000
 
 
-class Spellable:
+class SpellablePositions:
     """Positions from which tokens reach the end: for vocabularies that lack single bytes."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary) -> Spellable | None:
+    def of(cls, vocabulary: Vocabulary) -> SpellablePositions | None:
         """None for a vocabulary that spells every byte by itself: nothing is to be checked."""
         return cls(vocabulary) if vocabulary.missing_bytes else None
 
@@ -44,7 +44,7 @@ class Spellable:
 
     def alive(self, state_cache: StateCache, start: int) -> bool:
         """Whether some tokens lead from a set to the end of the text."""
-        known: dict[int, bool] = state_cache.derived.setdefault(Spellable, {})
+        known: dict[int, bool] = state_cache.derived.setdefault(SpellablePositions, {})
         if start in known:
             return known[start]
         parents: dict[int, list[int]] = {start: []}

@@ -25,8 +25,8 @@ from ..kernels.growth import rehash
 from ..kernels.sets import start_set
 from ..program.least_costs import LeastCosts
 from ..program.program import Program
-from ..vocabulary.mask_table import TableFull, address_of
-from ..vocabulary.mask_table_cache import table_of
+from ..vocabulary.mask_table import TableFull, data_address
+from ..vocabulary.mask_table_cache import find_mask_table
 from ..vocabulary.vocabulary import Vocabulary
 from .uniqueness import uniqueness_queries
 from .uniqueness.guarded_sets import GuardedSets
@@ -71,7 +71,7 @@ LINE = 16
 """int32s of a cache line: where slots begin."""
 
 
-class Block:
+class MemoryBlock:
     """The first room of all slots of a state cache, in one piece: a state cache that is gone leaves it to the next one.
 
     memory: int32. context: (address, length) of each slot below TABLE. places: where each begins in the memory.
@@ -83,7 +83,7 @@ class Block:
         # Not by numpy: it asks for huge pages, each of which is 2 MB to clear at the first touch.
         self.memory: NDArray[np.int32] = np.frombuffer(_private_pages(4 * room), np.int32)  # All 0.
         self.context = offsets.copy()
-        self.context[::2] += address_of(self.memory)
+        self.context[::2] += data_address(self.memory)
         self.memory[self.places[at.SETS]][at.SET_MASK] = -1
         self.memory[self.places[at.NODES]][:4] = 0, 0, 1, -1
         self.memory[self.places[at.NAMES]][: 3 * at.ROOTS] = -1
@@ -108,10 +108,10 @@ def _layout(words: int, first: tuple[tuple[int, int], ...]) -> tuple[dict[int, s
     return places, offsets, room
 
 
-class Slots(dict[int, NDArray[np.int32]]):
+class SlotArrays(dict[int, NDArray[np.int32]]):
     """The array of each slot: part of the block, made when it is asked for, until the slot outgrows it."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: MemoryBlock) -> None:
         super().__init__()
         self.block = block
 
@@ -120,7 +120,7 @@ class Slots(dict[int, NDArray[np.int32]]):
         return array
 
 
-def _give_back(block: Block, spare: list[Block]) -> None:
+def _give_back(block: MemoryBlock, spare: list[MemoryBlock]) -> None:
     """A state cache is gone: its block serves the next one, memory touched before being cheaper than fresh pages."""
     if len(spare) < SPARES:
         spare.append(block)
@@ -150,13 +150,13 @@ class StateCache(GuardedSets):
         self.epoch: int = -1 if lost is None else lost.epoch
         self.guarded = UniquenessMemo(self.work)
         self.derived: dict[type, Any] = {}  # by its class, what others worked out from the sets
-        self.table = table_of(vocabulary)
+        self.table = find_mask_table(vocabulary)
         try:
-            self.block: Block = self.table.spare.pop()
+            self.block: MemoryBlock = self.table.spare.pop()
         except IndexError:
-            self.block = Block(self.table.words)
+            self.block = MemoryBlock(self.table.words)
         self.context = self.table.context.copy()
-        self.address = address_of(self.context)  # type: ignore[arg-type]
+        self.address = data_address(self.context)  # type: ignore[arg-type]
         self.reset()
         self._finalizer = finalize(self, _give_back, self.block, self.table.spare)
         self._finalizer.atexit = False
@@ -177,10 +177,10 @@ class StateCache(GuardedSets):
 
     def reset(self) -> None:
         """Forgets everything; begins with the vocabulary's present table."""
-        self.table = table_of(self.vocabulary)
+        self.table = find_mask_table(self.vocabulary)
         self.context[2 * at.TABLE :] = self.table.context[2 * at.TABLE :]
         self.context[: 2 * at.TABLE] = self.block.context
-        self.arrays = Slots(self.block)
+        self.arrays = SlotArrays(self.block)
         head = self.arrays[at.HEAD]
         closures, worker = int(head[at.CLOSURES]), int(head[at.WORKER])  # SEEN is stamped with closures: they go on
         head[:] = 0
@@ -202,7 +202,7 @@ class StateCache(GuardedSets):
 
     def _put(self, slot: int, array: NDArray[np.int32]) -> None:
         self.arrays[slot] = array
-        self.context[2 * slot], self.context[2 * slot + 1] = address_of(array), array.size
+        self.context[2 * slot], self.context[2 * slot + 1] = data_address(array), array.size
 
     def run(self, kernel: Callable[..., int], *arguments: Any, length: int = 0) -> int:
         """Call a kernel on this state cache until it needs nothing more, and return what it returns.

@@ -7,15 +7,15 @@ from collections.abc import Hashable
 from ..automata.dfa import LAST
 from ..base.errors import UnsupportedError
 from ..base.options import Limits
-from ..frontends.regex.charset import CharSet, complement, spans
+from ..frontends.regex.charset import CharSet, complement_charset, list_ranges
 from ..frontends.regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
 from ..grammar.grammar_source_type import GrammarSource
 from ..grammar.nodes import Chars, Grammar, Node, Rule, Sequence, Token
 from ..grammar.nullable_nodes import NullableNodes
-from ..grammar.visitor import inner
-from .grammar_writer import MOST_COUNT, OPTION, STEP, STEPS, Writer, Written
-from .regular_expression import expression
-from .rule_names import Names
+from ..grammar.visitor import inner_nodes
+from .grammar_writer import MOST_COUNT, OPTION, STEP, STEPS, GrammarTextWriter, WrittenText
+from .regular_expression import to_expression
+from .rule_names import RuleNames
 
 __all__ = ["to_gbnf"]
 
@@ -29,10 +29,10 @@ def to_gbnf(source: Grammar | GrammarSource, *, limits: Limits = Limits()) -> st
     undeclared keys of objects, many keys in free order, members that differ, a lexer, counts beyond 2,000, and rules
     that begin with themselves by way of others. LimitError beyond limits.
     """
-    return _Gbnf(source, limits).write("root")
+    return _GbnfWriter(source, limits).write("root")
 
 
-def shown(point: int, special: str) -> str:
+def write_gbnf_character(point: int, special: str) -> str:
     """A character inside quotes or brackets."""
     char = chr(point)
     if char in ESCAPES:
@@ -44,32 +44,32 @@ def shown(point: int, special: str) -> str:
     return f"\\x{point:02X}" if point < 256 else f"\\u{point:04X}" if point < 1 << 16 else f"\\U{point:08X}"
 
 
-def characters(charset: CharSet) -> str:
+def write_gbnf_class(charset: CharSet) -> str:
     """A class, the shorter way."""
     if charset == (0, LAST):
         return "."
-    rest = complement(charset)
-    mark, ranges = ("^", spans(rest)) if len(rest) < len(charset) else ("", spans(charset))
+    rest = complement_charset(charset)
+    mark, ranges = ("^", list_ranges(rest)) if len(rest) < len(charset) else ("", list_ranges(charset))
     out = ""
     for low, high in ranges:
-        out += shown(low, "[]-^")
+        out += write_gbnf_character(low, "[]-^")
         if high > low:
-            out += ("-" if high > low + 1 else "") + shown(high, "[]-^")
+            out += ("-" if high > low + 1 else "") + write_gbnf_character(high, "[]-^")
     return f"[{mark}{out}]"
 
 
-class _Gbnf(Writer):
+class _GbnfWriter(GrammarTextWriter):
     language = "GBNF"
 
     def __init__(self, source: Grammar | GrammarSource, limits: Limits) -> None:
         super().__init__(source, limits)
-        self.names = Names("a-z0-9-", "-", {"root"})
-        begins_with_itself(self.grammar)
+        self.names = RuleNames("a-z0-9-", "-", {"root"})
+        refuse_left_recursion(self.grammar)
 
-    def text(self, text: str) -> Written:
-        return '"' + "".join(shown(ord(char), '"') for char in text) + '"', STEP
+    def text(self, text: str) -> WrittenText:
+        return '"' + "".join(write_gbnf_character(ord(char), '"') for char in text) + '"', STEP
 
-    def nothing(self) -> Written:
+    def nothing(self) -> WrittenText:
         return '""', STEP
 
     def rule(self, name: str, body: str) -> str:
@@ -78,7 +78,7 @@ class _Gbnf(Writer):
     def counted(self, low: int, high: int | None) -> str:
         return f"{{{low}}}" if high == low else f"{{{low},{'' if high is None else high}}}"
 
-    def token(self, node: Token) -> Written:
+    def token(self, node: Token) -> WrittenText:
         if node.negated and len(node.names) > 1:
             raise UnsupportedError("export to GBNF: any token but several", hint="Exclude one.")
         marks = [name if isinstance(name, str) else f"<[{name}]>" for name in node.names]
@@ -89,31 +89,31 @@ class _Gbnf(Writer):
                 )
         return self.options([("!" * node.negated + mark, STEP) for mark in marks])
 
-    def chars(self, node: Chars) -> Written:
+    def chars(self, node: Chars) -> WrittenText:
         one = node.dfa.with_length(1, 1, max_states=self.limits.dfa_states)
         if not one.is_empty and node.dfa == one.star(max_states=self.limits.dfa_states):
-            term = expression(one)
+            term = to_expression(one)
             if term is not None and max(node.low, node.high or 0) <= MOST_COUNT:
                 return self.repeated(self.term(term), node.low, node.high)
         dfa = node.dfa.with_length(node.low, node.high, max_states=self.limits.dfa_states)
-        term = expression(dfa)
+        term = to_expression(dfa)
         return self.term(term) if term is not None else (self.states(dfa), STEP)
 
     def one(self, charset: CharSet) -> str:
-        return characters(charset)
+        return write_gbnf_class(charset)
 
-    def term(self, term: Term) -> Written:
+    def term(self, term: Term) -> WrittenText:
         """An expression, runs of single characters as text."""
         if isinstance(term, OneOf):
             if len(term.charset) == 2 and term.charset[1] == term.charset[0] + 1:
                 return self.text(chr(term.charset[0]))
-            return characters(term.charset), STEP
+            return write_gbnf_class(term.charset), STEP
         if isinstance(term, Repetition):
             return self.repeated(self.term(term.term), term.low, term.high)
         if isinstance(term, Alternation):
             return " | ".join(self.bracketed(self.term(option), STEPS) for option in term.options), OPTION
         assert isinstance(term, Concatenation)
-        out: list[Written] = []
+        out: list[WrittenText] = []
         run = ""
         for part in term.parts:
             if isinstance(part, OneOf) and len(part.charset) == 2 and part.charset[1] == part.charset[0] + 1:
@@ -128,10 +128,10 @@ class _Gbnf(Writer):
         return self.steps(out) if out else self.nothing()
 
 
-def begins_with_itself(grammar: Grammar) -> None:
+def refuse_left_recursion(grammar: Grammar) -> None:
     """Raises UnsupportedError if a rule is left-recursive: llama.cpp refuses such a grammar."""
     nullable = NullableNodes(grammar)
-    first = {name: set(leftmost(body, nullable)) for name, body in grammar.rules.items()}
+    first = {name: set(leftmost_rules(body, nullable)) for name, body in grammar.rules.items()}
     for name in first:
         todo, seen = list(first[name]), set()
         while todo:
@@ -146,13 +146,13 @@ def begins_with_itself(grammar: Grammar) -> None:
                 todo.extend(first.get(other, ()))
 
 
-def leftmost(node: Node, nullable: NullableNodes) -> list[Hashable]:
+def leftmost_rules(node: Node, nullable: NullableNodes) -> list[Hashable]:
     """The rules that a node may begin with."""
     if isinstance(node, Rule):
         return [node.name]
     out: list[Hashable] = []
-    for part in inner(node):
-        out += leftmost(part, nullable)
+    for part in inner_nodes(node):
+        out += leftmost_rules(part, nullable)
         if isinstance(node, Sequence) and not nullable.is_nullable(part):
             break
     return out

@@ -13,41 +13,41 @@ from ..automata.dfa import Dfa
 from ..base.errors import UnsupportedError
 from ..base.options import Limits
 from ..frontends.regex.charset import CharSet
-from ..grammar.expand import expanded
 from ..grammar.grammar_source_type import GrammarSource
 from ..grammar.nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings, Token
-from ..grammar.visitor import alternatives, reached
-from .regular_expression import charsets
-from .rule_names import Names
+from ..grammar.object_expansion import expand_objects
+from ..grammar.visitor import flatten_choice, reached_rules
+from .regular_expression import find_charsets
+from .rule_names import RuleNames
 
-__all__ = ["MOST_COUNT", "OPTION", "STEP", "STEPS", "Writer"]
+__all__ = ["MOST_COUNT", "OPTION", "STEP", "STEPS", "GrammarTextWriter"]
 
 OPTION, STEPS, STEP = 0, 1, 2
 MOST_COUNT = 2_000
 """Most rounds of a repetition: llama.cpp takes {0,2001} for {0,}, and others write every round out."""
 
-Written = tuple[str, int]
+WrittenText = tuple[str, int]
 
 
-class Writer(ABC):
+class GrammarTextWriter(ABC):
     """Writes the rules of one Grammar; `rules` are lines in the order of the grammar, the start first."""
 
     language: str
-    names: Names
+    names: RuleNames
 
     def __init__(self, source: Grammar | GrammarSource, limits: Limits) -> None:
         self.limits = limits
         grammar = source if isinstance(source, Grammar) else source.grammar(limits)
-        self.grammar = expanded(grammar, f"export to {self.language}", limits=limits)
+        self.grammar = expand_objects(grammar, f"export to {self.language}", limits=limits)
         self.rules: list[str] = []
         self.leaves: dict[Dfa, str] = {}
 
     @abstractmethod
-    def text(self, text: str) -> Written:
+    def text(self, text: str) -> WrittenText:
         """A literal that is not empty."""
 
     @abstractmethod
-    def chars(self, node: Chars) -> Written:
+    def chars(self, node: Chars) -> WrittenText:
         """A leaf."""
 
     @abstractmethod
@@ -55,7 +55,7 @@ class Writer(ABC):
         """One character of a set."""
 
     @abstractmethod
-    def token(self, node: Token) -> Written:
+    def token(self, node: Token) -> WrittenText:
         """A token."""
 
     @abstractmethod
@@ -67,7 +67,7 @@ class Writer(ABC):
         """The line of a rule."""
 
     @abstractmethod
-    def nothing(self) -> Written:
+    def nothing(self) -> WrittenText:
         """The empty text."""
 
     def write(self, start: str) -> str:
@@ -77,11 +77,11 @@ class Writer(ABC):
             self.names.known[self.grammar.start.name] = start
         else:
             self.rules.append(self.rule(start, self.node(self.grammar.start)[0]))
-        for name in reversed(reached(self.grammar.start, rules)):
+        for name in reversed(reached_rules(self.grammar.start, rules)):
             self.rules.append(self.rule(self.names.of(name), self.node(rules[name])[0]))
         return "\n".join(self.rules) + "\n"
 
-    def node(self, node: Node) -> Written:
+    def node(self, node: Node) -> WrittenText:
         if isinstance(node, Rule):
             return self.names.of(node.name), STEP
         if node == EMPTY:
@@ -91,7 +91,7 @@ class Writer(ABC):
         if isinstance(node, Strings):
             return self.options([self.node(Literal(option)) for option in node.options if option], b"" in node.options)
         if isinstance(node, Choice):
-            options = alternatives(node)
+            options = flatten_choice(node)
             return self.options([self.node(option) for option in options if option != EMPTY], EMPTY in options)
         if isinstance(node, Sequence):
             return self.steps(self.node(part) for part in node.parts)
@@ -107,7 +107,7 @@ class Writer(ABC):
         if dfa not in self.leaves:
             names = [self.names.fresh("state") for _ in range(len(dfa.table.rows))]
             self.leaves[dfa] = names[0]
-            for state, targets in enumerate(charsets(dfa)):
+            for state, targets in enumerate(find_charsets(dfa)):
                 options = [(f"{self.one(chars)} {names[target]}", STEPS) for target, chars in targets.items()]
                 self.rules.append(self.rule(names[state], self.options(options, dfa.table.accepting[state])[0]))
         return self.leaves[dfa]
@@ -120,17 +120,17 @@ class Writer(ABC):
                 f"export to {self.language}: {data!r} is not UTF-8", hint="Write whole characters."
             ) from None
 
-    def options(self, options: list[Written], may_be_empty: bool = False) -> Written:
+    def options(self, options: list[WrittenText], may_be_empty: bool = False) -> WrittenText:
         if not options:
             return self.nothing()
         one = options[0] if len(options) == 1 else (" | ".join(text for text, _ in options), OPTION)
         return (self.bracketed(one, STEP) + "?", STEP + 1) if may_be_empty else one
 
-    def steps(self, steps: Iterable[Written]) -> Written:
+    def steps(self, steps: Iterable[WrittenText]) -> WrittenText:
         found = list(steps)
         return found[0] if len(found) == 1 else (" ".join(self.bracketed(step, STEPS) for step in found), STEPS)
 
-    def repeated(self, body: Written, low: int, high: int | None) -> Written:
+    def repeated(self, body: WrittenText, low: int, high: int | None) -> WrittenText:
         if high == 0:
             return self.nothing()
         if (low, high) == (1, 1):
@@ -145,7 +145,7 @@ class Writer(ABC):
         mark = simple.get((low, high)) or self.counted(low, high)
         return self.bracketed(body, STEP) + mark, STEP + 1
 
-    def bracketed(self, written: Written, least: int) -> str:
+    def bracketed(self, written: WrittenText, least: int) -> str:
         """In parentheses if it binds less than that, or is repeated already."""
         text, level = written
         return f"({text})" if level < least or (least == STEP and level > STEP) else text

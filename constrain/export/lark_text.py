@@ -1,7 +1,7 @@
 """A Grammar as Lark text, for `lark.Lark(text, parser="earley", lexer="dynamic_complete")`.
 
 With that lexer a terminal may end wherever its pattern matches, which is what a leaf of ours means. A terminal of
-Lark's is not empty, so a leaf that may be is an option; patterns match the longest first (see `expression`), and
+Lark's is not empty, so a leaf that may be is an option; patterns match the longest first (see `to_expression`), and
 Lark finds the shorter ones by cutting it off.
 """
 
@@ -10,15 +10,15 @@ from __future__ import annotations
 from ..automata.dfa import LAST, Dfa
 from ..base.errors import UnsupportedError
 from ..base.options import Limits
-from ..frontends.regex.charset import CharSet, complement, spans
+from ..frontends.regex.charset import CharSet, complement_charset, list_ranges
 from ..frontends.regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
 from ..grammar.grammar_source_type import GrammarSource
 from ..grammar.nodes import Chars, Grammar, Token
-from .grammar_writer import MOST_COUNT, STEP, Writer, Written
-from .regular_expression import expression
-from .rule_names import Names
+from .grammar_writer import MOST_COUNT, STEP, GrammarTextWriter, WrittenText
+from .regular_expression import to_expression
+from .rule_names import RuleNames
 
-__all__ = ["pattern", "to_lark"]
+__all__ = ["write_lark_pattern", "to_lark"]
 
 SPECIAL = frozenset("\\^$.|?*+()[]{}/-&~#\"' ")
 
@@ -30,10 +30,10 @@ def to_lark(source: Grammar | GrammarSource, *, limits: Limits = Limits()) -> st
     Raises UnsupportedError, naming it, for what Lark cannot say: tokens, undeclared keys of objects, many keys in free
     order, members that differ, counts beyond 2,000. LimitError beyond limits.
     """
-    return _Lark(source, limits).write("start")
+    return _LarkWriter(source, limits).write("start")
 
 
-def shown(point: int) -> str:
+def write_lark_character(point: int) -> str:
     """A character in a pattern. Lark itself reads `\\\\u` and the like, so only what needs no escape is spelled so."""
     char = chr(point)
     if char in SPECIAL:
@@ -43,46 +43,48 @@ def shown(point: int) -> str:
     return f"\\x{point:02x}" if point < 256 else f"\\u{point:04x}" if point < 1 << 16 else f"\\U{point:08x}"
 
 
-def characters(charset: CharSet) -> str:
+def write_lark_class(charset: CharSet) -> str:
     """A class, the shorter way. `re` knows no surrogates in texts, so that they may be in."""
     if charset == (0, LAST):
         return r"[\s\S]"
     if len(charset) == 2 and charset[1] == charset[0] + 1:
-        return shown(charset[0])
-    rest = complement(charset)
-    mark, ranges = ("^", spans(rest)) if len(rest) < len(charset) else ("", spans(charset))
+        return write_lark_character(charset[0])
+    rest = complement_charset(charset)
+    mark, ranges = ("^", list_ranges(rest)) if len(rest) < len(charset) else ("", list_ranges(charset))
     out = "".join(
-        shown(low) + ("" if high == low else ("-" if high > low + 1 else "") + shown(high)) for low, high in ranges
+        write_lark_character(low)
+        + ("" if high == low else ("-" if high > low + 1 else "") + write_lark_character(high))
+        for low, high in ranges
     )
     return f"[{mark}{out}]"
 
 
-def pattern(term: Term) -> str:
+def write_lark_pattern(term: Term) -> str:
     """An expression as a pattern of `re`, of which the longest match comes first."""
     if isinstance(term, OneOf):
-        return characters(term.charset)
+        return write_lark_class(term.charset)
     if isinstance(term, Alternation):
-        return "(?:" + "|".join(map(pattern, term.options)) + ")"
+        return "(?:" + "|".join(map(write_lark_pattern, term.options)) + ")"
     if isinstance(term, Concatenation):
-        return "".join(map(pattern, term.parts))
+        return "".join(map(write_lark_pattern, term.parts))
     assert isinstance(term, Repetition), "expressions have no anchors"
-    inner = pattern(term.term)
+    inner = write_lark_pattern(term.term)
     if not isinstance(term.term, (OneOf, Alternation)):
         inner = f"(?:{inner})"
     marks = {(0, None): "*", (1, None): "+", (0, 1): "?"}
-    return inner + (marks.get((term.low, term.high)) or count(term.low, term.high))
+    return inner + (marks.get((term.low, term.high)) or write_count(term.low, term.high))
 
 
-def count(low: int, high: int | None) -> str:
+def write_count(low: int, high: int | None) -> str:
     return f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
 
 
-class _Lark(Writer):
+class _LarkWriter(GrammarTextWriter):
     language = "Lark"
 
     def __init__(self, source: Grammar | GrammarSource, limits: Limits) -> None:
         super().__init__(source, limits)
-        self.names = Names("a-z0-9_", "_", {"start"})
+        self.names = RuleNames("a-z0-9_", "_", {"start"})
         self.terminals: dict[str, str] = {}
 
     def write(self, start: str) -> str:
@@ -90,11 +92,13 @@ class _Lark(Writer):
         lines = [f"{name}: /{text}/" for text, name in self.terminals.items()]
         return rules + ("\n" + "\n".join(lines) + "\n" if lines else "")
 
-    def text(self, text: str) -> Written:
+    def text(self, text: str) -> WrittenText:
         plain = all(32 <= ord(char) < 127 and char not in '"\\' for char in text)
-        return (f'"{text}"' if plain else self.terminal("".join(shown(ord(char)) for char in text))), STEP
+        return (
+            f'"{text}"' if plain else self.terminal("".join(write_lark_character(ord(char)) for char in text))
+        ), STEP
 
-    def nothing(self) -> Written:
+    def nothing(self) -> WrittenText:
         return "", STEP
 
     def rule(self, name: str, body: str) -> str:
@@ -103,36 +107,36 @@ class _Lark(Writer):
     def counted(self, low: int, high: int | None) -> str:
         return f"~{low}" if high == low else f"~{low}..{high}" if high is not None else f"~{low}.."
 
-    def token(self, node: Token) -> Written:
+    def token(self, node: Token) -> WrittenText:
         raise UnsupportedError("export to Lark: tokens are no text there", hint="Export to GBNF, which has them.")
 
-    def repeated(self, body: Written, low: int, high: int | None) -> Written:
+    def repeated(self, body: WrittenText, low: int, high: int | None) -> WrittenText:
         if high is None and low > 1:  # Lark has no ~2.. without an end.
             return self.steps([super().repeated(body, low, low), super().repeated(body, 0, None)])
         return super().repeated(body, low, high)
 
-    def steps(self, steps: object) -> Written:
+    def steps(self, steps: object) -> WrittenText:
         return super().steps(step for step in steps if step[0])  # type: ignore[attr-defined]
 
-    def chars(self, node: Chars) -> Written:
+    def chars(self, node: Chars) -> WrittenText:
         most = self.limits.dfa_states
         one = node.dfa.with_length(1, 1, max_states=most)
         if not one.is_empty and node.dfa == one.star(max_states=most):
-            term = expression(one)
+            term = to_expression(one)
             if term is not None and max(node.low, node.high or 0) <= MOST_COUNT:
                 return self.maybe(Repetition(term, max(node.low, 1), node.high), node.low == 0)
         dfa = node.dfa.with_length(node.low, node.high, max_states=most)
         some = dfa.subtract(Dfa.from_strings([""]), max_states=most)
         if some.is_empty:
             return self.nothing()
-        term = expression(some)
+        term = to_expression(some)
         return self.maybe(term, dfa.accepts("")) if term is not None else (self.states(dfa), STEP)
 
     def one(self, charset: CharSet) -> str:
-        return self.terminal(characters(charset))
+        return self.terminal(write_lark_class(charset))
 
-    def maybe(self, term: Term, may_be_empty: bool) -> Written:
-        name = self.terminal(pattern(term))
+    def maybe(self, term: Term, may_be_empty: bool) -> WrittenText:
+        name = self.terminal(write_lark_pattern(term))
         return (name + "?", STEP + 1) if may_be_empty else (name, STEP)
 
     def terminal(self, text: str) -> str:

@@ -7,47 +7,47 @@ ways to stop, and of a deterministic automaton only one way on fits a text.
 from __future__ import annotations
 
 from ..automata.dfa import LAST, SURROGATES, Dfa
-from ..base.work import spend
-from ..frontends.regex.charset import CharSet, contains, union
+from ..base.work import spend_work
+from ..frontends.regex.charset import CharSet, contains_point, unite_charsets
 from ..frontends.regex.regex_tree import EMPTY, Alternation, Concatenation, OneOf, Repetition, Term, subterms
 
-__all__ = ["MOST_TERMS", "charsets", "expression"]
+__all__ = ["MOST_TERMS", "find_charsets", "to_expression"]
 
 MOST_TERMS = 4_000
 """Terms of an expression: in the worst case it is exponentially larger than its Dfa."""
 
 
-def charsets(dfa: Dfa) -> list[dict[int, CharSet]]:
+def find_charsets(dfa: Dfa) -> list[dict[int, CharSet]]:
     """For each state: the characters that lead to each next state. Where all around are in, surrogates are too."""
     table = dfa.table
     spans: dict[int, list[CharSet]] = {}
     for k, bound in enumerate(table.bounds):
         end = table.bounds[k + 1] if k + 1 < len(table.bounds) else LAST
         spans.setdefault(table.classes[k], []).append((bound, end))
-    sets = {index: union(parts) for index, parts in spans.items()}
+    sets = {index: unite_charsets(parts) for index, parts in spans.items()}
     out: list[dict[int, CharSet]] = []
     for row in table.rows:
         targets: dict[int, list[CharSet]] = {}
         for index, target in enumerate(row):
             if target >= 0:
                 targets.setdefault(target, []).append(sets[index])
-        out.append({target: _filled(union(parts)) for target, parts in targets.items()})
+        out.append({target: _filled(unite_charsets(parts)) for target, parts in targets.items()})
     return out
 
 
 def _filled(charset: CharSet) -> CharSet:
-    if contains(charset, SURROGATES[0] - 1) and contains(charset, SURROGATES[1]):
-        return union((charset, SURROGATES))
+    if contains_point(charset, SURROGATES[0] - 1) and contains_point(charset, SURROGATES[1]):
+        return unite_charsets((charset, SURROGATES))
     return charset
 
 
-def expression(dfa: Dfa) -> Term | None:
+def to_expression(dfa: Dfa) -> Term | None:
     """The expression of a Dfa that is not empty; None if it is larger than MOST_TERMS."""
-    edges: list[dict[int, Term]] = [{t: OneOf(chars) for t, chars in row.items()} for row in charsets(dfa)]
+    edges: list[dict[int, Term]] = [{t: OneOf(chars) for t, chars in row.items()} for row in find_charsets(dfa)]
     ends: list[Term | None] = [EMPTY if accepts else None for accepts in dfa.table.accepting]
     size = len(edges)
     into: list[set[int]] = [{p for p in range(size) if q in edges[p]} for q in range(size)]
-    left, sizes = set(range(1, size)), _Sizes()
+    left, sizes = set(range(1, size)), _TermSizes()
     while left:
         state = min(left, key=lambda q: (len(into[q] - {q}) * len(edges[q].keys() - {q}), q))
         left.discard(state)
@@ -62,7 +62,7 @@ def expression(dfa: Dfa) -> Term | None:
             if end is not None:
                 ends[before] = _either(_joined(first, end), ends[before])
             total = max(sum(map(sizes.of, edges[before].values())), sizes.of(ends[before] or EMPTY))
-            spend(len(edges[before]) + total // 64, "the expression of an automaton")
+            spend_work(len(edges[before]) + total // 64, "the expression of an automaton")
             if total > MOST_TERMS:
                 return None
         for after in edges[state]:
@@ -73,7 +73,7 @@ def expression(dfa: Dfa) -> Term | None:
     return whole if sizes.of(whole) <= MOST_TERMS else None
 
 
-class _Sizes:
+class _TermSizes:
     """Numbers of terms in terms. Terms share parts, so that one may be exponentially larger than it is in memory."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ def _either(first: Term, second: Term | None) -> Term:
     if second is None or second == first:
         return first
     if isinstance(first, OneOf) and isinstance(second, OneOf):
-        return OneOf(union((first.charset, second.charset)))
+        return OneOf(unite_charsets((first.charset, second.charset)))
     if second == EMPTY:
         return Repetition(first, 0, 1)
     if first == EMPTY:

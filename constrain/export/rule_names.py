@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 
-__all__ = ["Names"]
+__all__ = ["RuleNames"]
 
 
-class Names:
+class RuleNames:
     """Names made of `allowed` characters; others become `joint`. taken: names that mean something already."""
 
     def __init__(self, allowed: str, joint: str, taken: set[str]) -> None:

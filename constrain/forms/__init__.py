@@ -7,14 +7,14 @@ of several, or of another, on what `expand` (objects as rules), `spelled` (a Dfa
 """
 
 from .form import Form, literal
-from .form_json import from_plain
+from .form_json import read_form
 from .free_text_forms import mark, thinking, triggered
 from .sources import free_text, gbnf, grammar, json_schema, lark, regex
 
 __all__ = [
     "Form",
     "free_text",
-    "from_plain",
+    "read_form",
     "gbnf",
     "grammar",
     "json_schema",

@@ -13,17 +13,17 @@ from ..base.errors import UnsupportedError
 from ..base.options import Limits
 from ..frontends.lark import Conflicts
 from ..frontends.lark.lark_imports import Module
-from ..grammar.leading_characters import first_characters
-from ..grammar.merged_rules import Merged
+from ..grammar.grammar_dfa import to_dfa
+from ..grammar.leading_characters import find_first_characters
+from ..grammar.merged_rules import MergedRules
 from ..grammar.nodes import Grammar, Node
-from ..grammar.whole_dfa import to_dfa
 
-__all__ = ["with_lexer", "without_lexer"]
+__all__ = ["embed_with_lexer", "embed_without_lexer"]
 
 DECLARED = re.compile(r"^([ \t]*%declare\b)([^\n/]*)", re.M)
 
 
-def without_lexer(
+def embed_without_lexer(
     text: str,
     start: str,
     lexer: str,
@@ -33,17 +33,19 @@ def without_lexer(
     limits: Limits,
 ) -> Grammar:
     """lexer: "dynamic" or "dynamic_complete"."""
-    from ..frontends.lark.lark_loader import load
-    from ..frontends.lark.scannerless import scannerless
+    from ..frontends.lark.lark_loader import load_grammar
+    from ..frontends.lark.scannerless_grammar import to_scannerless_grammar
 
-    inner = Merged(list(grammars.values()))
-    declared = {name: (inner.start(k), first_characters(grammar)) for k, (name, grammar) in enumerate(grammars.items())}
-    loaded = load(text, start=start, import_paths=import_paths, modules=modules, nesting=limits.nesting)
-    made = scannerless(loaded, lexer, declared, limits=limits)  # type: ignore[arg-type]
-    return Grammar(made.start, Both(made.rules, inner))
+    inner = MergedRules(list(grammars.values()))
+    declared = {
+        name: (inner.start(k), find_first_characters(grammar)) for k, (name, grammar) in enumerate(grammars.items())
+    }
+    loaded = load_grammar(text, start=start, import_paths=import_paths, modules=modules, nesting=limits.nesting)
+    made = to_scannerless_grammar(loaded, lexer, declared, limits=limits)  # type: ignore[arg-type]
+    return Grammar(made.start, RuleUnion(made.rules, inner))
 
 
-class Both(Mapping[Hashable, Node]):
+class RuleUnion(Mapping[Hashable, Node]):
     """The rules of two mappings, whose names differ."""
 
     def __init__(self, first: Mapping[Hashable, Node], second: Mapping[Hashable, Node]) -> None:
@@ -60,7 +62,7 @@ class Both(Mapping[Hashable, Node]):
         return len(self.first) + len(self.second)
 
 
-def with_lexer(
+def embed_with_lexer(
     text: str,
     start: str,
     lexer: str,
@@ -71,11 +73,11 @@ def with_lexer(
     conflicts: Conflicts,
 ) -> Grammar:
     """lexer: "contextual" or "basic"."""
-    from ..cache.cache_folder import folder
+    from ..cache.cache_folder import cache_folder_path
     from ..frontends import lark as front
 
     for name, grammar in grammars.items():
-        text = defined(text, name, grammar, limits)
+        text = define_terminal(text, name, grammar, limits)
     return front.to_grammar(
         text,
         start=start,
@@ -83,15 +85,15 @@ def with_lexer(
         import_paths=import_paths,
         modules=modules,
         conflicts=conflicts,
-        folder=folder(),
+        folder=cache_folder_path(),
         limits=limits,
     )
 
 
-def defined(text: str, name: str, grammar: Grammar, limits: Limits) -> str:
+def define_terminal(text: str, name: str, grammar: Grammar, limits: Limits) -> str:
     """The text with a definition of a declared terminal behind it; all else stays in its place."""
-    from ..export.lark_text import pattern
-    from ..export.regular_expression import expression
+    from ..export.lark_text import write_lark_pattern
+    from ..export.regular_expression import to_expression
 
     what = f"grammars[{name!r}] beside a lexer"
     try:
@@ -100,7 +102,7 @@ def defined(text: str, name: str, grammar: Grammar, limits: Limits) -> str:
         raise UnsupportedError(error.cause, hint='With lexer="dynamic_complete" it may be any grammar.') from None
     if dfa.accepts(""):
         raise UnsupportedError(f"{what}: a terminal is not empty", hint=f"Leave out the empty text and write {name}?.")
-    term = expression(dfa)
+    term = to_expression(dfa)
     if term is None:
         raise UnsupportedError(f"{what}: it is too large for a pattern", hint='Use lexer="dynamic_complete".')
 
@@ -108,4 +110,4 @@ def defined(text: str, name: str, grammar: Grammar, limits: Limits) -> str:
         names = re.sub(rf"(?<!\S){re.escape(name)}(?!\S)", " " * len(name), match[2])
         return match[1] + names if names.strip() else " " * len(match[0])
 
-    return DECLARED.sub(without, text) + f"\n{name}: /{pattern(term)}/\n"
+    return DECLARED.sub(without, text) + f"\n{name}: /{write_lark_pattern(term)}/\n"

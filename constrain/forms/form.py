@@ -30,23 +30,23 @@ from ..base.errors import (
     UnsupportedError,
     check_count,
     check_type,
-    describe,
+    describe_value,
 )
 from ..base.extensions import find_extension
 from ..base.options import Limits, Style
-from ..base.work import memoize, spend
+from ..base.work import memoize_work, spend_work
+from ..grammar.grammar_dfa import to_dfa
 from ..grammar.grammar_source_type import GrammarSource
-from ..grammar.intersection import meet
-from ..grammar.merged_rules import Merged
+from ..grammar.intersection import intersect_grammar
+from ..grammar.json_quoting import quote_as_json
+from ..grammar.merged_rules import MergedRules
 from ..grammar.nodes import Chars, Choice, Free, Grammar, Literal, Mark, Node, Repeat, Sequence, Token
-from ..grammar.quoted import quoted
-from ..grammar.whole_dfa import to_dfa
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Form", "Text", "as_form", "literal"]
+__all__ = ["Form", "LiteralText", "as_form", "literal"]
 
 MOST_DEPTH = Limits().nesting
 REMEMBERED = 64
@@ -108,7 +108,7 @@ class Form(GrammarSource):
         return constraint
 
     def __add__(self, other: Form | str) -> Form:
-        return Joined((*_parts(self, Joined), *_parts(as_form(other), Joined)))
+        return Concatenated((*_parts(self, Concatenated), *_parts(as_form(other), Concatenated)))
 
     def __radd__(self, other: str) -> Form:
         return as_form(other) + self
@@ -120,13 +120,13 @@ class Form(GrammarSource):
         return as_form(other) | self
 
     def __and__(self, other: Form | str) -> Form:
-        return Both(self, as_form(other))
+        return Intersection(self, as_form(other))
 
     def __rand__(self, other: str) -> Form:
         return as_form(other) & self
 
     def __invert__(self) -> Form:
-        return Other(self)
+        return Complement(self)
 
     def repeat(self, low: int = 0, high: int | None = None) -> Form:
         """`low` to `high` of it in a row (None: no bound)."""
@@ -134,12 +134,12 @@ class Form(GrammarSource):
         high = None if high is None else check_count("high", high)
         if high is not None and high < low:
             raise ArgumentError(f"repeat({low}, {high}): counts ascend from 0")
-        return Repeated(self, low, high)
+        return RepeatedForm(self, low, high)
 
     def quoted(self, style: Style = Style()) -> Form:
         """Its texts spelled as JSON strings, with both quotes."""
         check_type("style", style, Style, "give a constrain.Style")
-        return Quoted(self, style)
+        return QuotedForm(self, style)
 
     def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
         """The nodes in its Grammar that name tokens, so that what a vocabulary lacks is known when it is compiled."""
@@ -190,12 +190,12 @@ def _innermost_first(form: Form) -> list[Form]:
     return order
 
 
-@memoize(REMEMBERED)
+@memoize_work(REMEMBERED)
 def _grammar(form: Form, limits: Limits) -> Grammar:
     return form.read(limits)
 
 
-def _parts(form: Form, kind: type[Joined] | type[Either]) -> tuple[Form, ...]:
+def _parts(form: Form, kind: type[Concatenated] | type[Either]) -> tuple[Form, ...]:
     return form.parts if isinstance(form, kind) else (form,)
 
 
@@ -205,13 +205,15 @@ def as_form(value: Form | str) -> Form:
         return value
     if isinstance(value, str):
         return literal(value)
-    raise TypeError(f"give a form or a text, not {describe(value)}: constrain.json_schema, regex and gbnf make forms")
+    raise TypeError(
+        f"give a form or a text, not {describe_value(value)}: constrain.json_schema, regex and gbnf make forms"
+    )
 
 
 def literal(text: str) -> Form:
     """Exactly this text."""
     if not isinstance(text, str):
-        raise TypeError(f"a literal is {describe(text)}: give a text")
+        raise TypeError(f"a literal is {describe_value(text)}: give a text")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -220,14 +222,14 @@ def literal(text: str) -> Form:
             source=repr(text),
             position=error.start + 1,
         ) from None
-    return Text(text)
+    return LiteralText(text)
 
 
 # ---- what is made of others
 
 
 @dataclass(frozen=True, slots=True)
-class Text(Form):
+class LiteralText(Form):
     """Exactly this text."""
 
     text: str
@@ -237,14 +239,14 @@ class Text(Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Joined(Form):
+class Concatenated(Form):
     """One after the other."""
 
     parts: tuple[Form, ...]
 
     def read(self, limits: Limits) -> Grammar:
-        spend(len(self.parts), "the parts of a form")
-        rules = Merged([part.grammar(limits) for part in self.parts])
+        spend_work(len(self.parts), "the parts of a form")
+        rules = MergedRules([part.grammar(limits) for part in self.parts])
         return Grammar(Sequence(tuple(rules.start(k) for k in range(len(self.parts)))), rules)
 
 
@@ -255,7 +257,7 @@ class Either(Form):
     parts: tuple[Form, ...]
 
     def read(self, limits: Limits) -> Grammar:
-        spend(len(self.parts), "the parts of a form")
+        spend_work(len(self.parts), "the parts of a form")
         grammars: list[Grammar] = []
         reason: UnsatisfiableError | None = None
         for part in self.parts:
@@ -265,13 +267,13 @@ class Either(Form):
                 reason = error
         if not grammars and reason is not None:
             raise reason
-        rules = Merged(grammars)
+        rules = MergedRules(grammars)
         options: list[Node] = [rules.start(k) for k in range(len(grammars))]
         return Grammar(options[0] if len(options) == 1 else Choice(tuple(options)), rules)
 
 
 @dataclass(frozen=True, slots=True)
-class Both(Form):
+class Intersection(Form):
     """What is a text of both; at least one must be regular."""
 
     first: Form
@@ -280,20 +282,20 @@ class Both(Form):
     def read(self, limits: Limits) -> Grammar:
         first, second = self.first.grammar(limits), self.second.grammar(limits)
         try:
-            made = meet(first, to_dfa(second, "a & b", limits), limits)
+            made = intersect_grammar(first, to_dfa(second, "a & b", limits), limits)
         except UnsupportedError as error:
             try:
                 dfa = to_dfa(first, "a & b", limits)
             except UnsupportedError:
                 raise error from None
-            made = meet(second, dfa, limits)
+            made = intersect_grammar(second, dfa, limits)
         if made is None:
             raise UnsatisfiableError("no text is of both forms of an `&`", hint="Loosen one of them.")
         return made
 
 
 @dataclass(frozen=True, slots=True)
-class Other(Form):
+class Complement(Form):
     """All texts but those of a regular form."""
 
     form: Form
@@ -309,7 +311,7 @@ class Other(Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated(Form):
+class RepeatedForm(Form):
     """Several in a row."""
 
     form: Form
@@ -318,7 +320,7 @@ class Repeated(Form):
 
     def read(self, limits: Limits) -> Grammar:
         try:
-            rules = Merged([self.form.grammar(limits)])
+            rules = MergedRules([self.form.grammar(limits)])
         except UnsatisfiableError:
             if self.low:
                 raise
@@ -327,14 +329,14 @@ class Repeated(Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted(Form):
+class QuotedForm(Form):
     """As JSON strings."""
 
     form: Form
     style: Style
 
     def read(self, limits: Limits) -> Grammar:
-        return quoted(self.form.grammar(limits), self.style, limits)
+        return quote_as_json(self.form.grammar(limits), self.style, limits)
 
 
 # ---- writing them down

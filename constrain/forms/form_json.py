@@ -8,18 +8,18 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ..base.errors import SourceError, shorten
+from ..base.errors import SourceError, shorten_text
 from ..base.options import Style
-from .form import Form, Repeated, Text, literal
+from .form import Form, LiteralText, RepeatedForm, literal
 from .free_text_forms import MarkOf, Thinking, Triggered, Unconstrained, mark, thinking, triggered, unconstrained
-from .sources import Free, free_text
+from .sources import FreeText, free_text
 
-__all__ = ["from_plain"]
+__all__ = ["read_form"]
 
 REMAKE: dict[type[Form], Callable[..., Form]] = {
-    Text: literal,
-    Free: lambda low, high, without, until: free_text(low, high, without=without, until=until),
-    Repeated: lambda form, low, high: form.repeat(low, high),
+    LiteralText: literal,
+    FreeText: lambda low, high, without, until: free_text(low, high, without=without, until=until),
+    RepeatedForm: lambda form, low, high: form.repeat(low, high),
     MarkOf: mark,
     Unconstrained: unconstrained,
     Triggered: lambda forms, least, most, after: triggered(forms, least=least, most=most, after=after),
@@ -28,7 +28,7 @@ REMAKE: dict[type[Form], Callable[..., Form]] = {
 """The public functions that make forms, where these check more than the types of their arguments."""
 
 
-def from_plain(body: Mapping[str, Any]) -> Form:
+def read_form(body: Mapping[str, Any]) -> Form:
     """Read what `Form.plain` wrote. Raise SourceError if it is no form, or of another version.
 
     Iterative: a form may be as deep as `Limits.nesting` allows.
@@ -60,26 +60,26 @@ def _read(value: Any, inner: list[Any]) -> Any:
         try:
             return Style(**fields)
         except (TypeError, ValueError) as error:
-            raise _wrong(f"a style is wrong: {shorten(error)}") from None
+            raise _wrong(f"a style is wrong: {shorten_text(error)}") from None
     kind = Form.kinds.get(fields["kind"]) if isinstance(fields["kind"], str) else None
     if kind is None:
-        raise _wrong(f"there is no form {shorten(repr(fields['kind']))}")
+        raise _wrong(f"there is no form {shorten_text(repr(fields['kind']))}")
     del fields["kind"]
     if fields.get("import_paths"):
         raise SourceError(
             "a saved Lark grammar names folders to import from, and a file cannot say what is read",
             hint="Compile the grammar again with import_paths=, and save it: its modules are then part of the file.",
         )
-    for name, hint in hints(kind).items():
-        if name in fields and not fits(fields[name], hint):
-            raise _wrong(f"{name} of {kind.__name__} is {shorten(repr(fields[name]))}")
+    for name, hint in field_types(kind).items():
+        if name in fields and not is_of_type(fields[name], hint):
+            raise _wrong(f"{name} of {kind.__name__} is {shorten_text(repr(fields[name]))}")
     try:
         made = kind(**fields)
-        return REMAKE[kind](*(getattr(made, name) for name in hints(kind))) if kind in REMAKE else made
+        return REMAKE[kind](*(getattr(made, name) for name in field_types(kind))) if kind in REMAKE else made
     except ValueError as error:
-        raise _wrong(shorten(error)) from None
+        raise _wrong(shorten_text(error)) from None
     except TypeError:
-        raise _wrong(f"{kind.__name__} has other fields than {shorten(', '.join(fields))}") from None
+        raise _wrong(f"{kind.__name__} has other fields than {shorten_text(', '.join(fields))}") from None
 
 
 def _wrong(cause: str) -> SourceError:
@@ -87,27 +87,27 @@ def _wrong(cause: str) -> SourceError:
 
 
 @cache
-def hints(kind: type[Form]) -> dict[str, Any]:
+def field_types(kind: type[Form]) -> dict[str, Any]:
     """Return the types of a form's fields."""
     found = get_type_hints(kind)
     return {one.name: found[one.name] for one in dataclass_fields(kind)}  # type: ignore[arg-type]
 
 
-def fits(value: Any, hint: Any) -> bool:
+def is_of_type(value: Any, hint: Any) -> bool:
     """Whether a value is of a type: a class, a tuple of some types, a Literal or a union of these."""
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
     if origin in (Union, UnionType):
-        return any(fits(value, one) for one in inner)
+        return any(is_of_type(value, one) for one in inner)
     if origin is Literal:
         return value in inner
     if origin is tuple:
         if not isinstance(value, tuple):
             return False
         if len(inner) == 2 and inner[1] is Ellipsis:
-            return all(fits(one, inner[0]) for one in value)
-        return len(value) == len(inner) and all(map(fits, value, inner))
+            return all(is_of_type(one, inner[0]) for one in value)
+        return len(value) == len(inner) and all(map(is_of_type, value, inner))
     if hint is type(None):
         return value is None
     return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))

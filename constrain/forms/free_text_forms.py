@@ -23,10 +23,10 @@ from ..base.errors import (
     check_choice,
     check_count,
     check_type,
-    describe,
+    describe_value,
 )
 from ..base.options import Limits
-from ..grammar.merged_rules import Merged
+from ..grammar.merged_rules import MergedRules
 from ..grammar.nodes import EMPTY, Choice, Free, Grammar, Mark, Node, Repeat, Sequence, Token
 from .form import Form, as_form
 
@@ -84,7 +84,7 @@ class Triggered(Form):
                 reason = error
         if reason is not None and not kept and self.least:
             raise reason
-        rules = Merged(grammars)
+        rules = MergedRules(grammars)
         begun = tuple(Sequence((Free(marks, begin), rules.start(k))) for k, begin in enumerate(kept))
         text = Free(marks)
         if not begun or self.most == 0:
@@ -110,7 +110,7 @@ class Thinking(Form):
     thought: OneOf["always", "maybe"]
 
     def read(self, limits: Limits) -> Grammar:
-        rules = Merged([self.form.grammar(limits)])
+        rules = MergedRules([self.form.grammar(limits)])
         opened: Node = Mark(self.open) if self.open else EMPTY
         thoughts: Node = Sequence((opened, Free((self.close,), self.close, self.most)))
         if self.thought == "maybe":
@@ -123,14 +123,14 @@ class Thinking(Form):
 
 def mark(text: str) -> Form:
     """The special token of this name; where the vocabulary has none, this text."""
-    return MarkOf(checked(text, "a mark"))
+    return MarkOf(check_mark(text, "a mark"))
 
 
 def unconstrained(without: Iterable[str] = (), until: str | None = None) -> Form:
     """Whatever a model writes, without these marks, or up to the first `until`, which is one of them and ends it."""
-    marks = tuple(checked(text, "a mark") for text in without)
+    marks = tuple(check_mark(text, "a mark") for text in without)
     if until is not None and until not in marks:
-        marks = (*marks, checked(until, "a mark"))
+        marks = (*marks, check_mark(until, "a mark"))
     return Unconstrained(marks, until)
 
 
@@ -153,8 +153,8 @@ def triggered(
     try:
         pairs = tuple((text, form) for text, form in (forms.items() if isinstance(forms, Mapping) else forms))
     except (TypeError, ValueError):
-        raise TypeError(f"forms is {describe(forms)}: give a dict of trigger -> Form") from None
-    made = tuple((checked(text, "a trigger"), as_form(form)) for text, form in pairs)
+        raise TypeError(f"forms is {describe_value(forms)}: give a dict of trigger -> Form") from None
+    made = tuple((check_mark(text, "a trigger"), as_form(form)) for text, form in pairs)
     texts = [text for text, _ in made]
     if not made:
         raise SourceError("triggered() has no triggers", hint="Give {mark: form}, or use free_text().")
@@ -195,13 +195,13 @@ def thinking(
     if open == "" and thought == "maybe":
         raise SourceError("thoughts that nothing opens cannot be left out", hint="Name the mark that opens them.")
     most = None if most is None else check_count("most", most)
-    return Thinking(as_form(form), open and checked(open, "a mark"), checked(close, "a mark"), most, thought)
+    return Thinking(as_form(form), open and check_mark(open, "a mark"), check_mark(close, "a mark"), most, thought)
 
 
-def checked(text: str, what: str) -> str:
+def check_mark(text: str, what: str) -> str:
     """A mark, if it is one."""
     if not isinstance(text, str) or not text:
-        raise SourceError(f"{what} is {describe(text)}: it is a text", hint="Such as '<tool_call>'.")
+        raise SourceError(f"{what} is {describe_value(text)}: it is a text", hint="Such as '<tool_call>'.")
     try:
         text.encode()
     except UnicodeEncodeError:

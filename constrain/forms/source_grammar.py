@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..base.errors import SourceError, UnsatisfiableError, check_type, describe
+from ..base.errors import SourceError, UnsatisfiableError, check_type, describe_value
 from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..grammar.nodes import Grammar, Strings
@@ -41,25 +41,26 @@ def read_source(
             return grammar
         return (grammar if isinstance(grammar, Form) else grammar_form(grammar)).grammar(limits)
     if choices is not None:
-        options = tuple(sorted({choice_bytes(choice) for choice in choices}))
+        options = tuple(sorted({encode_choice(choice) for choice in choices}))
         if not options:
             raise UnsatisfiableError("choices is empty: no text can be one of none.", hint="Give at least one choice.")
         return Grammar(Strings(options), {})
     if regex is not None:
         if not isinstance(regex, str):
             raise SourceError(
-                f"regex is {describe(regex)}: it is the text of a pattern",
+                f"regex is {describe_value(regex)}: it is the text of a pattern",
                 hint="Give pattern.pattern, with its flags in front, such as (?i).",
             )
         return regex_grammar(regex, limits)
     return schema_grammar(as_schema(schema if schema is not None else type), style, registry, limits)
 
 
-def choice_bytes(text: str) -> bytes:
+def encode_choice(text: str) -> bytes:
     """A choice as bytes."""
     if not isinstance(text, str):
         raise SourceError(
-            f"a choice is {describe(text)}: choices are texts", hint="For other values use schema={'enum': [...]}."
+            f"a choice is {describe_value(text)}: choices are texts",
+            hint="For other values use schema={'enum': [...]}.",
         )
     try:
         return text.encode()

@@ -18,20 +18,20 @@ from ..base.errors import (
     check_choice,
     check_count,
     check_type,
-    describe,
+    describe_value,
 )
-from ..base.json_documents import References, load, parse_json, write_json
+from ..base.json_documents import References, load_document, parse_json, write_json
 from ..base.options import Limits, Style
 from ..frontends.lark.lark_imports import Module
 from ..grammar.nodes import Chars, Grammar, Token
 from .form import Form, as_form
 
 __all__ = [
-    "Free",
-    "Gbnf",
-    "Lark",
-    "Regex",
-    "Schema",
+    "FreeText",
+    "GbnfText",
+    "LarkText",
+    "RegexPattern",
+    "SchemaText",
     "free_text",
     "gbnf",
     "grammar",
@@ -42,7 +42,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Regex(Form):
+class RegexPattern(Form):
     """The texts that match a pattern, whole."""
 
     pattern: str
@@ -52,7 +52,7 @@ class Regex(Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Schema(Form):
+class SchemaText(Form):
     """The documents of a JSON Schema. schema, registry: as JSON text. base_uri: what references are relative to."""
 
     schema: str
@@ -66,7 +66,7 @@ class Schema(Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Gbnf(Form):
+class GbnfText(Form):
     """The texts of a GBNF grammar."""
 
     text: str
@@ -78,7 +78,7 @@ class Gbnf(Form):
         return front.to_grammar(self.text, start=self.start, limits=limits)
 
     def names(self, limits: Limits) -> Iterator[Token]:
-        from ..grammar.visitor import inner
+        from ..grammar.visitor import inner_nodes
 
         try:
             made = self.grammar(limits)
@@ -89,11 +89,11 @@ class Gbnf(Form):
             node = todo.pop()
             if isinstance(node, Token):
                 yield node
-            todo.extend(inner(node))
+            todo.extend(inner_nodes(node))
 
 
 @dataclass(frozen=True, slots=True)
-class Lark(Form):
+class LarkText(Form):
     """The texts of a Lark grammar. grammars: forms that its declared terminals stand for.
 
     import_paths: folders for `%import`, given by the caller. modules: texts that were found there, which go before
@@ -109,26 +109,26 @@ class Lark(Form):
     parser: str = ""
 
     def read(self, limits: Limits) -> Grammar:
-        from .embedded_grammars import with_lexer, without_lexer
+        from .embedded_grammars import embed_with_lexer, embed_without_lexer
 
         grammars = {name: form.grammar(limits) for name, form in self.grammars}
         given = self.text, self.start, self.lexer, grammars, self.import_paths, self.modules, limits
         if self.lexer in ("dynamic", "dynamic_complete"):
-            return without_lexer(*given)
-        return with_lexer(*given, "resolve" if self.parser == "lalr" else "refuse")
+            return embed_without_lexer(*given)
+        return embed_with_lexer(*given, "resolve" if self.parser == "lalr" else "refuse")
 
     def plain(self) -> dict[str, Any]:
         """As `Form.plain`; what is imported from folders is written out, so that reading it back opens no file."""
         if not self.import_paths:
             return Form.plain(self)
-        from ..frontends.lark.lark_loader import imported
+        from ..frontends.lark.lark_loader import read_imported_modules
 
-        modules = imported(self.text, self.import_paths, self.modules)
+        modules = read_imported_modules(self.text, self.import_paths, self.modules)
         return Form.plain(replace(self, import_paths=(), modules=modules))
 
 
 @dataclass(frozen=True, slots=True)
-class Free(Form):
+class FreeText(Form):
     """Any text of low to high characters, without some texts, or up to the first `until`, which is its end."""
 
     low: int
@@ -140,7 +140,7 @@ class Free(Form):
         most = limits.dfa_states
         dfa = Dfa.any_text()
         for text in self.without:
-            dfa = dfa.subtract(holding(text), max_states=most)
+            dfa = dfa.subtract(texts_with(text), max_states=most)
         if self.until:
             end = Dfa.any_text().concatenate(Dfa.from_strings([self.until]))
             earlier = end.concatenate(Dfa.from_ranges([(0, 0x10FFFF)])).concatenate(Dfa.any_text())
@@ -153,7 +153,7 @@ class Free(Form):
         return Grammar(Chars(dfa, "utf8", low, high), {})
 
 
-def holding(text: str) -> Dfa:
+def texts_with(text: str) -> Dfa:
     """All texts in which `text` occurs."""
     return Dfa.any_text().concatenate(Dfa.from_strings([text])).concatenate(Dfa.any_text())
 
@@ -205,8 +205,10 @@ def warn_of_schema(messages: tuple[str, ...]) -> None:
 def regex(pattern: str) -> Form:
     """The texts that match a pattern of Python's `re`, whole."""
     if not isinstance(pattern, str):
-        raise TypeError(f"a pattern is {describe(pattern)}: give its text, such as pattern.pattern, with (?i) in front")
-    return Regex(pattern)
+        raise TypeError(
+            f"a pattern is {describe_value(pattern)}: give its text, such as pattern.pattern, with (?i) in front"
+        )
+    return RegexPattern(pattern)
 
 
 def json_schema(
@@ -219,17 +221,17 @@ def json_schema(
     """
     check_type("style", style, Style, "give a constrain.Style")
     references = References(registry, base_uri)
-    document = load(as_schema(schema))
-    documents = {uri: load(one) for uri, one in references.items()}
+    document = load_document(as_schema(schema))
+    documents = {uri: load_document(one) for uri, one in references.items()}
     warn_of_schema(find_schema_warnings(document, references, style, Limits()))
-    return Schema(write_json(document), style, write_json(documents), base_uri)
+    return SchemaText(write_json(document), style, write_json(documents), base_uri)
 
 
 def gbnf(text: str, *, start: str = "root") -> Form:
     """The texts of a grammar of llama.cpp's."""
     check_type("text", text, str, "give the text of a GBNF grammar")
     check_type("start", start, str, "give the name of a rule")
-    return Gbnf(text, start)
+    return GbnfText(text, start)
 
 
 def lark(
@@ -264,10 +266,10 @@ def lark(
         lexer = "dynamic_complete" if lexer == "contextual" else lexer
     inner = tuple((name, as_form(form)) for name, form in grammars.items())
     kind = "lalr" if parser == "lalr" else ""
-    return Lark(text, start, lexer, inner, folders(import_paths), parser=kind)
+    return LarkText(text, start, lexer, inner, absolute_folders(import_paths), parser=kind)
 
 
-def folders(import_paths: Iterable[str | PathLike[str]]) -> tuple[str, ...]:
+def absolute_folders(import_paths: Iterable[str | PathLike[str]]) -> tuple[str, ...]:
     """Return import paths as a tuple of absolute paths: what they mean must not change with the current folder."""
     if isinstance(import_paths, (str, PathLike)):
         raise TypeError(f"import_paths is a sequence of folders: import_paths=[{import_paths!r}]")
@@ -303,4 +305,4 @@ def free_text(least: int = 0, most: int | None = None, *, without: str | Iterabl
     most = None if most is None else check_count("most", most)
     if "" in texts or least < 0 or (most is not None and most < least):
         raise ArgumentError(f"free_text({least}, {most}, without={texts!r}): counts ascend from 0, texts are not empty")
-    return Free(least, most, texts, until)
+    return FreeText(least, most, texts, until)

@@ -24,7 +24,7 @@ from os import PathLike
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from ..base.errors import UnsupportedError, describe, shorten
+from ..base.errors import UnsupportedError, describe_value, shorten_text
 
 __all__ = ["to_schema"]
 
@@ -92,7 +92,7 @@ def check_is_type(tp: Any) -> None:
         wanted = f"give the class {type(tp).__name__}, not an instance of it"
     else:
         wanted = "give a JSON Schema as dict, bool or JSON text, or a class such as a Pydantic model"
-    raise TypeError(f"the schema is {describe(tp)}: {wanted}")
+    raise TypeError(f"the schema is {describe_value(tp)}: {wanted}")
 
 
 class _TypeConverter:
@@ -221,11 +221,13 @@ class _TypeConverter:
             )
         except PydanticUserError as error:
             raise UnsupportedError(
-                f"There is no JSON Schema for the type {shorten(_name(tp))}.",
+                f"There is no JSON Schema for the type {shorten_text(_name(tp))}.",
                 hint="Give a class with fields (Pydantic, dataclass, TypedDict), or the JSON Schema itself.",
             ) from error
         except (TypeError, ValueError, AttributeError, NameError, RecursionError) as error:
-            raise UnsupportedError(f"Pydantic has no JSON Schema for {shorten(_name(tp))}: {shorten(error)}") from error
+            raise UnsupportedError(
+                f"Pydantic has no JSON Schema for {shorten_text(_name(tp))}: {shorten_text(error)}"
+            ) from error
         for name, definition in schema.pop("$defs", {}).items():
             if self.defs.setdefault(name, definition) != definition:
                 raise UnsupportedError(f"Two different classes are called {name}.", hint="Rename one of them.")

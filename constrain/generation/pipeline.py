@@ -22,7 +22,7 @@ from ..base.errors import (
     UnsupportedError,
     ValueRefused,
     check_type,
-    describe,
+    describe_value,
 )
 from ..base.json_documents import References
 from ..base.options import Limits, Style
@@ -393,7 +393,7 @@ def check_kinds(
     ]
     for name, value, fits, wanted in kinds:
         if not fits:
-            raise ConstrainError(f"{name} is {describe(value)}", hint=f"{name}= is {wanted}.")
+            raise ConstrainError(f"{name} is {describe_value(value)}", hint=f"{name}= is {wanted}.")
 
 
 def is_count(value: object) -> bool:

@@ -16,13 +16,13 @@ from ..automata.boolean_operations import merge_ranges
 from ..automata.dfa import Dfa, Table
 from ..base.errors import LimitError, UnsupportedError
 from ..base.options import Limits
-from ..base.work import spend
-from .expand import expanded
+from ..base.work import spend_work
 from .nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings, Token
-from .simplify import tidy
-from .visitor import choice, sequence
+from .object_expansion import expand_objects
+from .simplification import simplify_grammar
+from .visitor import make_choice, make_sequence
 
-__all__ = ["meet"]
+__all__ = ["intersect_grammar"]
 
 WHAT = "an intersection"
 States = frozenset[int]
@@ -31,18 +31,18 @@ START = object()
 """The name under which the start node is asked for, which need not be a rule."""
 
 
-def meet(grammar: Grammar, dfa: Dfa, limits: Limits = Limits()) -> Grammar | None:
+def intersect_grammar(grammar: Grammar, dfa: Dfa, limits: Limits = Limits()) -> Grammar | None:
     """The texts of both; None if there are none. Tokens that are no text do not move the Dfa.
 
     Raises UnsupportedError for nodes that rules cannot say, LimitError beyond `limits.dfa_states` triples.
     """
     if dfa.is_empty:
         return None
-    plain = expanded(grammar, WHAT, limits=limits)
-    return _Product(plain, dfa, limits.dfa_states).grammar()
+    plain = expand_objects(grammar, WHAT, limits=limits)
+    return _GrammarProduct(plain, dfa, limits.dfa_states).grammar()
 
 
-class _Product:
+class _GrammarProduct:
     def __init__(self, grammar: Grammar, dfa: Dfa, most: int) -> None:
         self.given, self.dfa, self.most = grammar, dfa.table, most
         self.found: dict[tuple[Hashable, int], States] = {}
@@ -62,11 +62,11 @@ class _Product:
         ends = [q for q in sorted(self.leads(start, 0)) if self.dfa.accepting[q]]
         if not ends:
             return None
-        body = choice(self.node(start, 0, q) for q in ends)
+        body = make_choice(self.node(start, 0, q) for q in ends)
         while self.pending:
             name, make = self.pending.pop()
             self.rules[name] = make()
-        return tidy(body, self.rules)
+        return simplify_grammar(body, self.rules)
 
     # ---- where nodes lead
 
@@ -117,7 +117,7 @@ class _Product:
         return states
 
     def all(self, node: Node, states: States) -> States:
-        spend(1 + len(states), WHAT)
+        spend_work(1 + len(states), WHAT)
         return NONE.union(*(self.leads(node, p) for p in states))
 
     def repeated(self, node: Node, low: int, high: int | None, p: int) -> States:
@@ -183,7 +183,7 @@ class _Product:
                     order.append(target)
                 row.append(numbers[target])
             rows.append(row)
-            spend(1 + len(pairs), WHAT)
+            spend_work(1 + len(pairs), WHAT)
             if len(order) > self.most:
                 raise self.exceeded()
         out: dict[int, Node] = {}
@@ -211,7 +211,7 @@ class _Product:
         if isinstance(node, Sequence):
             return self.sequence(node, 0, p, q)
         if isinstance(node, Choice):
-            return choice(self.node(option, p, q) for option in node.options if q in self.leads(option, p))
+            return make_choice(self.node(option, p, q) for option in node.options if q in self.leads(option, p))
         if isinstance(node, Repeat):
             return self.repeat(node, p, q)
         return node if isinstance(node, Token) else self.leaf(node, p)[q]
@@ -232,15 +232,15 @@ class _Product:
             middles = [r for r in sorted(self.leads(node.parts[k], p)) if q in self.through(node, k + 1, r)]
             if len(middles) > 1:
                 name = ("from", self.number(node), k, p, q)
-                return sequence((*out, self.call(name, partial(self.either, node, k, p, q, middles))))
+                return make_sequence((*out, self.call(name, partial(self.either, node, k, p, q, middles))))
             out.append(self.node(node.parts[k], p, middles[0]))
             k, p = k + 1, middles[0]
-        return sequence(out)
+        return make_sequence(out)
 
     def either(self, node: Sequence, k: int, p: int, q: int, middles: list[int]) -> Node:
         """Part k to one of these states and the rest from there."""
         first = node.parts[k]
-        return choice(sequence((self.node(first, p, r), self.sequence(node, k + 1, r, q))) for r in middles)
+        return make_choice(make_sequence((self.node(first, p, r), self.sequence(node, k + 1, r, q))) for r in middles)
 
     def number(self, node: Node) -> int:
         return self.numbers.setdefault(id(node), (len(self.numbers), node))[0]
@@ -252,7 +252,7 @@ class _Product:
             return Repeat(self.node(body, p, p), low, high) if self.leads(body, p) else EMPTY
         if high == 1 and low == 0:
             options = [self.node(body, p, q)] if q in self.leads(body, p) else []
-            return choice([*options, EMPTY] if p == q else options)
+            return make_choice([*options, EMPTY] if p == q else options)
         return self.rounds(body, low, high, p, q)
 
     def rounds(self, body: Node, low: int, high: int | None, p: int, q: int) -> Node:
@@ -265,8 +265,8 @@ class _Product:
             left = (max(low - 1, 0), None if high is None else high - 1)
             for r in sorted(self.leads(body, p)):
                 if q in self.repeated(body, *left, r):
-                    options.append(sequence((self.node(body, p, r), self.rounds(body, *left, r, q))))
-        return choice(options)
+                    options.append(make_sequence((self.node(body, p, r), self.rounds(body, *left, r, q))))
+        return make_choice(options)
 
     def exceeded(self) -> LimitError:
         return LimitError(

@@ -13,7 +13,7 @@ from ..automata.dfa import LAST, Dfa, Table
 from ..automata.table import SURROGATES
 from ..base.errors import LimitError
 
-__all__ = ["spelled"]
+__all__ = ["spell_as_json"]
 
 Slice = tuple[tuple[int, object], ...]
 """(offset, target) where targets change, from offset 0 on; -1 is nowhere."""
@@ -22,12 +22,12 @@ SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "
 DIGITS = "0123456789abcdefABCDEF"
 
 
-def spelled(dfa: Dfa, *, max_states: int) -> Dfa:
+def spell_as_json(dfa: Dfa, *, max_states: int) -> Dfa:
     """The spellings of the texts of `dfa`, without the quotes. LimitError beyond max_states."""
-    return Dfa.from_table(_Spelling(dfa, max_states).table()) if not dfa.is_empty else dfa
+    return Dfa.from_table(_JsonSpelling(dfa, max_states).table()) if not dfa.is_empty else dfa
 
 
-class _Spelling:
+class _JsonSpelling:
     def __init__(self, dfa: Dfa, max_states: int) -> None:
         self.dfa, self.most = dfa.table, max_states
         self.numbers: dict[State, int] = {}
@@ -87,7 +87,7 @@ class _Spelling:
             return -1
         assert isinstance(value, tuple)
         part, left, which = value
-        return self.digits(cut(part, int(char, 16) << 4 * (left - 1), 1 << 4 * (left - 1)), left - 1, which)
+        return self.digits(cut_slice(part, int(char, 16) << 4 * (left - 1), 1 << 4 * (left - 1)), left - 1, which)
 
     def digits(self, part: Slice, left: int, which: str) -> int:
         """The state that reads `left` more digits of a slice."""
@@ -112,7 +112,7 @@ class _Spelling:
                     out.append((low, target))
         high_ones = [(0xD800 + k, self.low_ones(state, 0x10000 + (k << 10))) for k in range(0x400)]
         out += [(SURROGATES[0], NOWHERE), *high_ones, (0xDC00, NOWHERE)]
-        return tidy(out)
+        return merge_changes(out)
 
     def low_ones(self, state: int, first: int) -> object:
         """The slice of low surrogates behind a high one whose code points begin at `first`."""
@@ -122,14 +122,14 @@ class _Spelling:
         while k < len(table.bounds) and table.bounds[k] < first + 0x400:
             out.append((0xDC00 + table.bounds[k] - first, table.rows[state][table.classes[k]]))
             k += 1
-        made = tidy(out)
+        made = merge_changes(out)
         return NOWHERE if made == ((0, NOWHERE),) else made
 
 
 NOWHERE = -1
 
 
-def tidy(changes: list[tuple[int, object]]) -> Slice:
+def merge_changes(changes: list[tuple[int, object]]) -> Slice:
     """A slice of changes in any order."""
     out: list[tuple[int, object]] = []
     for offset, target in sorted(changes, key=lambda change: change[0]):
@@ -138,7 +138,7 @@ def tidy(changes: list[tuple[int, object]]) -> Slice:
     return tuple(out)
 
 
-def cut(part: Slice, first: int, size: int) -> Slice:
+def cut_slice(part: Slice, first: int, size: int) -> Slice:
     """The slice of `size` code points from `first` on."""
     start = bisect_right(part, first, key=lambda change: change[0]) - 1
     out = [(0, part[start][1])]

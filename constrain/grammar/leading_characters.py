@@ -7,14 +7,14 @@ from collections.abc import Hashable
 from ..automata.dfa import LAST, Dfa
 from .nodes import Chars, Grammar, JsonString, Literal, Node, Object, Rule, Sequence, Strings
 from .nullable_nodes import NullableNodes
-from .visitor import inner
+from .visitor import inner_nodes
 
-__all__ = ["first_characters"]
+__all__ = ["find_first_characters"]
 
 ANY = Dfa.from_ranges([(0, LAST - 1)])
 
 
-def first_characters(grammar: Grammar) -> Dfa:
+def find_first_characters(grammar: Grammar) -> Dfa:
     """One character, with which a text may begin; any, if the text may be empty or it is not known."""
     nullable = NullableNodes(grammar)
     if nullable.is_nullable(grammar.start):
@@ -43,8 +43,8 @@ def first_characters(grammar: Grammar) -> Dfa:
             table = node.dfa.table
             row = [target if target < 0 else 1 for target in table.rows[0]]
             found.append(Dfa.from_table(table._replace(rows=[row, [-1] * len(row)], accepting=[False, True])))
-        elif inner(node):
-            todo.extend(inner(node))
+        elif inner_nodes(node):
+            todo.extend(inner_nodes(node))
         else:
             return ANY
     return Dfa.union_of(found)

@@ -6,16 +6,16 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence as Many
 from dataclasses import replace
 
 from .nodes import Choice, Grammar, Member, Node, Object, Repeat, Rule, Sequence, Unique
-from .visitor import inner
+from .visitor import inner_nodes
 
-__all__ = ["Merged", "renamed"]
+__all__ = ["MergedRules", "rename_rules"]
 
 
 DEEP = 12
 """Nodes inside each other from which on the start of a grammar is a rule: what works on nodes recurses into them."""
 
 
-class Merged(Mapping[Hashable, Node]):
+class MergedRules(Mapping[Hashable, Node]):
     """The rules of several Grammars: rule `name` of grammar k is `(k, name)`; `(k,)` is its start if that is deep."""
 
     def __init__(self, grammars: Many[Grammar]) -> None:
@@ -24,12 +24,12 @@ class Merged(Mapping[Hashable, Node]):
 
     def start(self, k: int) -> Node:
         """The start of grammar k, in terms of these rules."""
-        return Rule((k,)) if self._is_deep(k) else renamed(self.grammars[k].start, k)
+        return Rule((k,)) if self._is_deep(k) else rename_rules(self.grammars[k].start, k)
 
     def _is_deep(self, k: int) -> bool:
         level: list[Node] = [self.grammars[k].start]
         for _ in range(DEEP):
-            level = [part for node in level for part in inner(node)]
+            level = [part for node in level for part in inner_nodes(node)]
         return bool(level)
 
     def __getitem__(self, key: Hashable) -> Node:
@@ -39,7 +39,7 @@ class Merged(Mapping[Hashable, Node]):
                 raise KeyError(key)
             grammar = self.grammars[key[0]]
             node = grammar.start if len(key) == 1 else grammar.rules[key[1]]
-            found = self._made[key] = renamed(node, key[0])
+            found = self._made[key] = rename_rules(node, key[0])
         return found
 
     def __iter__(self) -> Iterator[Hashable]:
@@ -52,11 +52,11 @@ class Merged(Mapping[Hashable, Node]):
         return sum(len(grammar.rules) + self._is_deep(k) for k, grammar in enumerate(self.grammars))
 
 
-def renamed(node: Node, k: int) -> Node:
+def rename_rules(node: Node, k: int) -> Node:
     """The node with `(k, name)` for every rule `name`."""
 
     def again(part: Node) -> Node:
-        return renamed(part, k)
+        return rename_rules(part, k)
 
     if isinstance(node, Rule):
         return Rule((k, node.name))

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-from ..base.work import spend
+from ..base.work import spend_work
 from .nodes import EMPTY, Chars, Choice, JsonString, Node, Repeat, Rule, Sequence, Strings
-from .visitor import choice, inner, reached, rebuilt, sequence
+from .visitor import inner_nodes, make_choice, make_sequence, reached_rules, rebuild_node
 
-__all__ = ["texts_begin", "without_dead_ends"]
+__all__ = ["find_productive_rules", "remove_dead_ends"]
 
 Rules = Mapping[Hashable, Node]
 
 
-def texts_begin(rules: Rules) -> set[Hashable]:
+def find_productive_rules(rules: Rules) -> set[Hashable]:
     """The rules that have a text. Rules that are named but not among these belong to others and have one.
 
     Linear in the size of the rules (Dowling and Gallier 1984): a node has a text once as many of its parts have one as
@@ -41,7 +41,7 @@ def texts_begin(rules: Rules) -> set[Hashable]:
                 users.setdefault(node.name, []).append(part)
             elif not parts and _is_leaf_with_text(node):
                 known.append(part)
-    spend(len(parents), "the rules of a grammar")
+    spend_work(len(parents), "the rules of a grammar")
     while known:
         parent = parents[known.pop()]
         if parent >= 0:
@@ -56,7 +56,7 @@ def texts_begin(rules: Rules) -> set[Hashable]:
 
 def _parts(node: Node) -> tuple[Node, ...]:
     """The parts of a node on which it depends whether it has a text."""
-    return () if isinstance(node, Repeat) and (node.low == 0 or node.high == 0) else inner(node)
+    return () if isinstance(node, Repeat) and (node.low == 0 or node.high == 0) else inner_nodes(node)
 
 
 def _is_leaf_with_text(node: Node) -> bool:
@@ -70,14 +70,14 @@ def _is_leaf_with_text(node: Node) -> bool:
     return not isinstance(node, Choice)
 
 
-def without_dead_ends(start: Node, rules: Rules) -> tuple[Node, dict[Hashable, Node]] | None:
+def remove_dead_ends(start: Node, rules: Rules) -> tuple[Node, dict[Hashable, Node]] | None:
     """The start and the rules that it reaches, without options that have no text; None if the start has none."""
-    productive = texts_begin(rules)
+    productive = find_productive_rules(rules)
     kept = _kept(start, productive, rules)
     if kept is None:
         return None
     bodies = {name: body for name in productive if (body := _kept(rules[name], productive, rules)) is not None}
-    return kept, {name: bodies[name] for name in reached(kept, bodies)}
+    return kept, {name: bodies[name] for name in reached_rules(kept, bodies)}
 
 
 def _has_text(node: Node, productive: set[Hashable], rules: Rules) -> bool:
@@ -87,9 +87,9 @@ def _has_text(node: Node, productive: set[Hashable], rules: Rules) -> bool:
         return node.low == 0 or node.high == 0 or _has_text(node.node, productive, rules)
     if isinstance(node, Choice):
         return any(_has_text(option, productive, rules) for option in node.options)
-    if not inner(node):
+    if not inner_nodes(node):
         return _is_leaf_with_text(node)
-    return all(_has_text(part, productive, rules) for part in inner(node))
+    return all(_has_text(part, productive, rules) for part in inner_nodes(node))
 
 
 def _kept(node: Node, productive: set[Hashable], rules: Rules) -> Node | None:
@@ -103,8 +103,8 @@ def _kept(node: Node, productive: set[Hashable], rules: Rules) -> Node | None:
         return EMPTY if body is None else Repeat(body, node.low, node.high)
     if isinstance(node, Choice):
         options = (_kept(option, productive, rules) for option in node.options)
-        return choice(option for option in options if option is not None)
+        return make_choice(option for option in options if option is not None)
     if isinstance(node, Sequence):
         parts = [_kept(part, productive, rules) for part in node.parts]
-        return sequence(part for part in parts if part is not None)
-    return rebuilt(node, lambda part: _kept(part, productive, rules) or part)
+        return make_sequence(part for part in parts if part is not None)
+    return rebuild_node(node, lambda part: _kept(part, productive, rules) or part)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Hashable
 
 from ..automata.dfa import Dfa
 from ..base.errors import LimitError
-from ..base.work import spend
+from ..base.work import spend_work
 from .nodes import Chars, Choice, Literal, Node, Repeat, Rule, Sequence, Strings
-from .visitor import names
+from .visitor import named_rules
 
-__all__ = ["MOST_STATES", "Regular"]
+__all__ = ["MOST_STATES", "RegularParts"]
 
 MOST_STATES = 512
 """States up to which pieces are made one Dfa: the rows of a vocabulary cost memory and time for each of them."""
@@ -26,7 +26,7 @@ MOST_WORK = 1 << 15
 """States of all automata that are made of one grammar, beyond which what is not made yet stays in pieces."""
 
 
-class Regular:
+class RegularParts:
     """The Dfas of nodes, None where there is none; `rules` holds those of rules, filled in by the caller.
 
     Each is made when it is asked for, those of the rules that it depends on before it; all together have about
@@ -43,7 +43,7 @@ class Regular:
 
     def add(self, name: Hashable, body: Node) -> None:
         """Notes a rule whose own rules were added before; those that were not are recursive, and it is not regular."""
-        if all(other in self._bodies or other in self.rules for other in names(body)):
+        if all(other in self._bodies or other in self.rules for other in named_rules(body)):
             self._bodies[name] = body
         else:
             self.rules[name] = None
@@ -64,7 +64,7 @@ class Regular:
             one = todo.pop()
             if one in self._bodies and one not in needed and one not in self.rules:
                 needed.add(one)
-                todo.extend(names(self._bodies[one]))
+                todo.extend(named_rules(self._bodies[one]))
         for one in needed if len(needed) == 1 else [other for other in self._bodies if other in needed]:
             self.rules[one] = self.dfa(self._bodies.pop(one))
         return self.rules.get(name)
@@ -142,7 +142,7 @@ class Regular:
             self.left -= self.most
             return None
         self.left -= len(dfa.delta)
-        spend(STATE * len(dfa.delta), "the automata of a grammar's regular rules")
+        spend_work(STATE * len(dfa.delta), "the automata of a grammar's regular rules")
         return dfa if len(dfa.delta) <= self.most else None
 
 

@@ -6,10 +6,19 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from .nodes import EMPTY, Choice, Literal, Member, Node, Repeat, Rule, Sequence, Unique
 
-__all__ = ["alternatives", "choice", "inner", "names", "reached", "rebuilt", "sequence", "steps"]
+__all__ = [
+    "flatten_choice",
+    "make_choice",
+    "inner_nodes",
+    "named_rules",
+    "reached_rules",
+    "rebuild_node",
+    "make_sequence",
+    "flatten_sequence",
+]
 
 
-def inner(node: Node) -> tuple[Node, ...]:
+def inner_nodes(node: Node) -> tuple[Node, ...]:
     """The nodes that a node is made of. An Object's values belong to the front end that made it: none."""
     if isinstance(node, Sequence):
         return node.parts
@@ -22,12 +31,12 @@ def inner(node: Node) -> tuple[Node, ...]:
     return (node.body,) if isinstance(node, Unique) else ()
 
 
-def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
+def rebuild_node(node: Node, change: Callable[[Node], Node]) -> Node:
     """The node with its inner nodes changed."""
     if isinstance(node, Sequence):
-        return sequence(map(change, node.parts))
+        return make_sequence(map(change, node.parts))
     if isinstance(node, Choice):
-        return choice(map(change, node.options))
+        return make_choice(map(change, node.options))
     if isinstance(node, Repeat):
         return Repeat(change(node.node), node.low, node.high)
     if isinstance(node, Member):
@@ -37,27 +46,27 @@ def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
     return Unique(change(node.body)) if isinstance(node, Unique) else node
 
 
-def names(node: Node) -> Iterator[Hashable]:
+def named_rules(node: Node) -> Iterator[Hashable]:
     """The rules that a node names itself."""
     work = [node]
     while work:
         part = work.pop()
         if isinstance(part, Rule):
             yield part.name
-        work.extend(inner(part))
+        work.extend(inner_nodes(part))
 
 
-def reached(start: Node, rules: Mapping[Hashable, Node]) -> list[Hashable]:
+def reached_rules(start: Node, rules: Mapping[Hashable, Node]) -> list[Hashable]:
     """The names of `rules` that the start leads to, each after those that it names (but for cycles)."""
     order: list[Hashable] = []
     known: set[Hashable] = set()
-    work: list[tuple[Hashable, Iterator[Hashable]]] = [(None, names(start))]
+    work: list[tuple[Hashable, Iterator[Hashable]]] = [(None, named_rules(start))]
     while work:
         name, rest = work[-1]
         following = next((n for n in rest if n in rules and n not in known), None)
         if following is not None:
             known.add(following)
-            work.append((following, names(rules[following])))
+            work.append((following, named_rules(rules[following])))
             continue
         work.pop()
         if work:
@@ -65,24 +74,24 @@ def reached(start: Node, rules: Mapping[Hashable, Node]) -> list[Hashable]:
     return order
 
 
-def steps(node: Node) -> tuple[Node, ...]:
+def flatten_sequence(node: Node) -> tuple[Node, ...]:
     """A node as what comes one after the other, sequences inside opened."""
     if isinstance(node, Sequence):
-        return tuple(step for part in node.parts for step in steps(part))
+        return tuple(step for part in node.parts for step in flatten_sequence(part))
     return () if node == EMPTY else (node,)
 
 
-def alternatives(node: Node) -> tuple[Node, ...]:
+def flatten_choice(node: Node) -> tuple[Node, ...]:
     """A node as its options, choices inside opened, each once."""
     if isinstance(node, Choice):
-        return tuple(dict.fromkeys(option for part in node.options for option in alternatives(part)))
+        return tuple(dict.fromkeys(option for part in node.options for option in flatten_choice(part)))
     return (node,)
 
 
-def sequence(parts: Iterable[Node]) -> Node:
+def make_sequence(parts: Iterable[Node]) -> Node:
     """One after the other; neighbouring literals are one."""
     out: list[Node] = []
-    for part in (step for several in parts for step in steps(several)):
+    for part in (step for several in parts for step in flatten_sequence(several)):
         if out and isinstance(part, Literal) and isinstance(last := out[-1], Literal):
             out[-1] = Literal(last.data + part.data)
         else:
@@ -90,7 +99,7 @@ def sequence(parts: Iterable[Node]) -> Node:
     return out[0] if len(out) == 1 else Sequence(tuple(out)) if out else EMPTY
 
 
-def choice(options: Iterable[Node]) -> Node:
+def make_choice(options: Iterable[Node]) -> Node:
     """One of these, each once."""
-    found = tuple(dict.fromkeys(option for part in options for option in alternatives(part)))
+    found = tuple(dict.fromkeys(option for part in options for option in flatten_choice(part)))
     return found[0] if len(found) == 1 else Choice(found)

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from ..base.errors import ConstrainError, check_type, shorten
+from ..base.errors import ConstrainError, check_type, shorten_text
 
 __all__ = ["Ready", "examples", "names", "read", "text"]
 
@@ -53,7 +53,7 @@ def read(name: str) -> Ready:
 def read_files(name: str) -> Ready:
     """The grammar of this name with all that its files say. ConstrainError if there is none."""
     if name not in names():
-        raise ConstrainError(f"no ready grammar is called {shorten(repr(name))}; there are {', '.join(names())}")
+        raise ConstrainError(f"no ready grammar is called {shorten_text(repr(name))}; there are {', '.join(names())}")
     source = files(__name__).joinpath(f"{name}.lark").read_text("utf-8")
     how = READ_WITH.search(source)
     if how is None:

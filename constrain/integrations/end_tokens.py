@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from ..base.errors import VocabularyError, VocabularyWarning, shorten
+from ..base.errors import VocabularyError, VocabularyWarning, shorten_text
 
 __all__ = ["check_names", "ids_of", "tiktoken_ends"]
 
@@ -57,5 +57,5 @@ def ids_of(value: Any) -> list[int]:
         return []
     found = list(value) if isinstance(value, (list, tuple, set)) else [value]
     if not all(isinstance(index, int) and not isinstance(index, bool) for index in found):
-        raise VocabularyError(f"{shorten(repr(value))} is neither a token id nor a list of them")
+        raise VocabularyError(f"{shorten_text(repr(value))} is neither a token id nor a list of them")
     return found

@@ -23,7 +23,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.errors import ConstrainError, LimitError, UnsupportedError, VocabularyError, check_choice, describe, shorten
+from ..base.errors import (
+    ConstrainError,
+    LimitError,
+    UnsupportedError,
+    VocabularyError,
+    check_choice,
+    describe_value,
+    shorten_text,
+)
 from ..decoding.reachable_tokens import Budget
 from ..engine.batches import apply_mask, fill_masks
 from ..engine.matcher import Matcher
@@ -86,7 +94,7 @@ class ConstraintLogitsProcessor:
             from .transformers_models import logit_width
 
             if isinstance(model, type) or not (hasattr(model, "get_output_embeddings") and hasattr(model, "config")):
-                raise TypeError(f"model is {describe(model)}: give a loaded transformers model")
+                raise TypeError(f"model is {describe_value(model)}: give a loaded transformers model")
 
             check_logits(vocabulary, logit_width(model), type(model).__name__)
             if generation_config is None:
@@ -158,7 +166,7 @@ class ConstraintLogitsProcessor:
                 out[row] = position.mask()
             if not out[row].any():
                 raise ConstrainError(
-                    f"row {row}: its constraint allows no token after {shorten(repr(position.matcher), 80)}",
+                    f"row {row}: its constraint allows no token after {shorten_text(repr(position.matcher), 80)}",
                     hint="A guard of the constraint gave up its search (Matcher.is_stuck): simplify the constraint.",
                 )
         return out
@@ -260,7 +268,7 @@ def checked_constraints(constraint: Any) -> list[Any]:
         listed = list(constraint)
     else:
         raise TypeError(
-            f"constraint is {shorten(repr(constraint), 80)}: give constrain.compile(vocabulary, schema=...), "
+            f"constraint is {shorten_text(repr(constraint), 80)}: give constrain.compile(vocabulary, schema=...), "
             "or a list with one for each prompt"
         )
     if not listed:
@@ -268,7 +276,7 @@ def checked_constraints(constraint: Any) -> list[Any]:
     for place, one in enumerate(listed):
         if isinstance(one, type) or not (hasattr(one, "matcher") and hasattr(one, "vocabulary")):
             raise ConstrainError(
-                f"{describe(one)}, constraint {place}, is no Constraint",
+                f"{describe_value(one)}, constraint {place}, is no Constraint",
                 hint="Give constrain.compile(vocabulary, schema=...), or a list of those.",
             )
         if one.vocabulary != listed[0].vocabulary:
@@ -289,7 +297,7 @@ def check_count(name: str, value: Any, least: int) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} is {shorten(repr(value), 80)}: it is a whole number, or None")
+        raise TypeError(f"{name} is {shorten_text(repr(value), 80)}: it is a whole number, or None")
     if value < least:
         kind = LimitError if name == "max_new_tokens" else ConstrainError
         raise kind(f"{name} is {value}: it is a whole number from {least} on")

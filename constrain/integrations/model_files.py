@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import VocabularyError, shorten
+from ..base.errors import VocabularyError, shorten_text
 from ..base.json_documents import find_deeper
 
 __all__ = ["existing", "parse_document", "read_bytes", "read_object"]
@@ -25,13 +25,13 @@ def existing(path: Path) -> Path:
     try:
         regular, size = path.is_file(), path.stat().st_size if path.exists() else 0
     except (OSError, ValueError) as error:
-        raise VocabularyError(f"{shorten(path)} cannot be read: {shorten(error)}") from error
+        raise VocabularyError(f"{shorten_text(path)} cannot be read: {shorten_text(error)}") from error
     if not regular:
         raise VocabularyError(
-            f"{shorten(path)} is not a regular file" if path.exists() else f"there is no file {shorten(path)}"
+            f"{shorten_text(path)} is not a regular file" if path.exists() else f"there is no file {shorten_text(path)}"
         )
     if size > MOST_BYTES:
-        raise VocabularyError(f"{shorten(path)} has {size:,} bytes; at most {MOST_BYTES:,} are read")
+        raise VocabularyError(f"{shorten_text(path)} has {size:,} bytes; at most {MOST_BYTES:,} are read")
     return path
 
 
@@ -40,17 +40,17 @@ def read_bytes(path: Path) -> bytes:
     try:
         return existing(path).read_bytes()
     except OSError as error:
-        raise VocabularyError(f"{shorten(path)} cannot be read: {shorten(error)}") from error
+        raise VocabularyError(f"{shorten_text(path)} cannot be read: {shorten_text(error)}") from error
 
 
 def parse_document(data: bytes, path: Path) -> Any:
     """Return the value of a JSON document; VocabularyError if it is none, or nested deeper than MOST_NESTING."""
     if find_deeper(data.decode("latin-1"), MOST_NESTING) >= 0:
-        raise VocabularyError(f"{shorten(path)} is nested more than {MOST_NESTING} levels deep")
+        raise VocabularyError(f"{shorten_text(path)} is nested more than {MOST_NESTING} levels deep")
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise VocabularyError(f"{shorten(path)} is not JSON: {shorten(error)}") from error
+        raise VocabularyError(f"{shorten_text(path)} is not JSON: {shorten_text(error)}") from error
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -59,5 +59,5 @@ def read_object(path: Path) -> dict[str, Any]:
         return {}
     found = parse_document(read_bytes(path), path)
     if not isinstance(found, dict):
-        raise VocabularyError(f"{shorten(path)} is not a JSON object")
+        raise VocabularyError(f"{shorten_text(path)} is not a JSON object")
     return found

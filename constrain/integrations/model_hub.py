@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from ..base.errors import ConstrainError, VocabularyError, shorten
+from ..base.errors import ConstrainError, VocabularyError, shorten_text
 
 __all__ = ["foreign_errors", "is_hub_id", "locally_first"]
 
@@ -71,4 +71,4 @@ def foreign_errors(cause: str, hint: str = "", kind: type[ConstrainError] = Voca
 
 def first_line(error: Any) -> str:
     """The first line of another library's error, shortened."""
-    return shorten(next(iter(str(error).strip().splitlines()), "") or type(error).__name__)
+    return shorten_text(next(iter(str(error).strip().splitlines()), "") or type(error).__name__)

@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import VocabularyError, shorten
+from ..base.errors import VocabularyError, shorten_text
 from ..vocabulary.vocabulary import Vocabulary
 from .end_tokens import ids_of
 from .model_files import existing, read_object
@@ -42,10 +42,10 @@ def from_pretrained(
         if path.exists():
             return from_file(path, size=size, eos_ids=eos_ids)
     except (OSError, ValueError, RuntimeError) as error:  # a name that no file can have; no home folder
-        raise VocabularyError(f"{shorten(repr(source))} cannot be read: {shorten(error)}") from error
+        raise VocabularyError(f"{shorten_text(repr(source))} cannot be read: {shorten_text(error)}") from error
     name = str(source)
     if not is_hub_id(name) or path.suffix in {".json", ".model", ".tiktoken"}:
-        raise VocabularyError(f"there is no file or folder {shorten(name)}")
+        raise VocabularyError(f"there is no file or folder {shorten_text(name)}")
     tokenizer = locally_first(name, partial(load_transformers, name))
     documents = [hub_config(name, which) for which in ("generation_config", "config")]
     return with_config(tokenizer, documents, size=size, eos_ids=eos_ids)
@@ -160,7 +160,7 @@ def load_transformers(source: str, local: bool = False) -> Any:
             hint="pip install transformers",
         ) from error
     with foreign_errors(
-        f"transformers cannot load a tokenizer from {shorten(source)}",
+        f"transformers cannot load a tokenizer from {shorten_text(source)}",
         "Give the folder of a model, a tokenizer file, or the id of a model on the hub.",
     ):
         return AutoTokenizer.from_pretrained(source, local_files_only=local, trust_remote_code=False)
@@ -187,6 +187,6 @@ def load_fast(path: Path) -> Any:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise VocabularyError(f"{path} needs the package that reads it", hint="pip install tokenizers") from error
-    with foreign_errors(f"{shorten(path)} is no tokenizer.json"):
+    with foreign_errors(f"{shorten_text(path)} is no tokenizer.json"):
         check_tokenizer_json(read_object(existing(path)), path)
         return Tokenizer.from_file(str(path))

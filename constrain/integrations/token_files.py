@@ -16,10 +16,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import VocabularyError, check_count, check_type, shorten
-from ..vocabulary.self_test import Conduct, self_test
+from ..base.errors import VocabularyError, check_count, check_type, shorten_text
+from ..vocabulary.tokenizer_check import TokenizerConduct, run_self_test
 from ..vocabulary.vocabulary import MOST_TOKENS, Encode, Vocabulary
-from ..vocabulary.vocabulary_cache import LEAST_BYTES, Kept
+from ..vocabulary.vocabulary_cache import LEAST_BYTES, CachedVocabulary
 from .end_tokens import tiktoken_ends
 from .model_files import existing, parse_document, read_bytes
 from .model_hub import foreign_errors
@@ -86,7 +86,7 @@ def from_ranks(
     data = read_bytes(path)
     eos_ids = None if eos_ids is None else [int(index) for index in eos_ids]
     asked = [path.name, None if special is None else list(special.items()), eos_ids, pattern, size]
-    kept = Kept(data, asked) if len(data) >= LEAST_BYTES else None
+    kept = CachedVocabulary(data, asked) if len(data) >= LEAST_BYTES else None
     known = None if kept is None else kept.fetch()
     if known is not None:
         found, how = known
@@ -154,7 +154,7 @@ def from_encoding(
     out = Vocabulary.from_tokens(
         tokens, ends, special=known, size=size, encode=encoding.encode_ordinary, name=f"tiktoken {encoding.name}"
     )
-    self_test(out, encoding.encode_ordinary, Conduct(), tokens)
+    run_self_test(out, encoding.encode_ordinary, TokenizerConduct(), tokens)
     return out
 
 
@@ -194,7 +194,7 @@ def from_tekken(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) 
         if not isinstance(pattern, str):
             raise ValueError("the pattern is not a text")
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise VocabularyError(f"{shorten(path)} is no Tekken file: {shorten(repr(error))}") from error
+        raise VocabularyError(f"{shorten_text(path)} is no Tekken file: {shorten_text(repr(error))}") from error
     taken = set(special.values())
     special.update({f"<SPECIAL_{i}>": i for i in range(count) if i not in taken})
     ends = [special["</s>"]] if eos_ids is None and "</s>" in special else eos_ids or ()
@@ -204,7 +204,7 @@ def from_tekken(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) 
     out = Vocabulary.from_tokens(
         tokens, ends, special=special, size=size, encode=encode, encode_prompt=prompt, name=path.name
     )
-    self_test(out, encode, Conduct(), tokens)
+    run_self_test(out, encode, TokenizerConduct(), tokens)
     return out
 
 
@@ -240,7 +240,7 @@ def from_sentencepiece(source: Any, *, size: int | None = None, eos_ids: Iterabl
         leading_space="stripped" if normal("a") == " a" else "kept",
         name=name,
     )
-    self_test(out, encode, Conduct(normal, "before", frozenset({model.unk_id()})), tokens)
+    run_self_test(out, encode, TokenizerConduct(normal, "before", frozenset({model.unk_id()})), tokens)
     return out
 
 
@@ -266,7 +266,7 @@ def load_sentencepiece(path: Path) -> Any:
     try:
         return SentencePieceProcessor(model_file=str(path))
     except (RuntimeError, OSError) as error:
-        raise VocabularyError(f"{shorten(path)} is no SentencePiece model: {shorten(error)}") from error
+        raise VocabularyError(f"{shorten_text(path)} is no SentencePiece model: {shorten_text(error)}") from error
 
 
 def read_ranks(data: bytes, path: str) -> list[bytes | None]:
@@ -279,7 +279,7 @@ def read_ranks(data: bytes, path: str) -> list[bytes | None]:
         return by_rank(zip(tokens, ranks), path)
     except (Base64Error, ValueError) as error:
         raise VocabularyError(
-            f"{shorten(path)} is no rank file: {shorten(error)}",
+            f"{shorten_text(path)} is no rank file: {shorten_text(error)}",
             hint="Each line is the base64 of a token, a space, its rank.",
         ) from error
 
@@ -293,13 +293,13 @@ def by_rank(items: Iterable[tuple[bytes, int]], what: str) -> list[bytes | None]
     for token, rank in items:
         if type(token) is not bytes or type(rank) is not int or not 0 <= rank < MOST_TOKENS:
             raise VocabularyError(
-                f"{shorten(what)} gives {shorten(repr(token), 60)} the rank {shorten(repr(rank), 60)}",
+                f"{shorten_text(what)} gives {shorten_text(repr(token), 60)} the rank {shorten_text(repr(rank), 60)}",
                 hint="A token is bytes, a rank a whole number from 0 on, below 16,777,216.",
             )
         if tokens.setdefault(rank, token) != token:
-            raise VocabularyError(f"{shorten(what)} gives the rank {rank} to two tokens")
+            raise VocabularyError(f"{shorten_text(what)} gives the rank {rank} to two tokens")
     if not tokens:
-        raise VocabularyError(f"{shorten(what)} holds no tokens")
+        raise VocabularyError(f"{shorten_text(what)} holds no tokens")
     return list(map(tokens.get, range(max(tokens) + 1)))
 
 

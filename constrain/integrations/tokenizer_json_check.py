@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import VocabularyError, shorten
+from ..base.errors import VocabularyError, shorten_text
 
 __all__ = ["check_tokenizer_json"]
 
@@ -41,7 +41,9 @@ def check_merges(document: Mapping[str, Any], path: Path) -> None:
     for merge in merges:
         parts = merge.split(" ") if isinstance(merge, str) else merge
         if not isinstance(parts, list) or not parts or not str(parts[-1]).startswith(prefix):
-            raise VocabularyError(f"{shorten(path)}: a merge lacks the prefix {shorten(prefix, 40)!r} of subwords")
+            raise VocabularyError(
+                f"{shorten_text(path)}: a merge lacks the prefix {shorten_text(prefix, 40)!r} of subwords"
+            )
 
 
 def check_charsmaps(document: Mapping[str, Any], path: Path) -> None:
@@ -53,7 +55,7 @@ def check_charsmaps(document: Mapping[str, Any], path: Path) -> None:
             continue  # refused by the package itself, with an error
         if len(data) < 4 or int.from_bytes(data[:4], "little") > len(data) - 4:
             raise VocabularyError(
-                f"{shorten(path)}: a precompiled_charsmap says that its trie has more bytes than there are"
+                f"{shorten_text(path)}: a precompiled_charsmap says that its trie has more bytes than there are"
             )
 
 

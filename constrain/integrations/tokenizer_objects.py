@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..base.errors import VocabularyError
-from ..vocabulary.self_test import Conduct, self_test
+from ..vocabulary.tokenizer_check import TokenizerConduct, run_self_test
 from ..vocabulary.vocabulary import MOST_TOKENS, Encode, Vocabulary
 from .end_tokens import check_names, ids_of
 from .token_files import SPACE, from_mistral, from_sentencepiece, from_tiktoken, piece_bytes
@@ -90,7 +90,7 @@ def from_fast(tokenizer: Any, fast: Any, *, size: int | None, eos_ids: Iterable[
         leading_space=spelling.leading_space,
         name=name,
     )
-    self_test(out, encode, read_conduct(fast, spelling, unknown), tokens)
+    run_self_test(out, encode, read_conduct(fast, spelling, unknown), tokens)
     return out
 
 
@@ -159,7 +159,7 @@ def from_slow(tokenizer: Any, *, size: int | None, eos_ids: Iterable[int] | None
         name=name,
     )
     normal = str if model is None else lambda text: str(model.normalize(text)).replace(SPACE, " ")
-    self_test(out, encode, Conduct(normal, "before", frozenset(ids_of(tokenizer.unk_token_id))), tokens)
+    run_self_test(out, encode, TokenizerConduct(normal, "before", frozenset(ids_of(tokenizer.unk_token_id))), tokens)
     return out
 
 
@@ -216,7 +216,7 @@ def read_spelling(fast: Any, name: str) -> Spelling:
     return spelling
 
 
-def read_conduct(fast: Any, spelling: Spelling, unknown: frozenset[int]) -> Conduct:
+def read_conduct(fast: Any, spelling: Spelling, unknown: frozenset[int]) -> TokenizerConduct:
     """What the tokenizer does to a text before it cuts it, for the self-test."""
     normalizers = list(leaves(part(fast.normalizer), "normalizers"))
     plain = all(step["type"] != "ByteLevel" for step in normalizers)
@@ -232,7 +232,7 @@ def read_conduct(fast: Any, spelling: Spelling, unknown: frozenset[int]) -> Cond
             text = fast.normalizer.normalize_str(text)
         return text.replace(SPACE, " ") if spelling.kind in ("sentencepiece", "spaces") else text
 
-    return Conduct(normal, "before" if spaced else "none", unknown)
+    return TokenizerConduct(normal, "before" if spaced else "none", unknown)
 
 
 def speller(spelling: Spelling) -> Callable[[str], bytes]:

@@ -17,7 +17,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, cast
 
-from ..base.errors import ArgumentError, ConstrainError, VocabularyError, shorten
+from ..base.errors import ArgumentError, ConstrainError, VocabularyError, shorten_text
 from ..vocabulary.vocabulary import Vocabulary
 from .end_tokens import ids_of
 from .model_hub import foreign_errors, is_hub_id, locally_first
@@ -116,13 +116,13 @@ def _load(source: str, dtype: str | None, device: Any) -> LoadedModel:
                 "the embedded model is not in this installation", hint=f"{folder} should hold config.json and weights."
             )
     elif not Path(source).is_dir() and not is_hub_id(source):
-        raise ConstrainError(f"there is no model folder {shorten(repr(source))}", hint=MODELS)
+        raise ConstrainError(f"there is no model folder {shorten_text(repr(source))}", hint=MODELS)
     place = device_of(torch, device)
     kind = kind_of(torch, dtype) if dtype else (torch.float32 if place.type == "cpu" else "auto")
 
     def read(local: bool) -> tuple[Any, Any]:
         where = {"local_files_only": local, "trust_remote_code": False}
-        with foreign_errors(f"no model could be loaded from {shorten(repr(source))}", MODELS, ConstrainError):
+        with foreign_errors(f"no model could be loaded from {shorten_text(repr(source))}", MODELS, ConstrainError):
             config = transformers.AutoConfig.from_pretrained(folder, **where)
             family = transformers.AutoModelForCausalLM
             if config.is_encoder_decoder:
@@ -140,7 +140,7 @@ MODELS = 'A model is "demo", a folder with config.json and weights (*.safetensor
 
 def device_of(torch: Any, device: Any) -> Any:
     """The torch device of that name, or a GPU if there is one."""
-    with foreign_errors(f"device={shorten(repr(device))} is no device of torch", kind=ConstrainError):
+    with foreign_errors(f"device={shorten_text(repr(device))} is no device of torch", kind=ConstrainError):
         return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
@@ -148,7 +148,9 @@ def kind_of(torch: Any, dtype: str) -> Any:
     """The torch dtype of that name."""
     found = getattr(torch, dtype, None)
     if not isinstance(found, torch.dtype):
-        raise ConstrainError(f"dtype={shorten(repr(dtype))} is no dtype of torch", hint='Give "bfloat16", for example.')
+        raise ConstrainError(
+            f"dtype={shorten_text(repr(dtype))} is no dtype of torch", hint='Give "bfloat16", for example.'
+        )
     return found
 
 
@@ -255,7 +257,9 @@ def load_tokenizer(source: str) -> Any:
     auto = require("transformers").AutoTokenizer
 
     def read(local: bool) -> Any:
-        with foreign_errors(f"no tokenizer could be loaded from {shorten(repr(source))}", "Give it with tokenizer=."):
+        with foreign_errors(
+            f"no tokenizer could be loaded from {shorten_text(repr(source))}", "Give it with tokenizer=."
+        ):
             return auto.from_pretrained(source, local_files_only=local, trust_remote_code=False)
 
     return read(local=True) if Path(source).is_dir() else locally_first(source, read)

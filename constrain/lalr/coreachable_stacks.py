@@ -7,8 +7,8 @@ rule is unproductive, the parser is a deterministic pushdown automaton that may 
 
 What a state can do with its stack is a set of *returns* (i, A, t): some text leads to popping i states, this one
 included, and then making A with t read ahead. Read from the bottom, a stack is summed up by the returns of its top that
-lead to acceptance: that is the state of the automaton `Alive`. It gives more than a yes or no: the terminals that can
-be read next so that acceptance stays reachable.
+lead to acceptance: that is the state of the automaton `CoReachableStacks`. It gives more than a yes or no: the
+terminals that can be read next so that acceptance stays reachable.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.work import spend
+from ..base.work import spend_work
 from .lalr_tables import Lalr
-from .lexeme_boundaries import Letters
-from .productions import spread
+from .lexeme_boundaries import ContextTerminals
+from .productions import propagate_sets
 
-__all__ = ["Alive", "Tables", "lexer_forbids"]
+__all__ = ["CoReachableStacks", "StackTables", "lexer_forbids"]
 
 WORK = "the stacks from which a text can be finished"
 
@@ -34,9 +34,9 @@ kind with the terminal itself; without, all of `returns` for each of the termina
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tables:
-    """following: int32[k, LALR states], the state after one more LALR state is pushed, -1 where it never is.
-    accepts: uint32[k, words], the terminals that can be read next, bit t % 32 of word t // 32. start: as in `Alive`.
+class StackTables:
+    """following: int32[k, LALR states], the state after one more LALR state is pushed, -1 where it never is. accepts:
+    uint32[k, words], the terminals that can be read next, bit t % 32 of word t // 32. start: as in `CoReachableStacks`.
     """
 
     following: NDArray[np.int32]
@@ -52,7 +52,7 @@ class Tables:
         return bool((self.accepts == 0).all(axis=1).any())
 
 
-class Alive:
+class CoReachableStacks:
     """The automaton of the stacks that can accept, made state by state as it is asked.
 
     letters: None where the lexer allows any terminal after any other; else terminals are letters throughout.
@@ -62,13 +62,13 @@ class Alive:
     text that is accepted remains; 0: the stack is dead.
     """
 
-    def __init__(self, table: Lalr, letters: Letters | None = None) -> None:
+    def __init__(self, table: Lalr, letters: ContextTerminals | None = None) -> None:
         self.letters = letters
         self.width = len(table.terminals) if letters is None else len(letters.terminal)
         self.eof = len(table.terminals) - 1
         self.root = len(table.nonterminals)  # stands for: the text is accepted
         action = table.action if letters is None else table.action[:, list(letters.terminal)]
-        spend(action.size // 4, WORK)
+        spend_work(action.size // 4, WORK)
         self.action = action.tolist()
         self.left, self.length = table.left.tolist(), table.length.tolist()
         self.gotos = [{a: s for a, s in enumerate(row) if s >= 0} for row in table.goto.tolist()]
@@ -133,21 +133,21 @@ class Alive:
                 found |= terminals
         return found
 
-    def tables(self, most: int) -> Tables | None:
+    def tables(self, most: int) -> StackTables | None:
         """All of the automaton, if it has at most so many states."""
         successors = [sorted({*gotos.values(), *shifts.values()}) for gotos, shifts in zip(self.gotos, self.shifts)]
         rows: list[dict[int, int]] = []
         for state, (q, _) in enumerate(self.states):  # grows while it is read
             if len(self.states) > most:
                 return None
-            spend(10 * len(successors[q]) + len(self.gotos) // 16, WORK)
+            spend_work(10 * len(successors[q]) + len(self.gotos) // 16, WORK)
             rows.append({pushed: self.step(state, pushed) for pushed in successors[q]})
         following = np.full((len(rows), len(self.gotos)), -1, dtype=np.int32)
         for state, row in enumerate(rows):
             following[state, list(row)] = list(row.values())
         words = (self.width + 31) // 32
         accepts = b"".join(self.accepts(state).to_bytes(4 * words, "little") for state in range(len(rows)))
-        return Tables(following, np.frombuffer(accepts, dtype="<u4").reshape(-1, words), self.start)
+        return StackTables(following, np.frombuffer(accepts, dtype="<u4").reshape(-1, words), self.start)
 
     def _number(self, q: int, good: int) -> int:
         """good: the returns of q that lead to acceptance."""
@@ -187,7 +187,7 @@ class Alive:
 
     def _improve(self, q: int) -> bool:
         """Works out the returns of q from those of the states that follow it; whether there are more now."""
-        spend(20 + 4 * len(self.gotos[q]) + 4 * len(self.shifts[q]) + len(self.places[q]) * self.width // 64, WORK)
+        spend_work(20 + 4 * len(self.gotos[q]) + 4 * len(self.shifts[q]) + len(self.places[q]) * self.width // 64, WORK)
         sums: dict[tuple[int, int], int] = {}  # returns of a state that lies on q: their number as a node
         edges: list[list[int]] = []
         sets: list[int] = []
@@ -216,7 +216,7 @@ class Alive:
                 if a in made:
                     found += [(t & within, kind, n) for t, kind, n in made[a] if t & within]
                     continue
-                spend(1, WORK)
+                spend_work(1, WORK)
                 for terminals, kind, returns in self.after[self.gotos[q][a]]:
                     if not (terminals := terminals & within):
                         continue
@@ -243,7 +243,7 @@ class Alive:
                             edges[number].append(other)
                         else:
                             sets[number] |= terminals << self.places[q][kind]
-        spread(edges, sets)
+        propagate_sets(edges, sets)
         self.made[q] = {a: [(t, k, 0 if k else sets[n]) for t, k, n in pieces] for a, pieces in made.items()}
         after: Pieces = []
         alike: dict[int, int] = {}
@@ -278,13 +278,13 @@ class Alive:
         return found
 
 
-def lexer_forbids(table: Lalr, letters: Letters, most: int) -> bool:
+def lexer_forbids(table: Lalr, letters: ContextTerminals, most: int) -> bool:
     """Return whether some stack accepts a terminal after which, lexer included, no text can be finished.
 
     Both automata are walked side by side, so stacks that never come up count as well: False is certain, True is not.
     Also True if there are more than `most` pairs of states.
     """
-    plain, exact = Alive(table), Alive(table, letters)
+    plain, exact = CoReachableStacks(table), CoReachableStacks(table, letters)
     by_terminal = [0] * len(table.terminals)
     for letter, terminal in enumerate(letters.terminal):
         by_terminal[terminal] |= 1 << letter
@@ -300,7 +300,7 @@ def lexer_forbids(table: Lalr, letters: Letters, most: int) -> bool:
     seen = set(pairs)
     for one, other in pairs:  # grows while it is read
         q = plain.states[one][0]
-        spend(20, WORK)
+        spend_work(20, WORK)
         if q in readable:
             bits, good, due = plain.accepts(one), exact.accepts(other), 0
             for terminal, found in enumerate(by_terminal):

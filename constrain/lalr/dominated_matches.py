@@ -6,17 +6,17 @@ may "if" or "in": the thread that reads on owes the same and is preferred. So "i
 
 from __future__ import annotations
 
-from ..automata.ordered_threads import NOTHING, Duties, Threads
-from ..automata.thread_steps import Done
+from ..automata.ordered_threads import NOTHING, Duties, ThreadStates
+from ..automata.thread_steps import DoneStep
 from ..automata.utf8 import END
 
-__all__ = ["is_overtaken"]
+__all__ = ["is_dominated"]
 
 MOST_STEPS = 2_000
 """Pairs of threads and duties that are followed; what is not settled by then is refused."""
 
 
-def is_overtaken(threads: Threads, ahead: tuple[int, ...], duties: Duties, first: int) -> bool:
+def is_dominated(threads: ThreadStates, ahead: tuple[int, ...], duties: Duties, first: int) -> bool:
     """Whether a match is beaten whenever its duties are fulfilled, by one of the preferred threads, whatever follows.
 
     first: the bytes that may come next.
@@ -44,7 +44,7 @@ def is_overtaken(threads: Threads, ahead: tuple[int, ...], duties: Duties, first
     return True
 
 
-def _after(threads: Threads, numbers: tuple[int, ...], bytes_: int) -> set[tuple[int, ...]]:
+def _after(threads: ThreadStates, numbers: tuple[int, ...], bytes_: int) -> set[tuple[int, ...]]:
     """The threads that may follow after one of the bytes."""
     groups: list[tuple[int, tuple[int, ...]]] = [(bytes_, ())] if bytes_ else []
     for number in numbers:
@@ -58,7 +58,7 @@ def _after(threads: Threads, numbers: tuple[int, ...], bytes_: int) -> set[tuple
     return {tuple(dict.fromkeys(found)) for _, found in groups}
 
 
-def _matched(threads: Threads, numbers: tuple[int, ...], owed: Duties) -> bool:
+def _matched(threads: ThreadStates, numbers: tuple[int, ...], owed: Duties) -> bool:
     """Whether one of the threads has matched and owes no more than that."""
     found = (threads.threads[number] for number in numbers)
-    return any(isinstance(threads.code[thread.place], Done) and thread.duties <= owed for thread in found)
+    return any(isinstance(threads.code[thread.place], DoneStep) and thread.duties <= owed for thread in found)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..base.work import spend
+from ..base.work import spend_work
 from .lalr_tables import Lalr
 from .productions import Productions
 
-__all__ = ["circle", "has_circle"]
+__all__ = ["find_epsilon_cycle", "has_epsilon_cycle"]
 
 Pair = tuple[int, int]
 """A state, and the one that stands on it."""
@@ -22,7 +22,7 @@ Way = tuple[int, Pair]
 """The rule that is reduced last, and the pair that is on top then."""
 
 
-def circle(table: Lalr, productions: Productions) -> list[int] | None:
+def find_epsilon_cycle(table: Lalr, productions: Productions) -> list[int] | None:
     """Rules that are reduced again and again before one terminal, on some stack; None if there are none."""
     if not _may_be(productions):
         return None
@@ -34,7 +34,7 @@ def circle(table: Lalr, productions: Productions) -> list[int] | None:
     return None
 
 
-def has_circle(table: Lalr, productions: Productions) -> bool:
+def has_epsilon_cycle(table: Lalr, productions: Productions) -> bool:
     """Whether reductions go round if each is tried, whichever terminals it waits for."""
     if not _may_be(productions):
         return False
@@ -64,7 +64,7 @@ def _circle(table: Lalr, rules: list[list[int]]) -> list[int] | None:
                 reached((state, above))
     while todo:
         pair = below, above = todo.pop()
-        spend(10, "the search for reductions without an end")
+        spend_work(10, "the search for reductions without an end")
         found, off = set(ways[pair]), set(pops[pair])
         for rule in rules[above]:
             length = int(table.length[rule])

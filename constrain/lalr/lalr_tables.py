@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import GrammarError
-from ..base.work import spend
-from .productions import Productions, spread
+from ..base.work import spend_work
+from .productions import Productions, propagate_sets
 
-__all__ = ["END", "Lalr", "build", "overruled"]
+__all__ = ["END", "Lalr", "build_tables", "list_overruled_reductions"]
 
 END = "$END"
 """Name of the terminal that stands for the end of the text."""
@@ -64,7 +64,7 @@ class Lalr:
 Place = Callable[[int], "tuple[str, int] | None"]
 
 
-def build(productions: Productions, place: Place = lambda rule: None) -> Lalr:
+def build_tables(productions: Productions, place: Place = lambda rule: None) -> Lalr:
     """The tables, for productions whose start has a rule.
 
     GrammarError if two rules of equal priority could end at one place before one terminal.
@@ -88,7 +88,7 @@ def build(productions: Productions, place: Place = lambda rule: None) -> Lalr:
     )
 
 
-def overruled(productions: Productions, table: Lalr) -> list[tuple[int, int, int]]:
+def list_overruled_reductions(productions: Productions, table: Lalr) -> list[tuple[int, int, int]]:
     """(state, terminal, rule) for each rule that could end there before it, where `table`, of these, does other."""
     rules, finals, before = _lookaheads(productions, _States(productions))
     lost = before & (table.action[finals] != -1 - rules[:, None])
@@ -127,7 +127,7 @@ class _States:
             sorted({~right[0] for rule in rules if (right := productions.right[rule]) and right[0] < 0})
             for rules in self._by_left
         ]
-        spread(edges, sets)
+        propagate_sets(edges, sets)
         return sets
 
     def _enter(self, begun: int) -> dict[int, tuple[int, ...]]:
@@ -168,8 +168,8 @@ class _States:
                     kernels.append(target)
                 row[symbol] = number
             rows.append(row)
-            spend(10 + 3 * len(row) + 2 * len(kernel), WORK)
-            spend(width // 16, WORK)  # of the tables, before they are made
+            spend_work(10 + 3 * len(row) + 2 * len(kernel), WORK)
+            spend_work(width // 16, WORK)  # of the tables, before they are made
         move = np.full((len(rows), self.terminals + nonterminals), -1, dtype=np.int32)
         sizes = [len(row) for row in rows]
         at = np.repeat(np.arange(len(rows)), sizes)
@@ -199,15 +199,15 @@ def _lookaheads(productions: Productions, states: _States) -> tuple[Ints, Ints, 
         onward = node[:, nullable]
         reading = [[n for n in row if n >= 0] for row in onward.tolist()]
         edges = [reading[state] for state in behind.tolist()]
-    spread(edges, sets)
+    propagate_sets(edges, sets)
 
     inside, outside, rules, finals, sources = _walks(productions, states, places, made, node)
     pairs = np.unique(inside * len(sets) + outside)
-    spend(len(sets) * (1 + terminals // 512) + len(pairs) * (2 + terminals // 512), WORK)
+    spend_work(len(sets) * (1 + terminals // 512) + len(pairs) * (2 + terminals // 512), WORK)
     edges = [[] for _ in sets]
     for pair in pairs.tolist():
         edges[pair // len(sets)].append(pair % len(sets))
-    spread(edges, sets)
+    propagate_sets(edges, sets)
 
     # A rule that ends in a state may have begun in many: join what follows in each.
     keys = finals * len(productions.left) + rules
@@ -250,7 +250,7 @@ def _walks(
 
     for rule, left in enumerate(productions.left):
         nodes = begins[left]
-        spend(20 + (10 + len(nodes) // 16) * len(productions.right[rule]), WORK)
+        spend_work(20 + (10 + len(nodes) // 16) * len(productions.right[rule]), WORK)
         if len(nodes):
             finals.append(walk(rule, 0, places[nodes], nodes))
             rules.append(np.full(len(nodes), rule))
@@ -260,7 +260,7 @@ def _walks(
         for item in kernel:
             rule = states.rule[item]
             if states.after[item] >= 0 and (own := node[state, productions.left[rule]]) >= 0:
-                spend(10 * (1 + len(productions.right[rule])), WORK)
+                spend_work(10 * (1 + len(productions.right[rule])), WORK)
                 walk(rule, item - states.first[rule], np.array([state]), np.array([own]))
     none = np.zeros(0, dtype=np.int64)
     return tuple(

@@ -19,12 +19,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.work import spend
+from ..base.work import spend_work
 from .lalr_tables import Lalr
-from .productions import spread
+from .productions import propagate_sets
 from .scanner import END_OF_TEXT, Scanner
 
-__all__ = ["Boundaries", "Letters"]
+__all__ = ["LexemeBoundaries", "ContextTerminals"]
 
 Context = tuple[bytes, bool]
 """For each class of bytes the number of the obligations after it (int32; -1: it must not follow); whether the text may
@@ -34,7 +34,7 @@ WORK = "the boundaries between terminals"
 
 
 @dataclass(frozen=True, slots=True)
-class Letters:
+class ContextTerminals:
     """Terminals, told apart by the context that their lexemes end in.
 
     terminal: of each letter; letter t is terminal t in one of its contexts, more of them follow from len(terminals) on.
@@ -53,7 +53,7 @@ class Letters:
         return [letter for letter, terminal in enumerate(self.terminal) if terminal in self.ignored]
 
 
-class Boundaries:
+class LexemeBoundaries:
     """The contexts of a scanner under a table.
 
     scan: int32[LALR states], start states of the scanner. ignored: terminals that the table never sees.
@@ -70,7 +70,7 @@ class Boundaries:
         self.delta = np.ascontiguousarray(scanner.delta[:, first])
         self.verdicts = np.ascontiguousarray(scanner.verdicts[scanner.accept][:, first])
         self.at_end = scanner.verdicts[scanner.accept, END_OF_TEXT]
-        spend(self.delta.size // 16, WORK)
+        spend_work(self.delta.size // 16, WORK)
         self.width = self.delta.shape[1]
         self.obligations: list[tuple[int, ...]] = []
         self.obligation_numbers: dict[tuple[int, ...], int] = {}
@@ -97,7 +97,7 @@ class Boundaries:
             rows = list(states)
             broken = (self.verdicts[rows] >= 0).any(axis=0)
             ends = not (self.at_end[rows] >= 0).any()
-            spend(50 + len(states) * self.width // 4, WORK)
+            spend_work(50 + len(states) * self.width // 4, WORK)
             if (broken.all() and not ends) or (self.most is not None and len(states) > self.most):
                 number = -1
             else:
@@ -124,7 +124,7 @@ class Boundaries:
             ways, which = np.unique(moves[:, open_], axis=1, return_inverse=True)
             numbers = [self.oblige(tuple(sorted({s for s in way if s >= 0}))) for way in ways.T.tolist()]
             out[open_] = np.array(numbers, np.int32)[which.ravel()]
-        spend(80 + moves.size, WORK)
+        spend_work(80 + moves.size, WORK)
         if also < 0:
             self.advance[number] = out
         return out
@@ -158,7 +158,7 @@ class Boundaries:
         after = np.frombuffer(self.contexts[context][0], np.int32)
         open_ = (after >= 0) & (self.delta[start] >= 0)
         pairs = np.unique(np.stack([after[open_], self.delta[start][open_]]), axis=1)
-        spend(80 + self.width // 2, WORK)
+        spend_work(80 + self.width // 2, WORK)
         return [self.item(o, q) for o, q in pairs.T.tolist()]
 
     def expand(self, item: int) -> None:
@@ -180,7 +180,7 @@ class Boundaries:
                 if ends or (there >= 0).any():
                     bits |= 1 << self.letter(t, (there.tobytes(), ends))
         self.found.append(bits)
-        spend(150 + self.width // 2, WORK)
+        spend_work(150 + self.width // 2, WORK)
 
     def _explore(self) -> None:
         """Find all items, contexts and letters."""
@@ -214,8 +214,8 @@ class Boundaries:
     def reached(self) -> list[int]:
         """For each item the letters that it or one after it ends in, as bits."""
         sets = list(self.found)
-        spend(len(sets) * (1 + len(self.letters) // 512), WORK)
-        spread(self.edges, sets)
+        spend_work(len(sets) * (1 + len(self.letters) // 512), WORK)
+        propagate_sets(self.edges, sets)
         return sets
 
     @cached_property
@@ -243,8 +243,8 @@ class Boundaries:
             passed = [k for k in skipped if bits >> k & 1]
             edges.append([numbers[start, self.letters[k][1]] for k in passed if (start, self.letters[k][1]) in numbers])
             sets.append(bits & ~mask | self.contexts[context][1] << len(self.letters))
-        spend(len(keys) * (1 + len(skipped)), WORK)
-        spread(edges, sets)
+        spend_work(len(keys) * (1 + len(skipped)), WORK)
+        propagate_sets(edges, sets)
         return dict(zip(keys, sets))
 
     @cached_property
@@ -256,7 +256,7 @@ class Boundaries:
             terminals[t] |= 1 << k
         terminals[self.end] = 1 << count
         wanted = [[terminals[t] for t in np.flatnonzero(row).tolist()] for row in self.table.action]
-        spend(int((self.table.action != 0).sum()), WORK)
+        spend_work(int((self.table.action != 0).sum()), WORK)
         done: set[tuple[int, int]] = set()
         todo = [(self.table.start, 0)]
         while todo:
@@ -266,7 +266,7 @@ class Boundaries:
             done.add((state, context))
             start = int(self.scan[state])
             seen, direct = self.seen.get((start, context), 0), self.next_letters.get((start, context), 0)
-            spend(5 + len(wanted[state]), WORK)
+            spend_work(5 + len(wanted[state]), WORK)
             if not all(seen & one for one in wanted[state]):
                 return False
             for k, (t, after) in enumerate(self.letters):
@@ -288,7 +288,7 @@ class Boundaries:
         return [sum(by_terminal[t] for t in np.flatnonzero(row).tolist()) for row in self.table.action]
 
     @cached_property
-    def merged(self) -> tuple[list[int], Letters]:
+    def merged(self) -> tuple[list[int], ContextTerminals]:
         """Return the number of each letter's class, and the Letters: the coarsest bisimulation."""
         rows, count = self._rows(), len(self.letters)
         everywhere = {(int(self.scan[s]), row): s for s, row in enumerate(rows)}
@@ -303,7 +303,7 @@ class Boundaries:
             masks: dict[int, int] = {}
             for k, number in enumerate(classes):
                 masks[number] = masks.get(number, 0) | 1 << k
-            spend(sum(map(len, asked)) * (1 + len(masks) // 8), WORK)
+            spend_work(sum(map(len, asked)) * (1 + len(masks) // 8), WORK)
             known: dict[tuple[object, ...], int] = {}
             finer = []
             for k in range(count):
@@ -318,7 +318,7 @@ class Boundaries:
             classes = finer
         return self._numbered(classes, rows)
 
-    def _numbered(self, classes: list[int], rows: list[int]) -> tuple[list[int], Letters]:
+    def _numbered(self, classes: list[int], rows: list[int]) -> tuple[list[int], ContextTerminals]:
         """Number the classes: letter t is the first of terminal t."""
         terminal = list(range(self.end + 1))
         numbers: dict[int, int] = {}
@@ -350,10 +350,10 @@ class Boundaries:
                 if t in self.ignored and not readable.get(int(self.scan[state]), 0) >> k & 1:
                     continue
                 if (state, mapped[k]) not in following:
-                    spend(2 + len(self.letters) // 8, WORK)
+                    spend_work(2 + len(self.letters) // 8, WORK)
                     following[state, mapped[k]] = of(self.seen.get((int(self.scan[state]), context), 0) & rows[state])
         first = of(self.seen[int(self.scan[self.table.start]), 0] & rows[self.table.start])
-        return mapped, Letters(tuple(terminal), following, first, self.ignored)
+        return mapped, ContextTerminals(tuple(terminal), following, first, self.ignored)
 
     def possible(self, states: int) -> list[int]:
         """Return for each scanner state the letters that it can still become where nothing else is pending, as bits."""

@@ -16,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import layout as at
-from .coreachable_stacks import Alive
+from .coreachable_stacks import CoReachableStacks
 from .lalr_tables import Lalr
-from .lexeme_boundaries import Boundaries
+from .lexeme_boundaries import LexemeBoundaries
 from .productions import Productions
 from .scanner import Scanner
 
-__all__ = ["Layout", "Parser"]
+__all__ = ["IndentationLayout", "Parser"]
 
 Ints = NDArray[np.int32]
 DeadEnds = Literal["", "table", "lexer"]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class IndentationLayout:
     """What the indentation of lines means: `lark.indenter.Indenter`, all terminals by number.
 
     newline: the lexeme that ends a line and holds the white space of the next. indent, dedent: fed where blocks open
@@ -58,7 +58,7 @@ class Parser:
     productions: Productions
     scan: Ints
     ignored: frozenset[int] = frozenset()
-    layout: Layout | None = None
+    layout: IndentationLayout | None = None
     dead_ends: DeadEnds = ""
 
     @property
@@ -71,9 +71,9 @@ class Parser:
         return (len(self.letter_of) + 31) // 32
 
     @cached_property
-    def boundaries(self) -> Boundaries:
+    def boundaries(self) -> LexemeBoundaries:
         """What may follow what: asked only where the lexer leads into dead ends."""
-        return Boundaries(self.scanner, self.table, self.scan, self.ignored, most=None)
+        return LexemeBoundaries(self.scanner, self.table, self.scan, self.ignored, most=None)
 
     @cached_property
     def letter_of(self) -> tuple[int, ...]:
@@ -83,9 +83,9 @@ class Parser:
         return tuple(range(self.terminals))
 
     @cached_property
-    def alive(self) -> Alive:
+    def alive(self) -> CoReachableStacks:
         """From which stacks acceptance is reachable: asked only where there are dead ends."""
-        return Alive(self.table, self.boundaries.merged[1] if self.dead_ends == "lexer" else None)
+        return CoReachableStacks(self.table, self.boundaries.merged[1] if self.dead_ends == "lexer" else None)
 
     @cached_property
     def is_empty(self) -> bool:

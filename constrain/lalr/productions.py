@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Productions", "spread"]
+__all__ = ["Productions", "propagate_sets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Productions:
         return frozenset(found)
 
 
-def spread(edges: Sequence[Sequence[int]], sets: list[int]) -> None:
+def propagate_sets(edges: Sequence[Sequence[int]], sets: list[int]) -> None:
     """Joins to each node's set (an int, one bit a member) those of all nodes that it leads to, in place.
 
     DeRemer and Pennello, "Efficient computation of LALR(1) look-ahead sets" (TOPLAS 1982), section 4: Tarjan's

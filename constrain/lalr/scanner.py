@@ -20,14 +20,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..automata.ordered_threads import EVERY, NOTHING, BehindStart, Threads
-from ..automata.thread_steps import Done, Programs
-from ..automata.utf8 import bytes_of
+from ..automata.ordered_threads import EVERY, NOTHING, BehindStart, ThreadStates
+from ..automata.thread_steps import DoneStep, TerminalPrograms
+from ..automata.utf8 import list_bytes
 from ..base.errors import LimitError, UnsupportedError
-from ..base.work import spend
-from .dominated_matches import is_overtaken
+from ..base.work import spend_work
+from .dominated_matches import is_dominated
 
-__all__ = ["END_OF_TEXT", "Scanner", "TerminalList", "build"]
+__all__ = ["END_OF_TEXT", "Scanner", "TerminalList", "build_scanner"]
 
 END_OF_TEXT = 256
 """Column of `verdicts` for the end of the text."""
@@ -83,21 +83,21 @@ class Scanner:
     starts: NDArray[np.int32]
 
 
-def build(programs: Programs, lists: Sequence[TerminalList], *, max_states: int) -> Scanner:
+def build_scanner(programs: TerminalPrograms, lists: Sequence[TerminalList], *, max_states: int) -> Scanner:
     """The scanner of the lists, which share their states.
 
     UnsupportedError: a look that the next byte does not decide, or that reaches before the lexeme; `cause` names the
     terminal. LimitError: more than `max_states`. ValueError: a terminal takes the empty text.
     """
-    return _Builder(programs, max_states).scanner(lists)
+    return _ScannerBuilder(programs, max_states).scanner(lists)
 
 
-class _Builder:
-    def __init__(self, programs: Programs, max_states: int) -> None:
+class _ScannerBuilder:
+    def __init__(self, programs: TerminalPrograms, max_states: int) -> None:
         self.programs = programs
         self.max_states = max_states
         self.work = WORK * max_states
-        self.threads = Threads(programs.code, programs.utf8)
+        self.threads = ThreadStates(programs.code, programs.utf8)
         self.kinds: dict[int, int] = {}
         self.bundles: list[tuple[int, ...]] = []  # Threads that follow one thread, in order.
         self.bundle_numbers: dict[tuple[int, ...], int] = {}
@@ -151,7 +151,7 @@ class _Builder:
         found = self.kinds.get(number)
         if found is None:
             thread = self.threads.threads[number]
-            done = isinstance(self.programs.code[thread.place], Done)
+            done = isinstance(self.programs.code[thread.place], DoneStep)
             if self.programs.owners[thread.place] < 0:
                 found = _KEYWORD_END if done else _KEYWORD
             else:
@@ -188,7 +188,7 @@ class _Builder:
         """UnsupportedError if a match needs more than the next byte, unless a thread ahead of it overtakes it."""
         thread = self.threads.threads[number]
         for mask, owed in self.threads.owing(thread.duties):
-            if owed and not self.guarded(thread.place, partial(is_overtaken, self.threads, ahead, thread.duties), mask):
+            if owed and not self.guarded(thread.place, partial(is_dominated, self.threads, ahead, thread.duties), mask):
                 raise self.refused(thread.place, "a look needs more than the one byte behind the text", AHEAD)
 
     # ---- states -------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ class _Builder:
             return known
         state = self.without_idle(self.cut(seq))
         self.work -= len(state)
-        spend(150 + 4 * len(state), "the scanner of the terminals")
+        spend_work(150 + 4 * len(state), "the scanner of the terminals")
         number = self.numbers.setdefault(state, len(self.states)) if state else -1
         if number == len(self.states):
             self.states.append(state)
@@ -276,7 +276,7 @@ class _Builder:
             columns: list[list[int]] = [[] for _ in range(256)]
             for move in moves:
                 for mask, bundle in move:
-                    for byte in self.bytes.get(mask) or self.bytes.setdefault(mask, bytes_of(mask)):
+                    for byte in self.bytes.get(mask) or self.bytes.setdefault(mask, list_bytes(mask)):
                         columns[byte].append(bundle)
             groups = [(1 << byte, tuple(column)) for byte, column in enumerate(columns) if column]
         for mask, seq in groups:
@@ -343,12 +343,12 @@ def _arrays(
         for target, mask in edges[state].items():
             if target in numbers:
                 if mask not in columns:
-                    columns[mask] = np.array(bytes_of(mask), dtype=np.intp)
+                    columns[mask] = np.array(list_bytes(mask), dtype=np.intp)
                 row[columns[mask]] = numbers[target]
     verdicts = np.full((len(rows), END_OF_TEXT + 1), -1, dtype=np.int32)
     for verdict, found in zip(verdicts, rows):
         for tag, mask, at_end in reversed(found):
-            verdict[bytes_of(mask) + [END_OF_TEXT] * at_end] = tag
+            verdict[list_bytes(mask) + [END_OF_TEXT] * at_end] = tag
     words = -(-terminals // 64)
     bits = b"".join([possible[state].to_bytes(8 * words, "little") for state in kept])
     possible_bits = np.frombuffer(bits, dtype="<u8").astype(np.uint64).reshape(len(kept), words)

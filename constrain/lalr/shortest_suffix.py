@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .parser_code import Parser
 
-__all__ = ["NEVER", "Endings"]
+__all__ = ["NEVER", "ShortestSuffixes"]
 
 NEVER = 1 << 28
 """More than any text costs."""
@@ -25,7 +25,7 @@ Item = tuple[int, int]
 """Rule (-1: the start symbol, then the end), symbols before the dot."""
 
 
-class Endings:
+class ShortestSuffixes:
     """Costs, in bytes, of one Parser; worked out when first asked for."""
 
     def __init__(self, parser: Parser) -> None:

@@ -24,7 +24,7 @@ from ..grammar.nodes import Free, Grammar, Mark, Node, Rule, Token
 from ..grammar.nullable_nodes import NullableNodes
 from ..kernels import layout as at
 from ..lalr.parser_code import Parser
-from ..lalr.shortest_suffix import Endings
+from ..lalr.shortest_suffix import ShortestSuffixes
 
 __all__ = ["Bind", "ByteCode", "Leaf"]
 
@@ -65,7 +65,7 @@ class ByteCode(ABC):
         self.generation = 0
         self.lock = threading.RLock()
         self.parsers: dict[int, Parser] = {}  # by the place of their block
-        self._endings: dict[int, Endings] = {}
+        self._endings: dict[int, ShortestSuffixes] = {}
         self._leaf_numbers: dict[tuple[bytes, int], int] = {}
         self._cells: dict[object, int] = {}
         self._targets: dict[int, Node] = {}
@@ -169,11 +169,11 @@ class ByteCode(ABC):
         self.code[used:size] = memoryview(self.words)[used:]
         self.used = size
 
-    def endings(self, block: int) -> Endings:
+    def endings(self, block: int) -> ShortestSuffixes:
         """What texts of the parser at that block need to end."""
         found = self._endings.get(block)
         if found is None:
-            found = self._endings[block] = Endings(self.parsers[block])
+            found = self._endings[block] = ShortestSuffixes(self.parsers[block])
         return found
 
     @abstractmethod

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from ..base.work import spend, work_budget
+from ..base.work import spend_work, work_budget
 from ..kernels import layout as at
 from .byte_code import ByteCode
 
@@ -41,7 +41,7 @@ MOST_RULES = 20_000
 
 
 @dataclass(slots=True)
-class _Rule:
+class _RuleCode:
     """One linked rule: its instructions, single bytes left out, in order; the rules it calls; its object block or 0."""
 
     order: list[int] = field(default_factory=list)
@@ -49,7 +49,7 @@ class _Rule:
     block: int = 0
 
 
-class _Layout(NamedTuple):
+class _LayoutCosts(NamedTuple):
     """Least bytes before the first member (which has its quotes), between two, from the last on, of an empty one."""
 
     open: int
@@ -67,11 +67,11 @@ class LeastCosts:
     def __init__(self, program: ByteCode) -> None:
         self.program = program
         self.code: list[int] = []
-        self.rules: dict[int, _Rule] = {}
+        self.rules: dict[int, _RuleCode] = {}
         self.ahead: dict[int, tuple[int, int]] = {}
         self.least: dict[int, int] = {}
         self.owner: dict[int, int] = {}
-        self.object_rules: dict[int, _Rule] = {}
+        self.object_rules: dict[int, _RuleCode] = {}
         self._following: dict[int, list[tuple[int, int]]] = {}  # by pc: bytes before each instruction that may follow
         self._users: dict[int, list[tuple[int, int]]] = {}  # by pc: instructions before it, and the bytes between
         self._calls: dict[int, list[int]] = {}  # by rule cell: instructions that call it
@@ -79,7 +79,7 @@ class LeastCosts:
         self._exhausted: set[int] = set()  # cells of which all is read that may be
         self._entries: list[tuple[int, int]] = []
         self._members: dict[tuple[int, int], int] = {}
-        self._layouts: dict[int, _Layout] = {}
+        self._layouts: dict[int, _LayoutCosts] = {}
         self._required: dict[int, set[int]] = {}  # by object block: the keys that are required
         self._solved = False
         self.has_copies = False  # whether some member that was read may have to equal an earlier one
@@ -139,9 +139,9 @@ class LeastCosts:
                 self.ensure(cell)
         return cell
 
-    def _read(self, cell: int) -> _Rule:
+    def _read(self, cell: int) -> _RuleCode:
         """The instructions of one rule."""
-        code, rule = self.code, _Rule()
+        code, rule = self.code, _RuleCode()
         self.rules[cell] = rule
         self._unsolved.append(cell)
         self.least[cell] = NEVER
@@ -165,7 +165,7 @@ class LeastCosts:
                     self._users.setdefault(target, []).append((pc, between))
                 todo.append(target)
         rule.order = sorted(seen)
-        spend(2 * len(seen), "the least length of a rule")
+        spend_work(2 * len(seen), "the least length of a rule")
         return rule
 
     def _skip(self, pc: int) -> tuple[int, int]:
@@ -374,7 +374,7 @@ class LeastCosts:
             self._members[block, -1 - mark] = found
         return found
 
-    def layout(self, block: int) -> _Layout:
+    def layout(self, block: int) -> _LayoutCosts:
         """Least bytes of what stands around the members of an object, read off its rule."""
         if block in self._layouts:
             return self._layouts[block]
@@ -384,9 +384,9 @@ class LeastCosts:
         # In the order of the code: before the first member, between two; of an empty object, behind the last member.
         ahead = [self._behind(self._following[pc][0])[0] for pc in (*mores, *closes)]
         if len(mores) == 1:  # no member can come
-            found = _Layout(NEVER, NEVER, NEVER, ahead[1])
+            found = _LayoutCosts(NEVER, NEVER, NEVER, ahead[1])
         else:
-            found = _Layout(ahead[0] - 1, ahead[1] - 1, ahead[3], ahead[2])
+            found = _LayoutCosts(ahead[0] - 1, ahead[1] - 1, ahead[3], ahead[2])
         if self._solved:
             self._layouts[block] = found
         return found

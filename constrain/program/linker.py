@@ -11,7 +11,7 @@ from json.encoder import encode_basestring
 
 from ..automata.dfa import Dfa
 from ..base.errors import LimitError, UnsupportedError
-from ..base.work import spend
+from ..base.work import spend_work
 from ..grammar.nodes import (
     Chars,
     Choice,
@@ -290,7 +290,7 @@ def _object_block(program: ByteCode, node: Object) -> tuple[int, list[tuple[int,
     width = (n + len(marks) + 31) // 32 or 1
     index = {name: k for k, name in enumerate(names)}
     if any(p.needs for p in node.properties):
-        spend(n * width // 8, "the keys that depend on each other")
+        spend_work(n * width // 8, "the keys that depend on each other")
     keys = program.strings([spelled[key] for key in order], int(node.escapes == "any"))
     demanded = [k for k, p in enumerate(node.properties) if p.required]
     required = program.append(_bits(width, [*demanded, *marks.values()]))

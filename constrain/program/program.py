@@ -17,7 +17,7 @@ from contextlib import suppress
 from itertools import count
 
 from ..base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
-from ..base.work import WorkBudget, has_budget, spend, work_budget
+from ..base.work import WorkBudget, has_budget, spend_work, work_budget
 from ..grammar.nodes import (  # fmt: skip
     Grammar,
     Rule,
@@ -118,7 +118,7 @@ class Program(ByteCode):
         if isinstance(node, Rule):
             node = self.grammar.rules[node.name]
         entry = RuleLinker(self, cell in self._within).rule(node)
-        spend(LINK + (len(self.words) - self.used) // WORDS, "the byte-code of a rule")
+        spend_work(LINK + (len(self.words) - self.used) // WORDS, "the byte-code of a rule")
         return entry
 
     def whole(self) -> None:

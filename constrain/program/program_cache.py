@@ -19,9 +19,9 @@ from .. import cache
 from ..grammar.nodes import Grammar
 from .byte_code import Bind
 from .program import Program
-from .restored_program import RECORD, Linked, Restored, linked
+from .restored_program import RECORD, LinkedProgram, RestoredProgram, extract_linked
 
-__all__ = ["Programs"]
+__all__ = ["ProgramCache"]
 
 SUFFIX = ".program"
 DIGEST = 16
@@ -32,7 +32,7 @@ SWEEP = 32
 """Files written between two looks at how many there are."""
 
 
-class Programs:
+class ProgramCache:
     """The Programs of one store. most, most_bytes: files kept, the latest first; most = 0 switches it off."""
 
     def __init__(self, most: int = 1024, most_bytes: int = 64 << 20) -> None:
@@ -42,18 +42,18 @@ class Programs:
 
     def name(self, key: bytes) -> str | None:
         """Return the path of the file for a cache key, which may not exist; None if nothing is kept."""
-        folder = cache.folder() if self.most else None
+        folder = cache.cache_folder_path() if self.most else None
         if folder is None:
             return None
-        return f"{folder}/{blake2b(key, digest_size=DIGEST, key=cache.made_by()).hexdigest()}{SUFFIX}"
+        return f"{folder}/{blake2b(key, digest_size=DIGEST, key=cache.digest_code()).hexdigest()}{SUFFIX}"
 
-    def fetch(self, path: str, remake: Callable[[], Grammar], bind: Bind | None) -> Restored | None:
+    def fetch(self, path: str, remake: Callable[[], Grammar], bind: Bind | None) -> RestoredProgram | None:
         """The Program of that file. remake: the Grammar of the same source, called if more of it is wanted."""
-        data = cache.read_sealed(Path(path), cache.made_by())
+        data = cache.read_sealed(Path(path), cache.digest_code())
         kept = None if data is None else _unpack(data)
         if kept is None:
             return None
-        program = Restored(kept, remake, bind)
+        program = RestoredProgram(kept, remake, bind)
         program.on_link = self.writing.later(path, program)
         return program
 
@@ -68,27 +68,27 @@ class Programs:
 
     def _write(self, path: str, program: Program) -> None:
         if program.generation:  # What is kept does not come out again.
-            cache.remove(Path(path))
+            cache.remove_file(Path(path))
             return
-        kept = linked(program)
+        kept = extract_linked(program)
         if kept is None or not len(kept.links):
             return
         words = _pack(kept)
         if words.nbytes > self.most_bytes // 8:
             return  # One source should not evict all others.
-        cache.write_sealed(Path(path), cache.made_by(), [words.data])
+        cache.write_sealed(Path(path), cache.digest_code(), [words.data])
         self._written += 1
         if self._written % SWEEP == 1:
-            cache.prune(Path(path).parent, SUFFIX, self.most, self.most_bytes)
+            cache.prune_folder(Path(path).parent, SUFFIX, self.most, self.most_bytes)
 
 
-def _pack(kept: Linked) -> NDArray[np.int32]:
+def _pack(kept: LinkedProgram) -> NDArray[np.int32]:
     parts = (kept.links, kept.records.ravel(), kept.arrays, kept.code)
     head = [kept.entry, len(kept.code), len(kept.links), len(kept.records), len(kept.arrays), 0]
     return np.concatenate([np.array(head, np.int32), *parts])
 
 
-def _unpack(data: memoryview) -> Linked | None:
+def _unpack(data: memoryview) -> LinkedProgram | None:
     """Read what `_pack` wrote, its arrays read-only and in place; None if the lengths are not those of a Program."""
     if len(data) % 4 or len(data) < 4 * HEAD:
         return None
@@ -102,4 +102,4 @@ def _unpack(data: memoryview) -> Linked | None:
     b = a + RECORD * leaves
     c = b + arrays
     records = words[a:b].reshape(-1, RECORD)
-    return Linked(entry, words[c:], words[HEAD:a], records, words[b:c])
+    return LinkedProgram(entry, words[c:], words[HEAD:a], records, words[b:c])

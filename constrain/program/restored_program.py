@@ -23,14 +23,14 @@ from ..grammar.nodes import Grammar
 from .byte_code import Bind, Leaf
 from .program import Program
 
-__all__ = ["Leaves", "Linked", "Restored", "linked"]
+__all__ = ["LinkedLeaves", "LinkedProgram", "RestoredProgram", "extract_linked"]
 
 RECORD = 9
 """Words that describe a leaf: mode, ranges, states, classes, where its arrays begin, and the key in four words."""
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class LinkedProgram:
     """What a Program has linked, in one int32 array each.
 
     code: [used] its code. links: [rules] the rule cells in the order in which they were linked. records: [leaves,
@@ -44,7 +44,7 @@ class Linked:
     arrays: NDArray[np.int32]
 
 
-def linked(program: Program) -> Linked | None:
+def extract_linked(program: Program) -> LinkedProgram | None:
     """What a Program has linked so far; None if there are parsers in it, which are kept elsewhere, as Lark's are."""
     with program.lock:
         if program.parsers or type(program) is not Program:
@@ -56,7 +56,7 @@ def linked(program: Program) -> Linked | None:
             records.append([mode, len(dfa.bounds), *dfa.delta.shape, place, *key.tolist()])
             arrays += [np.ascontiguousarray(part, np.int32).ravel() for part in parts]
             place += sum(part.size for part in parts)
-        return Linked(
+        return LinkedProgram(
             program.entry,
             program.code[: program.used].copy(),
             np.array(program.links, np.int32),
@@ -65,10 +65,10 @@ def linked(program: Program) -> Linked | None:
         )
 
 
-class Leaves(Sequence[Leaf]):
+class LinkedLeaves(Sequence[Leaf]):
     """The leaves of a Linked, each made when it is asked for."""
 
-    def __init__(self, kept: Linked) -> None:
+    def __init__(self, kept: LinkedProgram) -> None:
         self.kept = kept
 
     def __len__(self) -> int:
@@ -94,16 +94,16 @@ class Leaves(Sequence[Leaf]):
         return dfa, mode
 
 
-class Restored(Program):
+class RestoredProgram(Program):
     """A Program that becomes an ordinary one when more of it is wanted than was kept.
 
     It lacks all attributes that come from a Grammar; whoever asks for one makes it `whole`.
     """
 
-    def __init__(self, kept: Linked, remake: Callable[[], Grammar], bind: Bind | None) -> None:
+    def __init__(self, kept: LinkedProgram, remake: Callable[[], Grammar], bind: Bind | None) -> None:
         self.lock = threading.RLock()
         self.code, self.used, self.entry = kept.code, len(kept.code), kept.entry
-        self.leaves = Leaves(kept)  # type: ignore[assignment]
+        self.leaves = LinkedLeaves(kept)  # type: ignore[assignment]
         self.parsers, self.generation, self.on_link = {}, 0, None
         self.leaf_room, self.parser_room = max(64, 2 * len(kept.records)), 16
         self._kept, self._remake, self._bind = kept, remake, bind

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.errors import ArgumentError, check_count, check_type, describe
+from ..base.errors import ArgumentError, check_count, check_type, describe_value
 from .language_model import LanguageModel
 from .results import Draws, log_sum
 from .success_trie import SuccessTrie
@@ -128,7 +128,7 @@ def estimate_from(draws: Draws, f: Function | None = None, *, level: float = 0.9
 def _check_of(f: object, level: float) -> None:
     """Raise TypeError or ArgumentError for arguments that say what is estimated, before the model is called."""
     if f is not None and not callable(f):
-        raise TypeError(f"f is {describe(f)}: give a function of a text that returns a number, or None")
+        raise TypeError(f"f is {describe_value(f)}: give a function of a text that returns a number, or None")
     check_type("level", level, (int, float), "a number between 0 and 1")
     if not 0 < level < 1:
         raise ArgumentError(f"level must be between 0 and 1, not {level!r}")

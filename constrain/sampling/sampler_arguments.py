@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ArgumentError, LimitError, UnsupportedError, describe
+from ..base.errors import ArgumentError, LimitError, UnsupportedError, describe_value
 from .language_model import LanguageModel
 
 __all__ = [
@@ -46,7 +46,7 @@ def check(lm: object, constraint: Any, n: object, rng: object, max_tokens: objec
     if n > MOST_DRAWS:  # type: ignore[operator]
         raise LimitError(f"n is {n}: at most {MOST_DRAWS:,} texts are drawn in one call")
     if not is_count(max_tokens):
-        raise TypeError(f"max_tokens is {describe(max_tokens)}: it is a whole number, the end token included")
+        raise TypeError(f"max_tokens is {describe_value(max_tokens)}: it is a whole number, the end token included")
     if max_tokens < 1:  # type: ignore[operator]
         raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits", hint="Give 1 or more.")
 
@@ -70,7 +70,7 @@ def check_counts(least: int, **numbers: object) -> None:
     """Whole numbers, by name, of at least `least`; None for none is left to the caller. TypeError, ValueError."""
     for name, value in numbers.items():
         if not is_count(value):
-            raise TypeError(f"{name} is {describe(value)}: it is a whole number from {least} on")
+            raise TypeError(f"{name} is {describe_value(value)}: it is a whole number from {least} on")
         if value < least:  # type: ignore[operator]
             raise ArgumentError(f"{name} must be {least} or more, not {value}")
 
@@ -80,7 +80,7 @@ def check_seconds(seconds: object) -> None:
     if seconds is None:
         return
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.number)):
-        raise TypeError(f"seconds is {describe(seconds)}: it is a number, or None for no bound")
+        raise TypeError(f"seconds is {describe_value(seconds)}: it is a number, or None for no bound")
     if np.isnan(float(seconds)):
         raise ArgumentError("seconds is not a number (NaN)")
 
@@ -89,7 +89,7 @@ def check_judges(**judges: object) -> None:
     """Validators, by name: functions, or None. Raises TypeError."""
     for name, judge in judges.items():
         if judge is not None and not callable(judge):
-            raise TypeError(f"{name} is {describe(judge)}: it is a function of bytes that says True or False")
+            raise TypeError(f"{name} is {describe_value(judge)}: it is a function of bytes that says True or False")
 
 
 def check_options(sampler: str, draw: Callable[..., Any], names: Iterable[str]) -> None:

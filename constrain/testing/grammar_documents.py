@@ -14,8 +14,8 @@ from functools import partial
 
 from ..authoring.samples.random_instances import is_blank
 from ..base.errors import ConstrainError
-from ..frontends.json_schema.core.json_values import to_constant
 from ..base.json_documents import parse_json
+from ..frontends.json_schema.core.json_values import to_constant
 from ..grammar.nodes import (  # fmt: skip
     Chars,
     Choice,

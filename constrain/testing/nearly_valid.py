@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, cast
 from hypothesis import strategies as st
 
 from ..base.errors import ConstrainError, UnsatisfiableError
+from ..base.json_documents import parse_json
 from ..base.options import Limits, Style
 from ..compilation.constraint_compiler import to_grammar
-from ..base.json_documents import parse_json
 from .choice_source import NoMember, Seeded
 from .grammar_documents import Recipe
 from .keyword_violations import ORIGINAL, breakages

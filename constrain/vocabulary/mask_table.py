@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from ..automata.dfa import Dfa
 from ..base.fork_safety import fork_handlers
 from ..kernels import layout as at
-from .token_order import in_order
+from .token_order import order_tokens
 
 if TYPE_CHECKING:
     from ..lalr.parser_code import Parser
     from .vocabulary import Vocabulary
 
-__all__ = ["MaskTable", "TableFull", "address_of"]
+__all__ = ["MaskTable", "TableFull", "data_address"]
 
 LEAF_STATES = 1 << 15
 ROW_BYTES = 96 << 20
@@ -36,7 +36,7 @@ BATCH = 8
 """Leaf states expanded at once when one is asked for, at some 2 µs each: asking costs as much."""
 ROUNDS = 64
 ENDLESS = 1 << 20
-"""Of `safe_lengths`: how far they are counted, and what is said where nothing is ever refused."""
+"""Of `find_safe_lengths`: how far they are counted, and what is said where nothing is ever refused."""
 REST_BUDGET = 400_000
 """Most (place, token) pairs merged for one leaf state; white space in a 128k vocabulary has 60,000."""
 
@@ -45,12 +45,12 @@ class TableFull(Exception):
     """The reserved room is used up: the owner starts a new table."""
 
 
-def address_of(array: NDArray[np.int32]) -> int:
+def data_address(array: NDArray[np.int32]) -> int:
     """Where an array's data begins."""
     return int(array.__array_interface__["data"][0])
 
 
-def safe_lengths(dfa: Dfa) -> NDArray[np.int32]:
+def find_safe_lengths(dfa: Dfa) -> NDArray[np.int32]:
     """int32[n]: of how many characters (surrogates apart) none is refused from each state on, whatever they are.
 
     A lower bound: beyond ROUNDS it is ROUNDS, or ENDLESS where all that is reached refuses nothing.
@@ -117,8 +117,8 @@ class MaskTable:
         self.arrays[at.TABLE][at.T_WORDS] = self.words
         self.context = np.zeros(2 * at.SLOTS, np.int64)
         for slot, array in self.arrays.items():
-            self.context[2 * slot : 2 * slot + 2] = address_of(array), array.size
-        self.address = address_of(self.context)  # type: ignore[arg-type]
+            self.context[2 * slot : 2 * slot + 2] = data_address(array), array.size
+        self.address = data_address(self.context)  # type: ignore[arg-type]
         if stored is None:
             self._build_trie(vocabulary)
         else:
@@ -154,7 +154,7 @@ class MaskTable:
     def _build_trie(self, vocabulary: Vocabulary) -> None:
         from ..kernels.trie import build_trie
 
-        if build_trie(self.address, in_order(vocabulary.blob, vocabulary.offsets)) < 0:
+        if build_trie(self.address, order_tokens(vocabulary.blob, vocabulary.offsets)) < 0:
             raise AssertionError("the trie of a vocabulary has no more nodes than its tokens have bytes")
 
     # ---- what kernels ask for -------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ class MaskTable:
         block = np.concatenate(
             [
                 [n, width, len(bounds)], bounds, classes, ascii_class, dfa.accepting, dfa.distances(),
-                dfa.delta.ravel(), safe_lengths(dfa),
+                dfa.delta.ravel(), find_safe_lengths(dfa),
             ]
         )  # fmt: skip
         machine, first = int(counts[at.N_MACHINES]), int(counts[at.N_DFAS])

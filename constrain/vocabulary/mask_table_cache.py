@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..automata.dfa import Dfa
     from .vocabulary import Vocabulary
 
-__all__ = ["MOST_FILES", "prepare", "table_of"]
+__all__ = ["MOST_FILES", "prepare_common_leaves", "find_mask_table"]
 
 SUFFIX = ".table"
 LEAST_TOKENS = 2_048
@@ -34,7 +34,7 @@ HEAD = 4096
 """Most bytes of the first line that are looked through for its end."""
 
 
-def table_of(vocabulary: Vocabulary) -> MaskTable:
+def find_mask_table(vocabulary: Vocabulary) -> MaskTable:
     """The one MaskTable of a vocabulary in this process: from the store, or made and stored."""
     table = vocabulary.__dict__.get("mask_table")
     if table is not None and table.is_broken:
@@ -45,7 +45,7 @@ def table_of(vocabulary: Vocabulary) -> MaskTable:
     return table  # type: ignore[no-any-return]
 
 
-def prepare(table: MaskTable) -> None:
+def prepare_common_leaves(table: MaskTable) -> None:
     """Makes the rows of the common leaves."""
     for dfa, mode in _common():
         table.prepare(dfa, mode)
@@ -69,14 +69,14 @@ def _common() -> list[tuple[Dfa, int]]:
 def _make(vocabulary: Vocabulary) -> MaskTable:
     table = MaskTable(vocabulary)
     if vocabulary.size >= LEAST_TOKENS:
-        prepare(table)
+        prepare_common_leaves(table)
         _save(table)
     return table
 
 
 def _path(fingerprint: str) -> Path | None:
-    folder = cache.folder()
-    return None if folder is None else folder / f"{fingerprint[:32]}-{cache.made_by().hex()[:8]}{SUFFIX}"
+    folder = cache.cache_folder_path()
+    return None if folder is None else folder / f"{fingerprint[:32]}-{cache.digest_code().hex()[:8]}{SUFFIX}"
 
 
 def _save(table: MaskTable) -> None:
@@ -91,13 +91,13 @@ def _save(table: MaskTable) -> None:
     }
     line = json.dumps(head).encode()
     parts: list[Any] = [line + b" " * (-len(line) % 4 + 3) + b"\n", *(array.data for array in arrays.values())]
-    cache.write_sealed(path, cache.made_by(), parts)
-    cache.prune(path.parent, SUFFIX, MOST_FILES, MOST_BYTES)
+    cache.write_sealed(path, cache.digest_code(), parts)
+    cache.prune_folder(path.parent, SUFFIX, MOST_FILES, MOST_BYTES)
 
 
 def _load(vocabulary: Vocabulary) -> MaskTable | None:
     path = _path(vocabulary.fingerprint) if vocabulary.size >= LEAST_TOKENS else None
-    data = None if path is None else cache.read_sealed(path, cache.made_by())
+    data = None if path is None else cache.read_sealed(path, cache.digest_code())
     if data is None:
         return None
     try:

@@ -16,12 +16,12 @@ from ..grammar.nodes import Chars, Free, Literal, Mark, Node, Sequence, Strings,
 from .token_names import DIGITS, FIRST, NAME
 from .vocabulary import Vocabulary
 
-__all__ = ["Symbols"]
+__all__ = ["TokenSymbols"]
 
 MOST_STATES = 20_000
 
 
-class Symbols:
+class TokenSymbols:
     """The tokens that nodes name, in one vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -34,7 +34,7 @@ class Symbols:
         if isinstance(node, Free):
             ends = {name for name, index in self.vocabulary.special.items() if index in self.vocabulary.eos_ids}
             without = tuple(self.mark(text) for text in node.without if text not in ends)
-            return free(without, None if node.until is None else self.mark(node.until), node.high)
+            return free_text_node(without, None if node.until is None else self.mark(node.until), node.high)
         ids = {self.number(name) for name in node.names}
         if node.negated:
             return self.others(ids)
@@ -88,7 +88,7 @@ class Symbols:
 
 
 @lru_cache(64)
-def free(without: tuple[bytes, ...], until: bytes | None, high: int | None) -> Node:
+def free_text_node(without: tuple[bytes, ...], until: bytes | None, high: int | None) -> Node:
     """Units (bytes and names) in which none of `without` occurs, until the first `until`, which is the end of it."""
     units = Dfa.from_ranges([(0, FIRST - 1)])
     digits = Dfa.from_ranges([(digit, digit) for digit in DIGITS])
@@ -96,16 +96,16 @@ def free(without: tuple[bytes, ...], until: bytes | None, high: int | None) -> N
     whatever = units.union(name).star()
     clean = whatever
     for mark in without:
-        clean = clean.subtract(whatever.concatenate(exactly(mark)).concatenate(whatever), max_states=MOST_STATES)
+        clean = clean.subtract(whatever.concatenate(exact_bytes(mark)).concatenate(whatever), max_states=MOST_STATES)
     if until is None:
         return Chars(clean, "bytes", 0, high)
     if until[0] == FIRST or (high is not None and len(without) == 1 and not has_border(until)):
         # The mark cannot have begun before what is clean ends: two leaves, of which the first can count.
         return Sequence((Chars(clean, "bytes", 0, high), Literal(until)))
     one = Dfa.from_ranges([(0, FIRST)])
-    ended = whatever.concatenate(exactly(until))
+    ended = whatever.concatenate(exact_bytes(until))
     for mark in without:
-        earlier = whatever.concatenate(exactly(mark)).concatenate(one).concatenate(one.star())
+        earlier = whatever.concatenate(exact_bytes(mark)).concatenate(one).concatenate(one.star())
         ended = ended.subtract(earlier, max_states=MOST_STATES)
     if high is not None:
         ended = ended.with_length(0, high + len(until), max_states=MOST_STATES)
@@ -116,7 +116,7 @@ def free(without: tuple[bytes, ...], until: bytes | None, high: int | None) -> N
     return Chars(ended, "bytes")
 
 
-def exactly(data: bytes) -> Dfa:
+def exact_bytes(data: bytes) -> Dfa:
     """These bytes, each a character."""
     return Dfa.from_strings([data.decode("latin-1")])
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["in_order"]
+__all__ = ["order_tokens"]
 
 FIRST = 16
 
 
-def in_order(blob: bytes, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
+def order_tokens(blob: bytes, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
     """int32: ids of the tokens that are not empty, ascending by their bytes, equal ones by id.
 
     blob, offsets: as of Vocabulary.

@@ -27,14 +27,14 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..base.errors import VocabularyError, check_choice, check_count, check_type, describe, shorten
+from ..base.errors import VocabularyError, check_choice, check_count, check_type, describe_value, shorten_text
 from ..base.extensions import find_extension
 from .token_names import FIRST, NAME, token_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOST_BYTES", "MOST_TOKENS", "Encode", "Vocabulary", "named"]
+__all__ = ["MOST_BYTES", "MOST_TOKENS", "Encode", "Vocabulary", "name_special_tokens"]
 
 Encode = Callable[[str], "list[int]"]
 Octets: TypeAlias = bytes
@@ -99,7 +99,7 @@ class Vocabulary:
         Raises VocabularyError if there is no end token, or one is not an id below `size`.
         """
         if isinstance(tokens, (str, Octets)) or not isinstance(tokens, Iterable):
-            raise TypeError(f"tokens is {describe(tokens)}: give the bytes of each token, None for special ones")
+            raise TypeError(f"tokens is {describe_value(tokens)}: give the bytes of each token, None for special ones")
         check_arguments(special, encode, encode_prompt, name)
         check_choice("leading_space", leading_space, ("kept", "stripped"))
         size = None if size is None else check_count("size", size)
@@ -110,16 +110,16 @@ class Vocabulary:
         width = len(listed) if size is None else size
         if not 0 < width <= MOST_TOKENS:
             raise VocabularyError(
-                f"a vocabulary needs at least one token, and has at most {MOST_TOKENS:,}, not {shorten(width, 40)}",
+                f"a vocabulary needs at least one token, at most {MOST_TOKENS:,}, not {shorten_text(width, 40)}",
                 hint="size= is the width of the logits.",
             )
         del listed[width:]
         listed += [None] * (width - len(listed))
-        ends = checked_ends(eos_ids, width)
+        ends = check_ends(eos_ids, width)
         known = {key: int(index) for key, index in (special or {}).items() if 0 <= index < width}
         for index in (*ends, *known.values()):
             listed[index] = None
-        names = named(known, ends)
+        names = name_special_tokens(known, ends)
         spelled = [token or b"" for token in listed]
         if FIRST in b"".join(spelled):
             spelled = [b"" if FIRST in token else token for token in spelled]
@@ -140,7 +140,7 @@ class Vocabulary:
             names=MappingProxyType(names),
             blob=blob,
             offsets=offsets,
-            fingerprint=digest(blob, offsets, ends, known),
+            fingerprint=fingerprint_tokens(blob, offsets, ends, known),
             encode=encode,
             encode_prompt=encode_prompt or encode,
             leading_space=leading_space,
@@ -222,9 +222,9 @@ class Vocabulary:
 
     def spelled(self, index: int) -> Octets:
         """A token as it stands in `blob`: special tokens by their names in bytes."""
-        index = as_id("index", index)
+        index = check_id("index", index)
         if not -1 < index < len(self.tokens):
-            raise VocabularyError(f"there is no token {shorten(index, 40)}: the vocabulary has {self.size}")
+            raise VocabularyError(f"there is no token {shorten_text(index, 40)}: the vocabulary has {self.size}")
         return self.blob[self.offsets[index] : self.offsets[index + 1]]
 
     @cached_property
@@ -234,13 +234,13 @@ class Vocabulary:
 
     def transcript(self, ids: Iterable[int]) -> Octets:
         """`text`, with the special tokens in it as the tokenizer calls them; end tokens add nothing."""
-        shown, ids = self.shown, checked_ids(ids)
+        shown, ids = self.shown, check_ids(ids)
         return b"".join(shown[index] if index in shown else self.text((index,)) for index in ids)
 
     def text(self, ids: Iterable[int]) -> Octets:
         """The bytes of these tokens, joined; special and end tokens add nothing."""
         pieces = []
-        for index in checked_ids(ids):
+        for index in check_ids(ids):
             if not 0 <= index < len(self.tokens):
                 raise VocabularyError(f"there is no token {index}: the vocabulary has {self.size}")
             pieces.append(self.tokens[index] or b"")
@@ -301,7 +301,7 @@ class Vocabulary:
                     found = min(found, (best[len(data) - start - length][0] + 1, -length, index))
             best.append(found)
         if best[-1][0] > len(data):
-            raise VocabularyError(f"no tokens of this vocabulary spell {shown(data)}")
+            raise VocabularyError(f"no tokens of this vocabulary spell {show_bytes(data)}")
         out, at = [], 0
         while at < len(data):
             _, length, index = best[len(data) - at]
@@ -339,7 +339,7 @@ class Vocabulary:
         """
         encoders = tuple(None if is_local(one) else one for one in (self.encode, self.encode_prompt))
         how = (tuple(self.special.items()), self.leading_space, self.name, *encoders)
-        return restore, (self.fingerprint, self.tokens, self.eos_ids, *how)
+        return restore_vocabulary, (self.fingerprint, self.tokens, self.eos_ids, *how)
 
     def __repr__(self) -> str:
         names = {index: key for key, index in self.special.items()}
@@ -358,12 +358,12 @@ def is_local(function: object) -> bool:
 
 
 @cache
-def restored() -> WeakValueDictionary[tuple[Any, ...], Vocabulary]:
+def restored_vocabularies() -> WeakValueDictionary[tuple[Any, ...], Vocabulary]:
     """Return the vocabularies that were unpickled in this process: equal ones are one, and so are their mask tables."""
     return WeakValueDictionary()
 
 
-def restore(
+def restore_vocabulary(
     fingerprint: str,
     tokens: tuple[bytes | None, ...],
     eos_ids: tuple[int, ...],
@@ -375,7 +375,7 @@ def restore(
 ) -> Vocabulary:
     """Return the vocabulary of a pickled one. Raise VocabularyError if it was damaged."""
     key = fingerprint, leading_space, name, encode is None, encode_prompt is None
-    found = restored().get(key)
+    found = restored_vocabularies().get(key)
     if found is not None:
         return found
     made = Vocabulary.from_tokens(
@@ -384,10 +384,10 @@ def restore(
     )  # fmt: skip
     if made.fingerprint != fingerprint:
         raise VocabularyError("what was pickled is not the vocabulary that it says it is")
-    return restored().setdefault(key, made)
+    return restored_vocabularies().setdefault(key, made)
 
 
-def as_id(name: str, value: Any) -> int:
+def check_id(name: str, value: Any) -> int:
     """Return a token id as an int; TypeError for what is no whole number."""
     try:
         return check_count(name, value)
@@ -395,11 +395,11 @@ def as_id(name: str, value: Any) -> int:
         return int(value)  # a negative one: whoever asked says what is wrong with it
 
 
-def checked_ids(ids: Iterable[int]) -> list[int]:
+def check_ids(ids: Iterable[int]) -> list[int]:
     """Return token ids as ints; TypeError for what is none."""
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise TypeError(f"ids is {describe(ids)}: give a list of token ids")
-    return [index if type(index) is int else as_id("a token id", index) for index in ids]
+        raise TypeError(f"ids is {describe_value(ids)}: give a list of token ids")
+    return [index if type(index) is int else check_id("a token id", index) for index in ids]
 
 
 def check_arguments(special: object, encode: object, encode_prompt: object, name: object) -> None:
@@ -408,18 +408,18 @@ def check_arguments(special: object, encode: object, encode_prompt: object, name
     if isinstance(special, Mapping):
         for key, index in special.items():
             check_type("a name in special", key, str, "give a dict of name -> token id")
-            as_id("an id in special", index)
+            check_id("an id in special", index)
     for what, function in (("encode", encode), ("encode_prompt", encode_prompt)):
         if function is not None and not callable(function):
-            raise TypeError(f"{what} is {describe(function)}: give a function from text to token ids")
+            raise TypeError(f"{what} is {describe_value(function)}: give a function from text to token ids")
     check_type("name", name, str, "give a text")
 
 
-def checked_ends(eos_ids: Iterable[int], width: int) -> tuple[int, ...]:
+def check_ends(eos_ids: Iterable[int], width: int) -> tuple[int, ...]:
     """The end tokens, ascending, without repeats; VocabularyError if there is none or one is no id."""
     if isinstance(eos_ids, (str, bytes)) or not isinstance(eos_ids, Iterable):
-        raise TypeError(f"eos_ids is {describe(eos_ids)}: give a list of token ids")
-    ends = sorted({as_id("an id of eos_ids", index) for index in eos_ids})
+        raise TypeError(f"eos_ids is {describe_value(eos_ids)}: give a list of token ids")
+    ends = sorted({check_id("an id of eos_ids", index) for index in eos_ids})
     if not ends:
         raise VocabularyError(
             "there is no end token: a constrained text could never end",
@@ -434,13 +434,13 @@ def checked_ends(eos_ids: Iterable[int], width: int) -> tuple[int, ...]:
     return tuple(ends)
 
 
-def named(special: Mapping[str, int], ends: Sequence[int]) -> dict[int, bytes]:
+def name_special_tokens(special: Mapping[str, int], ends: Sequence[int]) -> dict[int, bytes]:
     """id -> the name in bytes of every special token that is no end token."""
     within = sorted(set(special.values()) - set(ends))
     return {index: token_name(number) for number, index in enumerate(within)}
 
 
-def digest(blob: bytes, offsets: NDArray[np.int32], ends: Sequence[int], special: Mapping[str, int]) -> str:
+def fingerprint_tokens(blob: bytes, offsets: NDArray[np.int32], ends: Sequence[int], special: Mapping[str, int]) -> str:
     """Hex digest of all that masks depend on; the first field is the version of this very layout."""
     out = blake2b(b"constrain vocabulary 2", digest_size=16)
     for part in (
@@ -454,6 +454,6 @@ def digest(blob: bytes, offsets: NDArray[np.int32], ends: Sequence[int], special
     return out.hexdigest()
 
 
-def shown(data: bytes) -> str:
+def show_bytes(data: bytes) -> str:
     """A few bytes for a message."""
     return f"{data[:48]!r}{'...' if len(data) > 48 else ''}"

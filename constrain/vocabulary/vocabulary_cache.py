@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from .. import cache
-from .vocabulary import Vocabulary, named
+from .vocabulary import Vocabulary, name_special_tokens
 
-__all__ = ["Kept", "LEAST_BYTES"]
+__all__ = ["CachedVocabulary", "LEAST_BYTES"]
 
 SUFFIX = ".vocabulary"
 LEAST_BYTES = 1 << 16
@@ -33,7 +33,7 @@ HEAD = 1 << 22
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedVocabulary:
     """The place of one vocabulary. data: the file that it is read from. asked: what else decides, fit for JSON."""
 
     data: bytes
@@ -41,17 +41,17 @@ class Kept:
 
     def path(self) -> Path | None:
         """The file, there or not; None: nothing is kept."""
-        folder = cache.folder()
+        folder = cache.cache_folder_path()
         if folder is None:
             return None
-        digest = blake2b(self.data, digest_size=16, key=cache.made_by())
+        digest = blake2b(self.data, digest_size=16, key=cache.digest_code())
         digest.update(json.dumps(self.asked).encode())
         return folder / f"{digest.hexdigest()}{SUFFIX}"
 
     def fetch(self) -> tuple[Vocabulary, Mapping[str, Any]] | None:
         """The vocabulary, without `encode`, and what was kept beside it; None if it is not there."""
         path = self.path()
-        data = None if path is None else cache.read_sealed(path, cache.made_by())
+        data = None if path is None else cache.read_sealed(path, cache.digest_code())
         if data is None:
             return None
         try:
@@ -73,7 +73,7 @@ class Kept:
                 tokens=tuple(tokens),
                 eos_ids=ends,
                 special=MappingProxyType(special),
-                names=MappingProxyType(named(special, ends)),
+                names=MappingProxyType(name_special_tokens(special, ends)),
                 blob=blob,
                 offsets=offsets,
                 fingerprint=head["fingerprint"],
@@ -106,5 +106,5 @@ class Kept:
         }
         line = json.dumps(head).encode()
         if len(line) < HEAD - 4:
-            cache.write_sealed(path, cache.made_by(), [line + b" " * (-len(line) % 4 + 3) + b"\n", *body])
-            cache.prune(path.parent, SUFFIX, MOST_FILES, MOST_BYTES)
+            cache.write_sealed(path, cache.digest_code(), [line + b" " * (-len(line) % 4 + 3) + b"\n", *body])
+            cache.prune_folder(path.parent, SUFFIX, MOST_FILES, MOST_BYTES)

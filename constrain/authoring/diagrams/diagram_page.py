@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from ...frontends.lark.lexer_terminals import lexers
+from ...frontends.lark.lexer_terminals import build_lexers
 from ...lalr.parser_code import Parser
 from ..grammar_tools.written_grammar import Written
 from .automaton_diagram import MOST_STATES, Automaton, automaton
@@ -146,7 +146,7 @@ def _scanner(written: Written) -> Automaton | None:
     loaded = written.loaded
     if loaded is None or not written.has_lexer:
         return None
-    made = lexers(loaded, limits=written.limits)
+    made = build_lexers(loaded, limits=written.limits)
     scan = np.repeat(made.starts, len(written.table.action))
     parser = Parser(made.scanner, written.table, written.productions, scan, frozenset(loaded.ignored))
     count = len(loaded.terminals)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...base.options import Limits
-from ...frontends.gbnf.gbnf_parser import Reader as GbnfReader
+from ...frontends.gbnf.gbnf_parser import GbnfParser as GbnfReader
 from ...grammar.nodes import Chars, Choice as ChoiceNode, Literal, Node, Repeat, Rule, Sequence as SequenceNode, Token
 from ..grammar_tools.character_grammar import shown_set
 from ..grammar_tools.written_grammar import Written
@@ -89,11 +89,9 @@ class _Lark:
     def __init__(self, written: Written) -> None:
         from lark import load_grammar as lark
 
-        from ...frontends.lark.lark_imports import Reader
-        from ...frontends.lark.lark_loader import lend_reader_of_grammars
+        from ...frontends.lark.lark_imports import ImportReader
 
-        lend_reader_of_grammars()
-        reader = Reader(written.import_paths)
+        reader = ImportReader(written.import_paths)
         self.grammar, _ = lark.load_grammar(written.text, written.name, [reader], False)
         self.written = written
         self.names = {str(name) for name, *_ in self.grammar.rule_defs} | {str(n) for n, _ in self.grammar.term_defs}

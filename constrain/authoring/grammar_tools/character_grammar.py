@@ -15,11 +15,11 @@ from functools import cached_property
 from ...automata.dfa import LAST, Dfa
 from ...base.errors import GrammarError, LimitError
 from ...base.options import Limits
-from ...frontends.gbnf.gbnf_parser import Reader
+from ...frontends.gbnf.gbnf_parser import GbnfParser
 from ...grammar.nodes import Chars, Choice, Literal, Node, Repeat, Rule, Sequence, Token
 from ...lalr.lalr_tables import Lalr
 from ...lalr.productions import Productions
-from ...lalr.shortest_suffix import Endings
+from ...lalr.shortest_suffix import ShortestSuffixes
 
 __all__ = ["CharacterEndings", "Ranges", "productions_of", "shown_set", "written_at"]
 
@@ -41,7 +41,7 @@ def rule_of(name: str) -> str:
 
 def productions_of(text: str, start: str) -> tuple[Productions, tuple[Ranges, ...], tuple[str, ...]]:
     """Rules, the characters of each terminal, and the names of special tokens, terminals behind those."""
-    reader = Reader(text, Limits().nesting)
+    reader = GbnfParser(text, Limits().nesting)
     reader.read()
     for name, place in reader.uses.items():
         if name not in reader.rules:
@@ -239,14 +239,14 @@ def _char(code: int, special: str) -> str:
 
 @dataclass(frozen=True)
 class Characters:
-    """What `Endings` asks of a parser."""
+    """What `ShortestSuffixes` asks of a parser."""
 
     table: Lalr
     productions: Productions
     terminals: int
 
 
-class CharacterEndings(Endings):
+class CharacterEndings(ShortestSuffixes):
     """Costs where each terminal is one character."""
 
     def __init__(self, productions: Productions, table: Lalr) -> None:

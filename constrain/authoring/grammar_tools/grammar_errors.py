@@ -10,9 +10,9 @@ import re
 from bisect import bisect_right
 
 from ...base.errors import ConstrainError, GrammarError, SourceError
-from ...frontends.lark.lark_literals import wrong_literal
-from ...frontends.lark.lark_loader import load
-from ...frontends.lark.source_map import Places
+from ...frontends.lark.lark_literals import explain_literal
+from ...frontends.lark.lark_loader import load_grammar
+from ...frontends.lark.source_map import SourceMap
 
 __all__ = ["errors"]
 
@@ -27,7 +27,7 @@ def errors(text: str, *, start: str, name: str, import_paths: tuple[str, ...] = 
     here, added = text, ""
     for _ in range(MOST):
         try:
-            load(here + added, start=start, source=name, import_paths=import_paths)
+            load_grammar(here + added, start=start, source=name, import_paths=import_paths)
             break
         except ConstrainError as error:
             if error.position is not None and error.source == here + added and error.position <= len(text):
@@ -49,8 +49,8 @@ def errors(text: str, *, start: str, name: str, import_paths: tuple[str, ...] = 
             here = patched
     told_lines = {text.count("\n", 0, error.position) for error in found if error.position is not None}
     if found:  # a pattern in what the placeholders made useless was not looked at
-        for token in Places(text).tokens:
-            if token.kind in ("pattern", "string") and (literal := wrong_literal(token.kind, token.text)):
+        for token in SourceMap(text).tokens:
+            if token.kind in ("pattern", "string") and (literal := explain_literal(token.kind, token.text)):
                 offset, cause, cure = literal
                 if text.count("\n", 0, token.position) not in told_lines:
                     found.append(GrammarError(cause, source=text, position=token.position + offset, hint=cure))
@@ -59,7 +59,7 @@ def errors(text: str, *, start: str, name: str, import_paths: tuple[str, ...] = 
 
 def without(text: str, position: int) -> str | None:
     """The text with a placeholder in place of the definition or directive at a position; None if there is none."""
-    places = Places(text)
+    places = SourceMap(text)
     lines = sorted(
         {text.rfind("\n", 0, at) + 1 for positions in places.definitions.values() for at in positions}
         | {text.rfind("\n", 0, token.position) + 1 for token in places.tokens if token.kind == "directive"}

@@ -117,9 +117,9 @@ def _unused(written: Written) -> Iterator[Finding]:
         references = of_lark(written.loaded.places)
         loaded = {terminal.name for terminal in written.loaded.terminals}
     else:
-        from ...frontends.gbnf.gbnf_parser import Reader
+        from ...frontends.gbnf.gbnf_parser import GbnfParser
 
-        reader = Reader(written.text, Limits().nesting)
+        reader = GbnfParser(written.text, Limits().nesting)
         reader.read()
         references, loaded = of_gbnf(written.text, {str(name): body for name, body in reader.rules.items()}), set()
     for name in references.unused(written.start):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...frontends.lark.source_map import Places
+from ...frontends.lark.source_map import SourceMap
 from ...grammar.nodes import Choice, Node, Repeat, Rule, Sequence
 
 __all__ = ["References", "of_gbnf", "of_lark"]
@@ -31,7 +31,7 @@ class References:
         return sorted((name for name in self.places if name not in seen), key=self.places.__getitem__)
 
 
-def of_lark(places: Places) -> References:
+def of_lark(places: SourceMap) -> References:
     """Of a Lark grammar."""
     out = References()
     for name, (grammar, position) in places.brought.items():

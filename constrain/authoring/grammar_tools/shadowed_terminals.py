@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ConstrainError
-from ...frontends.lark.lark_loader import Loaded
+from ...frontends.lark.lark_loader import LoadedGrammar
 from ...lalr.parser_code import Parser
 from ...lalr.productions import Productions
 
@@ -33,7 +33,7 @@ class Shadow:
     length: int
 
 
-def shadows(loaded: Loaded, parser: Parser) -> list[Shadow]:
+def shadows(loaded: LoadedGrammar, parser: Parser) -> list[Shadow]:
     """The terminals with a text that the scanner never finds."""
     scanner = parser.scanner
     given = set(np.unique(scanner.verdicts[np.unique(scanner.accept)]).tolist())
@@ -57,7 +57,7 @@ def _shortest(text: str | None, pattern: str, flags: str) -> str | None:
     """A shortest text of a terminal, taken by itself."""
     from ...base.options import Limits
     from ...frontends import regex
-    from ...grammar.whole_dfa import to_dfa
+    from ...grammar.grammar_dfa import to_dfa
 
     if text is not None:
         return text

@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 
-from ...lalr.shortest_suffix import NEVER, Endings
+from ...lalr.shortest_suffix import NEVER, ShortestSuffixes
 from .lexeme_parser import END_OF_TEXT, Stack, fed, parse
 from .written_grammar import Written
 
@@ -40,7 +40,7 @@ class Speller:
     def __init__(self, written: Written) -> None:
         self.written = written
         self.parser = written.parser
-        self.endings: Endings = written.endings
+        self.endings: ShortestSuffixes = written.endings
         self._shortest: dict[tuple[int, int], Spelled | None] = {}
         order = {byte: place for place, byte in enumerate(LIKED)}
         self.liking = [order.get(byte, 100 + byte) for byte in range(256)]

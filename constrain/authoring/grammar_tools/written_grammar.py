@@ -14,12 +14,12 @@ import numpy as np
 
 from ...base.errors import GrammarError
 from ...base.options import Limits
-from ...frontends.lark.lark_loader import Loaded
+from ...frontends.lark.lark_loader import LoadedGrammar
 from ...grammar.nodes import Grammar
 from ...lalr import lalr_tables
 from ...lalr.parser_code import Parser
 from ...lalr.productions import Productions
-from ...lalr.shortest_suffix import Endings
+from ...lalr.shortest_suffix import ShortestSuffixes
 
 __all__ = ["LEXERS", "Kind", "LexerName", "Written", "kind_of", "read"]
 
@@ -50,7 +50,7 @@ class Written:
     start: str
     lexer: LexerName
     productions: Productions
-    loaded: Loaded | None = None
+    loaded: LoadedGrammar | None = None
     alphabet: tuple[tuple[tuple[int, int], ...], ...] = ()
     tokens: tuple[str, ...] = ()
     import_paths: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Written:
         """Why there is no table without a choice between two rules, if there is none."""
         loaded = self.loaded
         try:
-            lalr_tables.build(
+            lalr_tables.build_tables(
                 self.productions,
                 lambda rule: (self.text, at) if loaded and (at := loaded.position(rule)) is not None else None,
             )
@@ -81,18 +81,18 @@ class Written:
         if self.clash is not None:
             order = tuple((priority << 20) - rule for rule, priority in enumerate(productions.priority))
             productions = replace(productions, priority=order)
-        return lalr_tables.build(productions)
+        return lalr_tables.build_tables(productions)
 
     @cached_property
     def overruled(self) -> list[tuple[int, int, int]]:
         """(state, terminal, rule): what could end there and does not."""
-        return lalr_tables.overruled(self.productions, self.table)
+        return lalr_tables.list_overruled_reductions(self.productions, self.table)
 
     @cached_property
     def parser(self) -> Parser | None:
         """Scanner and table together; None for GBNF. Where rules clash or nothing cuts the text, of the basic lexer."""
         from ...frontends.lark import to_parser
-        from ...frontends.lark.lexer_terminals import lexers
+        from ...frontends.lark.lexer_terminals import build_lexers
 
         if self.loaded is None:
             return None
@@ -106,18 +106,18 @@ class Written:
                 import_paths=self.import_paths,
                 limits=self.limits,
             )
-        made = lexers(self.loaded, limits=self.limits)
+        made = build_lexers(self.loaded, limits=self.limits)
         scan = np.repeat(made.starts, len(self.table.action))
         return Parser(made.scanner, self.table, self.productions, scan, frozenset(self.loaded.ignored))
 
     @cached_property
-    def endings(self) -> Endings:
+    def endings(self) -> ShortestSuffixes:
         """How texts end soonest, in bytes."""
         if self.parser is None:
             from .character_grammar import CharacterEndings
 
             return CharacterEndings(self.productions, self.table)
-        return Endings(self.parser)
+        return ShortestSuffixes(self.parser)
 
     @cached_property
     def grammar(self) -> Grammar:
@@ -169,8 +169,8 @@ def read(
         start = start or "root"
         productions, alphabet, tokens = productions_of(text, start)
         return Written(name, text, kind, start, "dynamic", productions, None, alphabet, tokens, (), limits)
-    from ...frontends.lark.lark_loader import load
+    from ...frontends.lark.lark_loader import load_grammar
 
     start = start or "start"
-    loaded = load(text, start=start, source=name, import_paths=import_paths)
+    loaded = load_grammar(text, start=start, source=name, import_paths=import_paths)
     return Written(name, text, kind, start, lexer, loaded.productions, loaded, import_paths=import_paths, limits=limits)

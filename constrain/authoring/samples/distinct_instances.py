@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base.errors import ConstrainError
-from ...frontends.json_schema.core.json_values import to_constant
 from ...base.json_documents import parse_json
+from ...frontends.json_schema.core.json_values import to_constant
 from .random_instances import random_text
 from .text_enumeration import few_texts
 

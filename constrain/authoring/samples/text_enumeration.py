@@ -10,8 +10,8 @@ import json
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain, combinations, product
 
-from ...frontends.json_schema.core.json_values import to_constant
 from ...base.json_documents import parse_json
+from ...frontends.json_schema.core.json_values import to_constant
 from ...grammar.nodes import (  # fmt: skip
     Chars,
     Choice,

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...base.errors import SchemaError, check_choice
+from ...base.json_documents import pointer_token
 from ...frontends.json_schema.reading.keywords import KEYWORDS
-from ...base.json_documents import token
 from ...frontends.json_schema.reports.schema_faults import find_faults
 from .anthropic import ANTHROPIC
 from .gemini import GEMINI
@@ -76,7 +76,7 @@ def judge(place: Place, target: Target) -> Iterator[Finding]:
     for name in place.raw:
         row = of(name, place, target)
         if row.verdict != "enforced":
-            yield Finding(f"{place.pointer}/{token(name)}", name, row.verdict, row.reason, row.cure)
+            yield Finding(f"{place.pointer}/{pointer_token(name)}", name, row.verdict, row.reason, row.cure)
     for row in target.table:
         if row.missing and row.keyword not in place.raw and row.when(place):
             yield Finding(place.pointer, row.keyword, row.verdict, row.reason, row.cure)

@@ -11,11 +11,10 @@ from functools import cached_property
 from typing import Any, Union
 
 from ...base.errors import ConstrainError
+from ...base.json_documents import load_document, pointer_token
 from ...frontends.json_schema.core.dialects import Scope
-from ...base.json_documents import load
 from ...frontends.json_schema.reading.keywords import iterate_subschemas
 from ...frontends.json_schema.reading.schema_references import ReferenceResolver
-from ...base.json_documents import token
 
 __all__ = ["Document", "Place"]
 
@@ -106,7 +105,7 @@ class Document:
     """
 
     def __init__(self, schema: dict[str, Any] | bool | str, registry: Mapping[str, Any] | None = None) -> None:
-        self.root = load(schema)
+        self.root = load_document(schema)
         self.library = ReferenceResolver(self.root, registry)
         self.places: list[Place] = list(self._walk())
 
@@ -119,7 +118,7 @@ class Document:
             yield place
             if isinstance(place.raw, dict):
                 below = [
-                    Place(self, raw, place.scope, "/".join((place.pointer, *map(token, step))), place, step)
+                    Place(self, raw, place.scope, "/".join((place.pointer, *map(pointer_token, step))), place, step)
                     for step, raw in iterate_subschemas(place.raw, place.scope.draft)
                 ]
                 todo.extend(reversed(below))

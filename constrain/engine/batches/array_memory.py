@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.errors import ArgumentError, check_count, describe
+from ...base.errors import ArgumentError, check_count, describe_value
 
-__all__ = ["Memory", "as_numpy", "memory_of", "places"]
+__all__ = ["ArrayMemory", "as_numpy", "describe_memory", "check_rows"]
 
 NAMES = {np.dtype(name): name for name in ("int32", "float16", "float32", "float64")}
 """What numpy's own `dtype.name` takes 3 µs to say."""
 
 
-class Memory(NamedTuple):
+class ArrayMemory(NamedTuple):
     """address: of the first element. shape: its lengths. strides, size of an element: in bytes. dtype: its name."""
 
     address: int
@@ -43,13 +43,13 @@ class Memory(NamedTuple):
         return self.strides[-1] == self.size or self.shape[-1] <= 1 or self.shape[0] == 0
 
 
-def memory_of(array: Any, name: str, *, written: bool = True) -> Memory:
+def describe_memory(array: Any, name: str, *, written: bool = True) -> ArrayMemory:
     """Where an array or tensor lies, which is to be written or else read. TypeError or ValueError if that cannot be."""
     if isinstance(array, np.ndarray):
         if written and not array.flags.writeable:
             raise ArgumentError(f"{name} is read-only, and is written in place: give a copy")
         kind = NAMES.get(array.dtype) or array.dtype.name
-        return Memory(_begin(array), array.shape, array.strides, array.itemsize, kind)
+        return ArrayMemory(_begin(array), array.shape, array.strides, array.itemsize, kind)
     if not hasattr(array, "data_ptr"):
         raise TypeError(f"{name} is a {type(array).__name__}: give a numpy array or a torch tensor")
     if not array.is_cpu:
@@ -60,7 +60,7 @@ def memory_of(array: Any, name: str, *, written: bool = True) -> Memory:
         raise ArgumentError(f"{name} keeps gradients, which writing in place would make wrong: give {name}.detach()")
     size = array.element_size()
     strides = tuple(size * stride for stride in array.stride())
-    return Memory(array.data_ptr(), tuple(array.shape), strides, size, str(array.dtype).removeprefix("torch."))
+    return ArrayMemory(array.data_ptr(), tuple(array.shape), strides, size, str(array.dtype).removeprefix("torch."))
 
 
 def _begin(array: Any) -> int:
@@ -76,7 +76,7 @@ def as_numpy(array: Any) -> Any:
     return array if isinstance(array, np.ndarray) else array.detach().numpy()
 
 
-def places(rows: Iterable[int] | None, count: int, most: int, what: str) -> list[int] | None:
+def check_rows(rows: Iterable[int] | None, count: int, most: int, what: str) -> list[int] | None:
     """`rows` as a list, None if they are 0 .. count: ValueError unless there is one of `most` for each, no two the
     same."""
     if rows is None:
@@ -84,7 +84,7 @@ def places(rows: Iterable[int] | None, count: int, most: int, what: str) -> list
             raise ArgumentError(f"there is room for {most} rows, and there are {count} {what}: give a row to each")
         return None
     if not isinstance(rows, Iterable) or isinstance(rows, (str, bytes)):
-        raise TypeError(f"rows is {describe(rows)}: give a list of whole numbers")
+        raise TypeError(f"rows is {describe_value(rows)}: give a list of whole numbers")
     listed = [check_count("a row", row) for row in rows]
     if len(listed) != count:
         raise ArgumentError(f"there are {len(listed)} rows for {count} {what}: give one row for each")

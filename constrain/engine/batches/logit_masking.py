@@ -17,8 +17,8 @@ from ...base.errors import ArgumentError, check_count
 from ...base.extensions import find_extension
 from ...kernels.jit.entry_points import door
 from ...kernels.logits import apply_many
-from .array_memory import Memory, as_numpy, memory_of, places
-from .worker_threads import cores, together
+from .array_memory import ArrayMemory, as_numpy, check_rows, describe_memory
+from .worker_threads import count_cores, run_together
 
 __all__ = ["apply_mask"]
 
@@ -46,7 +46,7 @@ def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, th
     if getattr(getattr(logits, "device", None), "type", "cpu") == "cuda":
         return find_extension("apply_mask_on_cuda")(logits, masks, rows=rows)
     threads = None if threads is None else check_count("threads", threads, 1)
-    scores, bits = memory_of(logits, "logits"), memory_of(masks, "masks", written=False)
+    scores, bits = describe_memory(logits, "logits"), describe_memory(masks, "masks", written=False)
     if scores.dtype not in INFINITY or not scores.has_whole_rows():
         raise ArgumentError(
             f"logits are {scores}, strides {scores.strides}: give {', '.join(INFINITY)}, [V] or [B, V], "
@@ -58,23 +58,23 @@ def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, th
         )
     _check_width(masks, scores, bits)
     height, count = (memory.shape[0] if len(memory.shape) == 2 else 1 for memory in (scores, bits))
-    listed = places(rows, count, height, "masks")
+    listed = check_rows(rows, count, height, "masks")
     numbers = array("q", listed) if listed else None
     width, pattern = INFINITY[scores.dtype]
     if threads is None:
         amount = count * scores.shape[-1] * scores.size
-        threads = min(cores(), amount // LEAST_SHARE) if amount >= 2 * LEAST_SHARE else 1
+        threads = min(count_cores(), amount // LEAST_SHARE) if amount >= 2 * LEAST_SHARE else 1
     what = (scores.address, scores.stride, scores.shape[-1], bits.address, bits.stride, bits.shape[-1],
             numbers.buffer_info()[0] if numbers else 0)  # fmt: skip
     if threads == 1 or count < 2:
         _apply_many(*what, 0, count, width, pattern)
     else:
         edges = [count * share // min(threads, count) for share in range(min(threads, count) + 1)]
-        together([partial(_apply_many, *what, *ends, width, pattern) for ends in zip(edges, edges[1:])])
+        run_together([partial(_apply_many, *what, *ends, width, pattern) for ends in zip(edges, edges[1:])])
     return logits
 
 
-def _check_width(masks: Any, scores: Memory, bits: Memory) -> None:
+def _check_width(masks: Any, scores: ArrayMemory, bits: ArrayMemory) -> None:
     """Every token that may be allowed has a logit."""
     columns, words = scores.shape[-1], bits.shape[-1]
     if columns >= 32 * words:

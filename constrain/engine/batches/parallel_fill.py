@@ -14,12 +14,12 @@ from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from ...base.errors import ArgumentError, check_count, describe
+from ...base.errors import ArgumentError, check_count, describe_value
 from ...kernels import layout as at, masks, matcher_calls
 from ...kernels.jit.entry_points import door
 from ..state_cache import StateCacheEvicted
-from .array_memory import Memory, as_numpy, memory_of, places
-from .worker_threads import cores, together
+from .array_memory import ArrayMemory, as_numpy, check_rows, describe_memory
+from .worker_threads import count_cores, run_together
 
 if TYPE_CHECKING:
     from ..matcher import Matcher
@@ -48,14 +48,14 @@ def fill_masks(
     Raises ValueError or TypeError for an `out` or rows that do not fit, LimitError as `Matcher.mask`.
     """
     if not isinstance(matchers, Sequence) or not all(hasattr(matcher, "_address") for matcher in matchers):
-        raise TypeError(f"matchers is {describe(matchers)}: give a list of constrain.Matcher")
+        raise TypeError(f"matchers is {describe_value(matchers)}: give a list of constrain.Matcher")
     threads = None if threads is None else check_count("threads", threads, 1)
-    memory = memory_of(out, "out")
+    memory = describe_memory(out, "out")
     if len(memory.shape) != 2 or memory.dtype != "int32" or not memory.has_whole_rows():
         raise ArgumentError(f"out is {memory}, strides {memory.strides}: give int32 [rows, words], each row contiguous")
-    listed = places(rows, len(matchers), memory.shape[0], "matchers")
+    listed = check_rows(rows, len(matchers), memory.shape[0], "matchers")
     if threads is None:
-        threads = min(cores(), len(matchers) // LEAST_SHARE) if len(matchers) >= 2 * LEAST_SHARE else 1
+        threads = min(count_cores(), len(matchers) // LEAST_SHARE) if len(matchers) >= 2 * LEAST_SHARE else 1
     threads = max(1, min(threads, len(matchers)))
     found = array("q", [matcher._address for matcher in matchers])
     if threads > 1:
@@ -68,7 +68,7 @@ def fill_masks(
     if threads == 1:
         serve(0)
     else:
-        together([partial(serve, worker) for worker in range(threads)])
+        run_together([partial(serve, worker) for worker in range(threads)])
     for index in left:
         mask, row = matchers[index].mask(), index if listed is None else listed[index]
         if len(mask) > memory.shape[1]:
@@ -106,7 +106,7 @@ def _share_out(matchers: Sequence[Matcher], threads: int, most: int) -> None:
 
 
 def _serve(
-    matchers: Sequence[Matcher], found: array[int], rows: list[int] | None, memory: Memory, left: list[int],
+    matchers: Sequence[Matcher], found: array[int], rows: list[int] | None, memory: ArrayMemory, left: list[int],
     thread: int, threads: int, worker: int,
 ) -> None:  # fmt: skip
     """One worker's rows. `left` gets those that `Matcher.mask` has to do."""

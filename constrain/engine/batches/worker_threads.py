@@ -13,17 +13,17 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from queue import SimpleQueue
 
-__all__ = ["cores", "together"]
+__all__ = ["count_cores", "run_together"]
 
 Task = Callable[[], object]
 
 
-def cores() -> int:
+def count_cores() -> int:
     """How many threads can run at the same time."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Job:
+class WorkerJob:
     """Tasks that may be done in any order, at the same time."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
@@ -45,11 +45,11 @@ class Job:
                 self.done.put(None)
 
 
-class Workers:
+class WorkerThreads:
     """Threads made when they are first needed; they end with the process."""
 
     def __init__(self) -> None:
-        self.inbox: SimpleQueue[Job] = SimpleQueue()
+        self.inbox: SimpleQueue[WorkerJob] = SimpleQueue()
         self.lock = threading.Lock()
         self.count = 0
 
@@ -67,17 +67,17 @@ class Workers:
 
 
 @cache
-def _workers() -> Workers:
-    return Workers()
+def _workers() -> WorkerThreads:
+    return WorkerThreads()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_workers.cache_clear)  # threads do not come along
 
 
-def together(tasks: Sequence[Task]) -> None:
+def run_together(tasks: Sequence[Task]) -> None:
     """Does all tasks, at the same time if the cores are free; then raises what the first that failed raised."""
-    workers, job = _workers(), Job(tasks)
+    workers, job = _workers(), WorkerJob(tasks)
     workers.at_least(len(tasks) - 1)
     for _ in tasks[1:]:
         workers.inbox.put(job)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Union
 
-__all__ = ["Fields", "Items", "Number", "Value", "Word", "number_of", "value_of"]
+__all__ = ["ObjectValue", "ArrayValue", "NumberValue", "Value", "BooleanValue", "parse_number", "parse_value"]
 
 
-class Number(NamedTuple):
+class NumberValue(NamedTuple):
     """sign * int(digits) * 10 ** exponent, digits without zeros at either end ("" for zero, whose sign is +)."""
 
     negative: bool
@@ -24,26 +24,26 @@ class Number(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class ArrayValue:
     """An array."""
 
     items: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class ObjectValue:
     """An object."""
 
     members: frozenset[tuple[str, Any]]
 
 
-class Word(NamedTuple):
+class BooleanValue(NamedTuple):
     """true or false: of its own type, since Python takes True for 1."""
 
     truth: bool
 
 
-Value = Union[None, Word, str, Number, Items, Fields]
+Value = Union[None, BooleanValue, str, NumberValue, ArrayValue, ObjectValue]
 
 
 def _integer(text: str) -> int:
@@ -55,36 +55,36 @@ def _integer(text: str) -> int:
     return -value if text.startswith("-") else value
 
 
-def number_of(text: str) -> Number:
+def parse_number(text: str) -> NumberValue:
     """The value of a JSON number."""
     mantissa, _, exponent = text.lower().partition("e")
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     digits = (whole + fraction).lstrip("0")
     stripped = digits.rstrip("0")
     if not stripped:
-        return Number(False, "", 0)
-    return Number(text[0] == "-", stripped, _integer(exponent) - len(fraction) + len(digits) - len(stripped))
+        return NumberValue(False, "", 0)
+    return NumberValue(text[0] == "-", stripped, _integer(exponent) - len(fraction) + len(digits) - len(stripped))
 
 
 def _frozen(value: Any) -> Any:
     if isinstance(value, bool):
-        return Word(value)
+        return BooleanValue(value)
     if isinstance(value, list):
-        return Items(tuple(map(_frozen, value)))
+        return ArrayValue(tuple(map(_frozen, value)))
     return value
 
 
-def _fields(pairs: list[tuple[str, Any]]) -> Fields:
-    return Fields(frozenset((name, _frozen(value)) for name, value in pairs))
+def _fields(pairs: list[tuple[str, Any]]) -> ObjectValue:
+    return ObjectValue(frozenset((name, _frozen(value)) for name, value in pairs))
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_fields, parse_int=number_of, parse_float=number_of, strict=False
+    object_pairs_hook=_fields, parse_int=parse_number, parse_float=parse_number, strict=False
 )  # fmt: skip
 
 
 @lru_cache(1024)
-def value_of(text: bytes) -> Value:
+def parse_value(text: bytes) -> Value:
     """The value of a JSON text."""
     value: Value = _frozen(_DECODER.decode(text.decode("utf-8", "surrogatepass")))
     return value

@@ -10,23 +10,32 @@ import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .json_equality import Fields, Items, Word, number_of
+from .json_equality import ArrayValue, BooleanValue, ObjectValue, parse_number
 
-__all__ = ["Begun", "Blank", "Figure", "Letters", "OpenFields", "OpenItems", "Whole", "partial"]
+__all__ = [
+    "OpenString",
+    "NoValueYet",
+    "OpenNumber",
+    "OpenLiteral",
+    "OpenObject",
+    "OpenArray",
+    "ClosedValue",
+    "parse_prefix",
+]
 
 
-class Blank(NamedTuple):
+class NoValueYet(NamedTuple):
     """A value is about to begin; white space may have been written."""
 
 
-class Begun(NamedTuple):
+class OpenString(NamedTuple):
     """Inside a string: its characters so far, and the bytes of a character that is not whole."""
 
     text: str
     pending: bytes
 
 
-class Figure(NamedTuple):
+class OpenNumber(NamedTuple):
     """A number so far: sign, digits of its mantissa without leading zeros, place of the first, exponent."""
 
     negative: bool
@@ -35,20 +44,20 @@ class Figure(NamedTuple):
     exponent: str | None
 
 
-class Letters(NamedTuple):
+class OpenLiteral(NamedTuple):
     """The beginning of true, false or null."""
 
     text: bytes
 
 
-class OpenItems(NamedTuple):
+class OpenArray(NamedTuple):
     """An array so far: its whole items, and the one that is being written (None: a comma or the end comes next)."""
 
     items: tuple[Any, ...]
     last: Any
 
 
-class OpenFields(NamedTuple):
+class OpenObject(NamedTuple):
     """An object so far: whole members, key of the next (None: none yet; Begun: half), its value (None: no colon)."""
 
     members: frozenset[tuple[str, Any]]
@@ -57,7 +66,7 @@ class OpenFields(NamedTuple):
     comma: bool  # a key must come
 
 
-class Whole(NamedTuple):
+class ClosedValue(NamedTuple):
     """A value that has ended, and whether anything stands behind it."""
 
     value: Any
@@ -67,15 +76,15 @@ class Whole(NamedTuple):
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _NUMBER = re.compile(rb"-?[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?")
 _STRING = re.compile(rb'(?:[^"\\]|\\[^u]|\\u[0-9a-fA-F]{4})*')
-WORDS = {b"t": b"true", b"f": b"false", b"n": b"null"}
+LITERALS = {b"t": b"true", b"f": b"false", b"n": b"null"}
 
 
 @lru_cache(1024)
-def partial(text: bytes) -> Any:
+def parse_prefix(text: bytes) -> Any:
     """The beginning of a JSON text: Blank, Begun, Figure, Letters, OpenItems, OpenFields or Whole."""
     state, place = _read(text, 0)
-    if place < len(text) and isinstance(state, Whole):
-        return Whole(state.value, True)
+    if place < len(text) and isinstance(state, ClosedValue):
+        return ClosedValue(state.value, True)
     return state
 
 
@@ -83,7 +92,7 @@ def _read(text: bytes, place: int) -> tuple[Any, int]:
     """The value that begins at a place, and the place behind it; what is open reaches to the end."""
     place = _skip(text, place)
     if place == len(text):
-        return Blank(), place
+        return NoValueYet(), place
     first = text[place : place + 1]
     if first == b'"':
         return _read_string(text, place + 1)
@@ -91,19 +100,19 @@ def _read(text: bytes, place: int) -> tuple[Any, int]:
         return _read_items(text, place + 1)
     if first == b"{":
         return _read_fields(text, place + 1)
-    if first in WORDS:
-        word = WORDS[first]
+    if first in LITERALS:
+        word = LITERALS[first]
         if text[place : place + len(word)] == word:
-            return Whole(None if word == b"null" else Word(word == b"true"), False), place + len(word)
-        return Letters(text[place:]), len(text)
+            return ClosedValue(None if word == b"null" else BooleanValue(word == b"true"), False), place + len(word)
+        return OpenLiteral(text[place:]), len(text)
     match = _NUMBER.match(text, place)
     assert match is not None
     if match.end() < len(text):
-        return Whole(number_of(match[0].decode()), False), match.end()
+        return ClosedValue(parse_number(match[0].decode()), False), match.end()
     return _figure(match[0].decode()), match.end()
 
 
-def _figure(text: str) -> Figure:
+def _figure(text: str) -> OpenNumber:
     mantissa, e, exponent = text.lower().partition("e")
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     digits = (whole + fraction).lstrip("0")
@@ -113,8 +122,8 @@ def _figure(text: str) -> Figure:
     place = len(whole) + len(digits) - len(whole + fraction)
     digits = digits.rstrip("0") if "." in mantissa else digits
     if not digits:  # zero so far, wherever its point is, and for good once an exponent has begun
-        return Figure(text[0] == "-", "", 0, "" if e else None)
-    return Figure(text[0] == "-", digits, place, exponent if e else None)
+        return OpenNumber(text[0] == "-", "", 0, "" if e else None)
+    return OpenNumber(text[0] == "-", digits, place, exponent if e else None)
 
 
 def _skip(text: bytes, place: int) -> int:
@@ -128,7 +137,7 @@ def _read_string(text: bytes, place: int) -> tuple[Any, int]:
     assert match is not None
     end = match.end()
     if end < len(text) and text[end] == 0x22:
-        return Whole(_decoded(text[place:end]), False), end + 1
+        return ClosedValue(_decoded(text[place:end]), False), end + 1
     raw, pending = text[place:end], text[end:]
     for k in range(1, min(4, len(raw) + 1)):  # a UTF-8 sequence that is not whole
         lead = raw[-k]
@@ -140,7 +149,7 @@ def _read_string(text: bytes, place: int) -> tuple[Any, int]:
             break
     if re.search(rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}$", raw):  # half a pair, perhaps
         raw, pending = raw[:-6], raw[-6:] + pending
-    return Begun(_decoded(raw), pending), len(text)
+    return OpenString(_decoded(raw), pending), len(text)
 
 
 def _decoded(raw: bytes) -> str:
@@ -152,17 +161,17 @@ def _read_items(text: bytes, place: int) -> tuple[Any, int]:
     items: list[Any] = []
     place = _skip(text, place)
     if place < len(text) and text[place] == 0x5D:
-        return Whole(Items(()), False), place + 1
+        return ClosedValue(ArrayValue(()), False), place + 1
     while True:
         state, place = _read(text, place)
-        if not isinstance(state, Whole):
-            return OpenItems(tuple(items), state), len(text)
+        if not isinstance(state, ClosedValue):
+            return OpenArray(tuple(items), state), len(text)
         items.append(state.value)
         place = _skip(text, place)
         if place == len(text):
-            return OpenItems(tuple(items), None), place
+            return OpenArray(tuple(items), None), place
         if text[place] == 0x5D:
-            return Whole(Items(tuple(items)), False), place + 1
+            return ClosedValue(ArrayValue(tuple(items)), False), place + 1
         place += 1
 
 
@@ -170,24 +179,24 @@ def _read_fields(text: bytes, place: int) -> tuple[Any, int]:
     members: list[tuple[str, Any]] = []
     place = _skip(text, place)
     if place < len(text) and text[place] == 0x7D:
-        return Whole(Fields(frozenset()), False), place + 1
+        return ClosedValue(ObjectValue(frozenset()), False), place + 1
     while True:
         place = _skip(text, place)
         if place == len(text):
-            return OpenFields(frozenset(members), None, None, bool(members)), place
+            return OpenObject(frozenset(members), None, None, bool(members)), place
         key, place = _read_string(text, place + 1)
-        if not isinstance(key, Whole):
-            return OpenFields(frozenset(members), key, None, False), place
+        if not isinstance(key, ClosedValue):
+            return OpenObject(frozenset(members), key, None, False), place
         place = _skip(text, place)
         if place == len(text):
-            return OpenFields(frozenset(members), key.value, None, False), place
+            return OpenObject(frozenset(members), key.value, None, False), place
         state, place = _read(text, place + 1)
-        if not isinstance(state, Whole):
-            return OpenFields(frozenset(members), key.value, state, False), place
+        if not isinstance(state, ClosedValue):
+            return OpenObject(frozenset(members), key.value, state, False), place
         members.append((key.value, state.value))
         place = _skip(text, place)
         if place == len(text):
-            return OpenFields(frozenset(members), None, None, False), place
+            return OpenObject(frozenset(members), None, None, False), place
         if text[place] == 0x7D:
-            return Whole(Fields(frozenset(members)), False), place + 1
+            return ClosedValue(ObjectValue(frozenset(members)), False), place + 1
         place += 1

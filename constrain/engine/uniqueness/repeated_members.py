@@ -11,15 +11,15 @@ from typing import NamedTuple
 from ...kernels import layout as at
 from ...program.least_costs import LeastCosts
 from .guarded_sets import GuardedSets
-from .uniqueness_queries import member_text
+from .uniqueness_queries import read_member
 
-__all__ = ["Copies", "copies_after"]
+__all__ = ["MemberCopies", "find_copies"]
 
 MOST_COPIES = 16
 """Earlier members that are tried as copies, the shortest first."""
 
 
-class Copies(NamedTuple):
+class MemberCopies(NamedTuple):
     """What may come next: a separator, then one of the texts of earlier members, by length.
 
     worth: a longer text than this is not shorter than two new members.
@@ -30,7 +30,7 @@ class Copies(NamedTuple):
     worth: int
 
 
-def copies_after(cache: GuardedSets, costs: LeastCosts, number: int, worth: int) -> Copies | None:
+def find_copies(cache: GuardedSets, costs: LeastCosts, number: int, worth: int) -> MemberCopies | None:
     """The copies that may come after a set between two members of which one must equal another; None elsewhere.
 
     worth: that of the rest of a copy, inside a member.
@@ -39,14 +39,14 @@ def copies_after(cache: GuardedSets, costs: LeastCosts, number: int, worth: int)
     first, count = record[at.SET_FIRST], record[at.SET_COUNT]
     if record[at.SET_FLAGS] & at.IS_WATCHED:
         end, watched, *_ = cache.arrays[at.CONFIGS][5 * (first + count) : 5 * (first + count + 1)].tolist()
-        return Copies(b"", _shortest(_rests(cache, end, watched)), worth)
+        return MemberCopies(b"", _shortest(_rests(cache, end, watched)), worth)
     for pc, q, _, register, _ in cache.arrays[at.CONFIGS][5 * first : 5 * (first + count)].reshape(-1, 5).tolist():
         if q >= 0 and costs.code[pc] != at.LEAF:
             continue
         separator, cell = _separator(costs, pc)
         least = _least_member(costs, cell) if cell else None
         if least is not None:
-            return Copies(separator, _shortest(_texts(cache, register)), 2 * least + len(separator))
+            return MemberCopies(separator, _shortest(_texts(cache, register)), 2 * least + len(separator))
     return None
 
 
@@ -60,7 +60,7 @@ def _rests(cache: GuardedSets, end: int, watched: int) -> set[bytes]:
     while watched != at.NO_WATCH:
         watched, register = names[3 * watched : 3 * watched + 2].tolist()
         members, start = names[3 * register : 3 * register + 2].tolist()
-        begun = member_text(cache, end, start)
+        begun = read_member(cache, end, start)
         found.update(text[len(begun) :] for text in _texts(cache, members) if text.startswith(begun))
     return found - {b""}
 
@@ -91,5 +91,5 @@ def _texts(cache: GuardedSets, members: int) -> set[bytes]:
     while members > at.UNKNOWN_MEMBERS:
         register, end = names[3 * members : 3 * members + 2].tolist()
         members, start = names[3 * register : 3 * register + 2].tolist()
-        found.add(member_text(cache, end, start))
+        found.add(read_member(cache, end, start))
     return found

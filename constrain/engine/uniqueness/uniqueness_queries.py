@@ -20,12 +20,12 @@ from ...kernels.interned_names import chain
 from ...kernels.sets import fresh_step
 from ...kernels.unique_members import add_guard, text_between
 from .guarded_sets import GuardedSets
-from .json_equality import Value, value_of
-from .json_prefixes import partial
-from .value_continuations import characters_begun
+from .json_equality import Value, parse_value
+from .json_prefixes import parse_prefix
+from .value_continuations import possible_characters
 from .value_index import Candidates, ValueIndex
 
-__all__ = ["member_text", "answer_name_free", "answer_is_unique", "answer_candidates", "answer_can_differ"]
+__all__ = ["read_member", "answer_name_free", "answer_is_unique", "answer_candidates", "answer_can_differ"]
 
 MOST_TRIED = 5_000
 """Sets from which a search for another value goes on. Beyond, there is taken to be one: a Matcher may then be stuck."""
@@ -55,9 +55,9 @@ def answer_is_unique(cache: GuardedSets, register: int, text: int) -> None:
     """Answers whether the member of a register, ended by a text, differs from those before it."""
     names = cache.arrays[at.NAMES]
     members, start = int(names[3 * register]), int(names[3 * register + 1])
-    spelled = member_text(cache, text, start)
+    spelled = read_member(cache, text, start)
     cache.guarded.spend(QUESTION + len(spelled) // 16)
-    cache.run(add_guard, register, text, int(value_of(spelled) not in _index(cache, members).values))
+    cache.run(add_guard, register, text, int(parse_value(spelled) not in _index(cache, members).values))
 
 
 def answer_candidates(cache: GuardedSets, watched: int, text: int) -> None:
@@ -88,7 +88,7 @@ def _candidates(cache: GuardedSets, register: int, text: int) -> Candidates:
     if found is None:
         members, start, before = int(names[3 * register]), int(names[3 * register + 1]), int(names[3 * text])
         shorter = memory.candidates.get((register, before)) if text != start else None
-        spelled = member_text(cache, text, start)
+        spelled = read_member(cache, text, start)
         memory.spend(QUESTION + len(spelled) // 16)
         if spelled[:1].strip(BLANKS) != spelled[:1]:  # a member never begins with white space: it has ended unborn
             found = Candidates(None, [])
@@ -150,7 +150,7 @@ def answer_name_free(cache: GuardedSets, place: int) -> None:
     """Answers whether a name is left for what is spelled of a key of the class that OTHER at `place` takes."""
     head, code, objects = cache.arrays[at.HEAD], cache.arrays[at.CODE], cache.arrays[at.OBJECTS]
     names, spelling, state = cache.arrays[at.NAMES], int(head[at.SPELLING]), int(head[at.NAMED_IN])
-    begun = partial(b'"' + _spelled(cache, spelling, at.SPELLED))
+    begun = parse_prefix(b'"' + _spelled(cache, spelling, at.SPELLED))
     block = int(code[int(objects[state]) + at.OBJ_EXCLUDED])
     offsets = code[block + at.STR_OFFSETS : block + at.STR_OFFSETS + int(code[block]) + 1].tolist()
     taken = {code[one:end].astype(np.uint8).tobytes().decode() for one, end in zip(offsets, offsets[1:])}
@@ -159,7 +159,7 @@ def answer_name_free(cache: GuardedSets, place: int) -> None:
         taken.add(_spelled(cache, int(names[3 * seen + 1]), at.DECODED).decode())
         seen = int(names[3 * seen])
     dfa = cache.program.leaves[int(code[place + 2])][0]
-    answer = dfa.leads_beyond(begun.text, characters_begun(begun.pending), taken)
+    answer = dfa.leads_beyond(begun.text, possible_characters(begun.pending), taken)
     cache.run(add_guard, -state - 1, spelling, int(answer))
 
 
@@ -184,7 +184,7 @@ def _likeness(cache: GuardedSets, number: int) -> tuple[object, ...]:
             if not any(leaves[row : row + 8] & ~BLANK_BITS):
                 extra = 0
         places.append((pc, q, node, register, extra))
-    return frozenset(places), tuple(partial(member_text(cache, text, start)) for start in starts)
+    return frozenset(places), tuple(parse_prefix(read_member(cache, text, start)) for start in starts)
 
 
 def _perhaps(cache: GuardedSets, number: int) -> list[int]:
@@ -216,7 +216,7 @@ def _written(cache: GuardedSets, number: int) -> bytes:
     return _spelled(cache, int(cache.arrays[at.CONFIGS][5 * (first + count)]), at.SPELLED)
 
 
-def member_text(cache: GuardedSets, end: int, start: int) -> bytes:
+def read_member(cache: GuardedSets, end: int, start: int) -> bytes:
     """The bytes of a member, which is read by functions that recurse: LimitError if it is nested too deep."""
     text = _spelled(cache, end, start)
     if find_deeper(text.decode("latin-1"), MOST_NESTING) >= 0:
@@ -257,9 +257,9 @@ def _value(cache: GuardedSets, members: int) -> Value:
     if members not in known:
         names = cache.arrays[at.NAMES]
         register, end = int(names[3 * members]), int(names[3 * members + 1])
-        text = member_text(cache, end, int(names[3 * register + 1]))
+        text = read_member(cache, end, int(names[3 * register + 1]))
         cache.guarded.spend(QUESTION + len(text) // 16)
-        known[members] = value_of(text)
+        known[members] = parse_value(text)
     return known[members]
 
 

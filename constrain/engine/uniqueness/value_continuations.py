@@ -7,49 +7,64 @@ from __future__ import annotations
 
 from typing import Any
 
-from .json_equality import Fields, Items, Number, Value, Word
-from .json_prefixes import Begun, Blank, Figure, Letters, OpenFields, OpenItems, Whole, partial
+from .json_equality import ArrayValue, BooleanValue, NumberValue, ObjectValue, Value
+from .json_prefixes import (
+    ClosedValue,
+    NoValueYet,
+    OpenArray,
+    OpenLiteral,
+    OpenNumber,
+    OpenObject,
+    OpenString,
+    parse_prefix,
+)
 
-__all__ = ["characters_begun", "expected", "expected_after", "first_bytes"]
+__all__ = ["possible_characters", "find_continuations", "continuations_of_prefix", "find_first_bytes"]
 
 SPACES = frozenset(b" \t\r\n")
 SHORT = {'"': b'\\"', "\\": b"\\\\", "/": b"\\/", "\b": b"\\b", "\f": b"\\f", "\n": b"\\n", "\r": b"\\r", "\t": b"\\t"}
-FIGURES = frozenset(b"0123456789.eE+-")
+NUMBER_BYTES = frozenset(b"0123456789.eE+-")
 
 
-def expected(text: bytes, value: Value) -> frozenset[int] | None:
+def find_continuations(text: bytes, value: Value) -> frozenset[int] | None:
     """The bytes by which a text may go on to become a spelling of the value, some too many; None if it cannot."""
-    return expected_after(partial(text), value)
+    return continuations_of_prefix(parse_prefix(text), value)
 
 
-def expected_after(state: Any, value: Any) -> frozenset[int] | None:
-    """As `expected`, of a text that `partial` has read."""
-    if isinstance(state, Blank):
-        return SPACES | first_bytes(value)
-    if isinstance(state, Begun):
+def continuations_of_prefix(state: Any, value: Any) -> frozenset[int] | None:
+    """As `find_continuations`, of a text that `parse_prefix` has read."""
+    if isinstance(state, NoValueYet):
+        return SPACES | find_first_bytes(value)
+    if isinstance(state, OpenString):
         return _in_string(state, value) if isinstance(value, str) else None
-    if isinstance(state, Figure):
-        return _in_number(state, value) if isinstance(value, Number) else None
-    if isinstance(state, Letters):
-        word = b"null" if value is None else (b"true" if value.truth else b"false") if isinstance(value, Word) else b""
+    if isinstance(state, OpenNumber):
+        return _in_number(state, value) if isinstance(value, NumberValue) else None
+    if isinstance(state, OpenLiteral):
+        word = (
+            b"null"
+            if value is None
+            else (b"true" if value.truth else b"false")
+            if isinstance(value, BooleanValue)
+            else b""
+        )
         return frozenset(word[len(state.text) : len(state.text) + 1]) if word.startswith(state.text) else None
-    if isinstance(state, Whole):
+    if isinstance(state, ClosedValue):
         return frozenset() if state.value == value and not state.more else None
-    if isinstance(state, OpenItems):
-        return _in_items(state, value) if isinstance(value, Items) else None
-    return _in_fields(state, value) if isinstance(value, Fields) else None
+    if isinstance(state, OpenArray):
+        return _in_items(state, value) if isinstance(value, ArrayValue) else None
+    return _in_fields(state, value) if isinstance(value, ObjectValue) else None
 
 
-def first_bytes(value: Any) -> frozenset[int]:
+def find_first_bytes(value: Any) -> frozenset[int]:
     """The bytes with which a value begins."""
-    if isinstance(value, Number):
+    if isinstance(value, NumberValue):
         return frozenset(b"-0123456789" if not value.digits else b"-" if value.negative else b"0123456789")
-    if value is None or isinstance(value, Word):
+    if value is None or isinstance(value, BooleanValue):
         return frozenset(b"n" if value is None else b"t" if value.truth else b"f")
-    return frozenset(b'"' if isinstance(value, str) else b"[" if isinstance(value, Items) else b"{")
+    return frozenset(b'"' if isinstance(value, str) else b"[" if isinstance(value, ArrayValue) else b"{")
 
 
-def _in_string(state: Begun, value: str) -> frozenset[int] | None:
+def _in_string(state: OpenString, value: str) -> frozenset[int] | None:
     if not value.startswith(state.text):
         return None
     rest = value[len(state.text) :]
@@ -73,7 +88,7 @@ def _escaped(char: str) -> bytes:
     return b"".join(b"\\u" + units[k : k + 2].hex().encode() for k in range(0, len(units), 2))
 
 
-def characters_begun(pending: bytes) -> list[tuple[int, int]] | None:
+def possible_characters(pending: bytes) -> list[tuple[int, int]] | None:
     """The ranges of code points that the bytes of a character or an escape, not whole, may still become; None: none."""
     if not pending:
         return None
@@ -111,7 +126,7 @@ def _raw(rest: str) -> frozenset[int]:
     return frozenset(rest[:1].encode("utf-8", "surrogatepass")[:1])
 
 
-def _in_number(state: Figure, value: Number) -> frozenset[int] | None:
+def _in_number(state: OpenNumber, value: NumberValue) -> frozenset[int] | None:
     zero = not value.digits
     if zero:
         alike = not state.digits
@@ -121,24 +136,24 @@ def _in_number(state: Figure, value: Number) -> frozenset[int] | None:
         )
         if state.exponent is not None:
             alike = alike and state.digits.rstrip("0") == value.digits
-    return FIGURES if alike else None
+    return NUMBER_BYTES if alike else None
 
 
-def _in_items(state: OpenItems, value: Items) -> frozenset[int] | None:
+def _in_items(state: OpenArray, value: ArrayValue) -> frozenset[int] | None:
     n = len(state.items)
     if n > len(value.items) or state.items != value.items[:n]:
         return None
     if state.last is None:
         return SPACES | frozenset(b"]" if n == len(value.items) else b",")
-    if isinstance(state.last, Blank) and n == 0 and not value.items:
+    if isinstance(state.last, NoValueYet) and n == 0 and not value.items:
         return SPACES | frozenset(b"]")
-    following = expected_after(state.last, value.items[n]) if n < len(value.items) else None
-    if following is None or not isinstance(state.last, Figure):
+    following = continuations_of_prefix(state.last, value.items[n]) if n < len(value.items) else None
+    if following is None or not isinstance(state.last, OpenNumber):
         return following
     return following | SPACES | frozenset(b"]" if n + 1 == len(value.items) else b",")
 
 
-def _in_fields(state: OpenFields, value: Fields) -> frozenset[int] | None:
+def _in_fields(state: OpenObject, value: ObjectValue) -> frozenset[int] | None:
     if not state.members <= value.members:
         return None
     left = {name: item for name, item in value.members if (name, item) not in state.members}
@@ -146,14 +161,14 @@ def _in_fields(state: OpenFields, value: Fields) -> frozenset[int] | None:
         if state.comma or (not state.members and left):
             return SPACES | frozenset(b'"') if left else None
         return SPACES | frozenset(b"," if left else b"}")
-    if isinstance(state.key, Begun):
+    if isinstance(state.key, OpenString):
         ways = [way for way in (_in_string(state.key, name) for name in left) if way is not None]
         return frozenset().union(*ways) if ways else None
     if state.key not in left:
         return None
     if state.last is None:
         return SPACES | frozenset(b":")
-    following = expected_after(state.last, left[state.key])
-    if following is None or not isinstance(state.last, Figure):
+    following = continuations_of_prefix(state.last, left[state.key])
+    if following is None or not isinstance(state.last, OpenNumber):
         return following
     return following | SPACES | frozenset(b"," if len(left) > 1 else b"}")

@@ -10,9 +10,9 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from .json_equality import Fields, Items, Number, Value, Word
-from .json_prefixes import Begun, Blank, Figure, Letters, OpenItems, Whole, partial
-from .value_continuations import FIGURES, SPACES, expected_after, first_bytes
+from .json_equality import ArrayValue, BooleanValue, NumberValue, ObjectValue, Value
+from .json_prefixes import ClosedValue, NoValueYet, OpenArray, OpenLiteral, OpenNumber, OpenString, parse_prefix
+from .value_continuations import NUMBER_BYTES, SPACES, continuations_of_prefix, find_first_bytes
 
 __all__ = ["Candidates", "ValueIndex"]
 
@@ -53,11 +53,11 @@ class ValueIndex:
         self.values.add(value)
         if isinstance(value, str):
             insort(self.strings, value)
-        elif isinstance(value, Number):
+        elif isinstance(value, NumberValue):
             insort(self.numbers, (value.negative, value.digits))
-        elif isinstance(value, Items):
+        elif isinstance(value, ArrayValue):
             self.arrays.append(value)
-        elif isinstance(value, Fields):
+        elif isinstance(value, ObjectValue):
             self.objects.append(value)
 
     def adding(self, value: Value) -> ValueIndex:
@@ -74,33 +74,33 @@ class ValueIndex:
         before: the arrays and objects that a beginning of the text might have become, if that is known. spend: takes
         the units of work that this costs, before it is done.
         """
-        state = partial(text)
-        if isinstance(state, Blank):
+        state = parse_prefix(text)
+        if isinstance(state, NoValueYet):
             return Candidates(self._first(), [*self.arrays, *self.objects])
-        if isinstance(state, Begun):
+        if isinstance(state, OpenString):
             return Candidates(self._in_strings(state, spend), [])
-        if isinstance(state, Figure):
-            return Candidates(FIGURES if self._has_number(state) else None, [])
-        if isinstance(state, Letters):
-            words: list[Value] = [None, Word(True), Word(False)]
-            found = [expected_after(state, word) for word in words if word in self.values]
+        if isinstance(state, OpenNumber):
+            return Candidates(NUMBER_BYTES if self._has_number(state) else None, [])
+        if isinstance(state, OpenLiteral):
+            words: list[Value] = [None, BooleanValue(True), BooleanValue(False)]
+            found = [continuations_of_prefix(state, word) for word in words if word in self.values]
             return Candidates(_union(found), [])
-        if isinstance(state, Whole):
+        if isinstance(state, ClosedValue):
             equal = not state.more and state.value in self.values
             return Candidates(frozenset() if equal else None, [])
-        tried = (self.arrays if isinstance(state, OpenItems) else self.objects) if before is None else before
+        tried = (self.arrays if isinstance(state, OpenArray) else self.objects) if before is None else before
         spend(COMPOUND * len(tried) + len(text) // 8)
-        ways = [(value, expected_after(state, value)) for value in tried]
+        ways = [(value, continuations_of_prefix(state, value)) for value in tried]
         return Candidates(_union([way for _, way in ways]), [value for value, way in ways if way is not None])
 
     def _first(self) -> frozenset[int] | None:
         """The bytes with which the values begin, and white space."""
-        some: list[Value] = [word for word in (None, Word(True), Word(False)) if word in self.values]
+        some: list[Value] = [word for word in (None, BooleanValue(True), BooleanValue(False)) if word in self.values]
         some += [*self.strings[:1], *self.arrays[:1], *self.objects[:1]]
-        some += [Number(negative, digits, 0) for negative, digits in self.numbers[:1] + self.numbers[-1:]]
-        return SPACES.union(*map(first_bytes, some)) if some else None
+        some += [NumberValue(negative, digits, 0) for negative, digits in self.numbers[:1] + self.numbers[-1:]]
+        return SPACES.union(*map(find_first_bytes, some)) if some else None
 
-    def _has_number(self, state: Figure) -> bool:
+    def _has_number(self, state: OpenNumber) -> bool:
         """Whether a number may become one of those here."""
         numbers, stripped = self.numbers, state.digits.rstrip("0")
         if not state.digits and numbers and not numbers[0][1] and not numbers[0][0]:
@@ -113,7 +113,7 @@ class ValueIndex:
         at = bisect_left(numbers, (state.negative, state.digits or "1"))
         return at < len(numbers) and numbers[at][0] == state.negative and numbers[at][1].startswith(state.digits)
 
-    def _in_strings(self, state: Begun, spend: Callable[[int], None]) -> frozenset[int] | None:
+    def _in_strings(self, state: OpenString, spend: Callable[[int], None]) -> frozenset[int] | None:
         """The bytes by which a string may go on."""
         found: list[frozenset[int] | None] = []
         for rest in self._branches(state.text):
@@ -122,7 +122,7 @@ class ValueIndex:
             else:
                 rests = [rest]
             spend(BRANCH * len(rests))
-            found += [expected_after(state, state.text + one) for one in rests]
+            found += [continuations_of_prefix(state, state.text + one) for one in rests]
         return _union(found)
 
     def _branches(self, prefix: str) -> Iterator[str]:

@@ -17,11 +17,11 @@ from typing import NoReturn
 from ...automata.dfa import LAST, SURROGATES, Dfa
 from ...base.errors import GrammarError, LimitError
 from ...base.options import Limits
-from ...base.work import spend
+from ...base.work import spend_work
 from ...grammar.nodes import EMPTY, Chars, Literal, Node, Repeat, Rule, Token
-from ...grammar.visitor import choice, sequence
+from ...grammar.visitor import make_choice, make_sequence
 
-__all__ = ["Reader"]
+__all__ = ["GbnfParser"]
 
 WORD = frozenset(string.ascii_letters + string.digits + "-_")
 HEX = {"x": 2, "u": 4, "U": 8}
@@ -33,7 +33,7 @@ DEEP = 12
 
 
 @dataclass(slots=True)
-class Group:
+class OpenGroup:
     """Options that are being read: an open parenthesis, or the rule itself."""
 
     place: int
@@ -41,10 +41,10 @@ class Group:
     steps: list[Node] = field(default_factory=list)
 
     def node(self) -> Node:
-        return choice([*self.options, sequence(self.steps)])
+        return make_choice([*self.options, make_sequence(self.steps)])
 
 
-class Reader:
+class GbnfParser:
     """rules: the node of each rule by name. places: where each begins. uses: where a name is first used."""
 
     def __init__(self, text: str, nesting: int = Limits().nesting) -> None:
@@ -75,7 +75,7 @@ class Reader:
 
     def read(self) -> None:
         """All rules."""
-        spend(len(self.text), "the text of a grammar")
+        spend_work(len(self.text), "the text of a grammar")
         self.space(lines=True)
         while self.char:
             self.rule()
@@ -118,7 +118,7 @@ class Reader:
 
     def body(self) -> Node:
         """Options up to what cannot be a part of them."""
-        stack = [Group(self.at)]
+        stack = [OpenGroup(self.at)]
         while True:
             group, inside = stack[-1], len(stack) > 1
             place = self.at
@@ -132,12 +132,12 @@ class Reader:
                     )
                 self.at += 1
                 self.space(lines=True)
-                stack.append(Group(place))
+                stack.append(OpenGroup(place))
                 continue
             if self.char == "|":
                 self.at += 1
                 self.space(lines=True)
-                group.options.append(sequence(group.steps))
+                group.options.append(make_sequence(group.steps))
                 group.steps = []
                 continue
             if self.char == ")" and inside:

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from ...base.errors import GrammarError, UnsatisfiableError
 from ...base.options import Limits
 from ...grammar.nodes import Grammar, Rule
-from ...grammar.simplify import tidy
-from .gbnf_parser import Reader
+from ...grammar.simplification import simplify_grammar
+from .gbnf_parser import GbnfParser
 
 __all__ = ["to_grammar"]
 
@@ -24,7 +24,7 @@ def to_grammar(text: str, *, start: str = "root", limits: Limits = Limits()) -> 
     """
     if not isinstance(text, str):
         raise GrammarError(f"a grammar is {text!r}: it is the text of its rules")
-    reader = Reader(text, limits.nesting)
+    reader = GbnfParser(text, limits.nesting)
     reader.read()
     rules = reader.rules
     for name, place in reader.uses.items():
@@ -41,7 +41,7 @@ def to_grammar(text: str, *, start: str = "root", limits: Limits = Limits()) -> 
             position=0,
             hint=f"Write `{start} ::= ...`, or name another start.",
         )
-    grammar = tidy(Rule(start), rules)
+    grammar = simplify_grammar(Rule(start), rules)
     if grammar is None:
         raise UnsatisfiableError(
             f"no text at all is a {start}: every way through it comes back to a rule that never ends",

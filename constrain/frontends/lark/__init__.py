@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from ...base.errors import GrammarError, UnsatisfiableError, UnsupportedError, shorten
+from ...base.errors import GrammarError, UnsatisfiableError, UnsupportedError, shorten_text
 from ...base.options import Limits
 from ...base.work import work_budget
 from ...grammar.nodes import Grammar, Parsed
 from ...lalr import lalr_tables
-from ...lalr.epsilon_cycles import circle
-from ...lalr.parser_code import Layout, Parser
-from .dead_ends import find_dead_ends, table_dead_ends
+from ...lalr.epsilon_cycles import find_epsilon_cycle
+from ...lalr.parser_code import IndentationLayout, Parser
+from .dead_ends import find_dead_ends, find_table_dead_ends
 from .lark_imports import Module
 
 if TYPE_CHECKING:
-    from .lark_loader import Loaded
+    from .lark_loader import LoadedGrammar
 
 __all__ = ["Indentation", "Lexer", "to_grammar", "to_parser"]
 
@@ -51,7 +51,7 @@ class Indentation:
     tab: int = 8
 
 
-class _How(NamedTuple):
+class _ReadingOptions(NamedTuple):
     """How a text is read, see `to_grammar`."""
 
     start: str
@@ -117,20 +117,20 @@ def to_parser(
     """
     if lexer not in ("contextual", "basic"):
         raise UnsupportedError(f"there is no lexer {lexer!r}", hint="It is contextual or basic.")
-    how = _How(start, lexer, indentation, source, limits, conflicts)
+    how = _ReadingOptions(start, lexer, indentation, source, limits, conflicts)
     with work_budget(limits.work):
         return _fetched(text, how, import_paths, modules, folder)
 
 
 def _fetched(
-    text: str, how: _How, import_paths: tuple[str, ...], modules: tuple[Module, ...], folder: Path | None
+    text: str, how: _ReadingOptions, import_paths: tuple[str, ...], modules: tuple[Module, ...], folder: Path | None
 ) -> Parser:
     """The parser: from disk, or made, and kept for the next process."""
     if folder is None:
         return _made(text, how, import_paths, modules)[0]
-    from .parser_cache import Kept
+    from .parser_cache import CachedParser
 
-    kept = Kept(folder, (text, repr(how), repr(modules)), import_paths, modules)
+    kept = CachedParser(folder, (text, repr(how), repr(modules)), import_paths, modules)
     found = kept.fetch()
     if found is None:
         found, imports = _made(text, how, import_paths, modules)
@@ -138,14 +138,16 @@ def _fetched(
     return found
 
 
-def _made(text: str, how: _How, import_paths: tuple[str, ...], modules: tuple[Module, ...]) -> tuple[Parser, Imports]:
+def _made(
+    text: str, how: _ReadingOptions, import_paths: tuple[str, ...], modules: tuple[Module, ...]
+) -> tuple[Parser, Imports]:
     """The parser, and the texts that were imported."""
-    from .lark_loader import load
-    from .lexer_terminals import lexers
+    from .lark_loader import load_grammar
+    from .lexer_terminals import build_lexers
 
     indentation = how.indentation
     keep = () if indentation is None else (indentation.newline,)
-    loaded = load(
+    loaded = load_grammar(
         text,
         start=how.start,
         source=how.source,
@@ -163,11 +165,11 @@ def _made(text: str, how: _How, import_paths: tuple[str, ...], modules: tuple[Mo
         position = loaded.position(rule)
         return None if position is None else (loaded.text, position)
 
-    table = lalr_tables.build(loaded.productions, place)
+    table = lalr_tables.build_tables(loaded.productions, place)
     _refuse_circles(table, loaded)
     rows = [np.flatnonzero(row).tolist() for row in table.action]
     always = [layout.newline] if layout else []
-    made = lexers(loaded, rows if how.lexer == "contextual" else None, always=always, limits=how.limits)
+    made = build_lexers(loaded, rows if how.lexer == "contextual" else None, always=always, limits=how.limits)
     starts = made.starts if how.lexer == "contextual" else np.repeat(made.starts, len(table.action))
     count = len(loaded.terminals)
     if made.fed:  # they reach the parser as what they are, under a number of their own
@@ -182,23 +184,23 @@ def _made(text: str, how: _How, import_paths: tuple[str, ...], modules: tuple[Mo
     if layout is None:
         dead_ends = find_dead_ends(made.scanner, table, loaded.productions, starts, ignored)
     else:  # The Indenter inserts and drops lexemes: what may follow is asked of the table alone.
-        dead_ends = table_dead_ends(table, loaded.productions)
+        dead_ends = find_table_dead_ends(table, loaded.productions)
     parser = Parser(made.scanner, table, loaded.productions, starts, ignored, layout, dead_ends)
     if how.conflicts == "refuse" and layout is None:
         _refuse_losses(parser, loaded, how.limits)
     return parser, loaded.imports
 
 
-def _refuse_losses(parser: Parser, loaded: Loaded, limits: Limits) -> None:
+def _refuse_losses(parser: Parser, loaded: LoadedGrammar, limits: Limits) -> None:
     """Raise GrammarError if the rules make a text that Lark's LALR parser, or its lexer, does not take."""
-    from .conflict_examples import lost_text
+    from .conflict_examples import find_lost_text
 
-    text = lost_text(parser, loaded, limits)
+    text = find_lost_text(parser, loaded, limits)
     if text is None:
         return
     reasons = parser.table.conflicts or ("a terminal is never found, since another one takes its texts",)
     raise GrammarError(
-        f"the rules make the text {shorten(text)!r}, which Lark's LALR parser refuses: {shorten(reasons[0])}",
+        f"the rules make the text {shorten_text(text)!r}, which Lark's LALR parser refuses: {shorten_text(reasons[0])}",
         source=loaded.text,
         position=0,
         hint='constrain.lark(text, parser="earley") takes all texts of the rules, parser="lalr" those that are left; '
@@ -206,9 +208,9 @@ def _refuse_losses(parser: Parser, loaded: Loaded, limits: Limits) -> None:
     )
 
 
-def _refuse_circles(table: lalr_tables.Lalr, loaded: Loaded) -> None:
+def _refuse_circles(table: lalr_tables.Lalr, loaded: LoadedGrammar) -> None:
     """What may stand any number of times and be of no text: Lark's parser reduces it for ever."""
-    found = circle(table, loaded.productions)
+    found = find_epsilon_cycle(table, loaded.productions)
     if found is None:
         return
     named = [rule for rule in found if loaded.position(rule) is not None] or found
@@ -221,7 +223,7 @@ def _refuse_circles(table: lalr_tables.Lalr, loaded: Loaded) -> None:
     )
 
 
-def _layout(indentation: Indentation, names: dict[str, int], loaded: Loaded) -> Layout:
+def _layout(indentation: Indentation, names: dict[str, int], loaded: LoadedGrammar) -> IndentationLayout:
     """The terminals of an Indentation by number."""
     for name in (indentation.newline, indentation.indent, indentation.dedent):
         if name not in names:
@@ -231,7 +233,7 @@ def _layout(indentation: Indentation, names: dict[str, int], loaded: Loaded) -> 
                 position=0,
                 hint=f"Use {name} in a rule (%declare it, if it is made of indentation), or name another one.",
             )
-    return Layout(
+    return IndentationLayout(
         newline=names[indentation.newline],
         indent=names[indentation.indent],
         dedent=names[indentation.dedent],

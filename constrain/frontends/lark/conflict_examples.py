@@ -15,14 +15,14 @@ from itertools import count
 import numpy as np
 
 from ...base.options import Limits
-from ...base.work import spend
-from ...lalr.lalr_tables import overruled
+from ...base.work import spend_work
+from ...lalr.lalr_tables import list_overruled_reductions
 from ...lalr.parser_code import Parser
 from ...lalr.scanner import END_OF_TEXT, Scanner
-from .lark_loader import Loaded
+from .lark_loader import LoadedGrammar
 from .lexer_terminals import build_alone
 
-__all__ = ["lost_text"]
+__all__ = ["find_lost_text"]
 
 Stack = tuple[int, ...]
 NEVER = 1 << 30
@@ -35,7 +35,7 @@ MOST_STEPS = 150
 WORK = "the search for texts that a conflict loses"
 
 
-def lost_text(parser: Parser, loaded: Loaded, limits: Limits) -> str | None:
+def find_lost_text(parser: Parser, loaded: LoadedGrammar, limits: Limits) -> str | None:
     """Return a text of the rules, terminals spelled in full, that the parser refuses; None if none was found."""
     found = {int(t) for t in np.unique(parser.scanner.verdicts)}
     if len(parser.table.terminals) == len(loaded.terminals) + 1:  # else ignored ones may reach the table as keywords
@@ -43,18 +43,18 @@ def lost_text(parser: Parser, loaded: Loaded, limits: Limits) -> str | None:
     hidden = [t for t, terminal in enumerate(loaded.terminals) if t not in found and terminal.kind != "declared"]
     if not hidden and not parser.table.conflicts:
         return None
-    search = _Search(parser, loaded, hidden, limits)
+    search = _ConflictSearch(parser, loaded, hidden, limits)
     for sentence in search.sentences():
         if search.takes(sentence):
             continue
         text = search.spelled(sentence)
-        if text is not None and not accepts(parser, text.encode(errors="surrogatepass")):
+        if text is not None and not accepts_text(parser, text.encode(errors="surrogatepass")):
             return text
     return None
 
 
-class _Search:
-    def __init__(self, parser: Parser, loaded: Loaded, hidden: list[int], limits: Limits) -> None:
+class _ConflictSearch:
+    def __init__(self, parser: Parser, loaded: LoadedGrammar, hidden: list[int], limits: Limits) -> None:
         self.hidden, self.limits = hidden, limits
         self.parser, self.table, self.productions = parser, parser.table, parser.productions
         self.loaded = loaded
@@ -64,7 +64,7 @@ class _Search:
         self.texts = self._texts()
         self.cheapest, self.costs = self._cheapest()
         self.also: dict[tuple[int, int], list[int]] = {}
-        self.places = overruled(self.productions, self.table) if self.table.conflicts else []
+        self.places = list_overruled_reductions(self.productions, self.table) if self.table.conflicts else []
         for state, terminal, rule in self.places:
             self.also.setdefault((state, terminal), []).append(rule)
 
@@ -73,7 +73,7 @@ class _Search:
         if not set(self.hidden).isdisjoint(sentence):
             return False
         stack = [self.table.start]
-        return all(shift(self.parser, stack, t) for t in (*sentence, self.end))
+        return all(shift_terminal(self.parser, stack, t) for t in (*sentence, self.end))
 
     # ---- spelling -----------------------------------------------------------------------------------------------
 
@@ -81,11 +81,11 @@ class _Search:
         """Return a short text of each terminal; None if it has none."""
         terminals = self.loaded.terminals
         starts = np.unique(self.parser.scan[self.parser.scan >= 0]).tolist()
-        short = shortest_texts(self.parser.scanner, starts)
+        short = find_shortest_texts(self.parser.scanner, starts)
         for t in self.hidden:
             if terminals[t].kind == "pattern":
                 scanner, start = build_alone(self.loaded, t, self.limits)
-                short[t] = shortest_texts(scanner, [start] if start >= 0 else []).get(0, "")
+                short[t] = find_shortest_texts(scanner, [start] if start >= 0 else []).get(0, "")
         return [each.text if each.kind == "text" else short.get(t) or None for t, each in enumerate(terminals)]
 
     def spelled(self, sentence: Stack) -> str | None:
@@ -136,7 +136,7 @@ class _Search:
             times[top] = times.get(top, 0) + 1
             if times[top] > 3:
                 continue
-            spend(20 + len(stack) + len(self.goto[top]) // 4 + len(self.action[top]) // 4, WORK)
+            spend_work(20 + len(stack) + len(self.goto[top]) // 4 + len(self.action[top]) // 4, WORK)
             if top in states or any(self.action[top][t] > 0 for t in terminals):
                 given += 1
                 yield stack, spelled
@@ -154,7 +154,7 @@ class _Search:
         rules, costs, changed = [-1] * size, [NEVER] * size, True
         while changed:
             changed = False
-            spend(len(self.productions.left) * 2, WORK)
+            spend_work(len(self.productions.left) * 2, WORK)
             for rule, (left, right) in enumerate(zip(self.productions.left, self.productions.right)):
                 cost = 0
                 for s in right:
@@ -200,7 +200,7 @@ class _Search:
                 after = self.reduced(here, rule)
                 if after is not None:
                     todo.append(after)
-            spend(10 + len(here), WORK)
+            spend_work(10 + len(here), WORK)
         return out
 
     def finished(self, stacks: list[Stack], spelled: Stack) -> Iterator[Stack]:
@@ -221,7 +221,7 @@ class _Search:
                         heappush(heap, (len(text) - len(spelled) + len(after), next(tie), after, (*text, t)))
 
 
-def shortest_texts(scanner: Scanner, starts: list[int]) -> dict[int, str]:
+def find_shortest_texts(scanner: Scanner, starts: list[int]) -> dict[int, str]:
     """Return for each terminal about the shortest text that is found as it, if the text ends there."""
     found: dict[int, str] = {}
     queue = [(start, b"") for start in starts]
@@ -230,7 +230,7 @@ def shortest_texts(scanner: Scanner, starts: list[int]) -> dict[int, str]:
         t = int(scanner.verdicts[scanner.accept[state], END_OF_TEXT])
         if t >= 0:
             found.setdefault(t, text.decode(errors="replace"))
-        spend(20, WORK)
+        spend_work(20, WORK)
         for after, byte in zip(*np.unique(scanner.delta[state], return_index=True)):
             if after >= 0 and int(after) not in seen:
                 seen.add(int(after))
@@ -238,7 +238,7 @@ def shortest_texts(scanner: Scanner, starts: list[int]) -> dict[int, str]:
     return found
 
 
-def accepts(parser: Parser, text: bytes) -> bool:
+def accepts_text(parser: Parser, text: bytes) -> bool:
     """Whether a parser without indentation accepts a text: lexer and table, run step by step."""
     scanner = parser.scanner
     stack, place = [parser.table.start], 0
@@ -258,13 +258,13 @@ def accepts(parser: Parser, text: bytes) -> bool:
         place = after
         if terminal in parser.ignored:
             continue
-        if not shift(parser, stack, terminal):
+        if not shift_terminal(parser, stack, terminal):
             return False
         if terminal == parser.terminals - 1:
             return True
 
 
-def shift(parser: Parser, stack: list[int], terminal: int) -> bool:
+def shift_terminal(parser: Parser, stack: list[int], terminal: int) -> bool:
     """Reduce and shift a terminal, in place; whether it is taken."""
     table = parser.table
     for _ in range(len(table.action) + len(stack) + 1):

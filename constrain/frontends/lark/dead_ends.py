@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...lalr.coreachable_stacks import Alive, lexer_forbids
-from ...lalr.epsilon_cycles import has_circle
+from ...lalr.coreachable_stacks import CoReachableStacks, lexer_forbids
+from ...lalr.epsilon_cycles import has_epsilon_cycle
 from ...lalr.lalr_tables import Lalr
-from ...lalr.lexeme_boundaries import Boundaries
+from ...lalr.lexeme_boundaries import LexemeBoundaries
 from ...lalr.parser_code import DeadEnds
 from ...lalr.productions import Productions
 from ...lalr.scanner import Scanner
@@ -29,23 +29,23 @@ def find_dead_ends(
 ) -> DeadEnds:
     """Return what may lead into dead ends; arguments as of `Parser`. LimitError if that takes too much work."""
     # A lexeme that could go on, but not over what follows, forbids nothing: that is enough for most lexers.
-    if not Boundaries(scanner, table, scan, ignored, most=0).is_free:
-        boundaries = Boundaries(scanner, table, scan, ignored, most=None)
+    if not LexemeBoundaries(scanner, table, scan, ignored, most=0).is_free:
+        boundaries = LexemeBoundaries(scanner, table, scan, ignored, most=None)
         if not boundaries.is_free and lexer_forbids(table, boundaries.merged[1], MOST_ALIVE):
             return "lexer"
-    return table_dead_ends(table, productions)
+    return find_table_dead_ends(table, productions)
 
 
-def table_dead_ends(table: Lalr, productions: Productions) -> DeadEnds:
+def find_table_dead_ends(table: Lalr, productions: Productions) -> DeadEnds:
     """Return "table" if there may be dead stacks whatever the lexer does.
 
     Where reductions can go round, what a stack accepts cannot be told by trying reductions: that counts as well.
     """
-    if has_circle(table, productions):
+    if has_epsilon_cycle(table, productions):
         return "table"
     productive = productions.productive()
     barren = any(~symbol not in productive for symbol in productions.reachable() if symbol < 0)
     if not table.conflicts and not barren:
         return ""
-    tables = Alive(table).tables(MOST_ALIVE)
+    tables = CoReachableStacks(table).tables(MOST_ALIVE)
     return "table" if tables is None or tables.has_dead_ends else ""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.errors import LimitError
-from ...base.work import spend
-from .rule_expansion import options
-from .source_map import Places, Token
+from ...base.work import spend_work
+from .rule_expansion import count_options
+from .source_map import SourceMap, SourceToken
 
 __all__ = ["charge_options", "charge_templates", "charge_terminals", "check_nesting"]
 
@@ -20,7 +20,7 @@ MOST_TERMINAL_DEPTH = 150
 """Levels of terminals within terminals: lark composes them by recursion."""
 
 
-def check_nesting(places: Places, nesting: int) -> None:
+def check_nesting(places: SourceMap, nesting: int) -> None:
     """Raise LimitError if brackets are nested more deeply than `nesting`."""
     depth = 0
     for token in places.tokens:
@@ -40,10 +40,10 @@ def check_nesting(places: Places, nesting: int) -> None:
 
 def charge_options(count: int) -> None:
     """Charge the options that one rule is written out to; lark compares them pair by pair."""
-    spend(50 * count + count * count // 10, "the options of a rule, written out")
+    spend_work(50 * count + count * count // 10, "the options of a rule, written out")
 
 
-def charge_terminals(places: Places) -> None:
+def charge_terminals(places: SourceMap) -> None:
     """Charge the patterns that terminals are composed to, each written out in full."""
     bodies = {name: body for name, body in _bodies(places).items() if name.upper() == name}
     sizes: dict[str, tuple[int, int]] = {}  # of each terminal: parts once written out, and levels
@@ -67,8 +67,8 @@ def charge_terminals(places: Places) -> None:
                 todo.append(missing[0])
 
 
-def _charge_terminal(places: Places, name: str, size: int, depth: int) -> None:
-    spend(size * (20 + 2 * depth), "the terminals, written out")
+def _charge_terminal(places: SourceMap, name: str, size: int, depth: int) -> None:
+    spend_work(size * (20 + 2 * depth), "the terminals, written out")
     if depth > MOST_TERMINAL_DEPTH:
         raise LimitError(
             f"terminal `{name}` is made of terminals in terminals, more than {MOST_TERMINAL_DEPTH} levels deep",
@@ -78,10 +78,10 @@ def _charge_terminal(places: Places, name: str, size: int, depth: int) -> None:
         )
 
 
-def _bodies(places: Places) -> dict[str, list[Token]]:
+def _bodies(places: SourceMap) -> dict[str, list[SourceToken]]:
     """The tokens of the definitions of each name; of all of them where there are several."""
-    bodies: dict[str, list[Token]] = {}
-    current: list[Token] = []
+    bodies: dict[str, list[SourceToken]] = {}
+    current: list[SourceToken] = []
     heads = {position: name for name, positions in places.definitions.items() for position in positions}
     for token in places.tokens:
         if token.kind == "directive" and token.text not in ("%extend", "%override"):
@@ -103,14 +103,14 @@ def charge_templates(rules: Any) -> None:
     """Charge the rules that templates become. rules: `rule_defs` of a grammar that lark has loaded."""
     templates = {str(name): ([str(p) for p in params], tree) for name, params, tree, _ in rules if params}
     if templates:
-        counter = _Templates(templates)
+        counter = _TemplateInstances(templates)
         for _, params, tree, _ in rules:
             if not params and tree is not None:
                 counter.use(tree, {})
         counter.run()
 
 
-class _Templates:
+class _TemplateInstances:
     """Instances of templates, with no more than their numbers and the lengths of their names."""
 
     def __init__(self, templates: dict[str, tuple[list[str], Any]]) -> None:
@@ -132,9 +132,9 @@ class _Templates:
         while self.todo:
             name, arguments = self.todo.pop()
             parameters, tree = self.templates[name]
-            options_ = options(tree)
+            options_ = count_options(tree)
             charge_options(options_)
-            spend(200 + 20 * self.sizes[name], "the templates, written out")
+            spend_work(200 + 20 * self.sizes[name], "the templates, written out")
             self.use(tree, dict(zip(parameters, arguments)), self.usages[name])
 
     def use(self, tree: Any, names: dict[str, int], usages: list[Any] | None = None) -> None:
@@ -150,7 +150,7 @@ class _Templates:
             length = len(name) + 2 + sum(self.lengths[one] + 1 for one in arguments)
             numbers[id(node)] = self.number(key, length)
             if not known:
-                spend(10 + length, "the templates, written out")
+                spend_work(10 + length, "the templates, written out")
                 self.todo.append(key)
 
     def argument(self, node: Any, names: dict[str, int], numbers: dict[int, int]) -> int:

@@ -16,29 +16,29 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...base.errors import EXCERPT, ConstrainError, GrammarError, LimitError
-from .lark_imports import ModuleNotFound, Reader
-from .lark_literals import wrong_literal
+from .lark_imports import ImportReader, ModuleNotFound
+from .lark_literals import explain_literal
 from .lark_messages import ROWS
-from .lark_syntax import wrong_syntax
-from .source_map import Places
+from .lark_syntax import explain_syntax_error
+from .source_map import SourceMap
 
-__all__ = ["Faults"]
+__all__ = ["GrammarFaults"]
 
 MOST_NAMES = 12
 """Names that a message lists."""
 
 
-class Faults:
+class GrammarFaults:
     """Explains what is wrong with one grammar.
 
     text, source: the grammar and the file that it is from. reader: what its imports found. places: of its text.
     """
 
-    def __init__(self, text: str, source: str, reader: Reader) -> None:
+    def __init__(self, text: str, source: str, reader: ImportReader) -> None:
         self.text = text
         self.source = source
         self.reader = reader
-        self.places = Places(text)
+        self.places = SourceMap(text)
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -81,7 +81,7 @@ class Faults:
     def no_start(self, start: str) -> GrammarError:
         """The rule that a text shall be is not there."""
         if start in self.places.definitions:
-            what = "a template" if self.places.is_template(start) else f"a {kind_of(start)}"
+            what = "a template" if self.places.is_template(start) else f"a {kind_of_name(start)}"
             cure = "Add a rule that consists of it alone."
             return self.at(self._find(start, "defined"), f"the start must be a rule, and `{start}` is {what}", cure)
         rules = [name for name in self.places.definitions if name.lower() == name]
@@ -123,7 +123,7 @@ class Faults:
         position = self.places.literal(written) if written else None
         return self.at(
             self._find(name, "anywhere") if position is None else (self.places, self.source, position),
-            f"terminal {self._called(name)} can match the empty text, as {shortened(regexp)!r} does",
+            f"terminal {self._called(name)} can match the empty text, as {shorten_excerpt(regexp)!r} does",
             "Let it match one character at least (`+` for `*`), and make what uses it optional with `?`.",
         )
 
@@ -133,7 +133,8 @@ class Faults:
             return known
         return self.at(
             self._find(name, "defined"),
-            f"terminal {self._called(name)} is no pattern for `re` once it is composed, {shortened(regexp)!r}: {error}",
+            f"terminal {self._called(name)} is no pattern for `re` once it is composed, "
+            f"{shorten_excerpt(regexp)!r}: {error}",
             "Each part is one, so rewrite the terminal that joins them.",
         )
 
@@ -144,7 +145,7 @@ class Faults:
         where = (self.places, self.source, place) if place is not None else None
         if place is not None and self.text.startswith(".", place):
             folders = ", ".join(map(repr, self.reader.folders)) or "no folder"
-            cure = f"It is looked for in import_paths=, which names {shortened(folders)}."
+            cure = f"It is looked for in import_paths=, which names {shorten_excerpt(folders)}."
             return self.at(where, f"%import finds no file {file}", cure)
         known = self.reader.available()
         near = difflib.get_close_matches(name.rpartition(".")[2], known, 1)
@@ -155,7 +156,7 @@ class Faults:
 
     # ---- places -------------------------------------------------------------------------------------------------
 
-    def at(self, place: tuple[Places, str, int] | None, cause: str, cure: str) -> GrammarError:
+    def at(self, place: tuple[SourceMap, str, int] | None, cause: str, cure: str) -> GrammarError:
         """The error at a place of this grammar, or of one that it imports, which is then named."""
         if place is None:
             return GrammarError(cause, hint=cure.strip())
@@ -164,13 +165,13 @@ class Faults:
             cause = f"{cause} (in the imported {file})"
         return GrammarError(cause, source=places.text, position=position, hint=cure.strip())
 
-    def _texts(self) -> Iterator[tuple[Places, str]]:
+    def _texts(self) -> Iterator[tuple[SourceMap, str]]:
         """This grammar, then what it imports, the latest first."""
         yield self.places, self.source
         for file, text in reversed(self.reader.texts.items()):
-            yield Places(text), file
+            yield SourceMap(text), file
 
-    def _find(self, name: str, how: str, inside: str | None = None) -> tuple[Places, str, int] | None:
+    def _find(self, name: str, how: str, inside: str | None = None) -> tuple[SourceMap, str, int] | None:
         """Where a name stands: "defined" (or "again": the second time), "used", or "anywhere".
 
         lark renames what it imports: `NAME` of grammar `a.b` is `a__b__NAME`, so parts are left off in imported texts.
@@ -187,13 +188,13 @@ class Faults:
                 within = within.lstrip("_").partition("__")[2] if within else None
         return None
 
-    def _word(self, name: str) -> tuple[Places, str, int] | None:
+    def _word(self, name: str) -> tuple[SourceMap, str, int] | None:
         """Where these letters are, whatever they are part of."""
         position = self.text.find(name)
         return (self.places, self.source, position) if position >= 0 else None
 
     @staticmethod
-    def _place(places: Places, name: str, how: str, inside: str | None) -> int | None:
+    def _place(places: SourceMap, name: str, how: str, inside: str | None) -> int | None:
         defined = places.definition(name)
         if how == "again":
             second = places.definition(name, 1)
@@ -206,7 +207,7 @@ class Faults:
         """A row of the table, filled in."""
         words = {key: value or "" for key, value in groups.items()}
         name = words.get("name", "")
-        words |= {"kind": kind_of(name), "upper": name.upper(), "similar": "", "missing": ""}
+        words |= {"kind": kind_of_name(name), "upper": name.upper(), "similar": "", "missing": ""}
         if "{missing}" in cure:
             if brought := self.places.brought.get(name):
                 grammar, position = brought
@@ -227,7 +228,7 @@ class Faults:
         words["similar"] = self._similar(name)
         return self.at(self._point(where, words), text.format(**words), cure.format(**words))
 
-    def _point(self, where: str, words: dict[str, str]) -> tuple[Places, str, int] | None:
+    def _point(self, where: str, words: dict[str, str]) -> tuple[SourceMap, str, int] | None:
         """The place that a row of the table means."""
         if where in ("defined", "again", "used"):
             return (
@@ -248,8 +249,8 @@ class Faults:
         places, file = (self.places, self.source)
         if self.reader.texts:
             file = next(reversed(self.reader.texts))
-            places = Places(self.reader.texts[file])
-        position, cause, cure = wrong_syntax(places.text, error)
+            places = SourceMap(self.reader.texts[file])
+        position, cause, cure = explain_syntax_error(places.text, error)
         return self.at((places, file, position), cause, cure)
 
     def _bad_range(self) -> GrammarError | None:
@@ -286,7 +287,7 @@ class Faults:
         """The first literal that is no pattern, or no string, by itself."""
         for places, file in self._texts():
             for token in places.tokens:
-                if token.kind in ("pattern", "string") and (found := wrong_literal(token.kind, token.text)):
+                if token.kind in ("pattern", "string") and (found := explain_literal(token.kind, token.text)):
                     offset, cause, cure = found
                     return self.at((places, file, token.position + offset), cause, cure)
         return None
@@ -303,7 +304,7 @@ class Faults:
 
     def _missing(self, name: str) -> str:
         """How a name that is missing can be had."""
-        if kind_of(name) == "rule":
+        if kind_of_name(name) == "rule":
             return f"Define it: `{name}: ...`"
         for grammar in ("common", "python"):
             if name in self._names_of(grammar):
@@ -315,15 +316,15 @@ class Faults:
         path = grammar.strip(".").replace(".", os.sep) + ".lark"
         found = [text for (_, asked), text in self.reader.read.items() if asked == path]
         try:
-            return list(Places(found[0] if found else self.reader(None, path)[1]).definitions)
+            return list(SourceMap(found[0] if found else self.reader(None, path)[1]).definitions)
         except ModuleNotFound:
             return []
 
 
-def kind_of(name: str) -> str:
+def kind_of_name(name: str) -> str:
     """Rules are in lower case, terminals in upper case."""
     return "terminal" if name.upper() == name else "rule"
 
 
-def shortened(text: str) -> str:
+def shorten_excerpt(text: str) -> str:
     return text if len(text) <= EXCERPT else text[: EXCERPT - 3] + "..."

@@ -5,7 +5,7 @@ The text of a grammar may come from a stranger, so it never decides which files 
 folder; then in lark's grammars and in constrain's. The current folder and the folder of the grammar text do not count.
 A file is read only if it is a regular file of bounded size that lies in its folder once symbolic links are resolved.
 
-`Reader` also records what was read: a finished parser that is kept on disk is compared with it, and a saved form
+`ImportReader` also records what was read: a finished parser that is kept on disk is compared with it, and a saved form
 carries the texts instead of the folders (`modules`), so that loading it opens nothing.
 """
 
@@ -19,9 +19,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ...base.errors import GrammarError
-from ...base.work import spend
+from ...base.work import spend_work
 
-__all__ = ["Module", "ModuleNotFound", "Reader"]
+__all__ = ["Module", "ModuleNotFound", "ImportReader"]
 
 MOST_BYTES = 1 << 20
 """Size of the largest file that is read. Lark's own Python grammar has 10 KB."""
@@ -39,7 +39,7 @@ class ModuleNotFound(Exception):
     """No importable module has this path. It is no OSError: lark would go on looking in folders of its own choice."""
 
 
-class Reader:
+class ImportReader:
     """Find and read imported grammars. Called as lark calls a loader.
 
     folders: where modules are looked for first. modules: what another Reader has read, and goes before any folder.
@@ -75,7 +75,7 @@ class Reader:
         raise ModuleNotFound(path)
 
     def _found(self, base: str | None, path: str, name: str, file: str, text: str) -> tuple[str, str]:
-        spend(200 + 10 * len(text), "the imports of a grammar")
+        spend_work(200 + 10 * len(text), "the imports of a grammar")
         self.times[name] = self.times.get(name, 0) + 1
         if self.times[name] > MOST_READS:
             raise GrammarError(
@@ -96,7 +96,7 @@ class Reader:
         """Return the folder that a module may not leave."""
         name = folder.partition("/")[0]
         if name in ("lark", "constrain"):
-            return library() if name == "lark" else ready()
+            return lark_library_folder() if name == "lark" else ready_grammars_folder()
         return self.folders[int(name[len("import_paths[") : -1])]
 
     def _real(self, folder: str, path: str) -> str | None:
@@ -109,7 +109,7 @@ class Reader:
     def available(self) -> list[str]:
         """Return the names of the grammars that can be imported from anywhere, sorted."""
         found: set[str] = set()
-        for folder in (*self.folders, library(), ready()):
+        for folder in (*self.folders, lark_library_folder(), ready_grammars_folder()):
             if os.path.isdir(folder):
                 found.update(name[: -len(".lark")] for name in os.listdir(folder) if name.endswith(".lark"))
         return sorted(found)
@@ -131,13 +131,13 @@ def read_regular(file: str, root: str) -> str | None:
         return None
 
 
-def library() -> str:
+def lark_library_folder() -> str:
     """Return the folder of the grammars that ship with lark."""
     spec = importlib.util.find_spec("lark")
     places = spec.submodule_search_locations if spec else None
     return os.path.join(next(iter(places)), "grammars") if places else "grammars"
 
 
-def ready() -> str:
+def ready_grammars_folder() -> str:
     """Return the folder of the grammars that ship with constrain."""
     return str(Path(__file__).parents[2] / "grammars")

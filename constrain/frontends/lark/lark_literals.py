@@ -7,9 +7,9 @@ import re
 
 from ...base.errors import ConstrainError, RegexError
 from ...base.options import Limits
-from ..regex import parse
+from ..regex import parse_pattern
 
-__all__ = ["wrong_literal"]
+__all__ = ["explain_literal"]
 
 ESCAPE = re.compile(r"\\(?:U[0-9A-Fa-f]{8}|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)|.", re.S)
 """One character of a literal as it is written."""
@@ -18,7 +18,7 @@ RESOLVED = "Uuxnftr"
 DIGITS = {"U": 8, "u": 4, "x": 2}
 
 
-def wrong_literal(kind: str, written: str) -> tuple[int, str, str] | None:
+def explain_literal(kind: str, written: str) -> tuple[int, str, str] | None:
     """Offset, cause and cure if a "string" or /pattern/ is not one by itself; None if it is."""
     delimiter = '"' if kind == "string" else "/"
     inner, _, flags = written[1:].rpartition(delimiter)
@@ -48,7 +48,7 @@ def wrong_literal(kind: str, written: str) -> tuple[int, str, str] | None:
         place = min(getattr(error, "pos", None) or 0, len(text))
         cause, cure = f"not a pattern for `re`: {getattr(error, 'msg', error)}", "See Python's `re` for its syntax."
         try:
-            parse(text, dialect="python", flags="".join(sorted(set(flags) - {"l"})), nesting=Limits().nesting)
+            parse_pattern(text, dialect="python", flags="".join(sorted(set(flags) - {"l"})), nesting=Limits().nesting)
         except RegexError as ours:
             cause, cure = ours.cause, ours.hint or cure
             place = min(ours.position or place, len(text))

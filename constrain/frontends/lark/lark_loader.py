@@ -16,15 +16,15 @@ from typing import Any, Literal
 
 from ...base.errors import GrammarError
 from ...base.options import Limits
-from ...base.work import spend
+from ...base.work import spend_work
 from ...lalr.productions import Productions
 from .expansion_budget import charge_options, charge_templates, charge_terminals, check_nesting
-from .lark_errors import Faults
-from .lark_imports import Module, Reader
-from .rule_expansion import options
-from .source_map import Places
+from .lark_errors import GrammarFaults
+from .lark_imports import ImportReader, Module
+from .rule_expansion import count_options
+from .source_map import SourceMap
 
-__all__ = ["Loaded", "Terminal", "imported", "load"]
+__all__ = ["LoadedGrammar", "LoadedTerminal", "read_imported_modules", "load_grammar"]
 
 FLAGS = {"a": re.A, "i": re.I, "l": re.L, "m": re.M, "s": re.S, "u": re.U, "x": re.X}
 
@@ -39,7 +39,7 @@ Priority = Literal["normal", "invert", "ignore"]
 
 
 @dataclass(frozen=True, slots=True)
-class Terminal:
+class LoadedTerminal:
     """A terminal as lark has it after composing.
 
     kind: "text", `text` is itself what is matched; "pattern", `text` is a pattern for `re`; "declared", it has no text
@@ -56,7 +56,7 @@ class Terminal:
     least: int
     most: int
     written: str
-    places: Places = field(repr=False, compare=False)
+    places: SourceMap = field(repr=False, compare=False)
 
     @property
     def position(self) -> int | None:
@@ -72,7 +72,7 @@ class Terminal:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedGrammar:
     """A grammar as lark compiled it for one start rule.
 
     text, source: what was given. terminals: of `productions`, in its order; those that no rule uses are ignored ones
@@ -82,12 +82,12 @@ class Loaded:
 
     text: str
     source: str
-    terminals: tuple[Terminal, ...]
+    terminals: tuple[LoadedTerminal, ...]
     productions: Productions
     ignored: tuple[int, ...]
     flags: str
     imports: tuple[tuple[str | None, str, str], ...]
-    places: Places = field(repr=False, compare=False)
+    places: SourceMap = field(repr=False, compare=False)
 
     @property
     def declared(self) -> tuple[int, ...]:
@@ -99,7 +99,7 @@ class Loaded:
         return self.places.definition(_written(self.productions.nonterminals[self.productions.left[rule]]))
 
 
-def load(
+def load_grammar(
     text: str,
     *,
     start: str = "start",
@@ -110,7 +110,7 @@ def load(
     flags: str = "",
     priority: Priority = "normal",
     nesting: int = Limits().nesting,
-) -> Loaded:
+) -> LoadedGrammar:
     """Reads a grammar. GrammarError says where it is wrong and what to do.
 
     start: the rule that a whole text is. source: the file that the text is from, for messages. import_paths: folders
@@ -123,16 +123,16 @@ def load(
     for flag in flags:
         if flag not in FLAGS:
             raise GrammarError(f"flag {flag!r} is none of {', '.join(FLAGS)}", hint="These are the flags of `re`.")
-    reader = Reader(import_paths, modules)
-    faults = Faults(text, source, reader)
-    spend(20 * len(text) + 100, "the text of a grammar")
+    reader = ImportReader(import_paths, modules)
+    faults = GrammarFaults(text, source, reader)
+    spend_work(20 * len(text) + 100, "the text of a grammar")
     check_nesting(faults.places, nesting)
     charge_terminals(faults.places)
     with faults.explained():
         grammar, _ = lark.load_grammar(text, source, [reader], False)
         for name, _, tree, _ in grammar.rule_defs:
             if tree is not None:
-                if (count := options(tree)) > MOST_OPTIONS:
+                if (count := count_options(tree)) > MOST_OPTIONS:
                     raise faults.too_many(str(name), count, MOST_OPTIONS)
                 charge_options(count)
         charge_templates(grammar.rule_defs)
@@ -143,14 +143,14 @@ def load(
     for symbol in (symbol for rule in rules for symbol in rule.expansion if symbol.is_term):
         if symbol.name not in known:  # lark checked that it is defined, so it was declared
             known.add(symbol.name)
-            terminals.append(Terminal(str(symbol.name), "declared", "", "", 0, 0, 0, "", faults.places))
+            terminals.append(LoadedTerminal(str(symbol.name), "declared", "", "", 0, 0, 0, "", faults.places))
     numbers = {terminal.name: number for number, terminal in enumerate(terminals)}
     shown = {numbers[d.name]: d.pattern.raw for d in definitions if d.name not in own and d.pattern.raw}
     productions = _productions(rules, numbers, shown, start, SIGNS[priority], faults)
     for name in ignored:
         if name not in numbers or terminals[numbers[name]].kind == "declared":
             raise faults.ignored_without_text(name)
-    return Loaded(
+    return LoadedGrammar(
         text=text,
         source=source,
         terminals=tuple(terminals),
@@ -162,18 +162,18 @@ def load(
     )
 
 
-def imported(text: str, import_paths: Sequence[str], modules: Sequence[Module] = ()) -> tuple[Module, ...]:
+def read_imported_modules(text: str, import_paths: Sequence[str], modules: Sequence[Module] = ()) -> tuple[Module, ...]:
     """Return the modules that a grammar imports from folders, for `imports.Reader`."""
     from lark import load_grammar as lark
 
-    reader = Reader(import_paths, modules)
-    faults = Faults(text, "<grammar>", reader)
+    reader = ImportReader(import_paths, modules)
+    faults = GrammarFaults(text, "<grammar>", reader)
     with faults.explained():
         lark.load_grammar(text, "<grammar>", [reader], False)
     return reader.modules
 
 
-def _terminal(definition: Any, own: set[str], sign: int, flags: str, faults: Faults) -> Terminal:
+def _terminal(definition: Any, own: set[str], sign: int, flags: str, faults: GrammarFaults) -> LoadedTerminal:
     """One terminal, after the checks that lark leaves to its lexers: a pattern for `re`, never empty."""
     pattern = definition.pattern
     written = (pattern.raw or "") if definition.name not in own or definition.name.startswith("__") else ""
@@ -184,7 +184,7 @@ def _terminal(definition: Any, own: set[str], sign: int, flags: str, faults: Fau
         raise faults.bad_pattern(definition.name, pattern.to_regexp(), error) from error
     if least == 0:
         raise faults.empty_terminal(definition.name, pattern.to_regexp(), written)
-    return Terminal(
+    return LoadedTerminal(
         name=str(definition.name),
         kind="text" if pattern.type == "str" else "pattern",
         text=pattern.value,
@@ -198,7 +198,7 @@ def _terminal(definition: Any, own: set[str], sign: int, flags: str, faults: Fau
 
 
 def _productions(
-    rules: Sequence[Any], number: dict[str, int], shown: dict[int, str], start: str, sign: int, faults: Faults
+    rules: Sequence[Any], number: dict[str, int], shown: dict[int, str], start: str, sign: int, faults: GrammarFaults
 ) -> Productions:
     """The rules in numbers. GrammarError if one is used that has no productions."""
     nonterminal: dict[str, int] = {}

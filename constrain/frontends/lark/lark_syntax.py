@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["wrong_syntax"]
+__all__ = ["explain_syntax_error"]
 
 WORDS = {
     "_LPAR": '"("', "_RPAR": '")"', "_LBRA": '"["', "_RBRA": '"]"', "_LBRACE": '"{"', "_RBRACE": '"}"',
@@ -121,7 +121,7 @@ CURES: tuple[tuple[tuple[str, ...], set[str], str], ...] = (
 """What to do about a token, by what could stand in its place."""
 
 
-def wrong_syntax(text: str, error: Any) -> tuple[int, str, str]:
+def explain_syntax_error(text: str, error: Any) -> tuple[int, str, str]:
     """Place, cause and cure of a syntax error, as lark raised it: UnexpectedToken or UnexpectedCharacters."""
     token, accepted = getattr(error, "token", None), _accepted(error)
     position = len(text.rstrip()) if error.pos_in_stream is None else min(error.pos_in_stream, len(text.rstrip()))

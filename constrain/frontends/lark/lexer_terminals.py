@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...automata.thread_steps import Programs
+from ...automata.thread_steps import TerminalPrograms
 from ...base.errors import ConstrainError, GrammarError
 from ...base.options import Limits
-from ...base.work import spend
-from ...lalr.scanner import END_OF_TEXT, Scanner, TerminalList, build
-from ..regex import parse
+from ...base.work import spend_work
+from ...lalr.scanner import END_OF_TEXT, Scanner, TerminalList, build_scanner
+from ..regex import parse_pattern
 from ..regex.ordered_program import write_ordered
-from .lark_loader import FLAGS, Loaded, Terminal
+from .lark_loader import FLAGS, LoadedGrammar, LoadedTerminal
 
-__all__ = ["Lexers", "build_alone", "lexers"]
+__all__ = ["LexerTables", "build_alone", "build_lexers"]
 
 MOST_BACKTRACKED = 16
 """Characters of a keyword up to which `re` is asked whether a pattern takes it."""
@@ -32,7 +32,7 @@ GLOBAL_FLAGS = re.compile(r"\(\?[aiLmsux]+\)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lexers:
+class LexerTables:
     """The lexers of a grammar.
 
     scanner: of all of them. Its terminals are those of the grammar, then those of `fed`.
@@ -46,32 +46,32 @@ class Lexers:
     fed: tuple[int, ...]
 
 
-def lexers(
-    loaded: Loaded,
+def build_lexers(
+    loaded: LoadedGrammar,
     accepts: Sequence[Iterable[int]] | None = None,
     *,
     always: Iterable[int] = (),
     limits: Limits = Limits(),
-) -> Lexers:
+) -> LexerTables:
     """The basic lexer (accepts: None), or a contextual one for each set of terminals.
 
     accepts: for each lexer the terminals of which it has need; numbers that are no terminal with a text do not count.
     always: what a post-lexer wants to see in every lexer. Ignored terminals are in all of them.
     GrammarError, UnsupportedError and LimitError name the terminal.
     """
-    makers = _Lists(loaded, limits)
+    makers = _TerminalLists(loaded, limits)
     everything = range(len(loaded.terminals))
     common = {*loaded.ignored, *always}
     asked = [frozenset(everything)] if accepts is None else [frozenset(common.union(accept)) for accept in accepts]
     lists = {item: makers.of(item) for item in dict.fromkeys(asked)}
     numbers = {item: number for number, item in enumerate(dict.fromkeys(lists.values()))}
-    scanner = build(makers.programs(limits), list(numbers), max_states=limits.dfa_states)
+    scanner = build_scanner(makers.programs(limits), list(numbers), max_states=limits.dfa_states)
     starts = np.array([scanner.starts[numbers[lists[item]]] for item in asked], dtype=np.int32)
-    return Lexers(scanner, starts, tuple(makers.fed))
+    return LexerTables(scanner, starts, tuple(makers.fed))
 
 
-class _Lists:
-    def __init__(self, loaded: Loaded, limits: Limits) -> None:
+class _TerminalLists:
+    def __init__(self, loaded: LoadedGrammar, limits: Limits) -> None:
         self.loaded = loaded
         self.limits = limits
         self.terminals = loaded.terminals
@@ -92,7 +92,7 @@ class _Lists:
         flags = sum(FLAGS[flag] for flag in self.loaded.flags)
         strings = [t for t in self.order if terminals[t].kind == "text"]
         tags: dict[int, int] = {}
-        spend(len(strings) * (len(self.order) - len(strings)), "the keywords among the terminals")
+        spend_work(len(strings) * (len(self.order) - len(strings)), "the keywords among the terminals")
         for pattern in (t for t in self.order if terminals[t].kind == "pattern"):
             match = re.compile(terminals[pattern].regexp(), flags).match
             for string in strings:
@@ -137,10 +137,10 @@ class _Lists:
                 tried.append(t)
         return TerminalList(tuple(tried), tuple(keywords))
 
-    def programs(self, limits: Limits) -> Programs:
+    def programs(self, limits: Limits) -> TerminalPrograms:
         """The programs of all terminals that have a text."""
         terminals = self.terminals
-        programs = Programs(
+        programs = TerminalPrograms(
             names=[_shown(terminal) for terminal in terminals] + [_shown(terminals[t]) for t in self.fed],
             source=self._source,
             starts=[-1] * len(terminals),
@@ -154,14 +154,16 @@ class _Lists:
                 programs.keywords[t] = self._write(t, programs, ~t, limits)
         return programs
 
-    def _write(self, t: int, programs: Programs, owner: int, limits: Limits) -> int:
+    def _write(self, t: int, programs: TerminalPrograms, owner: int, limits: Limits) -> int:
         """Append the program of a terminal; its place."""
         terminal, code = self.terminals[t], programs.code
         pattern = terminal.regexp()
         if GLOBAL_FLAGS.match(pattern):
             raise self._located(t, GrammarError("flags for all of a pattern cannot be in it", hint=GLOBALLY))
         try:
-            tree = parse(pattern, dialect="python", flags=self.loaded.flags, nesting=limits.nesting, ordered=True)
+            tree = parse_pattern(
+                pattern, dialect="python", flags=self.loaded.flags, nesting=limits.nesting, ordered=True
+            )
             start = write_ordered(tree, code, programs.utf8, terminal=t, max_places=limits.dfa_states)
         except ConstrainError as error:
             raise self._located(t, error) from None
@@ -180,22 +182,22 @@ class _Lists:
         return (terminal.text, 0) if terminal.position is None else (self.loaded.text, terminal.position)
 
 
-def build_alone(loaded: Loaded, t: int, limits: Limits) -> tuple[Scanner, int]:
+def build_alone(loaded: LoadedGrammar, t: int, limits: Limits) -> tuple[Scanner, int]:
     """The scanner of one terminal, and where it starts."""
     only = replace(loaded, terminals=(loaded.terminals[t],), ignored=())
-    programs = _Lists(only, limits).programs(limits)
-    scanner = build(programs, [TerminalList((0,))], max_states=limits.dfa_states)
+    programs = _TerminalLists(only, limits).programs(limits)
+    scanner = build_scanner(programs, [TerminalList((0,))], max_states=limits.dfa_states)
     return scanner, int(scanner.starts[0])
 
 
 GLOBALLY = "Write /pattern/i, or (?i:...) around a part."
 
 
-def _rank(terminal: Terminal) -> tuple[int, int, int, str]:
+def _rank(terminal: LoadedTerminal) -> tuple[int, int, int, str]:
     """What lark sorts terminals by."""
     return -terminal.priority, -terminal.most, -len(terminal.text), terminal.name
 
 
-def _shown(terminal: Terminal) -> str:
+def _shown(terminal: LoadedTerminal) -> str:
     """A name for messages: lark's own ones say nothing."""
     return terminal.text if terminal.name.startswith("__") else terminal.name

@@ -20,15 +20,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...cache.cache_folder import made_by
-from ...cache.sealed_files import prune, read_sealed, write_sealed
+from ...cache.cache_folder import digest_code
+from ...cache.sealed_files import prune_folder, read_sealed, write_sealed
 from ...lalr.lalr_tables import Lalr
-from ...lalr.parser_code import Layout, Parser
+from ...lalr.parser_code import IndentationLayout, Parser
 from ...lalr.productions import Productions
 from ...lalr.scanner import Scanner
-from .lark_imports import Module, ModuleNotFound, Reader
+from .lark_imports import ImportReader, Module, ModuleNotFound
 
-__all__ = ["Kept"]
+__all__ = ["CachedParser"]
 
 SUFFIX = ".parser"
 MOST_FILES = 64
@@ -40,7 +40,7 @@ Imports = Iterable[tuple[str | None, str, str]]
 _T = TypeVar("_T", Scanner, Lalr)
 
 
-class Kept:
+class CachedParser:
     """The place of one parser. folder: where parsers are kept; it may be removed at any time.
 
     asked: what was asked for besides the imported texts, each argument as text, and the folder of the grammar itself if
@@ -52,7 +52,7 @@ class Kept:
     ) -> None:
         self.folder = folder
         self.import_paths, self.modules = import_paths, modules
-        self.asked = digest(made_by().hex(), lark_version(), *asked, *import_paths)
+        self.asked = digest_texts(digest_code().hex(), installed_lark_version(), *asked, *import_paths)
 
     @property
     def path(self) -> Path:
@@ -61,7 +61,7 @@ class Kept:
 
     def fetch(self) -> Parser | None:
         """The parser, if it is kept and what it imports is as it was."""
-        data = read_sealed(self.path, made_by())
+        data = read_sealed(self.path, digest_code())
         if data is None:
             return None
         try:
@@ -69,8 +69,8 @@ class Kept:
             head = json.loads(line)
             if head["asked"] != self.asked:
                 return None
-            reader = Reader(self.import_paths, self.modules)
-            if any(digest(reader(base, path)[1]) != found for base, path, found in head["imports"]):
+            reader = ImportReader(self.import_paths, self.modules)
+            if any(digest_texts(reader(base, path)[1]) != found for base, path, found in head["imports"]):
                 return None
             arrays, first = {}, 0
             for name, kind, shape in head["arrays"]:
@@ -88,12 +88,12 @@ class Kept:
         body = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())
         head = {
             "asked": self.asked,
-            "imports": [[base, path, digest(text)] for base, path, text in imports],
+            "imports": [[base, path, digest_texts(text)] for base, path, text in imports],
             "facts": facts,
             "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
         }
-        write_sealed(self.path, made_by(), [json.dumps(head).encode() + b"\n", body])
-        prune(self.folder, SUFFIX, MOST_FILES, MOST_BYTES)
+        write_sealed(self.path, digest_code(), [json.dumps(head).encode() + b"\n", body])
+        prune_folder(self.folder, SUFFIX, MOST_FILES, MOST_BYTES)
 
 
 def _parts(parser: Parser) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -127,7 +127,7 @@ def _parser(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Parser:
         productions=Productions(**rules | {"shown": dict(rules["shown"])}),
         scan=arrays["scan"],
         ignored=frozenset(facts["ignored"]),
-        layout=Layout(**sides) if sides else None,
+        layout=IndentationLayout(**sides) if sides else None,
         dead_ends=facts["dead_ends"],
     )
 
@@ -137,13 +137,13 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
-def digest(*texts: str) -> str:
+def digest_texts(*texts: str) -> str:
     """One number for all the texts, in hexadecimal digits."""
     return sha256(json.dumps(texts).encode()).hexdigest()
 
 
 @lru_cache(maxsize=1)
-def lark_version() -> str:
+def installed_lark_version() -> str:
     """The version of lark that is installed."""
     try:
         return version("lark")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["options"]
+__all__ = ["count_options"]
 
 SPLIT = 50
 """Repetitions of fewer than this are written out; longer ones become rules that repeat up to `PART` times each."""
@@ -16,7 +16,7 @@ MOST = 10**12
 KINDS = ("expansions", "expansion", "maybe", "alias", "value", "expr")
 
 
-def options(tree: Any) -> int:
+def count_options(tree: Any) -> int:
     """How many options the tree of a rule's definition, as lark parsed it, is written out to; equal ones count too.
 
     More than `MOST` are counted as that many.

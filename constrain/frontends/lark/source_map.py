@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["Places"]
+__all__ = ["SourceMap"]
 
 TOKEN = re.compile(
     r"""
@@ -31,7 +31,7 @@ DECLARE = re.compile(r"^[ \t]*%declare[ \t]+([^\n/#]*)", re.M)
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class SourceToken:
     """kind: comment, string, pattern, directive, name, number or sign. position: where it begins."""
 
     kind: str
@@ -40,14 +40,14 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Places:
+class SourceMap:
     """The tokens of one grammar text; every method answers with the offset of one, or None."""
 
     text: str
 
     @cached_property
-    def tokens(self) -> list[Token]:
-        found = (Token(str(m.lastgroup), m[0], m.start()) for m in TOKEN.finditer(self.text))
+    def tokens(self) -> list[SourceToken]:
+        found = (SourceToken(str(m.lastgroup), m[0], m.start()) for m in TOKEN.finditer(self.text))
         return [token for token in found if token.kind != "comment"]
 
     @cached_property
@@ -124,7 +124,7 @@ class Places:
         found = IMPORT.finditer(self.text)
         return [(m.start(1), re.sub(r"\s", "", m[1]), re.findall(r"\w+", m[2] or ""), m[3] or "") for m in found]
 
-    def mixed(self, part: str) -> Token | None:
+    def mixed(self, part: str) -> SourceToken | None:
         """A name in upper and lower case that lark read as several, one of which is this."""
         return next((t for t in self.tokens if t.kind == "name" and part in re.findall(r"[A-Z_0-9]+|[a-z_0-9]+", t.text)
                      and t.text not in (t.text.upper(), t.text.lower())), None)  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 from ...automata.dfa import LAST, SURROGATES, Dfa, Table
 from ...lalr.scanner import Scanner
 
-__all__ = ["of_terminal"]
+__all__ = ["find_terminal_dfa"]
 
 LEADS = ((0xC2, 0xE0, 1, 0x1F), (0xE0, 0xF0, 2, 0x0F), (0xF0, 0xF5, 3, 0x07))
 """First and one past the last lead byte, bytes that follow, bits of the code point in the lead."""
@@ -20,12 +20,12 @@ Run = tuple[int, int]
 """Number of code points in a row, state of the scanner after each of them."""
 
 
-def of_terminal(scanner: Scanner, start: int) -> Dfa | None:
+def find_terminal_dfa(scanner: Scanner, start: int) -> Dfa | None:
     """The Dfa of what is accepted from a start state; None if that depends on the next byte."""
-    return _Reader(scanner).dfa(start)
+    return _TerminalReader(scanner).dfa(start)
 
 
-class _Reader:
+class _TerminalReader:
     def __init__(self, scanner: Scanner) -> None:
         self.delta, self.accept, self.verdicts = scanner.delta, scanner.accept, scanner.verdicts
         self.known: dict[tuple[int, int], list[Run]] = {}
@@ -56,11 +56,11 @@ class _Reader:
 
     def characters(self, state: int) -> list[tuple[int, int]]:
         """(code point, state of the scanner) where the state after a character changes, ascending."""
-        out = changed(0, [(1, int(target)) for target in self.delta[state, :0x80]], 0)
+        out = find_changes(0, [(1, int(target)) for target in self.delta[state, :0x80]], 0)
         for first, end, left, bits in LEADS:
             for lead in range(first, end):
                 runs = self.rest(int(self.delta[state, lead]), left)
-                out += changed((lead & bits) << 6 * left, runs, out_of_reach(left))
+                out += find_changes((lead & bits) << 6 * left, runs, first_unreachable(left))
         return [change for change in out if change[0] < LAST]
 
     def rest(self, state: int, left: int) -> list[Run]:
@@ -80,12 +80,12 @@ class _Reader:
         return found
 
 
-def out_of_reach(left: int) -> int:
+def first_unreachable(left: int) -> int:
     """The first code point that `left` bytes behind a lead spell and fewer do not."""
     return (0x80, 0x800, 0x10000)[left - 1]
 
 
-def changed(point: int, runs: list[Run], least: int) -> list[tuple[int, int]]:
+def find_changes(point: int, runs: list[Run], least: int) -> list[tuple[int, int]]:
     """Runs from a code point on, as places of change from `least` on."""
     out = []
     for count, target in runs:

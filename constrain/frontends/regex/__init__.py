@@ -12,9 +12,9 @@ says whether all of a text must match ("full") or some part of it ("search", as 
 
 from __future__ import annotations
 
-from .regex_dfa import Match, to_counted, to_dfa
+from .regex_dfa import Match, to_counted_dfa, to_dfa
 from .regex_nodes import Encoding, to_grammar, to_node
-from .regex_parser import parse
+from .regex_parser import parse_pattern
 from .unicode_properties import Dialect
 
-__all__ = ["Dialect", "Encoding", "Match", "parse", "to_counted", "to_dfa", "to_grammar", "to_node"]
+__all__ = ["Dialect", "Encoding", "Match", "parse_pattern", "to_counted_dfa", "to_dfa", "to_grammar", "to_node"]

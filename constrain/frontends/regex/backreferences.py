@@ -9,25 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from .charset import one, spans
-from .regex_tree import EMPTY, Alternation, Concatenation, Look, OneOf, Repetition, Term, walk
+from .charset import charset_of, list_ranges
+from .regex_tree import EMPTY, Alternation, Concatenation, Lookaround, OneOf, Repetition, Term, walk_terms
 from .unicode_properties import Folding, close_over_case
 
-__all__ = ["Capture", "Reference", "written_out"]
+__all__ = ["CaptureGroup", "BackReference", "expand_references"]
 
 MOST_TEXTS = 128
 """Most texts that the groups referred to may have: as often is what follows them written out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Capture(Concatenation):
+class CaptureGroup(Concatenation):
     """A group that may be referred to."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class Reference(Concatenation):
+class BackReference(Concatenation):
     """The text that a group has matched. position: of the reference in the pattern."""
 
     number: int
@@ -35,56 +35,58 @@ class Reference(Concatenation):
     folding: Folding
 
 
-def written_out(tree: Term) -> Term | Reference:
+def expand_references(tree: Term) -> Term | BackReference:
     """The tree without references; or the first one that cannot be written out."""
     left = MOST_TEXTS
-    wanted = {item.number for item in walk(tree) if isinstance(item, Reference)}
+    wanted = {item.number for item in walk_terms(tree) if isinstance(item, BackReference)}
 
     def spread(parts: tuple[Term, ...]) -> Term:
         """A concatenation, once for each text of the groups that its later parts refer to."""
         nonlocal left
         for index, part in enumerate(parts):
-            if not (left and isinstance(part, Capture) and part.number in wanted):
+            if not (left and isinstance(part, CaptureGroup) and part.number in wanted):
                 continue
-            if not any(refers(later, part.number) for later in parts[index + 1 :]):
+            if not any(has_reference(later, part.number) for later in parts[index + 1 :]):
                 continue
-            words = texts(part, left)
+            words = list_texts(part, left)
             if words is None:
                 continue
             left = min(left // max(len(words), 1), left - 1)
             options: list[Term] = []
             for word in sorted(words):
-                rest = tuple(replaced(later, part.number, word) for later in parts[index + 1 :])
+                rest = tuple(replace_references(later, part.number, word) for later in parts[index + 1 :])
                 options.append(spread((*parts[:index], *map(literal, word), *rest)))
             return Alternation(tuple(options)) if options else OneOf(())
         return Concatenation(parts)
 
     def literal(char: str) -> Term:
-        return OneOf(one(ord(char)))
+        return OneOf(charset_of(ord(char)))
 
     made: dict[int, Term] = {}
-    for item in reversed(list(walk(tree))):
-        if isinstance(item, Concatenation) and not isinstance(item, Reference):
+    for item in reversed(list(walk_terms(tree))):
+        if isinstance(item, Concatenation) and not isinstance(item, BackReference):
             parts = tuple(made[id(part)] for part in item.parts)
             spreading = spread(parts)
-            made[id(item)] = Capture((spreading,), item.number) if isinstance(item, Capture) else spreading
+            made[id(item)] = CaptureGroup((spreading,), item.number) if isinstance(item, CaptureGroup) else spreading
         else:
             made[id(item)] = _with(item, made)
-    left_over = [item for item in walk(made[id(tree)]) if isinstance(item, Reference)]
+    left_over = [item for item in walk_terms(made[id(tree)]) if isinstance(item, BackReference)]
     return min(left_over, key=lambda item: item.position) if left_over else made[id(tree)]
 
 
-def refers(term: Term, number: int) -> bool:
+def has_reference(term: Term, number: int) -> bool:
     """Whether a reference to the group is in it."""
-    return any(isinstance(item, Reference) and item.number == number for item in walk(term))
+    return any(isinstance(item, BackReference) and item.number == number for item in walk_terms(term))
 
 
-def replaced(term: Term, number: int, word: str) -> Term:
+def replace_references(term: Term, number: int, word: str) -> Term:
     """The term with the text in place of references to the group."""
     made: dict[int, Term] = {}
-    for item in reversed(list(walk(term))):
-        if isinstance(item, Reference) and item.number == number:
-            made[id(item)] = Concatenation(tuple(OneOf(close_over_case(one(ord(c)), item.folding)) for c in word))
+    for item in reversed(list(walk_terms(term))):
+        if isinstance(item, BackReference) and item.number == number:
+            made[id(item)] = Concatenation(
+                tuple(OneOf(close_over_case(charset_of(ord(c)), item.folding)) for c in word)
+            )
         else:
             made[id(item)] = _with(item, made)
     return made[id(term)]
@@ -92,28 +94,28 @@ def replaced(term: Term, number: int, word: str) -> Term:
 
 def _with(item: Term, made: dict[int, Term]) -> Term:
     """The same term, of what its parts have become."""
-    if item is EMPTY or isinstance(item, Reference):
+    if item is EMPTY or isinstance(item, BackReference):
         return item
-    if isinstance(item, Capture):
-        return Capture(tuple(made[id(part)] for part in item.parts), item.number)
+    if isinstance(item, CaptureGroup):
+        return CaptureGroup(tuple(made[id(part)] for part in item.parts), item.number)
     if isinstance(item, Concatenation):
         return Concatenation(tuple(made[id(part)] for part in item.parts))
     if isinstance(item, Alternation):
         return Alternation(tuple(made[id(option)] for option in item.options))
     if isinstance(item, Repetition):
         return Repetition(made[id(item.term)], item.low, item.high)
-    return Look(made[id(item.term)], item.direction, item.negated) if isinstance(item, Look) else item
+    return Lookaround(made[id(item.term)], item.direction, item.negated) if isinstance(item, Lookaround) else item
 
 
-def texts(term: Term, most: int) -> set[str] | None:
+def list_texts(term: Term, most: int) -> set[str] | None:
     """The texts of a term, None if there are more than `most` or if they are not known without their surroundings."""
     made: dict[int, set[str] | None] = {}
-    for item in reversed(list(walk(term))):
+    for item in reversed(list(walk_terms(term))):
         found: set[str] | None = None
         if isinstance(item, OneOf):
-            if sum(last - first + 1 for first, last in spans(item.charset)) <= most:
-                found = {chr(point) for first, last in spans(item.charset) for point in range(first, last + 1)}
-        elif isinstance(item, Concatenation) and not isinstance(item, Reference):
+            if sum(last - first + 1 for first, last in list_ranges(item.charset)) <= most:
+                found = {chr(point) for first, last in list_ranges(item.charset) for point in range(first, last + 1)}
+        elif isinstance(item, Concatenation) and not isinstance(item, BackReference):
             found = _joined([made[id(part)] for part in item.parts], most)
         elif isinstance(item, Alternation):
             options = [made[id(option)] for option in item.options]

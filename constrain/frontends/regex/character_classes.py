@@ -6,10 +6,10 @@ import unicodedata
 
 from ...automata.dfa import LAST
 from ...base.errors import RegexError
-from .charset import CharSet, complement, one, span, union
+from .charset import CharSet, charset_of, charset_range, complement_charset, unite_charsets
 from .unicode_properties import Dialect, Folding, class_escape, close_over_case, property_set
 
-__all__ = ["Escapes"]
+__all__ = ["EscapeParser"]
 
 CONTROLS = {"t": 0x09, "n": 0x0A, "v": 0x0B, "f": 0x0C, "r": 0x0D}
 HEX = frozenset("0123456789abcdefABCDEF")
@@ -20,7 +20,7 @@ ECMA_HINTS = {
 }  # fmt: skip
 
 
-class Escapes:
+class EscapeParser:
     """Reads escapes and classes of one pattern. Methods take a position and return the one after what they read."""
 
     def __init__(self, source: str, dialect: Dialect) -> None:
@@ -56,12 +56,12 @@ class Escapes:
             charset = class_escape(char.lower(), self.dialect, "a" if ascii_only else "")
             if self.dialect == "ecma":  # There \w takes, with flag i, what is equal to a word character.
                 charset = close_over_case(charset, folding)
-            return (complement(charset) if char.isupper() else charset), position + 1, False
+            return (complement_charset(charset) if char.isupper() else charset), position + 1, False
         if char in "pP":
             charset, end = self.property(position)
             return (close_over_case(charset, folding) if self.dialect == "ecma" else charset), end, False
         point, end = self.point(position, char)
-        return one(point), end, True
+        return charset_of(point), end, True
 
     def point(self, position: int, char: str) -> tuple[int, int]:
         """The code point of a literal escape."""
@@ -154,7 +154,7 @@ class Escapes:
                 position - 1,
                 "Known are general categories (\\p{Lu}), the scripts most in use (\\p{Script=Greek}) and Alphabetic.",
             )
-        return (complement(charset) if self.source[position] == "P" else charset), end + 1
+        return (complement_charset(charset) if self.source[position] == "P" else charset), end + 1
 
     # ---- brackets -----------------------------------------------------------------------------------------------
 
@@ -178,22 +178,22 @@ class Escapes:
                 if literal and other_literal:
                     if other[0] < charset[0]:
                         raise self.wrong("this range ends before it starts", here)
-                    charset, position = span(charset[0], other[0]), end
+                    charset, position = charset_range(charset[0], other[0]), end
                 elif self.dialect == "python":
                     raise self.wrong("a range goes from one character to another", here, "Write \\- for the character.")
                 else:  # The dash is a character (ECMA-262, section B.1.2.8.1, CharacterRangeOrUnion).
-                    literals.append(one(ord("-")))
+                    literals.append(charset_of(ord("-")))
                     (literals if other_literal else classes).append(other)
                     position = end
             (literals if literal else classes).append(charset)
         # Python folds the characters and ranges only; ECMA-262 all of it, and its \w and \p are closed already.
-        charset = union((close_over_case(union(literals), folding), *classes))
-        return (complement(charset) if negated else charset), position + 1
+        charset = unite_charsets((close_over_case(unite_charsets(literals), folding), *classes))
+        return (complement_charset(charset) if negated else charset), position + 1
 
     def member(self, position: int, ascii_only: bool, folding: Folding) -> tuple[CharSet, int, bool]:
         """One character or escape within brackets, as `escape` returns it."""
         if self.source[position] != "\\":
-            return one(ord(self.source[position])), position + 1, True
+            return charset_of(ord(self.source[position])), position + 1, True
         if self.source.startswith("b", position + 1):
-            return one(0x08), position + 2, True
+            return charset_of(0x08), position + 2, True
         return self.escape(position + 1, ascii_only, folding)

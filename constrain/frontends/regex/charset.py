@@ -10,9 +10,20 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from ...automata.dfa import LAST, SURROGATES
-from ...base.work import spend
+from ...base.work import spend_work
 
-__all__ = ["ALL", "CharSet", "complement", "contains", "intersection", "one", "partition", "span", "spans", "union"]
+__all__ = [
+    "ALL",
+    "CharSet",
+    "complement_charset",
+    "contains_point",
+    "intersect_charsets",
+    "charset_of",
+    "partition_charsets",
+    "charset_range",
+    "list_ranges",
+    "unite_charsets",
+]
 
 CharSet = tuple[int, ...]
 ALL: CharSet = (0, LAST)
@@ -22,30 +33,30 @@ CLASSES = "the characters of a pattern"
 """What work is spent on."""
 
 
-def one(point: int) -> CharSet:
+def charset_of(point: int) -> CharSet:
     """The set of one code point."""
     return (point, point + 1)
 
 
-def span(first: int, last: int) -> CharSet:
+def charset_range(first: int, last: int) -> CharSet:
     """All from `first` to `last`, which is in the set."""
     return (first, last + 1)
 
 
-def spans(charset: CharSet) -> list[tuple[int, int]]:
+def list_ranges(charset: CharSet) -> list[tuple[int, int]]:
     """The set as inclusive ranges."""
     return [(charset[i], charset[i + 1] - 1) for i in range(0, len(charset), 2)]
 
 
-def contains(charset: CharSet, point: int) -> bool:
+def contains_point(charset: CharSet, point: int) -> bool:
     """Whether the point is in the set."""
     return bisect_right(charset, point) % 2 == 1
 
 
-def union(sets: Iterable[CharSet]) -> CharSet:
+def unite_charsets(sets: Iterable[CharSet]) -> CharSet:
     """What is in at least one of them."""
     parts = [(part[i], part[i + 1]) for part in sets for i in range(0, len(part), 2)]
-    spend(len(parts) // 2, CLASSES)
+    spend_work(len(parts) // 2, CLASSES)
     parts.sort()
     result: list[int] = []
     for start, end in parts:
@@ -57,18 +68,18 @@ def union(sets: Iterable[CharSet]) -> CharSet:
     return tuple(result)
 
 
-def complement(charset: CharSet) -> CharSet:
+def complement_charset(charset: CharSet) -> CharSet:
     """All code points that are not in it."""
     start = charset[1:] if charset[:1] == (0,) else (0, *charset)
     return start[:-1] if start[-1:] == (LAST,) else (*start, LAST)
 
 
-def intersection(first: CharSet, second: CharSet) -> CharSet:
+def intersect_charsets(first: CharSet, second: CharSet) -> CharSet:
     """What is in both."""
-    return complement(union((complement(first), complement(second))))
+    return complement_charset(unite_charsets((complement_charset(first), complement_charset(second))))
 
 
-def partition(sets: list[CharSet]) -> tuple[list[int], list[int], list[int]]:
+def partition_charsets(sets: list[CharSet]) -> tuple[list[int], list[int], list[int]]:
     """bounds, classes of ranges whose code points lie in the same of the sets; and for each class those sets as bits.
 
     Surrogates are in no set. Classes are numbered by first code point.
@@ -78,7 +89,7 @@ def partition(sets: list[CharSet]) -> tuple[list[int], list[int], list[int]]:
         bit = 1 << index
         for point in charset:
             toggles[point] = toggles.get(point, 0) ^ bit
-    spend(len(toggles) * (2 + len(sets) // 2_000), CLASSES)
+    spend_work(len(toggles) * (2 + len(sets) // 2_000), CLASSES)
     if any(toggles):
         toggles.setdefault(SURROGATES[0], 0)
         toggles.setdefault(SURROGATES[1], 0)

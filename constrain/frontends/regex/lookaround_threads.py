@@ -17,14 +17,25 @@ from __future__ import annotations
 
 from ...automata.dfa import SURROGATES, Dfa, Table
 from ...base.errors import LimitError
-from ...base.work import spend
-from .charset import ALL, CharSet, complement, one, partition
-from .pending_lookahead import Duties, Ledger
-from .program_runner import ACCEPT, NOTHING, Code, Gate, Past, Readings, Runner, Threads, readings, runner_of
+from ...base.work import spend_work
+from .charset import ALL, CharSet, charset_of, complement_charset, partition_charsets
+from .pending_lookahead import Duties, PendingLookahead
+from .program_runner import (
+    ACCEPT,
+    NOTHING,
+    Code,
+    LookaroundGate,
+    Past,
+    ProgramRunner,
+    Readings,
+    Threads,
+    find_readings,
+    make_runner,
+)
 from .regex_program import MATCH, Search, compile_program
-from .regex_tree import Anchor, Concatenation, Look, OneOf, Repetition, Term
+from .regex_tree import Anchor, Concatenation, Lookaround, OneOf, Repetition, Term
 
-__all__ = ["WORK", "too_large", "with_looks"]
+__all__ = ["WORK", "pattern_too_large", "build_with_lookarounds"]
 
 WORK = 64
 """Places that may be united for each state of the limit: what bounds patterns with few states but large sets."""
@@ -36,7 +47,7 @@ MOST_LOOKS = 24
 """Deepest nesting of looks in looks: each level is a few calls of Python deep."""
 
 
-def too_large(max_states: int) -> LimitError:
+def pattern_too_large(max_states: int) -> LimitError:
     """The error of a pattern that ran out of its budget."""
     return LimitError(
         f"the automaton of the pattern needs more than {max_states} states (max_states), or as much work",
@@ -44,64 +55,64 @@ def too_large(max_states: int) -> LimitError:
     )
 
 
-def with_looks(term: Term, *, newline: CharSet, search: Search, max_states: int) -> Dfa:
+def build_with_lookarounds(term: Term, *, newline: CharSet, search: Search, max_states: int) -> Dfa:
     """The texts that match a tree with anchors and looks anywhere."""
-    return Dfa.from_table(_Looking(term, newline, search, max_states).table())
+    return Dfa.from_table(_LookaroundConstruction(term, newline, search, max_states).table())
 
 
-class _Looking:
+class _LookaroundConstruction:
     def __init__(self, term: Term, newline: CharSet, search: Search, max_states: int) -> None:
         self.max_states = max_states
         self.work = WORK * max_states
         self.sets: dict[CharSet, int] = {}
-        self.runners: dict[str, list[Runner]] = {"ahead": [], "behind": []}
-        self.anchors = anchors_as_looks(newline)
+        self.runners: dict[str, list[ProgramRunner]] = {"ahead": [], "behind": []}
+        self.anchors = anchor_lookarounds(newline)
         self._gates: dict[object, int] = {}
         self.main = self._compile(term, search, 0)
-        self.bounds, self.classes, members = partition(list(self.sets))
+        self.bounds, self.classes, members = partition_charsets(list(self.sets))
         surrogates = [c for bound, c in zip(self.bounds, self.classes) if bound == SURROGATES[0]]
-        self.ledger = Ledger(self.bounds, self.classes, surrogates[0] if surrogates else -1)
+        self.ledger = PendingLookahead(self.bounds, self.classes, surrogates[0] if surrogates else -1)
         for runner in (self.main, *self.runners["ahead"], *self.runners["behind"]):
             runner.read_by(members)
-        self._holds: dict[tuple[Gate, Past], tuple[Duties, ...]] = {}
+        self._holds: dict[tuple[LookaroundGate, Past], tuple[Duties, ...]] = {}
         self._faded: dict[Past, Past] = {}
         self._pasts: dict[tuple[Past, int], Past] = {}
 
     # ---- programs -----------------------------------------------------------------------------------------------
 
-    def _compile(self, term: Term, search: Search, depth: int) -> Runner:
+    def _compile(self, term: Term, search: Search, depth: int) -> ProgramRunner:
         """The runner of a tree; those of its looks first."""
         if depth > MOST_LOOKS:
             raise LimitError(f"looks are nested deeper than {MOST_LOOKS}", hint="Write the inner ones side by side.")
         program = compile_program(term, search=search, max_positions=self.max_states)
         behinds: set[int] = set()
-        known: dict[int, Gate] = {}
+        known: dict[int, LookaroundGate] = {}
         code: Code = []
         sets = [self.sets.setdefault(charset, len(self.sets)) for charset in program.sets]
         for step in program.code:
             if isinstance(step, str) and step != MATCH:
                 step = self.anchors[step]
-            if isinstance(step, Look):  # Copies of a repetition share theirs.
+            if isinstance(step, Lookaround):  # Copies of a repetition share theirs.
                 gate = known.get(id(step)) or known.setdefault(id(step), self._gate(step, depth))
                 behinds |= self.runners[gate.direction][gate.program].behinds
                 behinds |= {gate.program} if gate.direction == "behind" else set()
                 code.append(gate)
             else:
                 code.append(sets[step] if isinstance(step, int) else step)
-        return runner_of(program, code, frozenset(behinds))
+        return make_runner(program, code, frozenset(behinds))
 
-    def _gate(self, look: Look, depth: int) -> Gate:
+    def _gate(self, look: Lookaround, depth: int) -> LookaroundGate:
         """The gate of a look, whose program is shared with equal ones."""
         runners = self.runners[look.direction]
         runner = self._compile(look.term, look.direction, depth + 1)
         number = self._gates.setdefault((look.direction, tuple(runner.code)), len(runners))
         if number == len(runners):
             runners.append(runner)
-        return Gate(look.direction, number, look.negated)
+        return LookaroundGate(look.direction, number, look.negated)
 
     # ---- one gap between two characters -------------------------------------------------------------------------
 
-    def reach(self, runner: Runner, place: int, past: Past) -> tuple[tuple[Duties, int], ...]:
+    def reach(self, runner: ProgramRunner, place: int, past: Past) -> tuple[tuple[Duties, int], ...]:
         """The threads that start at a place of the code, at a gap with this past."""
         found = runner.reached.get(place) or runner.reached.get((place, past))
         if found is not None:
@@ -114,7 +125,7 @@ class _Looking:
             here, duties = work.pop()
             step = runner.code[here]
             following: list[tuple[int, Duties]] = []  # Where to go on, and owing what.
-            if isinstance(step, Gate):
+            if isinstance(step, LookaroundGate):
                 looked = True
                 following = [(here + 1, duties | more) for more in self.holds(step, past)]
             elif isinstance(step, tuple):
@@ -130,7 +141,7 @@ class _Looking:
         runner.reached[(place, past) if looked else place] = result
         return result
 
-    def holds(self, gate: Gate, past: Past) -> tuple[Duties, ...]:
+    def holds(self, gate: LookaroundGate, past: Past) -> tuple[Duties, ...]:
         """The alternatives under which the assertion holds at a gap with this past: none if it does not."""
         runner = self.runners[gate.direction][gate.program]
         past = self._only(past, runner.behinds | ({gate.program} if gate.direction == "behind" else set()))
@@ -212,16 +223,16 @@ class _Looking:
                     threads = self._step(runner, runner.states[state], index, self._only(found, runner.behinds))
                     found = (*found[:number], runner.number(threads), *found[number + 1 :])
                     if len(runner.states) > self.max_states:
-                        raise too_large(self.max_states)
+                        raise pattern_too_large(self.max_states)
             self._pasts[key] = found
         return found
 
-    def _step(self, runner: Runner, threads: Threads, index: int, past: Past) -> Threads:
+    def _step(self, runner: ProgramRunner, threads: Threads, index: int, past: Past) -> Threads:
         """The threads after one more character of the class. past: at the gap after it."""
         owing = [(self.ledger.after(duties), places) for duties, places in threads]
-        return self._follow(runner, readings(owing, runner.readers[index], index), past)
+        return self._follow(runner, find_readings(owing, runner.readers[index], index), past)
 
-    def _follow(self, runner: Runner, reading: Readings, past: Past) -> Threads:
+    def _follow(self, runner: ProgramRunner, reading: Readings, past: Past) -> Threads:
         """The threads after those have read. past: at the gap after it."""
         if not reading:
             return frozenset()
@@ -240,7 +251,7 @@ class _Looking:
         known = runner.steps[reading, past] = self._settle(runner, found)
         return known
 
-    def _settle(self, runner: Runner, found: dict[Duties, int]) -> Threads:
+    def _settle(self, runner: ProgramRunner, found: dict[Duties, int]) -> Threads:
         """The threads without those that others make superfluous: such as owe less and are no further up a ladder."""
         if runner.rest and found.get(NOTHING, 0) & runner.rest:
             return frozenset(((NOTHING, runner.rest | ACCEPT),))
@@ -268,7 +279,7 @@ class _Looking:
         past = self._only(self._beginning(), self.main.behinds)
         return self._determinise(self.main, past, self._settle(self.main, dict(self.reach(self.main, 0, past))))
 
-    def _determinise(self, runner: Runner, past: Past, threads: Threads) -> Table:
+    def _determinise(self, runner: ProgramRunner, past: Past, threads: Threads) -> Table:
         """A state for each past and set of threads that can be met from these on."""
         everything = frozenset(((NOTHING, runner.rest | ACCEPT),)) if runner.rest else None
         nowhere: Past = (-1,) * len(past)
@@ -285,7 +296,7 @@ class _Looking:
                 gaps[past] = [(after, self._fade(after)) for after in pasts]
             owing = [(self.ledger.after(duties), places) for duties, places in threads]
             for index, (reader, (after, faded)) in enumerate(zip(runner.readers, gaps[past])):
-                key = (readings(owing, reader, index), after)
+                key = (find_readings(owing, reader, index), after)
                 number = reached.get(key)
                 if number is None:
                     target = self._follow(runner, *key)
@@ -298,27 +309,27 @@ class _Looking:
             rows.append(row)
             self._spend(STATE)
             if len(order) > self.max_states:
-                raise too_large(self.max_states)
+                raise pattern_too_large(self.max_states)
         accepting = [
             any(places & ACCEPT and self.ledger.ends(duties) for duties, places in threads) for _, threads in order
         ]
         return Table(self.bounds, self.classes, rows, accepting)
 
     def _spend(self, work: int) -> None:
-        spend(work, "a pattern that looks around")
+        spend_work(work, "a pattern that looks around")
         self.work -= work
         if self.work < 0:
-            raise too_large(self.max_states)
+            raise pattern_too_large(self.max_states)
 
 
-def anchors_as_looks(newline: CharSet) -> dict[str, Look]:
+def anchor_lookarounds(newline: CharSet) -> dict[str, Lookaround]:
     """What each kind of anchor looks for."""
-    character, line = OneOf(ALL), OneOf(complement(newline))
-    last = Concatenation((Repetition(OneOf(one(0x0A)), 0, 1), Anchor("end")))
+    character, line = OneOf(ALL), OneOf(complement_charset(newline))
+    last = Concatenation((Repetition(OneOf(charset_of(0x0A)), 0, 1), Anchor("end")))
     return {
-        "begin": Look(character, "behind", True),
-        "end": Look(character, "ahead", True),
-        "line_begin": Look(line, "behind", True),
-        "line_end": Look(line, "ahead", True),
-        "last_line_end": Look(last, "ahead", False),
+        "begin": Lookaround(character, "behind", True),
+        "end": Lookaround(character, "ahead", True),
+        "line_begin": Lookaround(line, "behind", True),
+        "line_end": Lookaround(line, "ahead", True),
+        "last_line_end": Lookaround(last, "ahead", False),
     }

@@ -11,30 +11,30 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Union
 
-from ...automata.thread_steps import Behind, Done, Enter, Leave, Look as Ahead, Read, Step
+from ...automata.thread_steps import BehindStep, DoneStep, EnterStep, LeaveStep, LookStep as Ahead, ReadStep, Step
 from ...automata.utf8 import Utf8
 from ...base.errors import LimitError, UnsupportedError
-from .charset import CharSet, contains, intersection, one, partition
-from .lookaround_threads import MOST_LOOKS, anchors_as_looks
-from .regex_program import written_out
-from .regex_tree import Alternation, Anchor, Concatenation, Look, OneOf, Repetition, Term, walk
+from .charset import CharSet, charset_of, contains_point, intersect_charsets, partition_charsets
+from .lookaround_threads import MOST_LOOKS, anchor_lookarounds
+from .regex_program import expanded_length
+from .regex_tree import Alternation, Anchor, Concatenation, Lookaround, OneOf, Repetition, Term, walk_terms
 
 __all__ = ["write_ordered"]
 
-ANCHORS = anchors_as_looks(one(0x0A))
+ANCHORS = anchor_lookarounds(charset_of(0x0A))
 MOST_OPTIONS = 256
 """Most texts, by kinds of their characters, that one look-behind may ask for."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Loop:
+class _LoopBegin:
     """The beginning of a body that may take no text."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _LoopEnd:
     """Its end, with labels."""
 
     number: int
@@ -49,19 +49,19 @@ class _Jump:
     labels: tuple[int, ...]
 
 
-_Task = Union[Term, _Jump, _Loop, _End, Done, int]
+_Task = Union[Term, _Jump, _LoopBegin, _LoopEnd, DoneStep, int]
 """What is still to be written: a term, a jump, or the place of a label."""
 
 
 @dataclass(slots=True)
-class _Kinds:
+class _CharacterKinds:
     """The classes of characters that the look-behinds of a pattern tell apart."""
 
     sets: list[CharSet] = field(default_factory=list)
 
     def of(self, charset: CharSet) -> int:
         """The kinds within a union of them, as bits."""
-        return sum(1 << kind for kind, part in enumerate(self.sets) if contains(charset, part[0]))
+        return sum(1 << kind for kind, part in enumerate(self.sets) if contains_point(charset, part[0]))
 
 
 def write_ordered(term: Term, code: list[Step], utf8: Utf8, *, terminal: int, max_places: int) -> int:
@@ -69,12 +69,12 @@ def write_ordered(term: Term, code: list[Step], utf8: Utf8, *, terminal: int, ma
 
     UnsupportedError: look-behinds other than of sets of characters. LimitError: more than `max_places`.
     """
-    if written_out(term) > max_places:
+    if expanded_length(term) > max_places:
         raise _too_long(max_places)
-    return _Writer(term, code, utf8, max_places).write(term, terminal, 0)
+    return _OrderedCompiler(term, code, utf8, max_places).write(term, terminal, 0)
 
 
-class _Writer:
+class _OrderedCompiler:
     def __init__(self, term: Term, code: list[Step], utf8: Utf8, max_places: int) -> None:
         self.code = code
         self.utf8 = utf8
@@ -84,31 +84,31 @@ class _Writer:
 
     def write(self, term: Term, terminal: int, depth: int) -> int:
         """Append the program of a term, and behind it those of its looks."""
-        telling = bool(self.kinds.sets) and any(map(_asks_behind, walk(term)))
+        telling = bool(self.kinds.sets) and any(map(_asks_behind, walk_terms(term)))
         if depth > MOST_LOOKS:
             raise LimitError(f"looks are nested deeper than {MOST_LOOKS}", hint="Write the inner ones side by side.")
         code, start = self.code, len(self.code)
         labels: list[int] = []
-        work: list[_Task] = [Done(terminal), term]
-        jumps: list[tuple[int, _Jump | _End]] = []
-        looks: list[tuple[int, Look]] = []
+        work: list[_Task] = [DoneStep(terminal), term]
+        jumps: list[tuple[int, _Jump | _LoopEnd]] = []
+        looks: list[tuple[int, Lookaround]] = []
         while work:
             task = work.pop()
             if isinstance(task, int):
                 labels[task] = len(code)
             elif isinstance(task, _Kinded):
-                code.append(Read(self.utf8.root(task.charset), task.kind))
+                code.append(ReadStep(self.utf8.root(task.charset), task.kind))
             elif isinstance(task, OneOf):
                 if telling:
                     work.extend(reversed(self._by_kind(task.charset, labels)))
                 else:
-                    code.append(Read(self.utf8.root(task.charset)))
-            elif isinstance(task, (_Jump, _End)):
+                    code.append(ReadStep(self.utf8.root(task.charset)))
+            elif isinstance(task, (_Jump, _LoopEnd)):
                 jumps.append((len(code), task))
                 code.append(())
-            elif isinstance(task, _Loop):
-                code.append(Enter(task.number))
-            elif isinstance(task, Done):
+            elif isinstance(task, _LoopBegin):
+                code.append(EnterStep(task.number))
+            elif isinstance(task, DoneStep):
                 code.append(task)
             elif isinstance(task, Concatenation):
                 work.extend(reversed(task.parts))
@@ -130,14 +130,14 @@ class _Writer:
             if isinstance(jump, _Jump):
                 code[place] = tuple([labels[label] for label in jump.labels])
             else:
-                code[place] = Leave(jump.number, labels[jump.again], labels[jump.out])
+                code[place] = LeaveStep(jump.number, labels[jump.again], labels[jump.out])
         for place, look in looks:
             code[place] = Ahead(self.write(look.term, -1, depth + 1), look.negated)
         return start
 
     def _by_kind(self, charset: CharSet, labels: list[int]) -> list[_Task]:
         """A set, split by the kinds of its characters: in which order is all one, for they share none."""
-        parts = [(kind, intersection(charset, part)) for kind, part in enumerate(self.kinds.sets)]
+        parts = [(kind, intersect_charsets(charset, part)) for kind, part in enumerate(self.kinds.sets)]
         return _branches([_Kinded(part, kind) for kind, part in parts if part] or [_Kinded((), 0)], labels)
 
     def _copies(self, term: Repetition, labels: list[int]) -> list[_Task]:
@@ -154,24 +154,24 @@ class _Writer:
             if term.low and not idle:
                 return [*tasks[:-1], body, inner, way(body), out]
             loop = self._loop() if idle else None
-            end: list[_Task] = [_End(loop.number, again, out)] if loop else [_Jump((again,))]
+            end: list[_Task] = [_LoopEnd(loop.number, again, out)] if loop else [_Jump((again,))]
             return [*result, again, way(body), body, *([loop] if loop else []), inner, *end, out]
         for _ in range(term.high - term.low):
             body, after = _label(labels), _label(labels)
             result += [way(body), body]
             if idle:
                 loop = self._loop()
-                result += [loop, inner, _End(loop.number, after, out)]
+                result += [loop, inner, _LoopEnd(loop.number, after, out)]
             else:
                 result.append(inner)
             result.append(after)
         return [*result, out]
 
-    def _loop(self) -> _Loop:
+    def _loop(self) -> _LoopBegin:
         self.loops += 1
-        return _Loop(self.loops)
+        return _LoopBegin(self.loops)
 
-    def _behind(self, look: Look) -> Behind:
+    def _behind(self, look: Lookaround) -> BehindStep:
         """The step of a look-behind."""
         texts = _texts_behind(look.term)
         if texts is None or len({len(text) for text in texts}) != 1:
@@ -180,7 +180,7 @@ class _Writer:
                 hint="Write it as a choice between sequences of characters and classes.",
             )
         options = tuple(tuple(self.kinds.of(charset) for charset in text) for text in texts)
-        return Behind(options, len(texts[0]), look.negated)
+        return BehindStep(options, len(texts[0]), look.negated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,27 +208,27 @@ def _label(labels: list[int]) -> int:
     return len(labels) - 1
 
 
-def _kinds(term: Term) -> _Kinds:
+def _kinds(term: Term) -> _CharacterKinds:
     """What the look-behinds of a tree tell apart."""
     sets: list[CharSet] = []
-    for item in walk(term):
+    for item in walk_terms(term):
         look = _as_look(item)
         if look and look.direction == "behind":
             sets += [charset for text in _texts_behind(look.term) or () for charset in text]
     if not sets:
-        return _Kinds()
-    bounds, classes, _ = partition([*sets, (0, 0x110000)])
+        return _CharacterKinds()
+    bounds, classes, _ = partition_charsets([*sets, (0, 0x110000)])
     parts: dict[int, list[int]] = {}
     for low, high, number in zip(bounds, [*bounds[1:], 0x110000], classes):
         parts.setdefault(number, []).extend((low, high))
     # Surrogates are a class of their own there; no text has any.
-    return _Kinds([tuple(part) for part in parts.values() if part[0] != 0xD800])
+    return _CharacterKinds([tuple(part) for part in parts.values() if part[0] != 0xD800])
 
 
-def _as_look(term: Term) -> Look | None:
+def _as_look(term: Term) -> Lookaround | None:
     """A term that takes no text as the look that it is."""
     look = ANCHORS[term.kind] if isinstance(term, Anchor) else term
-    return look if isinstance(look, Look) else None
+    return look if isinstance(look, Lookaround) else None
 
 
 def _asks_behind(term: Term) -> bool:
@@ -239,7 +239,7 @@ def _asks_behind(term: Term) -> bool:
 def _texts_behind(term: Term) -> list[tuple[CharSet, ...]] | None:
     """The texts of a look-behind, each a set for each character; None if it is more than that."""
     made: dict[int, list[tuple[CharSet, ...]] | None] = {}
-    for item in reversed(list(walk(term))):
+    for item in reversed(list(walk_terms(term))):
         found: list[tuple[CharSet, ...]] | None = None
         if isinstance(item, OneOf):
             found = [(item.charset,)]
@@ -267,7 +267,7 @@ def _joined(parts: list[list[tuple[CharSet, ...]] | None]) -> list[tuple[CharSet
 def _may_be_empty(term: Term) -> bool:
     """Whether a term may take no text."""
     made: dict[int, bool] = {}
-    for item in reversed(list(walk(term))):
+    for item in reversed(list(walk_terms(term))):
         if isinstance(item, Concatenation):
             made[id(item)] = all(made[id(part)] for part in item.parts)
         elif isinstance(item, Alternation):

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from ...automata.dfa import Dfa, Table
 
-__all__ = ["Duties", "Duty", "Ledger"]
+__all__ = ["Duties", "Duty", "PendingLookahead"]
 
 Duty = int
 Duties = frozenset[Duty]
@@ -22,7 +22,7 @@ NEVER, ALWAYS = -1, -2
 """In place of a duty: no text satisfies it, any text does."""
 
 
-class Ledger:
+class PendingLookahead:
     """The duties of one construction. bounds, classes: the classes of characters that all of its automata share."""
 
     def __init__(self, bounds: list[int], classes: list[int], dead: int) -> None:

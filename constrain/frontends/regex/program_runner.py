@@ -1,6 +1,6 @@
 """A program made ready to run: places as bits of an int, so that a set of them is united in one operation.
 
-A `Runner` also remembers, for `threads`, what has been found out about its program.
+A `ProgramRunner` also remembers, for `threads`, what has been found out about its program.
 """
 
 from __future__ import annotations
@@ -9,9 +9,20 @@ from dataclasses import dataclass, field
 from typing import Union
 
 from .pending_lookahead import Duties
-from .regex_program import Program
+from .regex_program import RegexProgram
 
-__all__ = ["ACCEPT", "NOTHING", "Code", "Gate", "Past", "Readings", "Runner", "Threads", "readings", "runner_of"]
+__all__ = [
+    "ACCEPT",
+    "NOTHING",
+    "Code",
+    "LookaroundGate",
+    "Past",
+    "Readings",
+    "ProgramRunner",
+    "Threads",
+    "find_readings",
+    "make_runner",
+]
 
 ACCEPT = 1
 """The bit of a set of places that says: the text may end here."""
@@ -29,7 +40,7 @@ Readings = tuple[tuple[Duties, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class LookaroundGate:
     """An instruction that goes on with the next one where a look holds. program: its number among those of its
     direction."""
 
@@ -38,12 +49,12 @@ class Gate:
     negated: bool
 
 
-Code = list[Union[int, tuple[int, ...], str, Gate]]
+Code = list[Union[int, tuple[int, ...], str, LookaroundGate]]
 """As of Program, with gates for assertions."""
 
 
 @dataclass(slots=True)
-class Runner:
+class ProgramRunner:
     """A program made ready to run.
 
     code: as of Program, with gates for assertions and `sets` numbered as all programs of the pattern do. behinds: the
@@ -93,7 +104,7 @@ class Runner:
         return places
 
 
-def readings(owing: list[tuple[list[Duties | None], int]], reader: int, index: int) -> Readings:
+def find_readings(owing: list[tuple[list[Duties | None], int]], reader: int, index: int) -> Readings:
     """Which of the threads, with what they owe after each class of characters, read one of this class."""
     reading = []
     for rows, places in owing:
@@ -103,7 +114,7 @@ def readings(owing: list[tuple[list[Duties | None], int]], reader: int, index: i
     return tuple(reading)
 
 
-def runner_of(program: Program, code: Code, behinds: frozenset[int]) -> Runner:
+def make_runner(program: RegexProgram, code: Code, behinds: frozenset[int]) -> ProgramRunner:
     """A program with its places as bits."""
     places = [-1, *(place for place, step in enumerate(code) if isinstance(step, int))]
     bits = {place: 1 << index for index, place in enumerate(places) if place >= 0}
@@ -112,4 +123,4 @@ def runner_of(program: Program, code: Code, behinds: frozenset[int]) -> Runner:
         for offset in range(length):
             if starts[0] + offset in bits:
                 ladders.append(sum(bits[start + offset] for start in starts))
-    return Runner(code, behinds, bits, places, ladders, bits[program.rest] if program.rest >= 0 else 0)
+    return ProgramRunner(code, behinds, bits, places, ladders, bits[program.rest] if program.rest >= 0 else 0)

@@ -9,17 +9,17 @@ from typing import Literal
 from ...automata.dfa import MAX_STATES, Dfa, Table
 from ...base.errors import LimitError
 from ...base.options import Limits
-from ...base.work import spend
-from .charset import CharSet, one
-from .lookaround_threads import WORK, too_large, with_looks
-from .regex_parser import ECMA_TERMINATORS, parse
-from .regex_positions import ACCEPT, PATTERN, Items
+from ...base.work import spend_work
+from .charset import CharSet, charset_of
+from .lookaround_threads import WORK, build_with_lookarounds, pattern_too_large
+from .regex_parser import ECMA_TERMINATORS, parse_pattern
+from .regex_positions import ACCEPT, PATTERN, PositionItems
 from .regex_program import Search, compile_program
 from .regex_tree import Term
 from .unicode_properties import Dialect
-from .whole_pattern import Whole, has_looks, split
+from .whole_pattern import WholePattern, has_looks, split_pattern
 
-__all__ = ["Match", "build", "build_whole", "located", "to_counted", "to_dfa"]
+__all__ = ["Match", "build_dfa", "build_whole_dfa", "report_pattern", "to_counted_dfa", "to_dfa"]
 
 Match = Literal["full", "search"]
 
@@ -36,13 +36,13 @@ def to_dfa(
 
     RegexError, UnsupportedError, LimitError say where in the pattern.
     """
-    term = parse(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting)
-    with located(pattern):
-        return build(term, dialect=dialect, match=match, max_states=max_states)
+    term = parse_pattern(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting)
+    with report_pattern(pattern):
+        return build_dfa(term, dialect=dialect, match=match, max_states=max_states)
 
 
 @contextmanager
-def located(pattern: str) -> Iterator[None]:
+def report_pattern(pattern: str) -> Iterator[None]:
     """Budgets spent inside are reported with the pattern."""
     try:
         yield
@@ -52,16 +52,16 @@ def located(pattern: str) -> Iterator[None]:
         raise LimitError(error.cause, source=pattern, position=0, hint=error.hint) from None
 
 
-def build(term: Term, *, dialect: Dialect, match: Match, max_states: int) -> Dfa:
+def build_dfa(term: Term, *, dialect: Dialect, match: Match, max_states: int) -> Dfa:
     """The Dfa of a tree."""
     if not has_looks(term):
         return _plain(term, dialect, match, max_states)
-    whole = split(term, match)
-    dfa = build_whole(whole, dialect=dialect, max_states=max_states)
+    whole = split_pattern(term, match)
+    dfa = build_whole_dfa(whole, dialect=dialect, max_states=max_states)
     return dfa.with_length(whole.low, whole.high, max_states=max_states)
 
 
-def build_whole(whole: Whole, *, dialect: Dialect, max_states: int) -> Dfa:
+def build_whole_dfa(whole: WholePattern, *, dialect: Dialect, max_states: int) -> Dfa:
     """The Dfa of a pattern that has been taken apart, but for the length."""
     dfa = _automaton(whole.body, dialect, whole.search, max_states)
     for look in whole.conditions:
@@ -74,28 +74,28 @@ def build_whole(whole: Whole, *, dialect: Dialect, max_states: int) -> Dfa:
 def _automaton(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa:
     """The Dfa of a tree: by sets of items if it does not look around, by threads if it does."""
     if has_looks(term):
-        return with_looks(term, newline=newline(dialect), search=search, max_states=max_states)
+        return build_with_lookarounds(term, newline=newline_charset(dialect), search=search, max_states=max_states)
     return _plain(term, dialect, search, max_states)
 
 
-def newline(dialect: Dialect) -> CharSet:
+def newline_charset(dialect: Dialect) -> CharSet:
     """What ends a line."""
-    return one(0x0A) if dialect == "python" else ECMA_TERMINATORS
+    return charset_of(0x0A) if dialect == "python" else ECMA_TERMINATORS
 
 
 def _plain(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa:
     """The Dfa of a tree that does not look around."""
     program = compile_program(term, search=search, max_positions=max_states)
     try:
-        return Dfa.from_table(_determinise(Items(program, newline(dialect)), max_states))
+        return Dfa.from_table(_determinise(PositionItems(program, newline_charset(dialect)), max_states))
     except LimitError:
         if not program.ladders:
             raise
         # Threads leave out copies of a repetition that say nothing new, which `(.{1,63}\\.)+` lives by.
-        return with_looks(term, newline=newline(dialect), search=search, max_states=max_states)
+        return build_with_lookarounds(term, newline=newline_charset(dialect), search=search, max_states=max_states)
 
 
-def _determinise(items: Items, max_states: int) -> Table:
+def _determinise(items: PositionItems, max_states: int) -> Table:
     """A state for each set of items that can be met."""
     after, everything, readers = items.after, items.everything, items.readers
 
@@ -112,14 +112,14 @@ def _determinise(items: Items, max_states: int) -> Table:
     words = 1 + len(items.places) * items.width // 2_000
     units = 2 + len(readers) * words // 3
     for states in order:
-        spend(units, PATTERN)
+        spend_work(units, PATTERN)
         row = []
         for reader in readers:
             reading = states & reader
             number = reached.get(reading)
             if number is None:
                 target, rest = items.after_plain(reading)
-                spend((1 + rest.bit_count()) * words, PATTERN)
+                spend_work((1 + rest.bit_count()) * words, PATTERN)
                 while rest:
                     bit = rest & -rest
                     rest ^= bit
@@ -135,11 +135,11 @@ def _determinise(items: Items, max_states: int) -> Table:
             row.append(number)
         rows.append(row)
         if len(order) > max_states or items.work > work:
-            raise too_large(max_states)
+            raise pattern_too_large(max_states)
     return Table(items.bounds, items.classes, rows, [bool(states & ACCEPT) for states in order])
 
 
-def to_counted(
+def to_counted_dfa(
     pattern: str,
     *,
     dialect: Dialect = "python",
@@ -151,6 +151,6 @@ def to_counted(
 
     So that `^[a-z]{1,255}$` is one state and a count, see `whole`. In general low is 0 and high None.
     """
-    whole = split(parse(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting), match)
-    with located(pattern):
-        return build_whole(whole, dialect=dialect, max_states=max_states), whole.low, whole.high
+    whole = split_pattern(parse_pattern(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting), match)
+    with report_pattern(pattern):
+        return build_whole_dfa(whole, dialect=dialect, max_states=max_states), whole.low, whole.high

@@ -12,12 +12,12 @@ from ...automata.dfa import MAX_STATES, Dfa
 from ...base.errors import LimitError, UnsatisfiableError
 from ...base.options import Limits
 from ...grammar.nodes import EMPTY, Chars, Choice, Grammar, Node, Repeat, Sequence
-from .charset import spans
-from .regex_dfa import Match, build, build_whole, located
-from .regex_parser import parse
+from .charset import list_ranges
+from .regex_dfa import Match, build_dfa, build_whole_dfa, report_pattern
+from .regex_parser import parse_pattern
 from .regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
 from .unicode_properties import Dialect
-from .whole_pattern import Whole, split, unanchored
+from .whole_pattern import WholePattern, remove_anchors, split_pattern
 
 __all__ = ["Encoding", "to_grammar", "to_node"]
 
@@ -41,15 +41,15 @@ def to_node(
     encoding: Encoding = "utf8",
 ) -> Node:
     """A node for the texts that match. Errors as of `to_dfa`, and UnsatisfiableError if there are none."""
-    term = parse(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting)
-    bare = unanchored(term, match)
-    with located(pattern):
+    term = parse_pattern(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting)
+    bare = remove_anchors(term, match)
+    with report_pattern(pattern):
         if bare is not None:
-            cutter = _Cutter(bare, dialect, encoding)
+            cutter = _NodeCutter(bare, dialect, encoding)
             node = cutter.node(bare, cutter.sizes[id(bare)], 0)
         else:  # Anchors in the midst tie the parts together.
-            whole = split(term, match)
-            dfa = build_whole(whole, dialect=dialect, max_states=max_states)
+            whole = split_pattern(term, match)
+            dfa = build_whole_dfa(whole, dialect=dialect, max_states=max_states)
             node = _counted(dfa, whole, encoding, max_states)
     if node is None:
         raise UnsatisfiableError("no text matches the pattern", source=pattern, position=0)
@@ -70,7 +70,7 @@ def to_grammar(
     return Grammar(node, {})
 
 
-def _counted(dfa: Dfa, whole: Whole, encoding: Encoding, max_states: int) -> Node | None:
+def _counted(dfa: Dfa, whole: WholePattern, encoding: Encoding, max_states: int) -> Node | None:
     """The texts of a Dfa that have the length which a pattern asks for."""
     low, high = whole.low, whole.high
     if low and not dfa.extensible():  # Beside a counter there may be no gaps, see `grammar.nodes`.
@@ -81,7 +81,7 @@ def _counted(dfa: Dfa, whole: Whole, encoding: Encoding, max_states: int) -> Nod
     return Chars(dfa, encoding, low, high)
 
 
-class _Cutter:
+class _NodeCutter:
     """Makes nodes of one tree without anchors. Methods return None for a term that takes no text."""
 
     def __init__(self, tree: Term, dialect: Dialect, encoding: Encoding) -> None:
@@ -96,10 +96,10 @@ class _Cutter:
         if isinstance(term, Repetition) and isinstance(term.term, OneOf):
             return self.characters(term, term.term)
         if isinstance(term, OneOf):
-            return self.chars(Dfa.from_ranges(spans(term.charset)))
+            return self.chars(Dfa.from_ranges(list_ranges(term.charset)))
         if size <= SMALL:
             try:
-                return self.chars(build(term, dialect=self.dialect, match="full", max_states=SMALL_STATES))
+                return self.chars(build_dfa(term, dialect=self.dialect, match="full", max_states=SMALL_STATES))
             except LimitError:
                 pass
         if isinstance(term, Concatenation):
@@ -116,7 +116,7 @@ class _Cutter:
 
     def characters(self, term: Repetition, inner: OneOf) -> Node | None:
         """One set, again and again."""
-        dfa = Dfa.from_ranges(spans(inner.charset))
+        dfa = Dfa.from_ranges(list_ranges(inner.charset))
         if dfa.is_empty:
             return None if term.low else EMPTY
         if term.high is None and term.low < 2:

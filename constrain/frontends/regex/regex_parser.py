@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ...base.errors import LimitError, RegexError, UnsupportedError
-from ...base.work import spend
-from .backreferences import Capture, Reference, written_out
-from .character_classes import Escapes
-from .charset import ALL, CharSet, complement, one, union
+from ...base.work import spend_work
+from .backreferences import BackReference, CaptureGroup, expand_references
+from .character_classes import EscapeParser
+from .charset import ALL, CharSet, charset_of, complement_charset, unite_charsets
 from .regex_tree import (
     EMPTY,
     Alternation,
@@ -25,15 +25,15 @@ from .regex_tree import (
     AnchorKind,
     Concatenation,
     Direction,
-    Look,
+    Lookaround,
     OneOf,
     Repetition,
     Term,
-    repeated,
+    repeat_term,
 )
 from .unicode_properties import Dialect, Folding, class_escape, close_over_case
 
-__all__ = ["parse"]
+__all__ = ["parse_pattern"]
 
 LOOKS: dict[str, tuple[Direction, bool]] = {
     "=": ("ahead", False), "!": ("ahead", True), "<=": ("behind", False), "<!": ("behind", True),
@@ -47,10 +47,10 @@ MOST_CHARACTERS = 250_000
 MOST_DIGITS = 18
 """Most digits of a bound of a quantifier, leading zeros aside: more than any automaton can count to."""
 SPECIAL = frozenset("|()*+?{^$.[\\")
-ECMA_TERMINATORS = union(map(one, (0x0A, 0x0D, 0x2028, 0x2029)))
+ECMA_TERMINATORS = unite_charsets(map(charset_of, (0x0A, 0x0D, 0x2028, 0x2029)))
 
 
-def parse(pattern: str, *, dialect: Dialect, flags: str, nesting: int, ordered: bool = False) -> Term:
+def parse_pattern(pattern: str, *, dialect: Dialect, flags: str, nesting: int, ordered: bool = False) -> Term:
     """The tree of a pattern. RegexError, UnsupportedError or LimitError say where.
 
     ordered: the tree also says which of its matches a backtracking matcher prefers, which no backreference survives.
@@ -64,7 +64,7 @@ def parse(pattern: str, *, dialect: Dialect, flags: str, nesting: int, ordered: 
             f"the pattern has {len(pattern)} characters, more than {MOST_CHARACTERS}",
             source=pattern, position=0, hint="Choices between many texts are an enum, which has no such limit.",
         )  # fmt: skip
-    spend(len(pattern), "a pattern")
+    spend_work(len(pattern), "a pattern")
     return _Parser(pattern, dialect, frozenset(flags) - {"u"}, nesting, ordered).run()
 
 
@@ -95,7 +95,7 @@ class _Group:
         merged: list[Term] = []
         for alike, options in groupby(self.options, key=lambda option: isinstance(option, OneOf)):
             if alike:
-                merged.append(OneOf(union(option.charset for option in options if isinstance(option, OneOf))))
+                merged.append(OneOf(unite_charsets(option.charset for option in options if isinstance(option, OneOf))))
             else:
                 merged.extend(options)
         return merged[0] if len(merged) == 1 else Alternation(tuple(merged))
@@ -112,8 +112,8 @@ class _Parser:
         self.stack = [_Group(0, flags)]
         self.groups = 0
         self.names: dict[str, int] = {}
-        self.references: list[Reference] = []
-        self.escapes = Escapes(pattern, dialect)
+        self.references: list[BackReference] = []
+        self.escapes = EscapeParser(pattern, dialect)
         self.referring = re.search(r"\\[1-9k]|\(\?P=", pattern) is not None
 
     # ---- small tools --------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class _Parser:
             start, char = self.position, source[self.position]
             self.position += 1
             if char not in SPECIAL and not self.flags:
-                self.stack[-1].parts.append((OneOf(one(ord(char))), ""))
+                self.stack[-1].parts.append((OneOf(charset_of(ord(char))), ""))
             elif "x" in self.flags and (char in " \t\n\r\v\f" or char == "#"):
                 if char == "#":
                     end = source.find("\n", start)
@@ -187,7 +187,7 @@ class _Parser:
             elif char == "\\":
                 self.escape(start)
             else:
-                self.add_set(close_over_case(one(ord(char)), self.folding()))
+                self.add_set(close_over_case(charset_of(ord(char)), self.folding()))
         if len(self.stack) > 1:
             raise self.wrong(
                 "this group is not closed", self.stack[-1].position, "Add ), or write \\( for the character."
@@ -197,8 +197,8 @@ class _Parser:
         for reference in self.references:
             if reference.number > self.groups:
                 raise self.wrong(f"there is no group {reference.number} to refer to", reference.position)
-        result = written_out(tree) if self.references else tree
-        if isinstance(result, Reference):
+        result = expand_references(tree) if self.references else tree
+        if isinstance(result, BackReference):
             hint = "It may refer to a group just in front, not repeated, of few texts: else write these out."
             raise self.refused("a backreference", result.position, hint)
         return result
@@ -206,7 +206,7 @@ class _Parser:
     def dot(self) -> CharSet:
         if "s" in self.flags:
             return ALL
-        return complement(ECMA_TERMINATORS if self.dialect == "ecma" else one(0x0A))
+        return complement_charset(ECMA_TERMINATORS if self.dialect == "ecma" else charset_of(0x0A))
 
     def escape(self, start: int) -> None:
         """After a backslash outside of brackets."""
@@ -216,7 +216,7 @@ class _Parser:
             word = class_escape("w", self.dialect, "a" if "a" in self.flags else "")
             if self.dialect == "ecma":
                 word = close_over_case(word, self.folding())
-            edge = outside(OneOf(word)) if char == "b" else inside(OneOf(word), self.dialect)
+            edge = word_boundary(OneOf(word)) if char == "b" else no_word_boundary(OneOf(word), self.dialect)
             self.add(edge, "anchor")
             return
         if char == "k" and self.dialect == "ecma":
@@ -240,7 +240,7 @@ class _Parser:
         """A backreference, to be written out at the end."""
         if self.ordered:
             raise self.refused("a backreference", start, "Write out the texts that it may refer to: a.*a|b.*b.")
-        self.references.append(Reference((), number, start, self.folding()))
+        self.references.append(BackReference((), number, start, self.folding()))
         self.add(self.references[-1])
 
     def refer_by_name(self, start: int, opened: bool, closing: str) -> None:
@@ -278,10 +278,10 @@ class _Parser:
         group.close_option()
         self.flags = group.flags
         if group.look is None:
-            self.add(Capture((group.term(),), group.number) if group.number and self.referring else group.term())
+            self.add(CaptureGroup((group.term(),), group.number) if group.number and self.referring else group.term())
         else:  # Only what looks ahead may be repeated in ECMA-262 (section B.1.2), both may in `re`.
             fixed = self.dialect == "ecma" and group.look[0] == "behind"
-            self.add(Look(group.term(), *group.look), "anchor" if fixed else "")
+            self.add(Lookaround(group.term(), *group.look), "anchor" if fixed else "")
 
     def extension(self, start: int) -> bool:
         """After `(?`: whether a group was opened."""
@@ -354,7 +354,7 @@ class _Parser:
         bounds = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(char) if char != "{" else self.braces()
         if bounds is None:
             self.position = start + 1
-            self.add_set(one(ord("{")))
+            self.add_set(charset_of(ord("{")))
             return
         low, high = bounds
         if high is not None and high < low:
@@ -367,7 +367,7 @@ class _Parser:
         lazy = self.take("?")  # Which takes the same texts.
         if not lazy and self.dialect == "python" and self.take("+") and not (low == high and isinstance(term, OneOf)):
             raise self.refused("a possessive quantifier", start)
-        result = repeated(term, low, high)
+        result = repeat_term(term, low, high)
         if self.ordered and isinstance(result, Repetition):  # As written: to merge it with inner ones loses the order.
             result = Repetition(term, low, high, lazy)
         parts[-1] = (result, "repeat")
@@ -392,20 +392,20 @@ class _Parser:
         return int(digits)
 
 
-def outside(word: OneOf) -> Term:
+def word_boundary(word: OneOf) -> Term:
     """`\\b`: a word character on one side and none on the other."""
-    first = Concatenation((Look(word, "behind", True), Look(word, "ahead", False)))
-    last = Concatenation((Look(word, "behind", False), Look(word, "ahead", True)))
+    first = Concatenation((Lookaround(word, "behind", True), Lookaround(word, "ahead", False)))
+    last = Concatenation((Lookaround(word, "behind", False), Lookaround(word, "ahead", True)))
     return Alternation((first, last))
 
 
-def inside(word: OneOf, dialect: Dialect) -> Term:
+def no_word_boundary(word: OneOf, dialect: Dialect) -> Term:
     """`\\B`: a word character on both sides or on neither."""
-    both = Concatenation((Look(word, "behind", False), Look(word, "ahead", False)))
-    neither = [Look(word, "behind", True), Look(word, "ahead", True)]
+    both = Concatenation((Lookaround(word, "behind", False), Lookaround(word, "ahead", False)))
+    neither = [Lookaround(word, "behind", True), Lookaround(word, "ahead", True)]
     if dialect == "ecma" or re.search("\\B", ""):
         return Alternation((both, Concatenation(tuple(neither))))
     # `re` before Python 3.14 holds that there is no \B in the empty text.
     character = OneOf(ALL)
-    text = Alternation((Look(character, "behind", False), Look(character, "ahead", False)))
+    text = Alternation((Lookaround(character, "behind", False), Lookaround(character, "ahead", False)))
     return Alternation((both, Concatenation((*neither, text))))

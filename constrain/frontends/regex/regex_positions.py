@@ -15,11 +15,11 @@ Patterns that look around are for `threads`, where anything may be demanded of w
 
 from __future__ import annotations
 
-from ...base.work import spend
-from .charset import CharSet, partition
-from .regex_program import MATCH, Program
+from ...base.work import spend_work
+from .charset import CharSet, partition_charsets
+from .regex_program import MATCH, RegexProgram
 
-__all__ = ["ACCEPT", "Items"]
+__all__ = ["ACCEPT", "PositionItems"]
 
 ACCEPT = 1
 """The bit of a set that says: the text may end here."""
@@ -36,7 +36,7 @@ OTHER, LINE, END, BEGIN = 1, 2, 4, 8
 LINE_ANCHORS = {"line_begin", "line_end", "last_line_end"}
 
 
-class Items:
+class PositionItems:
     """The items of a program.
 
     bounds, classes: ranges of code points that all items treat alike, and their classes (see Dfa).
@@ -45,7 +45,7 @@ class Items:
     work: steps taken so far to find all that.
     """
 
-    def __init__(self, program: Program, newline: CharSet) -> None:
+    def __init__(self, program: RegexProgram, newline: CharSet) -> None:
         anchors = program.anchors()
         self.code = program.code
         # Two kinds of items, for OTHER and for LINE, only if some anchor tells them apart; likewise two modes.
@@ -57,8 +57,8 @@ class Items:
         self.any_kind = OTHER | LINE if self.kinds == 2 else OTHER
         self._after: dict[int, int] = {}
         self.work = 0
-        self.bounds, self.classes, members = partition(program.sets + ([newline] if self.kinds == 2 else []))
-        spend(1 + len(members) * len(program.sets) // 16, PATTERN)
+        self.bounds, self.classes, members = partition_charsets(program.sets + ([newline] if self.kinds == 2 else []))
+        spend_work(1 + len(members) * len(program.sets) // 16, PATTERN)
         self.readers = self._readers(members, len(program.sets))
         self.start = self._reach(0, BEGIN, FREE)
         # Most items are followed by the next one, plainly: these are stepped all at once. One bit for their kinds.
@@ -129,7 +129,7 @@ class Items:
                 if ahead:
                     work.append((place + 1, mode, ahead))
         self.work += len(seen)
-        spend(1 + len(seen), PATTERN)
+        spend_work(1 + len(seen), PATTERN)
         return result
 
     def _pass(

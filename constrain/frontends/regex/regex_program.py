@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Literal, Union
 
 from ...base.errors import LimitError
-from ...base.work import spend
+from ...base.work import spend_work
 from .charset import ALL, CharSet
-from .regex_tree import Alternation, Anchor, AnchorKind, Concatenation, Look, OneOf, Repetition, Term, subterms
+from .regex_tree import Alternation, Anchor, AnchorKind, Concatenation, Lookaround, OneOf, Repetition, Term, subterms
 
-__all__ = ["MATCH", "Instruction", "Program", "Search", "compile_program", "written_out"]
+__all__ = ["MATCH", "Instruction", "RegexProgram", "Search", "compile_program", "expanded_length"]
 
 MATCH = "match"
-Instruction = Union[int, tuple[int, ...], str, Look]
+Instruction = Union[int, tuple[int, ...], str, Lookaround]
 """A number reads one character of sets[number] and goes on with the next instruction; a tuple goes on at each of its
 places; an AnchorKind or a Look goes on with the next one where it holds; MATCH is the last instruction."""
 
@@ -25,7 +25,7 @@ _Task = Union[Term, tuple[int, ...], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class RegexProgram:
     """code starts at 0. rest: place of the instruction that reads any text after a match, or -1 if none may follow.
 
     ladders: for each repetition with an upper bound the places where its copies begin, from the first one that need
@@ -43,9 +43,9 @@ class Program:
         return {step for step in self.code if isinstance(step, str)} - {MATCH}
 
 
-def compile_program(term: Term, *, search: Search, max_positions: int) -> Program:
+def compile_program(term: Term, *, search: Search, max_positions: int) -> RegexProgram:
     """The program of a tree. LimitError if it gets too long."""
-    if written_out(term) > max_positions:
+    if expanded_length(term) > max_positions:
         raise _too_long(max_positions)
     anything = Repetition(OneOf(ALL), 0, None)
     # Last first. Where the pattern only matches at the start, nothing may stand in front of it.
@@ -66,7 +66,7 @@ def compile_program(term: Term, *, search: Search, max_positions: int) -> Progra
             code.append(sets.setdefault(task.charset, len(sets)))
         elif isinstance(task, Anchor):
             code.append(task.kind)
-        elif isinstance(task, Look):
+        elif isinstance(task, Lookaround):
             code.append(task)
         elif isinstance(task, Concatenation):
             work.extend(reversed(task.parts))
@@ -76,15 +76,15 @@ def compile_program(term: Term, *, search: Search, max_positions: int) -> Progra
             work.extend(reversed(_copies(task, places, ladders)))
         if len(code) > max_positions:
             raise _too_long(max_positions)
-    spend(2 * len(code), "a pattern")
+    spend_work(2 * len(code), "a pattern")
     code = [tuple([places[label] for label in step]) if isinstance(step, tuple) else step for step in code]
     # A copy is as long as from its beginning to that of the next one, but for the split in between.
     steps = [([places[label] for label in labels], places[labels[-1]] - places[labels[-2]] - 1) for labels in ladders]
     # `anything` ends in: split, read, jump back.
-    return Program([*code, MATCH], list(sets), len(code) - 2 if search in ("search", "ahead") else -1, steps)
+    return RegexProgram([*code, MATCH], list(sets), len(code) - 2 if search in ("search", "ahead") else -1, steps)
 
 
-def written_out(term: Term) -> int:
+def expanded_length(term: Term) -> int:
     """Characters of a tree, without what it looks around for, once its repetitions are written out."""
     total = 0
     work = [(term, 1)]
@@ -92,7 +92,7 @@ def written_out(term: Term) -> int:
         item, times = work.pop()
         if isinstance(item, Repetition):
             work.append((item.term, times * max(item.low, item.high or 0, 1)))
-        elif isinstance(item, (OneOf, Anchor, Look)):
+        elif isinstance(item, (OneOf, Anchor, Lookaround)):
             total += times
         else:
             total += times if isinstance(item, Alternation) else 0  # Of nothing, it would count for nothing.

@@ -9,8 +9,8 @@ from typing import Literal, Union
 from .charset import CharSet
 
 __all__ = [
-    "Alternation", "Anchor", "AnchorKind", "Concatenation", "Direction", "EMPTY", "Look", "OneOf", "Repetition", "Term",
-    "repeated", "subterms", "walk",
+    "Alternation", "Anchor", "AnchorKind", "Concatenation", "Direction", "EMPTY", "Lookaround", "OneOf", "Repetition",
+    "Term", "repeat_term", "subterms", "walk_terms",
 ]  # fmt: skip
 
 AnchorKind = Literal["begin", "line_begin", "end", "line_end", "last_line_end"]
@@ -38,7 +38,7 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Lookaround:
     """The empty text at a place where what follows begins ("ahead"), or what stands before ends ("behind"), with a
     text of the term; negated: where it does not. Word boundaries are made of these."""
 
@@ -71,11 +71,11 @@ class Repetition:
     lazy: bool = False
 
 
-def repeated(term: Term, low: int, high: int | None) -> Term:
+def repeat_term(term: Term, low: int, high: int | None) -> Term:
     """A term low to high times. An option or repetition inside is made part of the count where that is the same."""
     if high == 0 or term is EMPTY:
         return EMPTY
-    if isinstance(term, (Anchor, Look)):  # What holds once holds as often as one likes.
+    if isinstance(term, (Anchor, Lookaround)):  # What holds once holds as often as one likes.
         return term if low else EMPTY
     if isinstance(term, Repetition):
         if (term.low, term.high) == (0, 1):
@@ -91,10 +91,10 @@ def subterms(term: Term) -> tuple[Term, ...]:
         return term.parts
     if isinstance(term, Alternation):
         return term.options
-    return (term.term,) if isinstance(term, (Repetition, Look)) else ()
+    return (term.term,) if isinstance(term, (Repetition, Lookaround)) else ()
 
 
-def walk(term: Term) -> Iterator[Term]:
+def walk_terms(term: Term) -> Iterator[Term]:
     """The term and all that is in it, outer ones first; nesting costs no recursion."""
     work = [term]
     while work:
@@ -103,5 +103,5 @@ def walk(term: Term) -> Iterator[Term]:
         work.extend(subterms(item))
 
 
-Term = Union[OneOf, Anchor, Look, Concatenation, Alternation, Repetition]
+Term = Union[OneOf, Anchor, Lookaround, Concatenation, Alternation, Repetition]
 EMPTY = Concatenation(())

@@ -11,8 +11,18 @@ import unicodedata
 from collections import defaultdict
 from typing import Literal
 
-from ...base.work import memoize
-from .charset import ALL, CharSet, complement, contains, intersection, one, span, spans, union
+from ...base.work import memoize_work
+from .charset import (
+    ALL,
+    CharSet,
+    charset_of,
+    charset_range,
+    complement_charset,
+    contains_point,
+    intersect_charsets,
+    list_ranges,
+    unite_charsets,
+)
 from .unicode_scripts import PROPERTIES, SCRIPT_NAMES, SCRIPTS
 
 __all__ = ["ASCII_WORD", "Dialect", "Folding", "class_escape", "close_over_case", "property_set"]
@@ -21,31 +31,63 @@ Dialect = Literal["python", "ecma"]
 Folding = Literal["none", "ascii", "python", "ecma"]
 """Which characters `i` makes equal: none, A-Z with a-z, as `re` does, or by Unicode simple case folding."""
 
-ASCII_DIGIT = span(0x30, 0x39)
-ASCII_WORD = union((ASCII_DIGIT, span(0x41, 0x5A), one(0x5F), span(0x61, 0x7A)))
-ASCII_SPACE = union((span(0x09, 0x0D), one(0x20)))
+ASCII_DIGIT = charset_range(0x30, 0x39)
+ASCII_WORD = unite_charsets((ASCII_DIGIT, charset_range(0x41, 0x5A), charset_of(0x5F), charset_range(0x61, 0x7A)))
+ASCII_SPACE = unite_charsets((charset_range(0x09, 0x0D), charset_of(0x20)))
 
-ECMA_SPACE = union(
-    (ASCII_SPACE, *map(one, (0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF)), span(0x2000, 0x200A))
+ECMA_SPACE = unite_charsets(
+    (
+        ASCII_SPACE,
+        *map(charset_of, (0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF)),
+        charset_range(0x2000, 0x200A),
+    )
 )
 """WhiteSpace and LineTerminator, ECMA-262 sections 12.2 and 12.3: Zs, tab, VT, FF, BOM, LF, CR, LS, PS."""
 
-HEX_DIGIT = union((ASCII_DIGIT, span(0x41, 0x46), span(0x61, 0x66)))
-WHITE_SPACE = union(
-    (ASCII_SPACE, *map(one, (0x85, 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)), span(0x2000, 0x200A))
+HEX_DIGIT = unite_charsets((ASCII_DIGIT, charset_range(0x41, 0x46), charset_range(0x61, 0x66)))
+WHITE_SPACE = unite_charsets(
+    (
+        ASCII_SPACE,
+        *map(charset_of, (0x85, 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)),
+        charset_range(0x2000, 0x200A),
+    )
 )
 BINARY = {
-    "Any": ALL, "ASCII": span(0, 0x7F), "ASCII_Hex_Digit": HEX_DIGIT, "AHex": HEX_DIGIT,
-    "White_Space": WHITE_SPACE, "space": WHITE_SPACE,
-    "Hex_Digit": union((HEX_DIGIT, span(0xFF10, 0xFF19), span(0xFF21, 0xFF26), span(0xFF41, 0xFF46))),
-    "Join_Control": span(0x200C, 0x200D), "Regional_Indicator": span(0x1F1E6, 0x1F1FF),
-    "Variation_Selector": union((span(0x180B, 0x180D), one(0x180F), span(0xFE00, 0xFE0F), span(0xE0100, 0xE01EF))),
-    "Emoji_Modifier": span(0x1F3FB, 0x1F3FF),
-    "Emoji_Component": union((
-        one(0x23), one(0x2A), ASCII_DIGIT, one(0x200D), one(0x20E3), one(0xFE0F), span(0x1F1E6, 0x1F1FF),
-        span(0x1F3FB, 0x1F3FF), span(0x1F9B0, 0x1F9B3), span(0xE0020, 0xE007F),
-    )),
-}  # fmt: skip
+    "Any": ALL,
+    "ASCII": charset_range(0, 0x7F),
+    "ASCII_Hex_Digit": HEX_DIGIT,
+    "AHex": HEX_DIGIT,
+    "White_Space": WHITE_SPACE,
+    "space": WHITE_SPACE,
+    "Hex_Digit": unite_charsets(
+        (HEX_DIGIT, charset_range(0xFF10, 0xFF19), charset_range(0xFF21, 0xFF26), charset_range(0xFF41, 0xFF46))
+    ),
+    "Join_Control": charset_range(0x200C, 0x200D),
+    "Regional_Indicator": charset_range(0x1F1E6, 0x1F1FF),
+    "Variation_Selector": unite_charsets(
+        (
+            charset_range(0x180B, 0x180D),
+            charset_of(0x180F),
+            charset_range(0xFE00, 0xFE0F),
+            charset_range(0xE0100, 0xE01EF),
+        )
+    ),
+    "Emoji_Modifier": charset_range(0x1F3FB, 0x1F3FF),
+    "Emoji_Component": unite_charsets(
+        (
+            charset_of(0x23),
+            charset_of(0x2A),
+            ASCII_DIGIT,
+            charset_of(0x200D),
+            charset_of(0x20E3),
+            charset_of(0xFE0F),
+            charset_range(0x1F1E6, 0x1F1FF),
+            charset_range(0x1F3FB, 0x1F3FF),
+            charset_range(0x1F9B0, 0x1F9B3),
+            charset_range(0xE0020, 0xE007F),
+        )
+    ),
+}
 NAMES = {
     "Hex": "Hex_Digit", "Join_C": "Join_Control", "RI": "Regional_Indicator", "VS": "Variation_Selector",
     "EPres": "Emoji_Presentation", "EMod": "Emoji_Modifier", "EBase": "Emoji_Modifier_Base",
@@ -86,10 +128,10 @@ def class_escape(letter: str, dialect: Dialect, ascii_only: str) -> CharSet:
         result = {"d": ASCII_DIGIT, "s": ASCII_SPACE, "w": ASCII_WORD}[lower]
     else:
         result = _python_set(lower)
-    return result if letter == lower else complement(result)
+    return result if letter == lower else complement_charset(result)
 
 
-@memoize(1024)
+@memoize_work(1024)
 def _python_set(letter: str) -> CharSet:
     """\\d \\s \\w of `re` on str, by asking it."""
     wanted = re.compile(rf"\{letter}+")
@@ -97,10 +139,10 @@ def _python_set(letter: str) -> CharSet:
     for first in (0, 0xE0000):
         text = "".join(map(chr, PLANES[first]))
         result += [(first + found.start(), first + found.end()) for found in wanted.finditer(text)]
-    return union(result)
+    return unite_charsets(result)
 
 
-@memoize(1024)
+@memoize_work(1024)
 def property_set(name: str) -> CharSet | None:
     """The set of \\p{name}, None if it is unknown.
 
@@ -117,26 +159,30 @@ def property_set(name: str) -> CharSet | None:
         return _identifiers(name)
     if name in ("Lowercase", "Lower", "Uppercase", "Upper"):  # As in DerivedCoreProperties.txt.
         test = str.islower if name.startswith("L") else str.isupper
-        return union(one(point) for plane in PLANES.values() for point in plane if test(chr(point)))
+        return unite_charsets(charset_of(point) for plane in PLANES.values() for point in plane if test(chr(point)))
     if name in ("Alphabetic", "Alpha"):
         parts = [property_set(part) or () for part in ("L", "Nl", "Lowercase", "Uppercase")]
-        return union((*parts, _ranges(PROPERTIES["Other_Alphabetic"])))
+        return unite_charsets((*parts, _ranges(PROPERTIES["Other_Alphabetic"])))
     if name in PROPERTIES and name != "Other_Alphabetic":
         return _ranges(PROPERTIES[name])
     if name == "Assigned":
-        return complement(_category("Cn") or ())
+        return complement_charset(_category("Cn") or ())
     return _category(name) or _script(name)
 
 
-@memoize(1024)
+@memoize_work(1024)
 def _identifiers(name: str) -> CharSet:
     """What identifiers begin with, or go on with."""
     prefix = "a" if name.endswith("Continue") else ""
-    found = union(one(point) for plane in PLANES.values() for point in plane if (prefix + chr(point)).isidentifier())
+    found = unite_charsets(
+        charset_of(point) for plane in PLANES.values() for point in plane if (prefix + chr(point)).isidentifier()
+    )
     if name.startswith("XID"):
-        return found if prefix else intersection(found, complement(one(0x5F)))  # Python lets a name begin with _.
+        return (
+            found if prefix else intersect_charsets(found, complement_charset(charset_of(0x5F)))
+        )  # Python lets a name begin with _.
     lost = _ranges(NOT_XID_CONTINUE if prefix else NOT_XID_START)
-    return union((found if prefix else intersection(found, complement(one(0x5F))), lost))
+    return unite_charsets((found if prefix else intersect_charsets(found, complement_charset(charset_of(0x5F))), lost))
 
 
 def _script(name: str) -> CharSet | None:
@@ -148,7 +194,7 @@ def _script(name: str) -> CharSet | None:
 def _ranges(text: str) -> CharSet:
     """Ranges as `scripts` writes them."""
     pairs = [item.partition("-") for item in text.split()]
-    return union(span(int(first, 16), int(last or first, 16)) for first, _, last in pairs)
+    return unite_charsets(charset_range(int(first, 16), int(last or first, 16)) for first, _, last in pairs)
 
 
 def _category(name: str) -> CharSet | None:
@@ -159,11 +205,11 @@ def _category(name: str) -> CharSet | None:
         return None
     runs = _categories()
     if short == "LC":
-        return union((runs["Lu"], runs["Ll"], runs["Lt"]))
-    return union(charset for key, charset in runs.items() if key.startswith(short))
+        return unite_charsets((runs["Lu"], runs["Ll"], runs["Lt"]))
+    return unite_charsets(charset for key, charset in runs.items() if key.startswith(short))
 
 
-@memoize(1024)
+@memoize_work(1024)
 def _categories() -> dict[str, CharSet]:
     """The code points of each two-letter general category."""
     points = [*PLANES[0], *PLANES[0xE0000], 0xF0000]
@@ -182,10 +228,10 @@ def _categories() -> dict[str, CharSet]:
             previous = category
         following = point + 1
     del toggles["Co"][-1]
-    result = {name: union(zip(ends[::2], ends[1::2])) for name, ends in toggles.items()}
+    result = {name: unite_charsets(zip(ends[::2], ends[1::2])) for name, ends in toggles.items()}
     # Private use planes, but for the last two code points of each, which are no characters for ever.
-    result["Co"] = union((result["Co"], span(0xF0000, 0xFFFFD), span(0x100000, 0x10FFFD)))
-    result["Cn"] = union((result["Cn"], span(0xFFFFE, 0xFFFFF), span(0x10FFFE, 0x10FFFF)))
+    result["Co"] = unite_charsets((result["Co"], charset_range(0xF0000, 0xFFFFD), charset_range(0x100000, 0x10FFFD)))
+    result["Cn"] = unite_charsets((result["Cn"], charset_range(0xFFFFE, 0xFFFFF), charset_range(0x10FFFE, 0x10FFFF)))
     return result
 
 
@@ -199,17 +245,17 @@ def close_over_case(charset: CharSet, folding: Folding) -> CharSet:
             for i in range(0, len(charset), 2):
                 start, end = max(charset[i], low), min(charset[i + 1] - 1, high)
                 if start <= end:
-                    extra.append(span(start + shift, end + shift))
-        return union((charset, *extra))
+                    extra.append(charset_range(start + shift, end + shift))
+        return unite_charsets((charset, *extra))
     partners = _case_partners(folding)
     if sum(charset[1::2]) - sum(charset[::2]) < len(partners):
-        touched = (partners.get(point, ()) for low, high in spans(charset) for point in range(low, high + 1))
+        touched = (partners.get(point, ()) for low, high in list_ranges(charset) for point in range(low, high + 1))
     else:
-        touched = (group for point, group in partners.items() if contains(charset, point))
-    return union((charset, *(one(point) for group in touched for point in group)))
+        touched = (group for point, group in partners.items() if contains_point(charset, point))
+    return unite_charsets((charset, *(charset_of(point) for group in touched for point in group)))
 
 
-@memoize(1024)
+@memoize_work(1024)
 def _case_partners(folding: Literal["python", "ecma"]) -> dict[int, tuple[int, ...]]:
     """For each character that is equal to others under the flag i: all of them, itself too."""
     groups: defaultdict[str, list[int]] = defaultdict(list)

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .charset import ALL, CharSet, contains, intersection, one, union
+from .charset import ALL, CharSet, charset_of, contains_point, intersect_charsets, unite_charsets
 from .regex_program import Search
-from .regex_tree import Alternation, Anchor, Concatenation, Look, OneOf, Repetition, Term, walk
+from .regex_tree import Alternation, Anchor, Concatenation, Lookaround, OneOf, Repetition, Term, walk_terms
 
-__all__ = ["Interval", "Whole", "has_looks", "split", "unanchored"]
+__all__ = ["Interval", "WholePattern", "has_looks", "split_pattern", "remove_anchors"]
 
 Interval = tuple[int, "int | None"]
 """Least and most characters; None: no bound."""
 
 
-class Whole(NamedTuple):
+class WholePattern(NamedTuple):
     """The texts that match `body` by `search`, satisfy the conditions, and have low to high characters (None: any).
 
     A condition that looks ahead does so from the beginning of the text, one that looks behind from its end.
@@ -28,7 +28,7 @@ class Whole(NamedTuple):
 
     body: Term
     search: Search
-    conditions: tuple[Look, ...] = ()
+    conditions: tuple[Lookaround, ...] = ()
     low: int = 0
     high: int | None = None
 
@@ -40,18 +40,18 @@ class Whole(NamedTuple):
 
 def has_looks(term: Term) -> bool:
     """Whether it looks around somewhere."""
-    return any(isinstance(item, Look) for item in walk(term))
+    return any(isinstance(item, Lookaround) for item in walk_terms(term))
 
 
-def split(term: Term, search: Search) -> Whole:
+def split_pattern(term: Term, search: Search) -> WholePattern:
     """Take a pattern apart. What is neither condition nor length stays in the body, which may be all of it."""
-    bare = unanchored(term, search)
+    bare = remove_anchors(term, search)
     if isinstance(bare, Repetition) and isinstance(bare.term, OneOf):
-        return Whole(Repetition(bare.term, 0, None), "full", (), bare.low, bare.high)
+        return WholePattern(Repetition(bare.term, 0, None), "full", (), bare.low, bare.high)
     if bare is not None or not has_looks(term):
-        return Whole(term, search)
-    body, conditions = _at_the_ends(flat(term), search)
-    inner = split(body, search) if conditions and not has_looks(body) else Whole(body, search)
+        return WholePattern(term, search)
+    body, conditions = _at_the_ends(flatten_term(term), search)
+    inner = split_pattern(body, search) if conditions and not has_looks(body) else WholePattern(body, search)
     low, high = inner.low, inner.high
     letters = _letters(inner)
     kept = []
@@ -61,10 +61,10 @@ def split(term: Term, search: Search) -> Whole:
         high = interval[1] if high is None else high if interval[1] is None else min(high, interval[1])
         kept += [] if rest is None else [rest]
     body = inner.body if high is None else _uncounted(inner.body, high)
-    return Whole(body, inner.search, tuple(kept), low, high)
+    return WholePattern(body, inner.search, tuple(kept), low, high)
 
 
-def unanchored(term: Term, search: Search) -> Term | None:
+def remove_anchors(term: Term, search: Search) -> Term | None:
     """A tree without anchors that, matched in full, takes the texts that `term` takes by `search`; None if that is
     more than taking anchors off both ends."""
     parts = list(term.parts) if isinstance(term, Concatenation) else [term]
@@ -77,14 +77,14 @@ def unanchored(term: Term, search: Search) -> Term | None:
     if isinstance(last, Anchor) and parts and last.kind in ("end", "last_line_end"):
         parts.pop()
         if last.kind == "last_line_end" and search == "search":
-            parts.append(Repetition(OneOf(one(0x0A)), 0, 1))
+            parts.append(Repetition(OneOf(charset_of(0x0A)), 0, 1))
     elif search == "search":
         parts.append(anything)
     tree = parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
-    return None if any(isinstance(item, (Anchor, Look)) for item in walk(tree)) else tree
+    return None if any(isinstance(item, (Anchor, Lookaround)) for item in walk_terms(tree)) else tree
 
 
-def flat(term: Term) -> list[Term]:
+def flatten_term(term: Term) -> list[Term]:
     """The parts of a concatenation, those of groups directly in it included."""
     parts: list[Term] = []
     work = [term]
@@ -97,52 +97,54 @@ def flat(term: Term) -> list[Term]:
     return parts
 
 
-def _at_the_ends(parts: list[Term], search: Search) -> tuple[Term, list[Look]]:
+def _at_the_ends(parts: list[Term], search: Search) -> tuple[Term, list[Lookaround]]:
     """The tree of the parts without the looks that are conditions of the whole text, and these."""
-    widthless = [isinstance(part, (Anchor, Look)) for part in parts]
+    widthless = [isinstance(part, (Anchor, Lookaround)) for part in parts]
     head = widthless.index(False) if False in widthless else len(parts)
     tail = len(parts) - widthless[::-1].index(False) if False in widthless else 0
     begins = search == "full" or any(isinstance(part, Anchor) and part.kind == "begin" for part in parts[:head])
     ends = search == "full" or any(isinstance(part, Anchor) and part.kind == "end" for part in parts[tail:])
     body: list[Term] = []
-    conditions: list[Look] = []
+    conditions: list[Lookaround] = []
     for index, part in enumerate(parts):
-        ahead = begins and index < head and isinstance(part, Look) and part.direction == "ahead"
-        behind = ends and index >= tail and isinstance(part, Look) and part.direction == "behind"
-        if (ahead or behind) and isinstance(part, Look):
+        ahead = begins and index < head and isinstance(part, Lookaround) and part.direction == "ahead"
+        behind = ends and index >= tail and isinstance(part, Lookaround) and part.direction == "behind"
+        if (ahead or behind) and isinstance(part, Lookaround):
             conditions.append(part)
         else:
             body.append(part)
     return body[0] if len(body) == 1 else Concatenation(tuple(body)), conditions
 
 
-def _letters(whole: Whole) -> CharSet:
+def _letters(whole: WholePattern) -> CharSet:
     """Characters that a text of the body may have, perhaps more."""
-    parts = flat(whole.body)
+    parts = flatten_term(whole.body)
     kinds = [part.kind if isinstance(part, Anchor) else "" for part in (*parts[:1], *parts[-1:])]
     if whole.search != "full" and kinds != ["begin", "end"]:
         return ALL
-    return union(item.charset for item in walk(whole.body) if isinstance(item, OneOf))
+    return unite_charsets(item.charset for item in walk_terms(whole.body) if isinstance(item, OneOf))
 
 
-def _length(look: Look, letters: CharSet) -> tuple[Interval, Look | None]:
+def _length(look: Lookaround, letters: CharSet) -> tuple[Interval, Lookaround | None]:
     """A condition as an interval of lengths and what else it asks, given the characters of the body."""
-    unchanged: tuple[Interval, Look | None] = ((0, None), look)
-    parts = flat(look.term)
+    unchanged: tuple[Interval, Lookaround | None] = ((0, None), look)
+    parts = flatten_term(look.term)
     if look.direction == "ahead" and parts and parts[0] == Anchor("begin"):
         del parts[0]
     # Where no newline can be, `$` of Python is the end too.
-    ends = parts[-1:] == [Anchor("end")] or (parts[-1:] == [Anchor("last_line_end")] and not contains(letters, 0x0A))
+    ends = parts[-1:] == [Anchor("end")] or (
+        parts[-1:] == [Anchor("last_line_end")] and not contains_point(letters, 0x0A)
+    )
     if look.direction == "behind" or len(parts) != 1 + ends:
         return unchanged
     item = parts[0]
     run = item if isinstance(item, Repetition) else Repetition(item, 1, 1)
     if not isinstance(run.term, OneOf):
         return unchanged
-    subset = intersection(letters, run.term.charset) == letters
+    subset = intersect_charsets(letters, run.term.charset) == letters
     low, high = run.low, run.high
     if not look.negated and ends:
-        rest = Look(Concatenation((Repetition(run.term, 0, None), Anchor("end"))), "ahead", False)
+        rest = Lookaround(Concatenation((Repetition(run.term, 0, None), Anchor("end"))), "ahead", False)
         return (low, high), None if subset else rest
     if not subset:
         return unchanged
@@ -159,7 +161,7 @@ def _uncounted(term: Term, most: int) -> Term:
     """The tree with repetitions unbounded whose bound no text of at most `most` characters reaches."""
     shortest: dict[int, int] = {}
     made: dict[int, Term] = {}
-    for item in reversed(list(walk(term))):
+    for item in reversed(list(walk_terms(term))):
         new = item
         if isinstance(item, Concatenation):
             size = sum(shortest[id(part)] for part in item.parts)

@@ -29,9 +29,9 @@ from llvmlite import binding
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.registry import cpu_target
 
-from ...cache.cache_folder import PACKAGE, default_folder, folder as cache_folder
+from ...cache.cache_folder import PACKAGE, cache_folder_path as cache_folder, default_cache_folder
 from ...cache.file_trust import is_trusted
-from ...cache.sealed_files import prune, read_sealed, remove, write_sealed
+from ...cache.sealed_files import prune_folder, read_sealed, remove_file, write_sealed
 
 __all__ = ["address", "function_cache", "is_complete", "join", "put"]
 
@@ -81,7 +81,7 @@ def place() -> tuple[Path, Path] | None:
         known = BESIDE / f"{identity()}{SUFFIX}"
         if os.access(BESIDE if BESIDE.exists() else KERNELS, os.W_OK) or known.exists():
             return BESIDE, PACKAGE
-    mine = cache_folder() or default_folder()
+    mine = cache_folder() or default_cache_folder()
     if mine is None or (mine.exists() and not is_trusted(mine)):
         return None
     return mine / "kernels", mine
@@ -204,8 +204,8 @@ def join() -> None:
             codes.append(code)
     write(f"{identity()}{SUFFIX}", json.dumps(heads).encode() + b"\n" + b"".join(codes))
     for part in where[0].glob(f"*{PART}"):
-        remove(part)
-    prune(where[0], SUFFIX, MOST_FILES, MOST_BYTES)
+        remove_file(part)
+    prune_folder(where[0], SUFFIX, MOST_FILES, MOST_BYTES)
 
 
 class Loaded:

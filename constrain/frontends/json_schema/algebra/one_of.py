@@ -12,7 +12,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from ....automata.dfa import Dfa
-from ....base.work import spend
+from ....base.work import spend_work
 from ..core.json_values import OBJECT, STRING, Constant
 from ..core.schema_sets import ANY, NEVER, SchemaSet, intersect_sets
 from ..core.static_types import StaticBound, are_disjoint
@@ -151,7 +151,7 @@ def _find_overlaps(one_of: ExactlyOne, algebra: SchemaAlgebra) -> list[list[int]
     context, branches = one_of
     branches = tuple(algebra.intersect(context, branch) for branch in branches)
     out: list[list[int]] = [[] for _ in branches]
-    spend(len(branches) ** 2 // 4, "a comparison of the branches of oneOf")
+    spend_work(len(branches) ** 2 // 4, "a comparison of the branches of oneOf")
     bounds = [algebra.bound_of(branch) for branch in branches]
     tags = _find_tags(bounds, algebra)
     for one in range(len(branches)):

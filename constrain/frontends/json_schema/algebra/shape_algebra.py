@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from ....automata.dfa import Dfa
 from ....base.errors import LimitError, SchemaError, UnsupportedError
 from ....base.options import Limits, Style
-from ....base.work import spend
+from ....base.work import spend_work
 from ..arrays import array_items
 from ..arrays.item_counts import ItemAutomaton
 from ..core.fresh_stack import continue_deeper
@@ -108,7 +108,7 @@ class ShapeAlgebra(SchemaAlgebra):
         """What a literal set allows. Circular if it is being computed already."""
         shape = self._shapes.get(schemas)
         if shape is None:
-            spend(30 + len(schemas), "a combination of subschemas")
+            spend_work(30 + len(schemas), "a combination of subschemas")
             shape = self._shapes[schemas] = self._deeper(self._unfold, schemas)
         return shape
 

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from ....base.errors import LimitError
-from ....base.work import spend
+from ....base.work import spend_work
 from ..arrays import array_cases
 from ..core.json_values import ARRAY, OBJECT, Constant
 from ..core.schema_sets import NEVER
@@ -222,7 +222,7 @@ def _meet(
     most = max(algebra.limits.cases if limit is None else limit, len(one), len(other))
     enough = min(len(one), len(other)) + MANY
     for mine in one:
-        spend(20 * len(other), "a product of alternatives")
+        spend_work(20 * len(other), "a product of alternatives")
         for yours in other:
             case = both(mine, yours)
             if case is not None:
@@ -257,7 +257,7 @@ def _thin(cases: dict[Case, None], algebra: SchemaAlgebra) -> dict[Case, None]:
         kept = object_cases.drop_subsumed(cases)  # type: ignore[arg-type]
     elif all(isinstance(case, ArrayCase) for case in cases):
         for case in cases:
-            spend(len(kept) + 1, "a comparison of alternatives")
+            spend_work(len(kept) + 1, "a comparison of alternatives")
             if not any(array_cases.is_array_subset(case, other) for other in kept):  # type: ignore[arg-type]
                 kept = [other for other in kept if not array_cases.is_array_subset(other, case)]  # type: ignore[arg-type]
                 kept.append(case)

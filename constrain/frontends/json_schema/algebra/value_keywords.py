@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from ....base.json_documents import echo, kind_of
-from ....base.work import spend
+from ....base.json_documents import echo_value, kind_of
+from ....base.work import spend_work
 from ..arrays.array_keywords import ARRAY_KEYWORDS, build_array_case
 from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant, to_constant
 from ..core.keyword_place import KeywordPlace
@@ -61,7 +61,7 @@ def parse_type(place: KeywordPlace, name: str, value: Any) -> int:
         bit = TYPE_BITS.get(item) if isinstance(item, str) else None
         if bit is None:
             known = ", ".join(TYPE_BITS)
-            raise place.error(f"`type` does not know {echo(item)}.", name, hint=f"The types are {known}.")
+            raise place.error(f"`type` does not know {echo_value(item)}.", name, hint=f"The types are {known}.")
         mask |= bit
     return mask & ~INTEGER if mask & NUMBER else mask
 
@@ -71,7 +71,7 @@ def parse_enum(place: KeywordPlace, name: str, value: Any) -> tuple[Constant, ..
     if not isinstance(value, list):
         raise place.error(f"`{name}` must be an array, not {kind_of(value)}.", name)
     pointer = place.pointer(name)
-    spend(2 * len(value), "the values of enum")
+    spend_work(2 * len(value), "the values of enum")
     if all(type(item) is str for item in value) and "".join(value).isascii():  # Most long enums are such lists.
         return tuple((STRING, item) for item in dict.fromkeys(value))
     if {str, int}.issuperset(map(type, value)):  # Equal raw values give equal constants, and are found faster.

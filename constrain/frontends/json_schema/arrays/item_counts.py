@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from ....base.errors import LimitError, UnsupportedError
-from ....base.work import spend
+from ....base.work import spend_work
 from ....grammar.nodes import EMPTY, Choice, Member, Node, Repeat, Rule, Sequence
 from ..core.json_values import Constant
 from ..core.node_building import choice_of
@@ -187,7 +187,7 @@ class ItemAutomaton:
         if self.case.high is not None and position >= self.case.high:
             return
         base = self.case.at(position)
-        spend(3 + 2 * len(self.values), "items that must differ")
+        spend_work(3 + 2 * len(self.values), "items that must differ")
         for index, adds in self._listed_values(position, counts, left):
             after = self._count(counts, adds)
             if after is not None:
@@ -249,7 +249,7 @@ class ItemAutomaton:
             if self.may_end(state):
                 known = True
             elif not self.case.contains:
-                spend(10 + 5 * state.left.bit_count(), "items that must differ")
+                spend_work(10 + 5 * state.left.bit_count(), "items that must differ")
                 known = self._matched(state)
             elif state.position >= self.size:
                 known = self._can_finish_rest(state)

@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from ....base.errors import LimitError, SchemaError, UnsupportedError
-from ....base.json_documents import LONG, MOST_DIGITS, kind_of, too_long
+from ....base.json_documents import LONG, MOST_DIGITS, kind_of, number_too_long
 
 __all__ = [
     "ARRAY",
@@ -49,7 +49,7 @@ def parse_rational(value: Any, pointer: str) -> Fraction:
         raise SchemaError(f"A number is expected here, not {kind_of(value)}.", pointer=pointer)
     if isinstance(value, int):
         if not -LONG < value < LONG:
-            raise too_long(pointer)
+            raise number_too_long(pointer)
         return Fraction(value)
     decimal = Decimal(repr(float(value))) if isinstance(value, float) else value
     if not decimal.is_finite():
@@ -59,10 +59,10 @@ def parse_rational(value: Any, pointer: str) -> Fraction:
     exponent = decimal.as_tuple().exponent
     assert isinstance(exponent, int)
     if decimal.adjusted() >= MOST_DIGITS or exponent < -2 * MOST_DIGITS:
-        raise too_long(pointer)
+        raise number_too_long(pointer)
     exact = Fraction(*decimal.as_integer_ratio())
     if exact.denominator > LONG:
-        raise too_long(pointer)
+        raise number_too_long(pointer)
     return exact
 
 

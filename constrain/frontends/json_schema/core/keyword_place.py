@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from ....base.errors import SchemaError
-from ....base.json_documents import token
+from ....base.json_documents import pointer_token
 from ....base.options import Limits, Style
 from .dialects import Scope
 from .schema_sets import SchemaSet
@@ -64,7 +64,7 @@ class KeywordPlace:
 
     def pointer(self, *tokens: str | int) -> str:
         """Return the JSON pointer of something below this subschema."""
-        return "/".join((self.node.pointer or "", *map(token, tokens)))
+        return "/".join((self.node.pointer or "", *map(pointer_token, tokens)))
 
     def parse(self, raw: Any, *tokens: str | int) -> SchemaSet:
         """Return the set of the subschema `raw`, which stands below this one at `tokens`."""

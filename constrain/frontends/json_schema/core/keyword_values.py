@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from ....base.errors import LimitError
-from ....base.json_documents import MOST_DIGITS, echo, kind_of, token
+from ....base.json_documents import MOST_DIGITS, echo_value, kind_of, pointer_token
 from . import json_values
 from .keyword_place import SKIP, KeywordPlace
 from .schema_sets import ANY, SchemaSet
@@ -27,11 +27,11 @@ MOST_COUNT = 2**31 - 1
 def parse_count(place: KeywordPlace, name: str, value: Any) -> int:
     """Parse a count: an integer from 0 on, which may also be written as 2.0. Return at most MOST_COUNT + 1."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or value != value or not value >= 0:
-        raise place.error(f"`{name}` must be a non-negative integer, not {echo(value)}.", name)
+        raise place.error(f"`{name}` must be a non-negative integer, not {echo_value(value)}.", name)
     if value > MOST_COUNT:
         return MOST_COUNT + 1
     if value != int(value) or (isinstance(value, Decimal) and value.adjusted() < -MOST_DIGITS):
-        raise place.error(f"`{name}` must be a non-negative integer, not {echo(value)}.", name)
+        raise place.error(f"`{name}` must be a non-negative integer, not {echo_value(value)}.", name)
     return int(value)
 
 
@@ -76,7 +76,7 @@ def parse_schema_map(place: KeywordPlace, name: str, value: Any) -> dict[str, Sc
         raise place.error(f"`{name}` must be an object of schemas, not {kind_of(value)}.", name)
     parse, scope, pointer = place.parser.parse_subschema, place.scope, place.pointer(name)
     return {
-        json_values.check_text(key, pointer): parse(item, scope, f"{pointer}/{token(key)}")
+        json_values.check_text(key, pointer): parse(item, scope, f"{pointer}/{pointer_token(key)}")
         for key, item in value.items()
     }
 

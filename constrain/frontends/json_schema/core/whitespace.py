@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ....automata.dfa import Dfa
 from ....base.options import Style
-from ....base.work import memoize
+from ....base.work import memoize_work
 from ....grammar.nodes import EMPTY, Chars, Layout, Literal, Node, Sequence
 
 __all__ = ["INDENTATION", "Spacing", "surround_root", "any_whitespace", "flexible_gap", "spacing_at"]
@@ -30,7 +30,7 @@ class Spacing(NamedTuple):
     layout: Layout
 
 
-@memoize(256)
+@memoize_work(256)
 def spacing_at(style: Style, depth: int) -> Spacing:
     """The spacing of a container at a depth (0: the root); only an indented style looks at the depth."""
     if isinstance(style.whitespace, int):
@@ -55,13 +55,13 @@ def _spacing(inner: Node, outer: Node, comma: Node, colon: Node, empty: Node) ->
     return Spacing(inner, outer, comma, empty, Layout(inner, outer, comma, colon, empty))
 
 
-@memoize(64)
+@memoize_work(64)
 def any_whitespace() -> Chars:
     """White space: `ws` of RFC 8259, as much as one likes."""
     return Chars(Dfa.from_ranges([(32, 32), (9, 10), (13, 13)]).star())
 
 
-@memoize(64)
+@memoize_work(64)
 def flexible_gap() -> Chars:
     """Nothing, one space, or one line break and an indentation. Every prefix of it is one, so a count may end it."""
     space, tab, newline = (Dfa.from_strings([text]) for text in (" ", "\t", "\n"))
@@ -69,7 +69,7 @@ def flexible_gap() -> Chars:
     return Chars(Dfa.union_of([Dfa.from_strings(["", " "]), broken]), high=1 + INDENTATION)
 
 
-@memoize(64)
+@memoize_work(64)
 def optional_space() -> Chars:
     """Nothing, or one space."""
     return Chars(Dfa.from_strings(["", " "]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 
 from ....base.options import Limits, Style
-from ....base.work import memoize, spend
+from ....base.work import memoize_work, spend_work
 from ....grammar.nodes import JsonString, Literal, Node, Rule, Strings
 from ..algebra.fast_checks import find_plain_types, needs_rule
 from ..algebra.shape_algebra import NonEmptyShape, ShapeAlgebra
@@ -88,7 +88,7 @@ class SchemaEmitter(ValueEmitter):
 
     def _scalars(self, schemas: SchemaSet) -> Node | None:
         """What has no brackets and is soon written, where it stands; None: it is behind a rule."""
-        spend(VALUE, "the values of a schema")
+        spend_work(VALUE, "the values of a schema")
         types = find_plain_types(schemas, self.algebra.nodes)
         if types is not None:
             return _typed(*types, self.style, self.limits)
@@ -118,7 +118,7 @@ class SchemaEmitter(ValueEmitter):
 WORDS = ((NULL_BIT, b"null"), (FALSE_BIT, b"false"), (TRUE_BIT, b"true"))
 
 
-@memoize(maxsize=256)
+@memoize_work(maxsize=256)
 def _typed(types: int, draft: int, style: Style, limits: Limits) -> Node:
     """All values of types without brackets: most subschemas say no more, and those of all schemas are has_duplicates."""
     options = _constants({word for bit, word in WORDS if types & (NULL if bit == NULL_BIT else BOOLEAN)})

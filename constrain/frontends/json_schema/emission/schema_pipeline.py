@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....base.errors import LimitError
-from ....base.json_documents import load, nests_deeper
+from ....base.json_documents import load_document, nests_deeper
 from ....base.options import Limits, Style
 from ....grammar.nodes import Grammar
 from ..algebra.shape_algebra import CircularSchema, ShapeAlgebra
@@ -39,7 +39,7 @@ def to_grammar(
     SchemaError: not a schema. UnsupportedError: a keyword that is not enforced yet, by JSON pointer.
     UnsatisfiableError: no value is an instance. LimitError: a budget of `limits` was spent.
     """
-    document = load(schema, limits)
+    document = load_document(schema, limits)
     deep = nests_deeper(document, DEEP)
     try:
         return (run_on_fresh_stack if deep else run_with_stack)(_make, document, style, registry, limits, deep)

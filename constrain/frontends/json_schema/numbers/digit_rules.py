@@ -19,7 +19,7 @@ import numpy as np
 
 from ....automata.dfa import Dfa
 from ....base.options import Style
-from ....base.work import memoize
+from ....base.work import memoize_work
 from ....grammar.nodes import EMPTY, Chars, Literal, Node, Rule, Sequence
 from ..core.node_building import choice_of
 from ..strings.enum_words import Follow
@@ -171,7 +171,7 @@ def emit_decimals(
     return choice_of(options)
 
 
-@memoize(maxsize=1024)
+@memoize_work(maxsize=1024)
 def exponent_dfa(value: int) -> Dfa:
     """The spellings of an exponent, the e included."""
     zeros = Dfa.from_strings(["0"]).star()

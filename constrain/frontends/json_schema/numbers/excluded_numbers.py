@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ....automata.dfa import Dfa
 from ....base.options import Style
-from ....base.work import memoize
+from ....base.work import memoize_work
 from ....grammar.nodes import EMPTY, Chars, Choice, Literal, Node, Rule, Sequence
 from .digit_rules import SortedDecimals, exponent_dfa
 from .number_automata import number_dfa
@@ -91,7 +91,7 @@ class OtherNumberSuffix(NamedTuple):
         return Chars(number_suffix_dfa(cap - self.read - 1, cap))
 
 
-@memoize(maxsize=1024)
+@memoize_work(maxsize=1024)
 def other_exponents_dfa(apart: frozenset[int]) -> Dfa:
     """All exponents but those, the e included."""
     digits = Dfa.from_ranges([(48, 57)]).repeat(1, None)
@@ -101,7 +101,7 @@ def other_exponents_dfa(apart: frozenset[int]) -> Dfa:
     return dfa
 
 
-@memoize(maxsize=256)
+@memoize_work(maxsize=256)
 def number_suffix_dfa(whole: float | None, tail: float) -> Dfa:
     """At most so many digits, a point and at most so many digits, an exponent. whole: None behind the point."""
     digit, none = Dfa.from_ranges([(48, 57)]), Dfa.from_strings([""])

@@ -28,7 +28,7 @@ from typing import Any
 
 from ....automata.dfa import MAX_STATES, Dfa, Table
 from ....base.options import Style
-from ....base.work import memoize
+from ....base.work import memoize_work
 from .number_exponents import exponent_table
 from .number_intervals import NumberInterval
 from .number_multiples import ARRAY_STATES, count_lasting_residues, count_residues, multiples_dfa
@@ -92,7 +92,7 @@ def constant_dfa(value: Fraction | int, style: Style) -> Dfa:
     return _constant_dfa(value)
 
 
-@memoize(maxsize=1)
+@memoize_work(maxsize=1)
 def plain_integer_dfa() -> Dfa:
     """Numbers without fraction and exponent."""
     digit, zero = Dfa.from_ranges([(48, 57)]), Dfa.from_ranges([(48, 48)])
@@ -190,12 +190,12 @@ def _multiples(numbers: NumberInterval, step: Fraction) -> Iterator[Fraction]:
 # ---- the automaton ---------------------------------------------------------------------------------------------
 
 
-@memoize(maxsize=512)
+@memoize_work(maxsize=512)
 def _constant_dfa(value: Fraction) -> Dfa:
     return Dfa.from_strings(plain_texts(value))
 
 
-@memoize(maxsize=512)
+@memoize_work(maxsize=512)
 def _number_dfa(
     low: Fraction | None,
     high: Fraction | None,

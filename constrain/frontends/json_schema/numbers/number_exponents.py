@@ -29,7 +29,7 @@ from math import inf, lcm
 from typing import Any, NamedTuple
 
 from ....automata.dfa import Table
-from ....base.work import memoize
+from ....base.work import memoize_work
 from .number_intervals import NumberInterval
 from .number_parts import BoundDigits, as_decimal
 from .number_table import explore_states, row_of
@@ -234,7 +234,7 @@ class SignConstraints:
         return first, last
 
 
-@memoize(maxsize=4096)
+@memoize_work(maxsize=4096)
 def shift_to_multiple(residue: int, a: int) -> float:
     """The least t >= 0 with residue * 10^t a multiple of a; infinite if there is none."""
     for shift in range(a.bit_length() + 1):  # No more than the twos or fives in a.
@@ -354,7 +354,7 @@ def _exponent_digits(first: float, last: float, at: tuple[Any, ...] | None) -> l
     return row
 
 
-@memoize(maxsize=4096)
+@memoize_work(maxsize=4096)
 def _bounds(first: float, last: float) -> tuple[BoundDigits, ...]:
     """What watches an exponent's magnitude, which may be any int >= 0 when both are open."""
     low = (BoundDigits(Fraction(int(first)), (0, 1)),) if first > 0 else ()

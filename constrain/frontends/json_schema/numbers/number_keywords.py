@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from ....base.json_documents import echo, kind_of
+from ....base.json_documents import echo_value, kind_of
 from ..core.json_values import parse_rational
 from ..core.keyword_place import KeywordPlace
 from .number_sets import ONE, NumberCase, least_common_multiple
@@ -37,7 +37,7 @@ def parse_multiple_of(place: KeywordPlace, name: str, value: Any) -> Fraction:
     """Parse `multipleOf`: a number greater than 0."""
     step = parse_rational(value, place.pointer(name))
     if step <= 0:
-        raise place.error(f"`{name}` must be greater than 0, not {echo(value)}.", name)
+        raise place.error(f"`{name}` must be greater than 0, not {echo_value(value)}.", name)
     return step
 
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from ....automata.dfa import Dfa
-from ....base.work import memoize, spend
+from ....base.work import memoize_work, spend_work
 from .number_parts import as_decimal, lcm_of, too_many_states
 from .number_table import BOUNDS, CLASSES, DIGIT, MINUS, POINT
 
@@ -50,7 +50,7 @@ def count_lasting_residues(number: int) -> int:
     return number
 
 
-@memoize(maxsize=128)
+@memoize_work(maxsize=128)
 def multiples_dfa(factor: Fraction, wanted: bool, fraction: bool, max_states: int) -> Dfa:
     """The multiples of a decimal, or (not wanted) all that are none. fraction: whether there may be a point.
 
@@ -66,7 +66,7 @@ def multiples_dfa(factor: Fraction, wanted: bool, fraction: bool, max_states: in
     off = last + tails  # no multiple, whatever follows
     if off > ARRAY_STATES * max_states:
         raise too_many_states(max_states)
-    spend(1 + off * max(CLASSES) // 32, "multiples of a number")
+    spend_work(1 + off * max(CLASSES) // 32, "multiples of a number")
     delta = np.full((off + 1, max(CLASSES) + 1), -1, dtype=np.int32)
     accepting = np.zeros(off + 1, dtype=np.bool_)
     digits, residue, behind = np.arange(10), np.arange(b)[:, None], np.arange(tails)[:, None]

@@ -19,11 +19,11 @@ from math import gcd, lcm
 from typing import Any, Protocol
 
 from ....base.errors import LimitError
-from ....base.work import memoize
+from ....base.work import memoize_work
 
 __all__ = [
-    "BoundDigits", "DigitCap", "ValueDigits", "DigitCondition", "as_decimal", "decimal_text", "lcm_of", "plain_texts", "split_digits",
-    "too_many_states",
+    "BoundDigits", "DigitCap", "ValueDigits", "DigitCondition", "as_decimal", "decimal_text", "lcm_of", "plain_texts",
+    "split_digits", "too_many_states",
 ]  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def as_decimal(value: Fraction) -> tuple[int, int]:
     return value.numerator * factor, scale
 
 
-@memoize(maxsize=4096)
+@memoize_work(maxsize=4096)
 def _one_over(denominator: int) -> tuple[int, int]:
     """1 / denominator as a / 10^s: (a, s); a is 0 if it is no decimal."""
     rest, twos, fives = denominator, 0, 0

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from ....automata.dfa import Dfa
 from ....base.options import Limits, Style
-from ....base.work import memoize
+from ....base.work import memoize_work
 from ....grammar.nodes import EMPTY, Chars, Node
 from ..strings.enum_words import FEW
 from . import number_automata
@@ -173,7 +173,7 @@ def needs_number_rule(cases: tuple[NumberCase, ...], style: Style) -> bool:
     )
 
 
-@memoize(maxsize=2048)
+@memoize_work(maxsize=2048)
 def number_case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
     """The spellings of the numbers of a case."""
     if case.values is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....automata.dfa import Table
-from ....base.work import spend
+from ....base.work import spend_work
 from .number_parts import too_many_states
 
 __all__ = ["BOUNDS", "CLASSES", "DIGIT", "MINUS", "POINT", "explore_states", "row_of"]
@@ -32,7 +32,7 @@ def explore_states(start: Any, successors: Callable[[Any], tuple[Sequence[Any], 
     names: dict[Any, int] = {None: -1, start: 0}
     order, rows, accepting = [start], [], []
     for state in order:
-        spend(STATE, "an automaton of numbers")
+        spend_work(STATE, "an automaton of numbers")
         row, accepts = successors(state)
         numbers = []
         for target in row:

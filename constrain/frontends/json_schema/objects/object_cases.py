@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ....base.errors import LimitError
-from ....base.work import spend
+from ....base.work import spend_work
 from ..core.schema_sets import ANY, NEVER, SchemaSet, is_subset_of
 from ..shapes.object_case import ANY_OBJECT, NO_NAMES, Cell, ObjectCase
 from ..shapes.schema_algebra import SchemaAlgebra
@@ -37,7 +37,7 @@ def intersect_objects(one: ObjectCase, other: ObjectCase, algebra: SchemaAlgebra
     if high is not None and (low > high or len(required) > high):
         return None
     languages = algebra.languages
-    spend(len(one.names) + len(other.names), "a product of objects")
+    spend_work(len(one.names) + len(other.names), "a product of objects")
     left, right = dict(one.names), dict(other.names)
     mentioned = frozenset(
         name for name in one.mentioned | other.mentioned
@@ -137,7 +137,7 @@ def _excludes(case: ObjectCase, names: dict[str, SchemaSet], way: ObjectCase, al
     if any(high is not None and low > high for high in (case.high, way.high)):
         return True
     languages = algebra.languages
-    spend(1 + len(way.names), "a product of objects")
+    spend_work(1 + len(way.names), "a product of objects")
     for name, schemas in way.names:
         if name in case.required or name in way.required:
             own = names[name] if name in names else look_up_name(case.cells, name, languages)
@@ -181,7 +181,7 @@ def drop_subsumed(cases: Iterable[ObjectCase]) -> list[ObjectCase]:
         for name in case.required:
             bits.setdefault(name, 1 << len(bits))
     for case in cases:
-        spend(1 + len(kept) * (1 + len(bits) // 500) // 8, "a comparison of alternatives")
+        spend_work(1 + len(kept) * (1 + len(bits) // 500) // 8, "a comparison of alternatives")
         names = dict(case.names)
         # What it asks, and what it grants: a key that is forbidden has no value that breaks another set.
         asks = sum(bits[name] for name in case.required)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....base.work import spend
+from ....base.work import spend_work
 from ..shapes.object_case import ObjectCase
 from ..shapes.schema_algebra import SchemaAlgebra
 from .object_cases import intersect_objects
@@ -22,7 +22,7 @@ def resolve_clauses(case: ObjectCase, algebra: SchemaAlgebra) -> Iterator[Object
     todo = [case]
     while todo:
         case = todo.pop()
-        spend(20, "a search for an object among alternatives")
+        spend_work(20, "a search for an object among alternatives")
         values = dict(case.names)
         if not all(algebra.is_satisfiable(values[name]) for name in case.required):
             continue

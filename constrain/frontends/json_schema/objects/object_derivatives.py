@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ....automata.dfa import Dfa
 from ....base.errors import LimitError
 from ....base.options import Style
-from ....base.work import spend
+from ....base.work import spend_work
 from ....grammar.nodes import EMPTY, Choice, JsonString, Literal, Member, Node, Rule, Unique
 from ..core.node_building import choice_of, sequence_of
 from ..core.schema_sets import ANY, NEVER, SchemaSet
@@ -111,7 +111,8 @@ def _classes(case: ObjectCase, names: list[str], langs: list[Language], algebra:
         if not algebra.is_satisfiable(look_up_name(case.cells, name, algebra.languages)):
             continue
         if part.lengths()[1] is not None and part.count(FEW + 1) > FEW:
-            # Without a constraint every member counts has_duplicates, so the class is not used up before it is no longer needed.
+            # Without a constraint every member counts has_duplicates, so the class is not used up before it is no
+            # longer needed.
             if part.count(most + 1) <= most or any(algebra.languages.accepts(lang, name) for lang in existentials):
                 raise _refuse("existentials on a large but finite class of keys", algebra)
         yield KeyClass(name, part)
@@ -205,7 +206,7 @@ def list_choices(
         for at, met, schemas in level:
             yield met, schemas
             count += 1
-            spend(5, "a combination of alternatives")
+            spend_work(5, "a combination of alternatives")
             if count > algebra.limits.cases:
                 raise _refuse(f"{len(open_ones)} conditions on the values of one key", algebra)
             for position in range(at, len(open_ones)):
@@ -225,7 +226,7 @@ def derive_case(
     schemas = find_values_of_key(case, key, algebra.languages)
     if schemas != ANY and algebra.intersect(value, schemas) != value:
         return None
-    spend(5 + len(case.names) + len(case.clauses), "what follows a member")
+    spend_work(5 + len(case.names) + len(case.clauses), "what follows a member")
     required = case.required - {key}
     if required & gone or case.high == 0:
         return None

@@ -1,8 +1,8 @@
 """Objects without dead ends: a case is settled (which keys can be there at all?), then written as one Object node.
 
-A settled case is non-empty, forbids every key without a value, knows its capacity, and has no `existentials`: each constraint
-has been met by a declared key, by a name of a finite cell, by the number of members, or by a class of names that must
-have a member (`existentials`).
+A settled case is non-empty, forbids every key without a value, knows its capacity, and has no `existentials`: each
+constraint has been met by a declared key, by a name of a finite cell, by the number of members, or by a class of names
+that must have a member (`existentials`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import islice
 from math import prod
 
 from ....base.errors import LimitError
-from ....base.work import spend
+from ....base.work import spend_work
 from ....grammar.nodes import NameClass, Node, Object, Property
 from ..core.schema_sets import NEVER, SchemaSet
 from ..core.whitespace import spacing_at
@@ -190,7 +190,7 @@ def _closures(needs: dict[str, frozenset[str]]) -> dict[str, frozenset[str]]:
                 if other not in seen:
                     seen.add(other)
                     todo.append(other)
-        spend(1 + len(seen) // 2, "the keys that depend on each other")
+        spend_work(1 + len(seen) // 2, "the keys that depend on each other")
         out[name] = frozenset(seen)
     return out
 

@@ -15,7 +15,7 @@ from typing import Any
 from ....base.errors import SchemaError
 from ....base.json_documents import kind_of
 from ....base.options import Limits, Style
-from ....base.work import spend
+from ....base.work import spend_work
 from ..core.dialects import Scope
 from ..core.fresh_stack import continue_deeper
 from ..core.keyword_place import SKIP, KeywordPlace, SubschemaParser
@@ -87,7 +87,7 @@ class SchemaParser(SubschemaParser):
             key = (pointer, scope.entered)
         known = self._at.get(key)
         if known is None:
-            spend(6 + (len(pointer) >> 6) + len(scope.entered), "the reading of a schema")
+            spend_work(6 + (len(pointer) >> 6) + len(scope.entered), "the reading of a schema")
             known = self._at[key] = self._parse_new(raw, scope, pointer)
         return known
 
@@ -126,7 +126,7 @@ class SchemaParser(SubschemaParser):
         return (self._new(pointer, live, scope).number,)
 
     def _new(self, pointer: str, live: list[tuple[Keyword, Any]], scope: Scope) -> Subschema:
-        spend(NODE + len(scope.entered), "reading the schema")
+        spend_work(NODE + len(scope.entered), "reading the schema")
         node = self.add(pointer, scope.draft)
         node.unparsed = (live, scope)
         self._queue.append(node)

@@ -20,10 +20,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-from ....base.errors import SchemaError, UnsupportedError, shorten
-from ....base.json_documents import check_registry, echo, load, token
+from ....base.errors import SchemaError, UnsupportedError, shorten_text
+from ....base.json_documents import check_registry, echo_value, load_document, pointer_token
 from ....base.options import Limits
-from ....base.work import spend
+from ....base.work import spend_work
 from ..core.dialects import NEWEST, Dialect, Scope, resolve_dialect
 from .keywords import iterate_subschemas
 
@@ -64,7 +64,7 @@ class ReferenceResolver:
         self.registry = {}
         for uri, schema in check_registry(registry).items():
             pointer = f"{uri}#"
-            self.registry[resolve_uri(base, split_uri(uri, pointer)[0], pointer)] = load(schema, limits)
+            self.registry[resolve_uri(base, split_uri(uri, pointer)[0], pointer)] = load_document(schema, limits)
         self.main = self._open(document, Scope(base, document, "", NEWEST), "")
         self._declared: ReferenceIndex | None = None
         self._undeclared: dict[Dialect, ReferenceIndex] = {}
@@ -114,7 +114,7 @@ class ReferenceResolver:
              if (scope.uri, fragment) in index.anchors), None,
         )  # fmt: skip
         if found is None:
-            raise SchemaError(f"$ref {echo(reference)} names no anchor of this document.", pointer=pointer)
+            raise SchemaError(f"$ref {echo_value(reference)} names no anchor of this document.", pointer=pointer)
         return found
 
     def dynamic_anchor(self, reference: str, found: ReferenceTarget) -> str | None:
@@ -145,7 +145,9 @@ class ReferenceResolver:
             elif isinstance(raw, list) and INDEX.fullmatch(name) and int(name) < len(raw):
                 raw = raw[int(name)]
             else:
-                raise SchemaError(f"$ref {echo(reference)} names nothing: there is no {echo(name)}.", pointer=pointer)
+                raise SchemaError(
+                    f"$ref {echo_value(reference)} names nothing: there is no {echo_value(name)}.", pointer=pointer
+                )
             place = f"{place}/{part}"
         return ReferenceTarget(raw, base, place)
 
@@ -165,7 +167,7 @@ class ReferenceResolver:
             if not HAS_SCHEME.match(uri):
                 hint += " Relative references are relative to base_uri=."
             raise SchemaError(
-                f"$ref {echo(reference)} names a document that is not at hand: {shorten(uri)}",
+                f"$ref {echo_value(reference)} names a document that is not at hand: {shorten_text(uri)}",
                 pointer=pointer, hint=hint,
             )  # fmt: skip
         return found
@@ -223,7 +225,7 @@ class ReferenceResolver:
             raw, scope, pointer = todo.pop()
             if not isinstance(raw, dict):
                 continue
-            spend(2 + (len(pointer) >> 6), "the index of ids and anchors")
+            spend_work(2 + (len(pointer) >> 6), "the index of ids and anchors")
             scope = self.enter(raw, scope, pointer)
             found = ReferenceTarget(raw, scope, pointer)
             if raw is scope.root:
@@ -236,7 +238,7 @@ class ReferenceResolver:
             for anchor in list_anchors(raw, scope.draft, pointer):
                 index.anchors.setdefault((scope.uri, anchor), found)
             for tokens, child in iterate_subschemas(raw, scope.draft):
-                todo.append((child, scope, "/".join((pointer, *map(token, tokens)))))
+                todo.append((child, scope, "/".join((pointer, *map(pointer_token, tokens)))))
 
 
 def _declares_dialect(schema: Any) -> bool:
@@ -262,7 +264,7 @@ def split_uri(uri: str, pointer: str) -> tuple[str, str]:
         urlsplit(uri)
         whole, fragment = urldefrag(uri)
     except ValueError as error:
-        raise SchemaError(f"{echo(uri)} is no URI: {error}.", pointer=pointer) from None
+        raise SchemaError(f"{echo_value(uri)} is no URI: {error}.", pointer=pointer) from None
     return whole, fragment
 
 
@@ -271,4 +273,4 @@ def resolve_uri(base: str, uri: str, pointer: str) -> str:
     try:
         return urljoin(base, uri)
     except ValueError as error:
-        raise SchemaError(f"{echo(uri)} is no URI: {error}.", pointer=pointer) from None
+        raise SchemaError(f"{echo_value(uri)} is no URI: {error}.", pointer=pointer) from None

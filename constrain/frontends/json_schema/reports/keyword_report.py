@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ....base.errors import ConstrainError, UnsupportedError
-from ....base.json_documents import load, token
+from ....base.json_documents import load_document, pointer_token
 from ....base.options import Limits, Style
 from ....grammar.nodes import Choice, Node, Repeat, Sequence, Unique
 from ..algebra.shape_algebra import CircularSchema, ShapeAlgebra
@@ -55,7 +55,7 @@ def describe_keywords(
 ) -> list[KeywordRow]:
     """Every keyword at every schema position of the document, in its order. Errors as of `to_grammar`, except that
     what is not enforced yet is not raised: the first such keyword has a row that says "refused" and why."""
-    document = load(schema, limits)
+    document = load_document(schema, limits)
     refused: UnsupportedError | None = None
     try:
         to_grammar(document, style=style, registry=registry, limits=limits)
@@ -70,13 +70,13 @@ def describe_keywords(
             continue
         scope = library.enter(raw, scope, pointer)
         for name in raw:
-            where = f"{pointer}/{token(name)}"
+            where = f"{pointer}/{pointer_token(name)}"
             if refused is not None and refused.pointer == where:
                 rows.append(KeywordRow(where, name, "refused", refused.cause))
             else:
                 rows.append(KeywordRow(where, name, *_how(raw, name, scope, style)))
         below = [
-            (child, scope, "/".join((pointer, *map(token, path))))
+            (child, scope, "/".join((pointer, *map(pointer_token, path))))
             for path, child in iterate_subschemas(raw, scope.draft)
         ]
         todo.extend(reversed(below))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ....base.errors import ConstrainError, SchemaError, UnsupportedError
-from ....base.json_documents import load, token
+from ....base.json_documents import load_document, pointer_token
 from ....base.options import Limits, Style
 from ..core.dialects import Scope
 from ..core.keyword_place import SKIP, KeywordPlace
@@ -41,7 +41,7 @@ def find_faults(
     SchemaError if the document itself is none, as JSON or as a schema. What only shows when keywords are combined
     (that nothing satisfies them, that a budget is spent) is no fault of a keyword, and `to_grammar` says it.
     """
-    document = load(schema, limits)
+    document = load_document(schema, limits)
     try:
         reader = FaultCollector(document, registry, style, limits)
     except ConstrainError as error:  # of the document itself, such as a dialect that is not read
@@ -101,7 +101,7 @@ class FaultCollector(UnsharedSchemaParser):
                 except (SchemaError, UnsupportedError):  # noted by `schemas`
                     continue
                 below = [
-                    (child, scope, "/".join((pointer, *map(token, path))))
+                    (child, scope, "/".join((pointer, *map(pointer_token, path))))
                     for path, child in iterate_subschemas(raw, scope.draft)
                     if not (path[0] == "dependencies" and isinstance(child, list))  # names of keys, no schema
                 ]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....base.errors import SchemaWarning
-from ....base.json_documents import load
+from ....base.json_documents import load_document
 from ....base.options import Limits, Style
 from ....base.work import work_budget
 from .suspicious_keywords import build_warnings, find_suspicious_names
@@ -23,7 +23,7 @@ def list_schema_warnings(
 ) -> tuple[str, ...]:
     """Return what there is to warn of in a schema. Raise SchemaError or LimitError for what is no document."""
     with work_budget(limits.work):
-        return build_warnings(find_suspicious_names(load(schema, limits), registry, style, limits))
+        return build_warnings(find_suspicious_names(load_document(schema, limits), registry, style, limits))
 
 
 def warn_of_schema(messages: tuple[str, ...]) -> None:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple, Union
 
-from ....base.errors import SchemaError, UnsupportedError, shorten
-from ....base.json_documents import echo, token
+from ....base.errors import SchemaError, UnsupportedError, shorten_text
+from ....base.json_documents import echo_value, pointer_token
 from ....base.options import Limits, Style
-from ....base.work import spend
+from ....base.work import spend_work
 from ..core.dialects import Scope
 from ..reading.keywords import KEYWORDS, STRUCTURE, keywords_of_dialect, list_annotations
 from ..reading.schema_references import ReferenceResolver
@@ -243,7 +243,7 @@ def keyword_note(name: str, value: Any, beside: Mapping[str, Any], scope: Scope)
         return KeywordNote("a keyword of draft 3", hint, True)
     if name.startswith(COMMENTED):
         return None
-    spend(30, "the search for misspelt keywords")
+    spend_work(30, "the search for misspelt keywords")
     near = MEANT.get(name) or find_near_keyword(name)
     if near and near not in beside and VALUES.get(near, _is_number)(value):
         return KeywordNote("unknown keyword", near, True)
@@ -298,7 +298,7 @@ def format_note(name: str) -> KeywordNote | None:
     bare = name[: LONGEST + 1].lower().replace("_", "-")
     near = SYNONYMS.get(bare)
     if near is None:
-        spend(15, "the search for misspelt formats")
+        spend_work(15, "the search for misspelt formats")
         joined, index = _bare(bare), _near_formats()
         shorter = _without_one(joined) if SHORT <= len(joined) <= LONGEST else set()
         candidates = set().union(*(index.get(one, ()) for one in (joined, *shorter)))
@@ -325,7 +325,7 @@ def find_suspicious_names(
         todo.append((document, library.main, None))
     while todo:
         raw, scope, path = todo.pop()
-        spend(1 + len(raw) // 4, "the search for misspelt keywords")
+        spend_work(1 + len(raw) // 4, "the search for misspelt keywords")
         if "$id" in raw or "id" in raw or "$schema" in raw:
             try:
                 scope = library.enter(raw, scope, _pointer(path))
@@ -360,7 +360,7 @@ def _pointer(path: Path) -> str:
     parts: list[str] = []
     while path is not None:
         path, name = path
-        parts.append(token(name))
+        parts.append(pointer_token(name))
     return "".join(f"/{part}" for part in reversed(parts))
 
 
@@ -390,10 +390,10 @@ def _in_schema(raw: dict[str, Any], scope: Scope, pointer: str, style: Style) ->
             continue
         if said is not None and said.slip:
             cause, hint = said.cause, said.hint
-            subject = f"`{shorten(name)}` is"
+            subject = f"`{shorten_text(name)}` is"
             if name in table:
-                subject, cause = f"The format {echo(value)} is", "not known"
-            yield SuspiciousName(f"{pointer}/{token(name)}", subject, cause, hint)
+                subject, cause = f"The format {echo_value(value)} is", "not known"
+            yield SuspiciousName(f"{pointer}/{pointer_token(name)}", subject, cause, hint)
 
 
 MOST_WARNINGS = 20
@@ -411,7 +411,9 @@ def build_warnings(slips: list[SuspiciousName]) -> tuple[str, ...]:
         cure = "." if not hint else f": did you mean {hint}?" if guess else f"; write {hint}."
         more = f" and at {len(pointers) - 1:,} more" if len(pointers) > 1 else ""
         article = "an " if cause == "unknown keyword" else ""
-        messages.append(f"{subject} {article}{cause}, so it asserts nothing{cure}\n  at {shorten(pointers[0])}{more}")
+        messages.append(
+            f"{subject} {article}{cause}, so it asserts nothing{cure}\n  at {shorten_text(pointers[0])}{more}"
+        )
     if len(has_duplicates) > MOST_WARNINGS:
         messages.append(
             f"{len(has_duplicates) - MOST_WARNINGS:,} more names assert nothing: `constrain check` lists all."

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....base.errors import ConstrainError
-from ....base.json_documents import load
+from ....base.json_documents import load_document
 from ....base.options import Limits, Style
 from ..algebra.shape_algebra import CircularSchema, ShapeAlgebra
 from ..reading.schema_parser import UnsharedSchemaParser
@@ -30,7 +30,7 @@ def find_unsatisfiable_parts(
     Only those that can be reached and that say something; `false` says it itself. Errors as of `to_grammar`, but not
     UnsatisfiableError.
     """
-    reader = UnsharedSchemaParser(load(schema, limits), registry, style, limits)
+    reader = UnsharedSchemaParser(load_document(schema, limits), registry, style, limits)
     algebra = ShapeAlgebra(reader, style, limits)
     empty: list[str] = []
     for node in reader.nodes:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ....automata.dfa import Dfa
-from ....base.work import memoize
+from ....base.work import memoize_work
 from ....grammar.nodes import EMPTY, Chars, Literal, Node, Rule, Sequence
 from ..core.node_building import choice_of
 
@@ -91,7 +91,7 @@ class WordPrefix(NamedTuple):
         return choice_of(options)
 
 
-@memoize(1024)
+@memoize_work(1024)
 def _letters(text: str) -> Dfa:
     """Exactly these letters."""
     return Dfa.from_strings([text])

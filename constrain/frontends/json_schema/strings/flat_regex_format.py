@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Union
 
 from ....automata.dfa import SURROGATES, Dfa, Table
-from ....base.work import memoize
+from ....base.work import memoize_work
 
 __all__ = ["flat_regex_dfa"]
 
@@ -55,7 +55,7 @@ VARYING = {
 """Columns in which states of one kind differ; the others are the same for all of them."""
 
 
-@memoize(64)
+@memoize_work(64)
 def flat_regex_dfa() -> Dfa:
     """All flat text; see `expressions` for what is judged."""
     return Dfa.from_table(_FlatRegexMachine().table())

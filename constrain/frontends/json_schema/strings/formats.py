@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 
 from ....automata.dfa import Dfa
 from ....base.errors import UnsupportedError
-from ....base.work import memoize
+from ....base.work import memoize_work
 from ....grammar.nodes import Node, Rule
 from ...regex import to_dfa
 from .idn_hostname import idn_node, is_idn
@@ -251,7 +251,7 @@ def times_within(name: str, other: Dfa, max_states: int) -> Dfa:
     return _format_dfa(name, "plain").intersect(other, max_states=max_states + LEAP_STATES)
 
 
-@memoize(64)
+@memoize_work(64)
 def _times(name: str) -> tuple[Dfa, Dfa]:
     """The texts without leap seconds but those that end in Z; texts that hold all those with another offset."""
     if name == "time":
@@ -273,7 +273,7 @@ def build_format(pattern: str) -> Dfa:
     return address if pattern == IPV6 else splice_dfa(to_dfa(pattern.replace(IPV6, MARK)), MARK, address)
 
 
-@memoize(64)
+@memoize_work(64)
 def _format_dfa(name: str, spelling: Spelling) -> Dfa:
     pattern = FORMATS[name] if name in FORMATS else EARLIER[name.removesuffix(BEFORE_2020)]
     if pattern is None:

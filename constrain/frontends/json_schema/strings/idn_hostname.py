@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....automata.dfa import Dfa
-from ....base.work import memoize
+from ....base.work import memoize_work
 from ....grammar.nodes import Chars, Choice, Node, Repeat, Sequence
 from ...regex import to_dfa
 
@@ -86,14 +86,14 @@ def split_labels(text: str) -> list[str]:
     return text.split(".")
 
 
-@memoize(64)
+@memoize_work(64)
 def ascii_name_dfa() -> Dfa:
     """Names whose labels are ASCII, whatever their dots."""
     label = to_dfa(LDH).with_length(1, MOST_LABEL)
     return label.concatenate(to_dfa(DOTS).concatenate(label).star())
 
 
-@memoize(64)
+@memoize_work(64)
 def build_labels() -> LabelKinds:
     """All kinds of labels."""
     plain, wide = to_dfa(LDH), _contextual()
@@ -198,14 +198,14 @@ def _ranged(coded: Iterable[int]) -> Iterator[int]:
         yield from range(pair >> 32, pair & 0xFFFFFFFF)
 
 
-@memoize(64)
+@memoize_work(64)
 def _permitted() -> tuple[int, ...]:
     """PVALID, CONTEXTJ and CONTEXTO."""
     classes = _table("codepoint_classes")
     return tuple(sorted(point for name in ("PVALID", "CONTEXTJ", "CONTEXTO") for point in _ranged(classes[name])))
 
 
-@memoize(64)
+@memoize_work(64)
 def _directions() -> dict[str, list[int]]:
     """The permitted characters by bidirectional class; what this Python does not know yet is written as most is."""
     out: dict[str, list[int]] = {}

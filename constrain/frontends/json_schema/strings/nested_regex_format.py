@@ -15,10 +15,10 @@ from contextvars import Context
 from functools import cache
 from typing import NamedTuple, Union
 
-from ....automata.boolean_operations import merge_ranges, universal_states
+from ....automata.boolean_operations import find_universal_states, merge_ranges
 from ....automata.dfa import Dfa, Table
 from ....base.errors import LimitError
-from ....base.work import spend
+from ....base.work import spend_work
 from ....grammar.nodes import EMPTY, Chars, Node, Rule, Sequence
 from ...regex import to_dfa
 from ..core.node_building import choice_of
@@ -151,7 +151,7 @@ class NestedTexts:
         self._asked: dict[tuple[str, int], set[tuple[str, int]]] = {}
         self._leaves: dict[tuple[Dfa, int], tuple[Table, list[tuple[int, int]]] | None] = {}
         self._nodes: dict[tuple[Dfa, int, int], Node] = {}
-        self._free = min(universal_states(self._table), default=-1)
+        self._free = min(find_universal_states(self._table), default=-1)
         """The state from which every text is accepted: there the Dfa need not be looked at any more."""
         self._ends: list[int] = []
         if not dfa.is_empty:
@@ -208,7 +208,7 @@ class NestedTexts:
             for parts in self.symbols[key[0]]:
                 states = {key[1]}
                 for part in parts:
-                    spend(1 + len(states), WHAT)
+                    spend_work(1 + len(states), WHAT)
                     states = set().union(*(leads(part, state, key) for state in states))
                     if not states:
                         break
@@ -240,7 +240,7 @@ class NestedTexts:
             bounds, classes, pairs = merge_ranges(table, other)
             order, numbers, rows = [(0, p)], {(0, p): 0}, []
             for a, b in order:  # Grows meanwhile.
-                spend(2 + len(pairs) // 4, WHAT)
+                spend_work(2 + len(pairs) // 4, WHAT)
                 row = []
                 for left, right in pairs:
                     target = (table.rows[a][left], other.rows[b][right])

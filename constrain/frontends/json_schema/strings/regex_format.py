@@ -14,7 +14,7 @@ may have, what properties of characters there are, the other ranges.
 from __future__ import annotations
 
 from ....automata.dfa import Dfa
-from ....base.work import memoize
+from ....base.work import memoize_work
 from ....grammar.nodes import Chars, Choice, Node, Repeat, Rule, Sequence
 from ...regex import to_dfa
 from .flat_regex_format import flat_regex_dfa
@@ -84,7 +84,7 @@ def _longest(dfa: Dfa, text: str, place: int) -> int:
     return found
 
 
-@memoize(64)
+@memoize_work(64)
 def _brackets() -> tuple[tuple[Dfa, Dfa], ...]:
     """What opens and what closes a group behind which a quantifier may stand, and one of the others."""
     group = to_dfa(rf"\((?:\?(?::|<{NAME}>|{_flags()}:))?")

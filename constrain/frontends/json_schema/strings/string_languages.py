@@ -13,7 +13,7 @@ from typing import Literal
 from ....automata.dfa import Dfa
 from ....base.errors import ConstrainError, UnsupportedError
 from ....base.options import Limits
-from ....base.work import memoize
+from ....base.work import memoize_work
 from ..core.schema_sets import SchemaSet
 from .formats import LEAP_STATES, LEAPING, RULE_FORMATS, format_dfa, times_within
 from .nested_regex_format import NestedTexts
@@ -38,7 +38,7 @@ ALL: Language = frozenset()
 """All texts."""
 
 
-@memoize(64)
+@memoize_work(64)
 def any_text() -> Dfa:
     """All texts."""
     return Dfa.any_text()

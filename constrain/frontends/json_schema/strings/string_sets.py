@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ....automata.dfa import Dfa
 from ....base.options import Style
-from ....base.work import memoize, spend
+from ....base.work import memoize_work, spend_work
 from ....grammar.nodes import JsonString, Literal, Node, Rule, Sequence
 from .enum_words import emit_words
 from .formats import RULE_FORMATS
@@ -127,7 +127,7 @@ def string_dfa(case: StringCase, languages: LanguageCache) -> tuple[Dfa, int, in
     return _lengths(dfa, case.low, case.high, languages.limits.dfa_states)
 
 
-@memoize(1024)
+@memoize_work(1024)
 def _lengths(dfa: Dfa, low: int, high: int | None, most_states: int) -> tuple[Dfa, int, int | None]:
     """The same texts, with an interval that can be counted beside the Dfa without a dead end.
 
@@ -168,7 +168,7 @@ def emit_strings(
     constants: set[bytes] = set()
     nodes: list[Node] = []
     for case in cases:
-        spend(2 * len(case.values or ()), "the texts of a schema")
+        spend_work(2 * len(case.values or ()), "the texts of a schema")
         if case.values is not None and style.escapes == "canonical":
             constants.update(text.encode() for text in quote_texts(case.values))
         elif case.values is not None and sum(map(len, case.values)) > MANY_LETTERS:

@@ -14,7 +14,7 @@ from json.encoder import encode_basestring
 from ..automata.dfa import Dfa
 from ..base.errors import LimitError, UnsupportedError
 from ..base.options import Limits
-from .json_spelling import spelled
+from .json_spelling import spell_as_json
 from .nodes import (
     Chars,
     Free,
@@ -32,10 +32,10 @@ from .nodes import (
     Rule,
     Unique,
 )
-from .simplify import tidy
-from .visitor import choice, rebuilt, sequence
+from .simplification import simplify_grammar
+from .visitor import make_choice, make_sequence, rebuild_node
 
-__all__ = ["expanded"]
+__all__ = ["expand_objects"]
 
 MOST_FREE_KEYS = 8
 """Keys of an object in free order that are written out: each more doubles the rules."""
@@ -43,21 +43,21 @@ MOST_FREE_KEYS = 8
 QUOTE = Literal(b'"')
 
 
-def expanded(grammar: Grammar, what: str, *, limits: Limits = Limits()) -> Grammar:
+def expand_objects(grammar: Grammar, what: str, *, limits: Limits = Limits()) -> Grammar:
     """The same texts in literals, strings, UTF-8 Chars, tokens, sequences, choices, repetitions and rules only.
 
     what: what this is needed for, for errors. Raises UnsupportedError and LimitError.
     """
-    writer = _Writer(grammar, what, limits)
+    writer = _ObjectExpander(grammar, what, limits)
     start = writer.node(grammar.start)
     writer.all()
-    made = tidy(start, writer.rules)
+    made = simplify_grammar(start, writer.rules)
     assert made is not None, "a Grammar has a text"
     return made
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenMembers:
     """What matters of the members of an object that are written already."""
 
     seen: frozenset[str]
@@ -66,7 +66,7 @@ class Written:
     met: frozenset[int]
 
 
-class _Writer:
+class _ObjectExpander:
     def __init__(self, grammar: Grammar, what: str, limits: Limits) -> None:
         self.grammar, self.what, self.limits = grammar, what, limits
         self.rules: dict[Hashable, Node] = {}
@@ -95,7 +95,7 @@ class _Writer:
                 self.todo.append(node.name)
             return node
         if isinstance(node, JsonString):
-            return sequence((QUOTE, self.inside(node.dfa, node.low, node.high), QUOTE))
+            return make_sequence((QUOTE, self.inside(node.dfa, node.low, node.high), QUOTE))
         if isinstance(node, Chars) and node.encoding == "json":
             return self.inside(node.dfa, node.low, node.high)
         if isinstance(node, Object):
@@ -108,7 +108,7 @@ class _Writer:
             )
         if isinstance(node, Parsed):
             raise self.refuse("a grammar with a lexer is more than rules", "Read it with lexer='dynamic_complete'.")
-        return rebuilt(node, self.node)
+        return rebuild_node(node, self.node)
 
     def inside(self, dfa: Dfa, low: int, high: int | None) -> Node:
         most = self.limits.dfa_states
@@ -122,7 +122,7 @@ class _Writer:
     def spelling(self, dfa: Dfa) -> Dfa:
         found = self.spellings.get(dfa)
         if found is None:
-            found = self.spellings[dfa] = spelled(dfa, max_states=self.limits.dfa_states)
+            found = self.spellings[dfa] = spell_as_json(dfa, max_states=self.limits.dfa_states)
         return found
 
     # ---- objects
@@ -132,14 +132,14 @@ class _Writer:
         name = ("object", number)
         if name not in self.rules:
             self.rules[name] = Rule(name)
-            _Object(self, node, number).write(name)
+            _ObjectRules(self, node, number).write(name)
         return Rule(name)
 
 
-class _Object:
+class _ObjectRules:
     """Writes the rules of one object."""
 
-    def __init__(self, writer: _Writer, node: Object, number: int) -> None:
+    def __init__(self, writer: _ObjectExpander, node: Object, number: int) -> None:
         self.writer, self.node, self.number = writer, node, number
         self.names = [prop.name for prop in node.properties]
         self.others = self.other_classes()
@@ -172,27 +172,27 @@ class _Object:
 
     def write(self, name: Hashable) -> None:
         layout = self.node.layout
-        self.todo: list[Written] = []
-        start = Written(frozenset(), 0, 0, frozenset())
-        options = [sequence((Literal(b"{"), self.part(layout.open), step)) for step in self.members(start)]
+        self.todo: list[WrittenMembers] = []
+        start = WrittenMembers(frozenset(), 0, 0, frozenset())
+        options = [make_sequence((Literal(b"{"), self.part(layout.open), step)) for step in self.members(start)]
         if self.closes(start):
-            options.append(sequence((Literal(b"{"), self.part(layout.empty), Literal(b"}"))))
-        self.writer.rules[name] = choice(options)
+            options.append(make_sequence((Literal(b"{"), self.part(layout.empty), Literal(b"}"))))
+        self.writer.rules[name] = make_choice(options)
         while self.todo:
             state = self.todo.pop()
             comma, close = self.part(layout.comma), self.part(layout.close)
-            options = [sequence((comma, step)) for step in self.members(state)]
+            options = [make_sequence((comma, step)) for step in self.members(state)]
             if self.closes(state):
-                options.append(sequence((close, Literal(b"}"))))
-            self.writer.rules[self.rule(state)] = choice(options)
+                options.append(make_sequence((close, Literal(b"}"))))
+            self.writer.rules[self.rule(state)] = make_choice(options)
 
     def part(self, node: Node) -> Node:
         return self.writer.node(node)
 
-    def rule(self, state: Written) -> Hashable:
+    def rule(self, state: WrittenMembers) -> Hashable:
         return ("object", self.number, state)
 
-    def closes(self, state: Written) -> bool:
+    def closes(self, state: WrittenMembers) -> bool:
         node = self.node
         enough = node.low <= state.count and (node.high is None or state.count <= node.high)
         return (
@@ -202,7 +202,7 @@ class _Object:
             and all(k in state.met for k, other in enumerate(self.others) if other.required)
         )
 
-    def members(self, state: Written) -> list[Node]:
+    def members(self, state: WrittenMembers) -> list[Node]:
         """One more member and what follows it, each way."""
         node, out = self.node, []
         if node.high is not None and state.count >= node.high:
@@ -213,25 +213,27 @@ class _Object:
                 seen = state.seen | {prop.name} if node.order == "any" or prop.name in self.relevant else state.seen
                 out.append(self.member(self.key(prop), prop.value, self.after(state, seen, k + 1, state.met)))
         for k, other in enumerate(self.others):
-            key = sequence((QUOTE, self.writer.inside(other.names, 0, None), QUOTE))
+            key = make_sequence((QUOTE, self.writer.inside(other.names, 0, None), QUOTE))
             after = self.after(state, state.seen, len(self.names), state.met | {k})
             out.append(self.member(key, other.value, after))
         return out
 
-    def after(self, state: Written, seen: frozenset[str], at: int, met: frozenset[int]) -> Written:
+    def after(self, state: WrittenMembers, seen: frozenset[str], at: int, met: frozenset[int]) -> WrittenMembers:
         count = state.count + 1 if self.counted else 1
         if self.node.high is None:
             count = min(count, max(self.node.low, 1))
-        return Written(seen, at if self.node.order == "schema" else 0, count, met if self.others else frozenset())
+        return WrittenMembers(
+            seen, at if self.node.order == "schema" else 0, count, met if self.others else frozenset()
+        )
 
-    def member(self, key: Node, value: Node, after: Written) -> Node:
+    def member(self, key: Node, value: Node, after: WrittenMembers) -> Node:
         name = self.rule(after)
         if name not in self.writer.rules:
             self.writer.rules[name] = Rule(name)
             self.todo.append(after)
-        return sequence((key, self.part(self.node.layout.colon), self.part(value), Rule(name)))
+        return make_sequence((key, self.part(self.node.layout.colon), self.part(value), Rule(name)))
 
     def key(self, prop: Property) -> Node:
         if self.node.escapes == "canonical":
             return Literal(encode_basestring(prop.name).encode())
-        return sequence((QUOTE, self.writer.inside(Dfa.from_strings([prop.name]), 0, None), QUOTE))
+        return make_sequence((QUOTE, self.writer.inside(Dfa.from_strings([prop.name]), 0, None), QUOTE))

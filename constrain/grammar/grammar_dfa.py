@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..automata.dfa import Dfa
 from ..base.errors import UnsupportedError
 from ..base.options import Limits
-from .expand import expanded
 from .nodes import Grammar
-from .regular_parts import Regular
-from .visitor import reached
+from .object_expansion import expand_objects
+from .regular_parts import RegularParts
+from .visitor import reached_rules
 
 __all__ = ["to_dfa"]
 
@@ -18,9 +18,9 @@ def to_dfa(grammar: Grammar, what: str, limits: Limits = Limits()) -> Dfa:
 
     what: what this is needed for, for errors.
     """
-    plain = expanded(grammar, what, limits=limits)
-    regular = Regular(limits.dfa_states)
-    for name in reached(plain.start, plain.rules):
+    plain = expand_objects(grammar, what, limits=limits)
+    regular = RegularParts(limits.dfa_states)
+    for name in reached_rules(plain.start, plain.rules):
         regular.add(name, plain.rules[name])
     dfa = regular.dfa(plain.start)
     if dfa is None:

@@ -21,19 +21,19 @@ from ...automata.dfa import Dfa, Table
 from ...base.errors import UnsatisfiableError, UnsupportedError
 from ...base.options import Limits
 from ...grammar.nodes import Chars, Grammar, Literal, Node, Repeat, Rule
-from ...grammar.simplify import tidy
-from ...grammar.visitor import choice, sequence
-from .lark_loader import Loaded
-from .lexer_terminals import lexers
-from .terminal_characters import of_terminal
+from ...grammar.simplification import simplify_grammar
+from ...grammar.visitor import make_choice, make_sequence
+from .lark_loader import LoadedGrammar
+from .lexer_terminals import build_lexers
+from .terminal_characters import find_terminal_dfa
 
-__all__ = ["Dynamic", "scannerless"]
+__all__ = ["Dynamic", "to_scannerless_grammar"]
 
 Dynamic = OneOf["dynamic", "dynamic_complete"]
 
 
-def scannerless(
-    loaded: Loaded, lexer: Dynamic, declared: Mapping[str, tuple[Node, Dfa]] = {}, *, limits: Limits = Limits()
+def to_scannerless_grammar(
+    loaded: LoadedGrammar, lexer: Dynamic, declared: Mapping[str, tuple[Node, Dfa]] = {}, *, limits: Limits = Limits()
 ) -> Grammar:
     """The Grammar of a Lark grammar without a lexer.
 
@@ -47,20 +47,20 @@ def scannerless(
     follow.check(range(len(leaves)) if lexer == "dynamic" else loaded.ignored)
     productions = loaded.productions
     options: dict[Hashable, list[Node]] = {("rule", n): [] for n in range(len(productions.nonterminals))}
-    ignored = Repeat(choice(leaves[t] for t in loaded.ignored)) if loaded.ignored else None
+    ignored = Repeat(make_choice(leaves[t] for t in loaded.ignored)) if loaded.ignored else None
     for left, right in zip(productions.left, productions.right):
         steps: list[Node] = []
         for symbol in right:
             steps.append(leaves[symbol] if symbol >= 0 else Rule(("rule", ~symbol)))
             if symbol >= 0 and ignored is not None:
                 steps.append(Rule("ignored"))
-        options["rule", left].append(sequence(steps))
-    rules: dict[Hashable, Node] = {name: choice(found) for name, found in options.items()}
+        options["rule", left].append(make_sequence(steps))
+    rules: dict[Hashable, Node] = {name: make_choice(found) for name, found in options.items()}
     start_node: Node = Rule(("rule", productions.start))
     if ignored is not None:
         rules["ignored"] = ignored
-        start_node = sequence((Rule("ignored"), start_node))
-    grammar = tidy(start_node, rules)
+        start_node = make_sequence((Rule("ignored"), start_node))
+    grammar = simplify_grammar(start_node, rules)
     if grammar is None:
         raise UnsatisfiableError(
             "no text at all is in this grammar: every way comes back to a rule that never ends",
@@ -71,7 +71,9 @@ def scannerless(
     return grammar
 
 
-def _leaves(loaded: Loaded, declared: Mapping[str, tuple[Node, Dfa]], limits: Limits) -> tuple[list[Node], list[Dfa]]:
+def _leaves(
+    loaded: LoadedGrammar, declared: Mapping[str, tuple[Node, Dfa]], limits: Limits
+) -> tuple[list[Node], list[Dfa]]:
     """Each terminal as a node, and as a Dfa (of a declared one: more than its texts)."""
     count = len(loaded.terminals)
     for t in loaded.declared:
@@ -84,7 +86,7 @@ def _leaves(loaded: Loaded, declared: Mapping[str, tuple[Node, Dfa]], limits: Li
     leaves: list[Node] = []
     dfas: list[Dfa] = []
     texts = [t for t in range(count) if t not in loaded.declared]
-    alone = lexers(replace(loaded, ignored=()), [[t] for t in texts], limits=limits) if texts else None
+    alone = build_lexers(replace(loaded, ignored=()), [[t] for t in texts], limits=limits) if texts else None
     for t, terminal in enumerate(loaded.terminals):
         if terminal.kind == "declared":
             node, first = declared[terminal.name]
@@ -93,7 +95,7 @@ def _leaves(loaded: Loaded, declared: Mapping[str, tuple[Node, Dfa]], limits: Li
             continue
         assert alone is not None
         start = int(alone.starts[texts.index(t)])
-        dfa = Dfa.empty() if start < 0 else of_terminal(alone.scanner, start)
+        dfa = Dfa.empty() if start < 0 else find_terminal_dfa(alone.scanner, start)
         if dfa is None:
             raise UnsupportedError(
                 f"terminal {terminal.name}: where it ends depends on what follows, which without a lexer is not built",
@@ -109,7 +111,7 @@ def _leaves(loaded: Loaded, declared: Mapping[str, tuple[Node, Dfa]], limits: Li
 class _Follow:
     """What may stand behind a terminal, against what the terminal would go on with."""
 
-    def __init__(self, loaded: Loaded, dfas: list[Dfa]) -> None:
+    def __init__(self, loaded: LoadedGrammar, dfas: list[Dfa]) -> None:
         self.loaded, self.dfas = loaded, dfas
         self.productions = loaded.productions
         self.after: list[set[int]] = []
@@ -128,7 +130,7 @@ class _Follow:
                 dfa = self.dfas[other]
                 if t == other and t in ignored and self.joins(t):
                     continue
-                if meets(growth, dfa):
+                if may_overlap(growth, dfa):
                     raise self.refusal(t, other)
 
     def growth(self, t: int) -> Dfa | None:
@@ -187,7 +189,7 @@ class _Follow:
         )
 
 
-def meets(growth: Dfa, following: Dfa) -> bool:
+def may_overlap(growth: Dfa, following: Dfa) -> bool:
     """Whether a text of `growth` begins as one of `following` and what comes then may, or the other way round."""
     if following.is_empty:
         return False

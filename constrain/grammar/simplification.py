@@ -9,29 +9,29 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 
 from ..automata.dfa import Dfa
-from ..base.work import spend
-from .left_linear import unrolled
+from ..base.work import spend_work
+from .left_linear import unroll_recursion
 from .nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings
-from .productive import without_dead_ends
-from .regular_parts import Regular
-from .visitor import alternatives, choice, reached, rebuilt, sequence, steps
+from .productive import remove_dead_ends
+from .regular_parts import RegularParts
+from .visitor import flatten_choice, flatten_sequence, make_choice, make_sequence, reached_rules, rebuild_node
 
-__all__ = ["tidy"]
+__all__ = ["simplify_grammar"]
 
 
-def tidy(start: Node, rules: Mapping[Hashable, Node]) -> Grammar | None:
+def simplify_grammar(start: Node, rules: Mapping[Hashable, Node]) -> Grammar | None:
     """A Grammar of the same texts, None if there are none. Rules that are named but not given stay as they are."""
-    found = without_dead_ends(start, rules)
+    found = remove_dead_ends(start, rules)
     if found is None:
         return None
     start, kept = found
-    bodies = {name: unrolled(name, body) for name, body in kept.items()}
-    writer = _Writer()
-    for name in reached(start, bodies):
+    bodies = {name: unroll_recursion(name, body) for name, body in kept.items()}
+    writer = _RuleSimplifier()
+    for name in reached_rules(start, bodies):
         writer.add(name, bodies[name])
     body = writer.node(start)
     written = writer.written
-    return Grammar(body, {name: written[name] for name in reached(body, written)})
+    return Grammar(body, {name: written[name] for name in reached_rules(body, written)})
 
 
 INLINED = 1 << 10
@@ -49,39 +49,39 @@ def _is_leaf(node: Node) -> bool:
     return isinstance(node, (Literal, Strings, Chars))
 
 
-class _Writer:
+class _RuleSimplifier:
     """Writes rules, each after those that it names."""
 
     def __init__(self) -> None:
-        self.regular = Regular()
+        self.regular = RegularParts()
         self.written: dict[Hashable, Node] = {}
 
     def add(self, name: Hashable, body: Node) -> None:
         self.regular.add(name, body)
         self.written[name] = made = self.node(body)
-        spend(1 + _size(made) // 16, "the strings of a grammar")
+        spend_work(1 + _size(made) // 16, "the strings of a grammar")
 
     def node(self, node: Node) -> Node:
         if isinstance(node, Rule):
             body = self.written.get(node.name)
             return body if body is not None and _is_leaf(body) and _size(body) <= INLINED else node
         if isinstance(node, Sequence):
-            return self.sequence(steps(node))
+            return self.sequence(flatten_sequence(node))
         if isinstance(node, Choice):
             return self.leaf(node) or self.choice(node)
         if isinstance(node, Repeat):
             return self.leaf(node) or self.repeat(node)
-        return rebuilt(node, self.node)
+        return rebuild_node(node, self.node)
 
     def leaf(self, node: Node) -> Node | None:
         """One leaf, if there is more in the node than strings."""
         dfa = self.regular.dfa(node) if self.regular.has_classes(node) else None
-        return None if dfa is None else chars(dfa)
+        return None if dfa is None else leaf_of(dfa)
 
     def sequence(self, parts: tuple[Node, ...]) -> Node:
         """Neighbours that are regular become one leaf, from the first class of characters to the last."""
         if not any(map(self.regular.has_classes, parts)):
-            return sequence(map(self.node, parts))
+            return make_sequence(map(self.node, parts))
         out: list[Node] = []
         run: list[Node] = []
         for part in parts:
@@ -90,7 +90,7 @@ class _Writer:
             else:
                 out += [*self.run(run), self.node(part)]
                 run = []
-        return sequence([*out, *self.run(run)])
+        return make_sequence([*out, *self.run(run)])
 
     def run(self, parts: list[Node]) -> list[Node]:
         inside = [k for k, part in enumerate(parts) if self.regular.has_classes(part)]
@@ -98,12 +98,12 @@ class _Writer:
             first, last = inside[0], inside[-1] + 1
             dfa = self.regular.joined([self.regular.dfa(part) for part in parts[first:last]])
             if dfa is not None and last - first > 1:
-                return [*map(self.node, parts[:first]), chars(dfa), *map(self.node, parts[last:])]
+                return [*map(self.node, parts[:first]), leaf_of(dfa), *map(self.node, parts[last:])]
         return [self.node(part) for part in parts]
 
     def choice(self, node: Choice) -> Node:
         """Literals among the options are one set of strings."""
-        options = [self.node(option) for option in alternatives(node)]
+        options = [self.node(option) for option in flatten_choice(node)]
         texts = {o.data for o in options if isinstance(o, Literal)}
         texts.update(text for o in options if isinstance(o, Strings) for text in o.options)
         others: list[Node] = [o for o in options if not isinstance(o, (Literal, Strings))]
@@ -111,7 +111,7 @@ class _Writer:
             others.append(Literal(next(iter(texts))))
         elif texts:
             others.append(Strings(tuple(sorted(texts))))
-        return choice(others)
+        return make_choice(others)
 
     def repeat(self, node: Repeat) -> Node:
         dfa = self.regular.dfa(node.node) if self.regular.has_classes(node) else None
@@ -121,7 +121,7 @@ class _Writer:
         return EMPTY if body == EMPTY else Repeat(body, node.low, node.high)
 
 
-def chars(dfa: Dfa) -> Node:
+def leaf_of(dfa: Dfa) -> Node:
     """A leaf; literals for one text."""
     if dfa.count(2) == 1:
         return Literal(dfa.shortest().encode())

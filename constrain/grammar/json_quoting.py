@@ -8,19 +8,19 @@ from json.encoder import encode_basestring
 from ..automata.dfa import Dfa
 from ..base.errors import UnsupportedError
 from ..base.options import Limits, Style
-from .expand import expanded
 from .nodes import Chars, Choice, Grammar, Literal, Node, Strings, Token
-from .visitor import rebuilt, sequence
+from .object_expansion import expand_objects
+from .visitor import make_sequence, rebuild_node
 
-__all__ = ["quoted"]
+__all__ = ["quote_as_json"]
 
 WHAT = "a grammar inside a JSON string"
 QUOTE = Literal(b'"')
 
 
-def quoted(grammar: Grammar, style: Style = Style(), limits: Limits = Limits()) -> Grammar:
+def quote_as_json(grammar: Grammar, style: Style = Style(), limits: Limits = Limits()) -> Grammar:
     """Characters of leaves may be spelled with any escapes; literals are as `style.escapes` says."""
-    plain = expanded(grammar, WHAT, limits=limits)
+    plain = expand_objects(grammar, WHAT, limits=limits)
 
     def inside(node: Node) -> Node:
         if isinstance(node, Chars):
@@ -31,7 +31,7 @@ def quoted(grammar: Grammar, style: Style = Style(), limits: Limits = Limits()) 
             return Choice(tuple(map(text, node.options)))
         if isinstance(node, Token):
             raise UnsupportedError(f"{WHAT}: a token is no text", hint="Leave tokens outside of JSON.")
-        return rebuilt(node, inside)
+        return rebuild_node(node, inside)
 
     def text(data: bytes) -> Node:
         try:
@@ -43,4 +43,4 @@ def quoted(grammar: Grammar, style: Style = Style(), limits: Limits = Limits()) 
         return Literal(encode_basestring(one)[1:-1].encode())
 
     rules: dict[Hashable, Node] = {name: inside(node) for name, node in plain.rules.items()}
-    return Grammar(sequence((QUOTE, inside(plain.start), QUOTE)), rules)
+    return Grammar(make_sequence((QUOTE, inside(plain.start), QUOTE)), rules)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..base.errors import VocabularyError
 from .vocabulary import Encode, Vocabulary
 
-__all__ = ["PROBES", "Conduct", "self_test"]
+__all__ = ["PROBES", "TokenizerConduct", "run_self_test"]
 
 PROBES = (
     "Hello, world! The quick brown fox",
@@ -38,7 +38,7 @@ OWN_PROBES = 256
 
 
 @dataclass(frozen=True)
-class Conduct:
+class TokenizerConduct:
     """What the tokenizer declares to do to a text before it cuts it.
 
     normal: its normaliser, "\u2581" for a space undone. space: "before" if it may put a space in front of a text.
@@ -50,7 +50,9 @@ class Conduct:
     unknown: frozenset[int] = frozenset()
 
 
-def self_test(vocabulary: Vocabulary, encode: Encode, conduct: Conduct, derived: Sequence[bytes | None]) -> None:
+def run_self_test(
+    vocabulary: Vocabulary, encode: Encode, conduct: TokenizerConduct, derived: Sequence[bytes | None]
+) -> None:
     """Raise VocabularyError, with the probe and its tokens, if one is not spelled by the bytes of its tokens.
 
     derived: bytes as they were derived, before end tokens and special tokens were set to None: the tokenizer may
@@ -61,7 +63,7 @@ def self_test(vocabulary: Vocabulary, encode: Encode, conduct: Conduct, derived:
     for name, index in vocabulary.special.items():
         texts[index] = texts[index] or name.encode()
     tested = 0
-    for probe in (*PROBES, *own_texts(vocabulary)):
+    for probe in (*PROBES, *sample_token_texts(vocabulary)):
         wanted = {form.encode() for form in (probe, conduct.normal(probe))}
         if not all(spelled.issuperset(form) for form in wanted):
             continue
@@ -74,12 +76,12 @@ def self_test(vocabulary: Vocabulary, encode: Encode, conduct: Conduct, derived:
         found = b"".join(texts[index] or b"" for index in ids)
         if found not in wanted:
             tokens = ", ".join(f"{index}={texts[index]!r}" for index in ids[:24]) + (", ..." if ids[24:] else "")
-            raise mismatch(vocabulary.name, probe, tokens, found, wanted)
+            raise report_mismatch(vocabulary.name, probe, tokens, found, wanted)
     if not tested:
         raise VocabularyError(f"no text could be tried on {vocabulary.name}: its tokens spell none of the probes")
 
 
-def own_texts(vocabulary: Vocabulary) -> list[str]:
+def sample_token_texts(vocabulary: Vocabulary) -> list[str]:
     """The texts of some tokens, spread evenly over the ids."""
     ids = [index for index, token in enumerate(vocabulary.tokens) if token]
     texts = []
@@ -91,10 +93,10 @@ def own_texts(vocabulary: Vocabulary) -> list[str]:
     return texts
 
 
-def mismatch(name: str, probe: str, tokens: str, found: bytes, wanted: Collection[bytes]) -> VocabularyError:
+def report_mismatch(name: str, probe: str, tokens: str, found: bytes, wanted: Collection[bytes]) -> VocabularyError:
     """The error for one probe."""
-    best = max(wanted, key=lambda form: (agreement(form, found), form))
-    at = agreement(best, found)
+    best = max(wanted, key=lambda form: (common_prefix_length(form, found), form))
+    at = common_prefix_length(best, found)
     return VocabularyError(
         f"the bytes of the tokens of {name} do not spell what it encodes: {probe!r} gives the tokens {tokens}, which "
         f"differ from it at byte {at}: {found[at : at + 16]!r} for {best[at : at + 16]!r}",
@@ -102,6 +104,6 @@ def mismatch(name: str, probe: str, tokens: str, found: bytes, wanted: Collectio
     )
 
 
-def agreement(one: bytes, other: bytes) -> int:
+def common_prefix_length(one: bytes, other: bytes) -> int:
     """Length of the common start."""
     return next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
