@@ -22,8 +22,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 PACKAGE = str(Path(constrain.__file__).parent)
 STATEFUL = (
-    "state_cache.py", "matcher.py", "compile.py", "completion.py", "automata/program.py", "automata/link.py",
-    "automata/restored.py", "tokens/mask_table.py", "tokens/symbols.py", "store/tables.py", "guards/", "cache/lru.py",
+    "engine/state_cache.py", "engine/matcher.py", "engine/bound_program.py", "engine/constraint.py",
+    "engine/shortest_completion.py", "engine/uniqueness/", "compilation/constraint_compiler.py",
+    "program/byte_code.py", "program/program.py", "program/linker.py", "program/restored_program.py",
+    "vocabulary/mask_table.py", "vocabulary/mask_table_cache.py", "vocabulary/special_tokens.py",
+    "cache/constraint_lru.py",
 )  # fmt: skip
 UNIQUE = {"type": "array", "uniqueItems": True, "items": {"type": ["integer", "string"]}}
 OBJECT = {

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from constrain import Constraint, Style, Vocabulary, compile, lark, regex
 from constrain.compilation.constraint_compiler import compile_grammar
-from constrain.engine import state_cache
+from constrain.engine import bound_program, state_cache
 from constrain.kernels import layout as at
 from constrain.vocabulary import mask_table
 from tests.test_left_linear import VOCABULARY, LeftLinear, left_linear
@@ -67,7 +67,7 @@ class Marked:
                 assert (gap == MARK).all(), f"written beyond slot {slot}: {np.flatnonzero(gap != MARK)[:4]}"
 
 
-class MarkedArena(state_cache.StateCache):
+class MarkedStateCache(state_cache.StateCache):
     """A state cache all of whose slots stand between marks."""
 
     marked: Marked
@@ -99,11 +99,11 @@ def agree(make: Callable[[], Constraint], text: bytes, records: int) -> None:
     patch = pytest.MonkeyPatch()
     with patch.context() as patched:
         patched.setattr(state_cache, "FIRST", {slot: smallest(slot, records) for slot in state_cache.FIRST})
-        patched.setattr(state_cache, "StateCache", MarkedArena)
+        patched.setattr(bound_program, "StateCache", MarkedStateCache)
         for constant, value in TABLE.items():
             patched.setattr(mask_table, constant, value)
         tight = make().matcher()
-        assert isinstance(tight._state_cache, MarkedArena)
+        assert isinstance(tight._state_cache, MarkedStateCache)
         table = tight._state_cache.table
         for end in range(len(text) + 1):
             assert tight.mask().tobytes() == wide.mask().tobytes(), text[:end]

@@ -1,6 +1,7 @@
 """The table and its page: which keyword, of which drafts, how constrain enforces it, and the verdict on every engine.
 
-How a keyword is enforced comes from `describe_keywords`, which is what `constrain check` prints: the page cannot say otherwise.
+How a keyword is enforced comes from `describe_keywords`, which is what `constrain check` prints: the page cannot say
+otherwise.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from ..cache.source_keys import cache_key, copy_source
 from ..engine.constraint import Constraint
 from ..forms.form import Form
 from ..forms.source_grammar import LIMITS_WANTED, STYLE_WANTED, read_source
-from ..forms.sources import as_schema, find_schema_warnings, grammar as grammar_form, warn_of_schema
+from ..forms.sources import LarkText, as_schema, find_schema_warnings, grammar as grammar_form, warn_of_schema
 from ..grammar.nodes import Grammar
 from ..program.program import Program
 from ..vocabulary.special_tokens import TokenSymbols
@@ -217,7 +217,7 @@ def _spelled(form: Form, vocabulary: Vocabulary, style: Style, limits: Limits) -
     while todo:
         one = todo.pop()
         if isinstance(one, dict):
-            if one.get("kind") == "Lark":
+            if one.get("kind") == LarkText.__name__:
                 return None
             todo.extend(one.values())
         elif isinstance(one, list):

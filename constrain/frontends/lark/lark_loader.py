@@ -129,7 +129,6 @@ def load_grammar(
     check_nesting(faults.places, nesting)
     charge_terminals(faults.places)
     with faults.explained():
-        lend_reader_of_grammars()
         grammar, _ = lark.load_grammar(text, source, [reader], False)
         for name, _, tree, _ in grammar.rule_defs:
             if tree is not None:
@@ -170,7 +169,6 @@ def read_imported_modules(text: str, import_paths: Sequence[str], modules: Seque
     reader = ImportReader(import_paths, modules)
     faults = GrammarFaults(text, "<grammar>", reader)
     with faults.explained():
-        lend_reader_of_grammars()
         lark.load_grammar(text, "<grammar>", [reader], False)
     return reader.modules
 
@@ -236,31 +234,3 @@ def _written(name: str) -> str:
     if made := MADE.fullmatch(name):
         name = made[1]
     return name.partition("{")[0]
-
-
-def lend_reader_of_grammars() -> None:
-    """Makes lark's parser of grammar texts without its check of that parser's own terminals.
-
-    lark makes it once in a process, and where `interegular` is installed compares all its terminals with each other,
-    0.2 s before the first grammar is read.
-    """
-    from lark import load_grammar as lark
-
-    if hasattr(lark._get_parser, "cache"):
-        return
-    terminals = [lark.TerminalDef(name, lark.PatternRE(pattern)) for name, pattern in lark.TERMINALS.items()]
-    rules = [
-        lark.Rule(
-            lark.NonTerminal(name.lstrip("?")),
-            [lark.symbol_from_strcase(symbol) for symbol in option.split()],
-            order,
-            None,
-            lark.RuleOptions(expand1=name.startswith("?")),
-        )
-        for name, options in lark.RULES.items()
-        for order, option in enumerate(options)
-    ]
-    lexing = lark.LexerConf(terminals, re, ["WS", "COMMENT", "BACKSLASH"], skip_validation=True)
-    parsing = lark.ParserConf(rules, lark.ParseTreeBuilder(rules, lark.ST).create_callback(), ["start"])
-    lexing.lexer_type, parsing.parser_type = "basic", "lalr"
-    lark._get_parser.cache = lark.ParsingFrontend(lexing, parsing, None)

@@ -1,9 +1,10 @@
 """`unevaluatedProperties`, `unevaluatedItems`: which keys and items the other keywords evaluate, way by way.
 
-What is evaluated depends on which branches hold (JSON Schema 2020-12, 11.2 and 11.3; 7.7.1 on annotations). A `EvaluationCase` is
-a condition (a literal set) and what is evaluated at least when it holds; the ways of a schema cover its values. More
-evaluated means less forbidden, so a branch that holds may be ignored in a way: ways need no complements and may
-overlap, and the keyword is the union over the ways of "the condition, and what that way leaves over is in the set".
+What is evaluated depends on which branches hold (JSON Schema 2020-12, 11.2 and 11.3; 7.7.1 on annotations). A
+`EvaluationCase` is a condition (a literal set) and what is evaluated at least when it holds; the ways of a schema cover
+its values. More evaluated means less forbidden, so a branch that holds may be ignored in a way: ways need no
+complements and may overlap, and the keyword is the union over the ways of "the condition, and what that way leaves over
+is in the set".
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from ....base.errors import LimitError
 from ....base.work import memoize_work
 
 __all__ = [
-    "BoundDigits", "DigitCap", "ValueDigits", "DigitCondition", "as_decimal", "decimal_text", "lcm_of", "plain_texts", "split_digits",
-    "too_many_states",
+    "BoundDigits", "DigitCap", "ValueDigits", "DigitCondition", "as_decimal", "decimal_text", "lcm_of", "plain_texts",
+    "split_digits", "too_many_states",
 ]  # fmt: skip
 
 

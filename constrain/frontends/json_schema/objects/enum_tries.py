@@ -1,9 +1,9 @@
 """Many listed arrays and objects: one trie over all of them, made as the text goes.
 
-A `EnumTrieState` is what still matters after some text: the values that begin so, where in them the text stands, and which keys
-each open object has had. Each is a rule that is named in last place, so that only what is reached costs anything, in
-every order of keys. What stands next is a word (a key, a constant) or a bracket; of many words those with the same
-beginning share a rule too (`words`), and so do numbers that may be spelled in every way (`digits`).
+A `EnumTrieState` is what still matters after some text: the values that begin so, where in them the text stands, and
+which keys each open object has had. Each is a rule that is named in last place, so that only what is reached costs
+anything, in every order of keys. What stands next is a word (a key, a constant) or a bracket; of many words those with
+the same beginning share a rule too (`words`), and so do numbers that may be spelled in every way (`digits`).
 """
 
 from __future__ import annotations

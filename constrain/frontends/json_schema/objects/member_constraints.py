@@ -1,8 +1,8 @@
 """Demands on objects: "at least one key of this language has a value in this set". NOT makes them of cells.
 
 A constraint is met by a declared key, by a name of a small cell, or by a member of a class that must have one
-(`NameClass.required`). Each of these is a case. Since every required class has a member of its own, two existentials that
-one member may meet make a case more, with one class for both: so the cases cover every way of meeting all of them.
+(`NameClass.required`). Each of these is a case. Since every required class has a member of its own, two existentials
+that one member may meet make a case more, with one class for both: so the cases cover every way of meeting all of them.
 """
 
 from __future__ import annotations

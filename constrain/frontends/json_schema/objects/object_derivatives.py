@@ -111,7 +111,8 @@ def _classes(case: ObjectCase, names: list[str], langs: list[Language], algebra:
         if not algebra.is_satisfiable(look_up_name(case.cells, name, algebra.languages)):
             continue
         if part.lengths()[1] is not None and part.count(FEW + 1) > FEW:
-            # Without a constraint every member counts has_duplicates, so the class is not used up before it is no longer needed.
+            # Without a constraint every member counts has_duplicates, so the class is not used up before it is no
+            # longer needed.
             if part.count(most + 1) <= most or any(algebra.languages.accepts(lang, name) for lang in existentials):
                 raise _refuse("existentials on a large but finite class of keys", algebra)
         yield KeyClass(name, part)

@@ -1,8 +1,8 @@
 """Objects without dead ends: a case is settled (which keys can be there at all?), then written as one Object node.
 
-A settled case is non-empty, forbids every key without a value, knows its capacity, and has no `existentials`: each constraint
-has been met by a declared key, by a name of a finite cell, by the number of members, or by a class of names that must
-have a member (`existentials`).
+A settled case is non-empty, forbids every key without a value, knows its capacity, and has no `existentials`: each
+constraint has been met by a declared key, by a name of a finite cell, by the number of members, or by a class of names
+that must have a member (`existentials`).
 """
 
 from __future__ import annotations
