@@ -10,6 +10,7 @@ Everything here asks a Matcher and changes none.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -9,7 +9,6 @@ from typing import Any
 from ...base.options import Limits
 from ...frontends.gbnf.gbnf_parser import GbnfParser as GbnfReader
 from ...frontends.lark.lark_imports import ImportReader
-from ...frontends.lark.lark_loader import lend_reader_of_grammars
 from ...grammar.nodes import Chars, Choice as ChoiceNode, Literal, Node, Repeat, Rule, Sequence as SequenceNode, Token
 from ..grammar_tools.character_grammar import shown_set
 from ..grammar_tools.written_grammar import WrittenGrammar
@@ -93,7 +92,6 @@ class _LarkRules:
     def __init__(self, written: WrittenGrammar) -> None:
         from lark import load_grammar as lark
 
-        lend_reader_of_grammars()
         reader = ImportReader(written.import_paths)
         self.grammar, _ = lark.load_grammar(written.text, written.name, [reader], False)
         self.written = written
