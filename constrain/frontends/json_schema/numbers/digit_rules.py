@@ -1,10 +1,10 @@
-"""Many numbers in every spelling, each with what follows it: read digit by digit, as rules made on the way.
+"""Many numbers in every spelling, each with what follows it: rules over digits, made on demand.
 
-A number that is not zero is 0.ddd * 10^point. After some digits of a text those numbers are left whose digits begin so
-(zeros may follow the last), and where the text's own decimal point stands says which exponent each of them needs. The
-numbers are sorted by their digits, so that those that are left are a range. As for a constant by itself
-(`number_exponents`), a mantissa beside an exponent has at most REACH digits before the point and zeros behind it; a
-cap on digits holds for the fraction, unless the number itself needs more, and for all of such a mantissa.
+A number other than zero is 0.ddd * 10^point. After some digits of a text those numbers are left whose digits begin so
+(zeros may follow the last), and the position of the decimal point in the text determines which exponent each of them
+needs. The numbers are sorted by their digits, so those that are left are a range. As for a single constant
+(`number_exponents`), a mantissa with an exponent has at most REACH digits before the point and zeros after it; a cap on
+digits holds for the fraction, unless the number itself needs more, and for all of such a mantissa.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _next(byte: bytes, name: DecimalSuffix) -> Iterator[Node]:
 def emit_decimals(
     values: list[Fraction], numbers: list[int], follow: Follow, style: Style, *, marked: bool = False
 ) -> Node:
-    """One of the values in any spelling, and what follows it for its numbers.
+    """Return one of the values in any spelling, and what follows it for its numbers.
 
     marked: whether each is written with a point or an exponent.
     """
@@ -173,7 +173,7 @@ def emit_decimals(
 
 @memoize_work(maxsize=1024)
 def exponent_dfa(value: int) -> Dfa:
-    """The spellings of an exponent, the e included."""
+    """Return the spellings of an exponent, including the e."""
     zeros = Dfa.from_strings(["0"]).star()
     signs = ["e-", "E-"] if value < 0 else ["e", "E", "e+", "E+"]
     if value == 0:

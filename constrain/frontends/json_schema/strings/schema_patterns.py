@@ -1,6 +1,6 @@
-"""Regular expressions of a schema: read once, told how much work they are, built when somebody must know.
+"""Regular expressions of a schema: parsed once, their cost estimated, their automata built on demand.
 
-`pattern` is ECMA-262, matched anywhere in the text. What it asks of the length of the text (`^[a-z]{1,255}$`,
+`pattern` is ECMA-262, matched anywhere in the text. What it requires of the length of the text (`^[a-z]{1,255}$`,
 `^(?=.{1,255}$)`) becomes an interval, which a counter keeps beside the automaton of the rest, its *letters*.
 """
 
@@ -12,12 +12,12 @@ from ....automata.dfa import SURROGATES, Dfa
 from ....base.errors import ConstrainError, LimitError, RegexError, SchemaError, UnsupportedError
 from ....base.options import Limits
 from ....base.work import memoize_work
-from ...regex.charset import list_ranges
-from ...regex.regex_dfa import build_dfa, build_whole_dfa
-from ...regex.regex_parser import parse_pattern
-from ...regex.regex_program import expanded_length
+from ...regex.charset import spans
+from ...regex.regex_dfa import build, build_whole
+from ...regex.regex_parser import parse
+from ...regex.regex_program import written_out
 from ...regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
-from ...regex.whole_pattern import WholePattern, remove_anchors, split_pattern
+from ...regex.whole_pattern import Whole, split, unanchored
 
 __all__ = ["SchemaPattern", "check_pattern", "letters_dfa", "pattern_dfa", "read_pattern"]
 
@@ -28,13 +28,13 @@ SMALL = 14
 class SchemaPattern(NamedTuple):
     """A pattern that has been parsed.
 
-    term: its tree. whole: the same taken apart. counted: the least and most characters (None: no bound), if it asks for
-    that beside its letters. has_text: some text certainly matches. small: its automaton need not be built to know that
-    it can be.
+    term: its tree. whole: the same taken apart. counted: the least and most characters (None: no bound), if it
+    constrains them besides its letters. has_text: some text certainly matches. small: its automaton cannot exceed the
+    limit, so it need not be built to know that.
     """
 
     term: Term
-    whole: WholePattern
+    whole: Whole
     counted: tuple[int, int | None] | None
     has_text: bool
     small: bool
@@ -42,22 +42,22 @@ class SchemaPattern(NamedTuple):
 
 @memoize_work(4096)
 def read_pattern(pattern: str) -> SchemaPattern:
-    """Parse it. RegexError, UnsupportedError and LimitError say where in the pattern."""
-    term = parse_pattern(pattern, dialect="ecma", flags="", nesting=Limits().nesting)
-    whole = split_pattern(term, "search")
-    bare = remove_anchors(term, "search")
+    """Parse a pattern. Raise RegexError, UnsupportedError or LimitError with the place in the pattern."""
+    term = parse(pattern, dialect="ecma", flags="", nesting=Limits().nesting)
+    whole = split(term, "search")
+    bare = unanchored(term, "search")
     if bare is None:
         return SchemaPattern(term, whole, (whole.low, whole.high) if whole.counted else None, False, False)
     if isinstance(bare, Repetition) and isinstance(bare.term, OneOf) and _some(bare.term):
         return SchemaPattern(term, whole, (bare.low, bare.high), True, True)
-    return SchemaPattern(term, whole, None, _some(bare), expanded_length(bare) <= SMALL)
+    return SchemaPattern(term, whole, None, _some(bare), written_out(bare) <= SMALL)
 
 
 def _some(term: Term) -> bool:
-    """Whether some text certainly matches a tree without anchors."""
+    """Return whether some text certainly matches a tree without anchors."""
     if isinstance(term, OneOf):
         # Half a surrogate pair is no character, though a pattern may name it.
-        return any(first < SURROGATES[0] or last >= SURROGATES[1] for first, last in list_ranges(term.charset))
+        return any(first < SURROGATES[0] or last >= SURROGATES[1] for first, last in spans(term.charset))
     if isinstance(term, Concatenation):
         return all(map(_some, term.parts))
     if isinstance(term, Alternation):
@@ -67,14 +67,14 @@ def _some(term: Term) -> bool:
 
 @memoize_work(4096)
 def pattern_dfa(pattern: str, max_states: int) -> Dfa:
-    """The texts that match somewhere."""
-    return build_dfa(read_pattern(pattern).term, dialect="ecma", match="search", max_states=max_states)
+    """Return the texts that match the pattern somewhere."""
+    return build(read_pattern(pattern).term, dialect="ecma", match="search", max_states=max_states)
 
 
 @memoize_work(1024)
 def letters_dfa(pattern: str, max_states: int) -> Dfa:
-    """Of a counted pattern, the texts that match but for their length."""
-    return build_whole_dfa(read_pattern(pattern).whole, dialect="ecma", max_states=max_states)
+    """Return, for a counted pattern, the texts that match but for their length."""
+    return build_whole(read_pattern(pattern).whole, dialect="ecma", max_states=max_states)
 
 
 def check_pattern(pattern: str, pointer: str, limits: Limits) -> None:
@@ -93,5 +93,5 @@ def check_pattern(pattern: str, pointer: str, limits: Limits) -> None:
 
 
 def relocate_error(error: ConstrainError, pointer: str) -> ConstrainError:
-    """The same error, at a place in the schema."""
+    """Return the same error at a place in the schema."""
     return type(error)(error.cause, pointer=pointer, source=error.source, position=error.position, hint=error.hint)
