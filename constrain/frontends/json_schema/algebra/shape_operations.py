@@ -320,7 +320,10 @@ def complement_shape(shape: Shape, algebra: SchemaAlgebra) -> Shape:
             shape.arrays, ALL_ARRAYS, lambda case: array_cases.complement_array(case, algebra),
             lambda a, b: array_cases.intersect_arrays(a, b, algebra), algebra,
         ),
-        _objects([tuple(dict.fromkeys(object_cases.complement_object(case, algebra))) for case in shape.objects], NO_NAMES, algebra)
+        _objects(
+            [tuple(dict.fromkeys(object_cases.complement_object(case, algebra))) for case in shape.objects],
+            NO_NAMES, algebra,
+        )
         if shape.objects is not ALL_OBJECTS else (),
     )  # fmt: skip
 

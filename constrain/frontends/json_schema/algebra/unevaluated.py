@@ -146,9 +146,9 @@ def find_evaluation_cases(
 
 def choose_branch(branches: list[list[EvaluationCase]]) -> list[EvaluationCase]:
     """Return the cases of one of several branches: those that evaluate nothing become one case without a condition."""
-    telling = [[way for way in branch if way.seen != NOTHING_EVALUATED] for branch in branches]
-    idle = any(way.seen == NOTHING_EVALUATED for branch in branches for way in branch)
-    return [*(UNCONDITIONAL if idle else ()), *(way for branch in telling for way in branch)]
+    evaluating = [[way for way in branch if way.seen != NOTHING_EVALUATED] for branch in branches]
+    evaluates_nothing = any(way.seen == NOTHING_EVALUATED for branch in branches for way in branch)
+    return [*(UNCONDITIONAL if evaluates_nothing else ()), *(way for branch in evaluating for way in branch)]
 
 
 def choose_branches(
@@ -157,9 +157,9 @@ def choose_branches(
     """Return the cases of at least one of several branches: any may be ignored, but not all at once."""
     out = UNCONDITIONAL
     for branch in branches:
-        telling = [way for way in branch if way.seen != NOTHING_EVALUATED]
-        if telling:
-            out = combine_cases(out, [*UNCONDITIONAL, *telling], algebra, node)
+        evaluating = [way for way in branch if way.seen != NOTHING_EVALUATED]
+        if evaluating:
+            out = combine_cases(out, [*UNCONDITIONAL, *evaluating], algebra, node)
     if all(way.seen != NOTHING_EVALUATED for branch in branches for way in branch):
         out = [way for way in out if way.seen != NOTHING_EVALUATED]
     return out
@@ -174,8 +174,8 @@ def combine_cases(
     made = {EvaluationCase(algebra.intersect(a.held, b.held), a.seen.join(b.seen)): None for a in one for b in other}
     out: list[EvaluationCase] = []
     for way in made:
-        if way.held != NEVER and not any(_idle(way, kept) for kept in out):
-            out = [kept for kept in out if not _idle(kept, way)]
+        if way.held != NEVER and not any(_is_redundant(way, kept) for kept in out):
+            out = [kept for kept in out if not _is_redundant(kept, way)]
             out.append(way)
     if len(out) > SOME:
         out = [way for way in out if algebra.is_possible(way.held)]
@@ -191,6 +191,6 @@ SOME = 8
 """Cases beyond which it is worth deciding which of them are possible."""
 
 
-def _idle(way: EvaluationCase, other: EvaluationCase) -> bool:
+def _is_redundant(way: EvaluationCase, other: EvaluationCase) -> bool:
     """Return whether the other case allows all that this one does."""
     return other.seen.covers(way.seen) and set(other.held) <= set(way.held)

@@ -39,10 +39,10 @@ def _inside(schemas: SchemaSet, algebra: ShapeAlgebra) -> list[SchemaSet]:
     found: list[SchemaSet] = []
     for array in shape.arrays:
         found += array_items.list_item_sets(array, algebra)
-    for settled in shape.objects:
-        if isinstance(settled, object_derivatives.ClausalObject):
-            found += object_derivatives.list_clausal_children(settled)
+    for normalised in shape.objects:
+        if isinstance(normalised, object_derivatives.ClausalObject):
+            found += object_derivatives.list_clausal_children(normalised)
             continue
-        found += [other for _, other in settled.names]
-        found += [other for _, other in (*settled.cells, *settled.classes)]
+        found += [other for _, other in normalised.names]
+        found += [other for _, other in (*normalised.cells, *normalised.classes)]
     return found

@@ -37,16 +37,16 @@ class OtherNumberSuffix(NamedTuple):
     high: int
     read: int
     point: int
-    behind: bool
+    after_point: bool
     bare: bool = False
 
     def node(self) -> Node:
         """What it stands for."""
-        numbers, zero, low, high, read, point, behind, bare = self
+        numbers, zero, low, high, read, point, after_point, bare = self
         options = [] if bare else list(self._ends())
-        tail = read - point if behind else 0
-        if tail < numbers.cap if behind else 0 < read < numbers.cap:
-            moves = point + (not behind)
+        tail = read - point if after_point else 0
+        if tail < numbers.cap if after_point else 0 < read < numbers.cap:
+            moves = point + (not after_point)
             ranges = {digit: (first, end) for digit, first, end in numbers.split(low, high, read)}
             for digit in "0123456789":
                 if digit == "0" and read == 0:
@@ -54,13 +54,13 @@ class OtherNumberSuffix(NamedTuple):
                         continue  # Only zeros would be left.
                     name = OtherNumberSuffix(numbers, zero, low, high, 0, point - 1, True)
                 elif digit in ranges:
-                    length = read + 1 if numbers.cap < inf or not behind else min(read + 1, numbers.longest)
-                    name = OtherNumberSuffix(numbers, zero, *ranges[digit], length, moves, behind)
+                    length = read + 1 if numbers.cap < inf or not after_point else min(read + 1, numbers.longest)
+                    name = OtherNumberSuffix(numbers, zero, *ranges[digit], length, moves, after_point)
                 else:
                     options.append(Sequence((Literal(digit.encode()), self._free())))
                     continue
                 options.append(Sequence((Literal(digit.encode()), Rule(name))))
-        if not behind:
+        if not after_point:
             options.append(
                 Sequence((Literal(b"."), Rule(OtherNumberSuffix(numbers, zero, low, high, read, point, True, True))))
             )
@@ -86,8 +86,8 @@ class OtherNumberSuffix(NamedTuple):
         """Any rest, after one more digit."""
         cap = self.numbers.cap
         if cap == inf:
-            return Chars(number_suffix_dfa(None if self.behind else inf, inf))
-        if self.behind:
+            return Chars(number_suffix_dfa(None if self.after_point else inf, inf))
+        if self.after_point:
             return Chars(number_suffix_dfa(None, cap - (self.read - self.point) - 1))
         return Chars(number_suffix_dfa(cap - self.read - 1, cap))
 

@@ -194,7 +194,7 @@ def number_case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
 
 
 def emit_numbers(cases: tuple[NumberCase, ...], style: Style, limits: Limits) -> tuple[set[bytes], list[Node]]:
-    """Return the constants with few spellings (to be merged with other constants), and the nodes of all other numbers."""
+    """Return the constants with few spellings (to be merged with other constants), and the nodes of the others."""
     constants: set[bytes] = set()
     nodes: list[Node] = []
     chain = find_gaps(cases) if style.numbers == "any" and len(cases) > FEW else ()

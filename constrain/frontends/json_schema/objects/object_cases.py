@@ -227,7 +227,8 @@ def check_cells(count: int, algebra: SchemaAlgebra, field: str) -> None:
     if count > algebra.limits.cases:
         raise LimitError(
             f"The patterns of {field} make more than {algebra.limits.cases} classes of names.",
-            pointer=algebra.unsupported("", field).pointer, hint="Raise Limits.cases, or use fewer patterns that overlap.",
+            pointer=algebra.unsupported("", field).pointer,
+            hint="Raise Limits.cases, or use fewer patterns that overlap.",
         )  # fmt: skip
 
 

@@ -78,10 +78,10 @@ def normalise_clausal_object(case: ObjectCase, algebra: SchemaAlgebra) -> Clausa
             declared[name] = declared.get(name, True) and name in one.mentioned
         langs.update(dict.fromkeys(lang for lang, _ in (*one.cells, *one.existentials)))
     if is_open:
-        told = [
+        named_texts = [
             payload for lang in langs for _, kind, payload in lang if kind == "texts" and isinstance(payload, tuple)
         ]
-        declared = dict.fromkeys((name for texts in told for name in texts), True) | declared
+        declared = dict.fromkeys((name for texts in named_texts for name in texts), True) | declared
     names = sorted(declared, key=declared.__getitem__)  # Those that no `properties` mention come last.
     classes: list[KeyClass] = []
     for kind in _classes(case, names, list(langs), algebra) if is_open else ():
@@ -113,8 +113,7 @@ def _classes(case: ObjectCase, names: list[str], langs: list[Language], algebra:
         if not algebra.is_satisfiable(look_up_name(case.cells, name, algebra.languages)):
             continue
         if part.lengths()[1] is not None and part.count(FEW + 1) > FEW:
-            # Without a constraint every member counts has_duplicates, so the class is not used up before it is no
-            # longer needed.
+            # Without a constraint all members count equally: the class is not used up while it is needed.
             if part.count(most + 1) <= most or any(algebra.languages.accepts(lang, name) for lang in existentials):
                 raise _too_complex("constraints on a large but finite class of keys", algebra)
         yield KeyClass(name, part)
@@ -194,7 +193,7 @@ def find_conditions(case: ObjectCase, key: str, algebra: SchemaAlgebra) -> dict[
 def list_choices(
     case: ObjectCase, key: str, algebra: SchemaAlgebra
 ) -> Iterator[tuple[frozenset[SchemaSet], SchemaSet]]:
-    """Yield the sets of conditions that a value of a key may meet at once, small ones first, with the values that do."""
+    """Yield the sets of conditions that a value of a key may meet at once, small ones first, with these values."""
     own = find_values_of_key(case, key, algebra.languages)
     if not algebra.is_satisfiable(own):
         return

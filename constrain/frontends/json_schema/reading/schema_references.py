@@ -198,7 +198,7 @@ class ReferenceResolver:
             again = bool(self._undeclared)
             index = self._undeclared[dialect] = ReferenceIndex({}, {}, {})
             for uri, schema in self.registry.items():
-                if not _declares_dialect(schema):  # What is made of two readings is told apart by pointer.
+                if not _declares_dialect(schema):  # Two readings of one document have different pointers.
                     pointer = f"{uri} (draft {dialect.draft}, reading {len(self._undeclared)})#" if again else f"{uri}#"
                     self._add(uri, schema, index, dialect, pointer)
         return self._declared, index

@@ -97,7 +97,7 @@ class FaultCollector(UnsharedSchemaParser):
             if isinstance(raw, dict):
                 try:
                     scope = self.library.enter(raw, scope, pointer)
-                except (SchemaError, UnsupportedError):  # noted by `schemas`
+                except (SchemaError, UnsupportedError):  # recorded by `parse_subschema`
                     continue
                 below = [
                     (child, scope, "/".join((pointer, *map(pointer_token, path))))

@@ -41,7 +41,7 @@ def find_unsatisfiable_parts(
         except (
             ConstrainError,
             CircularSchema,
-        ):  # asked on its own it may be beyond what is enforced; then nothing is known
+        ):  # decided by itself it may be beyond what is enforced; then nothing is known
             continue
         if not possible:
             empty.append(node.pointer)

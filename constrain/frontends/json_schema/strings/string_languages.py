@@ -24,7 +24,7 @@ __all__ = ["ALL", "Atom", "Language", "LanguageCache", "any_text"]
 
 Atom = tuple[bool, Literal["pattern", "letters", "format", "texts", "names", "dfa"], object]
 """Sign, kind and payload: a regular expression; one of which only the character class counts, not how often; a
-format's name; a tuple of texts; the literal set of propertyNames; what has been multiplied out."""
+format's name; a tuple of texts; the set of propertyNames; what has been multiplied out."""
 
 Language = frozenset[Atom]
 
@@ -50,7 +50,7 @@ class LanguageCache:
     def __init__(
         self, limits: Limits, names: Callable[[SchemaSet], Dfa], refuse: Callable[[str, str], ConstrainError]
     ) -> None:
-        """names: the texts of a literal set. refuse: the error of a cause, at the place of a keyword."""
+        """names: returns the texts of a set. refuse: returns the error of a cause, at a keyword."""
         self.limits = limits
         self._names = names
         self._refuse = refuse
@@ -114,7 +114,7 @@ class LanguageCache:
         return known
 
     def _regular(self, other: Dfa, sign: bool) -> Dfa | None:
-        """The texts of a Dfa that are regular expressions, or are none, where that plainly is a regular language."""
+        """The texts of a Dfa that are regular expressions, or are none, where that certainly is a regular language."""
         if other.count(FEW_TEXTS + 1) <= FEW_TEXTS:
             return Dfa.from_strings([text for text in other.enumerate(FEW_TEXTS) if is_regex(text) == sign])
         found = regex_within(other, self.limits.dfa_states)

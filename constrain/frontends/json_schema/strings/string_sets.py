@@ -165,7 +165,7 @@ def needs_string_rule(cases: tuple[StringCase, ...]) -> bool:
 def emit_strings(
     cases: tuple[StringCase, ...], languages: LanguageCache, style: Style
 ) -> tuple[set[bytes], list[Node]]:
-    """Return the constants as they are written (to be merged with other constants), and the nodes of all other texts."""
+    """Return the constants as they are written (to be merged with other constants), and the nodes of the others."""
     constants: set[bytes] = set()
     nodes: list[Node] = []
     for case in cases:
