@@ -12,12 +12,12 @@ from ....automata.dfa import SURROGATES, Dfa
 from ....base.errors import ConstrainError, LimitError, RegexError, SchemaError, UnsupportedError
 from ....base.options import Limits
 from ....base.work import memoize_work
-from ...regex.charset import spans
-from ...regex.regex_dfa import build, build_whole
-from ...regex.regex_parser import parse
-from ...regex.regex_program import written_out
+from ...regex.charset import list_ranges
+from ...regex.regex_dfa import build_dfa, build_whole_dfa
+from ...regex.regex_parser import parse_pattern
+from ...regex.regex_program import expanded_length
 from ...regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
-from ...regex.whole_pattern import Whole, split, unanchored
+from ...regex.whole_pattern import WholePattern, remove_anchors, split_pattern
 
 __all__ = ["SchemaPattern", "check_pattern", "letters_dfa", "pattern_dfa", "read_pattern"]
 
@@ -34,7 +34,7 @@ class SchemaPattern(NamedTuple):
     """
 
     term: Term
-    whole: Whole
+    whole: WholePattern
     counted: tuple[int, int | None] | None
     has_text: bool
     small: bool
@@ -43,21 +43,21 @@ class SchemaPattern(NamedTuple):
 @memoize_work(4096)
 def read_pattern(pattern: str) -> SchemaPattern:
     """Parse a pattern. Raise RegexError, UnsupportedError or LimitError with the place in the pattern."""
-    term = parse(pattern, dialect="ecma", flags="", nesting=Limits().nesting)
-    whole = split(term, "search")
-    bare = unanchored(term, "search")
+    term = parse_pattern(pattern, dialect="ecma", flags="", nesting=Limits().nesting)
+    whole = split_pattern(term, "search")
+    bare = remove_anchors(term, "search")
     if bare is None:
         return SchemaPattern(term, whole, (whole.low, whole.high) if whole.counted else None, False, False)
     if isinstance(bare, Repetition) and isinstance(bare.term, OneOf) and _some(bare.term):
         return SchemaPattern(term, whole, (bare.low, bare.high), True, True)
-    return SchemaPattern(term, whole, None, _some(bare), written_out(bare) <= SMALL)
+    return SchemaPattern(term, whole, None, _some(bare), expanded_length(bare) <= SMALL)
 
 
 def _some(term: Term) -> bool:
     """Return whether some text certainly matches a tree without anchors."""
     if isinstance(term, OneOf):
         # Half a surrogate pair is no character, though a pattern may name it.
-        return any(first < SURROGATES[0] or last >= SURROGATES[1] for first, last in spans(term.charset))
+        return any(first < SURROGATES[0] or last >= SURROGATES[1] for first, last in list_ranges(term.charset))
     if isinstance(term, Concatenation):
         return all(map(_some, term.parts))
     if isinstance(term, Alternation):
@@ -68,13 +68,13 @@ def _some(term: Term) -> bool:
 @memoize_work(4096)
 def pattern_dfa(pattern: str, max_states: int) -> Dfa:
     """Return the texts that match the pattern somewhere."""
-    return build(read_pattern(pattern).term, dialect="ecma", match="search", max_states=max_states)
+    return build_dfa(read_pattern(pattern).term, dialect="ecma", match="search", max_states=max_states)
 
 
 @memoize_work(1024)
 def letters_dfa(pattern: str, max_states: int) -> Dfa:
     """Return, for a counted pattern, the texts that match but for their length."""
-    return build_whole(read_pattern(pattern).whole, dialect="ecma", max_states=max_states)
+    return build_whole_dfa(read_pattern(pattern).whole, dialect="ecma", max_states=max_states)
 
 
 def check_pattern(pattern: str, pointer: str, limits: Limits) -> None:
