@@ -1,4 +1,4 @@
-"""Python types become JSON Schemas: what their values look like as JSON. The inverse: `integrations.python_values`.
+"""JSON Schemas of Python types, for the JSON form of their values. The inverse: `integrations.python_values`.
 
     None bool int float str Decimal date time datetime UUID Any         the JSON type, with a `format` if there is one
     list set frozenset tuple dict Sequence Mapping ...                  arrays and objects of their arguments
@@ -68,15 +68,18 @@ MARKS = ("Required", "NotRequired", "ReadOnly", "Final")
 
 
 def to_schema(tp: Any) -> Schema:
-    """The JSON Schema (2020-12) of a Python type. UnsupportedError if neither this module nor Pydantic knows it."""
+    """Return the JSON Schema (2020-12) of a Python type.
+
+    Raise TypeError for what is no type, UnsupportedError if neither this module nor Pydantic knows the type.
+    """
     check_is_type(tp)
-    reader = _TypeConverter()
-    schema = reader.of(tp)
-    if not reader.defs:
+    converter = _TypeConverter()
+    schema = converter.of(tp)
+    if not converter.defs:
         return schema
-    if schema.keys() == {"$ref"} and reader.uses == 1:  # Only used here: no definition needed.
-        return next(iter(reader.defs.values()))
-    return {**schema, "$defs": reader.defs}
+    if schema.keys() == {"$ref"} and converter.uses == 1:  # Only used here: no definition needed.
+        return next(iter(converter.defs.values()))
+    return {**schema, "$defs": converter.defs}
 
 
 def check_is_type(tp: Any) -> None:
@@ -96,7 +99,7 @@ def check_is_type(tp: Any) -> None:
 
 
 class _TypeConverter:
-    """Remembers the classes that have been met, for `$ref`."""
+    """Converts types to schemas, and remembers the classes that have been converted, for `$ref`."""
 
     def __init__(self) -> None:
         self.defs: dict[str, Schema] = {}
@@ -104,7 +107,7 @@ class _TypeConverter:
         self.uses = 0
 
     def of(self, tp: Any) -> Schema:
-        """The schema of a type."""
+        """Return the schema of a type."""
         scalar = SCALARS.get(tp) if isinstance(tp, collections.abc.Hashable) else None
         if scalar is not None:
             return dict(scalar)
@@ -128,7 +131,7 @@ class _TypeConverter:
         return self.collection(origin or tp, args) or self.instance(tp)
 
     def annotated(self, tp: Any, marks: tuple[Any, ...]) -> Schema:
-        """A type with the bounds of annotated-types; other marks are remarks."""
+        """Return the schema of a type with the bounds of annotated-types; other annotations are ignored."""
         schema = self.of(tp)
         if "$ref" in schema:
             schema = {"allOf": [schema]}
@@ -146,7 +149,7 @@ class _TypeConverter:
         return schema
 
     def collection(self, origin: Any, args: tuple[Any, ...]) -> Schema | None:
-        """list[int], tuple[int, str], dict[str, int] and their like; None if it is none."""
+        """Return the schema of list[int], tuple[int, str], dict[str, int] and the like; None for any other type."""
         if origin is tuple:
             if args and args[-1] is not Ellipsis:
                 items = [self.of(item) for item in args if item != ()]
@@ -166,7 +169,7 @@ class _TypeConverter:
         return None
 
     def instance(self, tp: Any) -> Schema:
-        """An Enum, a class with fields, or what Pydantic knows."""
+        """Return the schema of an Enum, of a class with fields, or of what Pydantic knows."""
         if not isinstance(tp, type) or hasattr(tp, "__pydantic_validator__"):
             return self.pydantic(tp)
         if issubclass(tp, Enum):
@@ -184,7 +187,7 @@ class _TypeConverter:
         return {"$ref": f"#/$defs/{name}"}
 
     def record(self, tp: Any) -> Schema:
-        """A dataclass, TypedDict or NamedTuple: its fields, and which of them must be there."""
+        """Return the schema of a dataclass, TypedDict or NamedTuple: its fields, and which of them are required."""
         try:
             hints = get_type_hints(tp, include_extras=True)
         except NameError as error:
@@ -206,7 +209,7 @@ class _TypeConverter:
         return {**schema, "required": required, "additionalProperties": False}
 
     def pydantic(self, tp: Any) -> Schema:
-        """What Pydantic says; its definitions are put beside ours."""
+        """Return the schema that Pydantic generates; its definitions are merged with the others."""
         try:
             from pydantic import TypeAdapter
             from pydantic.errors import PydanticUserError
@@ -235,7 +238,7 @@ class _TypeConverter:
 
 
 def _generator() -> Any:
-    """Pydantic's generator, but: closed objects, sets without uniqueItems, and a Decimal is a number."""
+    """Return Pydantic's generator with closed objects, sets without uniqueItems, and Decimal as a number."""
     from pydantic.json_schema import GenerateJsonSchema
 
     def closed(name: str) -> Callable[[Any, Any], Schema]:
@@ -273,13 +276,13 @@ def _generator() -> Any:
 
 
 def _required(tp: Any, key: str, hint: Any) -> bool:
-    """Whether a TypedDict requires a key; its own set does not see marks that were written as text."""
+    """Return whether a TypedDict requires a key; its own set ignores marks that were written as text."""
     mark = getattr(get_origin(hint), "__name__", getattr(get_origin(hint), "_name", ""))
     return mark == "Required" or (mark != "NotRequired" and key in tp.__required_keys__)
 
 
 def _fresh(name: str, taken: dict[str, Schema]) -> str:
-    """A name for a definition that no other one has."""
+    """Return a name for a definition that no other one has."""
     number = 2
     fresh = name
     while fresh in taken:

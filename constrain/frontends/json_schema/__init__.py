@@ -1,9 +1,20 @@
-"""JSON Schema, drafts 4 to 2020-12: `to_grammar` makes the Grammar of all its instances, spelled as a Style says.
+"""JSON Schema, drafts 4 to 2020-12: `to_grammar` returns the Grammar of all instances of a schema, spelled as a Style
+says.
 
-`reading` turns the document into nodes, each a set of keywords about one value, and says of every keyword how it is
-enforced; `algebra` combines nodes into a Shape for each literal set and knows what is empty, with one room for each
-type of value: `numbers`, `strings`, `arrays`, `objects`. `emit` and these rooms write nodes of the Grammar. `front` is
-the pipeline.
+The packages, from the lowest to the highest:
+
+    core        sets of subschemas, JSON values, dialects, white space, the interface of keyword parsers
+    strings     minLength, maxLength, pattern, format: languages of texts
+    numbers     minimum, maximum, multipleOf: automata of the spellings of numbers
+    shapes      what a schema allows for each JSON type, and the interface of the algebra
+    objects     properties and its relatives, required, dependencies; tries of long enums
+    arrays      items and its relatives, contains, uniqueItems
+    algebra     AND, OR, NOT, oneOf, unevaluated keywords, satisfiability
+    reading     the keyword table, references, the parser
+    emission    from a document to its Grammar
+    reports     what is said about a schema: keywords, faults, misspellings, unsatisfiable parts
+
+Each group of keywords parses, combines and emits its own keywords.
 """
 
 from __future__ import annotations

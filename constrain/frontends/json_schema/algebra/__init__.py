@@ -1,1 +1,1 @@
-"""The algebra of literal sets: formulas, Shapes, AND, OR, NOT, and what is empty."""
+"""The algebra of sets of subschemas: formulas, Shapes, AND, OR, NOT, oneOf, and satisfiability."""

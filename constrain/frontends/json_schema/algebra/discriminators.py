@@ -1,8 +1,8 @@
-"""Products of unions of objects, discriminators first: many unions that test the same key are split by its values.
+"""Products of unions of objects, discriminators first: unions that test the same key are split by its values.
 
-Chains of `if`s, dependencies and branches taken away by `oneOf` mostly ask what the value of one key is, or whether it
-is there. Beside one value of that key nearly every union has one case left, or none that says anything; so a product
-of 2^n cases becomes n + 2 small ones: a value each, any other value, and no such key.
+Chains of `if`s, dependencies and branches that `oneOf` subtracts mostly test the value of one key, or its presence.
+Given one value of that key, nearly every union has one case left, or none that asserts anything; so a product of 2^n
+cases becomes n + 2 small ones: one for each value, one for any other value, one for the absent key.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ MOST_KEYS = 6
 """Keys that are tried, the most tested first."""
 
 MOST_VALUES = 64
-"""Values of a discriminator: beyond that the pieces are no fewer than the cases."""
+"""Most values of a discriminator: with more the pieces are no fewer than the cases."""
 
 
 def split_by_discriminator(
     unions: list[ObjectUnion], used: frozenset[str], algebra: SchemaAlgebra
 ) -> tuple[str, list[list[ObjectUnion]]] | None:
-    """The key to split by, and lists of unions whose products together are the product; None if none is worth it.
+    """Return the key to split by, and lists of unions whose products together are the product; None if none helps.
 
-    It is the key whose pieces have the fewest cases to multiply out. used: keys that have been split before.
+    It is the key whose pieces have the fewest cases to multiply out. used: keys that have been split by before.
     """
     tested: Counter[str] = Counter()
     values: dict[str, dict[Constant, None]] = {}
@@ -56,7 +56,7 @@ def split_by_discriminator(
 def _pieces(
     unions: list[ObjectUnion], name: str, values: tuple[Constant, ...], algebra: SchemaAlgebra
 ) -> list[list[ObjectUnion]]:
-    """The unions by the values of a key: these ones, those with the same consequences together; others; none."""
+    """Return the unions by the values of a key: the tested ones, equal consequences together; any other; absent."""
     pieces: dict[tuple[ObjectUnion, ...], list[Constant]] = {}
     for value in values:
         restricted = _restrict(unions, name, algebra.enum_set((value,)), algebra)
@@ -77,7 +77,7 @@ def _having(name: str, schemas: SchemaSet) -> ObjectUnion:
 
 
 def _tests(union: ObjectUnion, algebra: SchemaAlgebra) -> dict[str, dict[Constant, None]]:
-    """The keys of which some case asks whether they are there, or have one of few values; with those values."""
+    """Return the keys whose presence or value some case tests, with the values that are tested."""
     out: dict[str, dict[Constant, None]] = {}
     for case in union:
         for name, schemas in case.names:
@@ -93,7 +93,8 @@ def _tests(union: ObjectUnion, algebra: SchemaAlgebra) -> dict[str, dict[Constan
 def _restrict(
     unions: list[ObjectUnion], name: str, schemas: SchemaSet, algebra: SchemaAlgebra
 ) -> list[ObjectUnion] | None:
-    """The unions where a key has a value of a set (NEVER: is not there), without those that say nothing more then.
+    """Return the unions for one set of values of a key (NEVER: the key is absent), without those that assert nothing
+    more.
 
     None if no object is in all of them.
     """
@@ -113,18 +114,18 @@ def _restrict(
 
 
 def _leaves_open(case: ObjectCase, name: str) -> bool:
-    """Whether a case plainly says nothing about a key, nor about how many there are."""
+    """Return whether a case constrains neither a key nor the number of members, as far as its fields show."""
     if case.cells is not ANY_OBJECT.cells or case.existentials or case.clauses or case.low or case.high is not None:
         return False
     return all(other != name for other, _ in case.names)
 
 
 SILENT = ANY_OBJECT
-"""A case that says nothing."""
+"""A case that asserts nothing."""
 
 
 def _restricted(case: ObjectCase, name: str, schemas: SchemaSet, algebra: SchemaAlgebra) -> ObjectCase | None:
-    """What a case says beside the value of a key."""
+    """Return what a case asserts besides the value of a key; None if it excludes that value."""
     if case.clauses or _leaves_open(case, name):
         return case
     own = dict(case.names)
@@ -149,6 +150,6 @@ def _restricted(case: ObjectCase, name: str, schemas: SchemaSet, algebra: Schema
 
 
 def _meets(name: str, schemas: SchemaSet, existential: Cell, algebra: SchemaAlgebra) -> bool:
-    """Whether a key with a value of a set meets a constraint."""
+    """Return whether a key with a value of a set meets an existential constraint."""
     lang, wanted = existential
     return algebra.languages.accepts(lang, name) and (not wanted or algebra.intersect(schemas, wanted) == schemas)

@@ -1,8 +1,8 @@
-"""What a look at the keywords of a subschema shows: that it surely has a value, that nothing in it can be refused.
+"""Fast path: conservative tests of a subschema by its keywords, which do not build a Shape.
 
-Most subschemas are a type, a few keys, a list of texts. Of these the algebra need not be asked before a value is
-written there, so a large schema costs what is used of it. Nothing here claims more than is true; what it cannot tell
-is asked of the algebra.
+Most subschemas are a type, a few keys, or a list of texts. For these the algebra is not needed before a value is
+written, so the cost of a large schema depends on what is used of it. The tests are sound but incomplete; what they
+cannot decide is left to the algebra.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ BOUND_KEYWORDS = frozenset(("minimum", "maximum"))
 FAST_KEYWORDS = frozenset(
     (*VALUE_KEYWORDS, *TEXT_KEYWORDS, *BOUND_KEYWORDS, "items", "minItems", "maxItems", "properties", "required")
 )
+"""Keywords that are understood here: beside any other one nothing is decided."""
 FAST_KEYWORDS |= {"additionalProperties"}
 """Fields that are looked at here: beside any other nothing is sure."""
 BRACKETS = ARRAY | OBJECT
 SHORT = 10**18
 DEPTH = 24
-"""Levels of keys that must be there which are looked into."""
+"""Levels of required keys that are followed."""
 
 
 def fast_satisfiable(schemas: SchemaSet, nodes: Nodes, depth: int = 0) -> bool:
-    """Whether a set certainly holds a value; no is not an answer."""
+    """Return whether a set certainly has a value; False means that it is not known."""
     if len(schemas) != 1:
         return schemas == ANY
     node = nodes[schemas[0]] if schemas[0] > 0 else None
@@ -81,12 +82,12 @@ def _has_text(keywords: dict[str, Any]) -> bool:
 
 
 def _has_number(keywords: dict[str, Any]) -> bool:
-    """An interval that is longer than 1 holds an integer."""
+    """Return whether the bounds certainly allow a number: an interval longer than 1 holds an integer."""
     return "minimum" not in keywords or "maximum" not in keywords or keywords["maximum"] - keywords["minimum"] > 1
 
 
 def _short(keywords: dict[str, Any]) -> bool:
-    """Whether the bounds of numbers are such that no automaton of them is too large."""
+    """Return whether the bounds are such that no automaton of them can be too large."""
     bounds = [keywords[field] for field in BOUND_KEYWORDS if field in keywords]
     return all(bound.denominator == 1 and abs(bound.numerator) < SHORT for bound in bounds)
 
@@ -104,9 +105,10 @@ def _has_object(keywords: dict[str, Any], nodes: Nodes, depth: int) -> bool:
 
 
 def find_children(schemas: SchemaSet, nodes: Nodes) -> list[SchemaSet] | None:
-    """The sets that a value of the set can have inside, some perhaps empty; None: the algebra has to say.
+    """Return the sets of the values inside a value of the set, some of them perhaps empty; None if only the algebra
+    knows.
 
-    Where they are told, the set itself has no conflict to be found and no limit to be exceeded.
+    Where they are returned, the set itself has no contradiction and exceeds no limit.
     """
     if len(schemas) != 1 or schemas[0] <= 0:
         return [] if schemas == ANY else None
@@ -153,7 +155,7 @@ def _inside(schemas: SchemaSet, node: Subschema, nodes: Nodes) -> list[SchemaSet
 
 
 def _inside_any(options: tuple[SchemaSet, ...], nodes: Nodes) -> list[SchemaSet] | None:
-    """Of options that exclude each other by their types, and so cannot be merged."""
+    """Return the children of alternatives that exclude each other by their types, and so are never merged."""
     seen, out = 0, list[SchemaSet]()
     for schemas in options:
         node = nodes[schemas[0]] if len(schemas) == 1 and schemas[0] > 0 else None
@@ -166,19 +168,19 @@ def _inside_any(options: tuple[SchemaSet, ...], nodes: Nodes) -> list[SchemaSet]
 
 
 def needs_rule(schemas: SchemaSet, nodes: Nodes) -> bool:
-    """Whether it is plain that arrays or objects are in the set, so that a rule is written for it."""
+    """Return whether the set certainly has arrays or objects, so that a rule is written for it."""
     if len(schemas) != 1 or schemas[0] <= 0:
         return schemas == ANY
     node = nodes[schemas[0]]
     assert node is not None
-    told = node.keywords.keys()
-    if not told <= FAST_KEYWORDS or not VALUE_KEYWORDS.isdisjoint(told - {"type"}):
+    names = node.keywords.keys()
+    if not names <= FAST_KEYWORDS or not VALUE_KEYWORDS.isdisjoint(names - {"type"}):
         return False
     return bool(node.keywords.get("type", TYPES) & BRACKETS) and find_children(schemas, nodes) is not None
 
 
 def find_plain_types(schemas: SchemaSet, nodes: Nodes) -> tuple[int, int] | None:
-    """The types that a set consists of, and the draft that says so, if nothing else is said and none has brackets."""
+    """Return the types and the draft of a set that is nothing but scalar types; None for any other."""
     node = nodes[schemas[0]] if len(schemas) == 1 and schemas[0] > 0 else None
     if node is None or node.keywords.keys() != {"type"} or node.keywords["type"] & BRACKETS:
         return None

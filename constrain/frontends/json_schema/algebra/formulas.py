@@ -1,7 +1,6 @@
-"""What a node says about a value: a formula over literal sets, and one Shape of the node's own keywords.
+"""What a subschema asserts: a formula over sets of subschemas and one Shape of the keywords about the value itself.
 
-`build_formula` says how the keywords of one subschema combine; `own` makes the Shape of those that are about the value
-itself (types, bounds, constants, items, keys) and not about other schemas for the same value.
+`build_formula` says how the keywords of one subschema combine; `value_keywords.build_value_shape` makes the Shape.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ class Conjunction(NamedTuple):
 
 
 class ExactlyOne(NamedTuple):
-    """A value of the context that is in exactly one of the literal sets."""
+    """A value of the context that is in exactly one of the sets."""
 
     context: SchemaSet
     parts: tuple[SchemaSet, ...]
 
 
 class OwnShape(NamedTuple):
-    """What a node's own keywords say."""
+    """What the keywords of a subschema about the value itself assert."""
 
     shape: Shape
 
@@ -51,7 +50,7 @@ Formula = Union[Disjunction, Conjunction, ExactlyOne, OwnShape, SchemaSet]
 
 
 def build_formula(node: Subschema, algebra: SchemaAlgebra) -> Formula:
-    """What a node says: an AND, in the order of the document, so that keys keep theirs."""
+    """Return what a subschema asserts: a conjunction in the order of the document, so that keys keep their order."""
     keywords = node.keywords
     left = [field for field in UNEVALUATED if keywords.get(field, ANY) != ANY]
     if left:
@@ -60,7 +59,7 @@ def build_formula(node: Subschema, algebra: SchemaAlgebra) -> Formula:
             ((algebra.table.add_derived(node, others).number,), *(_unevaluated(field, node, algebra) for field in left))
         )
     if "oneOf" in keywords and len(keywords) > 1:
-        # Branches that overlap by themselves often do not beside what stands next to oneOf.
+        # Branches that overlap often become disjoint together with the sibling keywords of oneOf.
         rest = {field: value for field, value in keywords.items() if field != "oneOf"}
         return ExactlyOne((algebra.table.add_derived(node, rest).number,), keywords["oneOf"])
     parts: list[Formula] = []
@@ -90,7 +89,7 @@ def build_formula(node: Subschema, algebra: SchemaAlgebra) -> Formula:
 
 
 def _unevaluated(field: str, node: Subschema, algebra: SchemaAlgebra) -> Formula:
-    """Keys or items that nothing else evaluates are in a set."""
+    """Return the formula of an unevaluated keyword: keys or items that no other keyword evaluates are in a set."""
     schemas: SchemaSet = node.keywords[field]
     others = {name: value for name, value in node.keywords.items() if name != field}
     keys = field == "unevaluatedProperties"
@@ -110,7 +109,7 @@ def _other_keys(seen: unevaluated.Evaluated, schemas: SchemaSet, algebra: Schema
         "properties": dict.fromkeys(sorted(seen.names), ANY), "additionalProperties": schemas,
         "patternProperties": dict.fromkeys(sorted(seen.patterns), ANY),
     }  # fmt: skip
-    case = build_object_case(keywords, algebra)  # Where these names stand is up to those who evaluate them.
+    case = build_object_case(keywords, algebra)  # The keywords that evaluate these names decide on their order.
     return EVERYTHING._replace(objects=(case._replace(mentioned=seen.names),))
 
 
@@ -121,6 +120,6 @@ def _other_items(seen: unevaluated.Evaluated, schemas: SchemaSet, node: Subschem
 
 
 def _without(name: str) -> Shape:
-    """All values that are not objects with that key."""
+    """Return the Shape of all values but the objects with a key."""
     case = ObjectCase(((name, NEVER),), mentioned=frozenset((name,)))
     return EVERYTHING._replace(objects=(case,))

@@ -1,10 +1,10 @@
-"""From nodes to Shapes: what a literal set allows, when somebody looks inside; and whether it allows anything.
+"""From sets of subschemas to Shapes, and whether they have a value.
 
-A node is a formula over literal sets and one Shape of its own keywords (`formulas`); `unfold` computes the Shape of a
-literal set with a memo, and NOT is pushed down to the leaves of the formula (De Morgan), so that only unions multiply.
+A subschema is a formula over sets and one Shape of its own keywords (`formulas`). `unfold` computes the Shape of a set
+with a memo; NOT is pushed down to the leaves of the formula (De Morgan), so that only unions multiply.
 
-JSON values are finite trees, so *non-empty* is a least fixpoint: a set that is asked about within its own question
-counts as empty there, and an "empty" that leaned on such an assumption is not remembered.
+JSON values are finite trees, so satisfiability is a least fixpoint: a set that is met again while it is being decided
+counts as empty there, and an "empty" that depended on such an assumption is not cached.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ T = TypeVar("T")
 
 
 class CircularSchema(Exception):
-    """A node was looked into while it is being computed."""
+    """A subschema was unfolded while it is being computed."""
 
     def __init__(self, node: Subschema) -> None:
         self.node = node
 
 
 class NonEmptyShape(NamedTuple):
-    """A Shape without empty cases; its arrays and objects are settled (`items.settle`, `members.settle`)."""
+    """A Shape without empty cases; its arrays and objects are normalised."""
 
     scalars: int
     numbers: tuple[NumberCase, ...]
@@ -75,11 +75,11 @@ class NonEmptyShape(NamedTuple):
 ANYTHING = NonEmptyShape(*EVERYTHING[:4], tuple(map(normalise_plain_object, EVERYTHING.objects)))
 
 PLAIN = ((), ALL_NUMBERS, ALL_STRINGS)
-"""Parts about which there is nothing to ask."""
+"""Parts about which there is nothing to decide."""
 
 
 class ShapeAlgebra(SchemaAlgebra):
-    """The memo of one schema: shapes of literal sets, and which of them are empty."""
+    """The memo of one schema: Shapes of sets, and which of them are empty."""
 
     def __init__(self, table: SubschemaTable, style: Style, limits: Limits) -> None:
         self.table = table
@@ -89,15 +89,15 @@ class ShapeAlgebra(SchemaAlgebra):
         self.languages = LanguageCache(limits, self._names, self.unsupported)
         self._shapes: dict[SchemaSet, Shape] = {ANY: EVERYTHING, NEVER: NOTHING}
         self._satisfiable: dict[SchemaSet, bool] = {ANY: True, NEVER: False}
-        self._asked: dict[SchemaSet, int] = {}
-        self._leaned = 0
-        self._busy: list[int] = []
-        self._opposites: dict[SchemaSet, SchemaSet] = {ANY: NEVER, NEVER: ANY}
-        self._static: dict[SchemaSet, StaticBound] = {}
-        self._live: dict[SchemaSet, NonEmptyShape] = {ANY: ANYTHING}
-        self._both: dict[tuple[SchemaSet, SchemaSet], SchemaSet] = {}
-        self._any_of: dict[tuple[Constant, ...], SchemaSet] = {}
-        self._settling: list[SchemaSet] = []
+        self._open: dict[SchemaSet, int] = {}
+        self._lowest_assumed = 0
+        self._unfolding: list[int] = []
+        self._complements: dict[SchemaSet, SchemaSet] = {ANY: NEVER, NEVER: ANY}
+        self._bounds: dict[SchemaSet, StaticBound] = {}
+        self._normalised: dict[SchemaSet, NonEmptyShape] = {ANY: ANYTHING}
+        self._intersections: dict[tuple[SchemaSet, SchemaSet], SchemaSet] = {}
+        self._enum_sets: dict[tuple[Constant, ...], SchemaSet] = {}
+        self._normalising: list[SchemaSet] = []
         self._no_strings: SchemaSet | None = None
         self._projection = StringProjection(table)
         self._level = 0
@@ -105,7 +105,7 @@ class ShapeAlgebra(SchemaAlgebra):
     # ---- shapes ------------------------------------------------------------------------------------------------
 
     def unfold(self, schemas: SchemaSet) -> Shape:
-        """What a literal set allows. Circular if it is being computed already."""
+        """Return the Shape of a set. Raise CircularSchema if it is being computed already."""
         shape = self._shapes.get(schemas)
         if shape is None:
             spend_work(30 + len(schemas), "a combination of subschemas")
@@ -116,7 +116,7 @@ class ShapeAlgebra(SchemaAlgebra):
         return self._unfold_one(schemas[0]) if len(schemas) == 1 else self._unfold_set(schemas)
 
     def _deeper(self, function: Callable[[A], T], argument: A) -> T:
-        """Call a function one level further into the recursion of shapes."""
+        """Call a function one level further into the recursion of Shapes."""
         self._level += 1
         try:
             return continue_deeper(self._level, function, argument)
@@ -124,50 +124,52 @@ class ShapeAlgebra(SchemaAlgebra):
             self._level -= 1
 
     def _unfold_set(self, schemas: SchemaSet) -> Shape:
-        """What several literals allow together: `oneOf` beside the others, which often tell its branches apart."""
+        """Return the Shape of a conjunction: `oneOf` first, because the other literals often make its branches
+        disjoint.
+        """
         for literal in schemas:
             known = find_one_of(literal, self)
             if known is not None:
                 literal, node, given = known
-                if literal in self._busy:
+                if literal in self._unfolding:
                     raise CircularSchema(node)
-                self._busy.append(literal)
+                self._unfolding.append(literal)
                 try:
-                    said = build_formula(node, self)
-                    assert isinstance(said, ExactlyOne)
+                    formula = build_formula(node, self)
+                    assert isinstance(formula, ExactlyOne)
                     context = tuple(other for other in schemas if other != given)
                     if literal < 0:
-                        return unfold_not_one_of(said, context, self)
-                    return unfold_one_of(ExactlyOne(self.intersect(context, said.context), said.parts), self)
+                        return unfold_not_one_of(formula, context, self)
+                    return unfold_one_of(ExactlyOne(self.intersect(context, formula.context), formula.parts), self)
                 finally:
-                    self._busy.pop()
+                    self._unfolding.pop()
         return intersect_shapes(*(self.unfold((literal,)) for literal in schemas), algebra=self)
 
     def _unfold_one(self, literal: int) -> Shape:
         node = self.nodes[abs(literal)]
         assert node is not None
-        if literal in self._busy:
+        if literal in self._unfolding:
             raise CircularSchema(node)
-        self._busy.append(literal)
+        self._unfolding.append(literal)
         try:
             return self._evaluate(build_formula(node, self), literal > 0)
         finally:
-            self._busy.pop()
+            self._unfolding.pop()
 
-    def _evaluate(self, said: Formula, sign: bool) -> Shape:
-        """The Shape of a formula, or of its complement."""
-        if isinstance(said, OwnShape):
-            return said.shape if sign else complement_shape(said.shape, self)
-        if isinstance(said, ExactlyOne):
-            return unfold_one_of(said, self) if sign else unfold_not_one_of(said, ANY, self)
-        if isinstance(said, (Conjunction, Disjunction)):
-            if isinstance(said, Conjunction) == sign:
-                return self._meet_parts(said.parts, sign)
-            return unite_shapes([self._evaluate(part, sign) for part in said.parts] or [NOTHING])
-        return self.unfold(said if sign else self.complement(said))
+    def _evaluate(self, formula: Formula, sign: bool) -> Shape:
+        """Return the Shape of a formula, or of its complement."""
+        if isinstance(formula, OwnShape):
+            return formula.shape if sign else complement_shape(formula.shape, self)
+        if isinstance(formula, ExactlyOne):
+            return unfold_one_of(formula, self) if sign else unfold_not_one_of(formula, ANY, self)
+        if isinstance(formula, (Conjunction, Disjunction)):
+            if isinstance(formula, Conjunction) == sign:
+                return self._intersect_parts(formula.parts, sign)
+            return unite_shapes([self._evaluate(part, sign) for part in formula.parts] or [NOTHING])
+        return self.unfold(formula if sign else self.complement(formula))
 
-    def _meet_parts(self, parts: tuple[Formula, ...], sign: bool) -> Shape:
-        """The Shape of a conjunction. A part that is being computed already does no harm beside an empty one."""
+    def _intersect_parts(self, parts: tuple[Formula, ...], sign: bool) -> Shape:
+        """Return the Shape of a conjunction. A circular part does no harm beside an empty one."""
         shapes: list[Shape] = []
         circular: CircularSchema | None = None
         for part in parts:
@@ -183,51 +185,54 @@ class ShapeAlgebra(SchemaAlgebra):
         return NOTHING
 
     def non_string_set(self) -> SchemaSet:
-        """The literal set of everything but strings."""
+        """Return the set of all values but strings."""
         if self._no_strings is None:
             root = next(node for node in self.nodes if node is not None)
             self._no_strings = (self.table.add_derived(root, {"type": TYPES & ~STRING}).number,)
         return self._no_strings
 
     def is_possible(self, schemas: SchemaSet) -> bool:
-        """Whether a value is in the set; a question by itself, that leans on no other which is still open."""
-        asked, self._asked, leaned = self._asked, {}, self._leaned
+        """Return whether some value is in the set, or True where that is not known yet.
+
+        It is decided independently of all sets that are still being decided, so the answer can be cached by callers.
+        """
+        opened, self._open, lowest = self._open, {}, self._lowest_assumed
         try:
             return self.is_satisfiable(schemas)
         except CircularSchema:  # Not known yet: to subtract what may not overlap is exact all the same.
             return True
         finally:
-            self._asked, self._leaned = asked, leaned
+            self._open, self._lowest_assumed = opened, lowest
 
     def normalise(self, schemas: SchemaSet) -> NonEmptyShape:
-        """What a non-empty set allows, without cases that no value is in."""
-        live = self._live.get(schemas)
-        if live is None:
-            live = self._plain(schemas)
-            if live is not None:
-                self._live[schemas] = live
-        if live is None:
+        """Return the Shape of a satisfiable set without empty cases."""
+        shape_found = self._normalised.get(schemas)
+        if shape_found is None:
+            shape_found = self._plain(schemas)
+            if shape_found is not None:
+                self._normalised[schemas] = shape_found
+        if shape_found is None:
             whole = self.unfold(schemas)
-            self._settling.append(schemas)
+            self._normalising.append(schemas)
             try:
-                live = self._live[schemas] = self._deeper(self._settle_shape, whole)
+                shape_found = self._normalised[schemas] = self._deeper(self._normalise_shape, whole)
             except LimitError as error:
                 raise error if error.pointer is not None else relocate_error(error, self._pointer()) from None
             finally:
-                self._settling.pop()
-        return live
+                self._normalising.pop()
+        return shape_found
 
     def _plain(self, schemas: SchemaSet) -> NonEmptyShape | None:
-        """The same of a subschema that is plain, and so settled as it stands; None: it has to be unfolded."""
+        """Return the same for a plain subschema (`fast_checks`), whose cases are in normal form; None for any other."""
         found = find_children(schemas, self.nodes)
         node = self.nodes[schemas[0]] if found is not None and schemas else None
         if found is None or node is None or "anyOf" in node.keywords or not all(map(self.is_satisfiable, found)):
             return None
         shape = build_value_shape(node.keywords, node.draft, self)
-        settled = tuple(map(normalise_plain_object, shape.objects))
-        return NonEmptyShape(shape.scalars, shape.numbers, shape.strings, shape.arrays, settled)
+        normalised = tuple(map(normalise_plain_object, shape.objects))
+        return NonEmptyShape(shape.scalars, shape.numbers, shape.strings, shape.arrays, normalised)
 
-    def _settle_shape(self, whole: Shape) -> NonEmptyShape:
+    def _normalise_shape(self, whole: Shape) -> NonEmptyShape:
         numbers, texts = whole.numbers, whole.strings
         if numbers not in PLAIN:
             for case in numbers:
@@ -242,20 +247,22 @@ class ShapeAlgebra(SchemaAlgebra):
             whole.scalars,
             numbers,
             texts,
-            tuple(settled for array in whole.arrays for settled in array_items.normalise_array(array, self)),
-            tuple(settled for case in whole.objects for settled in object_members.normalise_object(case, self)),
+            tuple(normalised for array in whole.arrays for normalised in array_items.normalise_array(array, self)),
+            tuple(normalised for case in whole.objects for normalised in object_members.normalise_object(case, self)),
             whole.enums,
         )
 
     # ---- questions ---------------------------------------------------------------------------------------------
 
     def item_automata(self, case: ArrayCase) -> list[ItemAutomaton]:
-        """The automata of a case of arrays, as if its items were counted."""
-        return [array_items.build_item_automaton(settled, self) for settled in array_items.normalise_array(case, self)]
+        """Return the automata of the normalised cases of some arrays, as if their items were counted."""
+        return [
+            array_items.build_item_automaton(normalised, self) for normalised in array_items.normalise_array(case, self)
+        ]
 
     def complement(self, schemas: SchemaSet) -> SchemaSet:
-        """The complement of a literal set, as a literal set."""
-        known = self._opposites.get(schemas)
+        """Return the complement of a set."""
+        known = self._complements.get(schemas)
         if known is None:
             if len(schemas) == 1:
                 known = (-schemas[0],)
@@ -263,16 +270,18 @@ class ShapeAlgebra(SchemaAlgebra):
                 node = self.nodes[abs(schemas[0])]
                 assert node is not None
                 known = (-self.table.add_derived(node, {"allOf": tuple((literal,) for literal in schemas)}).number,)
-            self._opposites[schemas] = known
+            self._complements[schemas] = known
         return known
 
     def intersect(self, one: SchemaSet, other: SchemaSet) -> SchemaSet:
-        """The AND of two literal sets, without literals that are plainly idle; NEVER if it is plainly empty."""
+        """Return the intersection of two sets without literals that bounds show to be redundant; NEVER if they show it
+        empty.
+        """
         if not one or one == other:
             return other
         if not other:
             return one
-        known = self._both.get((one, other))
+        known = self._intersections.get((one, other))
         if known is None:
             known = intersect_sets(one, other)
             if self.clash(known):
@@ -283,52 +292,52 @@ class ShapeAlgebra(SchemaAlgebra):
                 # A and not M is A, if A and M share nothing.
                 kept = [m for m in known if m < 0 and not are_disjoint(bound, self.bound_of((-m,)))]
                 known = (*kept, *wanted)
-            self._both[one, other] = known
+            self._intersections[one, other] = known
         return known
 
     def is_case_possible(self, case: Any) -> bool:
-        """Whether a case may hold a value: a question by itself, "yes" where it cannot be told yet."""
-        asked, self._asked, leaned = self._asked, {}, self._leaned
+        """Return whether some value is in the case, or True where that is not known yet."""
+        opened, self._open, lowest = self._open, {}, self._lowest_assumed
         try:
             return self._some_object(case) if isinstance(case, ObjectCase) else self._some_array(case)
         except CircularSchema:
             return True
         finally:
-            self._asked, self._leaned = asked, leaned
+            self._open, self._lowest_assumed = opened, lowest
 
     def is_satisfiable(self, schemas: SchemaSet) -> bool:
-        """Whether some finite value is in the set."""
+        """Return whether some finite value is in the set."""
         known = self._satisfiable.get(schemas)
         if known is not None:
             return known
         if fast_satisfiable(schemas, self.nodes):
             self._satisfiable[schemas] = True
             return True
-        if schemas in self._asked:
-            self._leaned = min(self._leaned, self._asked[schemas])
+        if schemas in self._open:
+            self._lowest_assumed = min(self._lowest_assumed, self._open[schemas])
             return False
         if self.clash(schemas):
             self._satisfiable[schemas] = False
             return False
-        depth = len(self._asked)
-        before, self._leaned = self._leaned, depth + 1
-        self._asked[schemas] = depth
+        depth = len(self._open)
+        before, self._lowest_assumed = self._lowest_assumed, depth + 1
+        self._open[schemas] = depth
         try:
             answer = self._deeper(self._some_case, schemas)
-            # An "empty" that leans on an earlier question still open is provisional.
-            if answer or self._leaned >= depth:
+            # An "empty" that assumes an earlier open set to be empty is provisional.
+            if answer or self._lowest_assumed >= depth:
                 self._satisfiable[schemas] = answer
             return answer
         finally:
-            del self._asked[schemas]
-            self._leaned = min(before, self._leaned) if self._leaned < depth else before
+            del self._open[schemas]
+            self._lowest_assumed = min(before, self._lowest_assumed) if self._lowest_assumed < depth else before
 
     def _some_case(self, schemas: SchemaSet) -> bool:
-        """Whether some case of what a set unfolds to holds a value."""
+        """Return whether some case of the unfolded set has a value."""
         return self._any_case(self.unfold(schemas))
 
     def _any_case(self, shape: Shape) -> bool:
-        """Whether some case of the shape holds a value."""
+        """Return whether some case of the Shape has a value."""
         if shape.scalars or shape.enums:
             return True
         circular: CircularSchema | None = None
@@ -340,7 +349,7 @@ class ShapeAlgebra(SchemaAlgebra):
                 try:
                     if check(case):
                         return True
-                except CircularSchema as signal:  # Another case may settle it.
+                except CircularSchema as signal:  # Another case may have a value.
                     circular = signal
         if circular is not None:
             raise circular
@@ -359,59 +368,61 @@ class ShapeAlgebra(SchemaAlgebra):
         return object_members.is_object_satisfiable(case, self)
 
     def clash(self, schemas: SchemaSet) -> bool:
-        """Whether a set is empty for all to see: types or constants that exclude each other."""
+        """Return whether bounds show a set to be empty: types or constants that exclude each other."""
         if len(schemas) < 2:
             return schemas == NEVER
         return self.bound_of(schemas).is_never
 
     def bound_of(self, schemas: SchemaSet) -> StaticBound:
-        """What can be said of a set without unfolding it."""
-        known = self._static.get(schemas)
+        """Return the upper bound of a set that is known without unfolding it."""
+        known = self._bounds.get(schemas)
         if known is None:
-            known = self._static[schemas] = compute_bound(schemas, self.nodes)
+            known = self._bounds[schemas] = compute_bound(schemas, self.nodes)
         return known
 
     def enum_set(self, values: tuple[Constant, ...]) -> SchemaSet:
-        """The literal set of some constants."""
+        """Return the set of exactly these constants, one at least."""
         schemas = self.table.add_constant(values[0])
         if len(values) > 1:
-            known = self._any_of.get(values)
+            known = self._enum_sets.get(values)
             if known is None:
                 node = self.nodes[schemas[0]]
                 assert node is not None
-                known = self._any_of[values] = (self.table.add_derived(node, {"enum": values}).number,)
+                known = self._enum_sets[values] = (self.table.add_derived(node, {"enum": values}).number,)
             return known
         return schemas
 
     def is_enumerated(self, schemas: SchemaSet) -> bool:
-        """Whether a set is plainly one of listed values."""
+        """Return whether the bound of a set is a list of values."""
         return self.bound_of(schemas).values is not None
 
     # ---- errors ------------------------------------------------------------------------------------------------
 
     def unsupported(self, cause: str, field: str) -> UnsupportedError:
-        """What to raise where something is not enforced yet."""
+        """Return the error of something that is not enforced, at the keyword `field` that is being computed."""
         return UnsupportedError(cause, pointer=self._pointer(field))
 
     def circular(self, signal: CircularSchema) -> SchemaError:
-        """What to raise for a schema that is defined by itself, with no value in between."""
+        """Return the error of a schema that is defined by itself with no value in between."""
         return SchemaError(
             "This schema refers to itself with no value in between, so it says nothing.", pointer=signal.node.pointer
         )
 
     def _pointer(self, field: str = "") -> str:
-        """The innermost place that is being computed and says something of the kind."""
-        busy = [self.nodes[abs(literal)] for literal in reversed(self._busy)]
-        open_sets = [*reversed(self._asked), *reversed(self._settling)]
-        asked = [self.nodes[abs(literal)] for schemas in open_sets for literal in schemas]
-        candidates = [node for node in busy + asked if node is not None and node.pointer is not None]
+        """Return the pointer of the innermost subschema being computed, of one with the keyword `field` if there is
+        one.
+        """
+        busy = [self.nodes[abs(literal)] for literal in reversed(self._unfolding)]
+        open_sets = [*reversed(self._open), *reversed(self._normalising)]
+        opened = [self.nodes[abs(literal)] for schemas in open_sets for literal in schemas]
+        candidates = [node for node in busy + opened if node is not None and node.pointer is not None]
         for node in candidates:
             if field in node.keywords:
                 return f"{node.pointer}/{field}"
         return candidates[0].pointer or "" if candidates else ""
 
     def irregular_names(self, schemas: SchemaSet) -> Language | None:
-        """The formula of the texts that a literal set allows, where a Dfa cannot say them; None elsewhere."""
+        """Return the formula of the texts in a set that is no regular language; None for a regular one."""
         cases = self._texts_of(schemas)
         if len(cases) != 1 or not self.languages.irregular(cases[0].lang):
             return None
@@ -428,7 +439,7 @@ class ShapeAlgebra(SchemaAlgebra):
             return self.unfold(self._projection.project(schemas)).strings
 
     def _names(self, schemas: SchemaSet) -> Dfa:
-        """The texts that a literal set allows: `propertyNames`."""
+        """Return the automaton of the texts in a set, for `propertyNames`."""
         cases = self._texts_of(schemas)
         if cases is ALL_STRINGS:
             return any_text()

@@ -1,8 +1,8 @@
-"""Shape: what a schema allows, as six independent parts, one per JSON type. AND, OR and NOT act part by part.
+"""AND, OR and NOT of Shapes, which act on each JSON type by itself.
 
-A part is a tuple of cases, meaning their union; no case is the empty part, and the one case without any condition is
-the full part. Null, false and true are bits. The children of arrays and objects are literal sets, so nothing here is
-recursive. Cases may overlap: a mask does not mind.
+Products of unions are kept small in three ways: cases that another one contains are dropped, objects are split by
+discriminators (`discriminators`), and products that are still large become one case with clauses
+(`ObjectCase.clauses`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 MANY = 8
-"""Cases of a product beyond which it is worth looking for idle ones."""
+"""Cases of a product beyond which it is worth looking for redundant ones."""
 
 MOST_OBJECTS = 32
 """Cases of a product of objects beyond which it is kept as clauses (`ObjectCase.clauses`)."""
@@ -59,12 +59,12 @@ MOST_SPLITS = 2
 
 
 def count_widest_part(shape: Shape) -> int:
-    """Most cases of a part: what a product with it costs."""
+    """Return the most cases that a part has: what a product with the Shape costs."""
     return max(len(shape.numbers), len(shape.strings), len(shape.arrays), len(shape.objects))
 
 
 def intersect_shapes(*shapes: Shape, algebra: SchemaAlgebra) -> Shape:
-    """Values of all."""
+    """Return the values that are in all Shapes."""
     if any(shape is NOTHING for shape in shapes):
         return NOTHING
     telling = [shape for shape in shapes if shape is not EVERYTHING]
@@ -72,7 +72,7 @@ def intersect_shapes(*shapes: Shape, algebra: SchemaAlgebra) -> Shape:
         return telling[0] if telling else EVERYTHING
     enums: tuple[EnumValues, ...] = ()
     if any(shape.enums for shape in telling):
-        enums, telling = _meet_listed(telling, algebra.table)
+        enums, telling = _intersect_enums(telling, algebra.table)
     scalars = SCALARS
     for shape in telling:
         scalars &= shape.scalars
@@ -92,7 +92,7 @@ def intersect_shapes(*shapes: Shape, algebra: SchemaAlgebra) -> Shape:
 
 
 def expand_enums(shape: Shape, table: SubschemaTable) -> Shape:
-    """The same with each listed array or object as a case."""
+    """Return the same Shape with each array or object of an enum as a case."""
     if not shape.enums:
         return shape
     lists, maps = list(shape.arrays), list(shape.objects)
@@ -102,8 +102,8 @@ def expand_enums(shape: Shape, table: SubschemaTable) -> Shape:
     return shape._replace(arrays=tuple(dict.fromkeys(lists)), objects=tuple(dict.fromkeys(maps)), enums=())
 
 
-def _meet_listed(shapes: list[Shape], table: SubschemaTable) -> tuple[tuple[EnumValues, ...], list[Shape]]:
-    """What is enum in one shape and stays whole beside the others, and the shapes without it."""
+def _intersect_enums(shapes: list[Shape], table: SubschemaTable) -> tuple[tuple[EnumValues, ...], list[Shape]]:
+    """Return the enums that stay whole beside the other Shapes, and the Shapes without them."""
     listing = [shape for shape in shapes if shape.enums]
     kept: list[EnumValues] = []
     if len(listing) == 1:
@@ -120,13 +120,13 @@ def _meet_listed(shapes: list[Shape], table: SubschemaTable) -> tuple[tuple[Enum
 
 
 def build_exact_array(value: Constant, table: SubschemaTable) -> ArrayCase:
-    """The case of exactly one array."""
+    """Return the case of exactly one array."""
     items = tuple(map(table.add_constant, value[1]))
     return ArrayCase(items, NEVER, len(items), len(items))
 
 
 def build_exact_object(value: Constant, table: SubschemaTable) -> ObjectCase:
-    """The case of exactly one object."""
+    """Return the case of exactly one object."""
     named = tuple((name, table.add_constant(inside)) for name, inside in value[1])
     return ObjectCase(named, frozenset(name for name, _ in named), cells=())
 
@@ -140,12 +140,12 @@ def _product(
 ) -> tuple[Case, ...]:
     out = full
     for union in unions:
-        out = _meet(out, union, full, both, algebra, most)
+        out = _intersect_unions(out, union, full, both, algebra, most)
     return out
 
 
 def _texts(unions: list[tuple[StringCase, ...]], algebra: SchemaAlgebra) -> tuple[StringCase, ...]:
-    """The product of unions of texts: Dfas are united where the cases would be too many."""
+    """Return the product of unions of texts; where the cases would be too many their automata are united first."""
     languages = algebra.languages
 
     def both(one: StringCase, other: StringCase) -> StringCase | None:
@@ -161,9 +161,9 @@ def _texts(unions: list[tuple[StringCase, ...]], algebra: SchemaAlgebra) -> tupl
 def _objects(
     unions: list[tuple[ObjectCase, ...]], used: frozenset[str], algebra: SchemaAlgebra
 ) -> tuple[ObjectCase, ...]:
-    """The product of unions of objects. used: discriminators by which it has been split.
+    """Return the product of unions of objects. used: discriminators by which it has been split.
 
-    It is multiplied out if it has few cases, else it is one case with clauses.
+    It is multiplied out if it has few cases; otherwise it is one case with clauses.
     """
     if () in unions:
         return ()
@@ -179,19 +179,19 @@ def _objects(
         else None
     )
     if found is None:
-        return _few_objects(unions, case, algebra)
+        return _multiply_objects(unions, case, algebra)
     name, pieces = found
     out: dict[ObjectCase, None] = {}
     for piece in pieces:
         out.update(dict.fromkeys(_objects(piece, used | {name}, algebra)))
-        _within(len(out), 4 * algebra.limits.cases, algebra)
+        _check_cases(len(out), 4 * algebra.limits.cases, algebra)
     return tuple(out)
 
 
-def _few_objects(
+def _multiply_objects(
     unions: list[tuple[ObjectCase, ...]], case: ObjectCase | None, algebra: SchemaAlgebra
 ) -> tuple[ObjectCase, ...]:
-    """The product multiplied out; or a case with clauses that is the same, if there is one and the cases are many."""
+    """Return the product multiplied out, or an equal case with clauses if there are many cases."""
     if algebra.style.key_order not in object_derivatives.KEY_ORDERS:
         return _product(unions, ALL_OBJECTS, lambda a, b: object_cases.intersect_objects(a, b, algebra), algebra)
     if case is not None and prod(map(len, unions)) > MOST_OBJECTS**2:
@@ -205,7 +205,7 @@ def _few_objects(
         return () if case is None else (case,)
 
 
-def _meet(
+def _intersect_unions(
     one: tuple[Case, ...],
     other: tuple[Case, ...],
     full: tuple[Case, ...],
@@ -213,7 +213,9 @@ def _meet(
     algebra: SchemaAlgebra,
     limit: int | None = None,
 ) -> tuple[Case, ...]:
-    """The product of two unions. limit: cases beyond which it is _TooMany; None: an error of the caller's Limits."""
+    """Return the product of two unions. limit: cases beyond which to raise _TooMany; None: those of the Limits, and
+    LimitError.
+    """
     if not one or other is full:
         return one
     if not other or one is full:
@@ -229,11 +231,11 @@ def _meet(
                 out[case] = None
         if len(out) > enough or len(out) > most:
             before = len(out)
-            out = _thin(out, algebra)
+            out = _drop_redundant(out, algebra)
             enough = (2 if len(out) < before else 8) * len(out) + MANY
         if limit is not None and len(out) > most:
             raise _TooMany
-        _within(len(out), most, algebra)
+        _check_cases(len(out), most, algebra)
     return full if full[0] in out else tuple(out)
 
 
@@ -241,7 +243,7 @@ class _TooMany(Exception):
     """A product of objects has too many cases to multiply them out."""
 
 
-def _within(count: int, most: int, algebra: SchemaAlgebra) -> None:
+def _check_cases(count: int, most: int, algebra: SchemaAlgebra) -> None:
     if count > most:
         raise LimitError(
             f"This combination of alternatives has more than {algebra.limits.cases} cases.",
@@ -250,8 +252,8 @@ def _within(count: int, most: int, algebra: SchemaAlgebra) -> None:
         )
 
 
-def _thin(cases: dict[Case, None], algebra: SchemaAlgebra) -> dict[Case, None]:
-    """The same union without cases that are plainly within another, and, of many, without empty ones."""
+def _drop_redundant(cases: dict[Case, None], algebra: SchemaAlgebra) -> dict[Case, None]:
+    """Return the same union without cases that another one contains, and, of many, without empty ones."""
     kept: list[Any] = []
     if all(isinstance(case, ObjectCase) for case in cases):
         kept = object_cases.drop_subsumed(cases)  # type: ignore[arg-type]
@@ -269,18 +271,18 @@ def _thin(cases: dict[Case, None], algebra: SchemaAlgebra) -> dict[Case, None]:
 
 
 def unite_overlapping_shapes(shapes: list[Shape], algebra: SchemaAlgebra) -> Shape:
-    """The same for shapes that are made of each other: nested, they may double at each level."""
+    """Return the union of Shapes that were made of each other: nested, they may double at each level."""
     alone = max(map(count_widest_part, shapes), default=0)
     whole = unite_shapes(shapes or [NOTHING])
     most = max(alone, 4 * algebra.limits.cases)
     if len(whole.objects) > most:
-        whole = whole._replace(objects=tuple(_thin(dict.fromkeys(whole.objects), algebra)))
-    _within(count_widest_part(whole), most, algebra)
+        whole = whole._replace(objects=tuple(_drop_redundant(dict.fromkeys(whole.objects), algebra)))
+    _check_cases(count_widest_part(whole), most, algebra)
     return whole
 
 
 def unite_shapes(shapes: list[Shape]) -> Shape:
-    """Values of at least one."""
+    """Return the values that are in at least one Shape."""
     if len(shapes) == 1:
         return shapes[0]
     scalars = 0
@@ -306,7 +308,7 @@ def _join(parts: list[tuple[Case, ...]], full: tuple[Case, ...]) -> tuple[Case, 
 
 
 def complement_shape(shape: Shape, algebra: SchemaAlgebra) -> Shape:
-    """All other values. A union of cases becomes a product of the ways in which each of them fails."""
+    """Return all other values. A union of cases becomes a product of the ways to violate each of them."""
     shape = expand_enums(shape, algebra.table)
     return Shape(
         SCALARS & ~shape.scalars,
@@ -318,7 +320,10 @@ def complement_shape(shape: Shape, algebra: SchemaAlgebra) -> Shape:
             shape.arrays, ALL_ARRAYS, lambda case: array_cases.complement_array(case, algebra),
             lambda a, b: array_cases.intersect_arrays(a, b, algebra), algebra,
         ),
-        _objects([tuple(dict.fromkeys(object_cases.complement_object(case, algebra))) for case in shape.objects], NO_NAMES, algebra)
+        _objects(
+            [tuple(dict.fromkeys(object_cases.complement_object(case, algebra))) for case in shape.objects],
+            NO_NAMES, algebra,
+        )
         if shape.objects is not ALL_OBJECTS else (),
     )  # fmt: skip
 
@@ -335,5 +340,5 @@ def _negate(
     out = full
     for case in part:
         ways = tuple(dict.fromkeys(complement(case)))
-        out = _meet(out, full if full[0] in ways else ways, full, both, algebra)
+        out = _intersect_unions(out, full if full[0] in ways else ways, full, both, algebra)
     return out

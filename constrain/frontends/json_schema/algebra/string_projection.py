@@ -1,6 +1,6 @@
-"""What a schema says about strings alone: for `propertyNames` that refers to the schema it stands in.
+"""What a schema asserts about strings alone, for `propertyNames` that refers to the schema in which it stands.
 
-Keys are strings, so what such a schema says about objects, this `propertyNames` included, never matters to them. Its
+Keys are strings, so what such a schema asserts about objects, this `propertyNames` included, never applies to them. Its
 nodes are copied without that, and the copy does not lead back.
 """
 
@@ -21,14 +21,14 @@ PLAIN = frozenset(("type", *STRING_KEYWORDS))
 
 
 class StringProjection:
-    """Copies of nodes: of a string they say what the nodes say, of anything else more or less than that."""
+    """Copies of nodes: they agree with the nodes on strings, and may differ on all other values."""
 
     def __init__(self, table: SubschemaTable) -> None:
         self.table = table
         self._copies: dict[int, int] = {}
 
     def project(self, schemas: SchemaSet) -> SchemaSet:
-        """The copy of a literal set."""
+        """Return the copy of a set."""
         if schemas in (ANY, NEVER):
             return schemas
         return tuple(sorted(self._copy(abs(one)) * (1 if one > 0 else -1) for one in schemas))

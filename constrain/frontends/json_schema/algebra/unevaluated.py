@@ -1,10 +1,10 @@
-"""`unevaluatedProperties`, `unevaluatedItems`: which keys and items the other keywords evaluate, way by way.
+"""`unevaluatedProperties`, `unevaluatedItems`: which keys and items the other keywords evaluate, case by case.
 
-What is evaluated depends on which branches hold (JSON Schema 2020-12, 11.2 and 11.3; 7.7.1 on annotations). A
-`EvaluationCase` is a condition (a literal set) and what is evaluated at least when it holds; the ways of a schema cover
-its values. More evaluated means less forbidden, so a branch that holds may be ignored in a way: ways need no
-complements and may overlap, and the keyword is the union over the ways of "the condition, and what that way leaves over
-is in the set".
+What is evaluated depends on which branches hold (JSON Schema 2020-12, core, 11.2 and 11.3; 7.7.1 on annotations). An
+`EvaluationCase` is a condition (a set) and what is evaluated at least when it holds; the cases of a schema cover its
+values. More evaluated means less forbidden, so a branch that holds may be ignored: cases need no complements and may
+overlap, and the keyword is the union over the cases of "the condition, and what this case leaves unevaluated is in the
+set".
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class Evaluated(NamedTuple):
-    """What has been evaluated: everything; or keys by name and by pattern; or the first items and those in the sets."""
+    """What is evaluated: everything; or keys by name and pattern; or the first items and those in the sets."""
 
     everything: bool = False
     names: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class Evaluated(NamedTuple):
     sets: frozenset[SchemaSet] = frozenset()
 
     def join(self, other: Evaluated) -> Evaluated:
-        """What one of them has evaluated."""
+        """Return what one of the two evaluates."""
         if self.everything or other.everything:
             return ALL_EVALUATED
         return Evaluated(
@@ -47,7 +47,7 @@ class Evaluated(NamedTuple):
         )  # fmt: skip
 
     def covers(self, other: Evaluated) -> bool:
-        """Whether it is all that the other is."""
+        """Return whether it evaluates all that the other does."""
         if self.everything or other.everything:
             return self.everything
         keys = self.names >= other.names and self.patterns >= other.patterns
@@ -58,7 +58,7 @@ NOTHING_EVALUATED, ALL_EVALUATED = Evaluated(), Evaluated(True)
 
 
 class EvaluationCase(NamedTuple):
-    """Values of the set `held`, of which at least this has been evaluated."""
+    """Values of the set `held`, of which at least `seen` is evaluated."""
 
     held: SchemaSet
     seen: Evaluated
@@ -72,7 +72,7 @@ OwnEvaluation = Callable[[dict[str, Any], int], Evaluated]
 
 
 def find_evaluated_keys(keywords: dict[str, Any], draft: int) -> Evaluated:
-    """The keys that a schema's own keywords evaluate."""
+    """Return the keys that the keywords of a schema itself evaluate."""
     if "additionalProperties" in keywords or "unevaluatedProperties" in keywords:
         return ALL_EVALUATED
     return Evaluated(
@@ -81,7 +81,7 @@ def find_evaluated_keys(keywords: dict[str, Any], draft: int) -> Evaluated:
 
 
 def find_evaluated_items(keywords: dict[str, Any], draft: int) -> Evaluated:
-    """The items that a schema's own keywords evaluate: `contains` does from 2020-12 on."""
+    """Return the items that the keywords of a schema itself evaluate; `contains` does from 2020-12 on."""
     items = keywords.get("items", [])
     listed = isinstance(items, list)
     if "unevaluatedItems" in keywords or not listed or keywords.keys() >= {"items", "additionalItems"}:
@@ -94,7 +94,9 @@ def find_evaluated_items(keywords: dict[str, Any], draft: int) -> Evaluated:
 def find_evaluation_cases(
     node: Subschema, keywords: dict[str, Any], own: OwnEvaluation, algebra: SchemaAlgebra, path: tuple[int, ...] = ()
 ) -> list[EvaluationCase]:
-    """The ways of a schema that says `keywords`, given that it holds. path: the nodes on the way down to it."""
+    """Return the evaluation cases of a schema with these keywords, given that it holds. path: the nodes that lead to
+    it.
+    """
 
     def below(schemas: SchemaSet) -> list[EvaluationCase]:
         """The ways of another schema for the same value, given that it holds."""
@@ -143,21 +145,21 @@ def find_evaluation_cases(
 
 
 def choose_branch(branches: list[list[EvaluationCase]]) -> list[EvaluationCase]:
-    """One of several branches holds: those that evaluate nothing are one way without a condition."""
-    telling = [[way for way in branch if way.seen != NOTHING_EVALUATED] for branch in branches]
-    idle = any(way.seen == NOTHING_EVALUATED for branch in branches for way in branch)
-    return [*(UNCONDITIONAL if idle else ()), *(way for branch in telling for way in branch)]
+    """Return the cases of one of several branches: those that evaluate nothing become one case without a condition."""
+    evaluating = [[way for way in branch if way.seen != NOTHING_EVALUATED] for branch in branches]
+    evaluates_nothing = any(way.seen == NOTHING_EVALUATED for branch in branches for way in branch)
+    return [*(UNCONDITIONAL if evaluates_nothing else ()), *(way for branch in evaluating for way in branch)]
 
 
 def choose_branches(
     branches: list[list[EvaluationCase]], algebra: SchemaAlgebra, node: Subschema
 ) -> list[EvaluationCase]:
-    """At least one of several branches holds: each may be ignored, but for all of them at once."""
+    """Return the cases of at least one of several branches: any may be ignored, but not all at once."""
     out = UNCONDITIONAL
     for branch in branches:
-        telling = [way for way in branch if way.seen != NOTHING_EVALUATED]
-        if telling:
-            out = combine_cases(out, [*UNCONDITIONAL, *telling], algebra, node)
+        evaluating = [way for way in branch if way.seen != NOTHING_EVALUATED]
+        if evaluating:
+            out = combine_cases(out, [*UNCONDITIONAL, *evaluating], algebra, node)
     if all(way.seen != NOTHING_EVALUATED for branch in branches for way in branch):
         out = [way for way in out if way.seen != NOTHING_EVALUATED]
     return out
@@ -166,14 +168,14 @@ def choose_branches(
 def combine_cases(
     one: Iterable[EvaluationCase], other: Iterable[EvaluationCase], algebra: SchemaAlgebra, node: Subschema
 ) -> list[EvaluationCase]:
-    """Both hold. Ways that cannot be, and those that another one makes idle, are left out."""
+    """Return the cases of a conjunction, without impossible ones and those that another one makes redundant."""
     if other is UNCONDITIONAL:
         return list(one)
     made = {EvaluationCase(algebra.intersect(a.held, b.held), a.seen.join(b.seen)): None for a in one for b in other}
     out: list[EvaluationCase] = []
     for way in made:
-        if way.held != NEVER and not any(_idle(way, kept) for kept in out):
-            out = [kept for kept in out if not _idle(kept, way)]
+        if way.held != NEVER and not any(_is_redundant(way, kept) for kept in out):
+            out = [kept for kept in out if not _is_redundant(kept, way)]
             out.append(way)
     if len(out) > SOME:
         out = [way for way in out if algebra.is_possible(way.held)]
@@ -186,9 +188,9 @@ def combine_cases(
 
 
 SOME = 8
-"""Ways beyond which it is worth asking which of them can be."""
+"""Cases beyond which it is worth deciding which of them are possible."""
 
 
-def _idle(way: EvaluationCase, other: EvaluationCase) -> bool:
-    """Whether the other way allows all that this one does."""
+def _is_redundant(way: EvaluationCase, other: EvaluationCase) -> bool:
+    """Return whether the other case allows all that this one does."""
     return other.seen.covers(way.seen) and set(other.held) <= set(way.held)

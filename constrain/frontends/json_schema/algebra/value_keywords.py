@@ -85,7 +85,7 @@ def parse_const(place: KeywordPlace, name: str, value: Any) -> tuple[Constant, .
 
 
 def build_value_shape(keywords: dict[str, Any], draft: int, algebra: SchemaAlgebra) -> Shape:
-    """The Shape of the keywords that are about the value itself."""
+    """Return the Shape of the keywords that are about the value itself, and not about other schemas for it."""
     if "const" in keywords or "enum" in keywords:
         return _constants(keywords, draft, algebra)
     types, fields = keywords.get("type", TYPES), keywords.keys()
@@ -110,12 +110,12 @@ def build_value_shape(keywords: dict[str, Any], draft: int, algebra: SchemaAlgeb
 
 
 def _whole(cases: tuple[Case, ...], full: tuple[Case, ...]) -> tuple[Case, ...]:
-    """Keywords that assert nothing leave the full part as it is, which is known by identity."""
+    """Return the full part itself for equal cases, since the full part is recognised by identity."""
     return full if cases == full else cases
 
 
 def _constants(keywords: dict[str, Any], draft: int, algebra: SchemaAlgebra) -> Shape:
-    """`enum` and `const`, filtered by all that stands beside them."""
+    """Return the values of `enum` and `const`, filtered by all sibling keywords."""
     rest = {field: value for field, value in keywords.items() if field not in ("const", "enum")}
     shape = EVERYTHING
     for field in ("const", "enum"):
@@ -129,7 +129,7 @@ def _constants(keywords: dict[str, Any], draft: int, algebra: SchemaAlgebra) -> 
 
 
 def _finite(values: tuple[Constant, ...], table: SubschemaTable) -> Shape:
-    """Exactly these values."""
+    """Return the Shape of exactly these values."""
     scalars = 0
     numbers: list[Fraction] = []
     brackets: dict[int, list[Constant]] = {ARRAY: [], OBJECT: []}

@@ -53,7 +53,7 @@ Counts = tuple[int, ...]
 
 
 class ItemState(NamedTuple):
-    """The number of items so far, how many met each constraint, both capped, and the enumerated values left, as bits."""
+    """The number of items, how many met each constraint, both capped, and the enumerated values left, as bits."""
 
     position: int
     counts: Counts

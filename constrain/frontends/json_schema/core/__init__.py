@@ -1,1 +1,1 @@
-"""The lowest layer: sets of subschemas, JSON values, dialects, white space."""
+"""What all keyword groups share: sets of subschemas, JSON values, dialects, white space."""

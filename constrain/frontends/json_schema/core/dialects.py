@@ -1,8 +1,8 @@
-"""Dialects: which keywords a schema has, by what its `$schema` names.
+"""Dialects and scopes: which keywords a schema has, by its `$schema`, and in which resource it stands.
 
-`$schema` names a meta-schema: one of the five of the drafts, or one of the registry, whose own `$schema` says the draft
-and whose `$vocabulary` (core specification, section 8.1.2) says which groups of keywords there are; a keyword of a
-group that is left out is unknown, so it asserts nothing. Any other name, or none, is taken as 2020-12.
+`$schema` names a meta-schema: one of the five of the drafts, or one of the registry, whose own `$schema` names the
+draft and whose `$vocabulary` (core specification, section 8.1.2) the groups of keywords; a keyword of another group is
+unknown, so it asserts nothing. Any other name, or none, is taken as 2020-12.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ __all__ = ["DIALECTS", "NEWEST", "Dialect", "Scope", "resolve_dialect"]
 
 
 class Dialect(NamedTuple):
-    """draft: 4, 6, 7, 2019 or 2020. vocabularies: names of its groups of keywords, None for all that are usual."""
+    """draft: 4, 6, 7, 2019 or 2020. vocabularies: names of its groups of keywords; None for the usual ones."""
 
     draft: int
     vocabularies: frozenset[str] | None = None
 
     @property
     def asserts_formats(self) -> bool:
-        """Whether it says itself that `format` is an assertion."""
+        """Whether the dialect itself makes `format` an assertion."""
         return self.vocabularies is not None and "format-assertion" in self.vocabularies
 
 
 class Scope(NamedTuple):
-    """The resource in which a subschema stands.
+    """The resource in which a subschema stands: its base URI, its root, the pointer of the root, its dialect.
 
-    entered: (dynamic anchor, URI of the first resource with it on the way here), sorted; "" is the recursive anchor.
+    entered: pairs of a dynamic anchor and the URI of the first resource that has it in the dynamic scope, sorted; "" is
+    the recursive anchor of 2019-09.
     """
 
     uri: str
@@ -41,7 +42,7 @@ class Scope(NamedTuple):
 
     @property
     def draft(self) -> int:
-        """4, 6, 7, 2019 or 2020."""
+        """The draft: 4, 6, 7, 2019 or 2020."""
         return self.dialect.draft
 
 
@@ -54,7 +55,7 @@ DIALECTS = {
     "https://json-schema.org/draft/2019-09/schema": Dialect(2019),
     "https://json-schema.org/draft/2020-12/schema": NEWEST,
 }
-"""`$schema` without an empty fragment -> dialect."""
+"""Dialects by `$schema` without an empty fragment."""
 
 UNSUPPORTED_DRAFTS = ("http://json-schema.org/draft-03/schema", "http://json-schema.org/draft-02/schema")
 
@@ -62,7 +63,7 @@ VOCABULARY_URIS = {
     2019: "https://json-schema.org/draft/2019-09/vocab/",
     2020: "https://json-schema.org/draft/2020-12/vocab/",
 }
-"""What the URI of each vocabulary of a draft begins with."""
+"""The prefix of the URI of each vocabulary, by draft."""
 
 VOCABULARIES = {
     2019: frozenset(("core", "applicator", "validation", "meta-data", "format", "content")),
@@ -74,8 +75,11 @@ VOCABULARIES = {
 
 
 def resolve_dialect(raw: dict[str, Any], inherited: Dialect, pointer: str, registry: Mapping[str, Any]) -> Dialect:
-    """The dialect that `$schema` names. SchemaError if it is not a string, UnsupportedError for draft 3 and older, and
-    for a meta-schema of the registry that contains a vocabulary which is not one of the drafts'."""
+    """Return the dialect that `$schema` names, or the inherited one.
+
+    Raise SchemaError if it is no string, and UnsupportedError for draft 3 and older and for a meta-schema of the
+    registry that requires an unknown vocabulary.
+    """
     name = raw.get("$schema")
     if name is None:
         return inherited
@@ -99,7 +103,7 @@ def resolve_dialect(raw: dict[str, Any], inherited: Dialect, pointer: str, regis
 
 
 def _declared(draft: int, vocabularies: Any, pointer: str) -> Dialect:
-    """The dialect of a meta-schema's `$vocabulary`."""
+    """Return the dialect of a meta-schema's `$vocabulary`."""
     names = set()
     for uri, required in vocabularies.items() if isinstance(vocabularies, dict) else ():
         name = uri.removeprefix(VOCABULARY_URIS[draft])
@@ -109,6 +113,6 @@ def _declared(draft: int, vocabularies: Any, pointer: str) -> Dialect:
             raise UnsupportedError(
                 f"The meta-schema contains a vocabulary that is not one of the draft's: {uri}",
                 pointer=pointer + "/$schema",
-                hint="Say false instead of true there, if what it asks for need not be enforced.",
+                hint="Write false instead of true there, if the vocabulary need not be enforced.",
             )
     return Dialect(draft, frozenset(names))

@@ -1,8 +1,8 @@
-"""Continue a recursion on a thread of its own, so that its depth is bounded by a count and not by CPython's stack.
+"""Continue a recursion on a new thread, so that a count bounds its depth and not CPython's stack.
 
-CPython counts frames (and nested calls in C) for each thread, 1,000 unless told otherwise, and a caller may have used
-many of them. The algebra of schemas is recursive by nature: whether an array has a value depends on its items. So it
-counts its levels, and after every `LEVELS` of them goes on with a fresh stack.
+CPython bounds frames (and nested calls in C) by thread, 1,000 by default, and the caller may have used many of them.
+The algebra of schemas is recursive by nature: whether an array has a value depends on its items. So it counts its
+levels and continues on a new stack after every `LEVELS` of them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["LEVELS", "continue_deeper", "run_on_fresh_stack", "run_with_stack"]
 T = TypeVar("T")
 
 LEVELS = 24
-"""Levels of a recursion on one stack: they need some 20 frames each at most."""
+"""Levels of a recursion on one stack: each needs at most some 20 frames."""
 MOST_STACKS = 128
 MOST_FRAMES_USED = 150
-"""Frames that a caller may have used, for `run_with_stack` to stay on its stack."""
+"""Frames that a caller may have used before `run_with_stack` starts a new stack."""
 
 
 def continue_deeper(level: int, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function at a level of a recursion, on a fresh stack if `level` is a multiple of `LEVELS`.
+    """Call a function at a level of a recursion, on a new stack if `level` is a multiple of `LEVELS`.
 
     Raise LimitError beyond `LEVELS * MOST_STACKS` levels.
     """
@@ -42,7 +42,7 @@ def continue_deeper(level: int, function: Callable[..., T], *arguments: Any) -> 
 
 
 def run_with_stack(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function, on a fresh stack if the caller has used more than `MOST_FRAMES_USED` frames of its own."""
+    """Call a function, on a new stack if the caller has used more than `MOST_FRAMES_USED` frames."""
     try:
         sys._getframe(MOST_FRAMES_USED)
     except ValueError:
@@ -51,7 +51,7 @@ def run_with_stack(function: Callable[..., T], *arguments: Any) -> T:
 
 
 def run_on_fresh_stack(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function on another thread, in the same context, and wait for it, also if an interrupt comes.
+    """Call a function on another thread in the same context, and wait for it, even if an interrupt arrives.
 
     Raise LimitError if the process may not start another thread.
     """

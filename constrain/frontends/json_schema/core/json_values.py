@@ -1,8 +1,8 @@
-"""JSON values exactly: numbers as rationals, so that 1 == 1.0 but 1 is not true.
+"""Exact JSON values: numbers are rationals, so 1 == 1.0, but 1 is not true.
 
-A *constant* is a JSON value in a hashable form in which equal values (as JSON Schema means it) are equal:
-`(NULL,)`, `(BOOLEAN, bool)`, `(NUMBER, Fraction)`, `(STRING, str)`, `(ARRAY, (constant, ...))`,
-`(OBJECT, ((name, constant), ...))` with sorted names.
+A *constant* is a JSON value in a hashable form in which exactly the values are equal that JSON Schema calls equal:
+`(NULL,)`, `(BOOLEAN, bool)`, `(NUMBER, Fraction)`, `(STRING, str)`, `(ARRAY, (constant, ...))`, `(OBJECT, ((name,
+constant), ...))` with sorted names.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def parse_rational(value: Any, pointer: str) -> Fraction:
     """Return the exact value of a JSON number.
 
     A float stands for its shortest decimal, as it was most likely written. Raise SchemaError if it is no number,
-    LimitError if it has more than `MOST_DIGITS` digits before or behind the point.
+    LimitError if it has more than `MOST_DIGITS` digits before or after the point.
     """
     kind = type(value)
     if kind is not int and (kind is bool or not isinstance(value, (int, float, Decimal))):

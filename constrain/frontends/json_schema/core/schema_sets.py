@@ -1,8 +1,9 @@
-"""Literal sets: what a child of a Shape is, until someone looks inside.
+"""Sets of subschemas: what a child of a Shape is, until it is unfolded.
 
-A subschema is a numbered node. A *literal* is `+node` or `-node` (its complement), and a sorted tuple of literals
-means their AND. So `allOf`, sibling keywords and `$ref` combine by union of sets, NOT flips a sign, and a recursive
-schema closes because the same set comes back. Nothing is unfolded before it is reached.
+A subschema is a numbered node. A *literal* is `+node` or `-node` (its complement), and a `SchemaSet` is a sorted tuple
+of literals that stands for their conjunction. So `allOf`, sibling keywords and `$ref` combine by union of tuples, NOT
+flips a sign, and a recursive schema terminates because the same set comes back. Nothing is unfolded before it is
+reached.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ __all__ = ["ANY", "NEVER", "SchemaSet", "intersect_sets", "is_subset_of"]
 SchemaSet = tuple[int, ...]
 
 ANY: SchemaSet = ()
-"""Every value: the AND of nothing."""
+"""Every value: the empty conjunction."""
 
 NEVER: SchemaSet = (0,)
 """No value at all. No node has the number 0."""
 
 
 def intersect_sets(one: SchemaSet, other: SchemaSet) -> SchemaSet:
-    """The AND of two literal sets; NEVER if they hold a node and its complement."""
+    """Return the conjunction of two sets; NEVER if a node and its complement are in it."""
     if not one or one == other:
         return other
     if not other:
@@ -36,5 +37,5 @@ def intersect_sets(one: SchemaSet, other: SchemaSet) -> SchemaSet:
 
 
 def is_subset_of(one: SchemaSet, other: SchemaSet) -> bool:
-    """Whether every value of the one is plainly in the other."""
+    """Return whether every value of the first set is in the second one, as far as their literals show."""
     return not other or one in (other, NEVER) or set(other).issubset(one)

@@ -1,7 +1,7 @@
-"""What can be said of a literal set without unfolding it: cheap proofs that two sets share no value.
+"""Upper bounds of sets that are known without unfolding them: cheap proofs that two sets are disjoint.
 
 They decide most `oneOf`s (by type, by the constant of a common required key, by a key that one requires and the other
-forbids) and prune most products. They never claim more than is true; what they cannot prove is asked of the algebra.
+forbids) and prune most products. The bounds are sound but not tight; what they cannot prove is left to the algebra.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .subschema_table import Subschema
 __all__ = ["INTEGER", "StaticBound", "are_disjoint", "compute_bound"]
 
 INTEGER = 64
-"""The bit of `type: integer`, which is not a JSON type of its own."""
+"""The bit of `type: integer`, which is no JSON type of its own."""
 
 TYPES = 63
 
@@ -25,8 +25,8 @@ TYPES = 63
 class StaticBound(NamedTuple):
     """An upper bound of a set.
 
-    types: bits of JSON types. values: all values, if they are listed. required: keys that an object must have, with
-    the set of their values. closed: all keys that an object may have, or None. is_never: no value at all.
+    types: bits of JSON types. values: all values, if they are enumerated. required: keys that an object must have, with
+    the sets of their values. closed: all keys that an object may have, or None. is_never: no value at all.
     """
 
     types: int = TYPES
@@ -39,11 +39,11 @@ class StaticBound(NamedTuple):
 UNKNOWN_BOUND = StaticBound()
 EMPTY_BOUND = StaticBound(0, frozenset(), {}, frozenset(), True)
 DEPTH = 12
-"""Deepest chain of references that is followed."""
+"""The longest chain of references that is followed."""
 
 
 def compute_bound(schemas: SchemaSet, nodes: list[Subschema | None], depth: int = 0) -> StaticBound:
-    """The upper bound of a literal set."""
+    """Return the upper bound of a set."""
     if schemas == NEVER:
         return EMPTY_BOUND
     bound = UNKNOWN_BOUND
@@ -104,7 +104,7 @@ def _compute(node: Subschema, nodes: list[Subschema | None], depth: int) -> Stat
 
 
 def _not(node: Subschema, nodes: list[Subschema | None]) -> StaticBound:
-    """The complement of a node is known where it speaks of types only."""
+    """Return the bound of the complement of a node, which is known for nodes that only have `type`."""
     if node.unparsed is None and set(node.keywords) == {"type"} and not node.keywords["type"] & INTEGER:
         types = TYPES & ~node.keywords["type"]
         return StaticBound(types, None, {}, None, types == 0)
@@ -133,7 +133,7 @@ def _and(one: StaticBound, other: StaticBound, nodes: list[Subschema | None], de
 
 
 def are_disjoint(one: StaticBound, other: StaticBound) -> bool:
-    """Whether it is plain that no value is in both."""
+    """Return whether the bounds show that no value is in both sets."""
     types = one.types & other.types
     if not types:
         return True

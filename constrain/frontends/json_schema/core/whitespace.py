@@ -1,6 +1,6 @@
-"""White space and punctuation, as the Style wants it, at each depth.
+"""White space and punctuation of arrays and objects, by Style and depth.
 
-The style "flexible" takes what JSON writers produce: `json.dumps` with any separators and indent, `JSON.stringify`,
+The style "flexible" accepts what JSON writers produce: `json.dumps` with any separators and indent, `JSON.stringify`,
 prettier, Go's and jq's. None of them writes anything before a colon or comma, or more than one line break. Inside
 brackets and after a comma there is a *gap*: nothing, a space, or a line break and an indentation of spaces or of tabs.
 """
@@ -17,11 +17,11 @@ from ....grammar.nodes import EMPTY, Chars, Layout, Literal, Node, Sequence
 __all__ = ["INDENTATION", "Spacing", "surround_root", "any_whitespace", "flexible_gap", "spacing_at"]
 
 INDENTATION = 64
-"""Most spaces or tabs behind a line break in the style "flexible"."""
+"""Most spaces or tabs after a line break in the style "flexible"."""
 
 
 class Spacing(NamedTuple):
-    """What stands between the tokens of an array or object: white space inside the brackets, and punctuation."""
+    """White space between the brackets and the items of an array or object, and the punctuation."""
 
     open: Node
     close: Node
@@ -32,7 +32,7 @@ class Spacing(NamedTuple):
 
 @memoize_work(256)
 def spacing_at(style: Style, depth: int) -> Spacing:
-    """The spacing of a container at a depth (0: the root); only an indented style looks at the depth."""
+    """Return the spacing of an array or object at a depth (0: the root); only indented styles depend on the depth."""
     if isinstance(style.whitespace, int):
         outer = "\n" + " " * (style.whitespace * depth)
         inner = "\n" + " " * (style.whitespace * (depth + 1))
@@ -57,13 +57,15 @@ def _spacing(inner: Node, outer: Node, comma: Node, colon: Node, empty: Node) ->
 
 @memoize_work(64)
 def any_whitespace() -> Chars:
-    """White space: `ws` of RFC 8259, as much as one likes."""
+    """Return any amount of white space (`ws` of RFC 8259)."""
     return Chars(Dfa.from_ranges([(32, 32), (9, 10), (13, 13)]).star())
 
 
 @memoize_work(64)
 def flexible_gap() -> Chars:
-    """Nothing, one space, or one line break and an indentation. Every prefix of it is one, so a count may end it."""
+    """Return the gap: nothing, one space, or one line break and an indentation. Every prefix of a gap is a gap, so a
+    counter can bound it.
+    """
     space, tab, newline = (Dfa.from_strings([text]) for text in (" ", "\t", "\n"))
     broken = newline.concatenate(Dfa.union_of([space.star(), tab.star()]))
     return Chars(Dfa.union_of([Dfa.from_strings(["", " "]), broken]), high=1 + INDENTATION)
@@ -71,10 +73,10 @@ def flexible_gap() -> Chars:
 
 @memoize_work(64)
 def optional_space() -> Chars:
-    """Nothing, or one space."""
+    """Return nothing or one space."""
     return Chars(Dfa.from_strings(["", " "]))
 
 
 def surround_root(value: Node, style: Style) -> Node:
-    """The root: with white space around it if the style allows any."""
+    """Return the root with white space around it if the style allows that."""
     return Sequence((any_whitespace(), value, any_whitespace())) if style.whitespace == "any" else value

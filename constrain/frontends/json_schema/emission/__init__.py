@@ -1,1 +1,1 @@
-"""From a schema document to its Grammar: the pipeline, the emitter and the errors of schemas that nothing satisfies."""
+"""From a schema document to its Grammar: the pipeline, the emitter, and the errors of unsatisfiable schemas."""

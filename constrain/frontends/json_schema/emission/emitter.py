@@ -1,8 +1,8 @@
-"""Shapes become nodes: one rule for every array or object that is met, made when it is first asked for.
+"""Shapes become Grammar nodes: one rule for every array or object that is reached, made on demand.
 
-Values without brackets stand where they are used; arrays, objects and what takes an automaton to be built (patterns,
-formats, bounds of numbers) are behind a `Rule` named by their literal set (and their depth, if the style indents).
-Only what is non-empty is written, so a Grammar has no dead end.
+Values without brackets stand where they are used; arrays, objects and values whose automaton is costly (patterns,
+formats, bounds of numbers) are behind a `Rule` named by their set (and their depth, if the style indents). Only
+non-empty sets are written, so a Grammar has no dead end.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ __all__ = ["LazyRules", "SchemaEmitter"]
 
 
 VALUE = 30
-"""Units of work for a value that is written where it stands."""
+"""Units of work for a value that is written in place."""
 
 
 class SchemaEmitter(ValueEmitter):
-    """Writes values. It asks the algebra what is empty, and never touches a child that is."""
+    """Writes the values of sets. The algebra decides what is empty; empty children are never written."""
 
     def __init__(self, algebra: ShapeAlgebra, style: Style) -> None:
         self.algebra = algebra
@@ -52,7 +52,7 @@ class SchemaEmitter(ValueEmitter):
         self._plans: dict[ArrayCase, item_counts.ItemAutomaton] = {}
 
     def value(self, schemas: SchemaSet, depth: int) -> Node:
-        """The node of a non-empty literal set at a depth."""
+        """Return the node of a non-empty set at a depth."""
         try:
             plain = self._plain[schemas]
         except KeyError:
@@ -62,14 +62,14 @@ class SchemaEmitter(ValueEmitter):
         return Rule((schemas, depth if self._indented else 0))
 
     def start(self, schemas: SchemaSet) -> Node:
-        """The node of the root, which is needed at once: it has a rule only where it has brackets."""
+        """Return the node of the root, which is needed at once: it has a rule only if it has brackets."""
         shape = self.algebra.normalise(schemas)
         return (
             self.value(schemas, 0) if shape.arrays or shape.objects or shape.enums else choice_of(self._options(shape))
         )
 
     def body(self, schemas: SchemaSet, depth: int) -> Node:
-        """What a rule stands for."""
+        """Return what a rule stands for."""
         shape = self.algebra.normalise(schemas)
         options = self._options(shape)
         options += [array_items.emit_array(case, self, depth) for case in shape.arrays]
@@ -78,16 +78,16 @@ class SchemaEmitter(ValueEmitter):
         return choice_of(options)
 
     def _trie(self, enum: EnumValues, depth: int) -> Node:
-        """Many arrays or objects of one enum."""
+        """Return the rule of many arrays or objects of one enum."""
         numbers = enum.some(list(range(len(enum.values))))
         return Rule(enum_tries.EnumTrieState(enum, numbers, (), (), False, depth))
 
     def constant_set(self, value: Constant) -> SchemaSet:
-        """The literal set of exactly one value."""
+        """Return the set of exactly one value."""
         return self.algebra.table.add_constant(value)
 
     def _scalars(self, schemas: SchemaSet) -> Node | None:
-        """What has no brackets and is soon written, where it stands; None: it is behind a rule."""
+        """Return the node of a value without brackets that is cheap to write in place; None: it needs a rule."""
         spend_work(VALUE, "the values of a schema")
         types = find_plain_types(schemas, self.algebra.nodes)
         if types is not None:
@@ -100,7 +100,7 @@ class SchemaEmitter(ValueEmitter):
         return choice_of(self._options(shape))
 
     def _options(self, shape: NonEmptyShape) -> list[Node]:
-        """Everything that has no brackets: the constants as one set, then the rest."""
+        """Return the nodes of everything without brackets: the constants as one node, then the rest."""
         constants, nodes = string_sets.emit_strings(shape.strings, self.languages, self.style)
         more, others = number_sets.emit_numbers(shape.numbers, self.style, self.algebra.limits)
         constants |= more
@@ -108,7 +108,7 @@ class SchemaEmitter(ValueEmitter):
         return [*_constants(constants), *nodes, *others]
 
     def plan(self, case: ArrayCase) -> item_counts.ItemAutomaton:
-        """The automaton of an array whose items are counted or must differ."""
+        """Return the automaton of an array whose items are counted or must differ."""
         plan = self._plans.get(case)
         if plan is None:
             plan = self._plans[case] = array_items.build_item_automaton(case, self.algebra)
@@ -120,7 +120,7 @@ WORDS = ((NULL_BIT, b"null"), (FALSE_BIT, b"false"), (TRUE_BIT, b"true"))
 
 @memoize_work(maxsize=256)
 def _typed(types: int, draft: int, style: Style, limits: Limits) -> Node:
-    """All values of types without brackets: most subschemas say no more, and those of all schemas are has_duplicates."""
+    """Return all values of scalar types, cached: most subschemas assert no more, in any schema."""
     options = _constants({word for bit, word in WORDS if types & (NULL if bit == NULL_BIT else BOOLEAN)})
     if types & STRING:
         options.append(JsonString(any_text()))
@@ -131,14 +131,14 @@ def _typed(types: int, draft: int, style: Style, limits: Limits) -> Node:
 
 
 def _constants(words: set[bytes]) -> list[Node]:
-    """Texts to choose from, as one node if there are any."""
+    """Return the node of texts to choose from, if there are any."""
     if len(words) < 2:
         return [Literal(word) for word in words]
     return [Strings(tuple(sorted(words)))]
 
 
 class LazyRules(Mapping[Hashable, Node]):
-    """The rules of a schema's Grammar: made when asked for, and kept. Iterating shows those that have been made.
+    """The rules of the Grammar of a schema: made on demand and cached. Iterating yields those that have been made.
 
     deep: each is made on a stack of its own.
     """

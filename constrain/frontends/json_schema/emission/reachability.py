@@ -1,6 +1,7 @@
-"""What can be reached is looked at once, so that what is refused is refused at compile time.
+"""Check everything that can be reached, so that what is unsupported is refused at compile time.
 
-Subschemas in which nothing can be refused (`plain`) are only passed through: they are unfolded when they are written.
+Plain subschemas (`algebra.fast_checks`), in which nothing can be refused, are only passed through: they are unfolded
+when they are written.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ __all__ = ["check_reachable"]
 
 
 def check_reachable(algebra: ShapeAlgebra, root: SchemaSet) -> set[SchemaSet]:
-    """All literal sets that a value of the root can have inside; raises what is unsupported in any of them."""
+    """Return all sets that a value of the root can have inside. Raise what is unsupported in any of them."""
     seen: set[SchemaSet] = {root}
     todo = [root]
     while todo:
@@ -33,15 +34,15 @@ def check_reachable(algebra: ShapeAlgebra, root: SchemaSet) -> set[SchemaSet]:
 
 
 def _inside(schemas: SchemaSet, algebra: ShapeAlgebra) -> list[SchemaSet]:
-    """The sets inside a set that is unfolded."""
+    """Return the sets inside a set that is unfolded."""
     shape = algebra.normalise(schemas)
     found: list[SchemaSet] = []
     for array in shape.arrays:
         found += array_items.list_item_sets(array, algebra)
-    for settled in shape.objects:
-        if isinstance(settled, object_derivatives.ClausalObject):
-            found += object_derivatives.list_clausal_children(settled)
+    for normalised in shape.objects:
+        if isinstance(normalised, object_derivatives.ClausalObject):
+            found += object_derivatives.list_clausal_children(normalised)
             continue
-        found += [other for _, other in settled.names]
-        found += [other for _, other in (*settled.cells, *settled.classes)]
+        found += [other for _, other in normalised.names]
+        found += [other for _, other in (*normalised.cells, *normalised.classes)]
     return found

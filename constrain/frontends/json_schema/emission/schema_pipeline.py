@@ -1,4 +1,4 @@
-"""The pipeline of this front end: read, ask whether anything satisfies it, look at everything once, write."""
+"""The pipeline of this front end: parse, decide satisfiability, check all reachable sets, emit."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def to_grammar(
     registry: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),
 ) -> Grammar:
-    """The Grammar of the JSON texts that are instances of a schema, spelled as `style` wants them.
+    """Return the Grammar of the JSON texts that are instances of a schema, spelled as `style` says.
 
     schema: a dict, a boolean, or JSON text, whose numbers keep all their digits (of two equal keys the later one
-    counts). registry: documents by URI that `$ref` may name; nothing is fetched. Rules are made when they are asked
-    for, but everything that can be reached is checked now.
+    counts). registry: documents by URI that `$ref` may name; nothing is fetched. Rules are made on demand, but
+    everything that can be reached is checked now.
 
-    SchemaError: not a schema. UnsupportedError: a keyword that is not enforced yet, by JSON pointer.
-    UnsatisfiableError: no value is an instance. LimitError: a budget of `limits` was spent.
+    Raise SchemaError for what is no schema, UnsupportedError for a keyword that is not enforced (by JSON pointer),
+    UnsatisfiableError if no value is an instance, LimitError if a budget of `limits` is spent.
     """
     document = load_document(schema, limits)
     deep = nests_deeper(document, DEEP)

@@ -1,7 +1,7 @@
-"""Why a schema has no instance: a smallest set of keywords that exclude each other, by JSON pointer.
+"""Why a schema has no instance: a minimal set of keywords that exclude each other, by JSON pointer.
 
-Keywords are left out, many at once and then in halves; those without which there is still no instance are not to
-blame. What is left after that is a set from which nothing can be taken.
+Keywords are removed, many at once and then in halves (delta debugging, Zeller and Hildebrandt 2002); those without
+which there is still no instance are not to blame. From what is left nothing can be removed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..reading.schema_parser import SchemaParser, UnsharedSchemaParser
 __all__ = ["explain_unsatisfiable"]
 
 MOST_TRIALS = 40_000
-"""Subschemas that are looked at, in all trials together: an error message must not take a second."""
+"""Subschemas that are looked at in all trials together: an error message must not take a second."""
 TRIAL = 40
-"""What a trial costs beside them."""
+"""What a trial costs besides them."""
 
 APPLIES_TO = {row.field: row.applies_to for row in KEYWORDS}
 
@@ -31,13 +31,13 @@ STRUCTURAL = frozenset((
     "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "properties", "patternProperties",
     "dependentSchemas", "prefixItems",
 ))  # fmt: skip
-"""Fields that only lead to the keywords that clash; named if there are no others."""
+"""Keywords that only lead to those that exclude each other; named if there are no others."""
 
 
 def explain_unsatisfiable(
     document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits
 ) -> UnsatisfiableError:
-    """What to raise for a document whose root is empty; says which keywords exclude each other."""
+    """Return the error of a document whose root is empty; it names the keywords that exclude each other."""
     reader = UnsharedSchemaParser(document, registry, style, limits)
     blamed = _telling(_smallest(reader, style, limits), reader, style, limits)
     plain = [pair for pair in blamed if pair[1] not in STRUCTURAL] or blamed
@@ -54,7 +54,7 @@ def explain_unsatisfiable(
 
 
 def _smallest(reader: SchemaParser, style: Style, limits: Limits) -> list[tuple[Subschema, str]]:
-    """Keywords that together leave no value, and without any one of which there is one."""
+    """Return keywords that together leave no value, and without any one of which there is one."""
     nodes = [node for node in reader.nodes if node is not None and node.pointer is not None]
     candidates = [(node, field) for node in nodes for field in node.keywords]
     keywords = {node.number: dict(node.keywords) for node in nodes}
@@ -87,7 +87,7 @@ def _smallest(reader: SchemaParser, style: Style, limits: Limits) -> list[tuple[
 def _telling(
     blamed: list[tuple[Subschema, str]], reader: SchemaParser, style: Style, limits: Limits
 ) -> list[tuple[Subschema, str]]:
-    """Without each `type` that only says which values its neighbours are about: they exclude each other anyway."""
+    """Return the keywords without each `type` that only says to which values its neighbours apply."""
     out = []
     for node, field in blamed:
         about = {APPLIES_TO.get(other) for place, other in blamed if place is node and other != "type"}
@@ -95,7 +95,7 @@ def _telling(
             kept = node.keywords["type"]
             node.keywords["type"] = (
                 kept | NUMBER if kept & INTEGER else kept
-            )  # An integer may be what is asked too much.
+            )  # The restriction to integers alone may be the contradiction.
             still = _empty(reader, style, limits)
             node.keywords["type"] = kept
             if still:

@@ -1,1 +1,1 @@
-"""Numbers: intervals and multiples, and the automata of their spellings."""
+"""Numbers: their keywords, sets of numbers, and the automata of their spellings."""

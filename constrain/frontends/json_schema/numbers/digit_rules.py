@@ -1,10 +1,10 @@
-"""Many numbers in every spelling, each with what follows it: read digit by digit, as rules made on the way.
+"""Many numbers in every spelling, each with what follows it: rules over digits, made on demand.
 
-A number that is not zero is 0.ddd * 10^point. After some digits of a text those numbers are left whose digits begin so
-(zeros may follow the last), and where the text's own decimal point stands says which exponent each of them needs. The
-numbers are sorted by their digits, so that those that are left are a range. As for a constant by itself
-(`number_exponents`), a mantissa beside an exponent has at most REACH digits before the point and zeros behind it; a
-cap on digits holds for the fraction, unless the number itself needs more, and for all of such a mantissa.
+A number other than zero is 0.ddd * 10^point. After some digits of a text those numbers are left whose digits begin so
+(zeros may follow the last), and the position of the decimal point in the text determines which exponent each of them
+needs. The numbers are sorted by their digits, so those that are left are a range. As for a single constant
+(`number_exponents`), a mantissa with an exponent has at most REACH digits before the point and zeros after it; a cap on
+digits holds for the fraction, unless the number itself needs more, and for all of such a mantissa.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ class SortedDecimals:
         """The end of those in a range that have the same digits as its first one."""
         return bisect_right(self.digits, self.digits[low], low, high)
 
-    def can_finish(self, low: int, high: int, read: int, point: int, behind: bool) -> bool:
+    def can_finish(self, low: int, high: int, read: int, point: int, after_point: bool) -> bool:
         """Whether one of a range can be finished: with an exponent, or without."""
-        if not behind:
+        if not after_point:
             longest = self.cap if not read else self.whole + self.cap if point <= self.whole else -1
         elif read:
             longest = self.cap + point if -REACH <= point <= self.whole and read - point <= self.cap else -1
@@ -81,7 +81,7 @@ class SortedDecimals:
         if longest >= self.longest:
             return True
         lengths, places = self.lengths[low:high], self.places[low:high]
-        if behind and read:
+        if after_point and read:
             fits = (places == point) & (read - point <= np.maximum(np.maximum(lengths - places, 0) + 1, self.cap))
         else:
             fits = places >= point if read else places <= point
@@ -92,7 +92,7 @@ class DecimalSuffix(NamedTuple):
     """The name of a rule: the numbers that are left after some digits, low to high - 1.
 
     read: digits read from the first that is not zero on. point: what has been read is 0.ddd * 10^point, so far.
-    behind: whether the decimal point has been there. bare: whether it was the last that was read.
+    after_point: whether the decimal point has been there. bare: whether it was the last that was read.
     """
 
     numbers: SortedDecimals
@@ -100,35 +100,35 @@ class DecimalSuffix(NamedTuple):
     high: int
     read: int
     point: int
-    behind: bool
+    after_point: bool
     bare: bool = False
 
     def node(self) -> Node:
         """What it stands for."""
-        numbers, low, high, read, point, behind, bare = self
+        numbers, low, high, read, point, after_point, bare = self
         options: list[Node] = []
         if read and len(numbers.digits[low]) <= read and not bare:
             options += self._ends(numbers.same(low, high))
-        if read or behind:
-            moves = point + (not behind) if read else point
+        if read or after_point:
+            moves = point + (not after_point) if read else point
             for digit, first, end in numbers.split(low, high, read):
-                options += _next(digit.encode(), DecimalSuffix(numbers, first, end, read + 1, moves, behind))
-        if behind and read == 0:  # One more zero before the first digit that is not.
+                options += _next(digit.encode(), DecimalSuffix(numbers, first, end, read + 1, moves, after_point))
+        if after_point and read == 0:  # One more zero before the first digit that is not.
             options += _next(b"0", DecimalSuffix(numbers, low, high, 0, point - 1, True))
-        if not behind:
+        if not after_point:
             options += _next(b".", DecimalSuffix(numbers, low, high, read, point, True, True))
         return choice_of(options)
 
     def _ends(self, end: int) -> Iterator[Node]:
         """Those before `end` may end here, with the exponents that they then need."""
-        numbers, first, _, read, point, behind, _ = self
-        tail = read - point if behind else 0
+        numbers, first, _, read, point, after_point, _ = self
+        tail = read - point if after_point else 0
         while first < end:
             place = numbers.points[first]
             more = bisect_right(numbers.points, place, first, end)
             then = numbers.follow(numbers.numbers[first:more])
             needed = max(len(numbers.digits[first]) - place, 0) + 1
-            if place == point and tail <= max(needed, numbers.cap) and (behind or not numbers.marked):
+            if place == point and tail <= max(needed, numbers.cap) and (after_point or not numbers.marked):
                 yield then
             if -REACH <= point <= numbers.whole and tail <= numbers.cap:
                 yield _then(Chars(exponent_dfa(place - point)), then)
@@ -137,9 +137,9 @@ class DecimalSuffix(NamedTuple):
 
 def _next(byte: bytes, name: DecimalSuffix) -> Iterator[Node]:
     """One more character, if a number can still be finished after it."""
-    numbers, low, high, read, point, behind, _ = name
-    if numbers.can_finish(low, high, read, point, behind):
-        if behind and numbers.cap == inf:  # More zeros than any number has digits make no difference.
+    numbers, low, high, read, point, after_point, _ = name
+    if numbers.can_finish(low, high, read, point, after_point):
+        if after_point and numbers.cap == inf:  # More zeros than any number has digits make no difference.
             name = name._replace(read=min(read, numbers.longest))
         yield Sequence((Literal(byte), Rule(name)))
 
@@ -147,7 +147,7 @@ def _next(byte: bytes, name: DecimalSuffix) -> Iterator[Node]:
 def emit_decimals(
     values: list[Fraction], numbers: list[int], follow: Follow, style: Style, *, marked: bool = False
 ) -> Node:
-    """One of the values in any spelling, and what follows it for its numbers.
+    """Return one of the values in any spelling, and what follows it for its numbers.
 
     marked: whether each is written with a point or an exponent.
     """
@@ -173,7 +173,7 @@ def emit_decimals(
 
 @memoize_work(maxsize=1024)
 def exponent_dfa(value: int) -> Dfa:
-    """The spellings of an exponent, the e included."""
+    """Return the spellings of an exponent, including the e."""
     zeros = Dfa.from_strings(["0"]).star()
     signs = ["e-", "E-"] if value < 0 else ["e", "E", "e+", "E+"]
     if value == 0:

@@ -1,9 +1,9 @@
-"""All numbers but many listed ones, in every spelling: the trie of `digits` turned inside out, made as the text goes.
+"""All numbers but many listed ones, in every spelling: the complement of the trie of `digit_rules`, made on demand.
 
-As long as the digits of a text are those with which a listed number begins, the text may end where its point stands
-otherwise than in that number, or with any exponent but the one that would make it that number. With the first other
-digit everything is settled, and the rest is any. A number that is not zero always has an exponent left, so nothing is
-a dead end but a zero without room for another digit.
+As long as the digits of a text are those with which a listed number begins, the text may end where its decimal point
+differs from that number, or with any exponent but the one that would make it that number. After the first other digit
+any continuation is allowed. A number other than zero always has an exponent left, so the only dead end is a zero
+without room for another digit.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ __all__ = ["OtherNumberSuffix", "emit_other_numbers"]
 
 
 class OtherNumberSuffix(NamedTuple):
-    """The name of a rule: the rest of a number that has begun like those from low to high - 1, and is to be another.
+    """The name of a rule: the rest of a number that has begun like those from low to high - 1, and must be another.
 
-    zero: whether zero is listed, too. The rest as in `Digits`; as long as read is 0, all digits were zeros.
+    zero: whether zero is excluded, too. The other fields are those of `DecimalSuffix`; as long as read is 0, all digits
+    were zeros.
     """
 
     numbers: SortedDecimals
@@ -36,16 +37,16 @@ class OtherNumberSuffix(NamedTuple):
     high: int
     read: int
     point: int
-    behind: bool
+    after_point: bool
     bare: bool = False
 
     def node(self) -> Node:
         """What it stands for."""
-        numbers, zero, low, high, read, point, behind, bare = self
+        numbers, zero, low, high, read, point, after_point, bare = self
         options = [] if bare else list(self._ends())
-        tail = read - point if behind else 0
-        if tail < numbers.cap if behind else 0 < read < numbers.cap:
-            moves = point + (not behind)
+        tail = read - point if after_point else 0
+        if tail < numbers.cap if after_point else 0 < read < numbers.cap:
+            moves = point + (not after_point)
             ranges = {digit: (first, end) for digit, first, end in numbers.split(low, high, read)}
             for digit in "0123456789":
                 if digit == "0" and read == 0:
@@ -53,13 +54,13 @@ class OtherNumberSuffix(NamedTuple):
                         continue  # Only zeros would be left.
                     name = OtherNumberSuffix(numbers, zero, low, high, 0, point - 1, True)
                 elif digit in ranges:
-                    length = read + 1 if numbers.cap < inf or not behind else min(read + 1, numbers.longest)
-                    name = OtherNumberSuffix(numbers, zero, *ranges[digit], length, moves, behind)
+                    length = read + 1 if numbers.cap < inf or not after_point else min(read + 1, numbers.longest)
+                    name = OtherNumberSuffix(numbers, zero, *ranges[digit], length, moves, after_point)
                 else:
                     options.append(Sequence((Literal(digit.encode()), self._free())))
                     continue
                 options.append(Sequence((Literal(digit.encode()), Rule(name))))
-        if not behind:
+        if not after_point:
             options.append(
                 Sequence((Literal(b"."), Rule(OtherNumberSuffix(numbers, zero, low, high, read, point, True, True))))
             )
@@ -85,15 +86,15 @@ class OtherNumberSuffix(NamedTuple):
         """Any rest, after one more digit."""
         cap = self.numbers.cap
         if cap == inf:
-            return Chars(number_suffix_dfa(None if self.behind else inf, inf))
-        if self.behind:
+            return Chars(number_suffix_dfa(None if self.after_point else inf, inf))
+        if self.after_point:
             return Chars(number_suffix_dfa(None, cap - (self.read - self.point) - 1))
         return Chars(number_suffix_dfa(cap - self.read - 1, cap))
 
 
 @memoize_work(maxsize=1024)
 def other_exponents_dfa(apart: frozenset[int]) -> Dfa:
-    """All exponents but those, the e included."""
+    """Return all exponents but those, including the e."""
     digits = Dfa.from_ranges([(48, 57)]).repeat(1, None)
     dfa = Dfa.from_strings(["e", "E", "e+", "E+", "e-", "E-"]).concatenate(digits)
     for value in apart:
@@ -103,7 +104,10 @@ def other_exponents_dfa(apart: frozenset[int]) -> Dfa:
 
 @memoize_work(maxsize=256)
 def number_suffix_dfa(whole: float | None, tail: float) -> Dfa:
-    """At most so many digits, a point and at most so many digits, an exponent. whole: None behind the point."""
+    """Return at most so many digits, a point and at most so many digits, and an exponent.
+
+    whole: None after the point.
+    """
     digit, none = Dfa.from_ranges([(48, 57)]), Dfa.from_strings([""])
     most = None if tail == inf else int(tail)
     ends = none.union(other_exponents_dfa(frozenset()))
@@ -114,7 +118,7 @@ def number_suffix_dfa(whole: float | None, tail: float) -> Dfa:
 
 
 def emit_other_numbers(values: list[Fraction], style: Style) -> Node:
-    """Any number but these, in any spelling."""
+    """Return any number but these, in any spelling."""
     scaled = [as_decimal(value) for value in values]
     zero = any(not figures for figures, _ in scaled)
     options: list[Node] = []

@@ -125,9 +125,9 @@ class SignConstraints:
         self.placed = self.bounded or self.modular
         self.cap = inf if digits is None else digits
         self.counts_tail = bool(self.factors) or digits is not None
-        room = self.high.position + self.scale if self.high and self.factors and self.decimal else inf
-        self.tight = room <= MOST_ROOM
-        self.lead = int(min(TAIL, max(4, 1000 // max(room, 1) ** 2))) if self.tight else REACH
+        most_digits = self.high.position + self.scale if self.high and self.factors and self.decimal else inf
+        self.tight = most_digits <= MOST_ROOM
+        self.lead = int(min(TAIL, max(4, 1000 // max(most_digits, 1) ** 2))) if self.tight else REACH
 
     def allows(self, whole: int, tail: int, zeros: int) -> bool:
         """Whether a mantissa may be so long: digits in the integer part (0: not counted), fraction, trailing zeros."""
@@ -145,16 +145,16 @@ class SignConstraints:
         return capped or (self.placed and not (state.low == FREE and self.high is None))
 
     def normal(self, state: Mantissa) -> Mantissa:
-        """The one that stands for all that go on has_duplicates, where the multiples are those of a power of ten.
+        """The one that stands for all that continue alike, where the multiples are those of a power of ten.
 
-        The last digit that is not zero and a settled lower bound both ask for a least exponent. Zeros change neither,
+        The last digit that is not zero and a decided lower bound both ask for a least exponent. Zeros change neither,
         any other digit only raises the first: so the smaller one may be forgotten.
         """
         if not self.decimal or not self.bounded:
             return state if self.counts(state) else state._replace(position=0)
         sign, phase, position, tail, low, high, zeros, residues = state
-        settled = low in (LESS, GREATER) and self.low is not None and bool(self.factors)
-        if settled:
+        decided = low in (LESS, GREATER) and self.low is not None and bool(self.factors)
+        if decided:
             least = self.low.position - position + (low == LESS) + self.scale  # type: ignore[union-attr]
             if tail - zeros >= least:
                 low = FREE

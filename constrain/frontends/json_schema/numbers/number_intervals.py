@@ -15,8 +15,9 @@ __all__ = ["NumberInterval"]
 
 @dataclass(frozen=True)
 class NumberInterval:
-    """A set of numbers: low <= x <= high (None: no bound; open: without the end), a multiple of `multiple` (None: of
-    nothing), and of none of `not_multiples`. All are decimals; multiples are positive."""
+    """A set of decimals: low <= x <= high (None: no bound; open: without the end), multiples of `multiple` (None: of
+    anything), and of none of `not_multiples`. Multiples are positive.
+    """
 
     low: Fraction | None
     high: Fraction | None
@@ -35,7 +36,7 @@ class NumberInterval:
         multiples: Iterable[Fraction],
         not_multiples: Iterable[Fraction],
     ) -> NumberInterval:
-        """Made simple: multiples as one decimal (a decimal that is a multiple of 2/3 is one of 2)."""
+        """Return the set in normal form: multiples as one decimal (a decimal that is a multiple of 2/3 is one of 2)."""
         factors = list(multiples)
         factor = _decimal_multiple(lcm_of(factors)) if factors else None
         excluded = reduce_multiples(factor, map(_decimal_multiple, not_multiples))
@@ -55,17 +56,17 @@ class NumberInterval:
         return not (self.low or self.high or self.multiple or self.not_multiples)
 
     def mirrored(self) -> NumberInterval:
-        """The numbers -x."""
+        """Return the numbers -x."""
         low = None if self.high is None else -self.high
         high = None if self.low is None else -self.low
         return NumberInterval(low, high, self.high_open, self.low_open, self.multiple, self.not_multiples)
 
     def has_magnitudes(self) -> bool:
-        """Whether there may be an x >= 0."""
+        """Return whether there may be an x >= 0."""
         return self.high is None or self.high > 0 or (self.high == 0 and not self.high_open)
 
     def contains(self, value: Fraction) -> bool:
-        """Whether value is one of the numbers."""
+        """Return whether a value is in the set."""
         above = self.low is None or value > self.low or (value == self.low and not self.low_open)
         below = self.high is None or value < self.high or (value == self.high and not self.high_open)
         fits = self.multiple is None or (value / self.multiple).denominator == 1

@@ -1,7 +1,7 @@
 """Multiples of a decimal, or what is no multiple of it, as an automaton of texts without an exponent.
 
 A factor a / 10^s, with a = b * 10^k, asks of the digits read so far only their value without trailing zeros modulo b
-and how many zeros there are, up to k; behind the point the same, as far as the s-th digit. That is b * (k + s + 2)
+and how many zeros there are, up to k; after the point the same, as far as the s-th digit. That is b * (k + s + 2)
 states at most, made as arrays and then made minimal. Of two factors, one of which is a multiple of the other, one is
 enough (`reduce_multiples`). Bounds are not known here, so that schemas share these automata.
 """
@@ -26,16 +26,16 @@ ARRAY_STATES = 8
 
 def reduce_multiples(multiple: Fraction | None, not_multiples: Iterable[Fraction]) -> tuple[Fraction, ...]:
     """Fewest numbers of which a multiple of `multiple` is none, if it is none of `not_multiples`; least ones first."""
-    asked = sorted({other if multiple is None else lcm_of((multiple, other)) for other in not_multiples})
+    candidates = sorted({other if multiple is None else lcm_of((multiple, other)) for other in not_multiples})
     kept: list[Fraction] = []
-    for other in asked:
+    for other in candidates:
         if all((other / less).denominator > 1 for less in kept):
             kept.append(other)
     return tuple(kept)
 
 
 def count_residues(factor: Fraction) -> int:
-    """b: how many residues must be told apart for a factor b * 10^k / 10^s."""
+    """b: how many residues must be distinguished for a factor b * 10^k / 10^s."""
     a, _ = as_decimal(factor)
     while a % 10 == 0:
         a //= 10

@@ -22,8 +22,9 @@ from ....base.errors import LimitError
 from ....base.work import memoize_work
 
 __all__ = [
-    "BoundDigits", "DigitCap", "ValueDigits", "DigitCondition", "as_decimal", "decimal_text", "lcm_of", "plain_texts",
-    "split_digits", "too_many_states",
+    "BoundDigits", "DigitCap", "DigitCondition", "ValueDigits", "as_decimal", "decimal_text", "lcm_of", "plain_texts",
+    "split_digits",
+    "too_many_states",
 ]  # fmt: skip
 
 
@@ -121,7 +122,7 @@ def lcm_of(values: Iterable[Fraction]) -> Fraction:
 
 
 LESS, GREATER = -1, 1
-"""The verdict is settled, whatever digits follow."""
+"""The comparison is decided, whatever digits follow."""
 
 
 class BoundDigits:
@@ -138,11 +139,11 @@ class BoundDigits:
         self.allowed = allowed
         self.less = LESS if LESS in allowed else None
         self.greater = GREATER if GREATER in allowed else None
-        self.settled = {LESS: (LESS,) * 10, GREATER: (GREATER,) * 10}
+        self.decided = {LESS: (LESS,) * 10, GREATER: (GREATER,) * 10}
 
     def digits(self, state: Any) -> Sequence[Any]:
-        if state in self.settled:
-            return self.settled[state]
+        if state in self.decided:
+            return self.decided[state]
         if state[0] == "=":
             place = state[1]
             if place == len(self.tail):
@@ -159,7 +160,7 @@ class BoundDigits:
         return (below,) * digit + (same,) + (above,) * (9 - digit)
 
     def point(self, state: Any) -> Any:
-        if state in self.settled:
+        if state in self.decided:
             return state
         read, compared = state
         if read < len(self.whole):
@@ -167,7 +168,7 @@ class BoundDigits:
         return ("=", 0) if not compared else self.less if compared < 0 else self.greater
 
     def accepts(self, state: Any) -> bool:
-        if state in self.settled:
+        if state in self.decided:
             return True
         place = state[1] if state[0] == "=" else 0
         if state[0] != "=":

@@ -1,7 +1,7 @@
-"""Numbers as sets: bounds, `multipleOf`, integers, and the numbers of `enum` and `const`.
+"""Sets of numbers: bounds, `multipleOf`, integers, and the numbers of `enum` and `const`.
 
-A `NumberCase` is a finite tuple of exact values, or an interval with a step and steps that are excluded. How a set
-is spelled is the business of `numbers`.
+A `NumberCase` is a finite tuple of exact values, or an interval with a step and steps that are excluded.
+`number_automata` spells them.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ __all__ = [
 
 
 class NumberCase(NamedTuple):
-    """Numbers: one of `values` if that is not None, else those of the interval that are multiples as said.
+    """Numbers: one of `values` if that is not None, otherwise the multiples in an interval.
 
-    spelling: draft 4 calls a number an integer for how it is written: "integer" has neither fraction nor exponent,
-    "fraction" has one or the other, None does not care.
+    spelling: draft 4 defines integers by their spelling: "integer" has neither fraction nor exponent, "fraction" has
+    one or the other, None allows both.
     """
 
     values: tuple[Fraction, ...] | None = None
@@ -59,7 +59,7 @@ SHORT = 20
 
 
 def least_common_multiple(one: Fraction, other: Fraction) -> Fraction:
-    """The least number that both divide."""
+    """Return the least number of which both are divisors."""
     if one == other:
         return one
     top = one.numerator * other.numerator // gcd(one.numerator, other.numerator)
@@ -68,7 +68,7 @@ def least_common_multiple(one: Fraction, other: Fraction) -> Fraction:
 
 
 def intersect_numbers(one: NumberCase, other: NumberCase) -> NumberCase | None:
-    """Numbers of both."""
+    """Return the numbers of both cases; None if there are none."""
     spelling = one.spelling or other.spelling
     if one.spelling and other.spelling and one.spelling != other.spelling:
         return None
@@ -100,7 +100,7 @@ def intersect_numbers(one: NumberCase, other: NumberCase) -> NumberCase | None:
 
 
 def contains_number(case: NumberCase, value: Fraction) -> bool:
-    """Whether the value is in the case, however it is spelled."""
+    """Return whether a value is in the case, however it is spelled."""
     if case.values is not None:
         return value in case.values
     if case.low is not None and (value < case.low or (case.low_open and value == case.low)):
@@ -113,7 +113,7 @@ def contains_number(case: NumberCase, value: Fraction) -> bool:
 
 
 def complement_numbers(case: NumberCase) -> list[NumberCase]:
-    """Numbers that are not of the case."""
+    """Return the numbers that are not in the case, as a union of cases."""
     out: list[NumberCase] = []
     if case.spelling:
         out.append(NumberCase(spelling="fraction" if case.spelling == "integer" else "integer"))
@@ -133,7 +133,7 @@ def complement_numbers(case: NumberCase) -> list[NumberCase]:
 
 
 def is_number_satisfiable(case: NumberCase, style: Style, limits: Limits) -> bool:
-    """Whether there is such a number, and a spelling of it."""
+    """Return whether the case has a number, and a spelling of it."""
     if case.spelling == "fraction" and case.values is not None:
         return bool(case.values) if style.numbers == "any" else any(True for _ in spell_values(case, style))
     if case.spelling == "fraction":
@@ -158,7 +158,7 @@ def is_number_satisfiable(case: NumberCase, style: Style, limits: Limits) -> boo
 
 
 def may_exceed_states(case: NumberCase, style: Style) -> bool:
-    """Whether its automaton may exceed a limit, so that it must be built to know that it can be."""
+    """Return whether the automaton of the case may exceed a limit, so that it must be built to know."""
     stepped = case.not_multiples or case.multiple not in (None, ONE)
     bounds = [bound for bound in (case.low, case.high) if bound is not None]
     long = style.numbers == "any" and any(len("".join(split_digits(abs(bound)))) > SHORT for bound in bounds)
@@ -166,7 +166,7 @@ def may_exceed_states(case: NumberCase, style: Style) -> bool:
 
 
 def needs_number_rule(cases: tuple[NumberCase, ...], style: Style) -> bool:
-    """Whether automata have to be built: these had better be a rule, made when it is reached."""
+    """Return whether automata have to be built: such numbers are behind a rule, made when it is reached."""
     return any(
         case.low is not None or case.high is not None or (case.values is not None and style.numbers == "any")
         for case in cases
@@ -175,7 +175,7 @@ def needs_number_rule(cases: tuple[NumberCase, ...], style: Style) -> bool:
 
 @memoize_work(maxsize=2048)
 def number_case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
-    """The spellings of the numbers of a case."""
+    """Return the spellings of the numbers of a case."""
     if case.values is not None:
         parts = [number_automata.constant_dfa(value, style) for value in case.values]
         dfa = Dfa.union_of(parts, max_states=max_states)
@@ -194,7 +194,7 @@ def number_case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
 
 
 def emit_numbers(cases: tuple[NumberCase, ...], style: Style, limits: Limits) -> tuple[set[bytes], list[Node]]:
-    """What spells the numbers: constants that are written in few ways (to be gathered with others), and nodes."""
+    """Return the constants with few spellings (to be merged with other constants), and the nodes of the others."""
     constants: set[bytes] = set()
     nodes: list[Node] = []
     chain = find_gaps(cases) if style.numbers == "any" and len(cases) > FEW else ()
@@ -217,7 +217,9 @@ def emit_numbers(cases: tuple[NumberCase, ...], style: Style, limits: Limits) ->
 
 
 def find_gaps(cases: tuple[NumberCase, ...]) -> list[NumberCase]:
-    """Open intervals that are all numbers but those where one ends and the next begins; none if there are no such."""
+    """Return open intervals that together are all numbers but their common ends; none if the cases are not such
+    intervals.
+    """
     after: dict[Fraction | None, NumberCase] = {}
     for case in cases:
         low, high = case.low, case.high
@@ -233,7 +235,7 @@ def find_gaps(cases: tuple[NumberCase, ...]) -> list[NumberCase]:
 
 
 def spell_values(case: NumberCase, style: Style) -> Iterator[str]:
-    """The spellings of listed numbers in plain style, and of integers of draft 4 in any."""
+    """Yield the spellings of listed numbers in plain style, and of integers of draft 4 in any style."""
     for value in case.values or ():
         if value.denominator == 1 and case.spelling != "fraction":
             yield str(value.numerator)

@@ -17,7 +17,7 @@ CLASSES = [0, 1, 0, 2, 3, 0, *range(4, 14), 0, 14, 0, 14, 0]
 MINUS, POINT, DIGIT = 2, 3, 4
 
 STATE = 20
-"""Work that a state is counted as, whose successors are told by a function."""
+"""Units of work of a state whose successors a function computes."""
 
 
 def row_of(

@@ -1,1 +1,1 @@
-"""Objects: cases of keys, their existentials, and how a settled case is written."""
+"""Objects: the keywords of keys, the combination of cases, and how an object is written."""

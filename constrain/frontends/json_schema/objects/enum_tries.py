@@ -1,9 +1,10 @@
-"""Many listed arrays and objects: one trie over all of them, made as the text goes.
+"""Long enums of arrays and objects: one trie over all of them, built as the text reaches its states.
 
-A `EnumTrieState` is what still matters after some text: the values that begin so, where in them the text stands, and
-which keys each open object has had. Each is a rule that is named in last place, so that only what is reached costs
-anything, in every order of keys. What stands next is a word (a key, a constant) or a bracket; of many words those with
-the same beginning share a rule too (`words`), and so do numbers that may be spelled in every way (`digits`).
+An `EnumTrieState` is what still matters after some text: the values with this beginning, the place that the text has
+reached in them, and the keys that each open object has had. Each state is a rule that is called in tail position, so
+only what is reached costs anything, in every order of keys. The next token is a word (a key, a constant) or a bracket;
+many words with the same beginning share a rule too (`strings.enum_words`), and so do numbers that may be spelled in
+every way (`numbers.digit_rules`).
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ NONE: frozenset[str] = frozenset()
 class EnumTrieState(NamedTuple):
     """The name of a rule: what may come after some text.
 
-    numbers: the values that are left. path: keys and positions that lead to the value that comes next, or, if `after`,
-    that was there last. seen: of each array or object on the way, the keys that it has had (of arrays none).
+    numbers: the values that are left, by index. path: keys and positions that lead to the value that comes next, or, if
+    `after` is set, to the one that has ended. seen: for each array or object on the path the keys that it has had (none
+    for arrays).
     """
 
     listed: EnumValues
@@ -49,11 +51,11 @@ class EnumTrieState(NamedTuple):
 
 
 ENUM_RULES = (EnumTrieState, WordPrefix, DecimalSuffix, OtherNumberSuffix)
-"""Names of rules that are made here and below."""
+"""Names of the rules that `emit_enum_rule` knows."""
 
 
 def emit_enum_rule(name: Hashable, emitter: ValueEmitter) -> Node:
-    """What a rule of a trie stands for."""
+    """Return the node of a rule of a trie."""
     if isinstance(name, (WordPrefix, DecimalSuffix, OtherNumberSuffix)):
         return name.node()
     assert isinstance(name, EnumTrieState)
@@ -61,7 +63,7 @@ def emit_enum_rule(name: Hashable, emitter: ValueEmitter) -> Node:
 
 
 class _TrieEmitter:
-    """Writes what comes next after a text."""
+    """Writes the node of one state of a trie."""
 
     def __init__(self, name: EnumTrieState, emitter: ValueEmitter) -> None:
         self.listed, self.numbers, self.path, self.seen, self.is_after, self.depth = name
@@ -69,17 +71,17 @@ class _TrieEmitter:
         self.style = emitter.style
 
     def node(self) -> Node:
-        """What may come."""
+        """Return what may come next."""
         return self.after() if self.is_after else self.value()
 
     def rule(self, numbers: list[int], path: Path, seen: Seen, after: bool) -> Node:
-        """What comes then, for those values."""
+        """Return the node of the next state, for the values that are left in it."""
         if after and not path:
             return EMPTY
         return Rule(EnumTrieState(self.listed, self.listed.some(numbers), path, seen, after, self.depth))
 
     def at(self, number: int, path: Path) -> Constant:
-        """What a value holds at the end of a path."""
+        """Return what a value holds at the end of a path."""
         value = self.listed.values[number]
         for step in path:
             inside = value[1]
@@ -87,7 +89,7 @@ class _TrieEmitter:
         return value
 
     def value(self) -> Node:
-        """The value at the path."""
+        """Return the node of the value at the path."""
         values: dict[Constant, list[int]] = {}
         found: dict[int, tuple[list[Any], list[int]]] = {STRING: ([], []), NUMBER: ([], [])}
         brackets: dict[int, list[int]] = {ARRAY: [], OBJECT: []}
@@ -109,11 +111,11 @@ class _TrieEmitter:
         return choice_of(options)
 
     def then(self, numbers: list[int]) -> Node:
-        """What follows the value at the path."""
+        """Return what follows the value at the path."""
         return self.rule(numbers, self.path, self.seen, True)
 
     def whole(self, value: Constant, numbers: list[int]) -> Node:
-        """A value by itself, and what follows it."""
+        """Return the node of one value and of what follows it."""
         word = WORDS.get(value)
         if word is not None:
             return _then(Literal(word), self.then(numbers))
@@ -121,7 +123,7 @@ class _TrieEmitter:
         return _then(node, self.then(numbers))
 
     def texts(self, texts: list[str], numbers: list[int], follow: Follow) -> list[Node]:
-        """Strings, each with what follows it."""
+        """Return the nodes of strings, each with what follows it."""
         if not texts:
             return []
         if self.style.escapes == "canonical":
@@ -129,7 +131,7 @@ class _TrieEmitter:
         return [_then(QUOTE, emit_words(texts, numbers, lambda held: _then(QUOTE, follow(held)), escapes=True))]
 
     def figures(self, values: list[Fraction], numbers: list[int]) -> list[Node]:
-        """Numbers, each with what follows it."""
+        """Return the nodes of numbers, each with what follows it."""
         if not values:
             return []
         style = self.style
@@ -144,7 +146,7 @@ class _TrieEmitter:
         return [_then(Chars(constant_dfa(value, style)), self.then(held)) for value, held in groups.items()]
 
     def bracket(self, kind: int, numbers: list[int]) -> Node:
-        """An array or an object: its bracket, and what comes inside."""
+        """Return the node of an array or object: its bracket and what comes inside."""
         lay = spacing_at(self.style, self.depth + len(self.path))
         filled = [number for number in numbers if self.at(number, self.path)[1]]
         empty = [number for number in numbers if not self.at(number, self.path)[1]]
@@ -158,7 +160,7 @@ class _TrieEmitter:
         return _then(Literal(left), choice_of(options))
 
     def after(self) -> Node:
-        """After a value inside an array or object: its end, or the next one."""
+        """Return what follows a value inside an array or object: its end or the next member."""
         path, last = self.path[:-1], self.path[-1]
         lay = spacing_at(self.style, self.depth + len(path))
         is_array, seen = isinstance(last, int), self.seen[-1]
@@ -177,11 +179,11 @@ class _TrieEmitter:
         return choice_of(options)
 
     def item(self, numbers: list[int], path: Path, position: int) -> Node:
-        """The next item of an array."""
+        """Return the next item of an array."""
         return self.rule(numbers, (*path, position), (*self.seen[: len(path)], NONE), False)
 
     def keys(self, numbers: list[int], path: Path, seen: frozenset[str]) -> Node:
-        """A key of an object that has not been there, and its value."""
+        """Return a key that an object has not had yet, and its value."""
         groups: dict[str, list[int]] = {}
         for number in numbers:
             names = [name for name, _ in self.at(number, path)[1]]
@@ -196,7 +198,7 @@ class _TrieEmitter:
         return choice_of(self.texts(words, list(range(len(words))), follow))
 
     def member(self, name: str, numbers: list[int], path: Path, seen: frozenset[str]) -> Node:
-        """What follows a key."""
+        """Return what follows a key."""
         colon = spacing_at(self.style, self.depth + len(path)).layout.colon
         return _then(colon, self.rule(numbers, (*path, name), (*self.seen[: len(path)], seen | {name}), False))
 
@@ -206,7 +208,7 @@ WORDS: dict[Constant, bytes] = {(NULL,): b"null", (BOOLEAN, False): b"false", (B
 
 
 def _plain(value: Fraction, style: Style) -> list[str]:
-    """How a number is spelled in plain style."""
+    """Return the spellings of a number in plain style."""
     return [str(value.numerator)] if value.denominator == 1 else plain_texts(value)
 
 

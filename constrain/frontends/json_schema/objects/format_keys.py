@@ -1,8 +1,8 @@
-"""Objects with keys of a format that is no regular language: members written by rules, their names told apart.
+"""Objects with keys of a format that is no regular language: members written by rules.
 
-An `Object` node reads keys by automata, which cannot match parentheses. Here a rule stands for what may come after
-some members: which declared keys there were, how many members, which required classes have one. Undeclared keys are
-`Member`s of one `Unique`, so that the machine refuses a name that was there.
+An `Object` node reads keys by automata, which cannot match parentheses. Here a rule stands for what may come after some
+members: the declared keys so far, the number of members, the required classes that have one. Undeclared keys are
+`Member`s of one `Unique` node, so that the engine refuses a repeated name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NONE: frozenset[str] = frozenset()
 
 
 class _FormatKeyClass(NamedTuple):
-    """Undeclared keys: what spells them, the set of their values, whether one must be there."""
+    """Undeclared keys: the node that spells them, the set of their values, whether one is required."""
 
     key: Node
     schemas: SchemaSet
@@ -50,8 +50,8 @@ class _FormatObject:
 class FormatMembers(NamedTuple):
     """The name of a rule: one member or more after some others.
 
-    seen: declared keys that were there. at: declared keys before this one are past, in schema order. number: of
-    members, no further than it matters. met: classes that have a member, by number.
+    seen: declared keys so far. at: in schema order, the index of the first declared key that may still come. number: of
+    members, capped where more makes no difference. met: indices of the classes that have a member.
     """
 
     ruled: _FormatObject
@@ -62,7 +62,7 @@ class FormatMembers(NamedTuple):
 
 
 def emit_format_object(case: NormalisedObject, emitter: ValueEmitter, depth: int) -> Node:
-    """The node of a settled case: an object at `depth`."""
+    """Return the node of a normalised case: an object at `depth`."""
     ruled = _FormatObject(case, list(_classes(case, emitter)), depth)
     layout = spacing_at(emitter.style, depth).layout
     start = FormatMembers(ruled, NONE, 0, 0, frozenset())
@@ -75,7 +75,7 @@ def emit_format_object(case: NormalisedObject, emitter: ValueEmitter, depth: int
 
 
 def emit_next_format_member(name: FormatMembers, emitter: ValueEmitter) -> Node:
-    """What such a rule stands for: a member, and what may come after it."""
+    """Return the node of a rule of this module: a member, and what may come after it."""
     layout = spacing_at(emitter.style, name.ruled.depth).layout
     options: list[Node] = []
     for key, schemas, after in _steps(name, emitter):
@@ -90,13 +90,13 @@ def emit_next_format_member(name: FormatMembers, emitter: ValueEmitter) -> Node:
 
 
 def _classes(case: NormalisedObject, emitter: ValueEmitter) -> Iterator[_FormatKeyClass]:
-    """The classes of undeclared keys. UnsupportedError where one may be used up."""
+    """Yield the classes of undeclared keys. Raise UnsupportedError where the keys of one may be used up."""
     languages = emitter.languages
     declared = tuple(sorted((*(name for name, _ in case.names), *case.forbidden)))
     cells = [(cell, False) for cell in case.cells if cell not in case.classes]
     for (lang, schemas), required in (*cells, *((cell, True) for cell in case.classes)):
-        told: Language = lang | {(False, "texts", declared)} if declared else lang  # type: ignore[assignment]
-        nested = languages.nested(told)
+        excluded_lang: Language = lang | {(False, "texts", declared)} if declared else lang  # type: ignore[assignment]
+        nested = languages.nested(excluded_lang)
         if isinstance(nested, NestedTexts):
             if nested.is_empty:
                 continue
@@ -107,7 +107,7 @@ def _classes(case: NormalisedObject, emitter: ValueEmitter) -> Iterator[_FormatK
                 )
             key: Node = Sequence((QUOTE, nested.node(), QUOTE))
         else:
-            dfa = languages.dfa(told) if nested is None else nested
+            dfa = languages.dfa(excluded_lang) if nested is None else nested
             if dfa.is_empty:
                 continue
             if dfa.lengths()[1] is not None:
@@ -120,36 +120,36 @@ def _classes(case: NormalisedObject, emitter: ValueEmitter) -> Iterator[_FormatK
 
 
 def _closes(state: FormatMembers) -> bool:
-    """Whether the object may end here."""
-    return state.number >= state.ruled.case.low and not _owed(state) and not _unmet(state)
+    """Return whether the object may end here."""
+    return state.number >= state.ruled.case.low and not _missing_keys(state) and not _unmet(state)
 
 
-def _owed(state: FormatMembers) -> set[str]:
-    """Declared keys that must still come."""
+def _missing_keys(state: FormatMembers) -> set[str]:
+    """Return the declared keys that are still required."""
     case = state.ruled.case
-    owed = set(case.required).union(*(case.needs.get(name, NONE) for name in state.seen))
-    return owed - state.seen
+    missing = set(case.required).union(*(case.needs.get(name, NONE) for name in state.seen))
+    return missing - state.seen
 
 
 def _unmet(state: FormatMembers) -> int:
-    """How many classes must still have a member."""
+    """Return how many classes still need a member."""
     return sum(kind.required and k not in state.met for k, kind in enumerate(state.ruled.classes))
 
 
 def _can_finish(state: FormatMembers, style: Style) -> bool:
-    """Whether the object can be finished from here."""
+    """Return whether the object can be finished from here."""
     ruled, case = state.ruled, state.ruled.case
-    owed = _owed(state)
+    missing = _missing_keys(state)
     left = set(ruled.names[state.at :]) if style.key_order == "schema" else set(ruled.names)
-    if not owed <= left:
+    if not missing <= left:
         return False
-    if case.high is not None and state.number + len(owed) + _unmet(state) > case.high:
+    if case.high is not None and state.number + len(missing) + _unmet(state) > case.high:
         return False
     return bool(ruled.classes) or state.number + len(left - state.seen) >= case.low
 
 
 def _steps(state: FormatMembers, emitter: ValueEmitter) -> Iterator[tuple[Node, SchemaSet, FormatMembers]]:
-    """The members that may come next, such that the object can be finished after them."""
+    """Yield the members that may come next, such that the object can be finished after them."""
     ruled, case, style = state.ruled, state.ruled.case, emitter.style
     ordered = style.key_order == "schema"
     count = min(state.number + 1, case.low) if case.high is None else state.number + 1
@@ -167,7 +167,7 @@ def _steps(state: FormatMembers, emitter: ValueEmitter) -> Iterator[tuple[Node, 
 
 
 def spell_key(name: str, style: Style) -> Node:
-    """What spells a declared key."""
+    """Return the node that spells a declared key."""
     if style.escapes == "canonical":
         return Literal(quote_text(name))
     return Sequence((QUOTE, Chars(Dfa.from_strings([name]), "json"), QUOTE))

@@ -1,8 +1,10 @@
-"""Demands on objects: "at least one key of this language has a value in this set". NOT makes them of cells.
+"""Existential constraints on objects: "at least one key of this language has a value in this set". NOT of cells makes
+them.
 
-A constraint is met by a declared key, by a name of a small cell, or by a member of a class that must have one
-(`NameClass.required`). Each of these is a case. Since every required class has a member of its own, two existentials
-that one member may meet make a case more, with one class for both: so the cases cover every way of meeting all of them.
+A constraint is met by a declared key, by a name of a small cell, or by a member of a class of names that must have one
+(`NameClass.required`). Each of these is a case. Since every required class has a member of its own, two constraints
+that one member may meet make one more case, with one class for both; so the cases cover every way to meet all
+constraints.
 """
 
 from __future__ import annotations
@@ -21,18 +23,21 @@ from ..strings.string_languages import Language, LanguageCache
 __all__ = ["FEW", "ResolvedObject", "list_fresh_names", "resolve_constraints"]
 
 FEW = 64
-"""Names of a finite class that are written out as declared keys, so that the number of keys left is exact."""
+"""Names of a finite class that are written as declared keys, so that the number of keys left is exact."""
 
 
 class ResolvedObject(NamedTuple):
-    """A case without `existentials`. classes: each must have a member of its own, with more than FEW names to choose from."""
+    """A case without existential constraints.
+
+    classes: each must have a member of its own, and has more than FEW names to choose from.
+    """
 
     case: ObjectCase
     classes: tuple[Cell, ...] = ()
 
 
 def resolve_constraints(case: ObjectCase, algebra: SchemaAlgebra) -> Iterator[ResolvedObject]:
-    """Cases that together are the objects of a case, all existentials met; found one by one."""
+    """Yield cases that together are the objects of a case, with all constraints met."""
     existentials = drop_entailed(case.existentials, algebra)
     seen: set[tuple[int, ResolvedObject]] = set()
     todo = [(0, ResolvedObject(case._replace(existentials=())))]
@@ -53,7 +58,7 @@ def resolve_constraints(case: ObjectCase, algebra: SchemaAlgebra) -> Iterator[Re
 
 
 def drop_entailed(existentials: Iterable[Cell], algebra: SchemaAlgebra) -> list[Cell]:
-    """The existentials without those that another one entails."""
+    """Return the constraints without those that another one entails."""
     out: list[Cell] = []
     for existential in existentials:
         if not any(entails_constraint(other, existential, algebra) for other in out):
@@ -63,12 +68,12 @@ def drop_entailed(existentials: Iterable[Cell], algebra: SchemaAlgebra) -> list[
 
 
 def entails_constraint(one: Cell, other: Cell, algebra: SchemaAlgebra) -> bool:
-    """Whether a member that meets the one plainly meets the other."""
+    """Return whether a member that meets the first constraint also meets the second, as far as their atoms show."""
     return one[0] >= other[0] and (one[1] == other[1] or algebra.intersect(one[1], other[1]) == one[1])
 
 
 def satisfy_constraint(placed: ResolvedObject, existential: Cell, algebra: SchemaAlgebra) -> list[ResolvedObject]:
-    """The ways to have a key of a language with a value in a set."""
+    """Return the ways to have a key of a language with a value in a set."""
     case, classes = placed
     lang, schemas = existential
     inside = [(name, value) for name, value in case.names if algebra.languages.accepts(lang, name)]
@@ -95,7 +100,7 @@ def satisfy_constraint(placed: ResolvedObject, existential: Cell, algebra: Schem
 def add_member(
     placed: ResolvedObject, lang: Language, schemas: SchemaSet, algebra: SchemaAlgebra
 ) -> list[ResolvedObject]:
-    """The ways to have one more member: an undeclared key of a language, with a value in a set."""
+    """Return the ways to have one more member: an undeclared key of a language with a value in a set."""
     case, classes = placed
     if schemas == NEVER:
         return []
@@ -116,7 +121,7 @@ def add_member(
 
 
 def list_fresh_names(lang: Language, most: int, declared: set[str], languages: LanguageCache) -> list[str] | None:
-    """The names of a language that are not declared, by length and code point; None if they are more than `most`."""
+    """Return the undeclared names of a language, by length and code point; None if they are more than `most`."""
     if all(kind == "texts" and not sign for sign, kind, _ in lang):
         return None
     nested = languages.nested(lang)
@@ -131,7 +136,10 @@ def list_fresh_names(lang: Language, most: int, declared: set[str], languages: L
 
 
 def is_met_by_any_member(case: ObjectCase, existential: Cell, algebra: SchemaAlgebra) -> bool:
-    """Whether every member beyond those that must be there meets a constraint: then it is a number of members."""
+    """Return whether every member beyond the required ones meets a constraint.
+
+    Then the constraint is a lower bound of the number of members.
+    """
     lang, schemas = existential
     for name, value in case.names:
         inside = algebra.languages.accepts(lang, name)

@@ -27,7 +27,7 @@ class NormalisedObject(NamedTuple):
 
 
 def normalise_plain_object(case: ObjectCase) -> NormalisedObject:
-    """The case settled, where every value that it names is known to be possible and nothing is counted or demanded."""
+    """Return the normal form of a case whose values are all possible and in which nothing is counted or constrained."""
     names = case.names
     if case.mentioned:
         names = tuple(sorted(names, key=lambda item: item[0] in case.mentioned))

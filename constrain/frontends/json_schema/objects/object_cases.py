@@ -1,10 +1,7 @@
-"""Objects: which keys, with which values: `properties`, `required`, `patternProperties` and the rest of the family.
+"""AND, OR and NOT of the objects that schemas allow (`shapes.object_case.ObjectCase`).
 
-An `ObjectCase` has a literal set for every *declared* name (every name that any keyword mentions) and *cells* for
-all other names: languages that do not meet, each with its set. So a key's set is always the AND of all that applies
-to it, and "a pattern matches a declared key" or "required but not in properties" need no code of their own.
-`existentials` are existentials that at least one key of a language has a value in a set, which NOT makes of cells.
-`settle` (in `members`) turns a case into cases without dead ends.
+`object_keywords` makes cases of keywords, and `object_members.normalise_object` turns a case into cases without dead
+ends.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ __all__ = ["complement_object", "factor_unions", "intersect_objects", "propagate
 
 
 def look_up_name(cells: Iterable[Cell], name: str, languages: LanguageCache) -> SchemaSet:
-    """The set of an undeclared name's values."""
+    """Return the set of the values of an undeclared name."""
     for lang, schemas in cells:
         if not lang or languages.accepts(lang, name):
             return schemas
@@ -30,7 +27,7 @@ def look_up_name(cells: Iterable[Cell], name: str, languages: LanguageCache) -> 
 
 
 def intersect_objects(one: ObjectCase, other: ObjectCase, algebra: SchemaAlgebra) -> ObjectCase | None:
-    """Objects of both; None if a required key obviously has no value, or the numbers of members exclude all."""
+    """Return the objects of both cases; None if a required key has no value or the numbers of members exclude all."""
     low = max(one.low, other.low)
     high = one.high if other.high is None else other.high if one.high is None else min(one.high, other.high)
     required = one.required | other.required
@@ -64,7 +61,9 @@ def intersect_objects(one: ObjectCase, other: ObjectCase, algebra: SchemaAlgebra
 
 
 def factor_unions(unions: list[tuple[ObjectCase, ...]], algebra: SchemaAlgebra) -> ObjectCase | None:
-    """The product of unions as one case, with clauses: nothing is multiplied out. None if it is plainly empty."""
+    """Return the product of unions as one case with clauses, without multiplying out; None if it is empty at first
+    sight.
+    """
     names = dict.fromkeys(name for union in unions for one in union for name, _ in one.names)
     # Keys keep the order in which the unions name them.
     case: ObjectCase | None = ObjectCase(tuple((name, ANY) for name in names), mentioned=frozenset(names))
@@ -80,25 +79,28 @@ def factor_unions(unions: list[tuple[ObjectCase, ...]], algebra: SchemaAlgebra) 
 def drop_excluded_cases(
     unions: list[tuple[ObjectCase, ...]], case: ObjectCase, algebra: SchemaAlgebra
 ) -> list[tuple[ObjectCase, ...]]:
-    """The unions without what the case that has been made of them (`factor_unions`) plainly excludes or entails."""
+    """Return the unions without the cases that their factored product (`factor_unions`) excludes or entails."""
     bare = case._replace(clauses=())
     names = dict(bare.names)
     out: list[tuple[ObjectCase, ...]] = []
     for union in unions:
         kept = tuple(way for way in union if not _excludes(bare, names, way, algebra))
-        if len(kept) < 2 or _possible_ways(bare, kept, algebra) is not None:
+        if len(kept) < 2 or _possible_cases(bare, kept, algebra) is not None:
             out.append(kept)
     return out
 
 
 def propagate_units(case: ObjectCase, algebra: SchemaAlgebra) -> ObjectCase | None:
-    """The case with clauses that leave a choice only: unit propagation. None if some clause plainly has no way."""
+    """Return the case with clauses that leave a choice only (unit propagation).
+
+    None if some clause has no case that is possible.
+    """
     clauses = list(case.clauses)
     bare = case._replace(clauses=())
     at = since = 0
     while clauses and since < len(clauses):
         at %= len(clauses)
-        kept = _possible_ways(bare, clauses[at], algebra)
+        kept = _possible_cases(bare, clauses[at], algebra)
         if kept is None:
             clauses.pop(at)
             continue
@@ -117,14 +119,14 @@ def propagate_units(case: ObjectCase, algebra: SchemaAlgebra) -> ObjectCase | No
     return bare._replace(clauses=tuple(dict.fromkeys(clauses)))
 
 
-def _possible_ways(
+def _possible_cases(
     bare: ObjectCase, clause: tuple[ObjectCase, ...], algebra: SchemaAlgebra
 ) -> tuple[ObjectCase, ...] | None:
-    """The cases of a clause that a case leaves possible; None if the whole case is within one of them."""
+    """Return the cases of a clause that a case leaves possible; None if the case implies the clause."""
     names = dict(bare.names)
     kept = []
     for way in clause:
-        if not way.clauses and _within_other(bare, names, way) and way.required <= bare.required:
+        if not way.clauses and _is_contained(bare, names, way) and way.required <= bare.required:
             return None
         if not _excludes(bare, names, way, algebra):
             kept.append(way)
@@ -132,7 +134,7 @@ def _possible_ways(
 
 
 def _excludes(case: ObjectCase, names: dict[str, SchemaSet], way: ObjectCase, algebra: SchemaAlgebra) -> bool:
-    """Whether a case and another one plainly share no object, without making their product. names: of the case."""
+    """Return whether two cases share no object, as far as single keys show. names: those of the first case."""
     low = max(case.low, way.low)
     if any(high is not None and low > high for high in (case.high, way.high)):
         return True
@@ -168,7 +170,7 @@ def _meet_cells(one: tuple[Cell, ...], other: tuple[Cell, ...], algebra: SchemaA
 
 
 def drop_subsumed(cases: Iterable[ObjectCase]) -> list[ObjectCase]:
-    """The cases that are not plainly within another, so that their union is the same."""
+    """Return the cases that are not contained in another one, so that the union stays the same."""
     kept: list[tuple[ObjectCase, dict[str, SchemaSet], int, int]] = []
     bits: dict[object, int] = {}
     forbidden: dict[str, int] = {}
@@ -183,22 +185,22 @@ def drop_subsumed(cases: Iterable[ObjectCase]) -> list[ObjectCase]:
     for case in cases:
         spend_work(1 + len(kept) * (1 + len(bits) // 500) // 8, "a comparison of alternatives")
         names = dict(case.names)
-        # What it asks, and what it grants: a key that is forbidden has no value that breaks another set.
-        asks = sum(bits[name] for name in case.required)
-        asks |= sum(bits[name, literal] for name, schemas in case.names for literal in schemas)
-        grants = asks
+        # Bits of what the case requires, and of what it implies: a forbidden key has no value that violates a set.
+        required_bits = sum(bits[name] for name in case.required)
+        required_bits |= sum(bits[name, literal] for name, schemas in case.names for literal in schemas)
+        implied_bits = required_bits
         for name, schemas in case.names:
             if schemas == NEVER:
-                grants |= forbidden[name]
-        if any(not their & ~grants and _within_other(case, names, other) for other, _, their, _ in kept):
+                implied_bits |= forbidden[name]
+        if any(not their & ~implied_bits and _is_contained(case, names, other) for other, _, their, _ in kept):
             continue
-        kept = [entry for entry in kept if asks & ~entry[3] or not _within_other(entry[0], entry[1], case)]
-        kept.append((case, names, asks, grants))
+        kept = [entry for entry in kept if required_bits & ~entry[3] or not _is_contained(entry[0], entry[1], case)]
+        kept.append((case, names, required_bits, implied_bits))
     return [entry[0] for entry in kept]
 
 
-def _within_other(case: ObjectCase, names: dict[str, SchemaSet], other: ObjectCase) -> bool:
-    """Whether every object of the case is plainly one of the other, which requires no more. names: of the case."""
+def _is_contained(case: ObjectCase, names: dict[str, SchemaSet], other: ObjectCase) -> bool:
+    """Return whether every object of the case is in the other one, which requires no more. names: those of the case."""
     for name, schemas in other.names:
         if schemas:
             own = names.get(name)
@@ -216,23 +218,25 @@ def _within_other(case: ObjectCase, names: dict[str, SchemaSet], other: ObjectCa
 
 
 def _contradicts(lang: Language) -> bool:
-    """Whether an atom stands in it with both signs."""
+    """Return whether an atom stands in the formula with both signs."""
     return any((not sign, kind, payload) in lang for sign, kind, payload in lang)
 
 
 def check_cells(count: int, algebra: SchemaAlgebra, field: str) -> None:
+    """Raise LimitError if patterns divide the names into too many classes."""
     if count > algebra.limits.cases:
         raise LimitError(
             f"The patterns of {field} make more than {algebra.limits.cases} classes of names.",
-            pointer=algebra.unsupported("", field).pointer, hint="Raise Limits.cases, or use fewer patterns that overlap.",
+            pointer=algebra.unsupported("", field).pointer,
+            hint="Raise Limits.cases, or use fewer patterns that overlap.",
         )  # fmt: skip
 
 
 def complement_object(case: ObjectCase, algebra: SchemaAlgebra) -> list[ObjectCase]:
-    """Objects that are not of the case: one case for each way to fail.
+    """Return the objects that are not in the case: one case for each way to violate it.
 
-    A key with few possible values is a *discriminator*: it comes first, and the other ways have it as the case wants
-    it. So of two cases that it tells apart few ways meet, and the complement of many of them stays small.
+    A key with few possible values is a *discriminator*: its violation comes first, and the other ways keep its value.
+    So two cases that it distinguishes share few ways, and the complement of many of them stays small.
     """
     held = ANY_OBJECT
     first: list[ObjectCase] = []
@@ -248,8 +252,8 @@ def complement_object(case: ObjectCase, algebra: SchemaAlgebra) -> list[ObjectCa
         if schemas in (ANY, NEVER) or not algebra.is_enumerated(schemas):
             out.append(way)
             continue
-        told = intersect_objects(held, way, algebra)
-        first += [told] if told is not None else []
+        violation = intersect_objects(held, way, algebra)
+        first += [violation] if violation is not None else []
         names = (*held.names, (name, schemas))
         held = ObjectCase(names, held.required | (case.required & {name}), held.mentioned | mentioned)
     declared = tuple(sorted(name for name, _ in case.names))
@@ -279,7 +283,7 @@ def complement_object(case: ObjectCase, algebra: SchemaAlgebra) -> list[ObjectCa
 
 
 def _uncovered(langs: list[Language]) -> list[Language]:
-    """Languages that together hold the names that no one of `langs` holds."""
+    """Return disjoint languages that together hold the names outside of all the given ones."""
     rest: list[Language] = [ALL]
     for lang in langs:
         parts: list[Language] = []

@@ -1,8 +1,9 @@
-"""Clauses of objects: unions, in one case of each of which an object must be (`ObjectCase.clauses`).
+"""Clauses of objects: unions of cases, in one case of each of which an object must be (`ObjectCase.clauses`).
 
-A product of unions may have exponentially many cases, and for some no smaller union of cases says the same: "no key
-that the list in another key names" needs one for each set of keys. So it is kept as it is, a formula in conjunctive
-form, simplified by unit propagation (`objects.narrow`). Whether it holds an object is asked by a search, case by case.
+A product of unions may have exponentially many cases, and sometimes no smaller union of cases is equal to it: "no key
+that the list in another key names" needs one for each set of keys. So it is kept as a formula in conjunctive normal
+form, simplified by unit propagation (`object_cases.propagate_units`). Whether it holds an object is decided by a
+search, case by case.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ __all__ = ["resolve_clauses"]
 
 
 def resolve_clauses(case: ObjectCase, algebra: SchemaAlgebra) -> Iterator[ObjectCase]:
-    """Cases without clauses that together are the objects of a case, found one by one."""
+    """Yield cases without clauses that together are the objects of a case, found by a depth-first search."""
     todo = [case]
     while todo:
         case = todo.pop()

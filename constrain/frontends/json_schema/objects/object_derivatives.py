@@ -1,9 +1,9 @@
-"""Objects with clauses, written by derivatives: what may follow a member is the case that is left (Brzozowski).
+"""Objects with clauses, written by derivatives: what may follow a member is the case that is left (Brzozowski 1964).
 
-A state is the case of the members that may still come. A member is a key and a set of its values; of all conditions
-on the values of that key which stand in clauses, it asserts some, and the ways whose condition is not asserted are
-gone. Undeclared keys are told apart by classes, languages that every condition on names holds wholly or not at all,
-so that one name stands for a class. A state that no object is in is never entered.
+A state is the case of the members that may still come. A member is a key and a set of its values; of all conditions on
+the values of that key in the clauses it asserts some, and the alternatives whose condition it does not assert are
+dropped. Undeclared keys are divided into classes, languages in which every condition on names is constant, so that one
+name stands for its class. A state without an object is never entered.
 """
 
 from __future__ import annotations
@@ -42,21 +42,23 @@ MOST_CLASSES = 64
 
 
 KEY_ORDERS = ("schema",)
-"""Values of Style.key_order with which objects are written by derivatives. Where keys may come in any order, the cases
-that may be left are as many as the sets of keys, and steps that make them are slow."""
+"""Values of Style.key_order with which objects are written by derivatives.
+
+With keys in any order, the cases that may be left are as many as the sets of keys, and computing them is slow.
+"""
 MOST_AT_ONCE = 10_000
-"""Cases in clauses times members that may come first: what one step may have to look at."""
+"""Cases in clauses times members that may come first: the most that one step may have to look at."""
 
 
 class KeyClass(NamedTuple):
-    """Undeclared keys of which every condition on names holds all or none. name: one of them, which stands for all."""
+    """Undeclared keys on which every condition on names is constant. name: one of them, which stands for all."""
 
     name: str
     dfa: Dfa
 
 
 class ClausalObject(NamedTuple):
-    """A settled case with clauses. names: declared keys, in order; classes: of other keys that may be there."""
+    """A normalised case with clauses. names: declared keys, in order; classes: of other keys that may be there."""
 
     case: ObjectCase
     names: tuple[str, ...]
@@ -65,9 +67,9 @@ class ClausalObject(NamedTuple):
 
 
 def normalise_clausal_object(case: ObjectCase, algebra: SchemaAlgebra) -> ClausalObject:
-    """A case with clauses, with the keys that it can have."""
+    """Return a case with clauses together with the keys that it can have. Raise NotDerivable."""
     if algebra.style.key_order not in KEY_ORDERS:
-        raise _refuse("keys in any order", algebra)
+        raise _too_complex("keys in any order", algebra)
     declared: dict[str, bool] = {}
     langs: dict[Language, None] = {}
     is_open = any(algebra.is_satisfiable(schemas) for _, schemas in case.cells)
@@ -76,10 +78,10 @@ def normalise_clausal_object(case: ObjectCase, algebra: SchemaAlgebra) -> Clausa
             declared[name] = declared.get(name, True) and name in one.mentioned
         langs.update(dict.fromkeys(lang for lang, _ in (*one.cells, *one.existentials)))
     if is_open:
-        told = [
+        named_texts = [
             payload for lang in langs for _, kind, payload in lang if kind == "texts" and isinstance(payload, tuple)
         ]
-        declared = dict.fromkeys((name for texts in told for name in texts), True) | declared
+        declared = dict.fromkeys((name for texts in named_texts for name in texts), True) | declared
     names = sorted(declared, key=declared.__getitem__)  # Those that no `properties` mention come last.
     classes: list[KeyClass] = []
     for kind in _classes(case, names, list(langs), algebra) if is_open else ():
@@ -91,18 +93,18 @@ def normalise_clausal_object(case: ObjectCase, algebra: SchemaAlgebra) -> Clausa
     keys = (*names, *(kind.name for kind in classes))
     steps = sum(1 for key in keys for _ in list_choices(case, key, algebra))
     if steps * sum(1 for _ in _all_cases(case)) > MOST_AT_ONCE:
-        raise _refuse(f"{steps} members to choose from", algebra)
+        raise _too_complex(f"{steps} members to choose from", algebra)
     return found
 
 
 def _classes(case: ObjectCase, names: list[str], langs: list[Language], algebra: SchemaAlgebra) -> Iterator[KeyClass]:
-    """Classes of the undeclared keys that may be there. LimitError where one may be used up."""
+    """Yield the classes of the undeclared keys that may be there. Raise NotDerivable where one may be used up."""
     parts = [any_text().subtract(Dfa.from_strings(names)) if names else any_text()]
     # An undeclared name is in none of the lists of texts.
     open_ones = [lang for lang in langs if not any(sign and kind == "texts" for sign, kind, _ in lang)]
     for lang in dict.fromkeys(frozenset(atom for atom in lang if atom[1] != "texts") for lang in open_ones):
         if algebra.languages.irregular(lang):
-            raise _refuse("keys of a format that is no regular language", algebra)
+            raise _too_complex("keys of a format that is no regular language", algebra)
         parts = _split(parts, algebra.languages.dfa(lang), algebra) if lang else parts
     most = max(one.low for one in _all_cases(case))
     existentials = [lang for one in _all_cases(case) for lang, _ in one.existentials]
@@ -111,10 +113,9 @@ def _classes(case: ObjectCase, names: list[str], langs: list[Language], algebra:
         if not algebra.is_satisfiable(look_up_name(case.cells, name, algebra.languages)):
             continue
         if part.lengths()[1] is not None and part.count(FEW + 1) > FEW:
-            # Without a constraint every member counts has_duplicates, so the class is not used up before it is no
-            # longer needed.
+            # Without a constraint all members count equally: the class is not used up while it is needed.
             if part.count(most + 1) <= most or any(algebra.languages.accepts(lang, name) for lang in existentials):
-                raise _refuse("existentials on a large but finite class of keys", algebra)
+                raise _too_complex("constraints on a large but finite class of keys", algebra)
         yield KeyClass(name, part)
 
 
@@ -125,7 +126,7 @@ class NotDerivable(Exception):
         self.error = error
 
 
-def _refuse(cause: str, algebra: SchemaAlgebra) -> NotDerivable:
+def _too_complex(cause: str, algebra: SchemaAlgebra) -> NotDerivable:
     return NotDerivable(
         LimitError(
             f"This combination of alternatives has more than {algebra.limits.cases} cases, with {cause}.",
@@ -136,18 +137,18 @@ def _refuse(cause: str, algebra: SchemaAlgebra) -> NotDerivable:
 
 
 def _split(parts: list[Dfa], dfa: Dfa, algebra: SchemaAlgebra) -> list[Dfa]:
-    """Classes of names by one more language."""
+    """Return the classes of names, divided by one more language."""
     most = algebra.limits.dfa_states
     found = [part.intersect(dfa, max_states=most) for part in parts]
     found += [part.subtract(dfa, max_states=most) for part in parts]
     found = [part for part in found if not part.is_empty]
     if len(found) > MOST_CLASSES:
-        raise _refuse(f"more than {MOST_CLASSES} classes of keys", algebra)
+        raise _too_complex(f"more than {MOST_CLASSES} classes of keys", algebra)
     return found
 
 
 def _all_cases(case: ObjectCase) -> Iterator[ObjectCase]:
-    """The case, and those in its clauses."""
+    """Yield the case and those in its clauses."""
     yield case
     for clause in case.clauses:
         for way in clause:
@@ -155,7 +156,9 @@ def _all_cases(case: ObjectCase) -> Iterator[ObjectCase]:
 
 
 def _normal(case: ObjectCase) -> ObjectCase:
-    """The case without order, and with a clause for each key that needs another: it is not there, or the other is."""
+    """Return the case without order, and with a clause for each key that needs another: it is absent, or the other is
+    there.
+    """
     clauses = [tuple(_normal(way) for way in clause) for clause in case.clauses]
     for name, needed in case.needs:
         absent = ObjectCase(((name, NEVER),))
@@ -167,7 +170,7 @@ def _normal(case: ObjectCase) -> ObjectCase:
 
 
 def find_values_of_key(case: ObjectCase, key: str, languages: LanguageCache) -> SchemaSet:
-    """The set of the values of a key."""
+    """Return the set of the values of a key."""
     for name, schemas in case.names:
         if name == key:
             return schemas
@@ -175,7 +178,7 @@ def find_values_of_key(case: ObjectCase, key: str, languages: LanguageCache) -> 
 
 
 def find_conditions(case: ObjectCase, key: str, algebra: SchemaAlgebra) -> dict[SchemaSet, None]:
-    """Sets of values of a key that a way asks for, or a constraint: the conditions that a member may meet or not."""
+    """Return the sets of values of a key that clauses or constraints test."""
     out: dict[SchemaSet, None] = {}
     for lang, wanted in case.existentials:
         if algebra.languages.accepts(lang, key):
@@ -190,7 +193,7 @@ def find_conditions(case: ObjectCase, key: str, algebra: SchemaAlgebra) -> dict[
 def list_choices(
     case: ObjectCase, key: str, algebra: SchemaAlgebra
 ) -> Iterator[tuple[frozenset[SchemaSet], SchemaSet]]:
-    """Sets of conditions that a value of a key may meet at once, the small ones first, and what values do."""
+    """Yield the sets of conditions that a value of a key may meet at once, small ones first, with these values."""
     own = find_values_of_key(case, key, algebra.languages)
     if not algebra.is_satisfiable(own):
         return
@@ -208,7 +211,7 @@ def list_choices(
             count += 1
             spend_work(5, "a combination of alternatives")
             if count > algebra.limits.cases:
-                raise _refuse(f"{len(open_ones)} conditions on the values of one key", algebra)
+                raise _too_complex(f"{len(open_ones)} conditions on the values of one key", algebra)
             for position in range(at, len(open_ones)):
                 value = algebra.intersect(schemas, open_ones[position])
                 if value not in (schemas, NEVER) and algebra.is_satisfiable(value):
@@ -219,7 +222,7 @@ def list_choices(
 def derive_case(
     case: ObjectCase, key: str, value: SchemaSet, gone: frozenset[str], algebra: SchemaAlgebra
 ) -> ObjectCase | None:
-    """What is left of a case after a member: a key with a value of a set. None if the member is not plainly allowed.
+    """Return what is left of a case after a member: a key with a value of a set. None if the member is not allowed.
 
     gone: declared keys that can come no more.
     """
@@ -255,12 +258,12 @@ def _meets(key: str, value: SchemaSet, existential: Cell, algebra: SchemaAlgebra
 
 
 def _is_anything(case: ObjectCase) -> bool:
-    """Whether a case plainly asks for nothing any more."""
+    """Return whether a case has no condition left."""
     return case._replace(names=()) == ANY_OBJECT and not any(schemas for _, schemas in case.names)
 
 
 def may_close(case: ObjectCase) -> bool:
-    """Whether the object may end here."""
+    """Return whether the object may end here."""
     if case.low or case.required or case.existentials:
         return False
     return all(any(map(may_close, clause)) for clause in case.clauses)
@@ -270,7 +273,7 @@ def may_close(case: ObjectCase) -> bool:
 
 
 class _ClausalMachine:
-    """The states of one object, made when they are asked for. Equal only to itself."""
+    """The states of one object, computed when they are reached. Equal only to itself."""
 
     def __init__(self, factored: ClausalObject, depth: int, style: Style) -> None:
         self.factored = factored
@@ -284,14 +287,14 @@ class _ClausalMachine:
         self._steps: dict[tuple[int, str], list[tuple[SchemaSet, int]]] = {}
 
     def number(self, case: ObjectCase) -> int:
-        """The state of a case."""
+        """Return the number of the state of a case."""
         found = self._numbers.setdefault(case, len(self.states))
         if found == len(self.states):
             self.states.append(case)
         return found
 
     def can_finish(self, state: int) -> bool:
-        """Whether the object can be finished from here."""
+        """Return whether the object can be finished from a state."""
         known = self._can_finish.get(state)
         if known is None:
             case = self.states[state]
@@ -299,7 +302,7 @@ class _ClausalMachine:
         return known
 
     def goes_on(self, state: int) -> bool:
-        """Whether another member may come, where the object can be finished: a member must, if it may not end."""
+        """Return whether another member may come; one must if the object may not end."""
         known = self._goes_on.get(state)
         if known is None:
             case = self.states[state]
@@ -308,7 +311,7 @@ class _ClausalMachine:
         return known
 
     def steps(self, state: int, key: str) -> list[tuple[SchemaSet, int]]:
-        """The values that a key may have now, and the states after them."""
+        """Return the values that a key may have in a state, and the states after them."""
         known = self._steps.get((state, key))
         if known is None:
             known = self._steps[state, key] = list(self._find(state, key))
@@ -332,7 +335,7 @@ class _ClausalMachine:
                 yield value, number
 
     def _gone(self, key: str) -> frozenset[str]:
-        """The declared keys that cannot come after a key."""
+        """Return the declared keys that cannot come after a key."""
         names = self.factored.names
         if self.style.key_order == "schema":
             return frozenset(names[: names.index(key) + 1] if key in names else names)
@@ -340,7 +343,7 @@ class _ClausalMachine:
 
 
 def _forbid(case: ObjectCase, gone: frozenset[str]) -> ObjectCase:
-    """The case without the keys that can come no more."""
+    """Return the case without the keys that can come no more."""
     return case._replace(names=tuple(sorted((*case.names, *((name, NEVER) for name in gone)))))
 
 
@@ -352,7 +355,7 @@ class ClausalMembers(NamedTuple):
 
 
 def list_clausal_children(factored: ClausalObject) -> Iterator[SchemaSet]:
-    """All literal sets that a value can be written with."""
+    """Yield all sets with which a value can be written."""
     case, names, classes, algebra = factored
     seen: dict[SchemaSet, None] = {}
     for key in (*names, *(kind.name for kind in classes)):
@@ -361,7 +364,7 @@ def list_clausal_children(factored: ClausalObject) -> Iterator[SchemaSet]:
 
 
 def emit_clausal_object(factored: ClausalObject, emitter: ValueEmitter, depth: int) -> Node:
-    """The node of a settled case with clauses: an object at `depth`."""
+    """Return the node of a normalised case with clauses: an object at `depth`."""
     machine = _ClausalMachine(factored, depth, emitter.style)
     layout = spacing_at(emitter.style, depth).layout
     options: list[Node] = []
@@ -377,7 +380,7 @@ def emit_clausal_object(factored: ClausalObject, emitter: ValueEmitter, depth: i
 
 
 def emit_next_clausal_member(name: ClausalMembers, emitter: ValueEmitter) -> Node:
-    """What such a rule stands for: a member, and what may come after it."""
+    """Return the node of a rule of this module: a member, and what may come after it."""
     machine, state = name
     factored, style = machine.factored, emitter.style
     keys = [(key, spell_key(key, style)) for key in factored.names]
@@ -395,7 +398,7 @@ def emit_next_clausal_member(name: ClausalMembers, emitter: ValueEmitter) -> Nod
 
 
 def _rest(machine: _ClausalMachine, state: int, comma: Node) -> Node:
-    """What may come after a member."""
+    """Return what may come after a member."""
     if not machine.goes_on(state):
         return EMPTY
     rest = sequence_of(comma, Rule(ClausalMembers(machine, state)))

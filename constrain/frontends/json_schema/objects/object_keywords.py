@@ -106,7 +106,7 @@ def build_object_case(keywords: dict[str, Any], algebra: SchemaAlgebra) -> Objec
 
 
 def _needs(keywords: dict[str, Any]) -> tuple[tuple[str, frozenset[str]], ...]:
-    """`dependentRequired`, and `dependencies` on lists of names."""
+    """Return the keys that other keys require: `dependentRequired`, and `dependencies` with lists of names."""
     needs: dict[str, frozenset[str]] = {}
     for field in ("dependentRequired", "dependencies"):
         for name, needed in keywords.get(field, {}).items():
@@ -116,13 +116,14 @@ def _needs(keywords: dict[str, Any]) -> tuple[tuple[str, frozenset[str]], ...]:
 
 
 def _first(pattern: str, schemas: SchemaSet, rest: SchemaSet) -> tuple[Cell, ...]:
+    """Return the cells of the first pattern: names that match it, and all others."""
     return ((frozenset(((True, "pattern", pattern),)), schemas), (frozenset(((False, "pattern", pattern),)), rest))
 
 
 def _split(
     cells: tuple[Cell, ...], pattern: str, schemas: SchemaSet, rest: SchemaSet, algebra: SchemaAlgebra
 ) -> tuple[Cell, ...]:
-    """Cells by one more pattern: a name that matches some pattern is not additional."""
+    """Return the cells divided by one more pattern: a name that matches any pattern is not additional."""
     out: list[Cell] = []
     for lang, value in cells:
         additional = not any(sign for sign, _, _ in lang)
@@ -136,7 +137,7 @@ def _split(
 
 
 def _filter_names(case: ObjectCase, schemas: SchemaSet, algebra: SchemaAlgebra) -> ObjectCase:
-    """`propertyNames`: other names are forbidden."""
+    """Return the case with `propertyNames`: names outside of a set are forbidden."""
     if schemas == NEVER:
         allowed: Language | None = None
     else:

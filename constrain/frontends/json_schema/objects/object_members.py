@@ -1,8 +1,8 @@
-"""Objects without dead ends: a case is settled (which keys can be there at all?), then written as one Object node.
+"""Normalise an object case, so that it has no dead ends, and write it as one Object node.
 
-A settled case is non-empty, forbids every key without a value, knows its capacity, and has no `existentials`: each
-constraint has been met by a declared key, by a name of a finite cell, by the number of members, or by a class of names
-that must have a member (`existentials`).
+A normalised case is non-empty, forbids every key without a value, knows its capacity, and has no existential
+constraints: each has been met by a declared key, by a name of a finite cell, by the number of members, or by a class of
+names that must have a member (`member_constraints`).
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ MOST_RESOLVED = 32
 """Cases without clauses that are written one by one rather than by derivatives."""
 
 MOST_NAMES = 4096
-"""Names of a finite class that are written out where minProperties may need all of them: each is a declared key."""
+"""Names of a finite class that are written as declared keys where minProperties may need all of them."""
 
 
 def is_object_satisfiable(case: ObjectCase, algebra: SchemaAlgebra) -> bool:
-    """Whether there is such an object. Looks only at what must be there, unless members are counted."""
+    """Return whether the case has an object. Only required keys are tested, unless members are counted."""
     if case.high is not None and len(case.required) > case.high:
         return False
     if case.clauses:
-        return any(is_object_satisfiable(told, algebra) for told in object_clauses.resolve_clauses(case, algebra))
+        return any(is_object_satisfiable(one, algebra) for one in object_clauses.resolve_clauses(case, algebra))
     if not case.existentials and case.low <= len(case.required) and not case.needs:
         return all(algebra.is_satisfiable(schemas) for name, schemas in case.names if name in case.required)
     return any(_possible(placed, algebra) for placed in resolve_constraints(case, algebra))
@@ -56,16 +56,16 @@ def _possible(placed: ResolvedObject, algebra: SchemaAlgebra) -> bool:
 
 
 def normalise_object(case: ObjectCase, algebra: SchemaAlgebra) -> list[NormalisedObject | ClausalObject]:
-    """The same objects as cases without dead ends."""
+    """Return cases without dead ends that together have the same objects."""
     if case.clauses:
         if prod(map(len, case.clauses)) > MOST_RESOLVED:
             try:
                 return _derived(case, algebra)
             except NotDerivable as signal:
                 return _one_by_one(case, signal, algebra)
-        told = object_cases.drop_subsumed(object_clauses.resolve_clauses(case, algebra))
-        return [settled for one in told for settled in normalise_object(one, algebra)]
-    cases = (settled for placed in resolve_constraints(case, algebra) for settled in _cases(placed, algebra))
+        resolved = object_cases.drop_subsumed(object_clauses.resolve_clauses(case, algebra))
+        return [normalised for one in resolved for normalised in normalise_object(one, algebra)]
+    cases = (normalised for placed in resolve_constraints(case, algebra) for normalised in _cases(placed, algebra))
     most = MOST_RESOLVED if algebra.style.key_order in object_derivatives.KEY_ORDERS else algebra.limits.cases
     out: list[NormalisedObject | ClausalObject] = list(islice(cases, most + 1))
     if len(out) <= most:
@@ -73,8 +73,8 @@ def normalise_object(case: ObjectCase, algebra: SchemaAlgebra) -> list[Normalise
     try:
         return _derived(case, algebra)
     except NotDerivable as signal:
-        for settled in cases:
-            out.append(settled)
+        for normalised in cases:
+            out.append(normalised)
             if len(out) > algebra.limits.cases:
                 raise signal.error from None
     return out
@@ -83,30 +83,30 @@ def normalise_object(case: ObjectCase, algebra: SchemaAlgebra) -> list[Normalise
 def _one_by_one(
     case: ObjectCase, signal: NotDerivable, algebra: SchemaAlgebra
 ) -> list[NormalisedObject | ClausalObject]:
-    """A case with clauses as cases without, if they are not too many."""
+    """Return a case with clauses as cases without, if they are not too many; else raise the error of the signal."""
     most = algebra.limits.cases // 2
-    told = list(islice(object_clauses.resolve_clauses(case, algebra), 4 * most))
-    if len(told) == 4 * most:
+    resolved = list(islice(object_clauses.resolve_clauses(case, algebra), 4 * most))
+    if len(resolved) == 4 * most:
         raise signal.error from None
-    out = [settled for one in object_cases.drop_subsumed(told) for settled in normalise_object(one, algebra)]
+    out = [normalised for one in object_cases.drop_subsumed(resolved) for normalised in normalise_object(one, algebra)]
     if len(out) > most:
         raise signal.error from None
     return out
 
 
 def _derived(case: ObjectCase, algebra: SchemaAlgebra) -> list[NormalisedObject | ClausalObject]:
-    """The case to be written by derivatives; nothing if it is empty."""
+    """Return the case as one to be written by derivatives; nothing if it is empty."""
     return [object_derivatives.normalise_clausal_object(case, algebra)] if is_object_satisfiable(case, algebra) else []
 
 
 def _cases(placed: ResolvedObject, algebra: SchemaAlgebra) -> Iterator[NormalisedObject]:
-    """The case settled; by cases, if keys that need others are in the way of counting."""
-    settled = _settle(placed, algebra)
-    if settled is None:
+    """Yield the normalised cases of an object; more than one if dependent keys make counting ambiguous."""
+    normalised = _normalise_one(placed, algebra)
+    if normalised is None:
         return
-    name = _in_the_way(settled, algebra)
+    name = _find_ambiguous_key(normalised, algebra)
     if name is None:
-        yield settled
+        yield normalised
         return
     case, classes = placed
     yield from _cases(ResolvedObject(case._replace(required=case.required | {name}), classes), algebra)
@@ -114,30 +114,31 @@ def _cases(placed: ResolvedObject, algebra: SchemaAlgebra) -> Iterator[Normalise
     yield from _cases(ResolvedObject(case._replace(names=without), classes), algebra)
 
 
-def _in_the_way(settled: NormalisedObject, algebra: SchemaAlgebra) -> str | None:
-    """A key that needs others, so that not every number of members that seems possible is.
+def _find_ambiguous_key(normalised: NormalisedObject, algebra: SchemaAlgebra) -> str | None:
+    """Return a key that needs others, so that not every number of members that seems possible is; None if there is
+    none.
 
-    Where an undeclared key may come, any number can be reached one by one. Else the keys alone must do. If none need
-    each other in a circle they can be added one by one, each after those that it needs, so every number between that
-    of the keys that must be there and that of all is reached. In schema order a key that needs an earlier one is gone
-    with it, which nobody counts.
+    Where an undeclared key may come, any number can be reached one by one. Otherwise the declared keys must suffice. If
+    no keys need each other in a cycle, they can be added one by one, each after those that it needs, so every number
+    between that of the required keys and that of all is reached. In schema order a key that needs an earlier, absent
+    one is impossible, which the counter does not know.
     """
-    if not settled.low or not settled.needs or settled.cells or settled.classes:
+    if not normalised.low or not normalised.needs or normalised.cells or normalised.classes:
         return None
-    places = {name: index for index, (name, _) in enumerate(settled.names)}
+    places = {name: index for index, (name, _) in enumerate(normalised.names)}
     ordered = algebra.style.key_order == "schema"
-    for name, closure in settled.needs.items():
-        if name in settled.required:
+    for name, closure in normalised.needs.items():
+        if name in normalised.required:
             continue
-        if ordered and any(places[other] < places[name] for other in closure - settled.required):
+        if ordered and any(places[other] < places[name] for other in closure - normalised.required):
             return name
-        if settled.high is not None and any(name in settled.needs.get(other, NONE) for other in closure - {name}):
+        if normalised.high is not None and any(name in normalised.needs.get(other, NONE) for other in closure - {name}):
             return name
     return None
 
 
-def _settle(placed: ResolvedObject, algebra: SchemaAlgebra) -> NormalisedObject | None:
-    """The case without keys that cannot be there; None if it is empty."""
+def _normalise_one(placed: ResolvedObject, algebra: SchemaAlgebra) -> NormalisedObject | None:
+    """Return the case without impossible keys; None if it is empty."""
     case, classes = placed
     if case.high is not None and case.low > case.high:
         return None
@@ -155,10 +156,12 @@ def _settle(placed: ResolvedObject, algebra: SchemaAlgebra) -> NormalisedObject 
     required = case.required.union(*(closures[name] for name in case.required if name in closures))
     if required & forbidden or (most is not None and len(required) > most):
         return None
-    room = most is None or most > len(required)
+    has_slot = most is None or most > len(required)
     least = len(required) + len(classes)
-    listed = [(name, schemas) for name, schemas in case.names if name not in forbidden and (room or name in required)]
-    cells = tuple(cell for cell in case.cells if _possible_cell(cell, algebra)) if room else ()
+    listed = [
+        (name, schemas) for name, schemas in case.names if name not in forbidden and (has_slot or name in required)
+    ]
+    cells = tuple(cell for cell in case.cells if _possible_cell(cell, algebra)) if has_slot else ()
     barred = tuple(forbidden.union(values).difference(name for name, _ in listed))
     extra, kept = _spell_out(cells, case, len(listed), algebra)
     listed += extra
@@ -173,7 +176,7 @@ def _settle(placed: ResolvedObject, algebra: SchemaAlgebra) -> NormalisedObject 
 
 
 def _possible_cell(cell: Cell, algebra: SchemaAlgebra) -> bool:
-    """Whether there may be a member of a cell: a name first, since values can lead anywhere."""
+    """Return whether a cell may have a member: its name is tested first, since values can lead anywhere."""
     lang, schemas = cell
     if schemas == NEVER or (len(lang) > 1 and not algebra.languages.holds_names(lang)):
         return False
@@ -181,7 +184,7 @@ def _possible_cell(cell: Cell, algebra: SchemaAlgebra) -> bool:
 
 
 def _closures(needs: dict[str, frozenset[str]]) -> dict[str, frozenset[str]]:
-    """Every name with all names that must be there if it is, itself included."""
+    """Return every name with all names that it requires, directly or not, itself included."""
     out: dict[str, frozenset[str]] = {}
     for name in needs:
         seen, todo = {name}, [name]
@@ -198,10 +201,10 @@ def _closures(needs: dict[str, frozenset[str]]) -> dict[str, frozenset[str]]:
 def _spell_out(
     cells: tuple[Cell, ...], case: ObjectCase, listed: int, algebra: SchemaAlgebra
 ) -> tuple[list[tuple[str, SchemaSet]], tuple[Cell, ...]]:
-    """Names of small finite cells as declared ones, and the other cells; empty ones are dropped.
+    """Return names of small finite cells as declared ones, and the other cells; empty ones are dropped.
 
-    A cell is small if it has no more than FEW names; and if the members that there must be at least are more than any
-    cell has, all are: then every name may be needed, and is counted.
+    A cell is small if it has no more than FEW names. If more members are required than any cell has names, all cells
+    are spelled out: then every name may be needed and is counted.
     """
     extra: list[tuple[str, SchemaSet]] = []
     kept: list[Cell] = []
@@ -233,7 +236,11 @@ def _spell_out(
 
 
 def emit_object(case: NormalisedObject | ClausalObject, emitter: ValueEmitter, depth: int) -> Node:
-    """The node of a settled case: an object at `depth`."""
+    """Return the node of a normalised case: an object at `depth`.
+
+    `required`, `minProperties`, `maxProperties` and dependencies take effect in the frame of the Object node, which
+    holds the keys seen and the number of members.
+    """
     if isinstance(case, ClausalObject):
         return object_derivatives.emit_clausal_object(case, emitter, depth)
     if any(isinstance(emitter.languages.nested(lang), NestedTexts) for lang, _ in (*case.cells, *case.classes)):

@@ -1,1 +1,1 @@
-"""Reading: from JSON to nodes with literal sets: keywords, references, vocabularies, faults."""
+"""The keyword table, references between schemas, and the parser of documents."""

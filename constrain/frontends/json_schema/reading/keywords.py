@@ -158,17 +158,17 @@ ANNOTATIONS = frozenset((
 
 @cache
 def keywords_of_draft(draft: int) -> dict[str, Keyword]:
-    """The keywords of a dialect that are read."""
+    """Return the keywords of a draft by name."""
     return {row.name: row for row in KEYWORDS if row.since <= draft <= row.until}
 
 
 def list_annotations() -> frozenset[str]:
-    """The keywords that assert nothing by design."""
+    """Return the keywords that assert nothing by design."""
     return ANNOTATIONS | STRUCTURE.keys()
 
 
 def iterate_subschemas(raw: dict[str, Any], draft: int) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """The subschemas of a raw schema, with the reference tokens that lead to them."""
+    """Yield the subschemas of a raw schema, with the reference tokens that lead to them."""
     table = keywords_of_draft(draft)
     for name, value in raw.items():
         row = table.get(name)
@@ -198,7 +198,7 @@ def keywords_of_dialect(dialect: Dialect) -> dict[str, Keyword]:
 
 @cache
 def _chosen(dialect: Dialect) -> dict[str, Keyword]:
-    """The keywords of the vocabularies that there are; those of the core are always there."""
+    """Return the keywords of the vocabularies of a dialect; those of the core are always there."""
     names = dialect.vocabularies or frozenset()
 
     def there(keyword: str) -> bool:

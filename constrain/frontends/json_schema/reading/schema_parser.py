@@ -1,9 +1,8 @@
-"""A schema document becomes numbered nodes: keywords checked and parsed by the table, references resolved.
+"""A schema document becomes numbered subschemas: keywords parsed by the table, references resolved.
 
-`Reader.schemas(raw, scope, pointer)` gives the literal set of a subschema: ANY for `true`, `{}` and mere annotations,
-NEVER for `false`, the target's own set for a pure `$ref`, else one node. Nodes are read off a queue, so that depth
-costs no stack. A keyword is looked up in the table of its dialect (`vocabularies`) and dispatched from there:
-one that is not in the table of the dialect asserts nothing, and `describe` says so.
+`SchemaParser.parse_subschema` returns the set of a raw subschema: ANY for `true`, `{}` and mere annotations, NEVER for
+`false`, the set of the target for a pure `$ref`, otherwise one node. Keywords are parsed from a queue, so that nesting
+costs no stack. Each is looked up in the table of its dialect; a name that is not there asserts nothing.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ __all__ = ["UnsharedSchemaParser", "SchemaParser"]
 
 
 NODE = 16
-"""Work that a subschema is counted as."""
+"""Units of work that a subschema counts as."""
 
 
 class _DynamicScopeNeeded(Exception):
-    """A signal: what a reference names depends on the way to it, so the ways have to be told apart."""
+    """A signal: the target of a reference depends on the dynamic scope, so scopes have to be distinguished."""
 
 
 class SchemaParser(SubschemaParser):
-    """Reads what is reachable from the root of one document, and what it refers to in the registry.
+    """Parses what is reachable from the root of one document, and what it refers to in the registry.
 
     shares: equal plain subschemas are one node, which has the pointer of the first.
     """
@@ -50,12 +49,12 @@ class SchemaParser(SubschemaParser):
         self._ways = False
         try:
             self._start(document)
-        except _DynamicScopeNeeded:  # Rare, and it doubles what is kept, so nobody pays for it before it is needed.
+        except _DynamicScopeNeeded:  # Rare, and distinguishing scopes doubles the memory, so it is done on demand.
             self._ways = True
             self._start(document)
 
     def _start(self, document: Any) -> None:
-        """Read the document from its root."""
+        """Parse the document from its root."""
         self.clear()
         self._at: dict[Hashable, SchemaSet] = {}
         self._shared: dict[Any, SchemaSet] = {}
@@ -65,7 +64,7 @@ class SchemaParser(SubschemaParser):
         self.read()
 
     def read(self) -> None:
-        """Read every node that is waiting, and those that they refer to."""
+        """Parse the keywords of every node in the queue, and those of the nodes that they refer to."""
         queue = self._queue
         while queue:
             node = queue.popleft()
@@ -80,7 +79,7 @@ class SchemaParser(SubschemaParser):
                     node.keywords[keyword.field] = found
 
     def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
-        """The literal set of a subschema."""
+        """Return the set of a raw subschema; its keywords are parsed later."""
         key: Hashable = pointer
         if self._ways:
             scope = self.library.enter_dynamically(raw, scope, pointer)
@@ -133,13 +132,13 @@ class SchemaParser(SubschemaParser):
         return node
 
     def follow_reference(self, reference: Any, scope: Scope, pointer: str) -> SchemaSet:
-        """The literal set of what a reference names; SchemaError if it names nothing, or only itself."""
+        """Return the set that `$ref` names. Raise SchemaError if it names nothing, or only itself."""
         if not isinstance(reference, str):
             raise SchemaError(f"$ref must be a string, not {kind_of(reference)}.", pointer=pointer)
         return self._go(self.library.resolve(reference, scope, pointer), scope, pointer)
 
     def follow_dynamic_reference(self, reference: Any, scope: Scope, pointer: str) -> SchemaSet:
-        """The literal set of what `$dynamicRef` or `$recursiveRef` names on the way by which one came here."""
+        """Return the set that `$dynamicRef` or `$recursiveRef` names in a dynamic scope."""
         if not isinstance(reference, str):
             raise SchemaError(f"A reference must be a string, not {kind_of(reference)}.", pointer=pointer)
         found = self.library.resolve(reference, scope, pointer)
@@ -151,7 +150,7 @@ class SchemaParser(SubschemaParser):
         return self._go(found, scope, pointer)
 
     def _go(self, found: ReferenceTarget, scope: Scope, pointer: str) -> SchemaSet:
-        """The literal set of what was found from a scope."""
+        """Return the set of the target of a reference in a scope."""
         place = (found.pointer, scope.entered)
         if place in self._following:
             raise SchemaError("This $ref leads back to itself, with no schema in between.", pointer=pointer)
@@ -164,6 +163,6 @@ class SchemaParser(SubschemaParser):
 
 
 class UnsharedSchemaParser(SchemaParser):
-    """A Reader of which every subschema is a node of its own, with its own pointer: for messages."""
+    """A SchemaParser in which every subschema is a node with its own pointer, for error messages."""
 
     shares = False

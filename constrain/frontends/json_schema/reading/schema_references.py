@@ -1,16 +1,16 @@
 """Which subschema a reference names: base URIs, anchors, pointers, dynamic scopes. Nothing is ever fetched.
 
-A *scope* is the resource in which a subschema stands: its base URI, the raw schema at its root, the pointer to that
-root for messages, and its dialect. `$id` (`id` in draft 4) opens a new one. Ids are looked for only at schema
+A *scope* is the resource in which a subschema stands: its base URI, the raw schema at its root, the pointer of that
+root for messages, and its dialect. `$id` (`id` in draft 4) opens a new one. Ids are searched for only at schema
 positions of the dialect, and only when a reference needs more than a pointer into its own resource.
 
 A document of the registry that does not name its dialect is read in that of the document which refers to it. So such
 documents are indexed once for each dialect in which references stand, which is nearly always one.
 
-What a `$dynamicRef` names depends on the resources that one came through: of those that have the anchor, the first
-counts (core specification, section 8.2.3.2). So a scope also says, for each dynamic anchor, which resource that was;
-a subschema that is reached in two such ways is read as two. `$recursiveRef` of 2019-09 is the same with one nameless
-anchor, which stands at roots.
+The target of a `$dynamicRef` depends on the dynamic scope: of the resources passed on the way that have the anchor, the
+first counts (core specification, section 8.2.3.2). So a scope also records, for each dynamic anchor, which resource
+that was; a subschema that is reached in two such ways is parsed twice. `$recursiveRef` of 2019-09 is the same with one
+nameless anchor, which stands at roots.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class ReferenceResolver:
             again = bool(self._undeclared)
             index = self._undeclared[dialect] = ReferenceIndex({}, {}, {})
             for uri, schema in self.registry.items():
-                if not _declares_dialect(schema):  # What is made of two readings is told apart by pointer.
+                if not _declares_dialect(schema):  # Two readings of one document have different pointers.
                     pointer = f"{uri} (draft {dialect.draft}, reading {len(self._undeclared)})#" if again else f"{uri}#"
                     self._add(uri, schema, index, dialect, pointer)
         return self._declared, index

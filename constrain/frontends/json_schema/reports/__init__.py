@@ -1,1 +1,1 @@
-"""What is reported about a schema: keywords, faults, likely misspellings, unsatisfiable parts."""
+"""What is reported about a schema: keywords, faults, misspellings, unsatisfiable parts."""

@@ -1,8 +1,8 @@
-"""Row by row: every keyword of a schema, with how it is enforced. What `constrain check` prints.
+"""Every keyword of a schema with how it is enforced, as `constrain check` prints it.
 
-The table of keywords says how a keyword is enforced in general. Here is what depends on the schema: whether
-`uniqueItems` needs a guard or is decided without, which keywords the dialect does not know, which ones can never
-apply because of the `type` beside them, and which names look like slips.
+The keyword table says how a keyword is enforced in general. This module adds what depends on the schema: whether
+`uniqueItems` needs a guard, which keywords the dialect does not know, which never apply because of the `type` beside
+them, and which names look misspelt.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class KeywordRow(NamedTuple):
     """One keyword of a schema.
 
     pointer: where it stands. how: "mask", the automaton; "counter" or "keys", a register or the set of keys in the
-    frame of the string, array or object; "guard", a comparison with values before; "annotation", "structure" or
-    "refused", as in `keywords`. note: what there is to say about it here.
+    frame of the string, array or object; "guard", a comparison with earlier values; "annotation", "structure" or
+    "refused", as in `keywords`. note: a remark about it in this schema.
     """
 
     pointer: str
@@ -53,8 +53,11 @@ def describe_keywords(
     registry: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),
 ) -> list[KeywordRow]:
-    """Every keyword at every schema position of the document, in its order. Errors as of `to_grammar`, except that
-    what is not enforced yet is not raised: the first such keyword has a row that says "refused" and why."""
+    """Return every keyword at every schema position of the document, in its order.
+
+    Raise what `to_grammar` raises, except UnsupportedError: the first keyword that is not enforced has a row that says
+    "refused" and why.
+    """
     document = load_document(schema, limits)
     refused: UnsupportedError | None = None
     try:

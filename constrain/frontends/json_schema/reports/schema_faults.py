@@ -1,8 +1,7 @@
-"""Everything that is wrong with a schema, not only the first: what `to_grammar` would raise if the rest were right.
+"""Find everything that is wrong with a schema, not only the first error of `to_grammar`.
 
-A Reader that goes on. Where a keyword's value is not what it must be, the fault is noted and the keyword taken for
-one that asserts nothing. Subschemas that nothing refers to are read too, after all others: they do no harm, so what is
-wrong in them is told apart.
+The parser continues after an error: the fault is recorded, and the keyword is taken for one that asserts nothing.
+Subschemas that nothing refers to are parsed after all others, since their faults do no harm and are reported apart.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ __all__ = ["SchemaFault", "find_faults"]
 
 
 class SchemaFault(NamedTuple):
-    """One thing that is wrong. reached: whether a value is ever held against the schema that it stands in."""
+    """One error. reached: whether a value is ever validated by the schema in which it stands."""
 
     error: SchemaError | UnsupportedError
     reached: bool
@@ -36,10 +35,10 @@ def find_faults(
     registry: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),
 ) -> list[SchemaFault]:
-    """All faults of the keywords, those first that hinder compiling; [] if every keyword can be read.
+    """Return all faults of the keywords, those first that prevent compiling; [] if every keyword can be parsed.
 
-    SchemaError if the document itself is none, as JSON or as a schema. What only shows when keywords are combined
-    (that nothing satisfies them, that a budget is spent) is no fault of a keyword, and `to_grammar` says it.
+    Raise SchemaError if the document itself is no JSON or no schema. Contradictions between keywords and spent budgets
+    are no faults of a keyword; `to_grammar` raises them.
     """
     document = load_document(schema, limits)
     try:
@@ -57,14 +56,14 @@ def find_faults(
 
 
 class FaultCollector(UnsharedSchemaParser):
-    """A Reader that notes what is wrong and reads on."""
+    """A parser that records errors and continues."""
 
     def __init__(self, document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits) -> None:
         self.found: list[SchemaError | UnsupportedError] = []
         super().__init__(document, registry, style, limits)
 
     def read(self) -> None:
-        """Read every node that is waiting, and those that they refer to."""
+        """Parse the keywords of every node in the queue."""
         while self._queue:
             node = self._queue.popleft()
             assert node.unparsed is not None
@@ -82,7 +81,7 @@ class FaultCollector(UnsharedSchemaParser):
                     node.keywords[keyword.field] = found
 
     def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
-        """The literal set of a subschema; any value, if it is none."""
+        """Return the set of a subschema; ANY if it is no schema."""
         try:
             return super().parse_subschema(raw, scope, pointer)
         except (SchemaError, UnsupportedError) as error:
@@ -90,7 +89,7 @@ class FaultCollector(UnsharedSchemaParser):
             return ANY
 
     def rest(self, document: Any) -> None:
-        """Read what nothing refers to."""
+        """Parse what nothing refers to."""
         todo: list[tuple[Any, Scope, str]] = [(document, self.library.main, "")]
         while todo:
             raw, scope, pointer = todo.pop()
@@ -98,7 +97,7 @@ class FaultCollector(UnsharedSchemaParser):
             if isinstance(raw, dict):
                 try:
                     scope = self.library.enter(raw, scope, pointer)
-                except (SchemaError, UnsupportedError):  # noted by `schemas`
+                except (SchemaError, UnsupportedError):  # recorded by `parse_subschema`
                     continue
                 below = [
                     (child, scope, "/".join((pointer, *map(pointer_token, path))))

@@ -1,9 +1,9 @@
-"""Find keywords and formats that assert nothing, yet were most likely meant to: slips in a schema.
+"""Find keywords and formats that assert nothing, although they were most likely meant to: misspellings and the like.
 
-A name that a dialect does not know asserts nothing (core specification, section 4.3.1), so a schema with `maxlenght`
-is right, and lets everything through. Reported are: names one or two edits from a keyword, with a value that this
-keyword could have; keywords of other drafts, of draft 3, and OpenAPI's `nullable`; and unknown formats. Annotations of
-any vendor are not, nor is anything inside `enum`, `const`, `default` or `examples`, or a property's name.
+A name that a dialect does not know asserts nothing (core specification, section 4.3.1), so a schema with `maxlenght` is
+valid, and enforces nothing. Reported are: names one or two edits from a keyword, with a value that this keyword could
+have; keywords of other drafts, of draft 3, and OpenAPI's `nullable`; and unknown formats. Annotations of vendors are
+not reported, nor anything inside `enum`, `const`, `default` or `examples`, or the name of a property.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _near() -> dict[str, set[str]]:
 def find_near_keyword(name: str) -> str:
     """Return the keyword that an unknown name was most likely meant to be, or "" if none is near.
 
-    Near is: the same but for case and separators, or at a Damerau-Levenshtein distance of 1, of long keywords 2.
+    Near means equal but for case and separators, or at a Damerau-Levenshtein distance of 1, for long keywords 2.
     """
     bare = _bare(name)
     if not bare or len(name) > LONGEST:
@@ -401,7 +401,7 @@ MOST_WARNINGS = 20
 
 
 def build_warnings(slips: list[SuspiciousName]) -> tuple[str, ...]:
-    """One message for each kind of slip: the first place, and how many more there are."""
+    """Return one message for each kind of finding: its first place, and how many more there are."""
     has_duplicates: dict[tuple[str, str, str], list[str]] = {}
     for slip in slips:
         has_duplicates.setdefault((slip.subject, slip.cause, slip.hint), []).append(slip.pointer)

@@ -1,7 +1,7 @@
-"""Parts of a schema that nothing satisfies, although the whole may be satisfied.
+"""Find parts of a schema that nothing satisfies, although the whole can be satisfied.
 
-A property whose schema is impossible can never be written, an impossible branch never be taken. Nothing is wrong with
-that, and sometimes it is meant (`false`), but more often it is a slip that shows up nowhere: the part is silent.
+A property with an unsatisfiable schema can never be written, an unsatisfiable branch never be taken. That is no error,
+and sometimes intended (`false`), but more often it is a mistake that nothing else shows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def find_unsatisfiable_parts(
         except (
             ConstrainError,
             CircularSchema,
-        ):  # asked on its own it may be beyond what is enforced; then nothing is known
+        ):  # decided by itself it may be beyond what is enforced; then nothing is known
             continue
         if not possible:
             empty.append(node.pointer)

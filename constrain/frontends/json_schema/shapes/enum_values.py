@@ -9,11 +9,14 @@ from ..core.json_values import Constant
 __all__ = ["MANY_VALUES", "EnumValues"]
 
 MANY_VALUES = 100
-"""Arrays, or objects, in one enum beyond which they are a trie: of fewer the algebra knows more as cases."""
+"""Arrays or objects in one enum beyond which they are a trie; of fewer the algebra proves more as cases."""
 
 
 class EnumValues:
-    """Different constants, all arrays or all objects. Equal only to itself, so that nobody hashes them all."""
+    """Different constants of one enum, all arrays or all objects (kind).
+
+    Instances are equal only to themselves, so that the constants are never hashed.
+    """
 
     def __init__(self, kind: int, values: Iterable[Constant]) -> None:
         self.kind = kind
@@ -21,6 +24,6 @@ class EnumValues:
         self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def some(self, numbers: list[int]) -> tuple[int, ...]:
-        """Values by number: equal sets are one tuple."""
+        """Return a subset, by index, as one shared tuple for equal subsets."""
         chosen = tuple(numbers)
         return self._sets.setdefault(chosen, chosen)

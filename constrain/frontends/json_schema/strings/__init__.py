@@ -1,1 +1,1 @@
-"""Strings: patterns, lengths and formats as languages of characters."""
+"""Strings: their keywords, languages of texts, formats, and how texts are written."""

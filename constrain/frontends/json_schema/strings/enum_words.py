@@ -1,7 +1,7 @@
-"""Many words, each with what follows it: those that begin has_duplicates share a rule, made when the text comes there.
+"""Many words, each with what follows it: words with a common prefix share a rule, made on demand.
 
-The words are sorted once; a rule is a range of them with their common beginning, so that making one costs what it
-shows: the letters that may come next. What follows a word is written when its last letters are.
+The words are sorted once; a rule is a range of them with their common prefix, so making one costs what it shows: the
+characters that may come next. What follows a word is written when its last characters are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..core.node_building import choice_of
 __all__ = ["FEW", "Follow", "WordPrefix", "emit_words"]
 
 FEW = 8
-"""So many alternatives are written side by side."""
+"""Alternatives up to this number are written side by side."""
 
 Follow = Callable[[list[int]], Node]
 """Writes what comes after a word, for the values, by number, in which that word stands."""
@@ -27,7 +27,7 @@ LAST = 0x10FFFF
 
 
 class SortedWords:
-    """Words with a number each, sorted; one may come more than once. Equal only to itself.
+    """Words with a number each, sorted; one may occur more than once. Equal only to itself.
 
     follow: writes what comes after a word, given its numbers.
     """
@@ -40,11 +40,11 @@ class SortedWords:
         self.escapes = escapes
 
     def rest(self, low: int, high: int, length: int) -> Node:
-        """The end of the word low to high - 1, which are the same one, and what follows it."""
+        """Return the end of the word low to high - 1, which are the same one, and what follows it."""
         return self.letters(self.texts[low][length:], self.follow(self.numbers[low:high]))
 
-    def few(self, low: int, high: int) -> list[tuple[int, int]] | None:
-        """The ranges of the different words; None if they are more than FEW."""
+    def find_different(self, low: int, high: int) -> list[tuple[int, int]] | None:
+        """Return the ranges of the different words; None if they are more than FEW."""
         out: list[tuple[int, int]] = []
         while low < high and len(out) <= FEW:
             end = bisect_right(self.texts, self.texts[low], low, high)
@@ -53,7 +53,7 @@ class SortedWords:
         return out if len(out) <= FEW else None
 
     def letters(self, text: str, then: Node) -> Node:
-        """Some letters, and what follows them."""
+        """Return some characters and what follows them."""
         if not text:
             return then
         node: Node = Chars(_letters(text), "json") if self.escapes else Literal(text.encode())
@@ -61,7 +61,7 @@ class SortedWords:
 
 
 class WordPrefix(NamedTuple):
-    """The name of a rule: the words low to high - 1, of which `length` letters have been there."""
+    """The name of a rule: the words low to high - 1, of which `length` characters have been read."""
 
     words: SortedWords
     low: int
@@ -69,9 +69,9 @@ class WordPrefix(NamedTuple):
     length: int
 
     def node(self) -> Node:
-        """What it stands for: each word that is few enough, else each letter that may come next."""
+        """Return each of the words if they are few, otherwise each character that may come next."""
         words, low, high, length = self
-        few = words.few(low, high)
+        few = words.find_different(low, high)
         if few is not None:
             return choice_of([words.rest(first, end, length) for first, end in few])
         texts = words.texts
@@ -85,7 +85,7 @@ class WordPrefix(NamedTuple):
             if text == texts[end - 1]:
                 options.append(words.rest(low, end, length))
             else:
-                shared = _shared(text, texts[end - 1])
+                shared = _common_length(text, texts[end - 1])
                 options.append(words.letters(text[length:shared], Rule(WordPrefix(words, low, end, shared))))
             low = end
         return choice_of(options)
@@ -97,11 +97,13 @@ def _letters(text: str) -> Dfa:
     return Dfa.from_strings([text])
 
 
-def _shared(one: str, other: str) -> int:
-    """How many letters two words begin with has_duplicates."""
+def _common_length(one: str, other: str) -> int:
+    """Return the length of the common prefix of two words."""
     return next((k for k, (mine, yours) in enumerate(zip(one, other)) if mine != yours), min(len(one), len(other)))
 
 
 def emit_words(texts: list[str], numbers: list[int], follow: Follow, *, escapes: bool) -> Node:
-    """One of the words, and what follows it. escapes: the letters are those of a JSON string, with any escapes."""
+    """Return one of the words, and what follows it. escapes: the characters are those of a JSON string, with any
+    escapes.
+    """
     return WordPrefix(SortedWords(texts, numbers, follow, escapes), 0, len(texts), 0).node()

@@ -10,7 +10,7 @@ beside it. Where more than a pattern is needed, or an RFC leaves something open,
                       Labels `xn--..` are judged as letters and digits (RFC 1123), not decoded.
     idn-email         what is beyond ASCII in a domain is not judged by IDNA.
     idn-hostname      written by rules too, labels and dots; what of IDNA is judged, `idn` says.
-    regex             no regular language, since parentheses nest: written by rules (`RULE_FORMATS`, `expressions`), and met
+    regex             no regular language, since parentheses nest: written by rules (`RULE_FORMATS`), and combined
                       with other conditions, or their complement, as a context-free language (`nested`).
 
 A name that the specification does not know asserts nothing.
@@ -191,7 +191,7 @@ NOT_COMBINED: Mapping[str, str] = MappingProxyType({
     "idn-hostname": "its labels are counted one by one, so it cannot be met with a length, a pattern, `not`, or a key.",
     "regex": "parentheses nest to any depth, so of several such sets of names there is no automaton.",
 })  # fmt: skip
-"""Why a format is enforced only where nothing else is asked of the text."""
+"""Why a format cannot be combined with other conditions."""
 
 
 class FormatRules(NamedTuple):

@@ -1,8 +1,8 @@
-"""IPv6 addresses as an automaton, and how to put one automaton into another.
+"""IPv6 addresses as an automaton, and the substitution of one automaton into another.
 
-`formats` says what an address is by the patterns of RFC 3986; this is the same language, built in a fifth of the
-time, because the patterns have nine alternatives that differ in a count of groups, and here the count is a state.
-It matters: an address is most of a `uri` and of an `email`.
+`formats` defines an address by the patterns of RFC 3986; this is the same language, built in a fifth of the time: the
+patterns have nine alternatives that differ in a count of groups, and here the count is part of the state. That matters
+because an address is most of a `uri` and of an `email`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Since the last group: "" nothing at all, ":" a colon, "::" two, or 1 to 4 hexade
 
 
 def ipv6_dfa(ipv4: Dfa) -> Dfa:
-    """The addresses of RFC 4291 section 2.2: eight groups, `::` for one or more of them, IPv4 for the last two."""
+    """Return the addresses of RFC 4291 section 2.2: eight groups, `::` for one or more, IPv4 for two."""
     first: Ipv6State = (0, False, "", -1)
     numbers: dict[Ipv6State, int] = {first: 0}
     order, rows, accepting = [first], [], []
@@ -49,7 +49,7 @@ def ipv6_dfa(ipv4: Dfa) -> Dfa:
 
 
 def _after(state: Ipv6State, char: str, ipv4: Dfa) -> Ipv6State | None:
-    """The state after one more character."""
+    """Return the state after one more character."""
     groups, elided, since, octet = state
     if char == ":":
         if since == "":
@@ -60,24 +60,25 @@ def _after(state: Ipv6State, char: str, ipv4: Dfa) -> Ipv6State | None:
     if since == ":" and groups == 0:
         return None  # A colon that begins the address must be one of two.
     octet = ipv4.step(octet, char)
-    room = groups < (7 if elided else 8) and char != "."
+    has_group = groups < (7 if elided else 8) and char != "."
     read = since + 1 if isinstance(since, int) else 1
-    if not room or read > 4:
+    if not has_group or read > 4:
         return (0, False, 5, octet) if octet >= 0 else None
     return (groups, elided, read, octet)
 
 
 def _begin(groups: int, elided: bool, since: str) -> Ipv6State | None:
-    """The state before a group, and where there is room for exactly two more (or some, after `::`), before IPv4."""
+    """Return the state before a group, and before IPv4 where exactly two groups are left (or some, after `::`)."""
     if groups > 7 or (elided and since == ":" and groups > 6):
         return None
     return (groups, elided, since, 0 if (groups <= 5 if elided else groups == 6) else -1)
 
 
 def splice_dfa(outer: Dfa, mark: str, inner: Dfa) -> Dfa:
-    """The texts of outer, with a text of inner in the place of each character `mark`.
+    """Return the texts of outer with a text of inner in place of each character `mark`.
 
-    What may follow must always tell where inner begins and ends: ValueError otherwise. A text of inner is not empty.
+    The next character must always determine where inner begins and ends; ValueError otherwise. A text of inner is not
+    empty.
     """
     frame, part = outer.table, inner.table
     bounds = sorted({*frame.bounds, *part.bounds})

@@ -1,11 +1,13 @@
-"""Texts of the format `regex`, or of none, that a Dfa accepts too (Bar-Hillel, Perles, Shamir 1961), as rules.
+"""Texts of the format `regex`, or texts without it, that an automaton accepts too, as rules.
 
-`SYMBOLS` is a grammar of both languages. A regular expression is flat text (`flat_expressions`) and groups in turn.
-What is none goes wrong at one place: inside of flat text, at a `)` that closes nothing, at a group of no known kind, or
-because a group is never closed. Flat text never goes on with a parenthesis, so every text is read in one way only.
+The intersection of a context-free and a regular language is context-free (Bar-Hillel, Perles, Shamir 1961).
+`build_symbols` is a grammar of both languages. A regular expression is flat text (`flat_regex_format`) and groups in
+turn. What is none goes wrong at one place: inside of flat text, at a `)` that closes nothing, at a group of no known
+kind, or because a group is never closed. Flat text never continues with a parenthesis, so every text is read in one way
+only.
 
-`(X, p, q)` is the texts of a symbol X that lead the Dfa from state p to q. Where they lead is the least fixpoint over
-the pairs (symbol, state) that are asked for; a rule is written when the text comes there.
+`(X, p, q)` is the texts of a symbol X that lead the automaton from state p to q. Where they lead is the least fixpoint
+over the pairs (symbol, state) that are needed; a rule is written when the text reaches it.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ NAME = r"[A-Za-z_$\x80-\U0010ffff][0-9A-Za-z_$\x80-\U0010ffff]*"
 
 @cache
 def build_symbols(sign: bool) -> Alternatives:
-    """The grammar, which is the same for all: it is charged to nobody's budget. Without `sign`, of texts that are none.
+    """Return the grammar, which is the same for all schemas and so not charged to any budget. sign: False for texts
+    that are none.
 
     Built in a fraction of a second without it, at once with it.
     """
@@ -44,10 +47,11 @@ def build_symbols(sign: bool) -> Alternatives:
 
 
 def _symbols(sign: bool) -> Alternatives:
-    """The grammar: "regex", "other" (texts that are none) and "open" (such behind a group that is never closed).
+    """Return the grammar: "regex", "other" (texts that are none) and "open" (such texts after a group that is never
+    closed).
 
-    Each is right-linear but for whole groups. It begins "fresh", or behind a group that a quantifier may follow
-    ("atom"), or behind a bare parenthesis ("bare").
+    Each is right-linear but for whole groups. It begins "fresh", or after a group that a quantifier may follow
+    ("atom"), or after a bare parenthesis ("bare").
     """
     any_text, none = Dfa.any_text(), Dfa.from_strings(["?"]).concatenate(Dfa.any_text())
     bare, close = Dfa.from_strings(["("]), Dfa.from_strings([")"])
@@ -57,13 +61,13 @@ def _symbols(sign: bool) -> Alternatives:
     unknown = to_dfa(r"\(\?").concatenate(any_text).subtract(group.union(look).concatenate(any_text))
     groups = ((bare, "atom"), (group, "atom"), (look, "fresh"))
     out: Alternatives = {}
-    for level, text in (("fresh", flat_regex_dfa()), ("atom", _behind_an_atom())):
+    for level, text in (("fresh", flat_regex_dfa()), ("atom", _text_after_atom())):
 
-        def behind_groups(kind: str, text: Dfa = text) -> tuple[tuple[Symbol, ...], ...]:
-            """A group, and what comes behind it."""
+        def after_groups(kind: str, text: Dfa = text) -> tuple[tuple[Symbol, ...], ...]:
+            """A group, and what follows it."""
             return tuple((text, opening, "regex fresh", close, f"{kind} {after}") for opening, after in groups)
 
-        out[f"regex {level}"] = ((text,), *behind_groups("regex"))
+        out[f"regex {level}"] = ((text,), *after_groups("regex"))
         if sign:
             continue
         begun = _prefixes(text)
@@ -72,10 +76,10 @@ def _symbols(sign: bool) -> Alternatives:
         never_closed: tuple[tuple[Symbol, ...], ...] = (
             (text, bare, "open bare"), (text, group.union(look), "open fresh"),
         )  # fmt: skip
-        out[f"other {level}"] = ((ended,), *behind_groups("other"), *never_closed)
-        out[f"open {level}"] = ((begun.union(wrong),), *behind_groups("open"), *never_closed)
+        out[f"other {level}"] = ((ended,), *after_groups("other"), *never_closed)
+        out[f"open {level}"] = ((begun.union(wrong),), *after_groups("open"), *never_closed)
         if level == "fresh":
-            # Behind a bare parenthesis a question mark begins another kind of group: `unknown` has said which.
+            # After a bare parenthesis a question mark begins another kind of group: `unknown` has said which.
             out["open bare"] = ((begun.union(wrong).subtract(none),), *out["open fresh"][1:])
     return out
 
@@ -84,7 +88,7 @@ START = {True: "regex fresh", False: "other fresh"}
 
 
 def _flags() -> str:
-    """What stands between `?` and `:`: flags that are switched on, and off behind a dash, none twice."""
+    """What stands between `?` and `:`: flags that are switched on, and off after a dash, none twice."""
     orders = _orders("ims")
     pairs = [f"{on}-{off}" for on in orders for off in orders if off and not set(on) & set(off)]
     return "(?:" + "|".join([order for order in orders if order] + pairs) + ")"
@@ -95,8 +99,8 @@ def _orders(letters: str) -> list[str]:
     return ["", *(letter + rest for letter in letters for rest in _orders(letters.replace(letter, "")))]
 
 
-def _behind_an_atom() -> Dfa:
-    """The flat text that may stand behind a term: what follows a letter."""
+def _text_after_atom() -> Dfa:
+    """Return the flat text that may follow a term: what may follow a letter."""
     table = flat_regex_dfa().table
     first = flat_regex_dfa().step(0, "a")
     rows = [table.rows[first], *([t + 1 if t >= 0 else -1 for t in row] for row in table.rows)]
@@ -105,7 +109,7 @@ def _behind_an_atom() -> Dfa:
 
 
 def _prefixes(dfa: Dfa) -> Dfa:
-    """All texts that begin one of its texts: every state of a Dfa leads to acceptance."""
+    """Return all prefixes of the texts: every state of a Dfa leads to acceptance."""
     table = dfa.table
     return Dfa.from_table(Table(table.bounds, table.classes, table.rows, [True] * len(table.rows)))
 
@@ -124,7 +128,7 @@ class NestedPart(NamedTuple):
     last: int
 
     def node(self) -> Node:
-        """What it stands for."""
+        """Return the node of the rule."""
         nested = self.nested
         if self.alternative >= 0:
             return nested.sequence(self.symbol, self.alternative, self.place, self.first, self.last)
@@ -138,7 +142,7 @@ class NestedPart(NamedTuple):
 class NestedTexts:
     """The texts that are regular expressions (or, with `sign` False, are none) and that `dfa` accepts.
 
-    Equal only to itself. LimitError beyond max_states pairs of a symbol and a state.
+    Equal only to itself. Raises LimitError beyond max_states pairs of a symbol and a state.
     """
 
     def __init__(self, sign: bool, dfa: Dfa, max_states: int) -> None:
@@ -164,11 +168,11 @@ class NestedTexts:
         return not self._ends
 
     def node(self) -> Node:
-        """What stands for the texts, as they are written inside a JSON string. There must be one."""
+        """Return the node of the texts, as they are written inside a JSON string. There must be one."""
         return choice_of([self._rule(self.start, q, 0) for q in self._ends])
 
     def is_endless(self) -> bool:
-        """Whether it plainly has infinitely many texts; no is not an answer."""
+        """Return whether there certainly are infinitely many texts; False means that it is not known."""
         for (symbol, p), ends in self._found.items():
             if symbol == self.start and p == 0 and self._free >= 0 and self._free in ends:
                 return True
@@ -180,7 +184,7 @@ class NestedTexts:
     # ---- where symbols lead ------------------------------------------------------------------------------------
 
     def _solve(self) -> None:
-        """Fill in `_found` for all that the start asks for."""
+        """Compute where all symbols lead that the start depends on: a least fixpoint with a worklist."""
         todo: list[tuple[str, int]] = []
 
         def leads(symbol: Symbol, p: int, asker: tuple[str, int]) -> frozenset[int]:
@@ -218,13 +222,13 @@ class NestedTexts:
                 todo.extend(self._asked[key])
 
     def leads(self, symbol: Symbol, p: int) -> frozenset[int]:
-        """The states to which a symbol leads from another one."""
+        """Return the states to which a symbol leads from another one."""
         if isinstance(symbol, Dfa):
             return self._leaf_ends(symbol, p)
         return self._found.get((symbol, p), frozenset())
 
     def through(self, parts: tuple[Symbol, ...], place: int, p: int) -> set[int]:
-        """Where the parts from a place on lead."""
+        """Return the states to which the parts from a place on lead."""
         states = {p}
         for part in parts[place:]:
             states = set().union(*(self.leads(part, state) for state in states))
@@ -233,7 +237,7 @@ class NestedTexts:
     # ---- leaves ------------------------------------------------------------------------------------------------
 
     def _walk(self, leaf: Dfa, p: int) -> tuple[Table, list[tuple[int, int]]]:
-        """Both automata side by side from (0, p) on, with the pairs of states."""
+        """Return the product of both automata from (0, p) on, with its pairs of states."""
         known = self._leaves.get((leaf, p))
         if known is None:
             table, other = leaf.table, self._table
@@ -262,7 +266,7 @@ class NestedTexts:
         return frozenset(b for (_, b), accepts in zip(order, table.accepting) if accepts)
 
     def _leaf(self, leaf: Dfa, p: int, q: int) -> Node:
-        """The texts of a leaf that lead from p to q."""
+        """Return the texts of a leaf that lead from p to q."""
         known = self._nodes.get((leaf, p, q))
         if known is None:
             if p == self._free:
@@ -278,7 +282,7 @@ class NestedTexts:
     # ---- writing -----------------------------------------------------------------------------------------------
 
     def sequence(self, symbol: str, alternative: int, place: int, p: int, q: int) -> Node:
-        """The parts of an alternative from a place on that lead from p to q, of which there are some."""
+        """Return the parts of an alternative from a place on that lead from p to q; there must be some."""
         parts = self.symbols[symbol][alternative]
         return choice_of(list(self._ways(symbol, alternative, parts, place, p, q)))
 

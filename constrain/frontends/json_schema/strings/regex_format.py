@@ -1,14 +1,13 @@
-"""The format `regex`: the texts that are regular expressions of ECMA-262, as far as an automaton can tell.
+"""The format `regex`: the texts that are regular expressions of ECMA-262, as far as an automaton can decide.
 
 Parentheses nest, so this is no regular language, but it is one between parentheses: a Disjunction is flat text
-(`flat_expressions`), then any number of groups, each with flat text behind it. So a few leaves and one recursive rule
-say it all. What they accept is what `pattern` reads: Unicode mode, with a lone `{`, `}` and `]` and escaped
-punctuation.
+(`flat_regex_format`), then any number of groups, each followed by flat text. So a few leaves and one recursive rule
+suffice. What they accept is what `pattern` reads: Unicode mode, with a lone `{`, `}` and `]` and escaped punctuation.
 
-Of the early errors of ECMA-262 (section 22.2.1.1) these are judged: what a quantifier stands behind, `{3,2}` below
-100, `[z-a]` between ASCII characters, and `\\0` before a digit. Not judged is what would take a memory of its own:
-whether a group exists to which a number or a name refers, whether two have one name, which letters beyond ASCII a name
-may have, what properties of characters there are, the other ranges.
+Of the early errors of ECMA-262 (section 22.2.1.1) these are checked: what a quantifier follows, `{3,2}` below 100,
+`[z-a]` between ASCII characters, and `\\0` before a digit. Not checked is what would need a memory of its own: whether
+the group exists to which a number or a name refers, whether two groups have one name, which letters beyond ASCII a name
+may have, which properties of characters there are, the other ranges.
 """
 
 from __future__ import annotations
@@ -27,7 +26,9 @@ QUANTIFIER = r"(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\??"
 
 
 def regex_node(inner: Rule, low: int) -> Node:
-    """A Disjunction of at least `low` (0 or 1) characters, as it is written inside a JSON string; `inner` is any."""
+    """Return a Disjunction of at least `low` (0 or 1) characters, as written inside a JSON string; `inner` is any
+    Disjunction.
+    """
     text = Chars(flat_regex_dfa(), "json")
     groups = Choice(tuple(
         Sequence((Chars(opening, "json"), inner, Chars(closing, "json"), text)) for opening, closing in _brackets()
@@ -39,7 +40,7 @@ def regex_node(inner: Rule, low: int) -> Node:
 
 
 def regex_within(other: Dfa, max_states: int) -> Dfa | None:
-    """Those that another Dfa accepts too; None if some of these might have groups."""
+    """Return the regular expressions that another automaton accepts too; None if some of them might have groups."""
     grouped = flat_regex_dfa().concatenate(to_dfa(r"\(")).concatenate(Dfa.any_text())
     if not grouped.intersect(other, max_states=max_states).is_empty:
         return None
@@ -47,7 +48,7 @@ def regex_within(other: Dfa, max_states: int) -> Dfa | None:
 
 
 def is_regex(text: str) -> bool:
-    """Whether the text is one."""
+    """Return whether the text is a regular expression."""
     closings: list[Dfa] = []
     state, place = 0, 0
     while place < len(text):
@@ -60,7 +61,7 @@ def is_regex(text: str) -> bool:
         if text[place] == ")" and closings:
             place = _longest(closings.pop(), text, place)
         else:
-            # Behind ( there is never a ?, so the longest opening is the one.
+            # Flat text after ( never begins with ?, so the longest opening is the right one.
             place, closing = max(
                 ((_longest(opening, text, place), closing) for opening, closing in _brackets()),
                 key=lambda found: found[0],
@@ -73,7 +74,7 @@ def is_regex(text: str) -> bool:
 
 
 def _longest(dfa: Dfa, text: str, place: int) -> int:
-    """Where the longest text of the Dfa that starts at a place ends; 0 if there is none."""
+    """Return the end of the longest text of the automaton that starts at a place; 0 if there is none."""
     state, found = 0, 0
     while state >= 0:
         if dfa.accepting[state]:
@@ -86,7 +87,7 @@ def _longest(dfa: Dfa, text: str, place: int) -> int:
 
 @memoize_work(64)
 def _brackets() -> tuple[tuple[Dfa, Dfa], ...]:
-    """What opens and what closes a group behind which a quantifier may stand, and one of the others."""
+    """Return the opening and closing of a group that a quantifier may follow, and those of lookaround."""
     group = to_dfa(rf"\((?:\?(?::|<{NAME}>|{_flags()}:))?")
     falling = Dfa.from_strings(f"){{{low},{high}}}" for low in range(100) for high in range(low))
     falling = falling.union(to_dfa(r"\)\{[1-9][0-9]{2,},[0-9]{1,2}\}"))
@@ -95,12 +96,12 @@ def _brackets() -> tuple[tuple[Dfa, Dfa], ...]:
 
 
 def _flags() -> str:
-    """What stands between `?` and `:`: flags that are switched on, and off behind a dash, none twice."""
+    """Return the pattern of what stands between `?` and `:`: flags switched on, and off after a dash, none twice."""
     orders = _orders("ims")
     pairs = [f"{on}-{off}" for on in orders for off in orders if off and not set(on) & set(off)]
     return "(?:" + "|".join([order for order in orders if order] + pairs) + ")"
 
 
 def _orders(letters: str) -> list[str]:
-    """Every order of some of the letters."""
+    """Return every order of some of the letters."""
     return ["", *(letter + rest for letter in letters for rest in _orders(letters.replace(letter, "")))]

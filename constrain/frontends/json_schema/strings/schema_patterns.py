@@ -1,6 +1,6 @@
-"""Regular expressions of a schema: read once, told how much work they are, built when somebody must know.
+"""Regular expressions of a schema: parsed once, their cost estimated, their automata built on demand.
 
-`pattern` is ECMA-262, matched anywhere in the text. What it asks of the length of the text (`^[a-z]{1,255}$`,
+`pattern` is ECMA-262, matched anywhere in the text. What it requires of the length of the text (`^[a-z]{1,255}$`,
 `^(?=.{1,255}$)`) becomes an interval, which a counter keeps beside the automaton of the rest, its *letters*.
 """
 
@@ -28,9 +28,9 @@ SMALL = 14
 class SchemaPattern(NamedTuple):
     """A pattern that has been parsed.
 
-    term: its tree. whole: the same taken apart. counted: the least and most characters (None: no bound), if it asks for
-    that beside its letters. has_text: some text certainly matches. small: its automaton need not be built to know that
-    it can be.
+    term: its tree. whole: the same taken apart. counted: the least and most characters (None: no bound), if it
+    constrains them besides its letters. has_text: some text certainly matches. small: its automaton cannot exceed the
+    limit, so it need not be built to know that.
     """
 
     term: Term
@@ -42,7 +42,7 @@ class SchemaPattern(NamedTuple):
 
 @memoize_work(4096)
 def read_pattern(pattern: str) -> SchemaPattern:
-    """Parse it. RegexError, UnsupportedError and LimitError say where in the pattern."""
+    """Parse a pattern. Raise RegexError, UnsupportedError or LimitError with the place in the pattern."""
     term = parse_pattern(pattern, dialect="ecma", flags="", nesting=Limits().nesting)
     whole = split_pattern(term, "search")
     bare = remove_anchors(term, "search")
@@ -54,7 +54,7 @@ def read_pattern(pattern: str) -> SchemaPattern:
 
 
 def _some(term: Term) -> bool:
-    """Whether some text certainly matches a tree without anchors."""
+    """Return whether some text certainly matches a tree without anchors."""
     if isinstance(term, OneOf):
         # Half a surrogate pair is no character, though a pattern may name it.
         return any(first < SURROGATES[0] or last >= SURROGATES[1] for first, last in list_ranges(term.charset))
@@ -67,13 +67,13 @@ def _some(term: Term) -> bool:
 
 @memoize_work(4096)
 def pattern_dfa(pattern: str, max_states: int) -> Dfa:
-    """The texts that match somewhere."""
+    """Return the texts that match the pattern somewhere."""
     return build_dfa(read_pattern(pattern).term, dialect="ecma", match="search", max_states=max_states)
 
 
 @memoize_work(1024)
 def letters_dfa(pattern: str, max_states: int) -> Dfa:
-    """Of a counted pattern, the texts that match but for their length."""
+    """Return, for a counted pattern, the texts that match but for their length."""
     return build_whole_dfa(read_pattern(pattern).whole, dialect="ecma", max_states=max_states)
 
 
@@ -93,5 +93,5 @@ def check_pattern(pattern: str, pointer: str, limits: Limits) -> None:
 
 
 def relocate_error(error: ConstrainError, pointer: str) -> ConstrainError:
-    """The same error, at a place in the schema."""
+    """Return the same error at a place in the schema."""
     return type(error)(error.cause, pointer=pointer, source=error.source, position=error.position, hint=error.hint)

@@ -1,8 +1,8 @@
-"""Languages of texts as formulas: what strings and names of keys are asked for, before any Dfa is built.
+"""Languages of texts as formulas: what strings and names of keys must satisfy, before any automaton is built.
 
-A `Language` is a set of signed atoms, meaning their AND: `(True, "pattern", "^a")`, `(False, "texts", ("x", "y"))`.
-It is small and hashable, so that cases of Shapes can be compared and combined for nothing; `LanguageCache` makes the
-Dfa when somebody must know, and remembers it.
+A `Language` is a set of signed atoms that stands for their conjunction: `(True, "pattern", "^a")`, `(False, "texts",
+("x", "y"))`. It is small and hashable, so cases of Shapes are compared and combined at no cost; `LanguageCache` builds
+the automaton on demand and caches it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = ["ALL", "Atom", "Language", "LanguageCache", "any_text"]
 
 Atom = tuple[bool, Literal["pattern", "letters", "format", "texts", "names", "dfa"], object]
 """Sign, kind and payload: a regular expression; one of which only the character class counts, not how often; a
-format's name; a tuple of texts; the literal set of propertyNames; what has been multiplied out."""
+format's name; a tuple of texts; the set of propertyNames; what has been multiplied out."""
 
 Language = frozenset[Atom]
 
 NESTING = frozenset(("regex",))
-"""Formats that are met with other conditions by rules (`nested`)."""
+"""Formats whose conjunction with other conditions is written by rules (`NestedTexts`)."""
 
 FEW_TEXTS = 1_000
-"""Texts up to which a language is judged text by text."""
+"""Texts up to which a language is decided text by text."""
 
 ALL: Language = frozenset()
 """All texts."""
@@ -40,27 +40,27 @@ ALL: Language = frozenset()
 
 @memoize_work(64)
 def any_text() -> Dfa:
-    """All texts."""
+    """Return the automaton of all texts."""
     return Dfa.any_text()
 
 
 class LanguageCache:
-    """The Dfas of formulas, each made once."""
+    """The automata of formulas, each built once."""
 
     def __init__(
         self, limits: Limits, names: Callable[[SchemaSet], Dfa], refuse: Callable[[str, str], ConstrainError]
     ) -> None:
-        """names: the texts of a literal set. refuse: the error of a cause, at the place of a keyword."""
+        """names: returns the texts of a set. refuse: returns the error of a cause, at a keyword."""
         self.limits = limits
         self._names = names
         self._refuse = refuse
         self._dfas: dict[Language, Dfa] = {ALL: any_text()}
         self._atoms: dict[tuple[bool, str, object], Dfa] = {}
         self._nested: dict[tuple[Language, int, int | None], NestedTexts | Dfa] = {}
-        self._meet: dict[tuple[str, str], bool] = {}
+        self._common: dict[tuple[str, str], bool] = {}
 
     def dfa(self, lang: Language) -> Dfa:
-        """The Dfa of the formula."""
+        """Return the automaton of the formula."""
         known = self._dfas.get(lang)
         if known is None and isinstance(found := self.nested(lang), Dfa):
             known = self._dfas[lang] = found
@@ -91,7 +91,7 @@ class LanguageCache:
         return known
 
     def irregular(self, lang: Language) -> bool:
-        """Whether an atom of the formula is a format that is no regular language."""
+        """Return whether an atom of the formula is a format that is no regular language."""
         return any(kind == "format" and payload in NESTING for _, kind, payload in lang)
 
     def nested(self, lang: Language, low: int = 0, high: int | None = None) -> NestedTexts | Dfa | None:
@@ -114,28 +114,30 @@ class LanguageCache:
         return known
 
     def _regular(self, other: Dfa, sign: bool) -> Dfa | None:
-        """The texts of a Dfa that are regular expressions, or are none, where that plainly is a regular language."""
+        """The texts of a Dfa that are regular expressions, or are none, where that certainly is a regular language."""
         if other.count(FEW_TEXTS + 1) <= FEW_TEXTS:
             return Dfa.from_strings([text for text in other.enumerate(FEW_TEXTS) if is_regex(text) == sign])
         found = regex_within(other, self.limits.dfa_states)
         return found if found is None or sign else other.subtract(found, max_states=self.limits.dfa_states)
 
     def holds_names(self, lang: Language) -> bool:
-        """Whether a language has a text."""
+        """Return whether a language has a text."""
         found = self.nested(lang)
         return not (self.dfa(lang) if found is None else found).is_empty
 
     def split(self, lang: Language, pattern: str) -> tuple[Language | None, Language | None]:
-        """The texts of a language that match a pattern, and those that do not; None where there surely are none."""
+        """Return the texts of a language that match a pattern, and those that do not; None where there certainly are
+        none.
+        """
         atom = self._atom(True, "pattern", pattern)
-        told = [
+        answers = [
             (sign, self.have_common_text(str(payload), pattern)) for sign, kind, payload in lang if kind == "pattern"
         ]
-        if atom.is_empty or (True, False) in told:
+        if atom.is_empty or (True, False) in answers:
             return None, lang
         if not lang and atom.is_universal:
             return lang | {(True, "pattern", pattern)}, None
-        if len(told) == len(lang) and all(answer == (False, False) for answer in told):
+        if len(answers) == len(lang) and all(answer == (False, False) for answer in answers):
             # It has nothing in common with any pattern before, as most have: nothing need be built.
             alone: Language = lang | {(True, "pattern", pattern)}
             self._dfas[alone] = atom
@@ -153,15 +155,15 @@ class LanguageCache:
         return met, rest
 
     def have_common_text(self, one: str, other: str) -> bool:
-        """Whether some text matches both patterns."""
-        known = self._meet.get((one, other))
+        """Return whether some text matches both patterns."""
+        known = self._common.get((one, other))
         if known is None:
             known = self._atom(True, "pattern", one).meets(self._atom(True, "pattern", other))
-            self._meet[one, other] = known
+            self._common[one, other] = known
         return known
 
     def accepts(self, lang: Language, text: str) -> bool:
-        """Whether the text is in the language."""
+        """Return whether a text is in the language."""
         for sign, kind, payload in lang:
             if kind == "texts":
                 if (text in payload) != sign:  # type: ignore[operator]
@@ -174,7 +176,7 @@ class LanguageCache:
         return True
 
     def fast_has_text(self, lang: Language) -> bool:
-        """Whether it certainly holds a text; no is not an answer."""
+        """Return whether the language certainly has a text; False means that it is not known."""
         if len(lang) > 1:
             return False
         for sign, kind, payload in lang:

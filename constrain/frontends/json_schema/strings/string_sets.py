@@ -1,8 +1,8 @@
-"""Strings: `minLength`, `maxLength`, `pattern`, `format`, and the texts of `enum` and `const`.
+"""Sets of texts: `minLength`, `maxLength`, `pattern`, `format`, and the texts of `enum` and `const`.
 
-A `StringCase` is a finite tuple of texts, or a formula of atoms (`languages`) with an interval of lengths. Lengths
-count code points of the decoded text. A pattern beside a length is kept as a counter beside the pattern's Dfa
-wherever that cannot run into a dead end (`_lengths`), and multiplied out elsewhere: never is one dropped.
+A `StringCase` is a finite tuple of texts, or a formula of atoms (`string_languages`) with an interval of lengths.
+Lengths count code points of the decoded text. A length beside a pattern is kept as a counter beside the automaton of
+the pattern wherever that cannot run into a dead end (`_lengths`), and multiplied in elsewhere; neither is ever dropped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class StringCase(NamedTuple):
-    """Texts: one of `values` if that is not None, else those of `lang` with low to high characters."""
+    """Texts: one of `values` if that is not None, otherwise those of `lang` with low to high characters."""
 
     values: tuple[str, ...] | None = None
     lang: Language = ALL
@@ -46,19 +46,20 @@ class StringCase(NamedTuple):
 ANY_STRING = StringCase()
 
 MANY_LETTERS = 10_000
-"""Letters of listed texts beyond which they are a trie that is made as the text goes: sooner than their Dfa."""
+"""Characters of listed texts beyond which they are a trie that is made on demand, which is faster than their automaton.
+"""
 
 QUOTE = Literal(b'"')
 
 
 def intersect_lengths(low: int, high: int | None, interval: tuple[int, int | None]) -> tuple[int, int | None]:
-    """The lengths that are in both intervals."""
+    """Return the lengths that are in both intervals."""
     least, most = interval
     return max(low, least), high if most is None else most if high is None else min(high, most)
 
 
 def intersect_strings(one: StringCase, other: StringCase, languages: LanguageCache) -> StringCase | None:
-    """Texts of both."""
+    """Return the texts of both cases; None if there are none at first sight."""
     if one.values is None and other.values is None:
         low, high = intersect_lengths(one.low, one.high, (other.low, other.high))
         return StringCase(None, one.lang | other.lang, low, high) if high is None or low <= high else None
@@ -74,13 +75,13 @@ def intersect_strings(one: StringCase, other: StringCase, languages: LanguageCac
 
 
 def merge_strings(cases: tuple[StringCase, ...], languages: LanguageCache) -> StringCase:
-    """The texts of all cases as one case: their Dfas are united."""
+    """Return the texts of all cases as one case: their automata are united."""
     union = Dfa.union_of([exact_string_dfa(case, languages) for case in cases], max_states=languages.limits.dfa_states)
     return StringCase(lang=frozenset(((True, "dfa", union),)))
 
 
 def contains_text(case: StringCase, text: str, languages: LanguageCache) -> bool:
-    """Whether the text is one of the case."""
+    """Return whether a text is in the case."""
     if case.values is not None:
         return text in case.values
     if len(text) < case.low or (case.high is not None and len(text) > case.high):
@@ -89,7 +90,7 @@ def contains_text(case: StringCase, text: str, languages: LanguageCache) -> bool
 
 
 def complement_strings(case: StringCase) -> list[StringCase]:
-    """Texts that are not of the case."""
+    """Return the texts that are not in the case, as a union of cases."""
     if case.values is not None:
         return [StringCase(lang=frozenset(((False, "texts", case.values),)))]
     out = [StringCase(lang=frozenset(((not sign, kind, payload),))) for sign, kind, payload in case.lang]
@@ -101,7 +102,7 @@ def complement_strings(case: StringCase) -> list[StringCase]:
 
 
 def is_string_satisfiable(case: StringCase, languages: LanguageCache) -> bool:
-    """Whether there is such a text."""
+    """Return whether the case has a text."""
     if case.values is not None:
         return bool(case.values)
     if case.high is not None and case.low > case.high:
@@ -115,7 +116,7 @@ def is_string_satisfiable(case: StringCase, languages: LanguageCache) -> bool:
 
 
 def string_dfa(case: StringCase, languages: LanguageCache) -> tuple[Dfa, int, int | None]:
-    """A Dfa with the interval of lengths that is still to be counted beside it."""
+    """Return an automaton, with the interval of lengths that is still to be counted beside it."""
     if case.values is not None:
         return Dfa.from_strings(case.values), 0, None
     found = languages.nested(case.lang, case.low, case.high)
@@ -151,20 +152,20 @@ def _lengths(dfa: Dfa, low: int, high: int | None, most_states: int) -> tuple[Df
 
 
 def exact_string_dfa(case: StringCase, languages: LanguageCache) -> Dfa:
-    """The Dfa of exactly the case, lengths multiplied in."""
+    """Return the automaton of exactly the case, lengths multiplied in."""
     dfa, low, high = string_dfa(case, languages)
     return dfa.with_length(low, high, max_states=languages.limits.dfa_states) if low or high is not None else dfa
 
 
 def needs_string_rule(cases: tuple[StringCase, ...]) -> bool:
-    """Whether automata have to be built: these had better be a rule, made when it is reached."""
+    """Return whether automata have to be built: such texts are behind a rule, made when it is reached."""
     return any(case.lang for case in cases)
 
 
 def emit_strings(
     cases: tuple[StringCase, ...], languages: LanguageCache, style: Style
 ) -> tuple[set[bytes], list[Node]]:
-    """What spells the texts: constants as they are written (to be gathered with other constants), and nodes."""
+    """Return the constants as they are written (to be merged with other constants), and the nodes of the others."""
     constants: set[bytes] = set()
     nodes: list[Node] = []
     for case in cases:
@@ -185,18 +186,18 @@ def emit_strings(
 
 
 class FormatRule(NamedTuple):
-    """The name of the rule that stands for a format that is no regular language; low: least characters, 0 or 1."""
+    """The name of the rule of a format that is written by rules. low: least characters, 0 or 1."""
 
     format: str
     low: int = 0
 
     def node(self) -> Node:
-        """What it stands for."""
+        """Return the node of the rule."""
         return RULE_FORMATS[self.format].node(Rule(FormatRule(self.format)), self.low)
 
 
 def find_format_rule(case: StringCase) -> FormatRule | None:
-    """The rule of the texts, if they are just those of a format that is no regular language."""
+    """Return the rule of the texts if they are just those of a format that is written by rules, else None."""
     if case.values is not None or len(case.lang) != 1 or case.low > 1 or case.high is not None:
         return None
     [(sign, kind, payload)] = case.lang
@@ -204,11 +205,11 @@ def find_format_rule(case: StringCase) -> FormatRule | None:
 
 
 def quote_texts(texts: Iterable[str]) -> list[str]:
-    """Texts as `json.dumps(ensure_ascii=False)` writes them."""
+    """Return texts as `json.dumps(ensure_ascii=False)` writes them."""
     # One call for all: inside a JSON string every line feed is written as an escape.
     return json.dumps(list(texts), ensure_ascii=False, separators=("\n", ":"))[1:-1].split("\n")
 
 
 def quote_text(text: str) -> bytes:
-    """A text as `json.dumps(ensure_ascii=False)` writes it."""
+    """Return a text as `json.dumps(ensure_ascii=False)` writes it."""
     return json.dumps(text, ensure_ascii=False).encode()
