@@ -12,7 +12,20 @@ from typing import Any
 from .context_views import size, view
 from .interned_names import ask, mix_config
 from .jit.compilation import inlined, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    ACCEPTS, ARG_CAP, ARG_COUNT, ARG_ENDLESS, ARG_EQUAL, ARG_EXIT, ARG_FINITE, ARG_HIGH, ARG_LEAF, ARG_LEAST, ARG_LOW,
+    ARG_MARK, ARG_MOST, ARG_NAME, ARG_OBJECT, ARG_PARSER, ARG_RULE, ARG_STRINGS, ARG_TARGET, ARG_TARGETS, BEGUN, CALL,
+    CALLED, CALL_EDGE, CALL_NODE, CALL_RETURNED, CALL_RULE, CALL_W, CLOSURES, CODE, CONFIG_EXTRA, CONFIG_NODE,
+    CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W, COUNT, CUT, EDGES, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W,
+    END, ENTER, FEW_EDGES, FULL, HEAD, INIT, ITEMS, JUMP, KEYS, LEAF, LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_CLOSES,
+    LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_W, LEAVES, LEDGES, LISTS, LIST_COMPLETE, LOCALS, MEMBER, MEMBER_END,
+    MISSING, MORE, NAMED, NEED_LEAF, NEED_START, NODES, NODE_EDGES, NODE_FIRST, NODE_W, NO_MEMBERS, NO_WATCH, N_ITEMS,
+    N_LEDGES, N_LOCALS, N_MISSING, OBJECTS, OBJ_KEYS, OTHER, O_CLOSE, O_FLAGS, O_KEYS, O_MARK, O_NAMES, O_OTHER, PARSE,
+    PASS, PENDING_BELOW, PENDING_EXTRA, PENDING_NEXT, PENDING_PC, PENDING_REGISTER, PENDING_W, SEEN, SEEN_ITEM,
+    SEEN_STAMP, SEEN_W, SET, SPELLED, SPLIT, STARTS, STR_COUNT, STR_OFFSETS, TEST, TEXT, UNIQUE, UNKNOWN_NAMES, UNSURE,
+    WATCH,
+)  # fmt: skip
 from .object_states import may_mark, name_has_way, object_start
 from .parsing import parse_start
 from .string_cursors import point
@@ -41,22 +54,22 @@ def push(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
     last = size(c, SEEN) // 2 - 1
     n, stamp = head[N_ITEMS], head[CLOSURES]
     h = mix_config(0, pc, q, node, reg, ext) & last
-    while seen[2 * h] == stamp:
-        k = 5 * seen[2 * h + 1]
-        same = items[k] == pc and items[k + 1] == q and items[k + 2] == node
-        if same and items[k + 3] == reg and items[k + 4] == ext:
+    while seen[SEEN_W * h + SEEN_STAMP] == stamp:
+        k = CONFIG_W * seen[SEEN_W * h + SEEN_ITEM]
+        same = items[k + CONFIG_PC] == pc and items[k + CONFIG_PLACE] == q and items[k + CONFIG_NODE] == node
+        if same and items[k + CONFIG_REGISTER] == reg and items[k + CONFIG_EXTRA] == ext:
             return 0
         h = (h + 1) & last
-    if 5 * (n + 1) > size(c, ITEMS) or 2 * n > last:
+    if CONFIG_W * (n + 1) > size(c, ITEMS) or 2 * n > last:
         return ask(c, FULL, ITEMS)
-    seen[2 * h] = stamp
-    seen[2 * h + 1] = n
-    k = 5 * n
-    items[k] = pc
-    items[k + 1] = q
-    items[k + 2] = node
-    items[k + 3] = reg
-    items[k + 4] = ext
+    seen[SEEN_W * h + SEEN_STAMP] = stamp
+    seen[SEEN_W * h + SEEN_ITEM] = n
+    k = CONFIG_W * n
+    items[k + CONFIG_PC] = pc
+    items[k + CONFIG_PLACE] = q
+    items[k + CONFIG_NODE] = node
+    items[k + CONFIG_REGISTER] = reg
+    items[k + CONFIG_EXTRA] = ext
     head[N_ITEMS] = n + 1
     return 0
 
@@ -73,16 +86,16 @@ def find_call(c: Any, cell: Any) -> Any:
     head, calls, items, seen = view(c, HEAD), view(c, LOCALS), view(c, ITEMS), view(c, SEEN)
     n = head[N_LOCALS]
     for k in range(min(n, FEW_EDGES)):
-        if calls[4 * k] == cell:
+        if calls[CALL_W * k + CALL_RULE] == cell:
             return k
     if n <= FEW_EDGES:
         return -1
     last = size(c, SEEN) // 2 - 1
     h = mix_config(0, -CALLED - cell, 0, 0, 0, 0) & last
-    while seen[2 * h] == head[CLOSURES]:
-        k = 5 * seen[2 * h + 1]
-        if items[k] == -CALLED - cell:
-            return items[k + 1]
+    while seen[SEEN_W * h + SEEN_STAMP] == head[CLOSURES]:
+        k = CONFIG_W * seen[SEEN_W * h + SEEN_ITEM]
+        if items[k + CONFIG_PC] == -CALLED - cell:
+            return items[k + CONFIG_PLACE]
         h = (h + 1) & last
     return -1
 
@@ -92,17 +105,17 @@ def add_call(c: Any, cell: Any, which: Any) -> Any:
     """Makes call `which` known to `find_call`, as an item that is no configuration: 0 or -1."""
     head, items, seen = view(c, HEAD), view(c, ITEMS), view(c, SEEN)
     last, n = size(c, SEEN) // 2 - 1, head[N_ITEMS] + 0
-    if 5 * (n + 1) > size(c, ITEMS) or 2 * n > last:
+    if CONFIG_W * (n + 1) > size(c, ITEMS) or 2 * n > last:
         return ask(c, FULL, ITEMS)
     h = mix_config(0, -CALLED - cell, 0, 0, 0, 0) & last
-    while seen[2 * h] == head[CLOSURES]:
+    while seen[SEEN_W * h + SEEN_STAMP] == head[CLOSURES]:
         h = (h + 1) & last
-    seen[2 * h] = head[CLOSURES]
-    seen[2 * h + 1] = n
-    items[5 * n] = -CALLED - cell
-    items[5 * n + 1] = which
-    for k in range(2, 5):
-        items[5 * n + k] = 0
+    seen[SEEN_W * h + SEEN_STAMP] = head[CLOSURES]
+    seen[SEEN_W * h + SEEN_ITEM] = n
+    items[CONFIG_W * n + CONFIG_PC] = -CALLED - cell
+    items[CONFIG_W * n + CONFIG_PLACE] = which
+    for k in range(2, CONFIG_W):
+        items[CONFIG_W * n + k] = 0
     head[N_ITEMS] = n + 1
     return 0
 
@@ -118,35 +131,36 @@ def call(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
     which = find_call(c, cell)
     if which < 0:
         which = head[N_LOCALS]
-        if 4 * (which + 1) > size(c, LOCALS):
+        if CALL_W * (which + 1) > size(c, LOCALS):
             return ask(c, FULL, LOCALS)
         if which >= FEW_EDGES and add_call(c, cell, which) < 0:
             return -1
-        calls[4 * which] = cell
-        calls[4 * which + 1] = -1
-        calls[4 * which + 2] = 0
-        calls[4 * which + 3] = 0
+        calls[CALL_W * which + CALL_RULE] = cell
+        calls[CALL_W * which + CALL_EDGE] = -1
+        calls[CALL_W * which + CALL_RETURNED] = 0
+        calls[CALL_W * which + CALL_NODE] = 0
         head[N_LOCALS] = which + 1
         if push(c, code[cell], -1, -which - 2, 0, 0) < 0:
             return -1
-    e, looked = calls[4 * which + 1] + 0, 0
+    e, looked = calls[CALL_W * which + CALL_EDGE] + 0, 0
     while e >= 0 and looked < FEW_EDGES:  # beyond, `write_node` leaves out repeats
-        k = 5 * e
-        if edges[k] == pc and edges[k + 1] == reg and edges[k + 2] == ext and edges[k + 3] == node:
+        k = PENDING_W * e
+        same = edges[k + PENDING_PC] == pc and edges[k + PENDING_REGISTER] == reg
+        if same and edges[k + PENDING_EXTRA] == ext and edges[k + PENDING_BELOW] == node:
             return 0
-        e = edges[k + 4] + 0
+        e = edges[k + PENDING_NEXT] + 0
         looked += 1
     e = head[N_LEDGES]
-    if 5 * (e + 1) > size(c, LEDGES):
+    if PENDING_W * (e + 1) > size(c, LEDGES):
         return ask(c, FULL, LEDGES)
-    edges[5 * e] = pc
-    edges[5 * e + 1] = reg
-    edges[5 * e + 2] = ext
-    edges[5 * e + 3] = node
-    edges[5 * e + 4] = calls[4 * which + 1]
-    calls[4 * which + 1] = e
+    edges[PENDING_W * e + PENDING_PC] = pc
+    edges[PENDING_W * e + PENDING_REGISTER] = reg
+    edges[PENDING_W * e + PENDING_EXTRA] = ext
+    edges[PENDING_W * e + PENDING_BELOW] = node
+    edges[PENDING_W * e + PENDING_NEXT] = calls[CALL_W * which + CALL_EDGE]
+    calls[CALL_W * which + CALL_EDGE] = e
     head[N_LEDGES] = e + 1
-    if calls[4 * which + 2]:  # it came back already without taking a byte
+    if calls[CALL_W * which + CALL_RETURNED]:  # it came back already without taking a byte
         return push(c, pc, -1, node, reg, ext)
     return 0
 
@@ -160,20 +174,22 @@ def give_back(c: Any, node: Any) -> Any:
         return 0
     if node > 0:
         nodes, edges = view(c, NODES), view(c, EDGES)
-        first = nodes[4 * node]
-        for e in range(first, first + nodes[4 * node + 1]):
-            if push(c, edges[3 * e], -1, edges[3 * e + 2], edges[3 * e + 1], 0) < 0:
+        first = nodes[NODE_W * node + NODE_FIRST]
+        for e in range(first, first + nodes[NODE_W * node + NODE_EDGES]):
+            k = EDGE_W * e
+            if push(c, edges[k + EDGE_PC], -1, edges[k + EDGE_BELOW], edges[k + EDGE_REGISTER], 0) < 0:
                 return -1
         return 0
     calls, ledges = view(c, LOCALS), view(c, LEDGES)
     which = -node - 2
-    calls[4 * which + 2] = 1
-    e = calls[4 * which + 1]
+    calls[CALL_W * which + CALL_RETURNED] = 1
+    e = calls[CALL_W * which + CALL_EDGE]
     while e >= 0:
-        k = 5 * e
-        if push(c, ledges[k], -1, ledges[k + 3], ledges[k + 1], ledges[k + 2]) < 0:
+        k = PENDING_W * e
+        reg, ext = ledges[k + PENDING_REGISTER], ledges[k + PENDING_EXTRA]
+        if push(c, ledges[k + PENDING_PC], -1, ledges[k + PENDING_BELOW], reg, ext) < 0:
             return -1
-        e = ledges[k + 4]
+        e = ledges[k + PENDING_NEXT]
     return 0
 
 
@@ -184,10 +200,9 @@ def close(c: Any) -> Any:
     starts, leaves, objects = view(c, STARTS), view(c, LEAVES), view(c, OBJECTS)
     done = 0
     while done < head[N_ITEMS]:
-        pc, q, node, reg, ext = (
-            items[5 * done] + 0, items[5 * done + 1] + 0, items[5 * done + 2] + 0,
-            items[5 * done + 3] + 0, items[5 * done + 4] + 0,
-        )  # fmt: skip
+        k = CONFIG_W * done
+        pc, q, node = items[k + CONFIG_PC] + 0, items[k + CONFIG_PLACE] + 0, items[k + CONFIG_NODE] + 0
+        reg, ext = items[k + CONFIG_REGISTER] + 0, items[k + CONFIG_EXTRA] + 0
         done += 1
         while pc >= 0:
             op = code[pc]
@@ -196,12 +211,12 @@ def close(c: Any) -> Any:
                     return -1
                 break
             if op == LEAF:
-                low, high = code[pc + 2], code[pc + 3]
+                low, high = code[pc + ARG_LOW], code[pc + ARG_HIGH]
                 count, mark = ext, 0
                 if q < 0:
-                    q = starts[code[pc + 1]]
+                    q = starts[code[pc + ARG_LEAF]]
                     if q < 0:
-                        return ask(c, NEED_START, code[pc + 1])
+                        return ask(c, NEED_START, code[pc + ARG_LEAF])
                     count, mark = 0, ext
                 flags = leaves[q * LEAF_W + LEAF_FLAGS]
                 if flags & LEAF_EXPANDED == 0:
@@ -217,7 +232,7 @@ def close(c: Any) -> Any:
             if op == PARSE:
                 mark = 0
                 if q < 0:
-                    mark, q = ext, parse_start(c, code[pc + 1])
+                    mark, q = ext, parse_start(c, code[pc + ARG_PARSER])
                     if q < 0:
                         return -1
                 if q == 0:
@@ -229,12 +244,12 @@ def close(c: Any) -> Any:
                     continue
                 break
             if op == SPLIT:
-                for k in range(code[pc + 1]):
-                    if push(c, code[pc + 2 + k], -1, node, reg, ext) < 0:
+                for k in range(code[pc + ARG_COUNT]):
+                    if push(c, code[pc + ARG_TARGETS + k], -1, node, reg, ext) < 0:
                         return -1
                 break
             if op == CALL or op == PASS:
-                cell = code[pc + 1]
+                cell = code[pc + ARG_RULE]
                 if code[cell] == 0:
                     if head[N_MISSING] >= size(c, MISSING):
                         return ask(c, FULL, MISSING)
@@ -257,9 +272,9 @@ def close(c: Any) -> Any:
                     return -1
                 break
             if op == JUMP:
-                pc = code[pc + 1]
+                pc = code[pc + ARG_TARGET]
             elif op == SET:
-                block = code[pc + 1]
+                block = code[pc + ARG_STRINGS]
                 n = code[block + STR_COUNT]
                 q = point(c, block, 0, n, 0)
                 if q < 0 or emit(c, pc, q, node, reg, 0) < 0:
@@ -271,39 +286,39 @@ def close(c: Any) -> Any:
                 reg = 0
                 pc += 1
             elif op == TEST:
-                if reg >= code[pc + 1] and push(c, code[pc + 3], -1, node, 0, 0 if reg > 0 else ext) < 0:
+                if reg >= code[pc + ARG_LEAST] and push(c, code[pc + ARG_EXIT], -1, node, 0, 0 if reg > 0 else ext) < 0:
                     return -1
-                if code[pc + 2] >= 0 and reg >= code[pc + 2]:
+                if code[pc + ARG_MOST] >= 0 and reg >= code[pc + ARG_MOST]:
                     break
                 ext = -1
                 pc += 4
             elif op == COUNT:
                 if ext == -1:  # an empty round leads nowhere that this place does not
                     break
-                reg = min(reg + 1, code[pc + 1])
+                reg = min(reg + 1, code[pc + ARG_CAP])
                 pc += 2
             elif op == INIT:
-                reg = object_start(c, code[pc + 1])
+                reg = object_start(c, code[pc + ARG_OBJECT])
                 if reg < 0:
                     return -1
                 pc += 2
             elif op == KEYS:
                 if objects[reg + O_FLAGS] & O_KEYS:
-                    block = code[code[pc + 1] + OBJ_KEYS]
+                    block = code[code[pc + ARG_OBJECT] + OBJ_KEYS]
                     q = point(c, block, 0, code[block + STR_COUNT], 0)
                     if q < 0 or emit(c, pc, q, node, reg, 0) < 0:
                         return -1
                 break
             elif op == OTHER:
-                if may_mark(c, reg, code[pc + 4]):
-                    q = starts[code[pc + 2]]
+                if may_mark(c, reg, code[pc + ARG_MARK]):
+                    q = starts[code[pc + ARG_NAME]]
                     if q < 0:
-                        return ask(c, NEED_START, code[pc + 2])
+                        return ask(c, NEED_START, code[pc + ARG_NAME])
                     if leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0:
                         return ask(c, NEED_LEAF, q)
                     if objects[reg + O_NAMES] == UNKNOWN_NAMES:
                         head[UNSURE] = 1
-                    elif code[pc + 5]:
+                    elif code[pc + ARG_FINITE]:
                         way = name_has_way(c, pc, reg, SPELLED)
                         if way <= 0:
                             if way < 0:
@@ -316,7 +331,7 @@ def close(c: Any) -> Any:
                 reg = NO_MEMBERS
                 pc += 1
             elif op == MEMBER:
-                reg = begin_member(c, reg, code[pc + 1])
+                reg = begin_member(c, reg, code[pc + ARG_ENDLESS])
                 if reg < 0:
                     return -1
                 pc += 2
@@ -325,7 +340,7 @@ def close(c: Any) -> Any:
                 if reg < 0:
                     return -1
                 if reg == 0:
-                    pc = code[pc + 1]
+                    pc = code[pc + ARG_EQUAL]
                     if pc == 0:
                         break
                 else:

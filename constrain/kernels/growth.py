@@ -7,7 +7,17 @@ from typing import Any
 from .context_views import size, view
 from .interned_names import mix, mix_config
 from .jit.compilation import entry, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    CODE, CONFIGS, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W, CURSOR_BLOCK,
+    CURSOR_DEPTH, CURSOR_HIGH, CURSOR_LOW, CURSOR_SLOT, CURSOR_W, EDGES, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W,
+    GUARDS, GUARD_HASH, GUARD_KEY, GUARD_SLOT, GUARD_TEXT, GUARD_W, HEAD, IN_MEMBER, IS_ACCEPTING, IS_MEMBER, LEXEME_W,
+    LISTS, LIST_BLOCK, LIST_FIRST, LIST_HASH, LIST_SLOT, NAMES, NAME_HASH, NAME_PARENT, NAME_SLOT, NAME_VALUE, NAME_W,
+    NODES, NODE_BLOCK, NODE_EDGES, NODE_FIRST, NODE_HASH, NODE_SLOT, NODE_W, N_GUARDS, N_LISTS, N_NAMES, N_NODES,
+    N_OBJECTS, N_PAIRS, N_POINTS, N_SETS, OBJECTS, OBJECT_HASH, OBJ_WORDS, O_BITS, O_BLOCK, O_MEMBERS, O_NAMES, O_NEXT,
+    O_SLOT, PAIRS, PAIR_BELOW, PAIR_HASH, PAIR_SLOT, PAIR_VALUE, PAIR_W, POINTS, POINT_HASH, ROOTS, SETS, SET_COUNT,
+    SET_FIRST, SET_FLAGS, SET_HASH, SET_SLOT, SET_W,
+)  # fmt: skip
 
 
 @kernel("int64(int64, int64, int64)")
@@ -31,24 +41,24 @@ def rehash(c: Any) -> Any:
         for k in range(size(c, slot)):
             table[k] = -1
     for k in range(ROOTS, head[N_NAMES]):
-        h = place_again(c, NAME_HASH, mix(mix(0, names[3 * k]), names[3 * k + 1]))
-        names[3 * k + 2] = h
+        h = place_again(c, NAME_HASH, mix(mix(0, names[NAME_W * k + NAME_PARENT]), names[NAME_W * k + NAME_VALUE]))
+        names[NAME_W * k + NAME_SLOT] = h
         view(c, NAME_HASH)[h] = k
     for k in range(head[N_POINTS]):
-        p = 5 * k
-        h = mix(mix(mix(points[p], points[p + 1]), points[p + 2]), points[p + 3])
-        h = place_again(c, POINT_HASH, h)
-        points[p + 4] = h
+        p = CURSOR_W * k
+        h = mix(mix(points[p + CURSOR_BLOCK], points[p + CURSOR_LOW]), points[p + CURSOR_HIGH])
+        h = place_again(c, POINT_HASH, mix(h, points[p + CURSOR_DEPTH]))
+        points[p + CURSOR_SLOT] = h
         view(c, POINT_HASH)[h] = k
     guards = view(c, GUARDS)
     for k in range(head[N_GUARDS]):
-        h = place_again(c, GUARD_HASH, mix(mix(0, guards[k * GUARD_W]), guards[k * GUARD_W + GUARD_TEXT]))
+        h = place_again(c, GUARD_HASH, mix(mix(0, guards[k * GUARD_W + GUARD_KEY]), guards[k * GUARD_W + GUARD_TEXT]))
         guards[k * GUARD_W + GUARD_SLOT] = h
         view(c, GUARD_HASH)[h] = k
     pairs, lists = view(c, PAIRS), view(c, LISTS)
     for k in range(1, head[N_PAIRS]):
         p = PAIR_W * k
-        h = place_again(c, PAIR_HASH, mix(mix(0, pairs[p]), pairs[p + PAIR_BELOW]))
+        h = place_again(c, PAIR_HASH, mix(mix(0, pairs[p + PAIR_VALUE]), pairs[p + PAIR_BELOW]))
         pairs[p + PAIR_SLOT] = h
         view(c, PAIR_HASH)[h] = k
     k = 1
@@ -73,25 +83,31 @@ def rehash(c: Any) -> Any:
         k += O_BITS + 2 * words
     base = 1
     while base < head[N_NODES]:
-        count = nodes[4 * base + 2] & ~IN_MEMBER
+        count = nodes[NODE_W * base + NODE_BLOCK] & ~IN_MEMBER
         h = mix(0, count)
         for node in range(base, base + count):
-            h = mix(h, nodes[4 * node + 1])
-            for e in range(nodes[4 * node], nodes[4 * node] + nodes[4 * node + 1]):
-                below = edges[3 * e + 2]
+            first, n = nodes[NODE_W * node + NODE_FIRST], nodes[NODE_W * node + NODE_EDGES]
+            h = mix(h, n)
+            for e in range(first, first + n):
+                p = EDGE_W * e
+                below = edges[p + EDGE_BELOW]
                 inner = base <= below < base + count
-                h = mix(mix(mix(h, edges[3 * e]), edges[3 * e + 1]), base - below - 2 if inner else below)
+                h = mix(mix(h, edges[p + EDGE_PC]), edges[p + EDGE_REGISTER])
+                h = mix(h, base - below - 2 if inner else below)
         h = place_again(c, NODE_HASH, h)
-        nodes[4 * base + 3] = h
+        nodes[NODE_W * base + NODE_SLOT] = h
         view(c, NODE_HASH)[h] = base
         base += count
     for s in range(1, head[N_SETS]):
         r = s * SET_W
         h = mix(0, 1 if sets[r + SET_FLAGS] & IS_ACCEPTING else 0)
-        first = 5 * sets[r + SET_FIRST]
+        first = CONFIG_W * sets[r + SET_FIRST]
         records = sets[r + SET_COUNT] + (1 if sets[r + SET_FLAGS] & IS_MEMBER else 0)
-        for k in range(first, first + 5 * records, 5):
-            h = mix_config(h, configs[k], configs[k + 1], configs[k + 2], configs[k + 3], configs[k + 4])
+        for k in range(first, first + CONFIG_W * records, CONFIG_W):
+            h = mix_config(
+                h, configs[k + CONFIG_PC], configs[k + CONFIG_PLACE], configs[k + CONFIG_NODE],
+                configs[k + CONFIG_REGISTER], configs[k + CONFIG_EXTRA],
+            )  # fmt: skip
         h = place_again(c, SET_HASH, h)
         sets[r + SET_SLOT] = h
         view(c, SET_HASH)[h] = s

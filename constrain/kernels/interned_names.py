@@ -11,7 +11,11 @@ from typing import Any
 
 from .context_views import size, view
 from .jit.compilation import inlined, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    ARGUMENT, BUFFER, DECODED, FULL, HEAD, NAMES, NAME_HASH, NAME_PARENT, NAME_SLOT, NAME_VALUE, NAME_W, N_NAMES,
+    STATUS, UNKNOWN_NAMES,
+)  # fmt: skip
 
 
 @inlined("int64(int64, int64, int64)")
@@ -85,17 +89,17 @@ def chain(c: Any, parent: Any, value: Any) -> Any:
     h = mix(mix(0, parent), value) & last
     while True:
         k = table[h]
-        if k < 0 or k >= head[N_NAMES] or names[3 * k + 2] != h:
+        if k < 0 or k >= head[N_NAMES] or names[NAME_W * k + NAME_SLOT] != h:
             break
-        if names[3 * k] == parent and names[3 * k + 1] == value:
+        if names[NAME_W * k + NAME_PARENT] == parent and names[NAME_W * k + NAME_VALUE] == value:
             return k
         h = (h + 1) & last
     k = head[N_NAMES]
-    if 3 * (k + 1) > size(c, NAMES) or 2 * k > last:
+    if NAME_W * (k + 1) > size(c, NAMES) or 2 * k > last:
         return ask(c, FULL, NAMES)
-    names[3 * k] = parent
-    names[3 * k + 1] = value
-    names[3 * k + 2] = h
+    names[NAME_W * k + NAME_PARENT] = parent
+    names[NAME_W * k + NAME_VALUE] = value
+    names[NAME_W * k + NAME_SLOT] = h
     table[h] = k
     head[N_NAMES] = k + 1
     return k
@@ -108,13 +112,13 @@ def name_into_buffer(c: Any, name: Any, n: Any) -> Any:
     m, k = 0, name
     while k != DECODED:
         m += 1
-        k = names[3 * k] + 0
+        k = names[NAME_W * k + NAME_PARENT] + 0
     if n + m > size(c, BUFFER):
         return ask(c, FULL, BUFFER)
     k = name
     for i in range(m):
-        buffer[n + m - 1 - i] = names[3 * k + 1]
-        k = names[3 * k] + 0
+        buffer[n + m - 1 - i] = names[NAME_W * k + NAME_VALUE]
+        k = names[NAME_W * k + NAME_PARENT] + 0
     return m
 
 
@@ -126,13 +130,13 @@ def decode_name(c: Any, spelled: Any) -> Any:
     k = spelled
     while k > UNKNOWN_NAMES:
         n += 1
-        k = names[3 * k]
+        k = names[NAME_W * k + NAME_PARENT]
     if 2 * n + 8 > size(c, BUFFER):
         return ask(c, FULL, BUFFER)
     k = spelled
     for i in range(n):
-        buffer[2 * n - 1 - i] = names[3 * k + 1]
-        k = names[3 * k]
+        buffer[2 * n - 1 - i] = names[NAME_W * k + NAME_VALUE]
+        k = names[NAME_W * k + NAME_PARENT]
     # Reads from n on, writes from 0 on: what is written never passes what is read.
     read, end, written = n, 2 * n, 0
     while read < end:

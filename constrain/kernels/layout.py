@@ -178,6 +178,105 @@ Q_TEXT: Final = 2
 Q_SPELLING: Final = 3
 Q_NAMED_IN: Final = 4
 
+# ---- records of the state cache ----------------------------------------------------------------------------------
+# CONFIGS and ITEMS (of a closure; a finished item has pc = -pc - 1): one configuration
+CONFIG_W: Final = 5
+CONFIG_PC: Final = 0     # an instruction that takes a byte
+CONFIG_PLACE: Final = 1  # leaf state, string cursor or list of lexemes, -1: none
+CONFIG_NODE: Final = 2   # stack node
+CONFIG_REGISTER: Final = 3 # of the running rule: rounds counted, object state, or members of an array
+CONFIG_EXTRA: Final = 4  # characters counted, the name spelled so far, or the escape that is pending
+# CONFIGS, after the configurations of a set that is IS_MEMBER: the text of the member
+MEMBER_TEXT: Final = 0
+MEMBER_WATCH: Final = 1  # list of the members that may still be equal
+MEMBER_GUARD: Final = 2  # number in GUARDS, -1
+# ITEMS: index in LOCALS of a call, where there are many: CONFIG_PC is -CALLED - cell, CONFIG_PLACE the index
+# NODES: a stack node; equal stacks are one node
+NODE_W: Final = 4
+NODE_FIRST: Final = 0    # first edge
+NODE_EDGES: Final = 1    # number of edges
+NODE_BLOCK: Final = 2    # nodes that were interned with it, of the first of them | IN_MEMBER
+NODE_SLOT: Final = 3     # hash slot
+# EDGES, and edges in BUFFER: one caller
+EDGE_W: Final = 3
+EDGE_PC: Final = 0       # where the caller continues
+EDGE_REGISTER: Final = 1 # of the caller
+EDGE_BELOW: Final = 2    # stack node of the caller
+# POINTS: the strings low .. high - 1 of a string block, of which depth bytes were read
+CURSOR_W: Final = 5
+CURSOR_BLOCK: Final = 0
+CURSOR_LOW: Final = 1
+CURSOR_HIGH: Final = 2
+CURSOR_DEPTH: Final = 3
+CURSOR_SLOT: Final = 4   # hash slot
+# NAMES: byte chains and lists, as their last element and what is before it
+NAME_W: Final = 3
+NAME_PARENT: Final = 0
+NAME_VALUE: Final = 1    # a byte, or the id of a chain
+NAME_SLOT: Final = 2     # hash slot
+# SEEN: hash table of a closure
+SEEN_W: Final = 2
+SEEN_STAMP: Final = 0    # the closure that wrote it, as counted by CLOSURES
+SEEN_ITEM: Final = 1
+# LOCALS: calls of a closure, which are its new stack nodes
+CALL_W: Final = 4
+CALL_RULE: Final = 0     # rule cell
+CALL_EDGE: Final = 1     # first pending edge, -1
+CALL_RETURNED: Final = 2 # whether the rule ended without taking a byte
+CALL_NODE: Final = 3     # state of the visit (0: not visited, below 0: at work), then the id of the stack node
+# LEDGES: pending edges, the callers of a call, as a linked list
+PENDING_W: Final = 5
+PENDING_PC: Final = 0
+PENDING_REGISTER: Final = 1
+PENDING_EXTRA: Final = 2
+PENDING_BELOW: Final = 3 # stack node; -2 - index of a call of this closure
+PENDING_NEXT: Final = 4  # next pending edge, -1
+# PATH, while the calls of a closure are visited depth first
+VISIT_W: Final = 2
+VISIT_CALL: Final = 0
+VISIT_EDGE: Final = 1    # the pending edge to follow next
+# PATH, while reductions are tried: the stacks that wait for others
+WAIT_W: Final = 4
+WAIT_STACK: Final = 0
+WAIT_SHIFTS: Final = 1   # its terminals in MAY_SHIFT
+WAIT_RULE: Final = 2     # the rule to try next
+WAIT_AFTER: Final = 3    # the stack after the rule before that, -1
+# LATER: watched sets that a walk met, whose tokens are examined one by one
+WORK_W: Final = 5
+WORK_NODE: Final = 0     # trie node
+WORK_SET: Final = 1
+WORK_LEAST: Final = 2    # least and most characters in the leaf, as of a walk
+WORK_MOST: Final = 3
+WORK_WALKED: Final = 4   # whether the tokens below were walked already
+# MAY_SHIFT: header, then a bit set of terminals
+SHIFTS_STACK: Final = 0  # 0: of no stack
+SHIFTS_WORDS: Final = 1
+SHIFTS_FIRST: Final = 2
+
+# ---- records of the table ----------------------------------------------------------------------------------------
+# TRIE: a node; the next node holds the ends
+TRIE_W: Final = 2
+TRIE_FIRST_EDGE: Final = 0
+TRIE_FIRST_TOKEN: Final = 1
+# TRIE_TOKENS
+ENTRY_W: Final = 2
+ENTRY_TOKEN: Final = 0
+ENTRY_CHARACTERS: Final = 1 # before the leaf was left | ESCAPED
+# BELOW: the bytes in the subtree of a main trie node
+BELOW_W: Final = 4
+BELOW_BYTES: Final = 0   # 3 words: which of the bytes 32 .. 127
+BELOW_HEIGHT: Final = 3  # height of the subtree | OTHERS
+# MACHINES
+MACHINE_W: Final = 2
+MACHINE_MODE: Final = 0
+MACHINE_DFA: Final = 1   # offset in DFAS
+# LEX_CACHE: what `lexemes.read` found for a token from a scanner state, without its first byte
+CACHED_W: Final = 4
+CACHED_STATE: Final = 0  # state after its first byte
+CACHED_END: Final = 1
+CACHED_ITEM: Final = 2
+CACHED_DOUBT: Final = 3
+
 # ---- SETS ----------------------------------------------------------------------------------------------------
 SET_W: Final = 16        # one cache line
 SET_FIRST: Final = 0     # first config
@@ -286,6 +385,28 @@ PASS: Final = 273        # rule cell: on with a rule in place of this one, which
 PARSE: Final = 274       # parser block: a text of its language
 LENGTHS: Final = (2, 0, 2, 1, 4, 2, 1, 4, 2, 2, 2, 6, 2, 2, 1, 2, 2, 2, 2)
 
+# ---- operands: code[pc + ARG_...] of the instruction at pc -------------------------------------------------------
+ARG_TARGET: Final = 1    # JUMP
+ARG_COUNT: Final = 1     # SPLIT: number of targets
+ARG_TARGETS: Final = 2   # SPLIT: the first
+ARG_RULE: Final = 1      # CALL, PASS: rule cell
+ARG_LEAF: Final = 1      # LEAF
+ARG_LOW: Final = 2       # LEAF: least characters
+ARG_HIGH: Final = 3      # LEAF: most characters, -1: any
+ARG_STRINGS: Final = 1   # SET: string block
+ARG_LEAST: Final = 1     # TEST: least rounds
+ARG_MOST: Final = 2      # TEST: most rounds, -1: any
+ARG_EXIT: Final = 3      # TEST: where to continue after the last round
+ARG_CAP: Final = 1       # COUNT
+ARG_OBJECT: Final = 1    # INIT, KEYS, OTHER, MORE, CLOSE: object block
+ARG_NAME: Final = 2      # OTHER: leaf of the name
+ARG_NEXT: Final = 3      # OTHER: where to continue after the name
+ARG_MARK: Final = 4      # OTHER: number of the mark, -1
+ARG_FINITE: Final = 5    # OTHER: whether some texts begin only finitely many names of the class
+ARG_ENDLESS: Final = 1   # MEMBER: whether the language of the member is infinite
+ARG_EQUAL: Final = 1     # MEMBER_END: where to continue after an equal member, 0: refuse it
+ARG_PARSER: Final = 1    # PARSE: parser block
+
 # ---- object blocks in CODE ---------------------------------------------------------------------------------------
 OBJ_COUNT: Final = 0     # declared keys n
 OBJ_ORDER: Final = 1     # 0 schema, 1 any
@@ -347,10 +468,19 @@ LIST_BLOCK: Final = 1
 LIST_COMPLETE: Final = 2 # whether the text may end here
 LIST_SLOT: Final = 3
 LIST_FIRST: Final = 4
-LEXEME_W: Final = 5      # stack before it, scanner state (-1 - state: nothing read yet), columns, brackets open, column
+LEXEME_W: Final = 5      # a lexeme in the making
+LEXEME_STACK: Final = 0  # stack before it
+LEXEME_STATE: Final = 1  # scanner state (-1 - state: nothing read yet)
+LEXEME_COLUMNS: Final = 2 # stack of indentation
+LEXEME_BRACKETS: Final = 3 # brackets open
+LEXEME_COLUMN: Final = 4 # column after a line break in it, -1
 MOST_LEXEMES: Final = 12
 MOST_MASKS: Final = 1024  # kept of texts that are parsed, which take longest and come again: 16 MB at most
 JOINT_W: Final = 3 + MOST_LEXEMES
+JOINT_BLOCK: Final = 0   # parser block
+JOINT_COUNT: Final = 1   # number of scanner states
+JOINT_STATES: Final = 2
+JOINT_SHIFTS: Final = JOINT_W - 1 # offset in MAY_SHIFT
 
 # ---- parser blocks in CODE: see automata.parser --------------------------------------------------------------------
 P_STATES: Final = 0      # of the LALR table
@@ -422,7 +552,8 @@ OPEN_END: Final = 4      # its lexeme may come to nothing, and has no earlier en
 
 # ---- GUARDS --------------------------------------------------------------------------------------------------------
 GUARD_W: Final = 12
-GUARD_TEXT: Final = 1    # behind the list or the register that was asked about, or -1 - an object state
+GUARD_KEY: Final = 0      # the list or the register that was asked about, or -1 - an object state
+GUARD_TEXT: Final = 1    # byte chain
 GUARD_ANSWER: Final = 2  # what is still watched; 1 new, 0 not
 GUARD_SLOT: Final = 3
 GUARD_BYTES: Final = 4   # bytes that may keep it watched: 8 words

@@ -17,7 +17,13 @@ from typing import Any
 from .context_views import size, view
 from .interned_names import hex_value, mix, unescape
 from .jit.compilation import entry, inlined, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    BYTES, DFAS, DONE, ESCAPE, HEX, HEX_UNIFORM, HIGH, HIGH_ESCAPE, HIGH_ESCAPE_UNIFORM, HIGH_UNIFORM, JSON_STRING,
+    KIND, LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BYTES, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS,
+    LEAF_HASH, LEAF_MACHINE, LEAF_NEED, LEAF_NEXT, LEAF_ORDER, LEAF_REST, LEAF_ROW, LEAF_SAFE, LEAF_SLOT, LEAF_STATE,
+    LEAF_W, LEAVES, LEFT, LOW, LOW_UNIFORM, MACHINES, N_LEAVES, PLAIN, RAW, RAW_UNIFORM, TABLE, UTF8, VALUE, WIDE_LEAF,
+)  # fmt: skip
 
 DEAD_END, MIXED = -1, -2
 

@@ -18,7 +18,18 @@ from typing import Any
 from .context_views import address, at, size, view
 from .interned_names import ask
 from .jit.compilation import inlined, kernel, recursive
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    BUILDING, BY_LETTERS, CLASS_COUNT, CLASS_FIRST, CLASS_KIND, CLASS_W, CODE, DOUBTFUL, EXIT_COLUMN, EXIT_COUNT,
+    EXIT_FIRST, EXIT_READER, EXIT_TERMINAL, EXIT_W, FEW, HEAD, LEXEME_W, LEX_CACHE, LEX_CACHED, LEX_CHAINS,
+    LEX_CLASSES, LEX_EXITS, LEX_READERS, LEX_ROOTS, LEX_WORDS, LISTING, LISTS, LIST_BLOCK, LIST_FIRST, MAY_SHIFT,
+    MOST_COLUMNS, NEED_READERS, NEED_SCANNER, N_JOINTS, N_LEX_CLASSES, N_LEX_EXITS, N_LEX_READERS, N_LEX_WORDS,
+    N_LISTS, N_MAY_SHIFT, N_PAIRS, OFFSETS, OPEN_END, PAIRS, PAIR_W, P_ACCEPT, P_CLASS, P_CLASSES, P_DEAD_ENDS,
+    P_DELTA, P_IGNORED, P_INDEX, P_KINDS_OF_CLASS, P_NEWLINE, P_ROWS, P_SCAN, P_SHIFTS, P_TAB, P_TERMINALS, P_VERDICTS,
+    P_WORDS, READER_BOUNDS, READER_CLASSES, READER_DOUBTS, READER_EXITS, READER_NEXT, READER_N_CLASSES,
+    READER_N_DOUBTS, READER_N_EXITS, READER_SCANNER, READER_STATE, READER_W, SCANNERS, SPARE, TABLE, TABLE_FULL,
+    TRIE_TEMP, T_WORDS, UNREAD,
+)  # fmt: skip
 from .parsing import commit, forget_pairs, list_of, may_shift
 from .trie import byte_of
 from .trie_walks import try_token

@@ -11,7 +11,7 @@ from typing import Any
 
 from .context_views import at, lowest, size, view
 from .jit.compilation import kernel
-from .layout import *  # noqa: F403  (constants only)
+from .layout import ARGUMENT, FULL, HEAD, MASKS, MOST_MASKS, N_MASKS, ROWS, STATUS, T_WORDS, TABLE
 
 NO_ROW = -1
 WHOLE = -2

@@ -11,7 +11,15 @@ from typing import Any
 from .context_views import address, at, size, view
 from .interned_names import ask, decode_name, name_into_buffer
 from .jit.compilation import entry, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    BUFFER, CODE, CONFIGS, END, ENDS, ESCAPED, FULL, HEAD, IS_ACCEPTING, IS_CUT, IS_MEMBER, IS_NAMED, IS_NAMING,
+    IS_UNSURE, IS_WATCHED, KIND, LATER, LEAF, LEAF_DECODER, LEAF_REST, LEAF_REST_END, LEAF_ROW, LEAF_W, LEAVES, LISTS,
+    LIST_BLOCK, LIST_FIRST, MAY_LACK, NAMES, NEED_ANSWERS, NEED_ROW, NO_NAMES, N_LATER, N_QUESTIONS, OBJECTS,
+    OBJ_EXCLUDED, OPEN_NAME, OTHER, O_BLOCK, O_NAMES, PARSE, PLAIN, P_ACCEPT, P_DELTA, P_VERDICTS, RAW, RAW_UNIFORM,
+    SETS, SET_COUNT, SET_FIRST, SET_FLAGS, SET_MASK, SET_W, SPARE, SPENT, STACK, STEPS, STR_COUNT, STR_OFFSETS, STUCK,
+    TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TOKENS, T_WORDS, UNKNOWN_NAMES,
+)  # fmt: skip
 from .lexemes import add_lexemes, tail_of
 from .mask_deltas import NO_ROW, follow, keep
 from .object_states import may_repeat

@@ -11,7 +11,13 @@ from typing import Any
 from .context_views import size, view
 from .interned_names import ask, chain, decode_name, mix, name_into_buffer
 from .jit.compilation import inlined, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    BUFFER, CODE, DECODED, FULL, GUARDS, GUARD_ANSWER, GUARD_W, HEAD, NAMED_IN, NAMES, NAME_PARENT, NAME_VALUE, NAME_W,
+    NEED_NAME, NO_NAMES, N_OBJECTS, OBJECTS, OBJECT_HASH, OBJ_COUNT, OBJ_COUNTED, OBJ_EXCLUDED, OBJ_HIGH, OBJ_LOW,
+    OBJ_MARKS, OBJ_NEEDS, OBJ_ORDER, OBJ_OTHERS, OBJ_RANKS, OBJ_REQUIRED, OBJ_WORDS, O_BITS, O_BLOCK, O_CLOSE, O_FLAGS,
+    O_KEYS, O_MARK, O_MEMBERS, O_NAMES, O_NEXT, O_OTHER, O_SLOT, SPELLING, STR_COUNT, STR_OFFSETS, UNKNOWN_NAMES,
+)  # fmt: skip
 from .string_cursors import bound
 from .unique_members import find_guard
 
@@ -236,7 +242,7 @@ def begins_taken(c: Any, state: Any, n: Any) -> Any:
         return 1
     seen = objects[state + O_NAMES] + 0
     while seen > UNKNOWN_NAMES:
-        m = name_into_buffer(c, names[3 * seen + 1], n)
+        m = name_into_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
         if m < 0:
             return -1
         alike = m >= n
@@ -244,7 +250,7 @@ def begins_taken(c: Any, state: Any, n: Any) -> Any:
             alike = alike and buffer[i] == buffer[n + i]
         if alike:
             return 1
-        seen = names[3 * seen] + 0
+        seen = names[NAME_W * seen + NAME_PARENT] + 0
     return 0
 
 
@@ -304,9 +310,9 @@ def object_named(c: Any, state: Any, spelled: Any, mark: Any) -> Any:
             return -1
     k = seen
     while k != NO_NAMES:
-        if names[3 * k + 1] == decoded:
+        if names[NAME_W * k + NAME_VALUE] == decoded:
             return 0
-        k = names[3 * k]
+        k = names[NAME_W * k + NAME_PARENT]
     # Values of lists are ids of chains; + 256 would be needed only if lists and chains shared a root.
     longer = chain(c, seen, decoded)
     return -1 if longer < 0 else object_after(c, state, mark, longer)

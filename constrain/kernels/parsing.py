@@ -17,7 +17,17 @@ from typing import Any
 from .context_views import size, view
 from .interned_names import ask, mix
 from .jit.compilation import inlined, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    ASKED, ASKED_AT, CLOSING, CODE, COLUMNS, FULL, HEAD, IGNORED, JOINTS, JOINT_BLOCK, JOINT_COUNT, JOINT_SHIFTS,
+    JOINT_STATES, JOINT_W, LEXEME_BRACKETS, LEXEME_COLUMN, LEXEME_COLUMNS, LEXEME_STACK, LEXEME_STATE, LEXEME_W,
+    LISTING, LISTS, LIST_BLOCK, LIST_COMPLETE, LIST_COUNT, LIST_FIRST, LIST_HASH, LIST_SLOT, MAY_SHIFT, MOST_LEXEMES,
+    NEED_ALIVE, NEED_JOINT, NEWLINE, N_JOINTS, N_LISTS, N_MAY_SHIFT, N_PAIRS, OPENING, PAIRS, PAIR_BELOW, PAIR_HASH,
+    PAIR_SHIFTS, PAIR_SLOT, PAIR_VALUE, PAIR_W, PATH, P_ACCEPT, P_ACTION, P_DEAD_ENDS, P_DEDENT, P_DELTA, P_GOTO,
+    P_IGNORED, P_INDENT, P_KINDS, P_LEFT, P_LENGTH, P_NEWLINE, P_NONTERMINALS, P_POSSIBLE, P_REDUCES, P_RULES, P_SCAN,
+    P_SHIFTS, P_START, P_STATES, P_TAB, P_TERMINALS, P_VERDICTS, P_WORDS, SHIFTS_FIRST, SHIFTS_STACK, SHIFTS_WORDS,
+    STATES, WAIT_AFTER, WAIT_RULE, WAIT_SHIFTS, WAIT_STACK, WAIT_W,
+)  # fmt: skip
 
 
 @kernel("int64(int64, int64, int64)")
@@ -30,13 +40,13 @@ def pair(c: Any, value: Any, below: Any) -> Any:
         k = table[h]
         if k <= 0 or k >= head[N_PAIRS] or pairs[PAIR_W * k + PAIR_SLOT] != h:
             break
-        if pairs[PAIR_W * k] == value and pairs[PAIR_W * k + PAIR_BELOW] == below:
+        if pairs[PAIR_W * k + PAIR_VALUE] == value and pairs[PAIR_W * k + PAIR_BELOW] == below:
             return k
         h = (h + 1) & last
     k = head[N_PAIRS]
     if PAIR_W * (k + 1) > size(c, PAIRS) or 2 * k > last:
         return ask(c, FULL, PAIRS)
-    pairs[PAIR_W * k] = value
+    pairs[PAIR_W * k + PAIR_VALUE] = value
     pairs[PAIR_W * k + PAIR_BELOW] = below
     pairs[PAIR_W * k + PAIR_SLOT] = h
     pairs[PAIR_W * k + PAIR_SHIFTS] = -1
@@ -52,7 +62,8 @@ def reduced(c: Any, block: Any, stack: Any, rule: Any) -> Any:
     for _ in range(code[code[block + P_LENGTH] + rule]):
         stack = pairs[PAIR_W * stack + PAIR_BELOW] + 0
     left = code[code[block + P_LEFT] + rule]
-    return pair(c, code[code[block + P_GOTO] + pairs[PAIR_W * stack] * code[block + P_NONTERMINALS] + left], stack)
+    row = pairs[PAIR_W * stack + PAIR_VALUE] * code[block + P_NONTERMINALS]
+    return pair(c, code[code[block + P_GOTO] + row + left], stack)
 
 
 @kernel("int64(int64, int64, int64, int64)")
@@ -65,7 +76,7 @@ def feed(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
     action, width = code[block + P_ACTION] + terminal, code[block + P_TERMINALS] + 0
     idle = 0  # reductions in a row that leave the stack as high as it was, or higher
     while idle <= code[block + P_STATES]:
-        what = code[action + pairs[PAIR_W * stack] * width]
+        what = code[action + pairs[PAIR_W * stack + PAIR_VALUE] * width]
         if what == 0:
             return 0
         if what > 0:
@@ -82,20 +93,22 @@ def begin_shifts(c: Any, block: Any, stack: Any, top: Any) -> Any:
     """Puts a stack on the list of `may_shift`, with the terminals that it shifts: the length of the list, or -1."""
     head, code, pairs, shifts, path = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT), view(c, PATH)
     words = code[block + P_WORDS] + 0
-    here, state = head[N_MAY_SHIFT] + 2, pairs[PAIR_W * stack] + 0
+    here, state = head[N_MAY_SHIFT] + SHIFTS_FIRST, pairs[PAIR_W * stack + PAIR_VALUE] + 0
     if here + words > size(c, MAY_SHIFT):
         return ask(c, FULL, MAY_SHIFT)
-    if 4 * (top + 1) > size(c, PATH):
+    if WAIT_W * (top + 1) > size(c, PATH):
         return ask(c, FULL, PATH)
     head[N_MAY_SHIFT] = here + words
-    shifts[here - 2], shifts[here - 1] = stack, words
+    shifts[here - SHIFTS_FIRST + SHIFTS_STACK] = stack
+    shifts[here - SHIFTS_FIRST + SHIFTS_WORDS] = words
     for w in range(words):
         shifts[here + w] = code[code[block + P_SHIFTS] + state * words + w]
     if top > head[N_PAIRS]:  # some stack waits for itself: a symbol can become itself, as `feed` says
         pairs[PAIR_W * stack + PAIR_SHIFTS] = here
         return top
-    path[4 * top], path[4 * top + 1] = stack, here
-    path[4 * top + 2], path[4 * top + 3] = code[code[block + P_REDUCES] + state], -1
+    path[WAIT_W * top + WAIT_STACK], path[WAIT_W * top + WAIT_SHIFTS] = stack, here
+    path[WAIT_W * top + WAIT_RULE] = code[code[block + P_REDUCES] + state]
+    path[WAIT_W * top + WAIT_AFTER] = -1
     return top + 1
 
 
@@ -118,14 +131,15 @@ def may_shift(c: Any, block: Any, stack: Any) -> Any:
     words = code[block + P_WORDS] + 0
     top = begin_shifts(c, block, stack, 0)
     while top > 0:
-        e = 4 * (top - 1)
-        one, here, k, after = path[e] + 0, path[e + 1] + 0, path[e + 2] + 0, path[e + 3] + 0
+        e = WAIT_W * (top - 1)
+        one, here = path[e + WAIT_STACK] + 0, path[e + WAIT_SHIFTS] + 0
+        k, after = path[e + WAIT_RULE] + 0, path[e + WAIT_AFTER] + 0
         if after >= 0:
             rule, there = code[block + P_RULES] + (k - 1) * (1 + words), pairs[PAIR_W * after + PAIR_SHIFTS] + 0
             for w in range(words):
                 shifts[here + w] |= code[rule + 1 + w] & shifts[there + w]
-            path[e + 3] = -1
-        first = code[block + P_REDUCES] + pairs[PAIR_W * one]
+            path[e + WAIT_AFTER] = -1
+        first = code[block + P_REDUCES] + pairs[PAIR_W * one + PAIR_VALUE]
         if k == code[first + 1]:
             pairs[PAIR_W * one + PAIR_SHIFTS] = here
             top -= 1
@@ -136,7 +150,7 @@ def may_shift(c: Any, block: Any, stack: Any) -> Any:
         if after <= 0:
             return -1
         pairs = view(c, PAIRS)
-        path[e + 2], path[e + 3] = k + 1, after
+        path[e + WAIT_RULE], path[e + WAIT_AFTER] = k + 1, after
         if pairs[PAIR_W * after + PAIR_SHIFTS] < 0:
             top = begin_shifts(c, block, after, top)
     return -1
@@ -148,9 +162,9 @@ def forget_pairs(c: Any, pairs_before: Any, shifts_before: Any) -> Any:
     head, pairs, shifts = view(c, HEAD), view(c, PAIRS), view(c, MAY_SHIFT)
     k = shifts_before
     while k < head[N_MAY_SHIFT]:
-        if shifts[k] < pairs_before:
-            pairs[PAIR_W * shifts[k] + PAIR_SHIFTS] = -1
-        k += 2 + shifts[k + 1]
+        if shifts[k + SHIFTS_STACK] < pairs_before:
+            pairs[PAIR_W * shifts[k + SHIFTS_STACK] + PAIR_SHIFTS] = -1
+        k += SHIFTS_FIRST + shifts[k + SHIFTS_WORDS]
     head[N_PAIRS], head[N_MAY_SHIFT] = pairs_before, shifts_before
     return 0
 
@@ -171,23 +185,23 @@ def commit(c: Any, block: Any, stack: Any, terminal: Any, columns: Any, brackets
         return stack if brackets > 0 else 0, columns, brackets - 1
     if column < 0:  # no end of a line in it: the Indenter fails
         return 0, columns, brackets
-    if column > pairs[PAIR_W * columns]:
+    if column > pairs[PAIR_W * columns + PAIR_VALUE]:
         stack = feed(c, block, stack, code[block + P_INDENT])
         columns = pair(c, column, columns)
         return (-1 if columns < 0 else stack), columns, brackets
-    while column < pairs[PAIR_W * columns]:
+    while column < pairs[PAIR_W * columns + PAIR_VALUE]:
         stack = feed(c, block, stack, code[block + P_DEDENT])
         if stack <= 0:
             return stack, columns, brackets
         columns = pairs[PAIR_W * columns + PAIR_BELOW] + 0
-    return (stack if column == pairs[PAIR_W * columns] else 0), columns, brackets
+    return (stack if column == pairs[PAIR_W * columns + PAIR_VALUE] else 0), columns, brackets
 
 
 @kernel("int64(int64, int64, int64, int64)")
 def accepts_end(c: Any, block: Any, stack: Any, columns: Any) -> Any:
     """Whether the text may end with this stack, all blocks closed: 1, 0 or -1."""
     code, pairs = view(c, CODE), view(c, PAIRS)
-    while pairs[PAIR_W * columns] > 0:
+    while pairs[PAIR_W * columns + PAIR_VALUE] > 0:
         stack = feed(c, block, stack, code[block + P_DEDENT])
         if stack <= 0:
             return stack
@@ -225,13 +239,13 @@ def joint(c: Any, block: Any, m: Any, list_: Any) -> Any:
     """
     head, joints, new = view(c, HEAD), view(c, JOINTS), view(c, LISTING)
     for k in range(head[N_JOINTS]):
-        same = joints[JOINT_W * k] == block and joints[JOINT_W * k + 1] == m + 1
+        same = joints[JOINT_W * k + JOINT_BLOCK] == block and joints[JOINT_W * k + JOINT_COUNT] == m + 1
         i = 0
         while same and i <= m:
-            same = joints[JOINT_W * k + 2 + i] == new[list_ + LEXEME_W * i + 1]
+            same = joints[JOINT_W * k + JOINT_STATES + i] == new[list_ + LEXEME_W * i + LEXEME_STATE]
             i += 1
         if same:
-            return joints[JOINT_W * k + JOINT_W - 1]
+            return joints[JOINT_W * k + JOINT_SHIFTS]
     head[ASKED] = block
     head[ASKED_AT] = list_
     return ask(c, NEED_JOINT, m + 1)
@@ -242,7 +256,7 @@ def may_become(c: Any, block: Any, m: Any, list_: Any) -> Any:
     """Whether lexeme m of the list at `list_` of LISTING can become one that the parser accepts: 1, 0 or -1."""
     code, new, shifts = view(c, CODE), view(c, LISTING), view(c, MAY_SHIFT)
     e = list_ + LEXEME_W * m
-    stack, state, brackets = new[e] + 0, new[e + 1] + 0, new[e + 3] + 0
+    stack, state, brackets = new[e + LEXEME_STACK] + 0, new[e + LEXEME_STATE] + 0, new[e + LEXEME_BRACKETS] + 0
     words, ignored, newline = code[block + P_WORDS] + 0, code[block + P_IGNORED] + 0, code[block + P_NEWLINE] + 0
     there = may_shift(c, block, stack)
     if there < 0:
@@ -275,7 +289,7 @@ def put(c: Any, m: Any, state: Any) -> Any:
     """Whether lexeme m of LISTING, in scanner state `state`, is new: one in the same state before it always wins."""
     new = view(c, LISTING)
     for j in range(m):
-        if new[LEXEME_W * j + 1] == state:
+        if new[LEXEME_W * j + LEXEME_STATE] == state:
             return 0
     return 1
 
@@ -316,7 +330,8 @@ def list_of(c: Any, block: Any, m: Any) -> Any:
     for i in range(m):
         e = LEXEME_W * i
         stack, state, columns, brackets, column = (
-            new[e] + 0, new[e + 1] + 0, new[e + 2] + 0, new[e + 3] + 0, new[e + 4] + 0,
+            new[e + LEXEME_STACK] + 0, new[e + LEXEME_STATE] + 0, new[e + LEXEME_COLUMNS] + 0,
+            new[e + LEXEME_BRACKETS] + 0, new[e + LEXEME_COLUMN] + 0,
         )  # fmt: skip
         if state >= 0:
             terminal = code[code[block + P_VERDICTS] + 257 * (code[code[block + P_ACCEPT] + state] >> 1) + 256]
@@ -355,7 +370,8 @@ def parse_start(c: Any, block: Any) -> Any:
     stack, columns = pair(c, start, bottom), pair(c, 0, columns)
     if stack < 0 or columns < 0:
         return -1
-    new[0], new[1], new[2], new[3], new[4] = stack, -1 - code[code[block + P_SCAN] + start], columns, 0, -1
+    new[LEXEME_STACK], new[LEXEME_STATE] = stack, -1 - code[code[block + P_SCAN] + start]
+    new[LEXEME_COLUMNS], new[LEXEME_BRACKETS], new[LEXEME_COLUMN] = columns, 0, -1
     return list_of(c, block, 1)
 
 
@@ -369,7 +385,8 @@ def extend(c: Any, q: Any, b: Any) -> Any:
     for i in range(lists[q]):
         e = q + LIST_FIRST + LEXEME_W * i
         stack, state, columns, brackets, column = (
-            lists[e] + 0, lists[e + 1] + 0, lists[e + 2] + 0, lists[e + 3] + 0, lists[e + 4] + 0,
+            lists[e + LEXEME_STACK] + 0, lists[e + LEXEME_STATE] + 0, lists[e + LEXEME_COLUMNS] + 0,
+            lists[e + LEXEME_BRACKETS] + 0, lists[e + LEXEME_COLUMN] + 0,
         )  # fmt: skip
         fresh = state < 0
         if fresh:
@@ -379,8 +396,9 @@ def extend(c: Any, q: Any, b: Any) -> Any:
         after = code[delta + 256 * state + b]
         if after >= 0 and put(c, m, after):
             at = LEXEME_W * m
-            new[at], new[at + 1], new[at + 2], new[at + 3] = stack, after, columns, brackets
-            new[at + 4] = 0 if brackets > 0 else column_after(c, block, after, column, b)
+            new[at + LEXEME_STACK], new[at + LEXEME_STATE] = stack, after
+            new[at + LEXEME_COLUMNS], new[at + LEXEME_BRACKETS] = columns, brackets
+            new[at + LEXEME_COLUMN] = 0 if brackets > 0 else column_after(c, block, after, column, b)
             m += 1
             if code[accept + after] & 1:  # complete, whatever comes next: all behind it were built on a shorter one
                 return m
@@ -392,11 +410,12 @@ def extend(c: Any, q: Any, b: Any) -> Any:
             if stack < 0:
                 return -1
             if stack > 0:
-                after = code[delta + 256 * code[code[block + P_SCAN] + pairs[PAIR_W * stack]] + b]
+                after = code[delta + 256 * code[code[block + P_SCAN] + pairs[PAIR_W * stack + PAIR_VALUE]] + b]
                 if after >= 0 and put(c, m, after):
                     at = LEXEME_W * m
-                    new[at], new[at + 1], new[at + 2], new[at + 3] = stack, after, columns, brackets
-                    new[at + 4] = 0 if brackets > 0 else column_after(c, block, after, -1, b)
+                    new[at + LEXEME_STACK], new[at + LEXEME_STATE] = stack, after
+                    new[at + LEXEME_COLUMNS], new[at + LEXEME_BRACKETS] = columns, brackets
+                    new[at + LEXEME_COLUMN] = 0 if brackets > 0 else column_after(c, block, after, -1, b)
                     m += 1
             return m
     return m

@@ -18,7 +18,19 @@ from .closure import begin, close, emit, push
 from .context_views import lowest, ones, size, view
 from .interned_names import ask, chain, mix, mix_config
 from .jit.compilation import entry, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    ACCEPTS, ARG_FINITE, ARG_HIGH, ARG_LOW, ARG_MARK, ARG_NEXT, BEGUN, BUFFER, CALLED, CALL_NODE, CALL_W, CODE,
+    CONFIGS, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W, CURSOR_BLOCK, CURSOR_W,
+    CUT, DEAD, DONE, ENTRY, FULL, GUARDS, GUARD_ANSWER, GUARD_W, HAS_WAY, HEAD, IN_MEMBER, IS_ACCEPTING, IS_BEGUN,
+    IS_CUT, IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, IS_WATCHED, ITEMS, KIND, KNOWN_LATER, LEAF,
+    LEAF_BOUNDARY, LEAF_BYTES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_NEED, LEAF_NEXT, LEAF_W,
+    LEAVES, LEXEME_STATE, LEXEME_W, LISTS, LIST_BLOCK, LIST_FIRST, LOCALS, MEMBER_GUARD, MEMBER_TEXT, MEMBER_WATCH,
+    MISSING, NAMED, NARROW, NEED_LEAF, NEED_RULES, NEED_WAY, NODES, NODE_BLOCK, NODE_W, NO_WATCH, NO_WAY, N_CONFIGS,
+    N_ITEMS, N_MISSING, N_SETS, N_WIDE, OPEN_NAME, OTHER, PARSE, POINTS, P_ACCEPT, P_BYTES, P_FIRST, SET, SETS,
+    SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_HASH, SET_MASK, SET_NEXT, SET_SLOT, SET_TWIN, SET_W,
+    STR_ESCAPES, TEXT, UNKNOWN_NAMES, UNSURE, WATCH, WIDE,
+)  # fmt: skip
 from .object_states import may_repeat, name_has_way, object_after, object_named
 from .parsing import parse_step
 from .stacks import settle
@@ -35,7 +47,7 @@ def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
     sets, lists, code = view(c, SETS), view(c, LISTS), view(c, CODE)
     block = lists[q + LIST_BLOCK]
     for i in range(lists[q]):
-        state = lists[q + LIST_FIRST + LEXEME_W * i + 1]
+        state = lists[q + LIST_FIRST + LEXEME_W * i + LEXEME_STATE]
         known = state if state >= 0 else -1 - state
         for w in range(8):
             sets[s * SET_W + SET_NEXT + w] |= code[code[block + P_BYTES] + 8 * known + w]
@@ -54,11 +66,13 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
         sets[r + SET_NEXT + w] = 0
     leaf_by_leaf = False
     for k in range(first, first + sets[r + SET_COUNT]):
-        pc, q, reg, ext = configs[5 * k], configs[5 * k + 1], configs[5 * k + 3], configs[5 * k + 4]
+        config = CONFIG_W * k
+        pc, q = configs[config + CONFIG_PC], configs[config + CONFIG_PLACE]
+        reg, ext = configs[config + CONFIG_REGISTER], configs[config + CONFIG_EXTRA]
         op = code[pc]
         if op < 256:
             allow(c, s, op)
-        elif op == LEAF or (op == OTHER and code[pc + 5] == 0):
+        elif op == LEAF or (op == OTHER and code[pc + ARG_FINITE] == 0):
             leaf_by_leaf = True
         elif op == OTHER:
             for w in range(8):
@@ -67,7 +81,7 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
             allow_point(c, s, q, -1)
         elif op == PARSE:
             allow_lexemes(c, s, q)
-        elif code[points[5 * q] + STR_ESCAPES] == 0:
+        elif code[points[CURSOR_W * q + CURSOR_BLOCK] + STR_ESCAPES] == 0:
             allow_point(c, s, q, reg)
         else:
             allow_escaped(c, s, q, reg, ext)
@@ -75,10 +89,10 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
         for w in range(8):
             told_apart[w] = sets[r + SET_NEXT + w]
         for k in range(first, first + sets[r + SET_COUNT]):
-            op = code[configs[5 * k]]
+            op = code[configs[CONFIG_W * k + CONFIG_PC]]
             if op == LEAF or op == OTHER:
                 for w in range(8):
-                    sets[r + SET_NEXT + w] |= leaves[configs[5 * k + 1] * LEAF_W + LEAF_BYTES + w]
+                    sets[r + SET_NEXT + w] |= leaves[configs[CONFIG_W * k + CONFIG_PLACE] * LEAF_W + LEAF_BYTES + w]
     n = 0
     for w in range(8):
         n += ones(sets[r + SET_NEXT + w])
@@ -125,27 +139,28 @@ def intern(c: Any) -> Any:
         return ask(c, NEED_RULES, 0)
     configs, sets, table, code = view(c, CONFIGS), view(c, SETS), view(c, SET_HASH), view(c, CODE)
     first = head[N_CONFIGS]
-    if 5 * (first + head[N_ITEMS] + 1) > size(c, CONFIGS):
+    if CONFIG_W * (first + head[N_ITEMS] + 1) > size(c, CONFIGS):
         return ask(c, FULL, CONFIGS)
     n, naming, inside = 0, 0, 0
     h = mix(0, head[ACCEPTS])
     for i in range(head[N_ITEMS]):
-        if items[5 * i] >= 0 or items[5 * i] <= -CALLED:
+        if items[CONFIG_W * i + CONFIG_PC] >= 0 or items[CONFIG_W * i + CONFIG_PC] <= -CALLED:
             continue
-        node = items[5 * i + 2] + 0
+        node = items[CONFIG_W * i + CONFIG_NODE] + 0
         if node < 0:
-            if calls[4 * (-node - 2) + 3] <= 0 and settle(c, -node - 2) < 0:
+            if calls[CALL_W * (-node - 2) + CALL_NODE] <= 0 and settle(c, -node - 2) < 0:
                 return -1
-            node = calls[4 * (-node - 2) + 3]
+            node = calls[CALL_W * (-node - 2) + CALL_NODE]
             nodes = view(c, NODES)
-        inside |= nodes[4 * node + 2] & IN_MEMBER
-        k = 5 * (first + n)
-        pc, q, reg, ext = -items[5 * i] - 1, items[5 * i + 1], items[5 * i + 3], items[5 * i + 4]
-        configs[k] = pc
-        configs[k + 1] = q
-        configs[k + 2] = node
-        configs[k + 3] = reg
-        configs[k + 4] = ext
+        inside |= nodes[NODE_W * node + NODE_BLOCK] & IN_MEMBER
+        k = CONFIG_W * (first + n)
+        pc, q = -items[CONFIG_W * i + CONFIG_PC] - 1, items[CONFIG_W * i + CONFIG_PLACE]
+        reg, ext = items[CONFIG_W * i + CONFIG_REGISTER], items[CONFIG_W * i + CONFIG_EXTRA]
+        configs[k + CONFIG_PC] = pc
+        configs[k + CONFIG_PLACE] = q
+        configs[k + CONFIG_NODE] = node
+        configs[k + CONFIG_REGISTER] = reg
+        configs[k + CONFIG_EXTRA] = ext
         h = mix_config(h, pc, q, node, reg, ext)
         if ext >= 0 and code[pc] == OTHER:
             naming = IS_NAMING
@@ -170,13 +185,13 @@ def intern(c: Any) -> Any:
                 flags |= IS_WATCHED
             else:
                 guard = -1
-        k = 5 * (first + n)
-        configs[k] = head[TEXT]
-        configs[k + 1] = view(c, GUARDS)[guard * GUARD_W + GUARD_ANSWER] if guard >= 0 else NO_WATCH
-        configs[k + 2] = guard
+        k = CONFIG_W * (first + n)
+        configs[k + MEMBER_TEXT] = head[TEXT]
+        configs[k + MEMBER_WATCH] = view(c, GUARDS)[guard * GUARD_W + GUARD_ANSWER] if guard >= 0 else NO_WATCH
+        configs[k + MEMBER_GUARD] = guard
         configs[k + 3] = 0
         configs[k + 4] = 0
-        h = mix_config(h, configs[k], configs[k + 1], guard, 0, 0)
+        h = mix_config(h, configs[k + MEMBER_TEXT], configs[k + MEMBER_WATCH], guard, 0, 0)
     last = size(c, SET_HASH) - 1
     h &= last
     while True:
@@ -184,10 +199,10 @@ def intern(c: Any) -> Any:
         if s <= 0 or s >= head[N_SETS] or sets[s * SET_W + SET_SLOT] != h:
             break
         same = sets[s * SET_W + SET_COUNT] == n and sets[s * SET_W + SET_FLAGS] & ~KNOWN_LATER == flags
-        old = 5 * sets[s * SET_W + SET_FIRST]
+        old = CONFIG_W * sets[s * SET_W + SET_FIRST]
         k = 0
-        while same and k < 5 * records:
-            same = configs[old + k] == configs[5 * first + k]
+        while same and k < CONFIG_W * records:
+            same = configs[old + k] == configs[CONFIG_W * first + k]
             k += 1
         if same:
             return s
@@ -238,23 +253,23 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
             if ext == OPEN_NAME:
                 if may_repeat(c, reg):
                     view(c, HEAD)[NAMED] = 1
-                state = object_after(c, reg, code[pc + 4], UNKNOWN_NAMES)
-                return -1 if state < 0 else push(c, code[pc + 3], -1, node, state, 0)
-            state = object_named(c, reg, ext, code[pc + 4])
-            return state if state <= 0 else push(c, code[pc + 3], -1, node, state, 0)
+                state = object_after(c, reg, code[pc + ARG_MARK], UNKNOWN_NAMES)
+                return -1 if state < 0 else push(c, code[pc + ARG_NEXT], -1, node, state, 0)
+            state = object_named(c, reg, ext, code[pc + ARG_MARK])
+            return state if state <= 0 else push(c, code[pc + ARG_NEXT], -1, node, state, 0)
         if ext == OPEN_NAME:
-            if code[pc + 5] and may_repeat(c, reg):
+            if code[pc + ARG_FINITE] and may_repeat(c, reg):
                 view(c, HEAD)[UNSURE] = 1
             return emit(c, pc, after, node, reg, ext)
         ext = chain(c, ext, b)
         if ext < 0:
             return -1
-        if code[pc + 5]:
+        if code[pc + ARG_FINITE]:
             way = name_has_way(c, pc, reg, ext)
             if way <= 0:
                 return way
         return emit(c, pc, after, node, reg, ext)
-    low, high = code[pc + 2], code[pc + 3]
+    low, high = code[pc + ARG_LOW], code[pc + ARG_HIGH]
     closed = leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE
     if leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY and not closed:
         ext += 1
@@ -296,17 +311,17 @@ def carry_text(c: Any, s: Any, b: Any) -> Any:
     if sets[s * SET_W + SET_FLAGS] & IS_OPEN:
         head[TEXT] = OPEN_NAME
         return 0
-    k = 5 * (sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT])
+    k = CONFIG_W * (sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT])
     if sets[s * SET_W + SET_FLAGS] & IS_BEGUN and (b == 32 or 9 <= b <= 13):
         # White space before a member is no part of any value: the sets before and behind it are one.
-        head[TEXT] = configs[k]
+        head[TEXT] = configs[k + MEMBER_TEXT]
     else:
-        text = chain(c, configs[k], b)
+        text = chain(c, configs[k + MEMBER_TEXT], b)
         if text < 0:
             return -1
         head[TEXT] = text
-    if configs[k + 2] >= 0 and keeps_watch(c, configs[k + 2], b):
-        head[WATCH] = configs[k + 1]
+    if configs[k + MEMBER_GUARD] >= 0 and keeps_watch(c, configs[k + MEMBER_GUARD], b):
+        head[WATCH] = configs[k + MEMBER_WATCH]
     return 0
 
 
@@ -327,8 +342,9 @@ def fresh_step(c: Any, s: Any, b: Any) -> Any:
         return -1
     first = sets[s * SET_W + SET_FIRST]
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
-        pc, q, node = configs[5 * k], configs[5 * k + 1], configs[5 * k + 2]
-        reg, ext = configs[5 * k + 3], configs[5 * k + 4]
+        config = CONFIG_W * k
+        pc, q, node = configs[config + CONFIG_PC], configs[config + CONFIG_PLACE], configs[config + CONFIG_NODE]
+        reg, ext = configs[config + CONFIG_REGISTER], configs[config + CONFIG_EXTRA]
         op = code[pc]
         status = 0
         if op < 256:
@@ -339,7 +355,7 @@ def fresh_step(c: Any, s: Any, b: Any) -> Any:
         elif op == PARSE:
             after = parse_step(c, q, b)
             status = after if after <= 0 else push(c, pc, after, node, reg, 0)
-        elif op == SET or code[points[5 * q] + STR_ESCAPES] == 0:
+        elif op == SET or code[points[CURSOR_W * q + CURSOR_BLOCK] + STR_ESCAPES] == 0:
             status = step_point(c, pc, q, node, reg, b)
         else:
             status = step_escaped(c, pc, q, node, reg, ext, b)
@@ -373,7 +389,8 @@ def live_step(c: Any, s: Any, b: Any) -> Any:
         return after
     if sets[after * SET_W + SET_FLAGS] & NO_WAY:
         return DEAD
-    guard = view(c, CONFIGS)[5 * (sets[after * SET_W + SET_FIRST] + sets[after * SET_W + SET_COUNT]) + 2] + 0
+    last = sets[after * SET_W + SET_FIRST] + sets[after * SET_W + SET_COUNT]
+    guard = view(c, CONFIGS)[CONFIG_W * last + MEMBER_GUARD] + 0
     for other in range(256):
         if allows_perhaps(c, after, other) and not keeps_watch(c, guard, other):
             then = fresh_step(c, after, other)
@@ -397,9 +414,9 @@ def remember(c: Any, s: Any, b: Any, after: Any) -> Any:
         wide[row + x] = ALIKE if wide[row + x] == UNKNOWN_TO_LEAVES else wide[row + x]
     first = sets[s * SET_W + SET_FIRST]
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
-        op = code[configs[5 * k]]
+        op = code[configs[CONFIG_W * k + CONFIG_PC]]
         if op == LEAF or op == OTHER:
-            leaf = 256 * configs[5 * k + 1]
+            leaf = 256 * configs[CONFIG_W * k + CONFIG_PLACE]
             target = following[leaf + b]
             for x in range(256):
                 other = following[leaf + x] != target and wide[row + x] == ALIKE
@@ -437,11 +454,11 @@ def continuation(c: Any, s: Any, k: Any, pc: Any) -> Any:
     """
     configs = view(c, CONFIGS)
     which = k if k >= 0 else -k - 1
-    node, reg = configs[5 * which + 2], configs[5 * which + 3] + 0
+    node, reg = configs[CONFIG_W * which + CONFIG_NODE], configs[CONFIG_W * which + CONFIG_REGISTER] + 0
     begin(c)
     leave_text_open(c, s)
     if k < 0:
-        reg = object_after(c, reg, view(c, CODE)[configs[5 * which] + 4], UNKNOWN_NAMES)
+        reg = object_after(c, reg, view(c, CODE)[configs[CONFIG_W * which + CONFIG_PC] + ARG_MARK], UNKNOWN_NAMES)
         if reg < 0:
             return -1
     return -1 if push(c, pc, -1, node, reg, 0) < 0 or close(c) < 0 else intern(c)
@@ -464,8 +481,10 @@ def twin(c: Any, s: Any) -> Any:
     head[ACCEPTS] = sets[r + SET_FLAGS] & IS_ACCEPTING
     head[UNSURE], head[NAMED] = sets[r + SET_FLAGS] & IS_UNSURE, sets[r + SET_FLAGS] & IS_NAMED
     for k in range(sets[r + SET_FIRST], sets[r + SET_FIRST] + sets[r + SET_COUNT]):
-        ext = OPEN_NAME if code[configs[5 * k]] == OTHER else configs[5 * k + 4]
-        if emit(c, configs[5 * k], configs[5 * k + 1], configs[5 * k + 2], configs[5 * k + 3], ext) < 0:
+        config = CONFIG_W * k
+        pc, q, node = configs[config + CONFIG_PC], configs[config + CONFIG_PLACE], configs[config + CONFIG_NODE]
+        ext = OPEN_NAME if code[pc] == OTHER else configs[config + CONFIG_EXTRA]
+        if emit(c, pc, q, node, configs[config + CONFIG_REGISTER], ext) < 0:
             return -1
     other = intern(c)
     if other >= 0 and wide:

@@ -16,18 +16,24 @@ from typing import Any
 from .context_views import size, view
 from .interned_names import ask, mix
 from .jit.compilation import inlined, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    BUFFER, CALL_EDGE, CALL_NODE, CALL_W, CODE, EDGES, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W, FEW_EDGES, FULL,
+    HEAD, IN_MEMBER, LEDGES, LOCALS, MEMBER_END, NODES, NODE_BLOCK, NODE_EDGES, NODE_FIRST, NODE_HASH, NODE_SLOT,
+    NODE_W, N_EDGES, N_LOCALS, N_NODES, PATH, PENDING_BELOW, PENDING_NEXT, PENDING_PC, PENDING_REGISTER, PENDING_W,
+    RETURN, VISIT_CALL, VISIT_EDGE, VISIT_W,
+)  # fmt: skip
 
 
 @inlined("int64(int64, int64, int64)")
 def is_before(c: Any, one: Any, other: Any) -> Any:
     """Whether the edge at `one` in BUFFER comes before that at `other`: by the node below, then pc, then register."""
     buffer = view(c, BUFFER)
-    if buffer[one + 2] != buffer[other + 2]:
-        return buffer[one + 2] < buffer[other + 2]
-    if buffer[one] != buffer[other]:
-        return buffer[one] < buffer[other]
-    return buffer[one + 1] < buffer[other + 1]
+    if buffer[one + EDGE_BELOW] != buffer[other + EDGE_BELOW]:
+        return buffer[one + EDGE_BELOW] < buffer[other + EDGE_BELOW]
+    if buffer[one + EDGE_PC] != buffer[other + EDGE_PC]:
+        return buffer[one + EDGE_PC] < buffer[other + EDGE_PC]
+    return buffer[one + EDGE_REGISTER] < buffer[other + EDGE_REGISTER]
 
 
 @kernel("int64(int64, int64, int64)")
@@ -38,9 +44,9 @@ def sort_edges(c: Any, first: Any, n: Any) -> Any:
     while gap > 0:
         for k in range(gap, n):
             j = k
-            while j >= gap and is_before(c, first + 3 * j, first + 3 * (j - gap)):
-                for field in range(3):
-                    one, other = first + 3 * j + field, first + 3 * (j - gap) + field
+            while j >= gap and is_before(c, first + EDGE_W * j, first + EDGE_W * (j - gap)):
+                for field in range(EDGE_W):
+                    one, other = first + EDGE_W * j + field, first + EDGE_W * (j - gap) + field
                     kept = buffer[one] + 0
                     buffer[one] = buffer[other]
                     buffer[other] = kept
@@ -48,9 +54,9 @@ def sort_edges(c: Any, first: Any, n: Any) -> Any:
         gap = 1 if gap == 2 else gap * 5 // 11
     kept = 1
     for k in range(1, n):
-        if is_before(c, first + 3 * (kept - 1), first + 3 * k):
-            for field in range(3):
-                buffer[first + 3 * kept + field] = buffer[first + 3 * k + field]
+        if is_before(c, first + EDGE_W * (kept - 1), first + EDGE_W * k):
+            for field in range(EDGE_W):
+                buffer[first + EDGE_W * kept + field] = buffer[first + EDGE_W * k + field]
             kept += 1
     return kept
 
@@ -67,54 +73,56 @@ def intern_nodes(c: Any, start: Any, count: Any, end: Any) -> Any:
     h &= last
     while True:
         base = table[h]
-        if base <= 0 or base >= head[N_NODES] or nodes[4 * base + 3] != h:
+        if base <= 0 or base >= head[N_NODES] or nodes[NODE_W * base + NODE_SLOT] != h:
             break
-        same = nodes[4 * base + 2] & ~IN_MEMBER == count
+        same = nodes[NODE_W * base + NODE_BLOCK] & ~IN_MEMBER == count
         at = start
         for k in range(count if same else 0):
             n = buffer[at]
             at += 1
-            same = same and nodes[4 * (base + k) + 1] == n
+            same = same and nodes[NODE_W * (base + k) + NODE_EDGES] == n
             for j in range(n if same else 0):
-                e = 3 * (nodes[4 * (base + k)] + j)
-                below = buffer[at + 3 * j + 2] + 0
+                e = EDGE_W * (nodes[NODE_W * (base + k) + NODE_FIRST] + j)
+                below = buffer[at + EDGE_W * j + EDGE_BELOW] + 0
                 if below < 0:
                     below = base - below - 2
-                same = same and edges[e] == buffer[at + 3 * j] and edges[e + 1] == buffer[at + 3 * j + 1]
-                same = same and edges[e + 2] == below
-            at += 3 * n
+                same = same and edges[e + EDGE_PC] == buffer[at + EDGE_W * j + EDGE_PC]
+                same = same and edges[e + EDGE_REGISTER] == buffer[at + EDGE_W * j + EDGE_REGISTER]
+                same = same and edges[e + EDGE_BELOW] == below
+            at += EDGE_W * n
         if same:
             return base
         h = (h + 1) & last
     base = head[N_NODES] + 0
-    if 4 * (base + count) > size(c, NODES) or 2 * base > last:
+    if NODE_W * (base + count) > size(c, NODES) or 2 * base > last:
         return ask(c, FULL, NODES)
-    if 3 * (head[N_EDGES] + end - start) > size(c, EDGES):
+    if EDGE_W * (head[N_EDGES] + end - start) > size(c, EDGES):
         return ask(c, FULL, EDGES)
     at, inside = start + 0, 0
     for _ in range(count):
         n = buffer[at]
         at += 1
         for j in range(n):
-            below = buffer[at + 3 * j + 2] + 0
-            if code[buffer[at + 3 * j]] == MEMBER_END or (below >= 0 and nodes[4 * below + 2] & IN_MEMBER):
+            below = buffer[at + EDGE_W * j + EDGE_BELOW] + 0
+            returns_to = code[buffer[at + EDGE_W * j + EDGE_PC]]
+            if returns_to == MEMBER_END or (below >= 0 and nodes[NODE_W * below + NODE_BLOCK] & IN_MEMBER):
                 inside = IN_MEMBER
-        at += 3 * n
+        at += EDGE_W * n
     at = start + 0
     for k in range(count):
         n = buffer[at]
         at += 1
-        node = 4 * (base + k)
-        nodes[node] = head[N_EDGES]
-        nodes[node + 1] = n
-        nodes[node + 2] = (count if k == 0 else 0) | inside
-        nodes[node + 3] = h if k == 0 else -1
+        node = NODE_W * (base + k)
+        nodes[node + NODE_FIRST] = head[N_EDGES]
+        nodes[node + NODE_EDGES] = n
+        nodes[node + NODE_BLOCK] = (count if k == 0 else 0) | inside
+        nodes[node + NODE_SLOT] = h if k == 0 else -1
         for _ in range(n):
-            e = 3 * head[N_EDGES]
-            below = buffer[at + 2] + 0
-            edges[e] = buffer[at]
-            edges[e + 1] = buffer[at + 1]
-            edges[e + 2] = below if below >= 0 else base - below - 2
+            e = EDGE_W * head[N_EDGES]
+            below = buffer[at + EDGE_BELOW] + 0
+            edges[e + EDGE_PC] = buffer[at + EDGE_PC]
+            edges[e + EDGE_REGISTER] = buffer[at + EDGE_REGISTER]
+            edges[e + EDGE_BELOW] = below if below >= 0 else base - below - 2
             at += 3
             head[N_EDGES] += 1
     table[h] = base
@@ -129,33 +137,34 @@ def share_edges(c: Any, at: Any, n: Any) -> Any:
     Edges to nodes that have no final id yet come first, and stay.
     """
     buffer, first = view(c, BUFFER), at + 1
-    if first + 6 * n + 3 * FEW_EDGES + 8 > size(c, BUFFER):
+    if first + 2 * EDGE_W * n + EDGE_W * FEW_EDGES + 8 > size(c, BUFFER):
         return ask(c, FULL, BUFFER)
     own = 0
-    while own < n and buffer[first + 3 * own + 2] < 0:
+    while own < n and buffer[first + EDGE_W * own + EDGE_BELOW] < 0:
         own += 1
-    done, shared, scratch = own + 0, own - own - 1, first + 3 * n
+    done, shared, scratch = own + 0, own - own - 1, first + EDGE_W * n
     while n - done > FEW_EDGES:
         end = scratch + 1
         if shared >= 0:
-            buffer[end], buffer[end + 1], buffer[end + 2] = RETURN, 0, shared
+            buffer[end + EDGE_PC], buffer[end + EDGE_REGISTER], buffer[end + EDGE_BELOW] = RETURN, 0, shared
             end += 3
-        for k in range(3 * FEW_EDGES):
-            buffer[end + k] = buffer[first + 3 * done + k]
-        end += 3 * FEW_EDGES
+        for k in range(EDGE_W * FEW_EDGES):
+            buffer[end + k] = buffer[first + EDGE_W * done + k]
+        end += EDGE_W * FEW_EDGES
         buffer[scratch] = (end - scratch) // 3
         shared = intern_nodes(c, scratch, 1, end)
         if shared < 0:
             return -1
         done += FEW_EDGES
     if shared >= 0:
-        buffer[first + 3 * own], buffer[first + 3 * own + 1], buffer[first + 3 * own + 2] = RETURN, 0, shared
+        j = first + EDGE_W * own
+        buffer[j + EDGE_PC], buffer[j + EDGE_REGISTER], buffer[j + EDGE_BELOW] = RETURN, 0, shared
         own += 1
-        for k in range(3 * (n - done)):
-            buffer[first + 3 * own + k] = buffer[first + 3 * done + k]
+        for k in range(EDGE_W * (n - done)):
+            buffer[first + EDGE_W * own + k] = buffer[first + EDGE_W * done + k]
         n = own + n - done
     buffer[at] = n
-    return first + 3 * n
+    return first + EDGE_W * n
 
 
 @kernel("int64(int64, int64, int64)")
@@ -166,28 +175,30 @@ def write_node(c: Any, which: Any, at: Any) -> Any:
     """
     calls, ledges, buffer = view(c, LOCALS), view(c, LEDGES), view(c, BUFFER)
     n, first = 0, at + 1
-    e = calls[4 * which + 1]
+    e = calls[CALL_W * which + CALL_EDGE]
     while e >= 0:
-        if first + 3 * n + 3 > size(c, BUFFER):
+        if first + EDGE_W * (n + 1) > size(c, BUFFER):
             return ask(c, FULL, BUFFER)
-        pc, reg, below = ledges[5 * e], ledges[5 * e + 1], ledges[5 * e + 3] + 0
+        k = PENDING_W * e
+        pc, reg, below = ledges[k + PENDING_PC], ledges[k + PENDING_REGISTER], ledges[k + PENDING_BELOW] + 0
         if below < 0:
-            below = calls[4 * (-below - 2) + 3]
-        e = ledges[5 * e + 4]
+            below = calls[CALL_W * (-below - 2) + CALL_NODE]
+        e = ledges[PENDING_W * e + PENDING_NEXT]
         known = False
         for k in range(min(n, FEW_EDGES)):
-            j = first + 3 * k
-            known = known or (buffer[j] == pc and buffer[j + 1] == reg and buffer[j + 2] == below)
+            j = first + EDGE_W * k
+            same = buffer[j + EDGE_PC] == pc and buffer[j + EDGE_REGISTER] == reg
+            known = known or (same and buffer[j + EDGE_BELOW] == below)
         if not known:
-            j = first + 3 * n
-            buffer[j] = pc
-            buffer[j + 1] = reg
-            buffer[j + 2] = below
+            j = first + EDGE_W * n
+            buffer[j + EDGE_PC] = pc
+            buffer[j + EDGE_REGISTER] = reg
+            buffer[j + EDGE_BELOW] = below
             n += 1
     if n > FEW_EDGES:
         return share_edges(c, at, sort_edges(c, first, n))
     buffer[at] = n
-    return first + 3 * n
+    return first + EDGE_W * n
 
 
 @kernel("int64(int64, int64)")
@@ -195,20 +206,20 @@ def settle_cycle(c: Any, which: Any) -> Any:
     """As `settle`, for calls on a cycle: all that `which` reaches and that have no id yet become one block."""
     head, calls, ledges, stack = view(c, HEAD), view(c, LOCALS), view(c, LEDGES), view(c, PATH)
     for k in range(head[N_LOCALS]):
-        if calls[4 * k + 3] < 0:
-            calls[4 * k + 3] = 0
+        if calls[CALL_W * k + CALL_NODE] < 0:
+            calls[CALL_W * k + CALL_NODE] = 0
     # Numbered in the order in which they are reached: index i is written as -i - 2.
-    calls[4 * which + 3] = -2
+    calls[CALL_W * which + CALL_NODE] = -2
     stack[0] = which
     n, done = 1, 0
     while done < n:
-        e = calls[4 * stack[done] + 1]
+        e = calls[CALL_W * stack[done] + CALL_EDGE]
         done += 1
         while e >= 0:
-            below = ledges[5 * e + 3]
-            e = ledges[5 * e + 4]
-            if below < 0 and calls[4 * (-below - 2) + 3] == 0:
-                calls[4 * (-below - 2) + 3] = -n - 2
+            below = ledges[PENDING_W * e + PENDING_BELOW]
+            e = ledges[PENDING_W * e + PENDING_NEXT]
+            if below < 0 and calls[CALL_W * (-below - 2) + CALL_NODE] == 0:
+                calls[CALL_W * (-below - 2) + CALL_NODE] = -n - 2
                 stack[n] = -below - 2
                 n += 1
     end = 0
@@ -220,7 +231,7 @@ def settle_cycle(c: Any, which: Any) -> Any:
     if base < 0:
         return -1
     for k in range(n):
-        calls[4 * stack[k] + 3] = base + k
+        calls[CALL_W * stack[k] + CALL_NODE] = base + k
     return 0
 
 
@@ -232,29 +243,29 @@ def settle(c: Any, which: Any) -> Any:
     reached are interned as one block.
     """
     calls, ledges, stack = view(c, LOCALS), view(c, LEDGES), view(c, PATH)
-    if 2 * view(c, HEAD)[N_LOCALS] + 4 > size(c, PATH):
+    if VISIT_W * (view(c, HEAD)[N_LOCALS] + 2) > size(c, PATH):
         return ask(c, FULL, PATH)
     # Visit states: 0 new, -1 being visited, > 0 final id. PATH holds (call, edge to look at next).
     top = 0
-    stack[0], stack[1] = which, calls[4 * which + 1]
-    calls[4 * which + 3] = -1
+    stack[VISIT_CALL], stack[VISIT_EDGE] = which, calls[CALL_W * which + CALL_EDGE]
+    calls[CALL_W * which + CALL_NODE] = -1
     while top >= 0:
-        k, e = stack[2 * top] + 0, stack[2 * top + 1] + 0
+        k, e = stack[VISIT_W * top + VISIT_CALL] + 0, stack[VISIT_W * top + VISIT_EDGE] + 0
         deeper = False
         while e >= 0 and not deeper:
-            below = ledges[5 * e + 3]
-            e = ledges[5 * e + 4] + 0
+            below = ledges[PENDING_W * e + PENDING_BELOW]
+            e = ledges[PENDING_W * e + PENDING_NEXT] + 0
             if below < 0:
-                state = calls[4 * (-below - 2) + 3]
+                state = calls[CALL_W * (-below - 2) + CALL_NODE]
                 if state == -1:
                     return settle_cycle(c, which)
                 if state == 0:
                     deeper = True
-                    stack[2 * top + 1] = e
+                    stack[VISIT_W * top + VISIT_EDGE] = e
                     top += 1
-                    stack[2 * top] = -below - 2
-                    stack[2 * top + 1] = calls[4 * (-below - 2) + 1]
-                    calls[4 * (-below - 2) + 3] = -1
+                    stack[VISIT_W * top + VISIT_CALL] = -below - 2
+                    stack[VISIT_W * top + VISIT_EDGE] = calls[CALL_W * (-below - 2) + CALL_EDGE]
+                    calls[CALL_W * (-below - 2) + CALL_NODE] = -1
         if deeper:
             continue
         end = write_node(c, k, 0)
@@ -263,6 +274,6 @@ def settle(c: Any, which: Any) -> Any:
         final = intern_nodes(c, 0, 1, end)
         if final < 0:
             return -1
-        calls[4 * k + 3] = final
+        calls[CALL_W * k + CALL_NODE] = final
         top -= 1
     return 0

@@ -11,7 +11,11 @@ from typing import Any
 from .context_views import size, view
 from .interned_names import ask, mix
 from .jit.compilation import inlined, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    CODE, CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HIGH, CURSOR_LOW, CURSOR_SLOT, CURSOR_W, FULL, HEAD, N_POINTS, POINTS,
+    POINT_HASH, STR_OFFSETS,
+)  # fmt: skip
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
@@ -22,20 +26,21 @@ def point(c: Any, block: Any, low: Any, high: Any, depth: Any) -> Any:
     h = mix(mix(mix(block, low), high), depth) & last
     while True:
         k = table[h]
-        if k < 0 or k >= head[N_POINTS] or points[5 * k + 4] != h:
+        if k < 0 or k >= head[N_POINTS] or points[CURSOR_W * k + CURSOR_SLOT] != h:
             break
-        p = 5 * k
-        if points[p] == block and points[p + 1] == low and points[p + 2] == high and points[p + 3] == depth:
+        p = CURSOR_W * k
+        same = points[p + CURSOR_BLOCK] == block and points[p + CURSOR_LOW] == low
+        if same and points[p + CURSOR_HIGH] == high and points[p + CURSOR_DEPTH] == depth:
             return k
         h = (h + 1) & last
     k = head[N_POINTS]
-    if 5 * (k + 1) > size(c, POINTS) or 2 * k > last:
+    if CURSOR_W * (k + 1) > size(c, POINTS) or 2 * k > last:
         return ask(c, FULL, POINTS)
-    points[5 * k] = block
-    points[5 * k + 1] = low
-    points[5 * k + 2] = high
-    points[5 * k + 3] = depth
-    points[5 * k + 4] = h
+    points[CURSOR_W * k + CURSOR_BLOCK] = block
+    points[CURSOR_W * k + CURSOR_LOW] = low
+    points[CURSOR_W * k + CURSOR_HIGH] = high
+    points[CURSOR_W * k + CURSOR_DEPTH] = depth
+    points[CURSOR_W * k + CURSOR_SLOT] = h
     table[h] = k
     head[N_POINTS] = k + 1
     return k

@@ -13,7 +13,12 @@ from .closure import emit, push
 from .context_views import view
 from .interned_names import hex_value, spell_utf8, unescape
 from .jit.compilation import inlined, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    ARG_OBJECT, BUFFER, CODE, CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HIGH, CURSOR_LOW, CURSOR_W, ESCAPE, HEX, HIGH,
+    HIGH_ESCAPE, KIND, LEFT, LOW, OBJECTS, OBJ_RANKS, OBJ_TARGETS, O_NAMES, PLAIN, POINTS, SET, SETS, SET_NEXT, SET_W,
+    STR_OFFSETS, VALUE,
+)  # fmt: skip
 from .object_states import any_allowed, object_after
 from .string_cursors import bound, code_point, point
 
@@ -29,7 +34,7 @@ def allow(c: Any, s: Any, b: Any) -> Any:
 def finish_key(c: Any, pc: Any, node: Any, reg: Any, rank: Any) -> Any:
     """The declared key of that rank is complete: on with its value. 0 or -1."""
     code, objects = view(c, CODE), view(c, OBJECTS)
-    block = code[pc + 1]
+    block = code[pc + ARG_OBJECT]
     key = 0
     while code[code[block + OBJ_RANKS] + key] != rank:
         key += 1
@@ -43,7 +48,9 @@ def finish_key(c: Any, pc: Any, node: Any, reg: Any, rank: Any) -> Any:
 def allow_point(c: Any, s: Any, q: Any, state: Any) -> Any:
     """Adds the bytes that may follow at string point q; `state` is the object state whose keys they are, or -1."""
     code, points = view(c, CODE), view(c, POINTS)
-    block, low, high, depth = points[5 * q], points[5 * q + 1] + 0, points[5 * q + 2], points[5 * q + 3]
+    p = CURSOR_W * q
+    block, low = points[p + CURSOR_BLOCK], points[p + CURSOR_LOW] + 0
+    high, depth = points[p + CURSOR_HIGH], points[p + CURSOR_DEPTH]
     offsets = block + STR_OFFSETS
     while low < high:
         at = code[offsets + low] + depth
@@ -62,9 +69,9 @@ def allow_point(c: Any, s: Any, q: Any, state: Any) -> Any:
 def step_point(c: Any, pc: Any, q: Any, node: Any, reg: Any, b: Any) -> Any:
     """A byte inside a string block whose strings are spelled as they stand: 0 or -1."""
     code, points = view(c, CODE), view(c, POINTS)
-    block, depth = points[5 * q], points[5 * q + 3] + 1
-    low = bound(c, block, points[5 * q + 1], points[5 * q + 2], depth - 1, b)
-    high = bound(c, block, low, points[5 * q + 2], depth - 1, b + 1)
+    block, depth = points[CURSOR_W * q + CURSOR_BLOCK], points[CURSOR_W * q + CURSOR_DEPTH] + 1
+    low = bound(c, block, points[CURSOR_W * q + CURSOR_LOW], points[CURSOR_W * q + CURSOR_HIGH], depth - 1, b)
+    high = bound(c, block, low, points[CURSOR_W * q + CURSOR_HIGH], depth - 1, b + 1)
     if low >= high:
         return 0
     ends = code[block + STR_OFFSETS + low] + depth == code[block + STR_OFFSETS + low + 1]
@@ -89,7 +96,8 @@ def step_point(c: Any, pc: Any, q: Any, node: Any, reg: Any, b: Any) -> Any:
 def next_in_range(c: Any, q: Any, state: Any, least: Any, most: Any, low: Any) -> Any:
     """The first allowed key of rank `low` or above at point q whose next code point lies in least .. most, or -1."""
     code, points = view(c, CODE), view(c, POINTS)
-    block, high, depth = points[5 * q], points[5 * q + 2], points[5 * q + 3]
+    p = CURSOR_W * q
+    block, high, depth = points[p + CURSOR_BLOCK], points[p + CURSOR_HIGH], points[p + CURSOR_DEPTH]
     k = any_allowed(c, state, low, high)
     while k >= 0:
         x = code_point(c, code[block + STR_OFFSETS + k] + depth, code[block + STR_OFFSETS + k + 1])
@@ -103,7 +111,7 @@ def next_in_range(c: Any, q: Any, state: Any, least: Any, most: Any, low: Any) -
 def digits_possible(c: Any, q: Any, state: Any, pending: Any) -> Any:
     """Whether some allowed key goes on with a character that the pending hexadecimal digits can still spell."""
     points = view(c, POINTS)
-    low = points[5 * q + 1]
+    low = points[CURSOR_W * q + CURSOR_LOW]
     kind, left, value = pending >> KIND, (pending >> LEFT) & 7, pending & VALUE
     least, most = value << 4 * left, ((value + 1) << 4 * left) - 1
     if kind == HEX:
@@ -129,8 +137,8 @@ def digits_possible(c: Any, q: Any, state: Any, pending: Any) -> Any:
 def inside_character(c: Any, q: Any) -> Any:
     """Whether point q lies inside a UTF-8 sequence, in all its strings alike: they share the bytes before."""
     code, points = view(c, CODE), view(c, POINTS)
-    offsets, low = points[5 * q] + STR_OFFSETS, points[5 * q + 1]
-    place = code[offsets + low] + points[5 * q + 3]
+    offsets, low = points[CURSOR_W * q + CURSOR_BLOCK] + STR_OFFSETS, points[CURSOR_W * q + CURSOR_LOW]
+    place = code[offsets + low] + points[CURSOR_W * q + CURSOR_DEPTH]
     return 1 if place < code[offsets + low + 1] and code[place] >> 6 == 2 else 0
 
 
@@ -138,7 +146,9 @@ def inside_character(c: Any, q: Any) -> Any:
 def narrow_to(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any) -> Any:
     """A whole character x inside keys, written as an escape: 0 or -1."""
     points, buffer = view(c, POINTS), view(c, BUFFER)
-    block, low, high, depth = points[5 * q], points[5 * q + 1] + 0, points[5 * q + 2] + 0, points[5 * q + 3] + 0
+    p = CURSOR_W * q
+    block, low = points[p + CURSOR_BLOCK], points[p + CURSOR_LOW] + 0
+    high, depth = points[p + CURSOR_HIGH] + 0, points[p + CURSOR_DEPTH] + 0
     n = spell_utf8(c, x, 0)
     for i in range(n):
         low = bound(c, block, low, high, depth, buffer[i])
@@ -154,9 +164,10 @@ def narrow_to(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any) -> Any:
 def waits_at_end(c: Any, q: Any, state: Any) -> Any:
     """The rank of the allowed key that ends at point q, or -1."""
     code, points = view(c, CODE), view(c, POINTS)
-    block, low = points[5 * q], points[5 * q + 1]
+    p = CURSOR_W * q
+    block, low = points[p + CURSOR_BLOCK], points[p + CURSOR_LOW]
     first = block + STR_OFFSETS + low
-    if low < points[5 * q + 2] and code[first] + points[5 * q + 3] == code[first + 1]:
+    if low < points[p + CURSOR_HIGH] and code[first] + points[p + CURSOR_DEPTH] == code[first + 1]:
         return any_allowed(c, state, low, low + 1)
     return -1
 
@@ -171,14 +182,14 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
             rank = waits_at_end(c, q, reg)
             return 0 if rank < 0 else finish_key(c, pc, node, reg, rank)
         if b == 92:
-            if inside_character(c, q) or next_in_range(c, q, reg, 0, 0x10FFFF, points[5 * q + 1]) < 0:
+            if inside_character(c, q) or next_in_range(c, q, reg, 0, 0x10FFFF, points[CURSOR_W * q + CURSOR_LOW]) < 0:
                 return 0
             return emit(c, pc, q, node, reg, ESCAPE << KIND)
         if b < 32:
             return 0
-        block, depth = points[5 * q], points[5 * q + 3]
-        low = bound(c, block, points[5 * q + 1], points[5 * q + 2], depth, b)
-        high = bound(c, block, low, points[5 * q + 2], depth, b + 1)
+        block, depth = points[CURSOR_W * q + CURSOR_BLOCK], points[CURSOR_W * q + CURSOR_DEPTH]
+        low = bound(c, block, points[CURSOR_W * q + CURSOR_LOW], points[CURSOR_W * q + CURSOR_HIGH], depth, b)
+        high = bound(c, block, low, points[CURSOR_W * q + CURSOR_HIGH], depth, b + 1)
         if any_allowed(c, reg, low, high) < 0:
             return 0
         after = point(c, block, low, high, depth + 1)
@@ -211,7 +222,7 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
     if 0xD800 <= value < 0xDC00:
         pending = HIGH << KIND | (value - 0xD800)
         base = 0x10000 + ((value - 0xD800) << 10)
-        some = next_in_range(c, q, reg, base, base + 0x3FF, points[5 * q + 1])
+        some = next_in_range(c, q, reg, base, base + 0x3FF, points[CURSOR_W * q + CURSOR_LOW])
         return emit(c, pc, q, node, reg, pending) if some >= 0 else 0
     return narrow_to(c, pc, q, node, reg, value) if value < 0xD800 or value > 0xDFFF else 0
 

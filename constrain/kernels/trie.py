@@ -17,7 +17,14 @@ from typing import Any
 
 from .context_views import size, view
 from .jit.compilation import entry, inlined, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    BELOW, BLOB, DFAS, DONE, ESCAPE, ESCAPED, FREE_ROW, IN_ROW, KIND, LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_CLOSES,
+    LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_LOOPS, LEAF_MACHINE, LEAF_NEED, LEAF_NEXT, LEAF_ORDER,
+    LEAF_REST, LEAF_REST_END, LEAF_ROOM, LEAF_ROW, LEAF_SAFE, LEAF_W, LEAVES, LONGEST, MACHINES, N_ORDERS, N_ROWS,
+    N_TRIE, N_TRIE_EDGES, N_TRIE_TOKENS, OFFSETS, ORDERS, OTHERS, QUOTE_BELOW, ROOMS, ROWS, TABLE, TRIE, TRIE_EDGES,
+    TRIE_END, TRIE_TEMP, TRIE_TOKENS, T_WORDS,
+)  # fmt: skip
 from .leaves import expand
 
 NO_ROOM = -1

@@ -17,7 +17,16 @@ from .closure import begin, emit
 from .context_views import at, size, view
 from .interned_names import ask
 from .jit.compilation import entry, inlined, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    ARGUMENT, CODE, CONFIGS, DEAD, DECODED, ESCAPED, FULL, HEAD, IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE,
+    IS_WATCHED, LARGE_SET, LATER, LEAF, LEAF_CLOSES, LEAF_FLAGS, LEAF_ORDER, LEAF_REST, LEAF_ROOM, LEAF_ROW, LEAF_W,
+    LEAVES, MOST_STEPS, NAMED_IN, NAMES, NARROW, NEED_ANSWERS, NEED_NAME, NEED_ORDER, NEED_REST, NEED_WATCH, NO_NAMES,
+    N_LATER, N_QUESTIONS, OBJECTS, OBJ_EXCLUDED, OFFSETS, OPEN_NAME, ORDERS, OTHER, O_BLOCK, O_NAMES, PARSE, QUESTIONS,
+    QUESTION_W, Q_ARGUMENT, Q_NAMED_IN, Q_SPELLING, Q_STATUS, Q_TEXT, ROOMS, ROUTE, ROWS, SETS, SET_ALLOWED, SET_BYTES,
+    SET_COUNT, SET_FIRST, SET_FLAGS, SET_NEXT, SET_W, SPELLING, SPENT, STACK, STATUS, STEPS, STR_COUNT, STR_OFFSETS,
+    TABLE, TEXT, TRIE, TRIE_EDGES, TRIE_END, TRIE_TOKENS, T_WORDS, UNKNOWN_NAMES, UNSURE, VISITED, WIDE,
+)  # fmt: skip
 from .sets import continuation, intern, leave_text_open, step, twin
 from .string_cursors import bound
 from .trie import byte_of

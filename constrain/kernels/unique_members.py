@@ -17,7 +17,12 @@ from typing import Any
 from .context_views import size, view
 from .interned_names import ask, chain, mix
 from .jit.compilation import inlined, kernel
-from .layout import *  # noqa: F403  (constants only)
+
+from .layout import (  # isort: skip
+    BEGUN, BUFFER, CUT, FULL, GUARDS, GUARD_ANSWER, GUARD_BYTES, GUARD_HASH, GUARD_KEY, GUARD_SLOT, GUARD_TEXT,
+    GUARD_W, HEAD, NAMES, NAME_PARENT, NAME_VALUE, NAME_W, NEED_VERDICT, NEED_WATCH, NO_MEMBERS, NO_WATCH, N_GUARDS,
+    OPEN_NAME, SPELLED, TEXT, UNKNOWN_MEMBERS, UNSURE, WATCH,
+)  # fmt: skip
 
 
 @inlined("int64(int64, int64, int64)")
@@ -30,7 +35,7 @@ def find_guard(c: Any, key: Any, text: Any) -> Any:
         k = table[h]
         if k < 0 or k >= head[N_GUARDS] or guards[k * GUARD_W + GUARD_SLOT] != h:
             return -h - 1
-        if guards[k * GUARD_W] == key and guards[k * GUARD_W + GUARD_TEXT] == text:
+        if guards[k * GUARD_W + GUARD_KEY] == key and guards[k * GUARD_W + GUARD_TEXT] == text:
             return k
         h = (h + 1) & last
 
@@ -45,7 +50,7 @@ def add_guard(c: Any, key: Any, text: Any, answer: Any) -> Any:
     h = -find_guard(c, key, text) - 1
     for w in range(GUARD_W):
         guards[k * GUARD_W + w] = 0
-    guards[k * GUARD_W] = key
+    guards[k * GUARD_W + GUARD_KEY] = key
     guards[k * GUARD_W + GUARD_TEXT] = text
     guards[k * GUARD_W + GUARD_ANSWER] = answer
     guards[k * GUARD_W + GUARD_SLOT] = h
@@ -75,9 +80,9 @@ def begin_member(c: Any, members: Any, endless: Any) -> Any:
         return register
     watch = head[WATCH] + 0
     while watch != NO_WATCH:
-        if names[3 * watch + 1] == register:
+        if names[NAME_W * watch + NAME_VALUE] == register:
             return register
-        watch = names[3 * watch] + 0
+        watch = names[NAME_W * watch + NAME_PARENT] + 0
     watch = chain(c, head[WATCH], register)
     if watch < 0:
         return -1
@@ -89,7 +94,7 @@ def begin_member(c: Any, members: Any, endless: Any) -> Any:
 def end_member(c: Any, register: Any) -> Any:
     """The member of that register is whole: the list with it, 0 if an equal one was there, or -1."""
     head, names = view(c, HEAD), view(c, NAMES)
-    members, text = names[3 * register] + 0, head[TEXT] + 0
+    members, text = names[NAME_W * register + NAME_PARENT] + 0, head[TEXT] + 0
     if members == UNKNOWN_MEMBERS:
         head[UNSURE] = 1
         return UNKNOWN_MEMBERS
@@ -112,13 +117,13 @@ def text_between(c: Any, start: Any, end: Any) -> Any:
     n, k = 0, end
     while k != start:
         n += 1
-        k = names[3 * k] + 0
+        k = names[NAME_W * k + NAME_PARENT] + 0
     if n > size(c, BUFFER):
         return ask(c, FULL, BUFFER)
     k = end
     for i in range(n):
-        buffer[n - 1 - i] = names[3 * k + 1]
-        k = names[3 * k] + 0
+        buffer[n - 1 - i] = names[NAME_W * k + NAME_VALUE]
+        k = names[NAME_W * k + NAME_PARENT] + 0
     return n
 
 

@@ -2,12 +2,13 @@
 
 numba links whatever a function calls into it and optimises the whole anew, for each caller: with some 150 functions
 that call each other this was two thirds of the time. A `kernel` is compiled alone; those that call it know its name
-and signature, and its address is found when they are loaded, as a linker does. What is tiny and everywhere is
+and signature, and its address is found when they are loaded, as a linker does. What is tiny and used everywhere is
 `inlined`, and what calls itself is `recursive`: linked into their callers as numba does it. What Python calls is an
 `entry`.
 
-Compiled code is kept on disk (`object_cache`). Since a kernel needs of the others only their signatures, processes can
-compile different ones side by side, each its `Share`: see `precompile`.
+Compiled code is cached on disk (`object_cache`). Since a kernel needs of the others only their signatures, processes
+can compile different ones side by side, each its `Share`: see `precompile`. All this depends on internals of numba;
+where they cannot be used, the same decorators compile through its public API (`numba_internals`, `public_api`).
 """
 
 from __future__ import annotations
@@ -20,16 +21,12 @@ from typing import Any
 
 from llvmlite import binding
 from numba import njit, types
-from numba.core import sigutils, typeinfer
-from numba.core.ccallback import CFunc
 from numba.extending import models, register_model
 
-from . import object_cache, precompile
+from . import numba_internals, object_cache, precompile, public_api
+from .numba_internals import FAULTS, CFunc, ExternalFunction, normalize_signature, register_dispatcher
 
 __all__ = ["OPTIONS", "Kernel", "entry", "inlined", "kernel", "recursive"]
-
-OPTIONS = {"nogil": True, "_nrt": False, "error_model": "numpy"}
-"""Without the GIL, without reference counts."""
 
 
 class Share:
@@ -40,7 +37,10 @@ class Share:
         self.load = [0] * self.parts
 
     def takes(self, function: Callable[..., Any]) -> bool:
-        """Whether the next one is: each goes to the part that has least to do, which all parts work out alike."""
+        """Return whether this process compiles the next kernel.
+
+        Each kernel goes to the part with the least code so far; every part computes the same assignment.
+        """
         lightest = self.load.index(min(self.load))
         self.load[lightest] += len(function.__code__.co_code) + 100
         if lightest == self.part and IS_COMPILER:
@@ -52,10 +52,13 @@ share = Share(os.environ.get(precompile.SHARE, ""))
 IS_COMPILER = precompile.SHARE in os.environ
 """Whether this process was started to compile, and never runs what it makes."""
 if not IS_COMPILER:
-    precompile.make_sure()
+    precompile.ensure_compiled()
+
+OPTIONS = public_api.OPTIONS if numba_internals.problems else {**public_api.OPTIONS, "_nrt": False}
+"""Options of numba: without the GIL, division by zero as in numpy, and without reference counts (not documented)."""
 
 
-class Kernel(types.ExternalFunction):  # type: ignore[misc]
+class Kernel(ExternalFunction):  # type: ignore[misc]
     """A compiled function, for other kernels a symbol; Python may call it too, more slowly than an `entry`."""
 
     def __init__(self, symbol: str, signature: Any, function: Any, address: int) -> None:
@@ -66,7 +69,7 @@ class Kernel(types.ExternalFunction):  # type: ignore[misc]
         binding.add_symbol(symbol, address or 1)
 
     def __call__(self, *arguments: int) -> int:
-        """As the kernel."""
+        """Call the kernel."""
         return self._function(*arguments)  # type: ignore[no-any-return]
 
     @cached_property
@@ -74,32 +77,29 @@ class Kernel(types.ExternalFunction):  # type: ignore[misc]
         return CFUNCTYPE(c_int64, *[c_int64] * len(self.sig.args))(self.address)
 
 
-register_model(Kernel)(models.OpaqueModel)
+if issubclass(Kernel, types.Type):  # not where numba's class is missing
+    register_model(Kernel)(models.OpaqueModel)
 
 
-_kept: list[Any] = []
+_compiled: list[Any] = []
+"""Compiled kernels, which must live as long as this process: their machine code is freed with them."""
 
 
-def keep(made: Any) -> Any:
-    """The same, which lives as long as this process, and its code with it."""
-    _kept.append(made)
-    return made
-
-
-def _compiled_alone(function: Any, signature: str) -> Any:
+def _compile_alone(function: Any, signature: str) -> Any:
     """Compile one function as a C callback, or load it."""
-    made: Any = CFunc(function, sigutils.normalize_signature(signature), locals={}, options=OPTIONS)
+    made = CFunc(function, normalize_signature(signature), locals={}, options=OPTIONS)
     made._cache = object_cache.function_cache(function)
     made.compile()
+    _compiled.append(made)
     return made
 
 
-def _dispatcher(function: Any, signatures: Iterable[Any], **more: Any) -> Any:
+def _compile_dispatcher(function: Any, signatures: Iterable[Any], **more: Any) -> Any:
     """Compile one function by its signatures as `numba.njit` does, or load it."""
     made = njit(**OPTIONS, **more)(function)
     made._cache = object_cache.function_cache(function)
     signatures = list(signatures)
-    with typeinfer.register_dispatcher(made):  # which may call itself
+    with register_dispatcher(made):  # The function may call itself.
         for one in signatures:
             made.compile(one)
     if signatures:
@@ -107,39 +107,72 @@ def _dispatcher(function: Any, signatures: Iterable[Any], **more: Any) -> Any:
     return made
 
 
-def kernel(signature: str) -> Callable[[Any], Kernel]:
-    """Compiled alone, now or once before: what other kernels call. All its arguments and its result are int64."""
+def _compile_or_fall_back(
+    compile_internally: Callable[[], Any], function: Any, signatures: Iterable[Any], **more: Any
+) -> Any:
+    """Return what a function returns that uses numba's internals; if they fail, compile through the public API."""
+    if not numba_internals.problems:
+        try:
+            return compile_internally()
+        except FAULTS as fault:
+            problem = f"{type(fault).__name__} in numba's internals: {fault}"
+            if IS_COMPILER:
+                object_cache.write_failure(problem)
+                raise
+            numba_internals.report([problem])
+    return public_api.compile_function(function, list(signatures), **more)
 
-    def make(function: Any) -> Kernel:
-        symbol = f"{function.__module__}.{function.__name__}"
-        arguments, result = sigutils.normalize_signature(signature)
-        if IS_COMPILER:
-            address = 0
-            if share.takes(function):
-                object_cache.put(symbol, _compiled_alone(function, signature))
-        else:
-            address = object_cache.address(symbol) or keep(_compiled_alone(function, signature)).address
-        return Kernel(symbol, result(*arguments), function, address)
+
+def _compile_or_load_kernel(function: Any, signature: str) -> Kernel:
+    symbol = f"{function.__module__}.{function.__name__}"
+    arguments, result = normalize_signature(signature)
+    if IS_COMPILER:
+        address = 0
+        if share.takes(function):
+            object_cache.add_object(symbol, _compile_alone(function, signature))
+    else:
+        address = object_cache.find_address(symbol) or _compile_alone(function, signature).address
+    return Kernel(symbol, result(*arguments), function, address)
+
+
+def kernel(signature: str) -> Callable[[Any], Any]:
+    """Compile a function alone, or load it: what other kernels call. All arguments and the result are int64."""
+
+    def make(function: Any) -> Any:
+        return _compile_or_fall_back(lambda: _compile_or_load_kernel(function, signature), function, [signature])
 
     return make
 
 
 def entry(signature: Any, **more: Any) -> Callable[[Any], Any]:
-    """What Python calls, by one signature or a list of them; other kernels get it linked in."""
+    """Compile what Python calls, by one signature or a list of them; into other kernels it is linked.
+
+    more: further options of `numba.njit`.
+    """
 
     def make(function: Any) -> Any:
         signatures = signature if isinstance(signature, list) else [signature]
-        compiled = not IS_COMPILER or share.takes(function)
-        return _dispatcher(function, signatures if compiled else (), **{"no_cfunc_wrapper": True, **more})
+        compiled = signatures if not IS_COMPILER or share.takes(function) else []
+        options = {"no_cfunc_wrapper": True, **more}
+        return _compile_or_fall_back(
+            lambda: _compile_dispatcher(function, compiled, **options), function, signatures, **more
+        )
 
     return make
 
 
 def inlined(signature: str) -> Callable[[Any], Any]:
-    """What is tiny, or gives several numbers: linked into its callers, and compiled when one of them is."""
-    return partial(_dispatcher, signatures=(), no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    """Link a function into its callers: one that is tiny, or returns several numbers. It is compiled with them."""
+    return partial(_inlined_or_recursive, signatures=[], no_cpython_wrapper=True)
 
 
 def recursive(signature: str) -> Callable[[Any], Any]:
-    """What calls itself: numba binds it to itself, and links it into its callers."""
-    return partial(_dispatcher, signatures=(signature,), no_cfunc_wrapper=True)
+    """Compile a function that calls itself: numba binds it to itself, and links it into its callers."""
+    return partial(_inlined_or_recursive, signatures=[signature])
+
+
+def _inlined_or_recursive(function: Any, signatures: list[str], **more: Any) -> Any:
+    def compile_internally() -> Any:
+        return _compile_dispatcher(function, signatures, no_cfunc_wrapper=True, **more)
+
+    return _compile_or_fall_back(compile_internally, function, signatures)

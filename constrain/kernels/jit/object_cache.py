@@ -1,13 +1,14 @@
 """Object cache: the machine code of all kernels in one file, from which a later process loads them in some 15 ms.
 
-numba keeps each kernel in two files of its own and takes 4 ms to load one. A process that compiles (see `precompile`)
-writes the object code of each of its kernels beside them; when all are compiled they are joined. A kernel that is not
-in the joined file is taken from numba's files, or compiled.
+numba keeps each compiled function in two files of its own and takes 4 ms to load one. A process that compiles (see
+`precompile`) also writes the object code of each of its kernels; when all are compiled, these parts are joined in one
+file. A kernel that is not in the joined file is taken from numba's files, or compiled.
 
-All of these files hold machine code or pickles of numba. They are sealed files (`constrain.cache`): read only if
-nobody but this user or root can have written them and their folder. They are, in this order: in NUMBA_CACHE_DIR, beside
-the kernels, with the other cached files of this user. Where no such folder is trusted and writable, kernels are
-compiled in memory by each process.
+Everything compiled from the same sources lies in one folder, `kernels-<digest>`, where the digest covers all kernel
+files, Python, numba and the processor. The latest few folders stay. They hold machine code and pickles of numba, so
+their files are sealed (`constrain.cache`): read only if nobody but this user or root can have written them and their
+folder. The folder is the first of these that is trusted and writable: in NUMBA_CACHE_DIR, in `__pycache__` beside the
+kernels, in this user's cache folder. Without any, each process compiles the kernels in memory.
 """
 
 from __future__ import annotations
@@ -15,40 +16,57 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b, sha256
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
 from llvmlite import binding
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
-from numba.core.registry import cpu_target
 
 from ...cache.cache_folder import PACKAGE, cache_folder_path as cache_folder, default_cache_folder
 from ...cache.file_trust import is_trusted
-from ...cache.sealed_files import prune_folder, read_sealed, remove_file, write_sealed
+from ...cache.sealed_files import read_sealed, remove_file, write_sealed
+from .numba_internals import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    NullCache,
+    cpu_target,
+    object_code,
+)
 
-__all__ = ["address", "function_cache", "is_complete", "join", "put"]
+__all__ = [
+    "add_object", "find_address", "find_folder", "function_cache", "is_complete", "join_objects", "read_failure",
+    "write_failure",
+]  # fmt: skip
 
 KERNELS = Path(__file__).parent.parent
 BESIDE = KERNELS / "__pycache__"
-SUFFIX = ".objects"
+FOLDER = "kernels-"
+"""Start of the names of folders; a digest follows."""
+JOINED = "joined.objects"
+"""File of a folder: a line of JSON ([symbol, name of the function in the object, bytes] of each kernel), objects."""
 PART = ".part"
-MODE = 0o644
+"""End of the names of files that hold the object code of one kernel until it is joined."""
+FAILURE = "failure.txt"
+"""File of a folder: why numba's internals could not compile these sources."""
+MODE, FOLDER_MODE = 0o644, 0o755
 """Machine code is no secret: what root compiles beside the installed package, others may load."""
-MOST_FILES, MOST_BYTES = 4, 64 << 20
-"""Joined files that are kept, the latest: those of other versions and processors."""
+MOST_FOLDERS = 4
+"""Folders that stay, the latest: those of other versions and processors."""
 
 
 @cache
 def runtime() -> bytes:
-    """Return what seals the files: this Python and numba."""
-    return f"{numba.__version__} {sys.version}".encode()
+    """Return the key that seals the files: the versions of numba, llvmlite and Python."""
+    return f"{numba.__version__} {llvmlite.__version__} {sys.version}".encode()
 
 
 def sources() -> list[Path]:
@@ -60,7 +78,7 @@ def sources() -> list[Path]:
 def identity() -> str:
     """Return a digest of the kernels as they are, of this Python, numba and processor."""
     digest = blake2b(runtime(), digest_size=8)
-    processor, features = numba.config.CPU_NAME, numba.config.CPU_FEATURES  # None: this one, as numba understands it
+    processor, features = numba.config.CPU_NAME, numba.config.CPU_FEATURES  # None: of this machine
     if processor is None:
         processor = binding.get_host_cpu_name()
     if features is None:
@@ -72,33 +90,59 @@ def identity() -> str:
 
 
 @cache
-def place() -> tuple[Path, Path] | None:
-    """Return the folder of the object cache, and the parent up to which it must be trusted; None if there is none."""
+def find_folder() -> tuple[Path, Path] | None:
+    """Return the folder of these sources, and the parent up to which it must be trusted; None if there is none."""
+    name = FOLDER + identity()
     if numba.config.CACHE_DIR:
-        named = Path(numba.config.CACHE_DIR).absolute()
-        return (named, named) if not named.exists() or is_trusted(named) else None
-    if is_trusted(BESIDE if BESIDE.exists() else KERNELS, PACKAGE):
-        known = BESIDE / f"{identity()}{SUFFIX}"
-        if os.access(BESIDE if BESIDE.exists() else KERNELS, os.W_OK) or known.exists():
-            return BESIDE, PACKAGE
-    mine = cache_folder() or default_cache_folder()
-    if mine is None or (mine.exists() and not is_trusted(mine)):
+        parent = Path(numba.config.CACHE_DIR).absolute()
+        return (parent / name, parent) if not parent.exists() or is_trusted(parent) else None
+    beside = BESIDE if BESIDE.exists() else KERNELS
+    if is_trusted(beside, PACKAGE) and (os.access(beside, os.W_OK) or (BESIDE / name / JOINED).exists()):
+        return BESIDE / name, PACKAGE
+    parent = cache_folder() or default_cache_folder()
+    if parent is None or (parent.exists() and not is_trusted(parent)):
         return None
-    return mine / "kernels", mine
+    return parent / name, parent
 
 
 def read(name: str) -> bytes | None:
-    """Return the content of a file of the object cache, or None if it is missing, not trusted or damaged."""
-    where = place()
+    """Return the content of a file of the folder, or None if it is missing, not trusted or damaged."""
+    where = find_folder()
     data = None if where is None else read_sealed(where[0] / name, runtime(), where[1])
     return None if data is None else bytes(data)
 
 
 def write(name: str, content: bytes) -> None:
-    """Write a file of the object cache, if there is one."""
-    where = place()
-    if where is not None:
-        write_sealed(where[0] / name, runtime(), [content], MODE, where[1])
+    """Write a file of the folder, if there is one."""
+    where = find_folder()
+    if where is None:
+        return
+    folder, root = where
+    new = not folder.exists()
+    if write_sealed(folder / name, runtime(), [content], MODE, root) and new and folder.is_relative_to(PACKAGE):
+        with suppress(OSError):
+            folder.chmod(FOLDER_MODE)
+
+
+def prune_folders(parent: Path) -> None:
+    """Remove all but the latest folders of compiled kernels. Errors are ignored: they only take space."""
+    found = []
+    for folder in parent.glob(f"{FOLDER}*"):
+        with suppress(OSError):  # Another process was quicker.
+            found.append((folder.stat().st_mtime, folder))
+    for _, folder in sorted(found, reverse=True)[MOST_FOLDERS:]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_failure(problem: str) -> None:
+    """Note why numba's internals cannot compile these sources, for `read_failure`."""
+    write(FAILURE, problem.encode())
+
+
+def read_failure() -> str | None:
+    """Return why numba's internals could not compile these sources with this numba, or None if they could."""
+    found = read(FAILURE)
+    return None if found is None else found.decode()
 
 
 # ---- numba's own files, function by function -------------------------------------------------------------------------
@@ -126,7 +170,7 @@ class Serialiser(CompileResultCacheImpl):  # type: ignore[misc]
     def __init__(self, function: Any) -> None:
         self._lineno = function.__code__.co_firstlineno
         self._locator = Source(function)
-        name = f"{identity()}.{self._locator.path.stem}.{function.__qualname__}"
+        name = f"{self._locator.path.stem}.{function.__qualname__}"
         self._filename_base = self.get_filename_base(name, getattr(sys, "abiflags", ""))
 
 
@@ -170,60 +214,60 @@ class SealedCache(FunctionCache):  # type: ignore[misc]
 
 def function_cache(function: Any) -> Any:
     """Return numba's cache for one function: sealed files, or none where nothing can be trusted."""
-    where = place()
+    where = find_folder()
     return NullCache() if where is None else SealedCache(function, where[0])
 
 
 # ---- all kernels in one file -----------------------------------------------------------------------------------------
 
 
-def put(symbol: str, made: Any) -> None:
-    """Write the object code of a kernel, just compiled or loaded by numba, for `join`."""
-    library = made._library
-    code = library._compiled_object
-    if code is None:  # numba had it on disk, and has handed it on
-        kept = made._cache
-        code = kept._cache_file.load(kept._index_key(made._sig, library.codegen))[0][2][0]
-    # What calls itself is bound by numba when it loads it.
+def add_object(symbol: str, compiled: Any) -> None:
+    """Write the object code of a kernel, just compiled or loaded by numba, for `join_objects`."""
+    code = object_code(compiled)
+    # numba binds functions that call themselves when it loads them; their object code alone cannot be placed.
     if b".numba.unresolved" not in code:
-        head = json.dumps([symbol, made._wrapper_name, len(code)]).encode() + b"\n"
-        write(f"{identity()}.{symbol}{PART}", head + code)
+        head = json.dumps([symbol, compiled._wrapper_name, len(code)]).encode() + b"\n"
+        write(f"{symbol}{PART}", head + code)
 
 
-def join() -> None:
-    """Join the object code of all kernels into one file."""
-    where = place()
+def join_objects() -> None:
+    """Join the object code of all kernels into one file, and remove the parts and folders of older sources."""
+    where = find_folder()
     if where is None:
         return
     heads, codes = [], []
-    for part in sorted(where[0].glob(f"{identity()}.*{PART}")):
+    parts = sorted(where[0].glob(f"*{PART}"))
+    for part in parts:
         data = read(part.name)
         if data is not None:
             head, code = data.split(b"\n", 1)
             heads.append(json.loads(head))
             codes.append(code)
-    write(f"{identity()}{SUFFIX}", json.dumps(heads).encode() + b"\n" + b"".join(codes))
-    for part in where[0].glob(f"*{PART}"):
+    write(JOINED, json.dumps(heads).encode() + b"\n" + b"".join(codes))
+    for part in parts:
         remove_file(part)
-    prune_folder(where[0], SUFFIX, MOST_FILES, MOST_BYTES)
+    prune_folders(where[0].parent)
 
 
-class Loaded:
-    """The joined file, and the engine that places its objects in memory."""
+class LoadedObjects:
+    """The joined file, and the LLVM engine that places its objects in memory."""
 
     def __init__(self, data: bytes) -> None:
         head, codes = data.split(b"\n", 1)
-        self.places, first = {}, 0
+        self.objects, first = {}, 0
         for symbol, name, length in json.loads(head):
-            self.places[symbol] = name, codes[first : first + length]
+            self.objects[symbol] = name, codes[first : first + length]
             first += length
-        cpu_target.target_context.codegen()  # which makes known what compiled code calls of Python
+        cpu_target.target_context.codegen()  # makes known the symbols of Python that compiled code calls
         machine = binding.Target.from_default_triple().create_target_machine()
         self.engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
 
-    def address(self, symbol: str) -> int | None:
-        """Return where a kernel was placed; None if it is not in the file. What it calls must have its address."""
-        name, code = self.places.get(symbol, (None, b""))
+    def place(self, symbol: str) -> int | None:
+        """Place a kernel in memory and return its address; None if it is not in the file.
+
+        The kernels that it calls must have been placed before: their symbols are resolved now.
+        """
+        name, code = self.objects.get(symbol, (None, b""))
         if name is None:
             return None
         self.engine.add_object_file(binding.ObjectFileRef.from_data(code))
@@ -233,16 +277,16 @@ class Loaded:
 
 def is_complete() -> bool:
     """Whether the joined file of the kernels as they are is there and can be trusted."""
-    return read(f"{identity()}{SUFFIX}") is not None
+    return read(JOINED) is not None
 
 
 @cache
-def _loaded() -> Loaded | None:
-    data = read(f"{identity()}{SUFFIX}")
-    return None if data is None else Loaded(data)
+def _loaded() -> LoadedObjects | None:
+    data = read(JOINED)
+    return None if data is None else LoadedObjects(data)
 
 
-def address(symbol: str) -> int | None:
-    """Return where a kernel is in memory; None if there is no joined file, or it is not in it."""
+def find_address(symbol: str) -> int | None:
+    """Return the address of a kernel, loading it; None if there is no joined file, or the kernel is not in it."""
     loaded = _loaded()
-    return loaded.address(symbol) if loaded else None
+    return loaded.place(symbol) if loaded else None

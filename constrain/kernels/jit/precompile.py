@@ -1,7 +1,7 @@
 """Precompile: compile all kernels once per install, in as many processes as there are cores, before the first is used.
 
 What they compile is joined in one file (`object_cache`), which later processes load. Where that cannot be written, or
-no process started, nothing is lost but time: kernels are then compiled as they are imported.
+no process can be started, only time is lost: kernels are then compiled as they are imported.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numba
 
-from . import object_cache
+from . import numba_internals, object_cache
 
-__all__ = ["SHARE", "compile_all", "is_kept", "make_sure", "on_progress"]
+__all__ = ["SHARE", "compile_all", "ensure_compiled", "is_compiled", "on_progress"]
 
 SHARE = "CONSTRAIN_KERNELS_SHARE"
 """Environment variable of a process that only compiles, and only some: "1/3" is the second part of three."""
@@ -33,14 +33,14 @@ on_progress: Callable[[int, int], None] = _say
 """Called with how many kernels are compiled, and of how many; the command line shows a bar."""
 
 
-def is_kept() -> bool:
-    """Whether all kernels, as they are, are compiled on disk, in files that can be trusted."""
+def is_compiled() -> bool:
+    """Return whether all kernels are compiled from the present sources, in files that can be trusted."""
     return object_cache.is_complete()
 
 
-def make_sure() -> None:
-    """Compile all kernels unless they are on disk already, or cannot be kept there."""
-    if not numba.config.DISABLE_JIT and object_cache.place() is not None and not is_kept():
+def ensure_compiled() -> None:
+    """Compile all kernels unless they are on disk already, or cannot be written there."""
+    if not numba.config.DISABLE_JIT and object_cache.find_folder() is not None and not is_compiled():
         compile_all()
 
 
@@ -50,7 +50,16 @@ def module_of(path: Path) -> str:
 
 
 def compile_all() -> None:
-    """Compiles all kernels, each process a share, and keeps them on disk. A process writes a line for each."""
+    """Compile all kernels, each process a share, and join them on disk; each process prints a line per kernel.
+
+    Do nothing where numba's internals cannot be used: kernels are then compiled as they are imported.
+    """
+    if numba_internals.problems:
+        return
+    failure = object_cache.read_failure()
+    if failure is not None:
+        numba_internals.report([failure])
+        return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     texts = {module_of(path): path.read_text(encoding="utf-8") for path in object_cache.sources()}
     modules = [name for name, text in texts.items() if MARKED.search(text)]
@@ -71,5 +80,8 @@ def compile_all() -> None:
         for done, _ in enumerate(lines, 1):
             on_progress(done, count)
     codes = [process.wait() for process in processes]
-    if not any(codes):
-        object_cache.join()
+    failure = object_cache.read_failure()
+    if failure is not None:
+        numba_internals.report([failure])
+    elif not any(codes):
+        object_cache.join_objects()
