@@ -299,7 +299,7 @@ def test_killed_at_any_point_of_a_write_to_the_cache(tmp_path: Path, when: str) 
 def objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of machine code with files as the real ones."""
     folder = tmp_path / "objects"
-    monkeypatch.setattr(object_cache, "place", lambda: (folder, tmp_path))
+    monkeypatch.setattr(object_cache, "find_folder", lambda: (folder, tmp_path))
     object_cache.write("code", b"machine code" * 50)
     yield folder
 
@@ -361,16 +361,17 @@ def test_a_package_folder_that_others_may_write_holds_no_machine_code(
     for one in (package, package / "kernels", beside):
         one.chmod(0o755)
     monkeypatch.setattr(object_cache, "PACKAGE", package)
-    monkeypatch.setattr(object_cache, "ROOM", package / "kernels")
+    monkeypatch.setattr(object_cache, "KERNELS", package / "kernels")
     monkeypatch.setattr(object_cache, "BESIDE", beside)
     monkeypatch.setattr(object_cache.numba.config, "CACHE_DIR", "")
-    where = object_cache.place.__wrapped__
-    assert where() == (beside, package)
+    where = object_cache.find_folder.__wrapped__
+    name = object_cache.FOLDER + object_cache.identity()
+    assert where() == (beside / name, package)
     {"package": package, "kernels": package / "kernels", "cache": beside}[writable].chmod(0o777)
     mine = tmp_path / "store"
-    assert where() == (mine / "kernels", mine)
+    assert where() == (mine / name, mine)
     mine.mkdir(mode=0o777)
     mine.chmod(0o777)
     assert where() is None, "compiled in memory"
-    monkeypatch.setattr(object_cache, "place", lambda: None)
+    monkeypatch.setattr(object_cache, "find_folder", lambda: None)
     assert isinstance(object_cache.function_cache(np.sum), object_cache.NullCache)

@@ -20,7 +20,7 @@ WORDS = "compiling kernels, once per install"
 
 def are_kernels_compiled() -> bool:
     """Whether all kernels, as they are, lie compiled on disk."""
-    return precompile.is_kept()
+    return precompile.is_compiled()
 
 
 def load_kernels() -> float:

@@ -276,6 +276,26 @@ CACHED_STATE: Final = 0  # state after its first byte
 CACHED_END: Final = 1
 CACHED_ITEM: Final = 2
 CACHED_DOUBT: Final = 3
+# STACK of a walk of the trie; `try_from` uses two int32s an entry, without the byte
+WALK_W: Final = 3
+WALK_NODE: Final = 0     # trie node
+WALK_SET: Final = 1
+WALK_BYTE: Final = 2     # depth << 8 | the byte that led there
+# TRIE_TEMP while readers are made: what was read of each token
+READ_W: Final = 3
+READ_END: Final = 0      # class of the scanner state (0 or more), or -2 - an exit
+READ_ITEM: Final = 1     # what remains: token << 8 | bytes read
+READ_DOUBT: Final = 2    # 0, DOUBTFUL, UNREAD or OPEN_END
+# TRIE_TEMP while a row is made: from MERGED_FIRST on the places where the leaf may be left, or tokens and their room
+MERGED_FIRST: Final = 4
+MERGED_W: Final = 2
+MERGED_NODE: Final = 0   # trie node, or token
+MERGED_CHARACTERS: Final = 1
+# TRIE_TEMP, downwards from its end: the stack of a descent
+DESCENT_W: Final = 3
+DESCENT_NODE: Final = 0
+DESCENT_STATE: Final = 1 # leaf state
+DESCENT_CHARACTERS: Final = 2
 
 # ---- SETS ----------------------------------------------------------------------------------------------------
 SET_W: Final = 16        # one cache line

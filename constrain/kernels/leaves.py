@@ -22,7 +22,8 @@ from .layout import (  # isort: skip
     BYTES, DFAS, DONE, ESCAPE, HEX, HEX_UNIFORM, HIGH, HIGH_ESCAPE, HIGH_ESCAPE_UNIFORM, HIGH_UNIFORM, JSON_STRING,
     KIND, LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BYTES, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS,
     LEAF_HASH, LEAF_MACHINE, LEAF_NEED, LEAF_NEXT, LEAF_ORDER, LEAF_REST, LEAF_ROW, LEAF_SAFE, LEAF_SLOT, LEAF_STATE,
-    LEAF_W, LEAVES, LEFT, LOW, LOW_UNIFORM, MACHINES, N_LEAVES, PLAIN, RAW, RAW_UNIFORM, TABLE, UTF8, VALUE, WIDE_LEAF,
+    LEAF_W, LEAVES, LEFT, LOW, LOW_UNIFORM, MACHINES, MACHINE_DFA, MACHINE_MODE, MACHINE_W, N_LEAVES, PLAIN, RAW,
+    RAW_UNIFORM, TABLE, UTF8, VALUE, WIDE_LEAF,
 )  # fmt: skip
 
 DEAD_END, MIXED = -1, -2
@@ -128,7 +129,8 @@ def leaf_state(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
     q = counts[N_LEAVES]
     if LEAF_W * (q + 1) > size(t, LEAVES) or 256 * (q + 1) > size(t, LEAF_NEXT) or 2 * q > last:
         return -1
-    mode, at = view(t, MACHINES)[2 * machine], view(t, MACHINES)[2 * machine + 1]
+    machines = view(t, MACHINES)
+    mode, at = machines[MACHINE_W * machine + MACHINE_MODE], machines[MACHINE_W * machine + MACHINE_DFA]
     n, ranges = dfas[at], dfas[at + 2]
     accepting = at + 3 + 2 * ranges + 128
     kind = decoder >> KIND
@@ -318,7 +320,8 @@ def expand(t: Any, q: Any) -> Any:
     if leaves[r + LEAF_FLAGS] & LEAF_EXPANDED:
         return 0
     machine = leaves[r + LEAF_MACHINE]
-    mode, at = view(t, MACHINES)[2 * machine], view(t, MACHINES)[2 * machine + 1]
+    machines = view(t, MACHINES)
+    mode, at = machines[MACHINE_W * machine + MACHINE_MODE], machines[MACHINE_W * machine + MACHINE_DFA]
     pair = (leaves[r + LEAF_DECODER] + 0) << 32 | leaves[r + LEAF_STATE]
     n = 0
     for w in range(8):

@@ -20,15 +20,16 @@ from .interned_names import ask
 from .jit.compilation import inlined, kernel, recursive
 
 from .layout import (  # isort: skip
-    BUILDING, BY_LETTERS, CLASS_COUNT, CLASS_FIRST, CLASS_KIND, CLASS_W, CODE, DOUBTFUL, EXIT_COLUMN, EXIT_COUNT,
-    EXIT_FIRST, EXIT_READER, EXIT_TERMINAL, EXIT_W, FEW, HEAD, LEXEME_W, LEX_CACHE, LEX_CACHED, LEX_CHAINS,
-    LEX_CLASSES, LEX_EXITS, LEX_READERS, LEX_ROOTS, LEX_WORDS, LISTING, LISTS, LIST_BLOCK, LIST_FIRST, MAY_SHIFT,
-    MOST_COLUMNS, NEED_READERS, NEED_SCANNER, N_JOINTS, N_LEX_CLASSES, N_LEX_EXITS, N_LEX_READERS, N_LEX_WORDS,
-    N_LISTS, N_MAY_SHIFT, N_PAIRS, OFFSETS, OPEN_END, PAIRS, PAIR_W, P_ACCEPT, P_CLASS, P_CLASSES, P_DEAD_ENDS,
-    P_DELTA, P_IGNORED, P_INDEX, P_KINDS_OF_CLASS, P_NEWLINE, P_ROWS, P_SCAN, P_SHIFTS, P_TAB, P_TERMINALS, P_VERDICTS,
-    P_WORDS, READER_BOUNDS, READER_CLASSES, READER_DOUBTS, READER_EXITS, READER_NEXT, READER_N_CLASSES,
-    READER_N_DOUBTS, READER_N_EXITS, READER_SCANNER, READER_STATE, READER_W, SCANNERS, SPARE, TABLE, TABLE_FULL,
-    TRIE_TEMP, T_WORDS, UNREAD,
+    BUILDING, BY_LETTERS, CACHED_DOUBT, CACHED_END, CACHED_ITEM, CACHED_STATE, CACHED_W, CLASS_COUNT, CLASS_FIRST,
+    CLASS_KIND, CLASS_W, CODE, DOUBTFUL, EXIT_COLUMN, EXIT_COUNT, EXIT_FIRST, EXIT_READER, EXIT_TERMINAL, EXIT_W, FEW,
+    HEAD, LEXEME_BRACKETS, LEXEME_COLUMN, LEXEME_COLUMNS, LEXEME_STACK, LEXEME_STATE, LEXEME_W, LEX_CACHE, LEX_CACHED,
+    LEX_CHAINS, LEX_CLASSES, LEX_EXITS, LEX_READERS, LEX_ROOTS, LEX_WORDS, LISTING, LISTS, LIST_BLOCK, LIST_FIRST,
+    MAY_SHIFT, MOST_COLUMNS, NEED_READERS, NEED_SCANNER, N_JOINTS, N_LEX_CLASSES, N_LEX_EXITS, N_LEX_READERS,
+    N_LEX_WORDS, N_LISTS, N_MAY_SHIFT, N_PAIRS, OFFSETS, OPEN_END, PAIRS, PAIR_VALUE, PAIR_W, P_ACCEPT, P_CLASS,
+    P_CLASSES, P_DEAD_ENDS, P_DELTA, P_IGNORED, P_INDEX, P_KINDS_OF_CLASS, P_NEWLINE, P_ROWS, P_SCAN, P_SHIFTS, P_TAB,
+    P_TERMINALS, P_VERDICTS, P_WORDS, READER_BOUNDS, READER_CLASSES, READER_DOUBTS, READER_EXITS, READER_NEXT,
+    READER_N_CLASSES, READER_N_DOUBTS, READER_N_EXITS, READER_SCANNER, READER_STATE, READER_W, READ_DOUBT, READ_END,
+    READ_ITEM, READ_W, SCANNERS, SPARE, TABLE, TABLE_FULL, TRIE_TEMP, T_WORDS, UNREAD,
 )  # fmt: skip
 from .parsing import commit, forget_pairs, list_of, may_shift
 from .trie import byte_of
@@ -80,20 +81,20 @@ def read(c: Any, block: Any, d: Any, item: Any, place: Any, exits: Any) -> Any:
                 column += tab
         i += 1
     if d >= 0:
-        temp[place] = code[code[block + P_CLASS] + d]
+        temp[place + READ_END] = code[code[block + P_CLASS] + d]
         if code[accept + d] & 1 == 0:
-            temp[place + 2] = DOUBTFUL if terminal >= 0 else OPEN_END
+            temp[place + READ_DOUBT] = DOUBTFUL if terminal >= 0 else OPEN_END
         return 0
     if terminal >= 0:
         key = terminal
         if terminal == newline:
             if column_end >= MOST_COLUMNS:
-                temp[place] = code[code[block + P_CLASS]]
-                temp[place + 2] = UNREAD  # not worth a key of its own
+                temp[place + READ_END] = code[code[block + P_CLASS]]
+                temp[place + READ_DOUBT] = UNREAD  # not worth a key of its own
                 return 0
             key = exits + column_end
-        temp[place] = -2 - key
-        temp[place + 1] = token << 8 | (end - offsets[token])
+        temp[place + READ_END] = -2 - key
+        temp[place + READ_ITEM] = token << 8 | (end - offsets[token])
     return 0
 
 
@@ -111,7 +112,7 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
     first = exits[EXIT_W * exit_ + EXIT_FIRST] + 0 if exit_ >= 0 else 0
     count = exits[EXIT_W * exit_ + EXIT_COUNT] + 0 if exit_ >= 0 else size(c, OFFSETS) - 1
     keys = terminals + MOST_COLUMNS
-    by_key, by_class = 3 * count, 3 * count + keys
+    by_key, by_class = READ_W * count, READ_W * count + keys
     if by_class + kinds > size(c, TRIE_TEMP):
         return -1
     for k in range(by_key, by_class + kinds):
@@ -122,14 +123,14 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
     if table[LEX_CACHED] != scanner + 1:
         table[LEX_CACHED] = scanner + 1
         for i in range(size(c, OFFSETS) - 1):
-            cache[4 * i] = -1
+            cache[CACHED_W * i + CACHED_STATE] = -1
     row = code[code[block + P_ACCEPT] + d] >> 1 if state >= 0 else 0
     for i in range(count):
         item = words_[first + i] + 0 if exit_ >= 0 else i << 8
-        token, p = item >> 8, 3 * i
+        token, p = item >> 8, READ_W * i
         begin = offsets[token] + (item & 255)
-        temp[p] = -1
-        temp[p + 2] = 0
+        temp[p + READ_END] = -1
+        temp[p + READ_DOUBT] = 0
         if begin == offsets[token + 1]:
             continue
         b = byte_of(c, begin)
@@ -137,33 +138,37 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
         if after < 0:
             continue
         if offsets[token + 1] - offsets[token] > 255:
-            temp[p] = 0
-            temp[p + 2] = UNREAD
+            temp[p + READ_END] = 0
+            temp[p + READ_DOUBT] = UNREAD
         elif exit_ >= 0:
             read(c, block, after, item, p, terminals)
-        elif cache[4 * token] == after:
-            temp[p], temp[p + 1], temp[p + 2] = cache[4 * token + 1], cache[4 * token + 2], cache[4 * token + 3]
+        elif cache[CACHED_W * token + CACHED_STATE] == after:
+            temp[p + READ_END] = cache[CACHED_W * token + CACHED_END]
+            temp[p + READ_ITEM] = cache[CACHED_W * token + CACHED_ITEM]
+            temp[p + READ_DOUBT] = cache[CACHED_W * token + CACHED_DOUBT]
         else:
             read(c, block, after, item, p, terminals)
-            cache[4 * token] = after
-            cache[4 * token + 1], cache[4 * token + 2], cache[4 * token + 3] = temp[p], temp[p + 1], temp[p + 2]
+            cache[CACHED_W * token + CACHED_STATE] = after
+            cache[CACHED_W * token + CACHED_END] = temp[p + READ_END]
+            cache[CACHED_W * token + CACHED_ITEM] = temp[p + READ_ITEM]
+            cache[CACHED_W * token + CACHED_DOUBT] = temp[p + READ_DOUBT]
         if row and code[code[block + P_VERDICTS] + 257 * row + b] >= 0:  # it might have ended before the token
-            if temp[p] == -1:
+            if temp[p + READ_END] == -1:
                 t = code[code[block + P_VERDICTS] + 257 * row + b]
-                temp[p] = -2 - (t if t != code[block + P_NEWLINE] else terminals)
-                temp[p + 1] = item
-            elif temp[p + 2] == OPEN_END:
-                temp[p + 2] = DOUBTFUL
-        if temp[p + 2] == OPEN_END:
-            temp[p + 2] = 0
-        if temp[p + 2]:
+                temp[p + READ_END] = -2 - (t if t != code[block + P_NEWLINE] else terminals)
+                temp[p + READ_ITEM] = item
+            elif temp[p + READ_DOUBT] == OPEN_END:
+                temp[p + READ_DOUBT] = DOUBTFUL
+        if temp[p + READ_DOUBT] == OPEN_END:
+            temp[p + READ_DOUBT] = 0
+        if temp[p + READ_DOUBT]:
             doubtful += 1
-        if temp[p + 2] == UNREAD:
+        if temp[p + READ_DOUBT] == UNREAD:
             continue
-        if temp[3 * i] >= 0:
-            temp[by_class + temp[3 * i]] += 1
-        elif temp[3 * i] <= -2:
-            temp[by_key - 2 - temp[3 * i]] += 1
+        if temp[READ_W * i + READ_END] >= 0:
+            temp[by_class + temp[READ_W * i + READ_END]] += 1
+        elif temp[READ_W * i + READ_END] <= -2:
+            temp[by_key - 2 - temp[READ_W * i + READ_END]] += 1
     # Room for all that was found.
     r, n_classes, n_exits = table[N_LEX_READERS] + 0, table[N_LEX_CLASSES] + 0, table[N_LEX_EXITS] + 0
     at_word = table[N_LEX_WORDS] + 0
@@ -205,21 +210,21 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
     doubts = at_word
     for i in range(count):
         token = words_[first + i] >> 8 if exit_ >= 0 else i
-        if temp[3 * i + 2]:
+        if temp[READ_W * i + READ_DOUBT]:
             words_[at_word] = token
             at_word += 1
-        if temp[3 * i + 2] == UNREAD:
+        if temp[READ_W * i + READ_DOUBT] == UNREAD:
             continue
-        if temp[3 * i] >= 0:
-            k = by_class + temp[3 * i]
+        if temp[READ_W * i + READ_END] >= 0:
+            k = by_class + temp[READ_W * i + READ_END]
             if temp[k] & 1:
                 words_[(temp[k] >> 1) + (token >> 5)] |= 1 << (token & 31)
             else:
                 words_[temp[k] >> 1] = token
                 temp[k] += 2
-        elif temp[3 * i] <= -2:
-            k = by_key - 2 - temp[3 * i]
-            words_[temp[k]] = temp[3 * i + 1]
+        elif temp[READ_W * i + READ_END] <= -2:
+            k = by_key - 2 - temp[READ_W * i + READ_END]
+            words_[temp[k]] = temp[READ_W * i + READ_ITEM]
             temp[k] += 1
     p = READER_W * r
     readers[p + READER_SCANNER] = scanner
@@ -337,7 +342,7 @@ def visit(
     mask = at(out)
     words, ignored, newline = code[block + P_WORDS] + 0, code[block + P_IGNORED] + 0, code[block + P_NEWLINE] + 0
     # What the top state shifts is accepted, what it has no entry for is not; only in between is the stack asked.
-    top = pairs[PAIR_W * stack] * words
+    top = pairs[PAIR_W * stack + PAIR_VALUE] * words
     surely, perhaps = code[block + P_SHIFTS] + top, code[block + P_ROWS] + top
     there = -1
     if code[block + P_DEAD_ENDS]:
@@ -399,7 +404,7 @@ def visit(
             if try_exit(c, s, e, out) < 0:
                 return -1
             continue
-        child = further(c, block, scanner, e, code[code[block + P_SCAN] + pairs[PAIR_W * stack_2]])
+        child = further(c, block, scanner, e, code[code[block + P_SCAN] + pairs[PAIR_W * stack_2 + PAIR_VALUE]])
         if child < 0 or visit(c, s, block, child, stack_2, columns_2, brackets_2, unbroken, depth + 1, out) < 0:
             return -1
     return 0
@@ -426,7 +431,8 @@ def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
         return ask(c, NEED_SCANNER, block)
     e = q + LIST_FIRST
     stack, state, columns, brackets, column = (
-        lists[e] + 0, lists[e + 1] + 0, lists[e + 2] + 0, lists[e + 3] + 0, lists[e + 4] + 0,
+        lists[e + LEXEME_STACK] + 0, lists[e + LEXEME_STATE] + 0, lists[e + LEXEME_COLUMNS] + 0,
+        lists[e + LEXEME_BRACKETS] + 0, lists[e + LEXEME_COLUMN] + 0,
     )  # fmt: skip
     before = head[N_PAIRS] + 0, head[N_MAY_SHIFT] + 0, head[N_LISTS] + 0, head[N_JOINTS] + 0
     reader = root(c, block, scanner, state)
@@ -441,7 +447,7 @@ def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
             return -1
         if stack_2 == 0:
             continue
-        start = root(c, block, scanner, -1 - code[code[block + P_SCAN] + pairs[PAIR_W * stack_2]])
+        start = root(c, block, scanner, -1 - code[code[block + P_SCAN] + pairs[PAIR_W * stack_2 + PAIR_VALUE]])
         if start < 0:
             return -1
         for w in range(words):

@@ -13,12 +13,15 @@ from .interned_names import ask, decode_name, name_into_buffer
 from .jit.compilation import entry, kernel
 
 from .layout import (  # isort: skip
-    BUFFER, CODE, CONFIGS, END, ENDS, ESCAPED, FULL, HEAD, IS_ACCEPTING, IS_CUT, IS_MEMBER, IS_NAMED, IS_NAMING,
-    IS_UNSURE, IS_WATCHED, KIND, LATER, LEAF, LEAF_DECODER, LEAF_REST, LEAF_REST_END, LEAF_ROW, LEAF_W, LEAVES, LISTS,
-    LIST_BLOCK, LIST_FIRST, MAY_LACK, NAMES, NEED_ANSWERS, NEED_ROW, NO_NAMES, N_LATER, N_QUESTIONS, OBJECTS,
-    OBJ_EXCLUDED, OPEN_NAME, OTHER, O_BLOCK, O_NAMES, PARSE, PLAIN, P_ACCEPT, P_DELTA, P_VERDICTS, RAW, RAW_UNIFORM,
-    SETS, SET_COUNT, SET_FIRST, SET_FLAGS, SET_MASK, SET_W, SPARE, SPENT, STACK, STEPS, STR_COUNT, STR_OFFSETS, STUCK,
-    TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TOKENS, T_WORDS, UNKNOWN_NAMES,
+    ARG_FINITE, ARG_HIGH, BUFFER, CODE, CONFIGS, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER,
+    CONFIG_W, END, ENDS, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPED, FULL, HEAD, IS_ACCEPTING, IS_CUT, IS_MEMBER,
+    IS_NAMED, IS_NAMING, IS_UNSURE, IS_WATCHED, KIND, LATER, LEAF, LEAF_DECODER, LEAF_REST, LEAF_REST_END, LEAF_ROW,
+    LEAF_W, LEAVES, LEXEME_STATE, LISTS, LIST_BLOCK, LIST_FIRST, MAY_LACK, MEMBER_GUARD, NAMES, NAME_PARENT,
+    NAME_VALUE, NAME_W, NEED_ANSWERS, NEED_ROW, NO_NAMES, N_LATER, N_QUESTIONS, OBJECTS, OBJ_EXCLUDED, OPEN_NAME,
+    OTHER, O_BLOCK, O_NAMES, PARSE, PLAIN, P_ACCEPT, P_DELTA, P_VERDICTS, RAW, RAW_UNIFORM, SETS, SET_COUNT, SET_FIRST,
+    SET_FLAGS, SET_MASK, SET_W, SPARE, SPENT, STACK, STEPS, STR_COUNT, STR_OFFSETS, STUCK, TABLE, TRIE, TRIE_EDGES,
+    TRIE_END, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_TOKENS, TRIE_W, T_WORDS, UNKNOWN_NAMES, WORK_LEAST, WORK_MOST,
+    WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
 )  # fmt: skip
 from .lexemes import add_lexemes, tail_of
 from .mask_deltas import NO_ROW, follow, keep
@@ -55,8 +58,8 @@ def clear_name(c: Any, n: Any, m: Any, out: Any) -> Any:
             return 1
     node = child_of(c, node, 34)
     if node >= 0:
-        for k in range(trie[2 * node + 1], trie[2 * end[node] + 1]):
-            token = tokens[2 * k]
+        for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * end[node] + TRIE_FIRST_TOKEN]):
+            token = tokens[ENTRY_W * k + ENTRY_TOKEN]
             mask[token >> 5] &= ~(1 << (token & 31))
     return 1
 
@@ -88,10 +91,10 @@ def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
     seen = view(c, OBJECTS)[state + O_NAMES] + 0
     found = 0
     while seen != NO_NAMES:
-        m = name_into_buffer(c, names[3 * seen + 1], n)
+        m = name_into_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
         if m < 0:
             return -1
-        seen = names[3 * seen] + 0
+        seen = names[NAME_W * seen + NAME_PARENT] + 0
         found += clear_name(c, n, m, out)
     return found
 
@@ -105,9 +108,9 @@ def try_beginnings(c: Any, s: Any, k: Any, out: Any) -> Any:
     """
     configs, leaves, code, objects = view(c, CONFIGS), view(c, LEAVES), view(c, CODE), view(c, OBJECTS)
     names, trie, edges = view(c, NAMES), view(c, TRIE), view(c, TRIE_EDGES)
-    state, ext = configs[5 * k + 3] + 0, configs[5 * k + 4] + 0
-    if leaves[configs[5 * k + 1] * LEAF_W + LEAF_DECODER] >> KIND != PLAIN:
-        for e in range(trie[0], trie[2]):
+    state, ext = configs[CONFIG_W * k + CONFIG_REGISTER] + 0, configs[CONFIG_W * k + CONFIG_EXTRA] + 0
+    if leaves[configs[CONFIG_W * k + CONFIG_PLACE] * LEAF_W + LEAF_DECODER] >> KIND != PLAIN:
+        for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]):
             if allows_perhaps(c, s, edges[e] & 255) and try_below(c, edges[e] >> 8, s, out) < 0:
                 return -1
         return 0
@@ -129,10 +132,10 @@ def try_beginnings(c: Any, s: Any, k: Any, out: Any) -> Any:
                 view(c, BUFFER)[n + i] = code[first + i]
             which += 1
         else:
-            m = name_into_buffer(c, names[3 * seen + 1], n)
+            m = name_into_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
             if m < 0:
                 return -1
-            seen = names[3 * seen] + 0
+            seen = names[NAME_W * seen + NAME_PARENT] + 0
         alike = m >= n
         for i in range(min(n, m)):
             alike = alike and view(c, BUFFER)[i] == view(c, BUFFER)[n + i]
@@ -152,8 +155,8 @@ def try_beginnings(c: Any, s: Any, k: Any, out: Any) -> Any:
         for i in range(length):
             node = stack[i] + 0
             if i > 0:
-                for t in range(trie[2 * node + 1], trie[2 * node + 3]):
-                    if try_token(c, s, view(c, TRIE_TOKENS)[2 * t], out) < 0:
+                for t in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
+                    if try_token(c, s, view(c, TRIE_TOKENS)[ENTRY_W * t + ENTRY_TOKEN], out) < 0:
                         return -1
             escape = child_of(c, node, 92)
             if escape >= 0 and try_below(c, escape, s, out) < 0:
@@ -165,7 +168,12 @@ def try_beginnings(c: Any, s: Any, k: Any, out: Any) -> Any:
 def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
     """As `add_leaf` for an undeclared key: without the tokens that would finish a key that may not be. 0 or -1."""
     configs = view(c, CONFIGS)
-    q, reg, ext = configs[5 * k + 1] + 0, configs[5 * k + 3] + 0, configs[5 * k + 4] + 0
+    config = CONFIG_W * k
+    q, reg, ext = (
+        configs[config + CONFIG_PLACE] + 0,
+        configs[config + CONFIG_REGISTER] + 0,
+        configs[config + CONFIG_EXTRA] + 0,
+    )
     if ext == OPEN_NAME or not may_repeat(c, reg):
         return add_leaf(c, s, k, out, NO_LIMIT)
     leaves, trie, tokens = view(c, LEAVES), view(c, TRIE), view(c, TRIE_TOKENS)
@@ -191,14 +199,15 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
     if alike > 0 or not plain:
         # Escapes spell a name in many ways: the few tokens that hold one before the quote are tried one by one.
         root = leaves[q * LEAF_W + LEAF_REST]
-        first = trie[2 * root + 1] if root >= 0 else 0
-        last = trie[2 * leaves[q * LEAF_W + LEAF_REST_END] + 1] if root >= 0 else 0
+        first = trie[TRIE_W * root + TRIE_FIRST_TOKEN] if root >= 0 else 0
+        last = trie[TRIE_W * leaves[q * LEAF_W + LEAF_REST_END] + TRIE_FIRST_TOKEN] if root >= 0 else 0
         for t in range(first, last):
-            token = tokens[2 * t]
-            if spare[token >> 5] >> (token & 31) & 1 and (not plain or tokens[2 * t + 1] & ESCAPED):
+            token = tokens[ENTRY_W * t + ENTRY_TOKEN]
+            escaped = tokens[ENTRY_W * t + ENTRY_CHARACTERS] & ESCAPED
+            if spare[token >> 5] >> (token & 31) & 1 and (not plain or escaped):
                 if try_token(c, s, token, address(c, SPARE)) < 0:
                     return -1
-    if view(c, CODE)[configs[5 * k] + 5] and (alike > 0 or not plain):
+    if view(c, CODE)[configs[CONFIG_W * k + CONFIG_PC] + ARG_FINITE] and (alike > 0 or not plain):
         if try_beginnings(c, s, k, address(c, SPARE)) < 0:
             return -1
     for w in range(words):
@@ -211,8 +220,9 @@ def clear_below(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
     """Clears the tokens at a trie node and below it that left their leaf after least .. most characters. 0 or -1."""
     trie, edges, tokens, stack, mask = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK), at(out)
     if root < size(c, TRIE_END):
-        for k in range(trie[2 * root + 1], trie[2 * view(c, TRIE_END)[root] + 1]):
-            token = tokens[2 * k]
+        end = view(c, TRIE_END)[root]
+        for k in range(trie[TRIE_W * root + TRIE_FIRST_TOKEN], trie[TRIE_W * end + TRIE_FIRST_TOKEN]):
+            token = tokens[ENTRY_W * k + ENTRY_TOKEN]
             mask[token >> 5] &= ~(1 << (token & 31))
         return 0
     top = 0
@@ -220,11 +230,11 @@ def clear_below(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
     while top >= 0:
         node = stack[top] + 0
         top -= 1
-        for k in range(trie[2 * node + 1], trie[2 * node + 3]):
-            if least <= tokens[2 * k + 1] & (ESCAPED - 1) <= most:
-                token = tokens[2 * k]
+        for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
+            if least <= tokens[ENTRY_W * k + ENTRY_CHARACTERS] & (ESCAPED - 1) <= most:
+                token = tokens[ENTRY_W * k + ENTRY_TOKEN]
                 mask[token >> 5] &= ~(1 << (token & 31))
-        for e in range(trie[2 * node], trie[2 * node + 2]):
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             top += 1
             if top >= size(c, STACK):
                 return ask(c, FULL, STACK)
@@ -257,12 +267,13 @@ def look_closely(c: Any, origin: Any, out: Any) -> Any:
     trie, edges = view(c, TRIE), view(c, TRIE_EDGES)
     while head[N_LATER] > 0:
         head[N_LATER] -= 1
-        k = 5 * head[N_LATER]
-        node, s, least, most = later[k] + 0, later[k + 1] + 0, later[k + 2] + 0, later[k + 3] + 0
-        if later[k + 4] == 0 and take_below(c, node, s, origin, out, least, most) < 0:
+        k = WORK_W * head[N_LATER]
+        node, s = later[k + WORK_NODE] + 0, later[k + WORK_SET] + 0
+        least, most = later[k + WORK_LEAST] + 0, later[k + WORK_MOST] + 0
+        if later[k + WORK_WALKED] == 0 and take_below(c, node, s, origin, out, least, most) < 0:
             return -1
-        guard = configs[5 * (sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT]) + 2] + 0
-        for e in range(trie[2 * node], trie[2 * node + 2]):
+        guard = configs[CONFIG_W * (sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT]) + MEMBER_GUARD] + 0
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             b, child = edges[e] & 255, edges[e] >> 8
             if not keeps_watch(c, guard, b):
                 continue
@@ -292,12 +303,12 @@ def add_two(c: Any, s: Any, q: Any, out: Any) -> Any:
     it takes, or that ends it, are walked.
     """
     lists, code, trie, edges = view(c, LISTS), view(c, CODE), view(c, TRIE), view(c, TRIE_EDGES)
-    block, state = lists[q + LIST_BLOCK] + 0, lists[q + LIST_FIRST + 1] + 0
+    block, state = lists[q + LIST_BLOCK] + 0, lists[q + LIST_FIRST + LEXEME_STATE] + 0
     row = code[code[block + P_ACCEPT] + state] >> 1
     tail = tail_of(c, q)
     if tail < 0 or (tail > 0 and add_lexemes(c, s, tail, out) < 0):
         return -1
-    for e in range(trie[0], trie[2]):
+    for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]):
         b, child = edges[e] & 255, edges[e] >> 8
         takes = code[code[block + P_DELTA] + 256 * state + b] >= 0
         if takes or code[code[block + P_VERDICTS] + 257 * row + b] >= 0:
@@ -316,8 +327,8 @@ def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
     By readers if nothing follows the text and one lexeme is in the making, or two; else by a walk of the whole trie.
     """
     configs, code = view(c, CONFIGS), view(c, CODE)
-    q = configs[5 * k + 1] + 0
-    if configs[5 * k + 2] == 0 and code[configs[5 * k] + 2] == END:
+    q = configs[CONFIG_W * k + CONFIG_PLACE] + 0
+    if configs[CONFIG_W * k + CONFIG_NODE] == 0 and code[configs[CONFIG_W * k + CONFIG_PC] + 2] == END:
         if view(c, LISTS)[q] == 1:
             return add_lexemes(c, s, q, out)
         if view(c, LISTS)[q] == 2 and view(c, SETS)[s * SET_W + SET_COUNT] == 1:
@@ -332,7 +343,7 @@ def has_many_rows(c: Any, first: Any, last: Any) -> Any:
     configs, code, leaves, stack = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, STACK)
     found = 0
     for k in range(first, last):
-        op, q = code[configs[5 * k]], configs[5 * k + 1] + 0
+        op, q = code[configs[CONFIG_W * k + CONFIG_PC]], configs[CONFIG_W * k + CONFIG_PLACE] + 0
         if (op == LEAF or op == OTHER) and leaves[q * LEAF_W + LEAF_ROW] != -2:
             i = 0
             while i < found and stack[i] != q:
@@ -365,11 +376,11 @@ def fill(c: Any, s: Any, out: Any) -> Any:
     if last - first > MOST_ROWS and has_many_rows(c, first, last):
         return ask(c, SPENT, 0)
     for k in range(first, last):
-        op = code[configs[5 * k]]
+        op = code[configs[CONFIG_W * k + CONFIG_PC]]
         if op == LEAF or op == OTHER:
-            row = leaves[configs[5 * k + 1] * LEAF_W + LEAF_ROW]
+            row = leaves[configs[CONFIG_W * k + CONFIG_PLACE] * LEAF_W + LEAF_ROW]
             if row == -1:
-                return ask(c, NEED_ROW, configs[5 * k + 1])
+                return ask(c, NEED_ROW, configs[CONFIG_W * k + CONFIG_PLACE])
             if row >= 0:
                 rows += 1
                 base = row + 0
@@ -387,7 +398,7 @@ def fill(c: Any, s: Any, out: Any) -> Any:
         if few < 0 or walk(c, 0, few, 1, s, out, 0, NO_LIMIT) < 0:
             return -1
     for k in range(first, last):
-        pc, q = configs[5 * k] + 0, configs[5 * k + 1] + 0
+        pc, q = configs[CONFIG_W * k + CONFIG_PC] + 0, configs[CONFIG_W * k + CONFIG_PLACE] + 0
         op = code[pc]
         if op == PARSE:
             if add_parsed(c, s, k, out) < 0:
@@ -396,8 +407,8 @@ def fill(c: Any, s: Any, out: Any) -> Any:
             if add_name(c, s, k, out) < 0:
                 return -1
         elif op == LEAF and leaves[q * LEAF_W + LEAF_ROW] >= 0:
-            high = code[pc + 3]
-            if add_leaf(c, s, k, out, high - configs[5 * k + 4] if high >= 0 else NO_LIMIT) < 0:
+            high = code[pc + ARG_HIGH]
+            if add_leaf(c, s, k, out, high - configs[CONFIG_W * k + CONFIG_EXTRA] if high >= 0 else NO_LIMIT) < 0:
                 return -1
     if look_closely(c, s, out) < 0:
         return -1

@@ -187,8 +187,9 @@ def write_node(c: Any, which: Any, at: Any) -> Any:
         known = False
         for k in range(min(n, FEW_EDGES)):
             j = first + EDGE_W * k
-            same = buffer[j + EDGE_PC] == pc and buffer[j + EDGE_REGISTER] == reg
-            known = known or (same and buffer[j + EDGE_BELOW] == below)
+            known = known or (
+                buffer[j + EDGE_PC] == pc and buffer[j + EDGE_REGISTER] == reg and buffer[j + EDGE_BELOW] == below
+            )
         if not known:
             j = first + EDGE_W * n
             buffer[j + EDGE_PC] = pc

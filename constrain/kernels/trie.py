@@ -19,11 +19,13 @@ from .context_views import size, view
 from .jit.compilation import entry, inlined, kernel
 
 from .layout import (  # isort: skip
-    BELOW, BLOB, DFAS, DONE, ESCAPE, ESCAPED, FREE_ROW, IN_ROW, KIND, LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_CLOSES,
-    LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_LOOPS, LEAF_MACHINE, LEAF_NEED, LEAF_NEXT, LEAF_ORDER,
-    LEAF_REST, LEAF_REST_END, LEAF_ROOM, LEAF_ROW, LEAF_SAFE, LEAF_W, LEAVES, LONGEST, MACHINES, N_ORDERS, N_ROWS,
-    N_TRIE, N_TRIE_EDGES, N_TRIE_TOKENS, OFFSETS, ORDERS, OTHERS, QUOTE_BELOW, ROOMS, ROWS, TABLE, TRIE, TRIE_EDGES,
-    TRIE_END, TRIE_TEMP, TRIE_TOKENS, T_WORDS,
+    BELOW, BELOW_BYTES, BELOW_HEIGHT, BELOW_W, BLOB, DESCENT_CHARACTERS, DESCENT_NODE, DESCENT_STATE, DESCENT_W, DFAS,
+    DONE, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, FREE_ROW, IN_ROW, KIND, LEAF_ALLOWED, LEAF_BOUNDARY,
+    LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_LOOPS, LEAF_MACHINE, LEAF_NEED, LEAF_NEXT,
+    LEAF_ORDER, LEAF_REST, LEAF_REST_END, LEAF_ROOM, LEAF_ROW, LEAF_SAFE, LEAF_W, LEAVES, LONGEST, MACHINES,
+    MACHINE_DFA, MACHINE_W, MERGED_CHARACTERS, MERGED_FIRST, MERGED_NODE, MERGED_W, N_ORDERS, N_ROWS, N_TRIE,
+    N_TRIE_EDGES, N_TRIE_TOKENS, OFFSETS, ORDERS, OTHERS, QUOTE_BELOW, ROOMS, ROWS, TABLE, TRIE, TRIE_EDGES, TRIE_END,
+    TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_TEMP, TRIE_TOKENS, TRIE_W, T_WORDS,
 )  # fmt: skip
 from .leaves import expand
 
@@ -44,19 +46,19 @@ def describe_below(t: Any, nodes: Any) -> Any:
     trie, edges, below = view(t, TRIE), view(t, TRIE_EDGES), view(t, BELOW)
     for node in range(nodes - 1, -1, -1):
         for w in range(4):
-            below[4 * node + w] = 0
+            below[BELOW_W * node + w] = 0
         height = 0
-        for e in range(trie[2 * node], trie[2 * node + 2]):
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             b, child = edges[e] & 255, edges[e] >> 8
             for w in range(3):
-                below[4 * node + w] |= below[4 * child + w]
-            below[4 * node + 3] |= below[4 * child + 3] & OTHERS
-            height = max(height, (below[4 * child + 3] & (OTHERS - 1)) + 1)
+                below[BELOW_W * node + w] |= below[BELOW_W * child + w]
+            below[BELOW_W * node + BELOW_HEIGHT] |= below[BELOW_W * child + BELOW_HEIGHT] & OTHERS
+            height = max(height, (below[BELOW_W * child + BELOW_HEIGHT] & (OTHERS - 1)) + 1)
             if 32 <= b < 128:
-                below[4 * node + (b >> 5) - 1] |= 1 << (b & 31)
+                below[BELOW_W * node + BELOW_BYTES + (b >> 5) - 1] |= 1 << (b & 31)
             else:
-                below[4 * node + 3] |= OTHERS
-        below[4 * node + 3] |= height
+                below[BELOW_W * node + BELOW_HEIGHT] |= OTHERS
+        below[BELOW_W * node + BELOW_HEIGHT] |= height
     return 0
 
 
@@ -84,7 +86,7 @@ def build_trie(t: Any, order: Any) -> Any:
     end, path, offsets = view(t, TRIE_END), view(t, TRIE_TEMP), view(t, OFFSETS)
     # First the nodes in preorder: TRIE[., 0] counts children for now, path holds the open nodes by depth.
     nodes, entries, depth = 1, 0, 0
-    trie[0], trie[1], path[0] = 0, 0, 0
+    trie[TRIE_FIRST_EDGE], trie[TRIE_FIRST_TOKEN], path[0] = 0, 0, 0
     previous_at, previous_end, longest = 0, 0, 0
     for k in range(len(order)):
         token = order[k]
@@ -93,20 +95,20 @@ def build_trie(t: Any, order: Any) -> Any:
         limit = min(stop - at, previous_end - previous_at)
         while common < limit and byte_of(t, previous_at + common) == byte_of(t, at + common):
             common += 1
-        if 2 * (nodes + stop - at + 1) > size(t, TRIE) or 2 * (entries + 1) > size(t, TRIE_TOKENS):
+        if TRIE_W * (nodes + stop - at + 1) > size(t, TRIE) or ENTRY_W * (entries + 1) > size(t, TRIE_TOKENS):
             return NO_ROOM
         while depth > common:
             end[path[depth]] = nodes
             depth -= 1
         while depth < stop - at:
-            trie[2 * path[depth]] += 1
+            trie[TRIE_W * path[depth] + TRIE_FIRST_EDGE] += 1
             depth += 1
             path[depth] = nodes
-            trie[2 * nodes] = 0
-            trie[2 * nodes + 1] = entries
+            trie[TRIE_W * nodes + TRIE_FIRST_EDGE] = 0
+            trie[TRIE_W * nodes + TRIE_FIRST_TOKEN] = entries
             nodes += 1
-        tokens[2 * entries] = token
-        tokens[2 * entries + 1] = 0
+        tokens[ENTRY_W * entries + ENTRY_TOKEN] = token
+        tokens[ENTRY_W * entries + ENTRY_CHARACTERS] = 0
         entries += 1
         longest = max(longest, stop - at)
         previous_at, previous_end = at, stop
@@ -118,22 +120,22 @@ def build_trie(t: Any, order: Any) -> Any:
     # Then the edges: node 0's are the children counted, in order of their numbers, which is order of bytes.
     total = 0
     for node in range(nodes):
-        n = trie[2 * node] + 0
-        trie[2 * node] = total
+        n = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0
+        trie[TRIE_W * node + TRIE_FIRST_EDGE] = total
         total += n
-    trie[2 * nodes], trie[2 * nodes + 1] = total, entries
+    trie[TRIE_W * nodes + TRIE_FIRST_EDGE], trie[TRIE_W * nodes + TRIE_FIRST_TOKEN] = total, entries
     for node in range(nodes):
         child = node + 1
-        for e in range(trie[2 * node], trie[2 * node + 2]):
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             edges[e] = child << 8
             child = end[child]
     # The byte of an edge is that of any token of the child's subtree at the child's depth.
     path[0] = 0
     for node in range(nodes):
-        for e in range(trie[2 * node], trie[2 * node + 2]):
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             child = edges[e] >> 8
             path[child] = path[node] + 1
-            token = tokens[2 * trie[2 * child + 1]]
+            token = tokens[ENTRY_W * trie[TRIE_W * child + TRIE_FIRST_TOKEN] + ENTRY_TOKEN]
             edges[e] |= byte_of(t, offsets[token] + path[node])
     counts[N_TRIE], counts[N_TRIE_EDGES], counts[N_TRIE_TOKENS], counts[LONGEST] = nodes + 1, total, entries, longest
     describe_below(t, nodes)
@@ -160,7 +162,7 @@ def make_row(t: Any, q: Any) -> Any:
     # The row of any JSON string says what a token spells from between two characters: no use inside one.
     free = (counts[FREE_ROW] - 1) * words if leaves[q * LEAF_W + LEAF_FLAGS] & quoted == quoted else -1
     whole = free >= 0 and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= LONG
-    shared = whole and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= below[3] & (OTHERS - 1)
+    shared = whole and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= below[BELOW_HEIGHT] & (OTHERS - 1)
     if not shared:
         for w in range(words):
             rows[base + w] = rows[free + w] if whole else 0
@@ -170,27 +172,30 @@ def make_row(t: Any, q: Any) -> Any:
     # What is known of the state met last: the next one is mostly the same.
     last, flags, need, done, escape, more = -1, 0, 0, False, False, False
     # A token may stay inside while as many characters must still follow as after any.
-    dfas, at = view(t, DFAS), view(t, MACHINES)[2 * leaves[q * LEAF_W + LEAF_MACHINE] + 1] + 0
+    dfas, at = view(t, DFAS), view(t, MACHINES)[MACHINE_W * leaves[q * LEAF_W + LEAF_MACHINE] + MACHINE_DFA] + 0
     farthest = 0
     for k in range(dfas[at]):
         farthest = max(farthest, dfas[at + 3 + 2 * dfas[at + 2] + 128 + dfas[at] + k])
     while top > 0:
-        at = far - 3 * top
-        node, state, chars = temp[at] + 0, temp[at + 1] + 0, temp[at + 2] + 0
+        at = far - DESCENT_W * top
+        node, state = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0
+        chars = temp[at + DESCENT_CHARACTERS] + 0
         top -= 1
         here = chars + (1 if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY else 0)
         in_row, safe = chars & IN_ROW, leaves[state * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE
-        for e in range(trie[2 * node], trie[2 * node + 2]):
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             edge = edges[e]
             child = edge >> 8
-            if in_row and edge & 255 != 34 and below[4 * child] & QUOTE_BELOW == 0:
-                if below[4 * child + 3] & (OTHERS - 1) < safe:
+            if in_row and edge & 255 != 34 and below[BELOW_W * child + BELOW_BYTES] & QUOTE_BELOW == 0:
+                if below[BELOW_W * child + BELOW_HEIGHT] & (OTHERS - 1) < safe:
                     continue
             after = following[256 * state + (edge & 255)]
             if after < 0:
                 if in_row and not shared:
-                    for i in range(trie[2 * child + 1], trie[2 * end[child] + 1]):
-                        rows[base + (tokens[2 * i] >> 5)] &= ~(1 << (tokens[2 * i] & 31))
+                    stop = trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN]
+                    for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
+                        token = tokens[ENTRY_W * i + ENTRY_TOKEN]
+                        rows[base + (token >> 5)] &= ~(1 << (token & 31))
                 continue
             if after != last:
                 r = after * LEAF_W
@@ -205,45 +210,52 @@ def make_row(t: Any, q: Any) -> Any:
             if escape:
                 count |= ESCAPED
             if flags & LEAF_EXITS:
-                if 4 + 2 * (places + 1) + 3 * (top + 2) > far:
+                if MERGED_FIRST + MERGED_W * (places + 1) + DESCENT_W * (top + 2) > far:
                     return NO_ROOM
-                temp[4 + 2 * places], temp[5 + 2 * places] = child, count & ~IN_ROW
+                k = MERGED_FIRST + MERGED_W * places
+                temp[k + MERGED_NODE], temp[k + MERGED_CHARACTERS] = child, count & ~IN_ROW
                 places += 1
             elif in_row:
                 pass
             elif free >= 0 and flags & quoted == quoted and flags >> LEAF_SAFE >= LONG:
-                for i in range(trie[2 * child + 1], trie[2 * end[child] + 1]):
-                    token = tokens[2 * i]
+                for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN]):
+                    token = tokens[ENTRY_W * i + ENTRY_TOKEN]
                     rows[base + (token >> 5)] |= rows[free + (token >> 5)] & 1 << (token & 31)
-                room = max(room, (count & (ESCAPED - 1)) + (below[4 * child + 3] & (OTHERS - 1)) + farthest)
+                height = below[BELOW_W * child + BELOW_HEIGHT] & (OTHERS - 1)
+                room = max(room, (count & (ESCAPED - 1)) + height + farthest)
                 count |= IN_ROW
             elif more and after == state:
-                r, k = after * LEAF_W + LEAF_LOOPS, 4 * child
+                r, k = after * LEAF_W + LEAF_LOOPS, BELOW_W * child
                 strange = (below[k] & ~leaves[r]) | (below[k + 1] & ~leaves[r + 1]) | (below[k + 2] & ~leaves[r + 2])
-                if strange == 0 and below[k + 3] & OTHERS == 0:
-                    for i in range(trie[2 * child + 1], trie[2 * end[child] + 1]):
-                        rows[base + (tokens[2 * i] >> 5)] |= 1 << (tokens[2 * i] & 31)
-                    room = max(room, (count & (ESCAPED - 1)) + below[k + 3] + need)
+                if strange == 0 and below[k + BELOW_HEIGHT] & OTHERS == 0:
+                    stop = trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN]
+                    for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
+                        token = tokens[ENTRY_W * i + ENTRY_TOKEN]
+                        rows[base + (token >> 5)] |= 1 << (token & 31)
+                    room = max(room, (count & (ESCAPED - 1)) + below[k + BELOW_HEIGHT] + need)
                     continue
             if not done and count & IN_ROW == 0:
-                for i in range(trie[2 * child + 1], trie[2 * child + 3]):
-                    rows[base + (tokens[2 * i] >> 5)] |= 1 << (tokens[2 * i] & 31)
-                if trie[2 * child + 1] < trie[2 * child + 3]:
+                stop = trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]
+                for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
+                    token = tokens[ENTRY_W * i + ENTRY_TOKEN]
+                    rows[base + (token >> 5)] |= 1 << (token & 31)
+                if trie[TRIE_W * child + TRIE_FIRST_TOKEN] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]:
                     room = max(room, (count & (ESCAPED - 1)) + need)
-            if more and trie[2 * child] < trie[2 * child + 2]:
-                if 4 + 2 * places + 3 * (top + 2) > far:
+            if more and trie[TRIE_W * child + TRIE_FIRST_EDGE] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_EDGE]:
+                if MERGED_FIRST + MERGED_W * places + DESCENT_W * (top + 2) > far:
                     return NO_ROOM
                 top += 1
-                at = far - 3 * top
-                temp[at], temp[at + 1], temp[at + 2] = child, after, count
+                at = far - DESCENT_W * top
+                temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
+                temp[at + DESCENT_CHARACTERS] = count
     if leaves[q * LEAF_W + LEAF_ROW] >= 0:  # only the places were asked for
         return places
     if shared:
-        row, room = counts[FREE_ROW] - 1, (below[3] & (OTHERS - 1)) + farthest
+        row, room = counts[FREE_ROW] - 1, (below[BELOW_HEIGHT] & (OTHERS - 1)) + farthest
     else:
         counts[N_ROWS] = row + 1
         if whole:
-            room = (below[3] & (OTHERS - 1)) + farthest
+            room = (below[BELOW_HEIGHT] & (OTHERS - 1)) + farthest
     leaves[q * LEAF_W + LEAF_ROOM] = room
     leaves[q * LEAF_W + LEAF_ROW] = row  # last: other threads read all that belongs to a row once they see it
     return places
@@ -253,14 +265,14 @@ def make_row(t: Any, q: Any) -> Any:
 def child_of(t: Any, node: Any, b: Any) -> Any:
     """The child of a trie node by byte b, or -1."""
     trie, edges = view(t, TRIE), view(t, TRIE_EDGES)
-    low, high = trie[2 * node] + 0, trie[2 * node + 2] + 0
+    low, high = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0, trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] + 0
     while low < high:
         middle = (low + high) >> 1
         if edges[middle] & 255 < b:
             low = middle + 1
         else:
             high = middle
-    return edges[low] >> 8 if low < trie[2 * node + 2] and edges[low] & 255 == b else -1
+    return edges[low] >> 8 if low < trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] and edges[low] & 255 == b else -1
 
 
 @entry("int64(int64, int64, int64, int64)")
@@ -273,8 +285,8 @@ def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
     tokens, temp, end = view(t, TRIE_TOKENS), view(t, TRIE_TEMP), view(t, TRIE_END)
     total = 0
     for p in range(places):
-        node = temp[4 + 2 * p]
-        total += trie[2 * end[node] + 1] - trie[2 * node + 1]
+        node = temp[MERGED_FIRST + MERGED_W * p + MERGED_NODE]
+        total += trie[TRIE_W * end[node] + TRIE_FIRST_TOKEN] - trie[TRIE_W * node + TRIE_FIRST_TOKEN]
     if total > budget:
         leaves[q * LEAF_W + LEAF_REST] = -2
         return -2
@@ -282,27 +294,29 @@ def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
     root, node, queued = counts[N_TRIE] + 0, counts[N_TRIE] + 0, counts[N_TRIE] + 1
     n_edges, n_tokens = counts[N_TRIE_EDGES] + 0, counts[N_TRIE_TOKENS] + 0
     # TRIE_TEMP: lists of (node, chars), each ended by -1; read from `read`, written at `write`.
-    write = 4 + 2 * places
+    write = MERGED_FIRST + MERGED_W * places
     temp[write] = -1
-    read, write = 4, write + 1
+    read, write = MERGED_FIRST, write + 1
     while node < queued:
-        if 2 * (queued + 258) > size(t, TRIE) or n_edges + 256 > size(t, TRIE_EDGES):
+        if TRIE_W * (queued + 258) > size(t, TRIE) or n_edges + 256 > size(t, TRIE_EDGES):
             return NO_ROOM
-        trie[2 * node], trie[2 * node + 1] = n_edges, n_tokens
+        trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_FIRST_TOKEN] = n_edges, n_tokens
         at = read
         low, high = 255, 0
         while temp[at] >= 0:
             m = temp[at] + 0
             # At the root stand the places themselves: a token that ends there is in the row, unless the leaf is done.
             if node > root or leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_CLOSES:
-                for k in range(trie[2 * m + 1], trie[2 * m + 3]):
-                    if 2 * (n_tokens + 1) > size(t, TRIE_TOKENS):
+                for k in range(trie[TRIE_W * m + TRIE_FIRST_TOKEN], trie[TRIE_W * m + TRIE_W + TRIE_FIRST_TOKEN]):
+                    if ENTRY_W * (n_tokens + 1) > size(t, TRIE_TOKENS):
                         return NO_ROOM
-                    tokens[2 * n_tokens], tokens[2 * n_tokens + 1] = tokens[2 * k], temp[at + 1]
+                    tokens[ENTRY_W * n_tokens + ENTRY_TOKEN] = tokens[ENTRY_W * k + ENTRY_TOKEN]
+                    tokens[ENTRY_W * n_tokens + ENTRY_CHARACTERS] = temp[at + MERGED_CHARACTERS]
                     n_tokens += 1
-            if trie[2 * m] < trie[2 * m + 2]:
-                low, high = min(low, edges[trie[2 * m]] & 255), max(high, edges[trie[2 * m + 2] - 1] & 255)
-            at += 2
+            first, stop = trie[TRIE_W * m + TRIE_FIRST_EDGE], trie[TRIE_W * m + TRIE_W + TRIE_FIRST_EDGE]
+            if first < stop:
+                low, high = min(low, edges[first] & 255), max(high, edges[stop - 1] & 255)
+            at += MERGED_W
         for b in range(low, high + 1):
             first = write
             k = read
@@ -311,9 +325,9 @@ def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
                 if child >= 0:
                     if write + 3 > far:
                         return NO_ROOM
-                    temp[write], temp[write + 1] = child, temp[k + 1]
-                    write += 2
-                k += 2
+                    temp[write + MERGED_NODE], temp[write + MERGED_CHARACTERS] = child, temp[k + MERGED_CHARACTERS]
+                    write += MERGED_W
+                k += MERGED_W
             if write > first:
                 temp[write] = -1
                 write += 1
@@ -322,7 +336,7 @@ def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
                 queued += 1
         read = at + 1
         node += 1
-    trie[2 * node], trie[2 * node + 1] = n_edges, n_tokens
+    trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_FIRST_TOKEN] = n_edges, n_tokens
     counts[N_TRIE], counts[N_TRIE_EDGES], counts[N_TRIE_TOKENS] = node + 1, n_edges, n_tokens
     leaves[q * LEAF_W + LEAF_REST_END] = node
     leaves[q * LEAF_W + LEAF_REST] = root
@@ -342,38 +356,43 @@ def make_order(t: Any, q: Any) -> Any:
     n, top = 0, 1
     temp[far - 3], temp[far - 2], temp[far - 1] = 0, q, 0
     while top > 0:
-        at = far - 3 * top
-        node, state, chars = temp[at] + 0, temp[at + 1] + 0, temp[at + 2] + 0
+        at = far - DESCENT_W * top
+        node, state = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0
+        chars = temp[at + DESCENT_CHARACTERS] + 0
         top -= 1
         if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY:
             chars += 1
-        for e in range(trie[2 * node], trie[2 * node + 2]):
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             child, after = edges[e] >> 8, following[256 * state + (edges[e] & 255)]
             # A row that began as that of any string was made without a look at most states.
             if after >= 0 and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand(t, after) < 0:
                 return NO_ROOM
             if after < 0 or leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE:
                 continue
-            if 4 + 2 * (n + trie[2 * child + 3] - trie[2 * child + 1]) + 3 * (top + 2) > far:
+            first, stop = trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]
+            if MERGED_FIRST + MERGED_W * (n + stop - first) + DESCENT_W * (top + 2) > far:
                 return NO_ROOM
-            for k in range(trie[2 * child + 1], trie[2 * child + 3]):
-                temp[4 + 2 * n] = tokens[2 * k]
-                temp[5 + 2 * n] = min(chars + leaves[after * LEAF_W + LEAF_NEED], ROOMS - 1)
+            for k in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]):
+                temp[MERGED_FIRST + MERGED_W * n + MERGED_NODE] = tokens[ENTRY_W * k + ENTRY_TOKEN]
+                temp[MERGED_FIRST + MERGED_W * n + MERGED_CHARACTERS] = min(
+                    chars + leaves[after * LEAF_W + LEAF_NEED], ROOMS - 1
+                )
                 n += 1
             top += 1
-            at = far - 3 * top
-            temp[at], temp[at + 1], temp[at + 2] = child, after, chars
+            at = far - DESCENT_W * top
+            temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
+            temp[at + DESCENT_CHARACTERS] = chars
     if base + ROOMS + 1 + n > size(t, ORDERS):
         return NO_ROOM
     for room in range(ROOMS + 1):
         orders[base + room] = 0
     for k in range(n):
-        orders[base + temp[5 + 2 * k] + 1] += 1
+        orders[base + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS] + 1] += 1
     for room in range(ROOMS):
         orders[base + room + 1] += orders[base + room]
     for k in range(n):
-        room = base + temp[5 + 2 * k]
-        orders[base + ROOMS + 1 + orders[room]] = temp[4 + 2 * k]
+        room = base + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS]
+        orders[base + ROOMS + 1 + orders[room]] = temp[MERGED_FIRST + MERGED_W * k + MERGED_NODE]
         orders[room] += 1
     for room in range(ROOMS, 0, -1):
         orders[base + room] = orders[base + room - 1]

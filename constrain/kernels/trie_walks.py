@@ -19,13 +19,17 @@ from .interned_names import ask
 from .jit.compilation import entry, inlined, kernel
 
 from .layout import (  # isort: skip
-    ARGUMENT, CODE, CONFIGS, DEAD, DECODED, ESCAPED, FULL, HEAD, IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE,
-    IS_WATCHED, LARGE_SET, LATER, LEAF, LEAF_CLOSES, LEAF_FLAGS, LEAF_ORDER, LEAF_REST, LEAF_ROOM, LEAF_ROW, LEAF_W,
-    LEAVES, MOST_STEPS, NAMED_IN, NAMES, NARROW, NEED_ANSWERS, NEED_NAME, NEED_ORDER, NEED_REST, NEED_WATCH, NO_NAMES,
-    N_LATER, N_QUESTIONS, OBJECTS, OBJ_EXCLUDED, OFFSETS, OPEN_NAME, ORDERS, OTHER, O_BLOCK, O_NAMES, PARSE, QUESTIONS,
-    QUESTION_W, Q_ARGUMENT, Q_NAMED_IN, Q_SPELLING, Q_STATUS, Q_TEXT, ROOMS, ROUTE, ROWS, SETS, SET_ALLOWED, SET_BYTES,
-    SET_COUNT, SET_FIRST, SET_FLAGS, SET_NEXT, SET_W, SPELLING, SPENT, STACK, STATUS, STEPS, STR_COUNT, STR_OFFSETS,
-    TABLE, TEXT, TRIE, TRIE_EDGES, TRIE_END, TRIE_TOKENS, T_WORDS, UNKNOWN_NAMES, UNSURE, VISITED, WIDE,
+    ARGUMENT, ARG_LOW, ARG_NEXT, CODE, CONFIGS, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER,
+    CONFIG_W, DEAD, DECODED, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, FULL, HEAD, IS_MEMBER, IS_NAMED,
+    IS_NAMING, IS_OPEN, IS_UNSURE, IS_WATCHED, KIND, LARGE_SET, LATER, LEAF, LEAF_CLOSES, LEAF_DECODER, LEAF_FLAGS,
+    LEAF_ORDER, LEAF_REST, LEAF_ROOM, LEAF_ROW, LEAF_W, LEAVES, MOST_STEPS, NAMED_IN, NAMES, NAME_PARENT, NAME_VALUE,
+    NAME_W, NARROW, NEED_ANSWERS, NEED_NAME, NEED_ORDER, NEED_REST, NEED_WATCH, NO_NAMES, N_LATER, N_QUESTIONS,
+    OBJECTS, OBJ_EXCLUDED, OFFSETS, OPEN_NAME, ORDERS, OTHER, O_BLOCK, O_NAMES, PARSE, QUESTIONS, QUESTION_W,
+    Q_ARGUMENT, Q_NAMED_IN, Q_SPELLING, Q_STATUS, Q_TEXT, ROOMS, ROUTE, ROWS, SETS, SET_ALLOWED, SET_BYTES, SET_COUNT,
+    SET_FIRST, SET_FLAGS, SET_NEXT, SET_W, SPELLING, SPENT, STACK, STATUS, STEPS, STR_COUNT, STR_OFFSETS, TABLE, TEXT,
+    TRIE, TRIE_EDGES, TRIE_END, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_TOKENS, TRIE_W, T_WORDS, UNKNOWN_NAMES, UNSURE,
+    VISITED, WALK_BYTE, WALK_NODE, WALK_SET, WALK_W, WIDE, WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W,
+    WORK_WALKED,
 )  # fmt: skip
 from .sets import continuation, intern, leave_text_open, step, twin
 from .string_cursors import bound
@@ -68,10 +72,10 @@ def advance_bytes(c: Any, s: Any, text: Any) -> Any:
 def take(c: Any, node: Any, out: Any, least: Any, most: Any) -> Any:
     """Sets the bits of the tokens at a trie node that left their leaf after least .. most characters."""
     trie, tokens, mask = view(c, TRIE), view(c, TRIE_TOKENS), at(out)
-    for k in range(trie[2 * node + 1], trie[2 * node + 3]):
-        chars = tokens[2 * k + 1] & (ESCAPED - 1)
+    for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
+        chars = tokens[ENTRY_W * k + ENTRY_CHARACTERS] & (ESCAPED - 1)
         if least <= chars <= most:
-            token = tokens[2 * k]
+            token = tokens[ENTRY_W * k + ENTRY_TOKEN]
             mask[token >> 5] |= 1 << (token & 31)
     return 0
 
@@ -133,10 +137,10 @@ def try_below(c: Any, root: Any, origin: Any, out: Any) -> Any:
     while top >= 0:
         node = stack[base + top] + 0
         top -= 1
-        for k in range(trie[2 * node + 1], trie[2 * node + 3]):
-            if try_token(c, origin, tokens[2 * k], out) < 0:
+        for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
+            if try_token(c, origin, tokens[ENTRY_W * k + ENTRY_TOKEN], out) < 0:
                 return -1
-        for e in range(trie[2 * node], trie[2 * node + 2]):
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             top += 1
             if base + top >= size(c, STACK):
                 return ask(c, FULL, STACK)
@@ -151,17 +155,18 @@ def try_from(c: Any, root: Any, s: Any, out: Any) -> Any:
     trie, edges, tokens, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK)
     base = size(c, STACK) // 2
     top = 0
-    stack[base], stack[base + 1] = root, s
+    stack[base + WALK_NODE], stack[base + WALK_SET] = root, s
     while top >= 0:
-        node, s = stack[base + 2 * top] + 0, stack[base + 2 * top + 1] + 0
+        node, s = stack[base + 2 * top + WALK_NODE] + 0, stack[base + 2 * top + WALK_SET] + 0
         top -= 1
         if s == DEAD:  # Tokens stand in the order of the nodes: all below this one stand together.
-            for k in range(trie[2 * node + 1], trie[2 * view(c, TRIE_END)[node] + 1]):
-                mask[tokens[2 * k] >> 5] &= ~(1 << (tokens[2 * k] & 31))
+            end = view(c, TRIE_END)[node]
+            for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * end + TRIE_FIRST_TOKEN]):
+                mask[tokens[ENTRY_W * k + ENTRY_TOKEN] >> 5] &= ~(1 << (tokens[ENTRY_W * k + ENTRY_TOKEN] & 31))
             continue
-        for k in range(trie[2 * node + 1], trie[2 * node + 3]):
-            mask[tokens[2 * k] >> 5] |= 1 << (tokens[2 * k] & 31)
-        for e in range(trie[2 * node], trie[2 * node + 2]):
+        for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
+            mask[tokens[ENTRY_W * k + ENTRY_TOKEN] >> 5] |= 1 << (tokens[ENTRY_W * k + ENTRY_TOKEN] & 31)
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             head[STEPS] += 1 + sets[s * SET_W + SET_COUNT] // TRIED_AT_ONCE
             after = step(c, s, edges[e] & 255)
             if after < 0:
@@ -171,7 +176,7 @@ def try_from(c: Any, root: Any, s: Any, out: Any) -> Any:
             top += 1
             if base + 2 * top + 1 >= size(c, STACK):
                 return ask(c, FULL, STACK)
-            stack[base + 2 * top], stack[base + 2 * top + 1] = edges[e] >> 8, after
+            stack[base + 2 * top + WALK_NODE], stack[base + 2 * top + WALK_SET] = edges[e] >> 8, after
         if head[STEPS] > head[MOST_STEPS]:
             return ask(c, SPENT, 0)
     return 0
@@ -181,10 +186,11 @@ def try_from(c: Any, root: Any, s: Any, out: Any) -> Any:
 def keep_for_later(c: Any, node: Any, s: Any, least: Any, most: Any, walked: Any) -> Any:
     """Puts a watched set, met at a trie node, on the list of those whose tokens are looked at closely. 0 or -1."""
     head, later = view(c, HEAD), view(c, LATER)
-    k = 5 * head[N_LATER]
-    if k + 5 > size(c, LATER):
+    k = WORK_W * head[N_LATER]
+    if k + WORK_W > size(c, LATER):
         return ask(c, FULL, LATER)
-    later[k], later[k + 1], later[k + 2], later[k + 3], later[k + 4] = node, s, least, most, walked
+    later[k + WORK_NODE], later[k + WORK_SET] = node, s
+    later[k + WORK_LEAST], later[k + WORK_MOST], later[k + WORK_WALKED] = least, most, walked
     head[N_LATER] += 1
     return 0
 
@@ -206,7 +212,9 @@ def may_escape(c: Any, s: Any) -> Any:
     sets, configs, code, leaves = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, LEAVES)
     first = sets[s * SET_W + SET_FIRST]
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
-        if code[configs[5 * k]] == OTHER and leaves[configs[5 * k + 1] * LEAF_W + LEAF_DECODER] >> KIND == ESCAPE:
+        q = configs[CONFIG_W * k + CONFIG_PLACE]
+        is_name = code[configs[CONFIG_W * k + CONFIG_PC]] == OTHER
+        if is_name and leaves[q * LEAF_W + LEAF_DECODER] >> KIND == ESCAPE:
             return 1
     return 0
 
@@ -233,11 +241,11 @@ def is_free(c: Any, origin: Any, s: Any, depth: Any) -> Any:
         return 0
     first = sets[s * SET_W + SET_FIRST]
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
-        if code[configs[5 * k]] != OTHER:
+        if code[configs[CONFIG_W * k + CONFIG_PC]] != OTHER:
             continue
-        state = configs[5 * k + 3] + 0
+        state = configs[CONFIG_W * k + CONFIG_REGISTER] + 0
         seen = objects[state + O_NAMES] + 0
-        if configs[5 * k + 4] != OPEN_NAME or seen == UNKNOWN_NAMES:
+        if configs[CONFIG_W * k + CONFIG_EXTRA] != OPEN_NAME or seen == UNKNOWN_NAMES:
             return 0
         block = code[objects[state + O_BLOCK] + OBJ_EXCLUDED]
         low, high = 0, code[block + STR_COUNT] + 0
@@ -248,13 +256,13 @@ def is_free(c: Any, origin: Any, s: Any, depth: Any) -> Any:
         if low < high and code[block + STR_OFFSETS + low + 1] - code[block + STR_OFFSETS + low] == end - start:
             return 0
         while seen != NO_NAMES:
-            i, at = end - 1, names[3 * seen + 1] + 0
-            while i >= start and at != DECODED and names[3 * at + 1] == route[i]:
-                at = names[3 * at] + 0
+            i, at = end - 1, names[NAME_W * seen + NAME_VALUE] + 0
+            while i >= start and at != DECODED and names[NAME_W * at + NAME_VALUE] == route[i]:
+                at = names[NAME_W * at + NAME_PARENT] + 0
                 i -= 1
             if i < start and at == DECODED:
                 return 0
-            seen = names[3 * seen] + 0
+            seen = names[NAME_W * seen + NAME_PARENT] + 0
     return 1
 
 
@@ -271,20 +279,21 @@ def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least
     top = 0
     stack[0], stack[1], stack[2] = root, start, 0
     while top >= 0:
-        node, s, depth = stack[3 * top] + 0, stack[3 * top + 1] + 0, stack[3 * top + 2] >> 8
+        node, s = stack[WALK_W * top + WALK_NODE] + 0, stack[WALK_W * top + WALK_SET] + 0
+        depth = stack[WALK_W * top + WALK_BYTE] >> 8
         if depth > 0:
-            route[depth - 1] = stack[3 * top + 2] & 255
+            route[depth - 1] = stack[WALK_W * top + WALK_BYTE] & 255
         depth += 1
         top -= 1
         head[VISITED] += 1
         r = s * SET_W
         n = sets[r + SET_ALLOWED]
-        first, last = trie[2 * node] + 0, trie[2 * node + 2] + 0
+        first, last = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0, trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] + 0
         many = n > NARROW
         head[STEPS] += sets[r + SET_COUNT] if sets[r + SET_COUNT] > LARGE_SET else 1
         if head[STEPS] > head[MOST_STEPS]:
             return ask(c, SPENT, 0)
-        if 3 * top > room:
+        if WALK_W * top > room:
             return ask(c, FULL, STACK)
         if depth > size(c, ROUTE):
             return ask(c, FULL, ROUTE)
@@ -352,9 +361,11 @@ def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least
                         if after < 0:
                             return -1
             take(c, child, out, least, most)
-            if trie[2 * child] < trie[2 * child + 2] and sets[after * SET_W + SET_ALLOWED] > 0:
+            has_edges = trie[TRIE_W * child + TRIE_FIRST_EDGE] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_EDGE]
+            if has_edges and sets[after * SET_W + SET_ALLOWED] > 0:
                 top += 1
-                stack[3 * top], stack[3 * top + 1], stack[3 * top + 2] = child, after, depth << 8 | b
+                stack[WALK_W * top + WALK_NODE], stack[WALK_W * top + WALK_SET] = child, after
+                stack[WALK_W * top + WALK_BYTE] = depth << 8 | b
     return 0
 
 
@@ -369,13 +380,15 @@ def only(c: Any, s: Any, which: Any) -> Any:
     leave_text_open(c, s)
     first = sets[s * SET_W + SET_FIRST]
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
-        q = configs[5 * k + 1]
-        op = code[configs[5 * k]]
+        q = configs[CONFIG_W * k + CONFIG_PLACE]
+        op = code[configs[CONFIG_W * k + CONFIG_PC]]
         has_row = op == PARSE or ((op == LEAF or op == OTHER) and leaves[q * LEAF_W + LEAF_ROW] != -2)
         if (which == -1 and not has_row) or k == which or which == -2:
-            if op == OTHER and view(c, OBJECTS)[configs[5 * k + 3] + O_NAMES] == UNKNOWN_NAMES:
+            if op == OTHER and view(c, OBJECTS)[configs[CONFIG_W * k + CONFIG_REGISTER] + O_NAMES] == UNKNOWN_NAMES:
                 view(c, HEAD)[UNSURE] = 1
-            if emit(c, configs[5 * k], q, configs[5 * k + 2], configs[5 * k + 3], configs[5 * k + 4]) < 0:
+            config = CONFIG_W * k
+            reg, ext = configs[config + CONFIG_REGISTER], configs[config + CONFIG_EXTRA]
+            if emit(c, configs[config + CONFIG_PC], q, configs[config + CONFIG_NODE], reg, ext) < 0:
                 return -1
     return intern(c)
 
@@ -407,16 +420,17 @@ def add_row(c: Any, q: Any, room: Any, out: Any) -> Any:
 def add_leaf(c: Any, s: Any, k: Any, out: Any, room: Any) -> Any:
     """ORs what configuration k, in a leaf that has a row, allows into the mask: 0 or -1."""
     configs, code, leaves, sets = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, SETS)
-    pc, q, ext = configs[5 * k], configs[5 * k + 1], configs[5 * k + 4]
+    config = CONFIG_W * k
+    pc, q, ext = configs[config + CONFIG_PC], configs[config + CONFIG_PLACE], configs[config + CONFIG_EXTRA]
     view(c, HEAD)[STEPS] += ROW_STEPS
     rest = leaves[q * LEAF_W + LEAF_REST]
     closes = leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_CLOSES
     least = 0
     if code[pc] == OTHER:
-        after = continuation(c, s, -k - 1, code[pc + 3])
+        after = continuation(c, s, -k - 1, code[pc + ARG_NEXT])
     else:
         after = continuation(c, s, k, pc + 4)
-        least = max(code[pc + 2] - ext, 0)
+        least = max(code[pc + ARG_LOW] - ext, 0)
     if after < 0:
         return -1
     follows = closes or sets[after * SET_W + SET_ALLOWED] > 0
