@@ -44,8 +44,8 @@ ASKED = {
     at.NEED_START: "leaf begun",
     at.NEED_LEAF: "leaf state expanded",
     at.NEED_ROW: "row made",
-    at.NEED_REST: "remainders made",
-    at.NEED_ORDER: "row put in order",
+    at.NEED_SUFFIXES: "remainders made",
+    at.NEED_BY_LENGTH: "row put in order",
     at.NEED_SCANNER: "lexemes read",
     at.NEED_READERS: "lexemes read",
 }

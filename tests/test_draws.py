@@ -37,7 +37,7 @@ def rows_and_masks(draw: st.DrawFn) -> tuple[NDArray[Any], NDArray[np.int32]]:
 
 def summed(row: NDArray[Any], mask: NDArray[np.int32]) -> tuple[float, NDArray[np.float64]]:
     sums = np.full(len(mask) + -(-len(mask) // draws.GROUP), np.nan)
-    return draws.masses(row, mask, sums), sums
+    return draws.sum_masses(row, mask, sums), sums
 
 
 @settings(deadline=None)
@@ -67,7 +67,10 @@ def test_the_exponential_is_within_its_bound(kind: Any) -> None:
         for lane in (0, 13, 31):
             mask = np.zeros(len(row) // 32, np.uint32)
             mask[at // 32] = 1 << lane
-            found, x = draws.masses(row[at : at + 32], mask.view(np.int32)[at // 32 :][:1], np.empty(2)), row[at + lane]
+            found, x = (
+                draws.sum_masses(row[at : at + 32], mask.view(np.int32)[at // 32 :][:1], np.empty(2)),
+                row[at + lane],
+            )
             assert found == (0 if kind is np.float32 and x < -87 else pytest.approx(math.exp(x), rel=bound, abs=0))
 
 
@@ -83,7 +86,7 @@ def test_places_are_those_of_the_running_sum(
     exact = np.where(bits_of(mask, len(row)), np.exp(row.astype(np.float64)), 0.0)
     edges = np.concatenate([[0.0], np.cumsum(exact)]) / exact.sum()
     for uniform in [*uniforms, 0.0, float(np.nextafter(1, 0))]:
-        token = draws.place(row, mask, sums, uniform)
+        token = draws.find_token(row, mask, sums, uniform)
         assert exact[token] > 0
         assert edges[token] - 1e-6 <= uniform <= edges[token + 1] + 1e-6
 
@@ -95,7 +98,7 @@ def test_what_is_removed_is_as_if_it_had_never_been(given_: tuple[NDArray[Any], 
     _, sums = summed(row, mask)
     tokens = np.flatnonzero(bits_of(mask, len(row)))
     for token in rng.sample(tokens.tolist(), min(4, len(tokens))):
-        left = draws.remove(row, mask, sums, token)
+        left = draws.remove_token(row, mask, sums, token)
         assert not bits_of(mask, len(row))[token]
         total, fresh = summed(row, mask)
         assert left == pytest.approx(total, rel=1e-6)
@@ -108,7 +111,7 @@ def test_listed_are_the_tokens_of_a_mask(given_: tuple[NDArray[Any], NDArray[np.
     row, mask = given_
     wanted = np.flatnonzero(bits_of(mask, len(row)))
     tokens = np.full(room, -1)
-    assert draws.listed(mask, tokens) == min(len(wanted), room + 1)
+    assert draws.list_tokens(mask, tokens) == min(len(wanted), room + 1)
     assert tokens[: len(wanted)].tolist() == wanted[:room].tolist()
 
 
@@ -119,7 +122,7 @@ def test_above_a_floor(given_: tuple[NDArray[Any], NDArray[np.int32]], floor: fl
     row[len(row) // 2] = np.nan
     wanted = np.flatnonzero((row > floor) | np.isnan(row))
     tokens = np.full(room, -1)
-    assert draws.above(row, floor, tokens) == len(wanted)
+    assert draws.list_above(row, floor, tokens) == len(wanted)
     assert tokens[: len(wanted)].tolist() == wanted[:room].tolist()
 
 
@@ -135,10 +138,10 @@ def test_sums_are_written_for_each_word_and_each_group_and_no_further(words: int
     groups = -(-words // draws.GROUP)
     memory = np.full(words + groups + 20, -7.0)
     sums = memory[10:-10]
-    assert draws.masses(row, mask, sums) == 2 * words
+    assert draws.sum_masses(row, mask, sums) == 2 * words
     assert (sums[:words] == 2).all()
     assert sums[words:].tolist() == [2 * len(mask[at : at + draws.GROUP]) for at in range(0, words, draws.GROUP)]
-    assert draws.remove(row, mask, sums, 32 * words - 30) == 2 * words - 1
+    assert draws.remove_token(row, mask, sums, 32 * words - 30) == 2 * words - 1
     assert sums[words - 1] == 1 and sums[-1] == 2 * (words - draws.GROUP * (groups - 1)) - 1
     assert (memory[:10] == -7).all() and (memory[-10:] == -7).all()
 
@@ -147,6 +150,6 @@ def test_sums_are_written_for_each_word_and_each_group_and_no_further(words: int
 def test_the_least_log_that_is_not_0(kind: Any) -> None:
     least = kind(draws.LOW32 if kind is np.float32 else draws.LOW64)
     mask = np.array([1], np.int32)
-    assert draws.masses(np.array([least]), mask, np.empty(2)) == pytest.approx(math.exp(least), rel=3e-7, abs=0)
-    assert draws.masses(np.array([np.nextafter(least, kind(-np.inf))]), mask, np.empty(2)) == 0
-    assert draws.masses(np.array([kind(-np.inf)]), mask, np.empty(2)) == 0
+    assert draws.sum_masses(np.array([least]), mask, np.empty(2)) == pytest.approx(math.exp(least), rel=3e-7, abs=0)
+    assert draws.sum_masses(np.array([np.nextafter(least, kind(-np.inf))]), mask, np.empty(2)) == 0
+    assert draws.sum_masses(np.array([kind(-np.inf)]), mask, np.empty(2)) == 0

@@ -14,16 +14,24 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.engine.state_cache import HASHES
 from constrain.kernels import layout as at
-from constrain.kernels.closure import add_call, begin, call, close, find_call, give_back, push
-from constrain.kernels.growth import rehash
+from constrain.kernels.closure import (
+    add_call,
+    begin_closure,
+    call_rule,
+    compute_closure,
+    find_call,
+    push_item,
+    return_to_callers,
+)
+from constrain.kernels.growth import rehash_tables
 from tests.kernel_context import Context
 from tests.test_kernel_objects import Rules as ObjectRules, code_of, string_block
 
 Config = tuple[int, int, int, int, int]
 """pc, point, node, register, extra."""
-SMALL = {at.ITEMS: 5, at.SEEN: 8, at.LOCALS: 4, at.LEDGES: 5, at.MISSING: 1, at.BUFFER: 64, at.STARTS: 4,
+SMALL = {at.ITEMS: 5, at.SEEN: 8, at.CALLS: 4, at.PENDING_EDGES: 5, at.MISSING: 1, at.BUFFER: 64, at.STARTS: 4,
          at.LEAVES: 4 * at.LEAF_W}  # fmt: skip
-ROOMY = SMALL | {at.ITEMS: 5 * 512, at.SEEN: 2 * 2048, at.LOCALS: 4 * 64, at.LEDGES: 5 * 512, at.MISSING: 64}
+ROOMY = SMALL | {at.ITEMS: 5 * 512, at.SEEN: 2 * 2048, at.CALLS: 4 * 64, at.PENDING_EDGES: 5 * 512, at.MISSING: 64}
 A, B = 97, 98
 
 
@@ -36,14 +44,14 @@ def grown(context: Context) -> None:
         context.double(at.SEEN)
     if slot in HASHES:
         context.double(HASHES[slot])
-        rehash(context.address)
+        rehash_tables(context.address)
 
 
 def closed(context: Context, *items: Config) -> set[Config]:
     """The configurations to which these items lead, each of which is there once."""
     while True:
-        context.call(begin)
-        results = [*[context.call(push, *item) for item in items], context.call(close)]
+        context.call(begin_closure)
+        results = [*[context.call(push_item, *item) for item in items], context.call(compute_closure)]
         if not any(results):
             break
         assert {*results} <= {0, -1}
@@ -176,14 +184,14 @@ def test_leaves_that_are_not_known_are_asked_for() -> None:
     context = Context(ROOMY)
     context.put(at.CODE, [at.LEAF, 1, 0, -1, A])
     context[at.STARTS][:] = -1
-    context.call(begin)
-    context.call(push, 0, -1, 0, 0, 0)
-    assert context.call(close) == -1 and context.asked == (at.NEED_START, 1)
+    context.call(begin_closure)
+    context.call(push_item, 0, -1, 0, 0, 0)
+    assert context.call(compute_closure) == -1 and context.asked == (at.NEED_START, 1)
     context[at.STARTS][1] = 3
     context[at.LEAVES][3 * at.LEAF_W + at.LEAF_FLAGS] = at.LEAF_EXITS | at.LEAF_BOUNDARY
-    context.call(begin)
-    context.call(push, 0, -1, 0, 0, 0)
-    assert context.call(close) == -1 and context.asked == (at.NEED_LEAF, 3)
+    context.call(begin_closure)
+    context.call(push_item, 0, -1, 0, 0, 0)
+    assert context.call(compute_closure) == -1 and context.asked == (at.NEED_LEAF, 3)
 
 
 @settings(max_examples=30)
@@ -288,8 +296,8 @@ def test_rules_that_call_each_other(rules: Rules) -> None:
     program = written(rules)
     wanted = Reached(program)
     found, context = both(program.code, (program.code[program.cells[0]], -1, 0, 0, 0))
-    count = int(context.head[at.N_LOCALS])
-    calls = context[at.LOCALS][: 4 * count].reshape(-1, 4).tolist()
+    count = int(context.head[at.N_CALLS])
+    calls = context[at.CALLS][: 4 * count].reshape(-1, 4).tolist()
     node_of = {-k - 2: call[0] for k, call in enumerate(calls)} | {0: 0}
     assert sorted(call[0] for call in calls) == sorted(wanted.edges)
     assert {(pc, node_of[node]) for pc, _, node, *_ in found} == {
@@ -302,7 +310,7 @@ def test_rules_that_call_each_other(rules: Rules) -> None:
         assert bool(ended) == (cell in wanted.ended)
         edges = list[tuple[int, int]]()
         while first >= 0:
-            pc, _, _, node, following = context[at.LEDGES][5 * first : 5 * first + 5].tolist()
+            pc, _, _, node, following = context[at.PENDING_EDGES][5 * first : 5 * first + 5].tolist()
             edges.append((pc, node_of[node]))
             first = following
         assert set(edges) == wanted.edges[cell]
@@ -320,7 +328,7 @@ def test_calls_of_a_closure(wanted: list[tuple[int, int, int, int]], is_nullable
     """Each rule has one call with its callers; who comes after it has ended goes on at once."""
     context = Context(ROOMY)
     context.put(at.CODE, [at.END, *[100 + cell for cell in range(51)], at.END])
-    context.call(begin)
+    context.call(begin_closure)
     known = dict[int, list[tuple[int, int, int, int]]]()
     ended = set[int]()
     for cell, pc, reg, ext in wanted:
@@ -329,25 +337,25 @@ def test_calls_of_a_closure(wanted: list[tuple[int, int, int, int]], is_nullable
         is_new = edge not in known.setdefault(1 + cell, [])
         first_call = not known[1 + cell]
         is_known_late = len(known[1 + cell]) > at.FEW_EDGES
-        assert context.call(call, 1 + cell, pc, 0, reg << 1 | (ext & 1)) == 0
+        assert context.call(call_rule, 1 + cell, pc, 0, reg << 1 | (ext & 1)) == 0
         if is_new:
             known[1 + cell].append(edge)
         which = list(known).index(1 + cell)
         assert context.call(find_call, 1 + cell) == which
         if not is_known_late:
-            assert context.head[at.N_LEDGES] == sum(map(len, known.values()))
+            assert context.head[at.N_PENDING_EDGES] == sum(map(len, known.values()))
         if first_call:
             added = 1 + (which >= at.FEW_EDGES)
             last = context[at.ITEMS][5 * (before + added - 1) : 5 * (before + added)].tolist()
             assert last == [100 + cell, -1, -which - 2, 0, 0]
             assert context.head[at.N_ITEMS] >= before + added
         if is_nullable and first_call:
-            assert context.call(give_back, -which - 2) == 0
+            assert context.call(return_to_callers, -which - 2) == 0
             ended.add(1 + cell)
         if 1 + cell in ended:
             rows = context[at.ITEMS][: 5 * context.head[at.N_ITEMS]].reshape(-1, 5).tolist()
             assert [pc, -1, 0, reg, ext] in rows
-    assert context.head[at.N_LOCALS] == len(known)
+    assert context.head[at.N_CALLS] == len(known)
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])
@@ -373,21 +381,21 @@ def test_items_are_on_the_list_once(items: list[Config]) -> None:
         context.head[at.CLOSURES] = stamp
         if stamp:  # stamps begin anew before they overflow
             context[at.SEEN][0::2] = 1
-        context.call(begin)
+        context.call(begin_closure)
         assert context.head[at.CLOSURES] == 1
         known = list[Config]()
         for item in items:
             while True:
                 fits = 5 * (len(known) + 1) <= len(context[at.ITEMS])
                 fits = fits and 2 * len(known) <= len(context[at.SEEN]) // 2 - 1
-                result = context.call(push, *item)
+                result = context.call(push_item, *item)
                 assert result == (0 if fits or item in known else -1)
                 if result == 0:
                     break
                 grown(context)
-                context.call(begin)
+                context.call(begin_closure)
                 for one in known:
-                    assert context.call(push, *one) == 0
+                    assert context.call(push_item, *one) == 0
             if item not in known:
                 known.append(item)
             assert context.head[at.N_ITEMS] == len(known)
@@ -396,12 +404,22 @@ def test_items_are_on_the_list_once(items: list[Config]) -> None:
 
 def test_a_closure_begins_with_nothing() -> None:
     context = Context(ROOMY)
-    fields = [at.N_ITEMS, at.N_LOCALS, at.N_LEDGES, at.N_MISSING, at.ACCEPTS, at.UNSURE, at.NAMED, at.CUT, at.BEGUN]
+    fields = [
+        at.N_ITEMS,
+        at.N_CALLS,
+        at.N_PENDING_EDGES,
+        at.N_MISSING,
+        at.ACCEPTS,
+        at.UNSURE,
+        at.NAMED,
+        at.CUT,
+        at.BEGUN,
+    ]
     context.head[:] = 5
-    context.call(begin)
+    context.call(begin_closure)
     assert not context.head[fields].any() and context.head[at.CLOSURES] == 6
-    assert context.head[[at.TEXT, at.WATCH]].tolist() == [at.SPELLED, at.NO_WATCH]
-    kept = [k for k in range(at.HEAD_W) if k not in (*fields, at.CLOSURES, at.TEXT, at.WATCH)]
+    assert context.head[[at.TEXT, at.CANDIDATES]].tolist() == [at.SPELLED, at.NO_CANDIDATES]
+    kept = [k for k in range(at.HEAD_W) if k not in (*fields, at.CLOSURES, at.TEXT, at.CANDIDATES)]
     assert (context.head[kept] == 5).all()
 
 
@@ -409,7 +427,7 @@ def test_a_closure_begins_with_nothing() -> None:
 def test_room_for_calls(items: int, places: int) -> None:
     """They are found among the items, which SEEN has to have places for."""
     context = Context(ROOMY | {at.ITEMS: 5 * items, at.SEEN: 2 * places}, rubbish=7)
-    context.call(begin)
+    context.call(begin_closure)
     n = 0
     while context.call(add_call, 100 + n, n) == 0:
         n += 1
@@ -419,11 +437,11 @@ def test_room_for_calls(items: int, places: int) -> None:
     assert context[at.ITEMS][: 5 * n].reshape(-1, 5).tolist() == [[-at.CALLED - 100 - k, k, 0, 0, 0] for k in range(n)]
 
 
-NONE_LEFT = {at.NAMES: 3 * at.ROOTS, at.OBJECTS: 1, at.POINTS: 1} | SMALL | {at.BUFFER: 1}
+NONE_LEFT = {at.NAMES: 3 * at.ROOTS, at.OBJECTS: 1, at.CURSORS: 1} | SMALL | {at.BUFFER: 1}
 """No room for a record of any kind."""
 
 
-@pytest.mark.parametrize("lengths", [NONE_LEFT, ROOMY | {at.NAMES: 300, at.OBJECTS: 300, at.POINTS: 300}])
+@pytest.mark.parametrize("lengths", [NONE_LEFT, ROOMY | {at.NAMES: 300, at.OBJECTS: 300, at.CURSORS: 300}])
 def test_registers_that_begin(lengths: dict[int, int]) -> None:
     """An object begins with nothing seen, a list of members with none; both where there is no room at first."""
     block = code_of(ObjectRules(0, 2, 0, frozenset(), (frozenset(), frozenset()), True, False, 0, -1), [1, 0])
@@ -441,7 +459,7 @@ def test_registers_that_begin(lengths: dict[int, int]) -> None:
     assert context[at.NAMES][3 * after : 3 * after + 2].tolist() == [register, at.SPELLED]
 
 
-@pytest.mark.parametrize("lengths", [NONE_LEFT, ROOMY | {at.POINTS: 300}])
+@pytest.mark.parametrize("lengths", [NONE_LEFT, ROOMY | {at.CURSORS: 300}])
 @pytest.mark.parametrize("strings", [[b"a", b"b"], [b"", b"a"], [b""]])
 def test_strings_begin(lengths: dict[int, int], strings: list[bytes]) -> None:
     """At a point before them all; an empty one is over at once."""
@@ -451,4 +469,4 @@ def test_strings_begin(lengths: dict[int, int], strings: list[bytes]) -> None:
     found = closed(context, (start, -1, 3, 5, 0))
     over = {(start + 4, -1, 3, 6, 0)} if b"" in strings else set()
     assert found == {(start, 0, 3, 5, 0)} | over
-    assert context[at.POINTS][:4].tolist() == [0, 0, len(strings), 0]
+    assert context[at.CURSORS][:4].tolist() == [0, 0, len(strings), 0]

@@ -8,10 +8,10 @@ import pytest
 
 from constrain import Constraint, Style, Vocabulary, compile, lark
 from constrain.kernels import layout as at
-from constrain.kernels.growth import rehash
+from constrain.kernels.growth import rehash_tables
 from tests.test_room import CASES, SUMS
 
-INTERNED = (at.N_SETS, at.N_CONFIGS, at.N_NODES, at.N_EDGES, at.N_OBJECTS, at.N_POINTS, at.N_NAMES, at.N_GUARDS,
+INTERNED = (at.N_SETS, at.N_CONFIGS, at.N_NODES, at.N_EDGES, at.N_OBJECTS, at.N_CURSORS, at.N_NAMES, at.N_GUARDS,
             at.N_PAIRS, at.N_LISTS)  # fmt: skip
 RIGHT_RECURSIVE = """
 start: "x" start "y" | list | "x"
@@ -46,7 +46,7 @@ def assert_found_again(constraint: Constraint, text: bytes) -> None:
     before = read(constraint, text)
     for _ in range(2):
         forget_steps(constraint)
-        rehash(constraint.state_cache().address)
+        rehash_tables(constraint.state_cache().address)
         assert read(constraint, text) == before
         assert_entries(constraint)
 
@@ -57,7 +57,7 @@ def assert_entries(constraint: Constraint) -> None:
     head = arrays[at.HEAD]
     for slot, records, width, place, first, count in (
         (at.SET_HASH, at.SETS, at.SET_W, at.SET_SLOT, 1, head[at.N_SETS]),
-        (at.POINT_HASH, at.POINTS, 5, 4, 0, head[at.N_POINTS]),
+        (at.CURSOR_HASH, at.CURSORS, 5, 4, 0, head[at.N_CURSORS]),
         (at.NAME_HASH, at.NAMES, 3, 2, at.ROOTS, head[at.N_NAMES]),
         (at.GUARD_HASH, at.GUARDS, at.GUARD_W, at.GUARD_SLOT, 0, head[at.N_GUARDS]),
         (at.PAIR_HASH, at.PAIRS, at.PAIR_W, at.PAIR_SLOT, 1, head[at.N_PAIRS]),

@@ -9,9 +9,9 @@ from hypothesis import given, settings, strategies as st
 from numba import njit
 
 from constrain.kernels import layout as at
-from constrain.kernels.interned_names import chain
+from constrain.kernels.interned_names import extend_chain
 from constrain.kernels.jit.compilation import OPTIONS
-from constrain.kernels.unique_members import add_guard, begin_member, end_member, keeps_watch, text_between
+from constrain.kernels.unique_members import add_guard, begin_member, copy_text, end_member, keeps_candidates
 from tests.kernel_context import Context
 
 SMALL = {at.NAMES: 3 * (at.ROOTS + 1), at.NAME_HASH: 16, at.BUFFER: 1, at.GUARDS: at.GUARD_W, at.GUARD_HASH: 16}
@@ -20,14 +20,14 @@ OPEN, UNKNOWN, EMPTY = at.OPEN_NAME, at.UNKNOWN_MEMBERS, at.NO_MEMBERS
 
 @njit(**OPTIONS)  # type: ignore[untyped-decorator]
 def keeps(c: int, guard: int, byte: int) -> int:
-    """`keeps_watch`, which is linked into its callers."""
-    return keeps_watch(c, guard, byte)  # type: ignore[no-any-return]
+    """`keeps_candidates`, which is linked into its callers."""
+    return keeps_candidates(c, guard, byte)  # type: ignore[no-any-return]
 
 
 def chained(context: Context, root: int, values: Sequence[int]) -> int:
     """The chain of these values."""
     for value in values:
-        root = context.run(chain, root, value)
+        root = context.run(extend_chain, root, value)
     return root
 
 
@@ -49,7 +49,7 @@ def test_the_bytes_between_two_places(before: bytes, between: bytes, rubbish: in
     context = Context(SMALL, rubbish)
     start = chained(context, at.SPELLED, before)
     end = chained(context, start, between)
-    assert context.run(text_between, start, end) == len(between)
+    assert context.run(copy_text, start, end) == len(between)
     assert bytes(context[at.BUFFER][: len(between)].tolist()) == between
 
 
@@ -70,15 +70,15 @@ def test_a_member_begins(kind: int, text: bytes | None, endless: bool, watched: 
     members = kind if kind in (EMPTY, UNKNOWN) else known[kind]
     place = OPEN if text is None else chained(context, at.SPELLED, text)
     registers = [chained(context, one, [place if place != OPEN else at.SPELLED]) for one in known]
-    watch = chained(context, at.NO_WATCH, [registers[k] for k in watched])
-    context.head[[at.TEXT, at.WATCH]] = place, watch
+    watch = chained(context, at.NO_CANDIDATES, [registers[k] for k in watched])
+    context.head[[at.TEXT, at.CANDIDATES]] = place, watch
     register = context.run(begin_member, members, endless)
     if text is None and members != EMPTY:
         members = UNKNOWN
     assert read(context, register, members) == [place if text is not None else at.SPELLED]
     assert context.head[at.BEGUN] == (text is not None)
     assert context.head[at.UNSURE] == (members == UNKNOWN and not endless)
-    now = read(context, int(context.head[at.WATCH]), at.NO_WATCH)
+    now = read(context, int(context.head[at.CANDIDATES]), at.NO_CANDIDATES)
     was = [registers[k] for k in watched[::-1]]
     is_watched = members not in (EMPTY, UNKNOWN)
     assert now == ([register, *was] if is_watched and register not in was else was)
@@ -93,10 +93,10 @@ def test_a_member_ends(kind: int, is_open: bool, is_watched: bool, answer: int |
     context = Context(SMALL)
     members = kind if kind in (EMPTY, UNKNOWN) else chained(context, EMPTY, [10, 20])
     register, text = chained(context, members, [at.SPELLED]), chained(context, at.SPELLED, b"ab")
-    watch = chained(context, at.NO_WATCH, [register]) if is_watched else at.NO_WATCH
+    watch = chained(context, at.NO_CANDIDATES, [register]) if is_watched else at.NO_CANDIDATES
     if answer is not None:
         context.run(add_guard, register, text, answer)
-    context.head[[at.TEXT, at.WATCH]] = OPEN if is_open else text, watch
+    context.head[[at.TEXT, at.CANDIDATES]] = OPEN if is_open else text, watch
     result = context.run(end_member, register)
     is_asked = is_watched and not is_open and kind not in (EMPTY, UNKNOWN)
     assert context.head[at.UNSURE] == (kind == UNKNOWN)
@@ -104,7 +104,7 @@ def test_a_member_ends(kind: int, is_open: bool, is_watched: bool, answer: int |
     if kind == UNKNOWN or is_open:
         assert result == UNKNOWN
     elif is_asked and answer is None:
-        assert result == -1 and context.asked == (at.NEED_VERDICT, register)
+        assert result == -1 and context.asked == (at.NEED_IS_UNIQUE, register)
     elif is_asked and answer == 0:
         assert result == 0
     else:

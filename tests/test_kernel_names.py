@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain.kernels import layout as at
+<<<<<<< HEAD
 from constrain.kernels.interned_names import chain, decode_name, name_into_buffer, spell_utf8
 from constrain.vocabulary.mask_table import data_address
+=======
+from constrain.kernels.interned_names import decode_name, extend_chain, name_into_buffer, spell_utf8
+from constrain.vocabulary.mask_table import address_of
+>>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
 
 EDGES = [0, 8, 31, 34, 47, 92, 127, 128, 0x7FF, 0x800, 0xFFF, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x103FF, 0x10400,
          0xFFFFF, 0x100000, 0x10FFFF]  # fmt: skip
@@ -37,7 +42,7 @@ class Slots:
     def chained(self, root: int, values: bytes) -> int:
         """The chain of some bytes."""
         for value in values:
-            root = chain(self.address, root, value)
+            root = extend_chain(self.address, root, value)
         return root
 
     def check(self) -> None:
@@ -71,7 +76,7 @@ def test_where_there_is_no_room_it_is_asked_for(extra: int, count: int, hashes: 
     slots = Slots(at.ROOTS + extra, buffer=24, hashes=hashes)
     name, made = at.DECODED, 0
     for value in range(count):
-        longer = chain(slots.address, name, value)
+        longer = extend_chain(slots.address, name, value)
         if longer < 0:
             assert slots.asks_for(at.NAMES) and (made == extra or 2 * (at.ROOTS + made) > hashes - 1)
             assert slots.arrays[at.HEAD][at.N_NAMES] == at.ROOTS + made

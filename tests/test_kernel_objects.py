@@ -15,18 +15,18 @@ from hypothesis import given, settings, strategies as st
 from numba import njit
 
 from constrain.kernels import layout as at
-from constrain.kernels.interned_names import chain
+from constrain.kernels.interned_names import extend_chain
 from constrain.kernels.jit.compilation import OPTIONS
 from constrain.kernels.object_states import (
-    any_allowed,
-    begins_taken,
+    add_member,
+    add_named_member,
+    first_allowed_key,
     is_excluded,
-    may_mark,
+    is_name_free,
+    is_taken_prefix,
     may_repeat,
-    name_has_way,
-    object_after,
-    object_named,
-    object_start,
+    may_set_mark,
+    start_object,
 )
 from tests.kernel_context import Context
 
@@ -165,7 +165,7 @@ def test_a_key_may_come_if_the_object_can_still_be_closed(rules: Rules, data: st
     context = Context(LENGTHS, rubbish=-1)
     context.put(at.CODE, code_of(rules, ranks))
     state, known = State(0, frozenset(), 0), dict[State, int]()
-    place = context.run(object_start, 1)
+    place = context.run(start_object, 1)
     for _ in range(6):
         record = context[at.OBJECTS][place:]
         flags, words = int(record[at.O_FLAGS]), int(context[at.CODE][1 + at.OBJ_WORDS])
@@ -180,8 +180,8 @@ def test_a_key_may_come_if_the_object_can_still_be_closed(rules: Rules, data: st
             assert bool(flags & at.O_OTHER) == (-1 in wanted)
             for mark in range(rules.count, rules.count + rules.marks):
                 if mark in wanted or mark not in state.seen:
-                    assert context.run(may_mark, place, mark) == (mark in wanted)
-            assert context.run(may_mark, place, -1) == (-1 in wanted)
+                    assert context.run(may_set_mark, place, mark) == (mark in wanted)
+            assert context.run(may_set_mark, place, -1) == (-1 in wanted)
             check_ranges(context, place, {ranks[key] for key in declared}, rules.count, data)
             choices = sorted(wanted)
         else:
@@ -193,24 +193,24 @@ def test_a_key_may_come_if_the_object_can_still_be_closed(rules: Rules, data: st
         if not choices:
             return
         key = data.draw(st.sampled_from(choices))
-        place, state = context.run(object_after, place, key, at.NO_NAMES), rules.after(state, key)
+        place, state = context.run(add_member, place, key, at.NO_NAMES), rules.after(state, key)
         assert place > 0
         assert context[at.OBJECTS][place + at.O_NAMES] == at.NO_NAMES
 
 
 def check_ranges(context: Context, place: int, allowed: set[int], count: int, data: st.DataObject) -> None:
-    """`any_allowed` finds the first of any range."""
+    """`first_allowed_key` finds the first of any range."""
     for _ in range(3):
         low = data.draw(st.integers(0, count))
         high = data.draw(st.integers(low, count))
         wanted = min((rank for rank in allowed if low <= rank < high), default=-1)
-        assert context.run(any_allowed, place, low, high) == wanted
+        assert context.run(first_allowed_key, place, low, high) == wanted
 
 
 def chained(context: Context, root: int, values: Sequence[int]) -> int:
     """The chain of these values."""
     for value in values:
-        root = context.run(chain, root, value)
+        root = context.run(extend_chain, root, value)
         assert root > 0
     return root
 
@@ -231,9 +231,9 @@ def test_names_that_are_taken(excluded: list[bytes], seen: list[bytes], asked: l
     context = Context(LENGTHS, rubbish)
     rules = Rules(0, 0, 1, frozenset(), (), True, True, 0, -1)
     context.put(at.CODE, code_of(rules, [], excluded))
-    state, there = context.run(object_start, 1), list[bytes]()
+    state, there = context.run(start_object, 1), list[bytes]()
     for name in seen:
-        after = context.run(object_named, state, chained(context, at.SPELLED, name), -1)
+        after = context.run(add_named_member, state, chained(context, at.SPELLED, name), -1)
         if name in excluded:
             assert after == 0
             continue
@@ -247,24 +247,24 @@ def test_names_that_are_taken(excluded: list[bytes], seen: list[bytes], asked: l
         context[at.BUFFER][: len(name)] = list(name)
         assert context.run(is_excluded, state, len(name)) == (name in excluded)
         context[at.BUFFER][: len(name)] = list(name)
-        assert context.run(begins_taken, state, len(name)) == any(one.startswith(name) for one in taken)
+        assert context.run(is_taken_prefix, state, len(name)) == any(one.startswith(name) for one in taken)
         spelled = chained(context, at.SPELLED, name)
         context.head[at.STATUS] = 0
-        way = context.run(name_has_way, 77, state, spelled)
+        way = context.run(is_name_free, 77, state, spelled)
         assert way == (-1 if any(one.startswith(name) for one in taken) else 1)
         if way < 0:
-            assert context.asked == (at.NEED_NAME, 77)
+            assert context.asked == (at.NEED_NAME_FREE, 77)
             assert context.head[[at.SPELLING, at.NAMED_IN]].tolist() == [spelled, state]
-        after = context.run(object_named, state, spelled, 0)
+        after = context.run(add_named_member, state, spelled, 0)
         assert (after > 0) == (name not in taken)
         if after > 0:
             assert context[at.OBJECTS][after + at.O_BITS] == 1  # the mark is set
-            assert context.run(object_named, after, spelled, -1) == 0
-    unknown = context.run(object_after, state, -1, at.UNKNOWN_NAMES)
+            assert context.run(add_named_member, after, spelled, -1) == 0
+    unknown = context.run(add_member, state, -1, at.UNKNOWN_NAMES)
     for name in {b"a", *excluded}:  # of an object whose names are not known, only that stays known
-        assert context.run(object_named, unknown, chained(context, at.SPELLED, name), -1) == unknown
+        assert context.run(add_named_member, unknown, chained(context, at.SPELLED, name), -1) == unknown
         context[at.BUFFER][: len(name)] = list(name)
-        assert context.run(begins_taken, unknown, len(name)) == any(one.startswith(name) for one in excluded)
+        assert context.run(is_taken_prefix, unknown, len(name)) == any(one.startswith(name) for one in excluded)
     assert context.run(repeats, unknown) == 1
 
 
@@ -275,7 +275,7 @@ def test_room_for_the_bits_of_an_object(words: int) -> None:
     for length in range(2 * words, 2 * words + 16):
         context = Context(LENGTHS | {at.BUFFER: length})
         context.put(at.CODE, code_of(rules, range(rules.count)))
-        result = context.call(object_start, 1)
+        result = context.call(start_object, 1)
         assert result > 0 or context.asked == (at.FULL, at.BUFFER)
         assert (result > 0) == (length > 2 * words + 8)
 
@@ -288,7 +288,7 @@ def test_keys_bring_what_they_need_in_turn(high: int, is_free: bool) -> None:
     rules = Rules(0, 5, 0, frozenset(), needs, is_free, False, 0, high)
     context = Context(LENGTHS)
     context.put(at.CODE, code_of(rules, range(5)))
-    place = context.run(object_start, 1)
+    place = context.run(start_object, 1)
     for key in range(5):
         chain_length = key + 1 if is_free else 5 - key
-        assert context.run(any_allowed, place, key, key + 1) == (key if chain_length <= high else -1)
+        assert context.run(first_allowed_key, place, key, key + 1) == (key if chain_length <= high else -1)

@@ -20,15 +20,15 @@ from constrain.engine.state_cache import StateCache
 from constrain.frontends.lark import Indentation, to_grammar
 from constrain.kernels import layout as at
 from constrain.kernels.parsing import (
+    accepted_terminals,
     accepts_end,
     column_after,
-    feed,
-    forget_pairs,
-    list_of,
-    may_shift,
-    pair,
-    parse_start,
-    parse_step,
+    feed_terminal,
+    intern_list,
+    intern_pair,
+    start_parse,
+    step_parse,
+    truncate_pairs,
 )
 from constrain.lalr.lalr_tables import Lalr
 from constrain.lalr.parser_code import Parser
@@ -77,9 +77,9 @@ def read(cache: StateCache, stack: int) -> Stack:
 
 def chained(cache: StateCache, block: int, states: Stack) -> int:
     """The stack of these states."""
-    stack = cache.run(pair, block, at.STATES)
+    stack = cache.run(intern_pair, block, at.STATES)
     for state in states:
-        stack = cache.run(pair, state, stack)
+        stack = cache.run(intern_pair, state, stack)
     return stack
 
 
@@ -103,22 +103,22 @@ def test_stacks_take_terminals_as_lists_of_states_do(name: str, data: st.DataObj
         accepted = {t for t in range(parser.terminals) if fed(table, wanted, t) is not None}
         before = head[[at.N_PAIRS, at.N_MAY_SHIFT]].tolist()
         for _ in range(2):
-            place = cache.run(may_shift, block, stack)
+            place = cache.run(accepted_terminals, block, stack)
             assert bits(cache, place, parser.words) == accepted
-            assert cache.run(may_shift, block, stack) == place
+            assert cache.run(accepted_terminals, block, stack) == place
             assert place >= before[1] or head[at.N_MAY_SHIFT] == before[1]
-            forget_pairs(cache.address, *before)
+            truncate_pairs(cache.address, *before)
             assert head[[at.N_PAIRS, at.N_MAY_SHIFT]].tolist() == before
-        columns = cache.run(pair, 0, cache.run(pair, block, at.COLUMNS))
+        columns = cache.run(intern_pair, 0, cache.run(intern_pair, block, at.COLUMNS))
         assert cache.run(accepts_end, block, stack, columns) == (end in accepted)
         for terminal in range(parser.terminals):
-            after, there = fed(table, wanted, terminal), cache.run(feed, block, stack, terminal)
+            after, there = fed(table, wanted, terminal), cache.run(feed_terminal, block, stack, terminal)
             assert read(cache, there) == after if after else there == 0
         chosen = data.draw(st.sampled_from(sorted(accepted - {end}))) if accepted - {end} else end
         if chosen == end:
             return
         wanted = fed(table, wanted, chosen) or ()
-        stack = cache.run(feed, block, stack, chosen)
+        stack = cache.run(feed_terminal, block, stack, chosen)
         assert chained(cache, block, read(cache, stack)) == stack
 
 
@@ -134,7 +134,10 @@ def test_a_text_may_end_in_more_reductions_than_there_are_states(name: str) -> N
         after = [fed(parser.table, wanted, t) or () for t in accepted]
         wanted = max(after, key=len)
         for end in range(parser.terminals):
-            there, then = cache.run(feed, block, chained(cache, block, wanted), end), fed(parser.table, wanted, end)
+            there, then = (
+                cache.run(feed_terminal, block, chained(cache, block, wanted), end),
+                fed(parser.table, wanted, end),
+            )
             assert read(cache, there) == then if then else there == 0
 
 
@@ -245,8 +248,8 @@ def test_blocks_are_as_deep_as_their_columns(depths: list[int], has_brackets: bo
 def test_equal_lists_of_lexemes_have_one_number(choices: list[int], name: str) -> None:
     """Whatever way led there; a list is that of the lexemes of which the last leads on."""
     cache, block, _ = made(name)
-    q = cache.run(parse_start, block)
-    assert cache.run(parse_start, block) == q
+    q = cache.run(start_parse, block)
+    assert cache.run(start_parse, block) == q
     seen: dict[tuple[int, ...], int] = {}
     for choice in choices:
         lists = cache.arrays[at.LISTS]
@@ -254,11 +257,11 @@ def test_equal_lists_of_lexemes_have_one_number(choices: list[int], name: str) -
         key = tuple(lists[q + at.LIST_FIRST : q + at.LIST_FIRST + at.LEXEME_W * count].tolist())
         assert seen.setdefault(key, q) == q and lists[q + at.LIST_BLOCK] == block
         cache.arrays[at.LISTING][: len(key)] = key
-        assert cache.run(list_of, block, count) == q
-        following = [b for b in range(256) if cache.run(parse_step, q, b) > 0]
+        assert cache.run(intern_list, block, count) == q
+        following = [b for b in range(256) if cache.run(step_parse, q, b) > 0]
         if not following:
             return
-        q = cache.run(parse_step, q, following[choice % len(following)])
+        q = cache.run(step_parse, q, following[choice % len(following)])
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
@@ -271,7 +274,7 @@ def test_a_text_begins_with_the_first_stack_whatever_room_there_is(name: str, re
     cache._put(at.PAIRS, np.full(records * at.PAIR_W, -1, np.int32))
     cache._put(at.PAIR_HASH, np.full(16, -1, np.int32))
     cache.arrays[at.LIST_HASH][:] = 0
-    q = cache.run(parse_start, block)
+    q = cache.run(start_parse, block)
     stack, state, columns, brackets, column = cache.arrays[at.LISTS][q + at.LIST_FIRST :][: at.LEXEME_W].tolist()
     assert read(cache, stack) == (parser.table.start,) and read(cache, columns) == (0,)
     assert state == -1 - parser.scan[parser.table.start] and brackets == 0 and column < 0

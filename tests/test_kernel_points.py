@@ -8,7 +8,7 @@ from numba import njit
 
 from constrain.kernels import layout as at
 from constrain.kernels.jit.compilation import OPTIONS
-from constrain.kernels.string_cursors import bound, code_point
+from constrain.kernels.string_cursors import find_bound, read_code_point
 from tests.kernel_context import Context
 
 EDGES = [0, 0x7E, 0x7F, 0x80, 0xBF, 0xC0, 0x7FE, 0x7FF, 0x800, 0xFFF, 0x1000, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF]
@@ -17,14 +17,14 @@ EDGES = [0, 0x7E, 0x7F, 0x80, 0xBF, 0xC0, 0x7FE, 0x7FF, 0x800, 0xFFF, 0x1000, 0x
 
 @njit(**OPTIONS)  # type: ignore[untyped-decorator]
 def spelled(c: int, place: int, end: int) -> int:
-    """`code_point`, which is linked into its callers."""
-    return code_point(c, place, end)  # type: ignore[no-any-return]
+    """`read_code_point`, which is linked into its callers."""
+    return read_code_point(c, place, end)  # type: ignore[no-any-return]
 
 
 @njit(**OPTIONS)  # type: ignore[untyped-decorator]
 def first_from(c: int, low: int, high: int, depth: int, byte: int) -> int:
-    """`bound`, of the block at 1."""
-    return bound(c, 1, low, high, depth, byte)  # type: ignore[no-any-return]
+    """`find_bound`, of the block at 1."""
+    return find_bound(c, 1, low, high, depth, byte)  # type: ignore[no-any-return]
 
 
 @settings(max_examples=80)

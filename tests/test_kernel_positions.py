@@ -48,8 +48,8 @@ def test_a_position_that_stands_has_its_mask(matcher: Matcher) -> None:
     assert matcher_calls.mask_at(address(matcher), get_ident(), out.ctypes.data) == 0
     assert (out == matcher.mask()).all() and (memory[:10] == MARK).all() and (memory[-10:] == MARK).all()
     again = np.full(WORDS, MARK, np.int32)
-    assert matcher_calls.look_at_array(address(matcher), id(again)) == WORDS
-    assert matcher_calls.mask_again(address(matcher), get_ident()) == 0
+    assert matcher_calls.note_array(address(matcher), id(again)) == WORDS
+    assert matcher_calls.repeat_mask(address(matcher), get_ident()) == 0
     assert (again == out).all()
 
 
@@ -68,11 +68,11 @@ def test_a_position_moves_on_by_tokens_that_are_allowed(matcher: Matcher) -> Non
 def test_a_position_that_means_nothing_is_left_alone(matcher: Matcher, name: str) -> None:
     out, memory = with_marks()
     again = np.full(WORDS, MARK, np.int32)
-    matcher_calls.look_at_array(address(matcher), id(again))
+    matcher_calls.note_array(address(matcher), id(again))
     MEANINGLESS[name](matcher)
     fields = matcher._at.tolist()
     assert matcher_calls.mask_at(address(matcher), get_ident(), out.ctypes.data) == -1
-    assert matcher_calls.mask_again(address(matcher), get_ident()) == -1
+    assert matcher_calls.repeat_mask(address(matcher), get_ident()) == -1
     assert matcher_calls.advance_at(address(matcher), get_ident(), ord("[")) == -1
     assert matcher._at.tolist() == fields and (memory == MARK).all() and (again == MARK).all()
 
@@ -90,11 +90,11 @@ CHANGES: dict[str, Callable[[np.ndarray], object]] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_an_array_that_was_changed_in_place_is_not_written(matcher: Matcher, name: str) -> None:
     array = np.full(WORDS, MARK, np.int32)
-    matcher_calls.look_at_array(address(matcher), id(array))
-    assert matcher_calls.mask_again(address(matcher), get_ident()) == 0
+    matcher_calls.note_array(address(matcher), id(array))
+    assert matcher_calls.repeat_mask(address(matcher), get_ident()) == 0
     array[:] = MARK
     CHANGES[name](array)
-    assert matcher_calls.mask_again(address(matcher), get_ident()) == -1
+    assert matcher_calls.repeat_mask(address(matcher), get_ident()) == -1
     assert (array.view(np.int32).reshape(-1)[: WORDS - 1] == MARK).all()
 
 
@@ -103,7 +103,7 @@ def many(matchers: list[Matcher], rows: list[int], worker: int, workers: int, wo
     places = np.array([address(one) for one in matchers], np.int64)
     out, order = np.full((len(matchers), words + 1), MARK, np.int32), np.array(rows, np.int64)
     where = order.ctypes.data if rows else 0
-    answer = matcher_calls.fill_many(
+    answer = matcher_calls.fill_masks(
         places.ctypes.data,
         where,
         0,
@@ -157,7 +157,7 @@ def test_each_row_is_one_workers(workers: int) -> None:
         matcher._state_cache.arrays[HEAD][WORKER] = number * number
     owners = [number * number % workers for number in range(4)]
     places, counts = np.array([address(one) for one in matchers], np.int64), np.full(workers + 1, MARK, np.int64)
-    most = matcher_calls.count_rows(places.ctypes.data, 4, workers, counts.ctypes.data)
+    most = matcher_calls.count_positions(places.ctypes.data, 4, workers, counts.ctypes.data)
     assert counts.tolist() == [*(owners.count(worker) for worker in range(workers)), MARK]
     assert most == max(counts[:workers])
     for worker in range(workers):

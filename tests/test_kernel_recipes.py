@@ -7,8 +7,13 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from constrain.kernels import layout as at
+<<<<<<< HEAD
 from constrain.kernels.mask_deltas import NO_ROW, NOT_KEPT, STRETCH, follow, keep
 from constrain.vocabulary.mask_table import data_address
+=======
+from constrain.kernels.mask_deltas import NO_ROW, NOT_STORED, STRETCH, apply_delta, store_delta
+from constrain.vocabulary.mask_table import address_of
+>>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
 
 Words = NDArray[np.int32]
 
@@ -28,7 +33,11 @@ class Slots:
 
     def keep(self, base: int, mask: Words, parsed: bool) -> int:
         before = mask.copy()
+<<<<<<< HEAD
         recipe = keep(data_address(self.context), base, data_address(mask), parsed)  # type: ignore[arg-type]
+=======
+        recipe = store_delta(address_of(self.context), base, address_of(mask), parsed)  # type: ignore[arg-type]
+>>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
         assert (mask == before).all()
         assert (self.memory[:1000] == 77).all() and (self.memory[1000 + len(self.arrays[at.MASKS]) :] == 77).all()
         return recipe
@@ -37,7 +46,11 @@ class Slots:
         between = np.full(len(self.arrays[at.ROWS]) + 20, 55, np.int32)
         words = int(self.arrays[at.TABLE][at.T_WORDS])
         out = between[10 : 10 + words]
+<<<<<<< HEAD
         assert follow(data_address(self.context), recipe, data_address(out)) == 0  # type: ignore[arg-type]
+=======
+        assert apply_delta(address_of(self.context), recipe, address_of(out)) == 0  # type: ignore[arg-type]
+>>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
         assert (between[:10] == 55).all() and (between[10 + words :] == 55).all()
         return out
 
@@ -74,7 +87,7 @@ def test_masks_come_back_and_take_no_more_room_than_they_are_long(
         recipe = slots.keep(base, mask, parsed)
         if used + 2 + words > room:
             asked = parsed and room < at.MOST_MASKS * words
-            assert recipe == (-1 if asked else NOT_KEPT) and head[at.N_MASKS] == used
+            assert recipe == (-1 if asked else NOT_STORED) and head[at.N_MASKS] == used
             assert (head[at.STATUS], head[at.ARGUMENT]) == ((at.FULL, at.MASKS) if asked else (0, 0))
             head[at.STATUS] = head[at.ARGUMENT] = 0
             continue

@@ -32,8 +32,8 @@ from constrain.grammar.nodes import (
     Strings,
 )
 from constrain.kernels import layout as at
-from constrain.kernels.sets import allows_perhaps, continuation, fresh_step, remember, step, twin
-from constrain.kernels.trie_walks import only
+from constrain.kernels.sets import compute_step, continue_config, make_keyless, may_allow, step_set, store_step
+from constrain.kernels.trie_walks import select_configs
 
 PIECES = [
     b'"', b'{"', b'": ', b'"a', b'ab"', b'", "', b"12", b"1,", b"], [", b"}, {", b"true", b"\\u00", b"xyz", b"  ",
@@ -146,7 +146,7 @@ class Sets:
 
     def key(self, s: int) -> tuple[object, ...]:
         """What makes a set another than the others."""
-        return (self.field(s, at.SET_FLAGS) & ~at.KNOWN_LATER, tuple(map(tuple, self.configs(s))), tuple(self.text(s)))
+        return (self.field(s, at.SET_FLAGS) & ~at.DIFFER_KNOWN, tuple(map(tuple, self.configs(s))), tuple(self.text(s)))
 
     def allowed(self, s: int) -> set[int]:
         """The bytes that a set names."""
@@ -167,7 +167,7 @@ class Sets:
             return {b for b in range(256) if self.table[at.LEAF_NEXT][256 * q + b] >= 0}
         if op == at.PARSE:
             return self.lexemes(q)
-        block, low, high, depth, _ = self.arrays[at.POINTS][5 * q : 5 * q + 5].tolist()
+        block, low, high, depth, _ = self.arrays[at.CURSORS][5 * q : 5 * q + 5].tolist()
         offsets = self.code[block + at.STR_OFFSETS :]
         if op == at.KEYS and self.code[block + at.STR_ESCAPES]:
             return None
@@ -208,7 +208,7 @@ def test_a_set_names_the_bytes_of_its_configurations(name: str) -> None:
         named = set[int]().union(*[one or set() for one in by_config])
         found = sets.allowed(s)
         assert found == named if None not in by_config else found >= named
-        assert [sets.cache.run(allows_perhaps, s, b) == 1 for b in range(256)] == [b in found for b in range(256)]
+        assert [sets.cache.run(may_allow, s, b) == 1 for b in range(256)] == [b in found for b in range(256)]
         if len(found) > at.NARROW:
             flags = sets.field(s, at.SET_FLAGS)
             assert (sets.field(s, at.SET_BYTES) < 0) == bool(flags & (at.IS_NAMING | at.IS_MEMBER))
@@ -228,14 +228,14 @@ def test_a_step_that_is_remembered_is_that_of_each_configuration(name: str) -> N
     cache = filled(name)
     sets = Sets(cache)
     for s in range(1, min(sets.count, 120)):
-        fresh = [cache.run(fresh_step, s, b) for b in range(256)]
+        fresh = [cache.run(compute_step, s, b) for b in range(256)]
         allowed = sets.allowed(s)
         assert {b for b in range(256) if fresh[b] > 0} <= allowed
         memos = remembered(sets, s, allowed)
-        after = [cache.run(step, s, b) for b in range(256)]
+        after = [cache.run(step_set, s, b) for b in range(256)]
         later = remembered(sets, s, allowed)
         for b in range(256):
-            is_dead = fresh[b] > 0 and sets.field(fresh[b], at.SET_FLAGS) & at.NO_WAY
+            is_dead = fresh[b] > 0 and sets.field(fresh[b], at.SET_FLAGS) & at.CANNOT_DIFFER
             assert after[b] == (at.DEAD if is_dead else fresh[b])
             assert memos.get(b, -1) < 0 or memos[b] == after[b]
             assert b not in later or later[b] == after[b]
@@ -266,7 +266,7 @@ def test_a_step_tells_of_all_bytes_by_which_leaves_go_the_same_ways(name: str) -
         for b in sorted(sets.allowed(s))[::7]:
             for x in range(256):
                 wide[256 * row + x] = -1 if x in apart else -2
-            assert remember(cache.address, s, b, 12345) == 0
+            assert store_step(cache.address, s, b, 12345) == 0
             told = {x for x in range(256) if wide[256 * row + x] == 12345}
             ways = [sets.table[at.LEAF_NEXT][256 * q : 256 * q + 256] for q in leaves]
             alike = {x for x in range(256) if x not in apart and all(way[x] == way[b] for way in ways)}
@@ -284,10 +284,10 @@ def test_the_twin_of_a_set_leaves_names_and_texts_open(name: str) -> None:
     kept = at.IS_ACCEPTING | at.IS_UNSURE | at.IS_NAMED
     for s in range(1, sets.count):
         before = sets.record(s)
-        other = cache.run(twin, s)
+        other = cache.run(make_keyless, s)
         assert [
-            now for k, now in enumerate(sets.record(s)) if k != at.SET_TWIN or len(sets.allowed(s)) <= at.NARROW
-        ] == [was for k, was in enumerate(before) if k != at.SET_TWIN or len(sets.allowed(s)) <= at.NARROW]
+            now for k, now in enumerate(sets.record(s)) if k != at.SET_KEYLESS or len(sets.allowed(s)) <= at.NARROW
+        ] == [was for k, was in enumerate(before) if k != at.SET_KEYLESS or len(sets.allowed(s)) <= at.NARROW]
         flags = sets.field(s, at.SET_FLAGS)
         wanted = [[*config[:4], at.OPEN_NAME if sets.code[config[0]] == at.OTHER else config[4]]
                   for config in sets.configs(s)]  # fmt: skip
@@ -296,8 +296,8 @@ def test_the_twin_of_a_set_leaves_names_and_texts_open(name: str) -> None:
         assert bool(sets.field(other, at.SET_FLAGS) & at.IS_OPEN) == bool(flags & (at.IS_MEMBER | at.IS_OPEN))
         assert not sets.field(other, at.SET_FLAGS) & (at.IS_MEMBER | at.IS_NAMING)
         if sets.field(s, at.SET_ALLOWED) > at.NARROW:
-            assert sets.field(s, at.SET_TWIN) == other
-        assert cache.run(twin, s) == other == cache.run(twin, other)
+            assert sets.field(s, at.SET_KEYLESS) == other
+        assert cache.run(make_keyless, s) == other == cache.run(make_keyless, other)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -311,16 +311,16 @@ def test_parts_of_a_set(name: str) -> None:
         parts = [(k, [config]) for k, config in enumerate(configs)] + [(-2, configs), (-1, few)]
         for which, wanted in parts:
             first = sets.field(s, at.SET_FIRST)
-            part = cache.run(only, s, first + which if which >= 0 else which)
+            part = cache.run(select_configs, s, first + which if which >= 0 else which)
             assert sets.configs(part) == wanted
             inside = any(int(sets.arrays[at.NODES][4 * node + 2]) & at.IN_MEMBER for _, _, node, _, _ in wanted)
             assert bool(sets.field(part, at.SET_FLAGS) & at.IS_OPEN) == (bool(is_open) and inside)
         for k, (pc, *_) in enumerate(configs):
             if sets.code[pc] == at.LEAF:
-                there = cache.run(continuation, s, sets.field(s, at.SET_FIRST) + k, pc)
+                there = cache.run(continue_config, s, sets.field(s, at.SET_FIRST) + k, pc)
                 assert there > 0 and any(config[0] == pc for config in sets.configs(there))
             if sets.code[pc] == at.OTHER:
-                there = cache.run(continuation, s, -sets.field(s, at.SET_FIRST) - k - 1, sets.code[pc + 3])
+                there = cache.run(continue_config, s, -sets.field(s, at.SET_FIRST) - k - 1, sets.code[pc + 3])
                 for *_, state, _ in sets.configs(there):
                     check_names_forgotten(sets, state, configs[k][3], int(sets.code[pc + 4]))
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.kernels import layout as at
-from constrain.kernels.growth import rehash
-from constrain.kernels.stacks import intern_nodes, settle, sort_edges
+from constrain.kernels.growth import rehash_tables
+from constrain.kernels.stacks import intern_call, intern_nodes, sort_edges
 from tests.kernel_context import MARK, Context
 
 PLACES = 40
@@ -53,7 +53,7 @@ def provide(context: Context) -> None:
     context.double(slot)
     if slot == at.NODES:
         context.double(at.NODE_HASH)
-        rehash(context.address)
+        rehash_tables(context.address)
 
 
 edge = st.tuples(st.integers(1, PLACES - 1), st.integers(0, 2), st.integers(0, 2))
@@ -162,9 +162,9 @@ def begin(context: Context, calls: Calls) -> None:
     for e, (pc, reg, below, k) in enumerate(edges):
         ledges += [pc, reg, 0, below, first[k]]
         first[k] = e
-    context.put(at.LEDGES, ledges)
-    context.put(at.LOCALS, [number for k in range(len(calls)) for number in (100 + k, first[k], 0, 0)])
-    context.head[at.N_LOCALS], context.head[at.N_LEDGES] = len(calls), len(edges)
+    context.put(at.PENDING_EDGES, ledges)
+    context.put(at.CALLS, [number for k in range(len(calls)) for number in (100 + k, first[k], 0, 0)])
+    context.head[at.N_CALLS], context.head[at.N_PENDING_EDGES] = len(calls), len(edges)
 
 
 def reached(calls: Calls, which: int) -> set[int]:
@@ -196,11 +196,11 @@ def test_each_call_becomes_a_node_with_its_callers(several: list[Calls], rubbish
         before = {context: int(context.head[at.N_NODES]) for context in (grown, roomy)}
         for context in (grown, roomy):
             begin(context, calls)
-            while context.call(settle, which) == -1:
+            while context.call(intern_call, which) == -1:
                 provide(context)
-                context[at.LOCALS][3::4] = 0
+                context[at.CALLS][3::4] = 0
         for context in (grown, roomy):
-            final = context[at.LOCALS][3::4].tolist()
+            final = context[at.CALLS][3::4].tolist()
             for k in reached(calls, which):
                 callers = {(pc, reg, below if below >= 0 else final[-below - 2]) for pc, reg, below in calls[k]}
                 assert final[k] > 0
@@ -210,8 +210,8 @@ def test_each_call_becomes_a_node_with_its_callers(several: list[Calls], rubbish
                 assert context.head[at.N_NODES] <= before[context] + len(reached(calls, which))
             begin(context, calls)
             made = int(context.head[at.N_NODES])
-            assert context.call(settle, which) == 0
-            assert context[at.LOCALS][3::4].tolist()[which] == final[which]
+            assert context.call(intern_call, which) == 0
+            assert context[at.CALLS][3::4].tolist()[which] == final[which]
             assert context.head[at.N_NODES] == made
 
 
@@ -232,10 +232,10 @@ def test_calls_that_return_to_each_other_in_a_row(count: int) -> None:
     context = small(-1)
     calls = [[(1, 0, -k - 3), (2, 0, 0)] for k in range(count - 1)] + [[(1, 0, 0)]]
     begin(context, calls)
-    while context.call(settle, 0) == -1:
+    while context.call(intern_call, 0) == -1:
         provide(context)
-        context[at.LOCALS][3::4] = 0
-    assert context[at.LOCALS][3::4].tolist() == list(range(count, 0, -1))
+        context[at.CALLS][3::4] = 0
+    assert context[at.CALLS][3::4].tolist() == list(range(count, 0, -1))
     assert context.head[at.N_NODES] == 1 + count
 
 
@@ -246,6 +246,6 @@ def test_nodes_share_the_edges_that_they_have_in_common() -> None:
     for n in range(count):
         callers.append((1, n, 0))
         begin(context, [callers])
-        assert context.call(settle, 0) == 0
-        assert edges_of(context, int(context[at.LOCALS][3])) == set(callers)
+        assert context.call(intern_call, 0) == 0
+        assert edges_of(context, int(context[at.CALLS][3])) == set(callers)
     assert context.head[at.N_EDGES] < count * (at.FEW_EDGES + 4)

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.kernels import layout as at
-from constrain.kernels.growth import rehash
-from constrain.kernels.interned_names import chain
-from constrain.kernels.parsing import pair
-from constrain.kernels.string_cursors import point
-from constrain.kernels.unique_members import add_guard, still_watched
+from constrain.kernels.growth import rehash_tables
+from constrain.kernels.interned_names import extend_chain
+from constrain.kernels.parsing import intern_pair
+from constrain.kernels.string_cursors import intern_cursor
+from constrain.kernels.unique_members import add_guard, find_candidates
 from tests.kernel_context import Context
 
 
@@ -40,9 +40,9 @@ class Table:
 
 
 TABLES = {
-    "pairs": Table(pair, at.PAIRS, at.PAIR_HASH, at.N_PAIRS, at.PAIR_W, 2, first=1),
-    "names": Table(chain, at.NAMES, at.NAME_HASH, at.N_NAMES, 3, 2, first=at.ROOTS),
-    "points": Table(point, at.POINTS, at.POINT_HASH, at.N_POINTS, 5, 4),
+    "pairs": Table(intern_pair, at.PAIRS, at.PAIR_HASH, at.N_PAIRS, at.PAIR_W, 2, first=1),
+    "names": Table(extend_chain, at.NAMES, at.NAME_HASH, at.N_NAMES, 3, 2, first=at.ROOTS),
+    "points": Table(intern_cursor, at.CURSORS, at.CURSOR_HASH, at.N_CURSORS, 5, 4),
 }
 rubbish = st.sampled_from([0, -1, 1, 2, 3, 7, 1 << 30])
 
@@ -76,7 +76,7 @@ def test_equal_keys_have_one_number(name: str, data: st.DataObject, rubbish: int
                 assert is_new and not fits(table, context)
                 context.double(table.slot)
                 context.double(table.hash_slot)
-                rehash(context.address)
+                rehash_tables(context.address)
                 context.check()
             if is_new:
                 known[key] = table.first + len(known)
@@ -84,7 +84,7 @@ def test_equal_keys_have_one_number(name: str, data: st.DataObject, rubbish: int
             assert context.head[table.count] == table.first + len(known)
             record = context[table.slot][number * table.width :][: table.arguments]
             assert tuple(record.tolist()) == key
-        rehash(context.address)
+        rehash_tables(context.address)
         assert [context.call(table.kernel, *key) for key in keys] == [known[key] for key in keys]
         context.reset()
 
@@ -129,7 +129,7 @@ def test_answers_about_members_are_found_again(questions: list[tuple[int, int, i
                 assert context.asked == (at.FULL, at.GUARDS) and not fits(table, context)
                 context.double(at.GUARDS)
                 context.double(at.GUARD_HASH)
-                rehash(context.address)
+                rehash_tables(context.address)
             assert number == len(known)
             known[key, text] = answer
             record = context[at.GUARDS][number * at.GUARD_W :][: at.GUARD_W].tolist()
@@ -138,8 +138,8 @@ def test_answers_about_members_are_found_again(questions: list[tuple[int, int, i
             assert context.head[at.N_GUARDS] == len(known)
         for (key, text), _ in known.items():
             for watched, number in ((key, known_number(known, key, text)), (key + 10, -1)):
-                context.head[at.WATCH], context.head[at.TEXT] = watched, text
-                assert context.call(still_watched) == number
-                assert number >= 0 or context.asked == (at.NEED_WATCH, watched)
-        rehash(context.address)
+                context.head[at.CANDIDATES], context.head[at.TEXT] = watched, text
+                assert context.call(find_candidates) == number
+                assert number >= 0 or context.asked == (at.NEED_CANDIDATES, watched)
+        rehash_tables(context.address)
         context.reset()

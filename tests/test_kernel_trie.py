@@ -158,7 +158,7 @@ def leaving(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> Counter[tup
 def remainders(table: MaskTable, leaf: int) -> Counter[tuple[bytes, int, int]]:
     """The same, as it stands in the merged trie of a leaf state."""
     trie, tokens = table.arrays[at.TRIE], table.arrays[at.TRIE_TOKENS]
-    found, todo = Counter[tuple[bytes, int, int]](), [(field(table, leaf, at.LEAF_REST), b"")]
+    found, todo = Counter[tuple[bytes, int, int]](), [(field(table, leaf, at.LEAF_SUFFIXES), b"")]
     nodes = 0
     while todo:
         node, rest = todo.pop()
@@ -166,7 +166,7 @@ def remainders(table: MaskTable, leaf: int) -> Counter[tuple[bytes, int, int]]:
         for k in range(trie[2 * node + 1], trie[2 * node + 3]):
             found[rest, int(tokens[2 * k]), int(tokens[2 * k + 1])] += 1
         todo += [(child, rest + bytes([byte])) for byte, child in children(table, node).items()]
-    assert nodes == field(table, leaf, at.LEAF_REST_END) - field(table, leaf, at.LEAF_REST)
+    assert nodes == field(table, leaf, at.LEAF_SUFFIXES_END) - field(table, leaf, at.LEAF_SUFFIXES)
     return found
 
 
@@ -183,16 +183,16 @@ def assert_leaf(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> None:
     """That the row, the remainders and the order by room of a leaf state are those of its tokens one by one."""
     stays = staying(table, leaf, tokens)
     assert row_of(table, leaf, tokens) == set(stays)
-    room, most = field(table, leaf, at.LEAF_ROOM), max(stays.values(), default=0)
+    room, most = field(table, leaf, at.LEAF_LONGEST), max(stays.values(), default=0)
     # Where it is not worked out for each token, it may be too much.
     assert room >= most if field(table, leaf, at.LEAF_FLAGS) & at.LEAF_CLOSES else room == most
     assert remainders(table, leaf) == leaving(table, leaf, tokens)
     assert_loops(table)
-    first, orders = field(table, leaf, at.LEAF_ORDER), table.arrays[at.ORDERS]
-    offsets = orders[first : first + at.ROOMS + 1].tolist()
-    for room in range(at.ROOMS):
-        told = orders[first + at.ROOMS + 1 :][offsets[room] : offsets[room + 1]].tolist()
-        assert sorted(told) == [t for t, needed in stays.items() if min(needed, at.ROOMS - 1) == room]
+    first, orders = field(table, leaf, at.LEAF_BY_LENGTH), table.arrays[at.BY_LENGTH]
+    offsets = orders[first : first + at.LENGTH_CLASSES + 1].tolist()
+    for room in range(at.LENGTH_CLASSES):
+        told = orders[first + at.LENGTH_CLASSES + 1 :][offsets[room] : offsets[room + 1]].tolist()
+        assert sorted(told) == [t for t, needed in stays.items() if min(needed, at.LENGTH_CLASSES - 1) == room]
 
 
 @settings(max_examples=80)
@@ -222,8 +222,8 @@ def test_remainders_beyond_the_budget_are_not_merged(mode: int) -> None:
                 bool(field(table, after, at.LEAF_FLAGS) & at.LEAF_EXITS) for after, *_ in path(table, leaf, token)
             )
         places = kernels.make_row(table.address, leaf)
-        made = kernels.make_rest(table.address, leaf, places, work + budget_more)
-        assert made == field(table, leaf, at.LEAF_REST) and (made >= 0) == (budget_more == 0)
+        made = kernels.make_suffix_trie(table.address, leaf, places, work + budget_more)
+        assert made == field(table, leaf, at.LEAF_SUFFIXES) and (made >= 0) == (budget_more == 0)
         assert made >= 0 or made == -2
 
 
@@ -252,7 +252,7 @@ def grown(table: MaskTable, name: str, call: Callable[[], int], least: int = 8) 
     Until then it says so, and has written nothing that counts.
     """
     counted = {"TRIE": (at.N_TRIE, 2), "TRIE_EDGES": (at.N_TRIE_EDGES, 1), "TRIE_TOKENS": (at.N_TRIE_TOKENS, 2),
-               "ORDERS": (at.N_ORDERS, 1), "ROWS": (at.N_ROWS, table.words), "LEAVES": (at.N_LEAVES, at.LEAF_W),
+               "ORDERS": (at.N_BY_LENGTH, 1), "ROWS": (at.N_ROWS, table.words), "LEAVES": (at.N_LEAVES, at.LEAF_W),
                "LEAF_NEXT": (at.N_LEAVES, 256)}  # fmt: skip
     counts = table.arrays[at.TABLE]
     count, width = counted.get(name, (None, 1))
@@ -264,7 +264,7 @@ def grown(table: MaskTable, name: str, call: Callable[[], int], least: int = 8) 
             result = call()
         if result >= 0:
             return
-        assert result == kernels.NO_ROOM and (counts[kept] == before).all()
+        assert result == kernels.TABLE_IS_FULL and (counts[kept] == before).all()
     raise AssertionError(f"never enough room in {name}")
 
 
@@ -294,13 +294,13 @@ def test_without_room_nothing_is_written_and_the_call_can_be_repeated(pattern: s
 
         def rest() -> int:
             table.arrays[at.TRIE_TEMP][: len(scratch)] = scratch
-            return int(kernels.make_rest(table.address, leaf, places, 1000))
+            return int(kernels.make_suffix_trie(table.address, leaf, places, 1000))
 
         grown(table, slot, rest, len(scratch) + 1)
     else:
         table.rest(leaf)
     if slot in ("TRIE_TEMP", "ORDERS", "LEAVES", "LEAF_NEXT"):
-        grown(table, slot, lambda: int(kernels.make_order(table.address, leaf)))
+        grown(table, slot, lambda: int(kernels.order_by_length(table.address, leaf)))
     else:
         table.order(leaf)
     assert_leaf(table, leaf, tokens)

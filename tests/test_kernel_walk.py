@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 from constrain import Style, compile
 from constrain.engine.state_cache import StateCache
 from constrain.kernels import layout as at
-from constrain.kernels.sets import step, twin
+from constrain.kernels.sets import make_keyless, step_set
 from constrain.kernels.trie_walks import (
     NO_LIMIT,
     add_row,
-    advance,
+    add_to_worklist,
     advance_bytes,
-    along,
-    is_free,
-    keep_for_later,
-    put_off,
+    advance_token,
+    is_new_name,
+    queue_question,
+    step_along_route,
     try_below,
     try_from,
     try_token,
-    walk,
+    walk_trie,
 )
 from constrain.vocabulary.mask_table import data_address
 from tests.kernel_context import Context
@@ -42,7 +42,7 @@ SURE = [name for name in CASES if not name.startswith("unique")]
 def after(cache: StateCache, s: int, text: bytes) -> int:
     """The set after a text, or 0."""
     for byte in text:
-        s = cache.run(step, s, byte) if s > 0 else 0
+        s = cache.run(step_set, s, byte) if s > 0 else 0
     return s
 
 
@@ -68,13 +68,13 @@ def test_tokens_are_taken_byte_by_byte(name: str) -> None:
     for s in some_sets(cache, 12):
         for t, token in enumerate(TOKENS):
             places = [after(cache, s, token[: k + 1]) for k in range(len(token))]
-            assert cache.run(advance, s, t) == places[-1]
+            assert cache.run(advance_token, s, t) == places[-1]
             wanted = places[-1] or -2 - places.index(0)
             assert cache.run(advance_bytes, s, np.array([*token], np.uint8), length=len(token)) == wanted
             cache.arrays[at.ROUTE][: len(token)] = list(token)
-            assert cache.run(along, s, len(token)) == places[-1]
-        assert cache.run(advance, s, len(TOKENS)) == at.DEAD  # the end token has no bytes
-        assert cache.run(advance_bytes, s, np.zeros(0, np.uint8)) == s == cache.run(along, s, 0)
+            assert cache.run(step_along_route, s, len(token)) == places[-1]
+        assert cache.run(advance_token, s, len(TOKENS)) == at.DEAD  # the end token has no bytes
+        assert cache.run(advance_bytes, s, np.zeros(0, np.uint8)) == s == cache.run(step_along_route, s, 0)
 
 
 def node_of(cache: StateCache, prefix: bytes) -> int:
@@ -130,14 +130,22 @@ def test_a_walk_finds_the_tokens_that_a_set_takes(name: str) -> None:
         for _ in range(2):
             mask = np.zeros(WORDS, np.int32)
             head[at.STEPS], visited = 0, int(head[at.VISITED])
+<<<<<<< HEAD
             assert cache.run(walk, 0, s, 1, s, data_address(mask), 0, NO_LIMIT) == 0
+=======
+            assert cache.run(walk_trie, 0, s, 1, s, address_of(mask), 0, NO_LIMIT) == 0
+>>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
             assert told(mask) == good
             assert head[at.VISITED] > visited
             spent.append(int(head[at.STEPS]))
         most = int(head[at.MOST_STEPS])
         for allowed in (spent[1], spent[1] - 1):
             head[at.STEPS], head[at.MOST_STEPS] = 0, allowed
+<<<<<<< HEAD
             result = walk(cache.address, 0, s, 1, s, data_address(mask), 0, NO_LIMIT)
+=======
+            result = walk_trie(cache.address, 0, s, 1, s, address_of(mask), 0, NO_LIMIT)
+>>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
             assert result == (0 if allowed == spent[1] else -1)
             assert result == 0 or head[at.STATUS] == at.SPENT
         head[at.MOST_STEPS], head[at.STEPS] = most, 0
@@ -201,7 +209,7 @@ def test_a_name_on_the_way_is_free_unless_it_is_taken(there: list[str], asked: l
     s = matcher._set
     taken_names = {*there, "ab", "c"}
     for name in asked:
-        inside = cache.run(twin, after(cache, s, b'"'))
+        inside = cache.run(make_keyless, after(cache, s, b'"'))
         for route, is_begun in (
             (f'{before}"{name}"'.encode(), True),
             (f'{name.replace(chr(34), "")}"'.encode(), False),
@@ -212,7 +220,7 @@ def test_a_name_on_the_way_is_free_unless_it_is_taken(there: list[str], asked: l
             spelled = end[opening + 1 :].decode()
             is_opening = opening >= 0 and end[opening - 1 : opening] != b"\\"
             wanted = is_opening and "\\" not in spelled and spelled not in taken_names
-            assert is_free(cache.address, s, inside, len(route)) == wanted
+            assert is_new_name(cache.address, s, inside, len(route)) == wanted
             assert is_begun or not wanted
 
 
@@ -226,31 +234,31 @@ def test_questions_are_put_off_until_there_is_no_room() -> None:
     head, questions = context.head, context[at.QUESTIONS]
     fields = (at.STATUS, at.ARGUMENT, at.TEXT, at.SPELLING, at.NAMED_IN)
     for status in range(1, at.NEED_ANSWERS + 1):
-        is_question = status in (at.NEED_WATCH, at.NEED_VERDICT, at.NEED_NAME, at.NEED_WAY)
+        is_question = status in (at.NEED_CANDIDATES, at.NEED_IS_UNIQUE, at.NEED_NAME_FREE, at.NEED_CAN_DIFFER)
         head[at.N_QUESTIONS] = 0
         head[list(fields)] = status, 3, 4, 5, 6
-        assert context.call(put_off) == (0 if is_question else -1)
+        assert context.call(queue_question) == (0 if is_question else -1)
         assert head[at.N_QUESTIONS] == is_question and head[at.STATUS] == status
     head[at.N_QUESTIONS] = 0
-    asked = [(at.NEED_WATCH, 3, 4, 5, 6), (at.NEED_VERDICT, 3, 4, 5, 6), (at.NEED_VERDICT, 9, 4, 5, 6)]
+    asked = [(at.NEED_CANDIDATES, 3, 4, 5, 6), (at.NEED_IS_UNIQUE, 3, 4, 5, 6), (at.NEED_IS_UNIQUE, 9, 4, 5, 6)]
     for count, one in enumerate(asked):
         for _ in range(2):
             head[list(fields)] = one
-            assert context.call(put_off) == 0
+            assert context.call(queue_question) == 0
         assert head[at.N_QUESTIONS] == count + 1
         assert tuple(questions[at.QUESTION_W * count :][: at.QUESTION_W].tolist()) == one
-    for other in ((at.NEED_VERDICT, 9, 0, 5, 6), (at.NEED_VERDICT, 9, 4, 0, 6), (at.NEED_WATCH, 9, 4, 5, 6)):
+    for other in ((at.NEED_IS_UNIQUE, 9, 0, 5, 6), (at.NEED_IS_UNIQUE, 9, 4, 0, 6), (at.NEED_CANDIDATES, 9, 4, 5, 6)):
         head[list(fields)] = other
-        assert context.call(put_off) == -1 and context.asked == (at.NEED_ANSWERS, 0)
+        assert context.call(queue_question) == -1 and context.asked == (at.NEED_ANSWERS, 0)
     assert head[at.N_QUESTIONS] == 3
 
 
 @pytest.mark.parametrize("length", range(4, 16))
 def test_sets_are_kept_for_later_while_there_is_room(length: int) -> None:
-    context, wanted = Context({at.LATER: length}), list[int]()
+    context, wanted = Context({at.WORKLIST: length}), list[int]()
     for k in range(length // 5):
         record = [10 * k + field for field in range(5)]
-        assert context.call(keep_for_later, *record) == 0
+        assert context.call(add_to_worklist, *record) == 0
         wanted += record
-    assert context.call(keep_for_later, 1, 2, 3, 4, 5) == -1 and context.asked == (at.FULL, at.LATER)
-    assert context[at.LATER][: len(wanted)].tolist() == wanted and context.head[at.N_LATER] == length // 5
+    assert context.call(add_to_worklist, 1, 2, 3, 4, 5) == -1 and context.asked == (at.FULL, at.WORKLIST)
+    assert context[at.WORKLIST][: len(wanted)].tolist() == wanted and context.head[at.N_WORKLIST] == length // 5

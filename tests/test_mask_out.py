@@ -144,7 +144,7 @@ def test_bytes_used_are_those_that_were_written(parts: list[bytes], source: int)
                 matcher.mask()
     state_cache = constraint.state_cache()
     filled = state_cache.filled()
-    for slot in (at.SETS, at.CONFIGS, at.NODES, at.EDGES, at.POINTS, at.OBJECTS, at.NAMES, at.MASKS, at.WIDE):
+    for slot in (at.SETS, at.CONFIGS, at.NODES, at.EDGES, at.CURSORS, at.OBJECTS, at.NAMES, at.MASKS, at.WIDE):
         array = state_cache.arrays[slot]
         written = np.flatnonzero(array)
         last = int(written[-1]) + 1 if len(written) else 0

@@ -22,14 +22,14 @@ from constrain.vocabulary import mask_table
 from tests.test_left_linear import VOCABULARY, LeftLinear, left_linear
 
 GAP, MARK = 4096, 0x5A5A5A5A
-HASHED = {at.SEEN, at.SET_HASH, at.NODE_HASH, at.POINT_HASH, at.OBJECT_HASH, at.NAME_HASH, at.GUARD_HASH, at.PAIR_HASH,
+HASHED = {at.SEEN, at.SET_HASH, at.NODE_HASH, at.CURSOR_HASH, at.OBJECT_HASH, at.NAME_HASH, at.GUARD_HASH, at.PAIR_HASH,
           at.LIST_HASH}  # fmt: skip
-WIDTHS = {at.SETS: at.SET_W, at.CONFIGS: 5, at.WIDE: 256, at.NODES: 4, at.EDGES: 3, at.POINTS: 5, at.NAMES: 3,
-          at.ITEMS: 5, at.LOCALS: 4, at.LEDGES: 5, at.GUARDS: at.GUARD_W, at.LATER: 5, at.PAIRS: at.PAIR_W,
-          at.JOINTS: at.JOINT_W, at.LISTING: at.MOST_LEXEMES * at.LEXEME_W}  # fmt: skip
+WIDTHS = {at.SETS: at.SET_W, at.CONFIGS: 5, at.WIDE: 256, at.NODES: 4, at.EDGES: 3, at.CURSORS: 5, at.NAMES: 3,
+          at.ITEMS: 5, at.CALLS: 4, at.PENDING_EDGES: 5, at.GUARDS: at.GUARD_W, at.WORKLIST: 5, at.PAIRS: at.PAIR_W,
+          at.UNIONS: at.UNION_W, at.LISTING: at.MOST_LEXEMES * at.LEXEME_W}  # fmt: skip
 """int32s of a record."""
 
-COUNTED = (at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_POINTS, at.N_NAMES, at.N_GUARDS, at.N_PAIRS, at.N_LISTS)
+COUNTED = (at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_CURSORS, at.N_NAMES, at.N_GUARDS, at.N_PAIRS, at.N_LISTS)
 """Fields of HEAD: how many of each are interned."""
 TABLE = {"LEAF_STATES": 1024, "ROW_BYTES": 0, "TRIE_WORDS": 1 << 16, "LEX_READERS": 256, "LEX_WORDS": 1 << 16}
 """Room of a table of masks, which does not grow: so little that its hash table is crowded, and that one may be full.

@@ -61,7 +61,7 @@ def test_a_row_holds_the_tokens_that_stay_inside(pattern: str, mode: int) -> Non
         taken = [followed(table, state, piece) for piece in PIECES]
         assert told == [inside for inside, _ in taken], (pattern, state)
         if mode == at.JSON_STRING:
-            first, last = record[at.LEAF_REST], record[at.LEAF_REST_END]
+            first, last = record[at.LEAF_SUFFIXES], record[at.LEAF_SUFFIXES_END]
             trie, tokens = table.arrays[at.TRIE], table.arrays[at.TRIE_TOKENS]
             leaving = set(tokens[2 * trie[2 * first + 1] : 2 * trie[2 * last + 1] : 2].tolist())
             assert leaving == {t for t, (_, closed) in enumerate(taken) if closed is not None}, (pattern, state)
@@ -74,15 +74,15 @@ def test_rows_are_ordered_by_the_room_that_tokens_need(pattern: str) -> None:
     table = MaskTable(vocabulary)
     state = table.start(to_dfa(pattern), at.JSON_STRING)
     table.expand(state)
-    leaves, orders = table.arrays[at.LEAVES], table.arrays[at.ORDERS]
+    leaves, orders = table.arrays[at.LEAVES], table.arrays[at.BY_LENGTH]
     record = leaves[state * at.LEAF_W : (state + 1) * at.LEAF_W]
     if record[at.LEAF_ROW] == -2:
         return
     table.row(state)
     table.order(state)
-    first = int(record[at.LEAF_ORDER])
+    first = int(record[at.LEAF_BY_LENGTH])
     for room in range(30):
-        told = set(orders[first + at.ROOMS + 1 :][: orders[first + room + 1]].tolist())
+        told = set(orders[first + at.LENGTH_CLASSES + 1 :][: orders[first + room + 1]].tolist())
         assert told == {t for t, piece in enumerate(PIECES) if needed(table, state, piece) <= room}, (pattern, room)
 
 

@@ -29,7 +29,7 @@ from ..base.errors import (
     describe_value,
 )
 from ..kernels import layout as at, masks, matcher_calls, trie_walks
-from ..kernels.jit.entry_points import address_of, door
+from ..kernels.jit.entry_points import address_of, entry_point
 from ..kernels.matcher_calls import (  # fmt: skip
     AT_CONTEXT,
     AT_EPOCH,
@@ -55,9 +55,13 @@ TRIES = 3
 
 _T = TypeVar("_T")
 
-_mask_at, _advance_at, _address_of = door(matcher_calls.mask_at), door(matcher_calls.advance_at), door(address_of)
-_mask_again, _look_at_array = door(matcher_calls.mask_again), door(matcher_calls.look_at_array)
-_walk = door(trie_walks.advance)
+_mask_at, _advance_at, _address_of = (
+    entry_point(matcher_calls.mask_at),
+    entry_point(matcher_calls.advance_at),
+    entry_point(address_of),
+)
+_mask_again, _look_at_array = entry_point(matcher_calls.repeat_mask), entry_point(matcher_calls.note_array)
+_walk = entry_point(trie_walks.advance_token)
 
 
 @cache
@@ -160,7 +164,7 @@ class Matcher:
     def _after(self, state_cache: StateCache, item: int | bytes) -> int:
         """The set after a token or bytes: at.DEAD if refused; for bytes -2 - i if byte i is."""
         if isinstance(item, int):
-            return state_cache.run(trie_walks.advance, self._set, item)
+            return state_cache.run(trie_walks.advance_token, self._set, item)
         return state_cache.run(
             trie_walks.advance_bytes, self._set, np.frombuffer(bytearray(item), np.uint8), length=len(item)
         )
@@ -212,7 +216,7 @@ class Matcher:
         if self._ended:
             out[:] = 0
             return
-        self._try(lambda state_cache: state_cache.run(masks.fill, self._set, place))
+        self._try(lambda state_cache: state_cache.run(masks.fill_mask, self._set, place))
         if self.constraint.spellable is not None:
             self.constraint.spellable.narrow(out, self.allows)
             if not out.any() and not self.is_complete:
@@ -273,7 +277,7 @@ class Matcher:
         if self._ended:
             return set()
         flags = np.empty(256, np.uint8)
-        self._try(lambda state_cache: state_cache.run(masks.next_bytes, self._set, flags))
+        self._try(lambda state_cache: state_cache.run(masks.list_next_bytes, self._set, flags))
         return set(np.flatnonzero(flags).tolist())
 
     def forced(self) -> bytes:
@@ -281,7 +285,9 @@ class Matcher:
         if self._ended:
             return b""
         text = np.empty(FORCED_AT_ONCE, np.uint8)
-        return text[: self._try(lambda state_cache: state_cache.run(masks.forced, self._set, text))].tobytes()
+        return text[
+            : self._try(lambda state_cache: state_cache.run(masks.find_forced_bytes, self._set, text))
+        ].tobytes()
 
     def forced_tokens(self) -> list[int]:
         """Tokens that spell the start of `forced` as the tokenizer would.

@@ -148,7 +148,7 @@ class CompletionSearch:
                 budget.spend(STEP, "the shortest completion")
                 memory = self.state_cache.guarded
                 asked = memory.total
-                after = self.state_cache.run(kernels.step, current, order[k])
+                after = self.state_cache.run(kernels.step_set, current, order[k])
                 budget.spend(memory.total - asked, "the shortest completion")
                 if after == at.DEAD or after in came or length == limit:
                     continue
@@ -187,7 +187,7 @@ class CompletionSearch:
             after, steps = current, list[tuple[int, int, int]]()
             for byte in text:
                 budget.spend(STEP, "the shortest completion")
-                before, after = after, self.state_cache.run(kernels.step, after, byte)
+                before, after = after, self.state_cache.run(kernels.step_set, after, byte)
                 steps.append((after, before, byte))
                 if after == at.DEAD:
                     break
@@ -227,7 +227,7 @@ class CompletionSearch:
     def cost(self, number: int) -> int:
         """Least bytes from a set to the end of the text."""
         flags = int(self.state_cache.arrays[at.SETS][number * at.SET_W + at.SET_FLAGS])
-        return self._least(number, bool(flags & at.IS_WATCHED))
+        return self._least(number, bool(flags & at.HAS_CANDIDATES))
 
     def _estimate(self, number: int) -> int:
         """The same, were no member that is being written equal to an earlier one (`_copy` knows those), less credit."""
@@ -330,7 +330,7 @@ class CompletionSearch:
         return int(need) + int(pending.get(kind, left)) + (1 if flags & at.LEAF_CLOSES else 0)
 
     def _string(self, q: int) -> int:
-        block, low, high, depth = self.state_cache.arrays[at.POINTS][5 * q : 5 * q + 4].tolist()
+        block, low, high, depth = self.state_cache.arrays[at.CURSORS][5 * q : 5 * q + 4].tolist()
         offsets = self.costs.code[block + at.STR_OFFSETS + low : block + at.STR_OFFSETS + high + 1]
         self._walked += len(offsets) // 8
         return int(min(b - a - depth for a, b in zip(offsets, offsets[1:])))
@@ -408,7 +408,7 @@ class CompletionSearch:
         """From inside a declared key: what is left of the nearest one, its value, and what the object still needs."""
         code = self.costs.code
         block = code[pc + 1]
-        strings, low, high, depth = self.state_cache.arrays[at.POINTS][5 * q : 5 * q + 4].tolist()
+        strings, low, high, depth = self.state_cache.arrays[at.CURSORS][5 * q : 5 * q + 4].tolist()
         offsets, quote = strings + at.STR_OFFSETS, code[strings + at.STR_ESCAPES]
         allowed = state + at.O_BITS + code[block + at.OBJ_WORDS]
         bits, best = self.state_cache.arrays[at.OBJECTS], NEVER

@@ -57,9 +57,9 @@ class SpellablePositions:
             if int(state_cache.arrays[at.SETS][current * at.SET_W + at.SET_FLAGS]) & at.IS_ACCEPTING:
                 _mark(known, current, parents)
                 continue
-            state_cache.run(masks.mask, current, out)
+            state_cache.run(masks.write_mask, current, out)
             for token in _members(out):
-                after = state_cache.run(trie_walks.advance, current, token)
+                after = state_cache.run(trie_walks.advance_token, current, token)
                 if known.get(after):
                     _mark(known, current, parents)
                 elif after in parents:

@@ -21,7 +21,7 @@ from ..base.errors import ConstrainError, LimitError
 from ..base.fork_safety import fork_handlers
 from ..base.options import Limits
 from ..kernels import layout as at
-from ..kernels.growth import rehash
+from ..kernels.growth import rehash_tables
 from ..kernels.sets import start_set
 from ..program.least_costs import LeastCosts
 from ..program.program import Program
@@ -36,14 +36,14 @@ __all__ = ["StateCache", "StateCacheEvicted"]
 
 FIRST: dict[int, int] = {
     at.SETS: 8192 * at.SET_W, at.CONFIGS: 32768 * 5, at.SET_HASH: 32768, at.WIDE: 4096 * 256,
-    at.NODES: 1024 * 4, at.EDGES: 2048 * 3, at.NODE_HASH: 4096, at.POINTS: 4096 * 5, at.POINT_HASH: 16384,
+    at.NODES: 1024 * 4, at.EDGES: 2048 * 3, at.NODE_HASH: 4096, at.CURSORS: 4096 * 5, at.CURSOR_HASH: 16384,
     at.OBJECTS: 32768, at.OBJECT_HASH: 16384, at.NAMES: 4096 * 3, at.NAME_HASH: 16384,
-    at.STARTS: 64, at.ITEMS: 512 * 5, at.SEEN: 2048 * 2, at.LOCALS: 256 * 4, at.LEDGES: 1024 * 5, at.MISSING: 4096,
+    at.STARTS: 64, at.ITEMS: 512 * 5, at.SEEN: 2048 * 2, at.CALLS: 256 * 4, at.PENDING_EDGES: 1024 * 5, at.MISSING: 4096,
     at.BUFFER: 8192, at.STACK: 16384, at.PATH: 1024,
-    at.GUARDS: 512 * at.GUARD_W, at.GUARD_HASH: 2048, at.LATER: 4096,
+    at.GUARDS: 512 * at.GUARD_W, at.GUARD_HASH: 2048, at.WORKLIST: 4096,
     at.PAIRS: 1024 * at.PAIR_W, at.PAIR_HASH: 4096, at.LISTS: 1024, at.LIST_HASH: 1024, at.MAY_SHIFT: 1024,
     at.QUESTIONS: 1024 * at.QUESTION_W,
-    at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.JOINTS: 16 * at.JOINT_W, at.SCANNERS: 16, at.ROUTE: 512,
+    at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.UNIONS: 16 * at.UNION_W, at.SCANNERS: 16, at.ROUTE: 512,
 }  # fmt: skip
 """First length of each slot, int32s: what all but a few constraints never outgrow."""
 
@@ -51,15 +51,15 @@ FEW_ROUNDS = 8
 """Rounds of linking in one step after which rules are linked ahead, twice as many each time."""
 
 HASHES = {
-    at.SETS: at.SET_HASH, at.NODES: at.NODE_HASH, at.POINTS: at.POINT_HASH,
+    at.SETS: at.SET_HASH, at.NODES: at.NODE_HASH, at.CURSORS: at.CURSOR_HASH,
     at.OBJECTS: at.OBJECT_HASH, at.NAMES: at.NAME_HASH, at.GUARDS: at.GUARD_HASH,
     at.PAIRS: at.PAIR_HASH, at.LISTS: at.LIST_HASH,
 }  # fmt: skip
 FILLED = {
     at.SETS: (at.N_SETS, at.SET_W), at.CONFIGS: (at.N_CONFIGS, 5), at.WIDE: (at.N_WIDE, 256), at.NODES: (at.N_NODES, 4),
-    at.EDGES: (at.N_EDGES, 3), at.POINTS: (at.N_POINTS, 5), at.OBJECTS: (at.N_OBJECTS, 1), at.NAMES: (at.N_NAMES, 3),
+    at.EDGES: (at.N_EDGES, 3), at.CURSORS: (at.N_CURSORS, 5), at.OBJECTS: (at.N_OBJECTS, 1), at.NAMES: (at.N_NAMES, 3),
     at.GUARDS: (at.N_GUARDS, at.GUARD_W), at.PAIRS: (at.N_PAIRS, at.PAIR_W), at.LISTS: (at.N_LISTS, 1),
-    at.MASKS: (at.N_MASKS, 1), at.MAY_SHIFT: (at.N_MAY_SHIFT, 1), at.JOINTS: (at.N_JOINTS, at.JOINT_W),
+    at.MASKS: (at.N_MASKS, 1), at.MAY_SHIFT: (at.N_MAY_SHIFT, 1), at.UNIONS: (at.N_UNIONS, at.UNION_W),
 }  # fmt: skip
 """Slots that fill from the front: the field of HEAD that counts, and int32s of each."""
 MOST_ITEMS = 1 << 17
@@ -253,9 +253,9 @@ class StateCache(GuardedSets):
                 self.table.expand(argument)
             elif status == at.NEED_ROW:
                 self.table.row(argument)
-            elif status == at.NEED_REST:
+            elif status == at.NEED_SUFFIXES:
                 self.table.rest(argument)
-            elif status == at.NEED_ORDER:
+            elif status == at.NEED_BY_LENGTH:
                 self.table.order(argument)
             elif status == at.NEED_SCANNER:
                 parser = self.program.parsers[argument]
@@ -274,7 +274,7 @@ class StateCache(GuardedSets):
                     "No token is allowed here, though the text is not complete: a search for what may follow gave up.",
                     hint="Roll back, or relax the constraint: members that must differ are searched for up to a limit.",
                 )
-            elif status == at.NEED_JOINT:
+            elif status == at.NEED_UNION:
                 self._join(argument)
             elif status == at.NEED_ANSWERS:
                 self._answer_all()
@@ -300,11 +300,11 @@ class StateCache(GuardedSets):
         memory = self.guarded
         memory.is_asked = True
         try:
-            if status == at.NEED_WATCH:
+            if status == at.NEED_CANDIDATES:
                 uniqueness_queries.answer_candidates(self, argument, text)
-            elif status == at.NEED_VERDICT:
+            elif status == at.NEED_IS_UNIQUE:
                 uniqueness_queries.answer_is_unique(self, argument, text)
-            elif status == at.NEED_NAME:
+            elif status == at.NEED_NAME_FREE:
                 uniqueness_queries.answer_name_free(self, argument)
             else:
                 uniqueness_queries.answer_can_differ(self, argument)
@@ -321,9 +321,9 @@ class StateCache(GuardedSets):
     def _join(self, count: int) -> None:
         """Remembers what the last of `count` lexemes in LISTING can still become beside those before it."""
         head = self.arrays[at.HEAD]
-        block, first = int(head[at.ASKED]), int(head[at.ASKED_AT])
-        if at.JOINT_W * (head[at.N_JOINTS] + 1) > self.arrays[at.JOINTS].size:
-            self._grow(at.JOINTS)
+        block, first = int(head[at.REQUEST_BLOCK]), int(head[at.REQUEST_LIST])
+        if at.UNION_W * (head[at.N_UNIONS] + 1) > self.arrays[at.UNIONS].size:
+            self._grow(at.UNIONS)
             return
         parser = self.program.parsers[block]
         if head[at.N_MAY_SHIFT] + 2 + parser.words > self.arrays[at.MAY_SHIFT].size:
@@ -334,15 +334,15 @@ class StateCache(GuardedSets):
         self.arrays[at.MAY_SHIFT][place - 2 : place] = 0, parser.words
         self.arrays[at.MAY_SHIFT][place : place + parser.words] = parser.joint(states.tolist())
         head[at.N_MAY_SHIFT] = place + parser.words
-        record = at.JOINT_W * int(head[at.N_JOINTS])
-        self.arrays[at.JOINTS][record : record + 2 + count] = [block, count, *states]
-        self.arrays[at.JOINTS][record + at.JOINT_W - 1] = place
-        head[at.N_JOINTS] += 1
+        record = at.UNION_W * int(head[at.N_UNIONS])
+        self.arrays[at.UNIONS][record : record + 2 + count] = [block, count, *states]
+        self.arrays[at.UNIONS][record + at.UNION_W - 1] = place
+        head[at.N_UNIONS] += 1
 
     def _keep_alive(self, stack: int) -> None:
         """Remembers by which terminals a parser's stack comes to an end at last."""
         head, pairs = self.arrays[at.HEAD], self.arrays[at.PAIRS]
-        parser = self.program.parsers[int(head[at.ASKED])]
+        parser = self.program.parsers[int(head[at.REQUEST_BLOCK])]
         place = int(head[at.N_MAY_SHIFT]) + 2
         if place + parser.words > self.arrays[at.MAY_SHIFT].size:
             self._grow(at.MAY_SHIFT)
@@ -387,7 +387,7 @@ class StateCache(GuardedSets):
                 new[: old.size] = old
             self._put(part, new)
         if slot in HASHES:
-            rehash(self.address)
+            rehash_tables(self.address)
 
     def least_costs(self) -> LeastCosts:
         """Return the least costs of the program, all code that they read being known here."""

@@ -10,34 +10,34 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import ask, mix_config
+from .interned_names import mix_config, request
 from .jit.compilation import inlined, kernel
 
 from .layout import (  # isort: skip
     ACCEPTS, ARG_CAP, ARG_COUNT, ARG_ENDLESS, ARG_EQUAL, ARG_EXIT, ARG_FINITE, ARG_HIGH, ARG_LEAF, ARG_LEAST, ARG_LOW,
     ARG_MARK, ARG_MOST, ARG_NAME, ARG_OBJECT, ARG_PARSER, ARG_RULE, ARG_STRINGS, ARG_TARGET, ARG_TARGETS, BEGUN, CALL,
-    CALLED, CALL_EDGE, CALL_NODE, CALL_RETURNED, CALL_RULE, CALL_W, CLOSURES, CODE, CONFIG_EXTRA, CONFIG_NODE,
-    CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W, COUNT, CUT, EDGES, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W,
-    END, ENTER, FEW_EDGES, FULL, HEAD, INIT, ITEMS, JUMP, KEYS, LEAF, LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_CLOSES,
-    LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_W, LEAVES, LEDGES, LISTS, LIST_COMPLETE, LOCALS, MEMBER, MEMBER_END,
-    MISSING, MORE, NAMED, NEED_LEAF, NEED_START, NODES, NODE_EDGES, NODE_FIRST, NODE_W, NO_MEMBERS, NO_WATCH, N_ITEMS,
-    N_LEDGES, N_LOCALS, N_MISSING, OBJECTS, OBJ_KEYS, OTHER, O_CLOSE, O_FLAGS, O_KEYS, O_MARK, O_NAMES, O_OTHER, PARSE,
-    PASS, PENDING_BELOW, PENDING_EXTRA, PENDING_NEXT, PENDING_PC, PENDING_REGISTER, PENDING_W, SEEN, SEEN_ITEM,
-    SEEN_STAMP, SEEN_W, SET, SPELLED, SPLIT, STARTS, STR_COUNT, STR_OFFSETS, TEST, TEXT, UNIQUE, UNKNOWN_NAMES, UNSURE,
-    WATCH,
+    CALLED, CALLS, CALL_EDGE, CALL_NODE, CALL_RETURNED, CALL_RULE, CALL_W, CANDIDATES, CLOSURES, CODE, CONFIG_EXTRA,
+    CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W, COUNT, CUT, EDGES, EDGE_BELOW, EDGE_PC,
+    EDGE_REGISTER, EDGE_W, END, ENTER, FEW_EDGES, FULL, HEAD, INIT, ITEMS, JUMP, KEYS, LEAF, LEAF_ALLOWED,
+    LEAF_BOUNDARY, LEAF_CLOSES, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_W, LEAVES, LISTS, LIST_COMPLETE, MEMBER,
+    MEMBER_END, MISSING, MORE, NAMED, NEED_LEAF, NEED_START, NODES, NODE_EDGES, NODE_FIRST, NODE_W, NO_CANDIDATES,
+    NO_MEMBERS, N_CALLS, N_ITEMS, N_MISSING, N_PENDING_EDGES, OBJECTS, OBJ_KEYS, OTHER, O_CLOSE, O_FLAGS, O_KEYS,
+    O_MARK, O_NAMES, O_OTHER, PARSE, PASS, PENDING_BELOW, PENDING_EDGES, PENDING_EXTRA, PENDING_NEXT, PENDING_PC,
+    PENDING_REGISTER, PENDING_W, SEEN, SEEN_ITEM, SEEN_STAMP, SEEN_W, SET, SPELLED, SPLIT, STARTS, STR_COUNT,
+    STR_OFFSETS, TEST, TEXT, UNIQUE, UNKNOWN_NAMES, UNSURE,
 )  # fmt: skip
-from .object_states import may_mark, name_has_way, object_start
-from .parsing import parse_start
-from .string_cursors import point
+from .object_states import is_name_free, may_set_mark, start_object
+from .parsing import start_parse
+from .string_cursors import intern_cursor
 from .unique_members import begin_member, end_member
 
 
 @kernel("int64(int64)")
-def begin(c: Any) -> Any:
+def begin_closure(c: Any) -> Any:
     head = view(c, HEAD)
-    for k in (N_ITEMS, N_LOCALS, N_LEDGES, N_MISSING, ACCEPTS, UNSURE, NAMED, CUT, BEGUN):
+    for k in (N_ITEMS, N_CALLS, N_PENDING_EDGES, N_MISSING, ACCEPTS, UNSURE, NAMED, CUT, BEGUN):
         head[k] = 0
-    head[TEXT], head[WATCH] = SPELLED, NO_WATCH
+    head[TEXT], head[CANDIDATES] = SPELLED, NO_CANDIDATES
     head[CLOSURES] += 1
     if head[CLOSURES] > 1 << 30:
         seen = view(c, SEEN)
@@ -48,7 +48,7 @@ def begin(c: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
-def push(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
+def push_item(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
     """Puts an item on the list of the closure unless it is there: 0 or -1."""
     head, items, seen = view(c, HEAD), view(c, ITEMS), view(c, SEEN)
     last = size(c, SEEN) // 2 - 1
@@ -61,7 +61,7 @@ def push(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
             return 0
         h = (h + 1) & last
     if CONFIG_W * (n + 1) > size(c, ITEMS) or 2 * n > last:
-        return ask(c, FULL, ITEMS)
+        return request(c, FULL, ITEMS)
     seen[SEEN_W * h + SEEN_STAMP] = stamp
     seen[SEEN_W * h + SEEN_ITEM] = n
     k = CONFIG_W * n
@@ -75,16 +75,16 @@ def push(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
 
 
 @inlined("int64(int64, int64, int64, int64, int64, int64)")
-def emit(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
+def emit_config(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
     """Puts a configuration of the set in the making on the list."""
-    return push(c, -pc - 1, q, node, reg, ext)
+    return push_item(c, -pc - 1, q, node, reg, ext)
 
 
 @kernel("int64(int64, int64)")
 def find_call(c: Any, cell: Any) -> Any:
     """The index in LOCALS of the call of rule `cell`, -1 if there is none: the first few are looked through."""
-    head, calls, items, seen = view(c, HEAD), view(c, LOCALS), view(c, ITEMS), view(c, SEEN)
-    n = head[N_LOCALS]
+    head, calls, items, seen = view(c, HEAD), view(c, CALLS), view(c, ITEMS), view(c, SEEN)
+    n = head[N_CALLS]
     for k in range(min(n, FEW_EDGES)):
         if calls[CALL_W * k + CALL_RULE] == cell:
             return k
@@ -106,7 +106,7 @@ def add_call(c: Any, cell: Any, which: Any) -> Any:
     head, items, seen = view(c, HEAD), view(c, ITEMS), view(c, SEEN)
     last, n = size(c, SEEN) // 2 - 1, head[N_ITEMS] + 0
     if CONFIG_W * (n + 1) > size(c, ITEMS) or 2 * n > last:
-        return ask(c, FULL, ITEMS)
+        return request(c, FULL, ITEMS)
     h = mix_config(0, -CALLED - cell, 0, 0, 0, 0) & last
     while seen[SEEN_W * h + SEEN_STAMP] == head[CLOSURES]:
         h = (h + 1) & last
@@ -121,26 +121,26 @@ def add_call(c: Any, cell: Any, which: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
-def call(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
+def call_rule(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
     """A call of rule `cell` that returns to `pc`: all such calls of one closure share a stack node. 0 or -1.
 
     packed: register << 1 | whether this round of a repetition is still empty.
     """
-    head, code, calls, edges = view(c, HEAD), view(c, CODE), view(c, LOCALS), view(c, LEDGES)
+    head, code, calls, edges = view(c, HEAD), view(c, CODE), view(c, CALLS), view(c, PENDING_EDGES)
     reg, ext = packed >> 1, -(packed & 1)
     which = find_call(c, cell)
     if which < 0:
-        which = head[N_LOCALS]
-        if CALL_W * (which + 1) > size(c, LOCALS):
-            return ask(c, FULL, LOCALS)
+        which = head[N_CALLS]
+        if CALL_W * (which + 1) > size(c, CALLS):
+            return request(c, FULL, CALLS)
         if which >= FEW_EDGES and add_call(c, cell, which) < 0:
             return -1
         calls[CALL_W * which + CALL_RULE] = cell
         calls[CALL_W * which + CALL_EDGE] = -1
         calls[CALL_W * which + CALL_RETURNED] = 0
         calls[CALL_W * which + CALL_NODE] = 0
-        head[N_LOCALS] = which + 1
-        if push(c, code[cell], -1, -which - 2, 0, 0) < 0:
+        head[N_CALLS] = which + 1
+        if push_item(c, code[cell], -1, -which - 2, 0, 0) < 0:
             return -1
     e, looked = calls[CALL_W * which + CALL_EDGE] + 0, 0
     while e >= 0 and looked < FEW_EDGES:  # beyond, `write_node` leaves out repeats
@@ -150,23 +150,23 @@ def call(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
             return 0
         e = edges[k + PENDING_NEXT] + 0
         looked += 1
-    e = head[N_LEDGES]
-    if PENDING_W * (e + 1) > size(c, LEDGES):
-        return ask(c, FULL, LEDGES)
+    e = head[N_PENDING_EDGES]
+    if PENDING_W * (e + 1) > size(c, PENDING_EDGES):
+        return request(c, FULL, PENDING_EDGES)
     edges[PENDING_W * e + PENDING_PC] = pc
     edges[PENDING_W * e + PENDING_REGISTER] = reg
     edges[PENDING_W * e + PENDING_EXTRA] = ext
     edges[PENDING_W * e + PENDING_BELOW] = node
     edges[PENDING_W * e + PENDING_NEXT] = calls[CALL_W * which + CALL_EDGE]
     calls[CALL_W * which + CALL_EDGE] = e
-    head[N_LEDGES] = e + 1
+    head[N_PENDING_EDGES] = e + 1
     if calls[CALL_W * which + CALL_RETURNED]:  # it came back already without taking a byte
-        return push(c, pc, -1, node, reg, ext)
+        return push_item(c, pc, -1, node, reg, ext)
     return 0
 
 
 @kernel("int64(int64, int64)")
-def give_back(c: Any, node: Any) -> Any:
+def return_to_callers(c: Any, node: Any) -> Any:
     """The end of a rule whose stack node is `node`: on with every caller. 0 or -1."""
     head = view(c, HEAD)
     if node == 0:
@@ -177,24 +177,24 @@ def give_back(c: Any, node: Any) -> Any:
         first = nodes[NODE_W * node + NODE_FIRST]
         for e in range(first, first + nodes[NODE_W * node + NODE_EDGES]):
             k = EDGE_W * e
-            if push(c, edges[k + EDGE_PC], -1, edges[k + EDGE_BELOW], edges[k + EDGE_REGISTER], 0) < 0:
+            if push_item(c, edges[k + EDGE_PC], -1, edges[k + EDGE_BELOW], edges[k + EDGE_REGISTER], 0) < 0:
                 return -1
         return 0
-    calls, ledges = view(c, LOCALS), view(c, LEDGES)
+    calls, ledges = view(c, CALLS), view(c, PENDING_EDGES)
     which = -node - 2
     calls[CALL_W * which + CALL_RETURNED] = 1
     e = calls[CALL_W * which + CALL_EDGE]
     while e >= 0:
         k = PENDING_W * e
         reg, ext = ledges[k + PENDING_REGISTER], ledges[k + PENDING_EXTRA]
-        if push(c, ledges[k + PENDING_PC], -1, ledges[k + PENDING_BELOW], reg, ext) < 0:
+        if push_item(c, ledges[k + PENDING_PC], -1, ledges[k + PENDING_BELOW], reg, ext) < 0:
             return -1
         e = ledges[k + PENDING_NEXT]
     return 0
 
 
 @kernel("int64(int64)")
-def close(c: Any) -> Any:
+def compute_closure(c: Any) -> Any:
     """Follows every item of the list through the instructions that take no byte. 0 or -1."""
     head, items, code = view(c, HEAD), view(c, ITEMS), view(c, CODE)
     starts, leaves, objects = view(c, STARTS), view(c, LEAVES), view(c, OBJECTS)
@@ -207,7 +207,7 @@ def close(c: Any) -> Any:
         while pc >= 0:
             op = code[pc]
             if op < 256:
-                if emit(c, pc, -1, node, reg, 0) < 0:
+                if emit_config(c, pc, -1, node, reg, 0) < 0:
                     return -1
                 break
             if op == LEAF:
@@ -216,14 +216,14 @@ def close(c: Any) -> Any:
                 if q < 0:
                     q = starts[code[pc + ARG_LEAF]]
                     if q < 0:
-                        return ask(c, NEED_START, code[pc + ARG_LEAF])
+                        return request(c, NEED_START, code[pc + ARG_LEAF])
                     count, mark = 0, ext
                 flags = leaves[q * LEAF_W + LEAF_FLAGS]
                 if flags & LEAF_EXPANDED == 0:
-                    return ask(c, NEED_LEAF, q)
+                    return request(c, NEED_LEAF, q)
                 at_end = high >= 0 and count >= high and flags & LEAF_BOUNDARY and flags & LEAF_CLOSES == 0
                 if leaves[q * LEAF_W + LEAF_ALLOWED] > 0 and not at_end:
-                    if emit(c, pc, q, node, reg, count) < 0:
+                    if emit_config(c, pc, q, node, reg, count) < 0:
                         return -1
                 if flags & LEAF_EXITS and count >= low:
                     pc, q, ext = pc + 4, -1, mark
@@ -232,12 +232,12 @@ def close(c: Any) -> Any:
             if op == PARSE:
                 mark = 0
                 if q < 0:
-                    mark, q = ext, parse_start(c, code[pc + ARG_PARSER])
+                    mark, q = ext, start_parse(c, code[pc + ARG_PARSER])
                     if q < 0:
                         return -1
                 if q == 0:
                     break
-                if emit(c, pc, q, node, reg, 0) < 0:
+                if emit_config(c, pc, q, node, reg, 0) < 0:
                     return -1
                 if view(c, LISTS)[q + LIST_COMPLETE]:
                     pc, q, ext = pc + 2, -1, mark
@@ -245,30 +245,30 @@ def close(c: Any) -> Any:
                 break
             if op == SPLIT:
                 for k in range(code[pc + ARG_COUNT]):
-                    if push(c, code[pc + ARG_TARGETS + k], -1, node, reg, ext) < 0:
+                    if push_item(c, code[pc + ARG_TARGETS + k], -1, node, reg, ext) < 0:
                         return -1
                 break
             if op == CALL or op == PASS:
                 cell = code[pc + ARG_RULE]
                 if code[cell] == 0:
                     if head[N_MISSING] >= size(c, MISSING):
-                        return ask(c, FULL, MISSING)
+                        return request(c, FULL, MISSING)
                     view(c, MISSING)[head[N_MISSING]] = cell
                     head[N_MISSING] += 1
                     break
                 if op == PASS:
-                    if push(c, code[cell], -1, node, reg, 0) < 0:
+                    if push_item(c, code[cell], -1, node, reg, 0) < 0:
                         return -1
                     break
                 if code[pc + 2] == END:  # a call at the end of a rule comes back to the caller's caller
-                    if push(c, code[cell], -1, node, 0, 0) < 0:
+                    if push_item(c, code[cell], -1, node, 0, 0) < 0:
                         return -1
                     break
-                if call(c, cell, pc + 2, node, reg << 1 | (ext & 1)) < 0:
+                if call_rule(c, cell, pc + 2, node, reg << 1 | (ext & 1)) < 0:
                     return -1
                 break
             if op == END:
-                if give_back(c, node) < 0:
+                if return_to_callers(c, node) < 0:
                     return -1
                 break
             if op == JUMP:
@@ -276,8 +276,8 @@ def close(c: Any) -> Any:
             elif op == SET:
                 block = code[pc + ARG_STRINGS]
                 n = code[block + STR_COUNT]
-                q = point(c, block, 0, n, 0)
-                if q < 0 or emit(c, pc, q, node, reg, 0) < 0:
+                q = intern_cursor(c, block, 0, n, 0)
+                if q < 0 or emit_config(c, pc, q, node, reg, 0) < 0:
                     return -1
                 if code[block + STR_OFFSETS] < code[block + STR_OFFSETS + 1]:
                     break
@@ -286,7 +286,10 @@ def close(c: Any) -> Any:
                 reg = 0
                 pc += 1
             elif op == TEST:
-                if reg >= code[pc + ARG_LEAST] and push(c, code[pc + ARG_EXIT], -1, node, 0, 0 if reg > 0 else ext) < 0:
+                if (
+                    reg >= code[pc + ARG_LEAST]
+                    and push_item(c, code[pc + ARG_EXIT], -1, node, 0, 0 if reg > 0 else ext) < 0
+                ):
                     return -1
                 if code[pc + ARG_MOST] >= 0 and reg >= code[pc + ARG_MOST]:
                     break
@@ -298,33 +301,33 @@ def close(c: Any) -> Any:
                 reg = min(reg + 1, code[pc + ARG_CAP])
                 pc += 2
             elif op == INIT:
-                reg = object_start(c, code[pc + ARG_OBJECT])
+                reg = start_object(c, code[pc + ARG_OBJECT])
                 if reg < 0:
                     return -1
                 pc += 2
             elif op == KEYS:
                 if objects[reg + O_FLAGS] & O_KEYS:
                     block = code[code[pc + ARG_OBJECT] + OBJ_KEYS]
-                    q = point(c, block, 0, code[block + STR_COUNT], 0)
-                    if q < 0 or emit(c, pc, q, node, reg, 0) < 0:
+                    q = intern_cursor(c, block, 0, code[block + STR_COUNT], 0)
+                    if q < 0 or emit_config(c, pc, q, node, reg, 0) < 0:
                         return -1
                 break
             elif op == OTHER:
-                if may_mark(c, reg, code[pc + ARG_MARK]):
+                if may_set_mark(c, reg, code[pc + ARG_MARK]):
                     q = starts[code[pc + ARG_NAME]]
                     if q < 0:
-                        return ask(c, NEED_START, code[pc + ARG_NAME])
+                        return request(c, NEED_START, code[pc + ARG_NAME])
                     if leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0:
-                        return ask(c, NEED_LEAF, q)
+                        return request(c, NEED_LEAF, q)
                     if objects[reg + O_NAMES] == UNKNOWN_NAMES:
                         head[UNSURE] = 1
                     elif code[pc + ARG_FINITE]:
-                        way = name_has_way(c, pc, reg, SPELLED)
+                        way = is_name_free(c, pc, reg, SPELLED)
                         if way <= 0:
                             if way < 0:
                                 return -1
                             break
-                    if emit(c, pc, q, node, reg, SPELLED) < 0:
+                    if emit_config(c, pc, q, node, reg, SPELLED) < 0:
                         return -1
                 break
             elif op == UNIQUE:

@@ -14,7 +14,7 @@ from numba import types
 
 from .jit.compiled_calls import define_call
 
-__all__ = ["address", "at", "lowest", "ones", "size", "view"]
+__all__ = ["address", "at", "lowest_bit", "count_ones", "size", "view"]
 
 INT, INT32, POINTER = types.int64, types.int32, types.CPointer(types.int32)
 
@@ -39,12 +39,12 @@ def at(address: Any) -> Any:
     raise NotImplementedError
 
 
-def lowest(bits: Any) -> Any:
+def lowest_bit(bits: Any) -> Any:
     """Return the number of the lowest bit that is set; `bits` must not be 0."""
     raise NotImplementedError
 
 
-def ones(bits: Any) -> Any:
+def count_ones(bits: Any) -> Any:
     """Return the number of bits of an int32 that are set."""
     raise NotImplementedError
 
@@ -72,5 +72,5 @@ define_call(view, lambda context, builder, *values: _pointer(context, builder, _
 define_call(address, _begin, INT, INT, INT)
 define_call(size, _length, INT, INT, INT)
 define_call(at, _pointer, POINTER, INT)
-define_call(lowest, lambda context, builder, bits: builder.cttz(bits, BIT_TYPE(1)), INT, INT)
-define_call(ones, lambda context, builder, bits: builder.zext(builder.ctpop(bits), INT_TYPE), INT, INT32)
+define_call(lowest_bit, lambda context, builder, bits: builder.cttz(bits, BIT_TYPE(1)), INT, INT)
+define_call(count_ones, lambda context, builder, bits: builder.zext(builder.ctpop(bits), INT_TYPE), INT, INT32)

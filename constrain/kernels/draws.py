@@ -1,6 +1,6 @@
 """Drawing from a row of the model under a mask: one pass over the row, and no array of its length (kernels).
 
-A row is float32 or float64 [V], natural logs; a mask is int32 words, 32 tokens each. `masses` adds up exp(log) of the
+A row is float32 or float64 [V], natural logs; a mask is int32 words, 32 tokens each. `sum_masses` adds up exp(log) of the
 allowed tokens word by word, and 64 words to a group: a token is then found by walking some groups, some words of one,
 and the tokens of one word. So the sums are all that has to be remembered of a law, and the numbers by which a token
 is chosen are those that its mass was added up from. NaN among the allowed tokens makes the sum NaN.
@@ -142,7 +142,7 @@ MASK = types.Array(types.int32, 1, "C", readonly=True)
 
 
 @entry([float64(_row(t), MASK, float64[::1]) for t in (float32, float64)], fastmath=ANY_ORDER)
-def masses(row: Any, mask: Any, sums: Any) -> Any:
+def sum_masses(row: Any, mask: Any, sums: Any) -> Any:
     """The sum of exp(row) over the tokens of a mask; that of each word in sums[: words], of groups of them behind.
 
     sums: float64 [words + ceil(words / GROUP)]. No token of the mask may be beyond the row, none likelier than exp(80).
@@ -171,10 +171,10 @@ def masses(row: Any, mask: Any, sums: Any) -> Any:
 
 
 @entry([types.int64(_row(t), MASK, float64[::1], float64) for t in (float32, float64)])
-def place(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
+def find_token(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
     """The token at which the running sum of masses, in the order of tokens, passes `uniform` (0 <= it < 1) times all.
 
-    sums: what `masses` made of this row and mask, not all 0. Never a token of mass 0.
+    sums: what `sum_masses` made of this row and mask, not all 0. Never a token of mass 0.
     """
     words = len(mask)
     total = 0.0
@@ -206,7 +206,7 @@ def place(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
 
 
 @entry([float64(_row(t), types.int32[::1], float64[::1], types.int64) for t in (float32, float64)])
-def remove(row: Any, mask: Any, sums: Any, token: Any) -> Any:
+def remove_token(row: Any, mask: Any, sums: Any, token: Any) -> Any:
     """Takes a token out of a mask and its `sums`, which are added up anew where it was; returns that of all others."""
     words, word = len(mask), token >> 5
     mask[word] &= ~(1 << (token & 31))
@@ -226,7 +226,7 @@ def remove(row: Any, mask: Any, sums: Any, token: Any) -> Any:
 
 
 @entry([types.int64(MASK, types.int64[::1])])
-def listed(mask: Any, tokens: Any) -> Any:
+def list_tokens(mask: Any, tokens: Any) -> Any:
     """Writes the tokens of a mask, ascending, as long as there is room; how many there are, or one more than room."""
     count = 0
     for word in range(len(mask)):
@@ -242,7 +242,7 @@ def listed(mask: Any, tokens: Any) -> Any:
 
 
 @entry([types.int64(_row(t), t, types.int64[::1]) for t in (float32, float64)])
-def above(row: Any, floor: Any, tokens: Any) -> Any:
+def list_above(row: Any, floor: Any, tokens: Any) -> Any:
     """Writes the tokens whose log is above a floor, or NaN, as long as there is room; how many there are."""
     count = 0
     for begin in range(0, len(row), STRETCH):

@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import mix, mix_config
+from .interned_names import mix_config, mix_hash
 from .jit.compilation import entry, kernel
 
 from .layout import (  # isort: skip
-    CODE, CONFIGS, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W, CURSOR_BLOCK,
-    CURSOR_DEPTH, CURSOR_HIGH, CURSOR_LOW, CURSOR_SLOT, CURSOR_W, EDGES, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W,
-    GUARDS, GUARD_HASH, GUARD_KEY, GUARD_SLOT, GUARD_TEXT, GUARD_W, HEAD, IN_MEMBER, IS_ACCEPTING, IS_MEMBER, LEXEME_W,
-    LISTS, LIST_BLOCK, LIST_FIRST, LIST_HASH, LIST_SLOT, NAMES, NAME_HASH, NAME_PARENT, NAME_SLOT, NAME_VALUE, NAME_W,
-    NODES, NODE_BLOCK, NODE_EDGES, NODE_FIRST, NODE_HASH, NODE_SLOT, NODE_W, N_GUARDS, N_LISTS, N_NAMES, N_NODES,
-    N_OBJECTS, N_PAIRS, N_POINTS, N_SETS, OBJECTS, OBJECT_HASH, OBJ_WORDS, O_BITS, O_BLOCK, O_MEMBERS, O_NAMES, O_NEXT,
-    O_SLOT, PAIRS, PAIR_BELOW, PAIR_HASH, PAIR_SLOT, PAIR_VALUE, PAIR_W, POINTS, POINT_HASH, ROOTS, SETS, SET_COUNT,
-    SET_FIRST, SET_FLAGS, SET_HASH, SET_SLOT, SET_W,
+    CODE, CONFIGS, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W, CURSORS,
+    CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HASH, CURSOR_HIGH, CURSOR_LOW, CURSOR_SLOT, CURSOR_W, EDGES, EDGE_BELOW,
+    EDGE_PC, EDGE_REGISTER, EDGE_W, GUARDS, GUARD_HASH, GUARD_KEY, GUARD_SLOT, GUARD_TEXT, GUARD_W, HEAD, IN_MEMBER,
+    IS_ACCEPTING, IS_MEMBER, LEXEME_W, LISTS, LIST_BLOCK, LIST_FIRST, LIST_HASH, LIST_SLOT, NAMES, NAME_HASH,
+    NAME_PARENT, NAME_SLOT, NAME_VALUE, NAME_W, NODES, NODE_BLOCK, NODE_EDGES, NODE_FIRST, NODE_HASH, NODE_SLOT,
+    NODE_W, N_CURSORS, N_GUARDS, N_LISTS, N_NAMES, N_NODES, N_OBJECTS, N_PAIRS, N_SETS, OBJECTS, OBJECT_HASH,
+    OBJ_WORDS, O_BITS, O_BLOCK, O_MEMBERS, O_NAMES, O_NEXT, O_SLOT, PAIRS, PAIR_BELOW, PAIR_HASH, PAIR_SLOT,
+    PAIR_VALUE, PAIR_W, ROOTS, SETS, SET_COUNT, SET_FIRST, SET_FLAGS, SET_HASH, SET_SLOT, SET_W,
 )  # fmt: skip
 
 
 @kernel("int64(int64, int64, int64)")
-def place_again(c: Any, hash_slot: Any, h: Any) -> Any:
+def find_free_slot(c: Any, hash_slot: Any, h: Any) -> Any:
     """The first free place of an emptied hash table for hash h."""
     table = view(c, hash_slot)
     last = size(c, hash_slot) - 1
@@ -32,75 +32,79 @@ def place_again(c: Any, hash_slot: Any, h: Any) -> Any:
 
 
 @entry("int64(int64)")
-def rehash(c: Any) -> Any:
+def rehash_tables(c: Any) -> Any:
     """Fills all hash tables anew after some have grown."""
     head, sets, configs, nodes, edges = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, NODES), view(c, EDGES)
-    points, objects, names, code = view(c, POINTS), view(c, OBJECTS), view(c, NAMES), view(c, CODE)
-    for slot in (SET_HASH, NODE_HASH, POINT_HASH, OBJECT_HASH, NAME_HASH, GUARD_HASH, PAIR_HASH, LIST_HASH):
+    points, objects, names, code = view(c, CURSORS), view(c, OBJECTS), view(c, NAMES), view(c, CODE)
+    for slot in (SET_HASH, NODE_HASH, CURSOR_HASH, OBJECT_HASH, NAME_HASH, GUARD_HASH, PAIR_HASH, LIST_HASH):
         table = view(c, slot)
         for k in range(size(c, slot)):
             table[k] = -1
     for k in range(ROOTS, head[N_NAMES]):
-        h = place_again(c, NAME_HASH, mix(mix(0, names[NAME_W * k + NAME_PARENT]), names[NAME_W * k + NAME_VALUE]))
+        h = find_free_slot(
+            c, NAME_HASH, mix_hash(mix_hash(0, names[NAME_W * k + NAME_PARENT]), names[NAME_W * k + NAME_VALUE])
+        )
         names[NAME_W * k + NAME_SLOT] = h
         view(c, NAME_HASH)[h] = k
-    for k in range(head[N_POINTS]):
+    for k in range(head[N_CURSORS]):
         p = CURSOR_W * k
-        h = mix(mix(points[p + CURSOR_BLOCK], points[p + CURSOR_LOW]), points[p + CURSOR_HIGH])
-        h = place_again(c, POINT_HASH, mix(h, points[p + CURSOR_DEPTH]))
+        h = mix_hash(mix_hash(points[p + CURSOR_BLOCK], points[p + CURSOR_LOW]), points[p + CURSOR_HIGH])
+        h = find_free_slot(c, CURSOR_HASH, mix_hash(h, points[p + CURSOR_DEPTH]))
         points[p + CURSOR_SLOT] = h
-        view(c, POINT_HASH)[h] = k
+        view(c, CURSOR_HASH)[h] = k
     guards = view(c, GUARDS)
     for k in range(head[N_GUARDS]):
-        h = place_again(c, GUARD_HASH, mix(mix(0, guards[k * GUARD_W + GUARD_KEY]), guards[k * GUARD_W + GUARD_TEXT]))
+        h = find_free_slot(
+            c, GUARD_HASH, mix_hash(mix_hash(0, guards[k * GUARD_W + GUARD_KEY]), guards[k * GUARD_W + GUARD_TEXT])
+        )
         guards[k * GUARD_W + GUARD_SLOT] = h
         view(c, GUARD_HASH)[h] = k
     pairs, lists = view(c, PAIRS), view(c, LISTS)
     for k in range(1, head[N_PAIRS]):
         p = PAIR_W * k
-        h = place_again(c, PAIR_HASH, mix(mix(0, pairs[p + PAIR_VALUE]), pairs[p + PAIR_BELOW]))
+        h = find_free_slot(c, PAIR_HASH, mix_hash(mix_hash(0, pairs[p + PAIR_VALUE]), pairs[p + PAIR_BELOW]))
         pairs[p + PAIR_SLOT] = h
         view(c, PAIR_HASH)[h] = k
     k = 1
     while k < head[N_LISTS]:
-        h = mix(lists[k + LIST_BLOCK], lists[k])
+        h = mix_hash(lists[k + LIST_BLOCK], lists[k])
         for i in range(LEXEME_W * lists[k]):
-            h = mix(h, lists[k + LIST_FIRST + i])
-        h = place_again(c, LIST_HASH, h)
+            h = mix_hash(h, lists[k + LIST_FIRST + i])
+        h = find_free_slot(c, LIST_HASH, h)
         lists[k + LIST_SLOT] = h
         view(c, LIST_HASH)[h] = k
         k += LIST_FIRST + LEXEME_W * lists[k]
     k = 1
     while k < head[N_OBJECTS]:
         words = code[objects[k + O_BLOCK] + OBJ_WORDS]
-        h = mix(mix(0, objects[k + O_BLOCK]), objects[k + O_NEXT])
-        h = mix(mix(h, objects[k + O_MEMBERS]), objects[k + O_NAMES])
+        h = mix_hash(mix_hash(0, objects[k + O_BLOCK]), objects[k + O_NEXT])
+        h = mix_hash(mix_hash(h, objects[k + O_MEMBERS]), objects[k + O_NAMES])
         for w in range(words):
-            h = mix(h, objects[k + O_BITS + w])
-        h = place_again(c, OBJECT_HASH, h)
+            h = mix_hash(h, objects[k + O_BITS + w])
+        h = find_free_slot(c, OBJECT_HASH, h)
         objects[k + O_SLOT] = h
         view(c, OBJECT_HASH)[h] = k
         k += O_BITS + 2 * words
     base = 1
     while base < head[N_NODES]:
         count = nodes[NODE_W * base + NODE_BLOCK] & ~IN_MEMBER
-        h = mix(0, count)
+        h = mix_hash(0, count)
         for node in range(base, base + count):
             first, n = nodes[NODE_W * node + NODE_FIRST], nodes[NODE_W * node + NODE_EDGES]
-            h = mix(h, n)
+            h = mix_hash(h, n)
             for e in range(first, first + n):
                 p = EDGE_W * e
                 below = edges[p + EDGE_BELOW]
                 inner = base <= below < base + count
-                h = mix(mix(h, edges[p + EDGE_PC]), edges[p + EDGE_REGISTER])
-                h = mix(h, base - below - 2 if inner else below)
-        h = place_again(c, NODE_HASH, h)
+                h = mix_hash(mix_hash(h, edges[p + EDGE_PC]), edges[p + EDGE_REGISTER])
+                h = mix_hash(h, base - below - 2 if inner else below)
+        h = find_free_slot(c, NODE_HASH, h)
         nodes[NODE_W * base + NODE_SLOT] = h
         view(c, NODE_HASH)[h] = base
         base += count
     for s in range(1, head[N_SETS]):
         r = s * SET_W
-        h = mix(0, 1 if sets[r + SET_FLAGS] & IS_ACCEPTING else 0)
+        h = mix_hash(0, 1 if sets[r + SET_FLAGS] & IS_ACCEPTING else 0)
         first = CONFIG_W * sets[r + SET_FIRST]
         records = sets[r + SET_COUNT] + (1 if sets[r + SET_FLAGS] & IS_MEMBER else 0)
         for k in range(first, first + CONFIG_W * records, CONFIG_W):
@@ -108,7 +112,7 @@ def rehash(c: Any) -> Any:
                 h, configs[k + CONFIG_PC], configs[k + CONFIG_PLACE], configs[k + CONFIG_NODE],
                 configs[k + CONFIG_REGISTER], configs[k + CONFIG_EXTRA],
             )  # fmt: skip
-        h = place_again(c, SET_HASH, h)
+        h = find_free_slot(c, SET_HASH, h)
         sets[r + SET_SLOT] = h
         view(c, SET_HASH)[h] = s
     return 0

@@ -1,7 +1,7 @@
 """Names: chains of bytes and lists of names, each interned, so that equal ones have equal ids (kernels).
 
 An undeclared key is known by the chain of the bytes that spell it and, once it is whole, by the chain of the bytes it
-decodes to (RFC 8259 section 7). An object's undeclared keys are a list of those. `ask` and `mix`, which every kernel
+decodes to (RFC 8259 section 7). An object's undeclared keys are a list of those. `request` and `mix_hash`, which every kernel
 uses, stand here too: it is the lowest of the files.
 """
 
@@ -19,7 +19,7 @@ from .layout import (  # isort: skip
 
 
 @inlined("int64(int64, int64, int64)")
-def ask(c: Any, status: Any, argument: Any) -> Any:
+def request(c: Any, status: Any, argument: Any) -> Any:
     head = view(c, HEAD)
     head[STATUS] = status
     head[ARGUMENT] = argument
@@ -27,7 +27,7 @@ def ask(c: Any, status: Any, argument: Any) -> Any:
 
 
 @inlined("int64(int64, int64)")
-def mix(h: Any, x: Any) -> Any:
+def mix_hash(h: Any, x: Any) -> Any:
     """One round of a multiplicative hash; the high bits come down because tables are indexed by the low ones."""
     h = (h ^ x) * 0x9E3779B97F4A7C1
     return h ^ ((h >> 29) & 0x7FFFFFFFF)
@@ -36,7 +36,7 @@ def mix(h: Any, x: Any) -> Any:
 @inlined("int64(int64, int64, int64, int64, int64, int64)")
 def mix_config(h: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
     """A configuration more."""
-    return mix(mix(mix(h, pc << 32 ^ q), node << 32 ^ reg), ext)
+    return mix_hash(mix_hash(mix_hash(h, pc << 32 ^ q), node << 32 ^ reg), ext)
 
 
 @inlined("int64(int64)")
@@ -51,7 +51,7 @@ def hex_value(b: Any) -> Any:
 
 
 @inlined("int64(int64)")
-def unescape(b: Any) -> Any:
+def decode_escape(b: Any) -> Any:
     """What backslash and b spell (RFC 8259 section 7), -1 if nothing or more than that."""
     if b == 34 or b == 92 or b == 47:
         return b
@@ -82,11 +82,11 @@ def spell_utf8(c: Any, x: Any, at: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def chain(c: Any, parent: Any, value: Any) -> Any:
+def extend_chain(c: Any, parent: Any, value: Any) -> Any:
     """The chain `parent` with `value` behind it: its id, or -1."""
     head, names, table = view(c, HEAD), view(c, NAMES), view(c, NAME_HASH)
     last = size(c, NAME_HASH) - 1
-    h = mix(mix(0, parent), value) & last
+    h = mix_hash(mix_hash(0, parent), value) & last
     while True:
         k = table[h]
         if k < 0 or k >= head[N_NAMES] or names[NAME_W * k + NAME_SLOT] != h:
@@ -96,7 +96,7 @@ def chain(c: Any, parent: Any, value: Any) -> Any:
         h = (h + 1) & last
     k = head[N_NAMES]
     if NAME_W * (k + 1) > size(c, NAMES) or 2 * k > last:
-        return ask(c, FULL, NAMES)
+        return request(c, FULL, NAMES)
     names[NAME_W * k + NAME_PARENT] = parent
     names[NAME_W * k + NAME_VALUE] = value
     names[NAME_W * k + NAME_SLOT] = h
@@ -114,7 +114,7 @@ def name_into_buffer(c: Any, name: Any, n: Any) -> Any:
         m += 1
         k = names[NAME_W * k + NAME_PARENT] + 0
     if n + m > size(c, BUFFER):
-        return ask(c, FULL, BUFFER)
+        return request(c, FULL, BUFFER)
     k = name
     for i in range(m):
         buffer[n + m - 1 - i] = names[NAME_W * k + NAME_VALUE]
@@ -132,7 +132,7 @@ def decode_name(c: Any, spelled: Any) -> Any:
         n += 1
         k = names[NAME_W * k + NAME_PARENT]
     if 2 * n + 8 > size(c, BUFFER):
-        return ask(c, FULL, BUFFER)
+        return request(c, FULL, BUFFER)
     k = spelled
     for i in range(n):
         buffer[2 * n - 1 - i] = names[NAME_W * k + NAME_VALUE]
@@ -150,7 +150,7 @@ def decode_name(c: Any, spelled: Any) -> Any:
             break
         b = buffer[read + 1]
         if b != 117:
-            buffer[written] = unescape(b)
+            buffer[written] = decode_escape(b)
             read += 2
             written += 1
             continue

@@ -6,7 +6,7 @@ decoder holds the range of code points that the rest can still spell, and a byte
 them. Where it takes all of them to one state, only that state is kept (the *uniform* kinds): this keeps the states
 of `"any text"` at a dozen, although there are a million characters.
 
-`expand` writes the 256 transitions of one state. The table only grows, and only its owner (tokens.mask_table, under
+`expand_leaf` writes the 256 transitions of one state. The table only grows, and only its owner (tokens.mask_table, under
 a lock) calls these.
 """
 
@@ -15,22 +15,22 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import hex_value, mix, unescape
+from .interned_names import decode_escape, hex_value, mix_hash
 from .jit.compilation import entry, inlined, kernel
 
 from .layout import (  # isort: skip
     BYTES, DFAS, DONE, ESCAPE, HEX, HEX_UNIFORM, HIGH, HIGH_ESCAPE, HIGH_ESCAPE_UNIFORM, HIGH_UNIFORM, JSON_STRING,
-    KIND, LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BYTES, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS,
-    LEAF_HASH, LEAF_MACHINE, LEAF_NEED, LEAF_NEXT, LEAF_ORDER, LEAF_REST, LEAF_ROW, LEAF_SAFE, LEAF_SLOT, LEAF_STATE,
-    LEAF_W, LEAVES, LEFT, LOW, LOW_UNIFORM, MACHINES, MACHINE_DFA, MACHINE_MODE, MACHINE_W, N_LEAVES, PLAIN, RAW,
-    RAW_UNIFORM, TABLE, UTF8, VALUE, WIDE_LEAF,
+    KIND, LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BYTES, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS,
+    LEAF_EXPANDED, LEAF_FLAGS, LEAF_HASH, LEAF_MACHINE, LEAF_NEED, LEAF_NEXT, LEAF_ROW, LEAF_SAFE, LEAF_SLOT,
+    LEAF_STATE, LEAF_SUFFIXES, LEAF_W, LEAVES, LEFT, LOW, LOW_UNIFORM, MACHINES, MACHINE_DFA, MACHINE_MODE, MACHINE_W,
+    N_LEAVES, PLAIN, RAW, RAW_UNIFORM, TABLE, UTF8, VALUE, WIDE_LEAF,
 )  # fmt: skip
 
 DEAD_END, MIXED = -1, -2
 
 
 @inlined("int64(int64, int64, int64)")
-def pack(kind: Any, left: Any, value: Any) -> Any:
+def pack_decoder(kind: Any, left: Any, value: Any) -> Any:
     """A decoder state."""
     return kind << KIND | left << LEFT | value
 
@@ -54,7 +54,7 @@ def pending_range(decoder: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
-def reach(t: Any, at: Any, state: Any, least: Any, most: Any) -> Any:
+def reach_states(t: Any, at: Any, state: Any, least: Any, most: Any) -> Any:
     """Where the Dfa at `at` goes from `state` by the characters least .. most.
 
     Low half: the one state that all lead to, DEAD_END or MIXED (some die or they differ). High half: the least
@@ -91,7 +91,7 @@ def reach(t: Any, at: Any, state: Any, least: Any, most: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def need_inside(t: Any, at: Any, state: Any, decoder: Any) -> Any:
+def count_needed(t: Any, at: Any, state: Any, decoder: Any) -> Any:
     """Least number of characters still needed after the one that the decoder is inside of.
 
     Of the characters that it can really spell: no overlong forms, no halves of pairs (RFC 3629 section 3).
@@ -103,23 +103,23 @@ def need_inside(t: Any, at: Any, state: Any, decoder: Any) -> Any:
             least = 0x800 if left == 2 else 0x10000
         if least < 0xD800 <= most:
             most = 0xD7FF
-        return reach(t, at, state, least, min(most, 0x10FFFF)) >> 32
+        return reach_states(t, at, state, least, min(most, 0x10FFFF)) >> 32
     if kind == HEX:
-        need = reach(t, at, state, least, min(most, 0xFFFF)) >> 32
+        need = reach_states(t, at, state, least, min(most, 0xFFFF)) >> 32
         first, final = max(least, 0xD800), min(most, 0xDBFF)
         if first > final:
             return need
         least, most = 0x10000 + ((first - 0xD800) << 10), 0x10000 + ((final - 0xD800) << 10) + 0x3FF
-        return min(need, reach(t, at, state, least, most) >> 32)
-    return reach(t, at, state, least, most) >> 32
+        return min(need, reach_states(t, at, state, least, most) >> 32)
+    return reach_states(t, at, state, least, most) >> 32
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def leaf_state(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
+def intern_leaf(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
     """The leaf state of that machine with these decoder and Dfa states: its id (made if new), or -1."""
     counts, leaves, table, dfas = view(t, TABLE), view(t, LEAVES), view(t, LEAF_HASH), view(t, DFAS)
     last = size(t, LEAF_HASH) - 1
-    h = mix(mix(mix(0, machine), decoder), state) & last
+    h = mix_hash(mix_hash(mix_hash(0, machine), decoder), state) & last
     while table[h] >= 0:
         r = table[h] * LEAF_W
         same = leaves[r + LEAF_MACHINE] == machine and leaves[r + LEAF_DECODER] == decoder
@@ -147,7 +147,7 @@ def leaf_state(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
     if kind == PLAIN or kind == RAW_UNIFORM or kind == HEX_UNIFORM or HIGH_UNIFORM <= kind <= LOW_UNIFORM:
         need = dfas[accepting + n + state]
     elif kind != DONE:
-        need = need_inside(t, at, state, decoder)
+        need = count_needed(t, at, state, decoder)
     for w in range(LEAF_W):
         leaves[r + w] = 0
     leaves[r + LEAF_MACHINE] = machine
@@ -156,8 +156,8 @@ def leaf_state(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
     leaves[r + LEAF_FLAGS] = flags
     leaves[r + LEAF_NEED] = need
     leaves[r + LEAF_ROW] = -1
-    leaves[r + LEAF_REST] = -1
-    leaves[r + LEAF_ORDER] = -1
+    leaves[r + LEAF_SUFFIXES] = -1
+    leaves[r + LEAF_BY_LENGTH] = -1
     leaves[r + LEAF_SLOT] = h
     table[h] = q
     counts[N_LEAVES] = q + 1
@@ -166,19 +166,19 @@ def leaf_state(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
 
 @inlined("int64(int64)")
 def target_of(reached: Any) -> Any:
-    """The state in the low half of what `reach` returns."""
+    """The state in the low half of what `reach_states` returns."""
     low = reached & 0xFFFFFFFF
     return low - 0x100000000 if low >= 0x80000000 else low
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
-def inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> Any:
+def step_inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> Any:
     """The (decoder state << 32 | Dfa state) after a byte inside a character, or -1 if nothing can follow.
 
     kinds: kind << 8 | its uniform kind.
     """
     kind, uniform = kinds >> 8, kinds & 255
-    decoder = pack(kind, left, value)
+    decoder = pack_decoder(kind, left, value)
     least, most = pending_range(decoder)
     if kind == RAW:
         # No overlong forms, no surrogates, nothing beyond U+10FFFF (RFC 3629 section 3).
@@ -195,60 +195,60 @@ def inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> An
             most, clipped = 0x10FFFF, True
         if least > most:
             return -1
-        target = target_of(reach(t, at, state, least, most))
+        target = target_of(reach_states(t, at, state, least, most))
         if target == DEAD_END:
             return -1
         if target >= 0 and not clipped:
-            return pack(uniform, left, 0) << 32 | target
+            return pack_decoder(uniform, left, 0) << 32 | target
         return decoder << 32 | state
     if kind == HEX:
-        whole = target_of(reach(t, at, state, least, min(most, 0xFFFF)))
+        whole = target_of(reach_states(t, at, state, least, min(most, 0xFFFF)))
         if most < 0xD800 or least > 0xDFFF:
             if whole == DEAD_END:
                 return -1
             if whole >= 0:
-                return pack(uniform, left, 0) << 32 | whole
+                return pack_decoder(uniform, left, 0) << 32 | whole
             return decoder << 32 | state
         beyond = DEAD_END
         if least <= 0xDBFF:
             first, final = max(least, 0xD800), min(most, 0xDBFF)
             least, most = 0x10000 + ((first - 0xD800) << 10), 0x10000 + ((final - 0xD800) << 10) + 0x3FF
-            beyond = target_of(reach(t, at, state, least, most))
+            beyond = target_of(reach_states(t, at, state, least, most))
         return -1 if whole == DEAD_END and beyond == DEAD_END else decoder << 32 | state
     if least > most:
         return -1
-    target = target_of(reach(t, at, state, least, most))
+    target = target_of(reach_states(t, at, state, least, most))
     if target == DEAD_END:
         return -1
     # A uniform low surrogate still needs to know whether its first digits were D, then C .. F.
     if target >= 0 and kind != LOW:
-        return pack(uniform, left, 0) << 32 | target
+        return pack_decoder(uniform, left, 0) << 32 | target
     return decoder << 32 | state
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def after_character(t: Any, at: Any, state: Any, x: Any) -> Any:
+def step_character(t: Any, at: Any, state: Any, x: Any) -> Any:
     """The pair after the whole character x, or -1."""
-    target = target_of(reach(t, at, state, x, x))
+    target = target_of(reach_states(t, at, state, x, x))
     return target if target >= 0 else -1  # decoder state PLAIN is 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
-def decode(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
+def step_decoder(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
     """The pair (decoder state << 32 | Dfa state) after `pair` and byte b, or -1."""
     decoder, state = pair >> 32, pair & 0xFFFFFFFF
     kind, left, value = decoder >> KIND, (decoder >> LEFT) & 7, decoder & VALUE
     dfas = view(t, DFAS)
     if mode == BYTES:
-        return after_character(t, at, state, b)
+        return step_character(t, at, state, b)
     if kind == PLAIN:
         if mode != UTF8:
             if b == 34:
                 accepting = at + 3 + 2 * dfas[at + 2] + 128
-                return pack(DONE, 0, 0) << 32 if mode == JSON_STRING and dfas[accepting + state] else -1
+                return pack_decoder(DONE, 0, 0) << 32 if mode == JSON_STRING and dfas[accepting + state] else -1
             if b == 92:
-                some = target_of(reach(t, at, state, 0, 0x10FFFF))
-                return -1 if some == DEAD_END else pack(ESCAPE, 0, 0) << 32 | state
+                some = target_of(reach_states(t, at, state, 0, 0x10FFFF))
+                return -1 if some == DEAD_END else pack_decoder(ESCAPE, 0, 0) << 32 | state
             if b < 32:
                 return -1
         if b < 128:
@@ -257,63 +257,63 @@ def decode(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
             delta = ascii_class + 128 + 2 * n
             return dfas[delta + state * classes + dfas[ascii_class + b]]
         if 0xC2 <= b <= 0xDF:
-            return inside(t, at, state, RAW << 8 | RAW_UNIFORM, 1, b & 31)
+            return step_inside(t, at, state, RAW << 8 | RAW_UNIFORM, 1, b & 31)
         if 0xE0 <= b <= 0xEF:
-            return inside(t, at, state, RAW << 8 | RAW_UNIFORM, 2, b & 15)
+            return step_inside(t, at, state, RAW << 8 | RAW_UNIFORM, 2, b & 15)
         if 0xF0 <= b <= 0xF4:
-            return inside(t, at, state, RAW << 8 | RAW_UNIFORM, 3, b & 7)
+            return step_inside(t, at, state, RAW << 8 | RAW_UNIFORM, 3, b & 7)
         return -1
     if kind == RAW or kind == RAW_UNIFORM:
         if b >> 6 != 2:
             return -1
         if kind == RAW_UNIFORM:
-            return state if left == 1 else pack(RAW_UNIFORM, left - 1, 0) << 32 | state
+            return state if left == 1 else pack_decoder(RAW_UNIFORM, left - 1, 0) << 32 | state
         value = value << 6 | b & 63
         if left == 1:
             overlong = value < 0x80 or 0xD800 <= value <= 0xDFFF or value > 0x10FFFF
-            return -1 if overlong else after_character(t, at, state, value)
+            return -1 if overlong else step_character(t, at, state, value)
         # Overlong three- and four-byte forms show at the second byte.
         if (left == 2 and value < 0x20) or (left == 3 and value < 0x10) or (left == 3 and value > 0x10F):
             return -1
-        return inside(t, at, state, RAW << 8 | RAW_UNIFORM, left - 1, value)
+        return step_inside(t, at, state, RAW << 8 | RAW_UNIFORM, left - 1, value)
     if kind == ESCAPE:
         if b == 117:
-            return inside(t, at, state, HEX << 8 | HEX_UNIFORM, 4, 0)
-        x = unescape(b)
-        return after_character(t, at, state, x) if x >= 0 else -1
+            return step_inside(t, at, state, HEX << 8 | HEX_UNIFORM, 4, 0)
+        x = decode_escape(b)
+        return step_character(t, at, state, x) if x >= 0 else -1
     if kind == HIGH or kind == HIGH_UNIFORM:
-        return -1 if b != 92 else pack(kind + 1, 0, value) << 32 | state
+        return -1 if b != 92 else pack_decoder(kind + 1, 0, value) << 32 | state
     if kind == HIGH_ESCAPE:
-        return -1 if b != 117 else pack(LOW, 4, value << 12) << 32 | state
+        return -1 if b != 117 else pack_decoder(LOW, 4, value << 12) << 32 | state
     if kind == HIGH_ESCAPE_UNIFORM:
-        return -1 if b != 117 else pack(LOW_UNIFORM, 4, 0) << 32 | state
+        return -1 if b != 117 else pack_decoder(LOW_UNIFORM, 4, 0) << 32 | state
     digit = hex_value(b)
     if kind == DONE or digit < 0:
         return -1
     if kind == HEX_UNIFORM:
-        return state if left == 1 else pack(HEX_UNIFORM, left - 1, 0) << 32 | state
+        return state if left == 1 else pack_decoder(HEX_UNIFORM, left - 1, 0) << 32 | state
     if kind == LOW_UNIFORM:
         if (left == 4 and digit != 13) or (left == 3 and digit < 12):
             return -1
-        return state if left == 1 else pack(LOW_UNIFORM, left - 1, 0) << 32 | state
+        return state if left == 1 else pack_decoder(LOW_UNIFORM, left - 1, 0) << 32 | state
     if kind == LOW:
         value = (value & ~0xFFF) | ((value & 0xFFF) << 4 | digit) & 0xFFF
         if left > 1:
-            return inside(t, at, state, LOW << 8 | LOW, left - 1, value)
+            return step_inside(t, at, state, LOW << 8 | LOW, left - 1, value)
         low = 0xD000 | (value & 0xFFF)
         if low < 0xDC00:
             return -1
-        return after_character(t, at, state, 0x10000 + (value >> 12 << 10) + (low - 0xDC00))
+        return step_character(t, at, state, 0x10000 + (value >> 12 << 10) + (low - 0xDC00))
     value = value << 4 | digit  # HEX
     if left > 1:
-        return inside(t, at, state, HEX << 8 | HEX_UNIFORM, left - 1, value)
+        return step_inside(t, at, state, HEX << 8 | HEX_UNIFORM, left - 1, value)
     if 0xD800 <= value <= 0xDBFF:
-        return inside(t, at, state, HIGH << 8 | HIGH_UNIFORM, 0, value - 0xD800)
-    return -1 if 0xDC00 <= value <= 0xDFFF else after_character(t, at, state, value)
+        return step_inside(t, at, state, HIGH << 8 | HIGH_UNIFORM, 0, value - 0xD800)
+    return -1 if 0xDC00 <= value <= 0xDFFF else step_character(t, at, state, value)
 
 
 @kernel("int64(int64, int64)")
-def expand(t: Any, q: Any) -> Any:
+def expand_leaf(t: Any, q: Any) -> Any:
     """Writes the transitions of leaf state q; the states that it leads to are made. 0, or -1: the table is full."""
     leaves, following = view(t, LEAVES), view(t, LEAF_NEXT)
     r = q * LEAF_W
@@ -327,9 +327,9 @@ def expand(t: Any, q: Any) -> Any:
     for w in range(8):
         leaves[r + LEAF_BYTES + w] = 0
     for b in range(256):
-        after = decode(t, mode, at, pair, b)
+        after = step_decoder(t, mode, at, pair, b)
         if after >= 0:
-            after = leaf_state(t, machine, after >> 32, after & 0xFFFFFFFF)
+            after = intern_leaf(t, machine, after >> 32, after & 0xFFFFFFFF)
             if after < 0:
                 return -1
             leaves[r + LEAF_BYTES + (b >> 5)] |= 1 << (b & 31)
@@ -343,15 +343,15 @@ def expand(t: Any, q: Any) -> Any:
 
 
 @entry("int64(int64, int64, int64)")
-def expand_from(t: Any, q: Any, most: Any) -> Any:
+def expand_leaves(t: Any, q: Any, most: Any) -> Any:
     """Expands q and, breadth first, up to `most` states made from it on: 0, or -1: the table is full."""
     counts = view(t, TABLE)
     first = counts[N_LEAVES] + 0
-    if expand(t, q) < 0:
+    if expand_leaf(t, q) < 0:
         return -1
     k = first
     while k < counts[N_LEAVES] and k < first + most:
-        if expand(t, k) < 0:
+        if expand_leaf(t, k) < 0:
             return -1
         k += 1
     return 0

@@ -16,28 +16,28 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import address, at, size, view
-from .interned_names import ask
+from .interned_names import request
 from .jit.compilation import inlined, kernel, recursive
 
 from .layout import (  # isort: skip
     BUILDING, BY_LETTERS, CACHED_DOUBT, CACHED_END, CACHED_ITEM, CACHED_STATE, CACHED_W, CLASS_COUNT, CLASS_FIRST,
-    CLASS_KIND, CLASS_W, CODE, DOUBTFUL, EXIT_COLUMN, EXIT_COUNT, EXIT_FIRST, EXIT_READER, EXIT_TERMINAL, EXIT_W, FEW,
-    HEAD, LEXEME_BRACKETS, LEXEME_COLUMN, LEXEME_COLUMNS, LEXEME_STACK, LEXEME_STATE, LEXEME_W, LEX_CACHE, LEX_CACHED,
+    CLASS_KIND, CLASS_W, CODE, DOUBTFUL, EXIT_COLUMN, EXIT_COUNT, EXIT_FIRST, EXIT_READER, EXIT_TERMINAL, EXIT_W, HEAD,
+    LEXEME_BRACKETS, LEXEME_COLUMN, LEXEME_COLUMNS, LEXEME_STACK, LEXEME_STATE, LEXEME_W, LEX_CACHE, LEX_CACHED,
     LEX_CHAINS, LEX_CLASSES, LEX_EXITS, LEX_READERS, LEX_ROOTS, LEX_WORDS, LISTING, LISTS, LIST_BLOCK, LIST_FIRST,
-    MAY_SHIFT, MOST_COLUMNS, NEED_READERS, NEED_SCANNER, N_JOINTS, N_LEX_CLASSES, N_LEX_EXITS, N_LEX_READERS,
-    N_LEX_WORDS, N_LISTS, N_MAY_SHIFT, N_PAIRS, OFFSETS, OPEN_END, PAIRS, PAIR_VALUE, PAIR_W, P_ACCEPT, P_CLASS,
-    P_CLASSES, P_DEAD_ENDS, P_DELTA, P_IGNORED, P_INDEX, P_KINDS_OF_CLASS, P_NEWLINE, P_ROWS, P_SCAN, P_SHIFTS, P_TAB,
-    P_TERMINALS, P_VERDICTS, P_WORDS, READER_BOUNDS, READER_CLASSES, READER_DOUBTS, READER_EXITS, READER_NEXT,
-    READER_N_CLASSES, READER_N_DOUBTS, READER_N_EXITS, READER_SCANNER, READER_STATE, READER_W, READ_DOUBT, READ_END,
-    READ_ITEM, READ_W, SCANNERS, SPARE, TABLE, TABLE_FULL, TRIE_TEMP, T_WORDS, UNREAD,
+    MAY_SHIFT, MOST_COLUMNS, MOST_LISTED, NEED_READERS, NEED_SCANNER, N_LEX_CLASSES, N_LEX_EXITS, N_LEX_READERS,
+    N_LEX_WORDS, N_LISTS, N_MAY_SHIFT, N_PAIRS, N_UNIONS, OFFSETS, OPEN_END, PAIRS, PAIR_VALUE, PAIR_W, P_ACCEPT,
+    P_CLASS, P_CLASSES, P_DEAD_ENDS, P_DELTA, P_IGNORED, P_INDEX, P_KINDS_OF_CLASS, P_NEWLINE, P_ROWS, P_SCAN,
+    P_SHIFTS, P_TAB, P_TERMINALS, P_VERDICTS, P_WORDS, READER_BOUNDS, READER_CLASSES, READER_DOUBTS, READER_EXITS,
+    READER_NEXT, READER_N_CLASSES, READER_N_DOUBTS, READER_N_EXITS, READER_SCANNER, READER_STATE, READER_W, READ_DOUBT,
+    READ_END, READ_ITEM, READ_W, SCANNERS, SPARE, TABLE, TABLE_FULL, TRIE_TEMP, T_WORDS, UNREAD,
 )  # fmt: skip
-from .parsing import commit, forget_pairs, list_of, may_shift
+from .parsing import accepted_terminals, commit_lexeme, intern_list, truncate_pairs
 from .trie import byte_of
 from .trie_walks import try_token
 
 
 @inlined("int64(int64, int64, int64, int64)")
-def reader_of(c: Any, scanner: Any, state: Any, first: Any) -> Any:
+def find_reader(c: Any, scanner: Any, state: Any, first: Any) -> Any:
     """The reader (see LEX_READERS) in a chain that begins with reader `first`, or -1."""
     readers = view(c, LEX_READERS)
     while first >= 0:
@@ -49,7 +49,7 @@ def reader_of(c: Any, scanner: Any, state: Any, first: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
-def read(c: Any, block: Any, d: Any, item: Any, place: Any, exits: Any) -> Any:
+def read_token(c: Any, block: Any, d: Any, item: Any, place: Any, exits: Any) -> Any:
     """Reads what remains of a token, item = token << 8 | bytes of it that were read: writes to TRIE_TEMP[place ..].
 
     Written: class, or -2 - key of the exit; the remainder of an exit; flags. Nothing if it is refused.
@@ -141,13 +141,13 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
             temp[p + READ_END] = 0
             temp[p + READ_DOUBT] = UNREAD
         elif exit_ >= 0:
-            read(c, block, after, item, p, terminals)
+            read_token(c, block, after, item, p, terminals)
         elif cache[CACHED_W * token + CACHED_STATE] == after:
             temp[p + READ_END] = cache[CACHED_W * token + CACHED_END]
             temp[p + READ_ITEM] = cache[CACHED_W * token + CACHED_ITEM]
             temp[p + READ_DOUBT] = cache[CACHED_W * token + CACHED_DOUBT]
         else:
-            read(c, block, after, item, p, terminals)
+            read_token(c, block, after, item, p, terminals)
             cache[CACHED_W * token + CACHED_STATE] = after
             cache[CACHED_W * token + CACHED_END] = temp[p + READ_END]
             cache[CACHED_W * token + CACHED_ITEM] = temp[p + READ_ITEM]
@@ -176,7 +176,7 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
         return -1
     if CLASS_W * (n_classes + kinds) > size(c, LEX_CLASSES) or EXIT_W * (n_exits + keys) > size(c, LEX_EXITS):
         return -1
-    if at_word + count + doubtful + words * (count // FEW + 1) > size(c, LEX_WORDS):
+    if at_word + count + doubtful + words * (count // MOST_LISTED + 1) > size(c, LEX_WORDS):
         return -1
     first_class, first_exit = n_classes, n_exits
     for k in range(kinds):
@@ -185,14 +185,14 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
             continue
         p = CLASS_W * n_classes
         classes[p + CLASS_KIND] = k
-        classes[p + CLASS_COUNT] = n if n <= FEW else -1
+        classes[p + CLASS_COUNT] = n if n <= MOST_LISTED else -1
         classes[p + CLASS_FIRST] = at_word
         temp[by_class + k] = at_word  # where the next one goes
-        if n > FEW:
+        if n > MOST_LISTED:
             for w in range(words):
                 words_[at_word + w] = 0
-        at_word += n if n <= FEW else words
-        temp[by_class + k] = temp[by_class + k] << 1 | (0 if n <= FEW else 1)
+        at_word += n if n <= MOST_LISTED else words
+        temp[by_class + k] = temp[by_class + k] << 1 | (0 if n <= MOST_LISTED else 1)
         n_classes += 1
     for k in range(keys):
         n = temp[by_key + k] + 0
@@ -279,42 +279,42 @@ def make_bounds(c: Any, block: Any, reader: Any, state: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def root(c: Any, block: Any, scanner: Any, state: Any) -> Any:
+def find_root_reader(c: Any, block: Any, scanner: Any, state: Any) -> Any:
     """The reader of all tokens from a scanner state (-1 - start, or that of a lexeme in the making), or -1."""
     roots, readers = view(c, LEX_ROOTS), view(c, LEX_READERS)
     slot = (state * 31 + scanner * 1009) & (LEX_CHAINS - 1)
-    found = reader_of(c, scanner, state, roots[slot])
+    found = find_reader(c, scanner, state, roots[slot])
     if found >= 0:
         return found
     if view(c, HEAD)[BUILDING] == 0:
-        return ask(c, NEED_READERS, 0)
+        return request(c, NEED_READERS, 0)
     made = make_reader(c, block, scanner, state, -1)
     if made < 0 or (state >= 0 and make_bounds(c, block, made, state) < 0):
-        return ask(c, TABLE_FULL, 0)
+        return request(c, TABLE_FULL, 0)
     readers[READER_W * made + READER_NEXT] = roots[slot]
     roots[slot] = made
     return made
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
-def further(c: Any, block: Any, scanner: Any, exit_: Any, state: Any) -> Any:
+def find_next_reader(c: Any, block: Any, scanner: Any, exit_: Any, state: Any) -> Any:
     """The reader of what remains at an exit, from the scanner's start `state`, or -1."""
     exits, readers = view(c, LEX_EXITS), view(c, LEX_READERS)
-    found = reader_of(c, scanner, -1 - state, exits[EXIT_W * exit_ + EXIT_READER])
+    found = find_reader(c, scanner, -1 - state, exits[EXIT_W * exit_ + EXIT_READER])
     if found >= 0:
         return found
     if view(c, HEAD)[BUILDING] == 0:
-        return ask(c, NEED_READERS, 0)
+        return request(c, NEED_READERS, 0)
     made = make_reader(c, block, scanner, -1 - state, exit_)
     if made < 0:
-        return ask(c, TABLE_FULL, 0)
+        return request(c, TABLE_FULL, 0)
     readers[READER_W * made + READER_NEXT] = exits[EXIT_W * exit_ + EXIT_READER]
     exits[EXIT_W * exit_ + EXIT_READER] = made
     return made
 
 
 MOST_DEPTH = 48
-"""Lexemes of one token that are followed by calls of `visit` inside each other. What remains is taken byte by byte."""
+"""Lexemes of one token that are followed by calls of `visit_reader` inside each other. What remains is taken byte by byte."""
 
 
 @kernel("int64(int64, int64, int64, int64)")
@@ -330,7 +330,7 @@ def try_exit(c: Any, s: Any, exit_: Any, out: Any) -> Any:
 
 
 @recursive("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)")
-def visit(
+def visit_reader(
     c: Any, s: Any, block: Any, reader: Any, stack: Any, columns: Any, brackets: Any, column: Any, depth: Any, out: Any
 ) -> Any:
     """Sets the bits of the tokens that the parser takes as a reader reads them: 0 or -1. s: the set the mask is for.
@@ -346,7 +346,7 @@ def visit(
     surely, perhaps = code[block + P_SHIFTS] + top, code[block + P_ROWS] + top
     there = -1
     if code[block + P_DEAD_ENDS]:
-        there = may_shift(c, block, stack)
+        there = accepted_terminals(c, block, stack)
         if there < 0:
             return -1
         leads_on = False
@@ -369,7 +369,7 @@ def visit(
             meets |= code[kind + (inside >> 5)] & 1 << (inside & 31)
         if meets == 0 and may_meet != 0:
             if there < 0:
-                there = may_shift(c, block, stack)
+                there = accepted_terminals(c, block, stack)
                 if there < 0:
                     return -1
             for w in range(words):
@@ -395,7 +395,7 @@ def visit(
             continue
         written = exits[EXIT_W * e + EXIT_COLUMN]
         ends_at = (written >> 1) + (0 if written & 1 else column) if written & 1 or column >= 0 else -1
-        stack_2, columns_2, brackets_2 = commit(c, block, stack, t, columns, brackets, ends_at)
+        stack_2, columns_2, brackets_2 = commit_lexeme(c, block, stack, t, columns, brackets, ends_at)
         if stack_2 < 0:
             return -1
         if stack_2 == 0:
@@ -404,20 +404,22 @@ def visit(
             if try_exit(c, s, e, out) < 0:
                 return -1
             continue
-        child = further(c, block, scanner, e, code[code[block + P_SCAN] + pairs[PAIR_W * stack_2 + PAIR_VALUE]])
-        if child < 0 or visit(c, s, block, child, stack_2, columns_2, brackets_2, unbroken, depth + 1, out) < 0:
+        child = find_next_reader(
+            c, block, scanner, e, code[code[block + P_SCAN] + pairs[PAIR_W * stack_2 + PAIR_VALUE]]
+        )
+        if child < 0 or visit_reader(c, s, block, child, stack_2, columns_2, brackets_2, unbroken, depth + 1, out) < 0:
             return -1
     return 0
 
 
 @inlined("int64(int64, int64)")
-def tail_of(c: Any, q: Any) -> Any:
+def drop_first_lexeme(c: Any, q: Any) -> Any:
     """List q without its first lexeme: what it is once that comes to nothing. Its id, 0 if it leads nowhere, or -1."""
     lists, new = view(c, LISTS), view(c, LISTING)
     n = lists[q] - 1
     for i in range(LEXEME_W * n):
         new[i] = lists[q + LIST_FIRST + LEXEME_W + i]
-    return list_of(c, lists[q + LIST_BLOCK], n)
+    return intern_list(c, lists[q + LIST_BLOCK], n)
 
 
 @kernel("int64(int64, int64, int64, int64)")
@@ -428,35 +430,37 @@ def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
     block = lists[q + LIST_BLOCK] + 0
     scanner = view(c, SCANNERS)[code[block + P_INDEX]] + 0
     if scanner < 0:
-        return ask(c, NEED_SCANNER, block)
+        return request(c, NEED_SCANNER, block)
     e = q + LIST_FIRST
     stack, state, columns, brackets, column = (
         lists[e + LEXEME_STACK] + 0, lists[e + LEXEME_STATE] + 0, lists[e + LEXEME_COLUMNS] + 0,
         lists[e + LEXEME_BRACKETS] + 0, lists[e + LEXEME_COLUMN] + 0,
     )  # fmt: skip
-    before = head[N_PAIRS] + 0, head[N_MAY_SHIFT] + 0, head[N_LISTS] + 0, head[N_JOINTS] + 0
-    reader = root(c, block, scanner, state)
-    if reader < 0 or visit(c, s, block, reader, stack, columns, brackets, column, column - column, out) < 0:
+    before = head[N_PAIRS] + 0, head[N_MAY_SHIFT] + 0, head[N_LISTS] + 0, head[N_UNIONS] + 0
+    reader = find_root_reader(c, block, scanner, state)
+    if reader < 0 or visit_reader(c, s, block, reader, stack, columns, brackets, column, column - column, out) < 0:
         return -1
     bounds = readers[READER_W * reader + READER_BOUNDS] + 0
     words = view(c, TABLE)[T_WORDS] + 0
     for k in range(words_[bounds] if bounds >= 0 else 0):
         place = bounds + 1 + k * (1 + words)
-        stack_2, columns_2, brackets_2 = commit(c, block, stack, words_[place], columns, brackets, column)
+        stack_2, columns_2, brackets_2 = commit_lexeme(c, block, stack, words_[place], columns, brackets, column)
         if stack_2 < 0:
             return -1
         if stack_2 == 0:
             continue
-        start = root(c, block, scanner, -1 - code[code[block + P_SCAN] + pairs[PAIR_W * stack_2 + PAIR_VALUE]])
+        start = find_root_reader(
+            c, block, scanner, -1 - code[code[block + P_SCAN] + pairs[PAIR_W * stack_2 + PAIR_VALUE]]
+        )
         if start < 0:
             return -1
         for w in range(words):
             spare[w] = 0
-        if visit(c, s, block, start, stack_2, columns_2, brackets_2, -1, column - column, address(c, SPARE)) < 0:
+        if visit_reader(c, s, block, start, stack_2, columns_2, brackets_2, -1, column - column, address(c, SPARE)) < 0:
             return -1
         for w in range(words):
             mask[w] |= spare[w] & words_[place + 1 + w]
     # Stacks that were only looked at are forgotten, unless what was taken byte by byte has been remembered.
-    if head[N_LISTS] == before[2] and head[N_JOINTS] == before[3]:
-        forget_pairs(c, before[0], before[1])
+    if head[N_LISTS] == before[2] and head[N_UNIONS] == before[3]:
+        truncate_pairs(c, before[0], before[1])
     return 0

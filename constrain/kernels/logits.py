@@ -78,7 +78,7 @@ def kind_of(typingctx: Any, address: Any) -> Any:
 
 
 @inlined("int64(int64, int64, int64, int64)")
-def drop(place: Any, count: Any, width: Any, pattern: Any) -> Any:
+def drop_logits(place: Any, count: Any, width: Any, pattern: Any) -> Any:
     """Writes the pattern to `count` logits."""
     if width == 32:
         for i in range(count):
@@ -93,7 +93,7 @@ def drop(place: Any, count: Any, width: Any, pattern: Any) -> Any:
 
 
 @inlined("int64(int64, int64, int64, int64, int64, int64)")
-def keep(place: Any, masks: Any, first: Any, count: Any, width: Any, pattern: Any) -> Any:
+def mask_logits(place: Any, masks: Any, first: Any, count: Any, width: Any, pattern: Any) -> Any:
     """Writes the pattern to those of 32 * count logits at `place` that `count` words from `first` on do not allow."""
     mask = at(masks)
     if width == 32:
@@ -109,7 +109,7 @@ def keep(place: Any, masks: Any, first: Any, count: Any, width: Any, pattern: An
 
 
 @entry("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)")
-def apply_many(
+def apply_masks(
     logits: Any, stride: Any, columns: Any, masks: Any, mask_stride: Any, words: Any, rows: Any,
     first: Any, last: Any, width: Any, pattern: Any,
 ) -> Any:  # fmt: skip
@@ -125,16 +125,16 @@ def apply_many(
         for group in range(0, whole - GROUP + 1, GROUP):
             kind = kind_of(mask + 4 * group)
             if kind == NONE:
-                drop(place + 32 * size * group, 32 * GROUP, width, pattern)
+                drop_logits(place + 32 * size * group, 32 * GROUP, width, pattern)
             elif kind == MIXED:
-                keep(place + 32 * size * group, mask, group, GROUP, width, pattern)
+                mask_logits(place + 32 * size * group, mask, group, GROUP, width, pattern)
         rest = whole % GROUP
-        keep(place + 32 * size * (whole - rest), mask, whole - rest, rest, width, pattern)
+        mask_logits(place + 32 * size * (whole - rest), mask, whole - rest, rest, width, pattern)
         done = 32 * whole
         if words > whole:  # the last word is cut off
             for i in range(done, columns):
                 if at(mask)[whole] >> (i & 31) & 1 == 0:
-                    drop(place + size * i, 1, width, pattern)
+                    drop_logits(place + size * i, 1, width, pattern)
             done = columns
-        drop(place + size * done, columns - done, width, pattern)
+        drop_logits(place + size * done, columns - done, width, pattern)
     return 0

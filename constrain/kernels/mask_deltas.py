@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from .context_views import at, lowest, size, view
+from .context_views import at, lowest_bit, size, view
 from .jit.compilation import kernel
 from .layout import ARGUMENT, FULL, HEAD, MASKS, MOST_MASKS, N_MASKS, ROWS, STATUS, T_WORDS, TABLE
 
 NO_ROW = -1
 WHOLE = -2
-NOT_KEPT = -2
+NOT_STORED = -2
 STRETCH = 16
 """Words that are compared at once."""
 
 
 @kernel("int64(int64, int64, int64)")
-def follow(c: Any, recipe: Any, out: Any) -> Any:
+def apply_delta(c: Any, recipe: Any, out: Any) -> Any:
     """Writes the mask of a recipe to the int32 words at address `out`."""
     masks, mask, words = view(c, MASKS), at(out), view(c, TABLE)[T_WORDS] + 0
     base, n = masks[recipe] + 0, masks[recipe + 1] + 0
@@ -39,7 +39,7 @@ def follow(c: Any, recipe: Any, out: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def keep(c: Any, base: Any, out: Any, parsed: Any) -> Any:
+def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
     """Keeps the mask at address `out` as a recipe on row `base` (or NO_ROW): where, -1 (room is asked for), NOT_KEPT.
 
     parsed: whether the mask is of a text that is parsed: those take longest and come again, so they get more room.
@@ -50,7 +50,7 @@ def keep(c: Any, base: Any, out: Any, parsed: Any) -> Any:
         if parsed and size(c, MASKS) < MOST_MASKS * words:
             head[STATUS], head[ARGUMENT] = FULL, MASKS
             return -1
-        return NOT_KEPT
+        return NOT_STORED
     n, first, w = recipe + 2, max(base, 0) * words, 0
     while w < words:
         stop, changed = min(w + STRETCH, words), 0
@@ -70,7 +70,7 @@ def keep(c: Any, base: Any, out: Any, parsed: Any) -> Any:
             for i in range(w, stop):
                 bits = (mask[i] if base == NO_ROW else mask[i] ^ rows[first + i]) & 0xFFFFFFFF
                 while bits:
-                    masks[n] = 32 * i + lowest(bits)
+                    masks[n] = 32 * i + lowest_bit(bits)
                     bits &= bits - 1
                     n += 1
         w = stop

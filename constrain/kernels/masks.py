@@ -1,6 +1,6 @@
 """Masks: what a set of configurations allows next, and the other questions a Matcher asks (kernels).
 
-`fill` puts a mask together from the parts in `walk`. Undeclared keys take most of the care: any name may begin, but
+`fill_mask` puts a mask together from the parts in `walk_trie`. Undeclared keys take most of the care: any name may begin, but
 one that is declared, excluded or there already may not be finished, so the tokens that would finish it are cleared.
 """
 
@@ -9,28 +9,38 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import address, at, size, view
-from .interned_names import ask, decode_name, name_into_buffer
+from .interned_names import decode_name, name_into_buffer, request
 from .jit.compilation import entry, kernel
 
 from .layout import (  # isort: skip
     ARG_FINITE, ARG_HIGH, BUFFER, CODE, CONFIGS, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER,
-    CONFIG_W, END, ENDS, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPED, FULL, HEAD, IS_ACCEPTING, IS_CUT, IS_MEMBER,
-    IS_NAMED, IS_NAMING, IS_UNSURE, IS_WATCHED, KIND, LATER, LEAF, LEAF_DECODER, LEAF_REST, LEAF_REST_END, LEAF_ROW,
-    LEAF_W, LEAVES, LEXEME_STATE, LISTS, LIST_BLOCK, LIST_FIRST, MAY_LACK, MEMBER_GUARD, NAMES, NAME_PARENT,
-    NAME_VALUE, NAME_W, NEED_ANSWERS, NEED_ROW, NO_NAMES, N_LATER, N_QUESTIONS, OBJECTS, OBJ_EXCLUDED, OPEN_NAME,
-    OTHER, O_BLOCK, O_NAMES, PARSE, PLAIN, P_ACCEPT, P_DELTA, P_VERDICTS, RAW, RAW_UNIFORM, SETS, SET_COUNT, SET_FIRST,
-    SET_FLAGS, SET_MASK, SET_W, SPARE, SPENT, STACK, STEPS, STR_COUNT, STR_OFFSETS, STUCK, TABLE, TRIE, TRIE_EDGES,
-    TRIE_END, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_TOKENS, TRIE_W, T_WORDS, UNKNOWN_NAMES, WORK_LEAST, WORK_MOST,
-    WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
+    CONFIG_W, END, ENDS, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPED, FULL, HAS_CANDIDATES, HEAD, IS_ACCEPTING,
+    IS_CUT, IS_MEMBER, IS_NAMED, IS_NAMING, IS_UNSURE, KIND, LEAF, LEAF_DECODER, LEAF_ROW, LEAF_SUFFIXES,
+    LEAF_SUFFIXES_END, LEAF_W, LEAVES, LEXEME_STATE, LISTS, LIST_BLOCK, LIST_FIRST, MAY_LACK, MEMBER_GUARD, NAMES,
+    NAME_PARENT, NAME_VALUE, NAME_W, NEED_ANSWERS, NEED_ROW, NO_NAMES, N_QUESTIONS, N_WORKLIST, OBJECTS, OBJ_EXCLUDED,
+    OPEN_NAME, OTHER, O_BLOCK, O_NAMES, PARSE, PLAIN, P_ACCEPT, P_DELTA, P_VERDICTS, RAW, RAW_UNIFORM, SETS, SET_COUNT,
+    SET_FIRST, SET_FLAGS, SET_MASK, SET_W, SPARE, SPENT, STACK, STEPS, STR_COUNT, STR_OFFSETS, STUCK, TABLE, TRIE,
+    TRIE_EDGES, TRIE_END, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_TOKENS, TRIE_W, T_WORDS, UNKNOWN_NAMES, WORKLIST,
+    WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
 )  # fmt: skip
-from .lexemes import add_lexemes, tail_of
-from .mask_deltas import NO_ROW, follow, keep
+from .lexemes import add_lexemes, drop_first_lexeme
+from .mask_deltas import NO_ROW, apply_delta, store_delta
 from .object_states import may_repeat
-from .sets import allows_perhaps, step, twin
-from .string_cursors import bound
-from .trie import child_of
-from .trie_walks import NO_LIMIT, add_leaf, keep_for_later, only, put_off, take, try_below, try_token, walk
-from .unique_members import keeps_watch
+from .sets import make_keyless, may_allow, step_set
+from .string_cursors import find_bound
+from .trie import find_child
+from .trie_walks import (
+    NO_LIMIT,
+    add_leaf,
+    add_to_worklist,
+    queue_question,
+    select_configs,
+    take_tokens,
+    try_below,
+    try_token,
+    walk_trie,
+)
+from .unique_members import keeps_candidates
 
 MOST_ROWS = 128
 """Leaf states that a mask is made of, at most: each may need a row and remainders, which take some 6 ms to make."""
@@ -53,10 +63,10 @@ def clear_name(c: Any, n: Any, m: Any, out: Any) -> Any:
         b = buffer[n + i]
         if b < 32 or b == 34 or b == 92:  # never written as it stands
             return 1
-        node = child_of(c, node, b)
+        node = find_child(c, node, b)
         if node < 0:
             return 1
-    node = child_of(c, node, 34)
+    node = find_child(c, node, 34)
     if node >= 0:
         for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * end[node] + TRIE_FIRST_TOKEN]):
             token = tokens[ENTRY_W * k + ENTRY_TOKEN]
@@ -71,13 +81,13 @@ def clear_excluded(c: Any, state: Any, n: Any, out: Any) -> Any:
     block = code[view(c, OBJECTS)[state + O_BLOCK] + OBJ_EXCLUDED]
     low, high = 0, code[block + STR_COUNT] + 0
     for i in range(n):
-        low = bound(c, block, low, high, i, buffer[i])
-        high = bound(c, block, low, high, i, buffer[i] + 1)
+        low = find_bound(c, block, low, high, i, buffer[i])
+        high = find_bound(c, block, low, high, i, buffer[i] + 1)
     for k in range(low, high):
         first = code[block + STR_OFFSETS + k]
         m = code[block + STR_OFFSETS + k + 1] - first
         if n + m > size(c, BUFFER):
-            return ask(c, FULL, BUFFER)
+            return request(c, FULL, BUFFER)
         for i in range(m):
             buffer[n + i] = code[first + i]
         clear_name(c, n, m, out)
@@ -100,7 +110,7 @@ def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def try_beginnings(c: Any, s: Any, k: Any, out: Any) -> Any:
+def try_key_prefixes(c: Any, s: Any, k: Any, out: Any) -> Any:
     """Tries the tokens by which the key that configuration k spells goes on like a name that is taken. 0 or -1.
 
     For classes in which some text begins few names only: such a text may have no name left to become. Those tokens
@@ -111,7 +121,7 @@ def try_beginnings(c: Any, s: Any, k: Any, out: Any) -> Any:
     state, ext = configs[CONFIG_W * k + CONFIG_REGISTER] + 0, configs[CONFIG_W * k + CONFIG_EXTRA] + 0
     if leaves[configs[CONFIG_W * k + CONFIG_PLACE] * LEAF_W + LEAF_DECODER] >> KIND != PLAIN:
         for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]):
-            if allows_perhaps(c, s, edges[e] & 255) and try_below(c, edges[e] >> 8, s, out) < 0:
+            if may_allow(c, s, edges[e] & 255) and try_below(c, edges[e] >> 8, s, out) < 0:
                 return -1
         return 0
     n = decode_name(c, ext)
@@ -127,7 +137,7 @@ def try_beginnings(c: Any, s: Any, k: Any, out: Any) -> Any:
             first = code[block + STR_OFFSETS + which]
             m = code[block + STR_OFFSETS + which + 1] - first
             if n + m > size(c, BUFFER):
-                return ask(c, FULL, BUFFER)
+                return request(c, FULL, BUFFER)
             for i in range(m):
                 view(c, BUFFER)[n + i] = code[first + i]
             which += 1
@@ -144,12 +154,12 @@ def try_beginnings(c: Any, s: Any, k: Any, out: Any) -> Any:
         # The lower half of STACK is free: no walk is under way.
         stack = view(c, STACK)
         if m - n + 1 > size(c, STACK) // 2:
-            return ask(c, FULL, STACK)
+            return request(c, FULL, STACK)
         length, node = 0, 0
         for i in range(n, m + 1):
             stack[length] = node
             length += 1
-            node = child_of(c, node, view(c, BUFFER)[n + i]) if i < m else -1
+            node = find_child(c, node, view(c, BUFFER)[n + i]) if i < m else -1
             if node < 0:
                 break
         for i in range(length):
@@ -158,7 +168,7 @@ def try_beginnings(c: Any, s: Any, k: Any, out: Any) -> Any:
                 for t in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
                     if try_token(c, s, view(c, TRIE_TOKENS)[ENTRY_W * t + ENTRY_TOKEN], out) < 0:
                         return -1
-            escape = child_of(c, node, 92)
+            escape = find_child(c, node, 92)
             if escape >= 0 and try_below(c, escape, s, out) < 0:
                 return -1
     return 0
@@ -198,9 +208,9 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
         alike += more
     if alike > 0 or not plain:
         # Escapes spell a name in many ways: the few tokens that hold one before the quote are tried one by one.
-        root = leaves[q * LEAF_W + LEAF_REST]
+        root = leaves[q * LEAF_W + LEAF_SUFFIXES]
         first = trie[TRIE_W * root + TRIE_FIRST_TOKEN] if root >= 0 else 0
-        last = trie[TRIE_W * leaves[q * LEAF_W + LEAF_REST_END] + TRIE_FIRST_TOKEN] if root >= 0 else 0
+        last = trie[TRIE_W * leaves[q * LEAF_W + LEAF_SUFFIXES_END] + TRIE_FIRST_TOKEN] if root >= 0 else 0
         for t in range(first, last):
             token = tokens[ENTRY_W * t + ENTRY_TOKEN]
             escaped = tokens[ENTRY_W * t + ENTRY_CHARACTERS] & ESCAPED
@@ -208,7 +218,7 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
                 if try_token(c, s, token, address(c, SPARE)) < 0:
                     return -1
     if view(c, CODE)[configs[CONFIG_W * k + CONFIG_PC] + ARG_FINITE] and (alike > 0 or not plain):
-        if try_beginnings(c, s, k, address(c, SPARE)) < 0:
+        if try_key_prefixes(c, s, k, address(c, SPARE)) < 0:
             return -1
     for w in range(words):
         mask[w] |= spare[w]
@@ -237,7 +247,7 @@ def clear_below(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             top += 1
             if top >= size(c, STACK):
-                return ask(c, FULL, STACK)
+                return request(c, FULL, STACK)
             stack[top] = edges[e] >> 8
     return 0
 
@@ -247,27 +257,27 @@ def take_below(c: Any, node: Any, s: Any, origin: Any, out: Any, least: Any, mos
     """Sets the bits of the tokens at a trie node, which set s has reached, and of those that it takes below. 0, -1."""
     sets = view(c, SETS)
     if sets[s * SET_W + SET_FLAGS] & (IS_NAMING | IS_MEMBER):
-        s = twin(c, s)
+        s = make_keyless(c, s)
         if s < 0:
             return -1
     if sets[s * SET_W + SET_FLAGS] & (IS_UNSURE | IS_NAMED):
         return try_below(c, node, origin, out)
-    take(c, node, out, least, most)
-    return walk(c, node, s, 0, origin, out, least, most)
+    take_tokens(c, node, out, least, most)
+    return walk_trie(c, node, s, 0, origin, out, least, most)
 
 
 @kernel("int64(int64, int64, int64)")
-def look_closely(c: Any, origin: Any, out: Any) -> Any:
+def check_worklist(c: Any, origin: Any, out: Any) -> Any:
     """Clears the tokens by which a watched set would end a member that was there, or could only end so. 0 or -1.
 
     The mask is made as if each member were a new one. It is wrong only along bytes that keep the member like one that
     was there: those are followed with all that is known, and where they lead away from it the mask is made again.
     """
-    head, sets, configs, later = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, LATER)
+    head, sets, configs, later = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, WORKLIST)
     trie, edges = view(c, TRIE), view(c, TRIE_EDGES)
-    while head[N_LATER] > 0:
-        head[N_LATER] -= 1
-        k = WORK_W * head[N_LATER]
+    while head[N_WORKLIST] > 0:
+        head[N_WORKLIST] -= 1
+        k = WORK_W * head[N_WORKLIST]
         node, s = later[k + WORK_NODE] + 0, later[k + WORK_SET] + 0
         least, most = later[k + WORK_LEAST] + 0, later[k + WORK_MOST] + 0
         if later[k + WORK_WALKED] == 0 and take_below(c, node, s, origin, out, least, most) < 0:
@@ -275,16 +285,16 @@ def look_closely(c: Any, origin: Any, out: Any) -> Any:
         guard = configs[CONFIG_W * (sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT]) + MEMBER_GUARD] + 0
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             b, child = edges[e] & 255, edges[e] >> 8
-            if not keeps_watch(c, guard, b):
+            if not keeps_candidates(c, guard, b):
                 continue
-            after = step(c, s, b)
+            after = step_set(c, s, b)
             if after < 0:
-                if put_off(c) < 0:
+                if queue_question(c) < 0:
                     return -1
                 continue
             flags = sets[after * SET_W + SET_FLAGS] if after > 0 else 0
-            watched = flags & IS_WATCHED
-            if watched and keep_for_later(c, child, after, least, most, 0 if flags & IS_CUT else 1) < 0:
+            watched = flags & HAS_CANDIDATES
+            if watched and add_to_worklist(c, child, after, least, most, 0 if flags & IS_CUT else 1) < 0:
                 return -1
             if watched and flags & IS_CUT == 0:
                 continue
@@ -296,7 +306,7 @@ def look_closely(c: Any, origin: Any, out: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def add_two(c: Any, s: Any, q: Any, out: Any) -> Any:
+def add_two_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
     """As `add_lexemes` for two lexemes in the making; s holds nothing else. 0 or -1.
 
     Before a byte that the longer one does not take, only the other counts. The few tokens that begin with a byte that
@@ -305,14 +315,14 @@ def add_two(c: Any, s: Any, q: Any, out: Any) -> Any:
     lists, code, trie, edges = view(c, LISTS), view(c, CODE), view(c, TRIE), view(c, TRIE_EDGES)
     block, state = lists[q + LIST_BLOCK] + 0, lists[q + LIST_FIRST + LEXEME_STATE] + 0
     row = code[code[block + P_ACCEPT] + state] >> 1
-    tail = tail_of(c, q)
+    tail = drop_first_lexeme(c, q)
     if tail < 0 or (tail > 0 and add_lexemes(c, s, tail, out) < 0):
         return -1
     for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]):
         b, child = edges[e] & 255, edges[e] >> 8
         takes = code[code[block + P_DELTA] + 256 * state + b] >= 0
         if takes or code[code[block + P_VERDICTS] + 257 * row + b] >= 0:
-            after = step(c, s, b)
+            after = step_set(c, s, b)
             if after < 0 or clear_below(c, child, out, 0, NO_LIMIT) < 0:
                 return -1
             if after > 0 and take_below(c, child, after, s, out, 0, NO_LIMIT) < 0:
@@ -332,9 +342,9 @@ def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
         if view(c, LISTS)[q] == 1:
             return add_lexemes(c, s, q, out)
         if view(c, LISTS)[q] == 2 and view(c, SETS)[s * SET_W + SET_COUNT] == 1:
-            return add_two(c, s, q, out)
-    alone = only(c, s, k)
-    return -1 if alone < 0 else walk(c, 0, alone, 1, s, out, 0, NO_LIMIT)
+            return add_two_lexemes(c, s, q, out)
+    alone = select_configs(c, s, k)
+    return -1 if alone < 0 else walk_trie(c, 0, alone, 1, s, out, 0, NO_LIMIT)
 
 
 @kernel("int64(int64, int64, int64)")
@@ -356,14 +366,14 @@ def has_many_rows(c: Any, first: Any, last: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def fill(c: Any, s: Any, out: Any) -> Any:
+def fill_mask(c: Any, s: Any, out: Any) -> Any:
     """Writes the mask of set s, end tokens included, to the int32 words at address `out`: 0 or -1."""
     head, sets, configs, code = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, CODE)
     leaves, mask = view(c, LEAVES), at(out)
     words = view(c, TABLE)[T_WORDS] + 0
     r = s * SET_W
     if sets[r + SET_MASK] >= 0:
-        return follow(c, sets[r + SET_MASK], out)
+        return apply_delta(c, sets[r + SET_MASK], out)
     for w in range(words):
         mask[w] = 0
     if sets[r + SET_FLAGS] & IS_ACCEPTING:
@@ -374,13 +384,13 @@ def fill(c: Any, s: Any, out: Any) -> Any:
     last = first + sets[r + SET_COUNT]
     rows, base, parsed = 0, NO_ROW, False
     if last - first > MOST_ROWS and has_many_rows(c, first, last):
-        return ask(c, SPENT, 0)
+        return request(c, SPENT, 0)
     for k in range(first, last):
         op = code[configs[CONFIG_W * k + CONFIG_PC]]
         if op == LEAF or op == OTHER:
             row = leaves[configs[CONFIG_W * k + CONFIG_PLACE] * LEAF_W + LEAF_ROW]
             if row == -1:
-                return ask(c, NEED_ROW, configs[CONFIG_W * k + CONFIG_PLACE])
+                return request(c, NEED_ROW, configs[CONFIG_W * k + CONFIG_PLACE])
             if row >= 0:
                 rows += 1
                 base = row + 0
@@ -388,14 +398,14 @@ def fill(c: Any, s: Any, out: Any) -> Any:
             rows += 1
             parsed = True
     flags = sets[r + SET_FLAGS] + 0
-    head[N_LATER], head[STEPS], head[N_QUESTIONS] = 0, 0, 0
-    if flags & IS_WATCHED and keep_for_later(c, 0, s, 0, NO_LIMIT, 1) < 0:
+    head[N_WORKLIST], head[STEPS], head[N_QUESTIONS] = 0, 0, 0
+    if flags & HAS_CANDIDATES and add_to_worklist(c, 0, s, 0, NO_LIMIT, 1) < 0:
         return -1
     if rows < last - first:
         few = s
         if rows > 0 or flags & IS_MEMBER:
-            few = only(c, s, -1 if rows > 0 else -2)
-        if few < 0 or walk(c, 0, few, 1, s, out, 0, NO_LIMIT) < 0:
+            few = select_configs(c, s, -1 if rows > 0 else -2)
+        if few < 0 or walk_trie(c, 0, few, 1, s, out, 0, NO_LIMIT) < 0:
             return -1
     for k in range(first, last):
         pc, q = configs[CONFIG_W * k + CONFIG_PC] + 0, configs[CONFIG_W * k + CONFIG_PLACE] + 0
@@ -410,18 +420,18 @@ def fill(c: Any, s: Any, out: Any) -> Any:
             high = code[pc + ARG_HIGH]
             if add_leaf(c, s, k, out, high - configs[CONFIG_W * k + CONFIG_EXTRA] if high >= 0 else NO_LIMIT) < 0:
                 return -1
-    if look_closely(c, s, out) < 0:
+    if check_worklist(c, s, out) < 0:
         return -1
     if head[N_QUESTIONS] > 0:
-        return ask(c, NEED_ANSWERS, 0)
+        return request(c, NEED_ANSWERS, 0)
     allowed = 0
     for w in range(words):
         allowed |= mask[w]
     if allowed == 0 and flags & IS_ACCEPTING == 0 and head[MAY_LACK] == 0:
-        return ask(c, STUCK, 0)
+        return request(c, STUCK, 0)
     if flags & IS_MEMBER:  # what is written makes each such set unlike all others: it is not met again
         return 0
-    recipe = keep(c, base, out, parsed)
+    recipe = store_delta(c, base, out, parsed)
     if recipe == -1:
         return -1
     if recipe >= 0:
@@ -430,19 +440,19 @@ def fill(c: Any, s: Any, out: Any) -> Any:
 
 
 @entry("int64(int64, int64, int32[::1])")
-def mask(c: Any, s: Any, out: Any) -> Any:
+def write_mask(c: Any, s: Any, out: Any) -> Any:
     """Writes the mask of set s into `out`, int32[words]: 0 or -1."""
-    return fill(c, s, out.ctypes.data)
+    return fill_mask(c, s, out.ctypes.data)
 
 
 @kernel("int64(int64, int64)")
-def only_byte(c: Any, s: Any) -> Any:
+def find_only_byte(c: Any, s: Any) -> Any:
     """The one byte that may follow set s; -2 if there are none or several, or the text may end; or -1."""
     if view(c, SETS)[s * SET_W + SET_FLAGS] & IS_ACCEPTING:
         return -2
     found = -2
     for b in range(256):
-        after = step(c, s, b)
+        after = step_set(c, s, b)
         if after < 0:
             return -1
         if after > 0:
@@ -453,32 +463,32 @@ def only_byte(c: Any, s: Any) -> Any:
 
 
 FORCED_STEPS = 1 << 16
-"""Configurations that `forced` takes further, at most."""
+"""Configurations that `find_forced_bytes` takes further, at most."""
 
 
 @entry("int64(int64, int64, uint8[::1])")
-def forced(c: Any, s: Any, out: Any) -> Any:
+def find_forced_bytes(c: Any, s: Any, out: Any) -> Any:
     """Writes the bytes that must follow set s, as far as `out` holds them: how many, or -1."""
     steps = 0
     for i in range(len(out)):
         steps += view(c, SETS)[s * SET_W + SET_COUNT]
         if steps > FORCED_STEPS:
             return i
-        b = only_byte(c, s)
+        b = find_only_byte(c, s)
         if b == -1:
             return -1
         if b < 0:
             return i
         out[i] = b
-        s = step(c, s, b)
+        s = step_set(c, s, b)
     return len(out)
 
 
 @entry("int64(int64, int64, uint8[::1])")
-def next_bytes(c: Any, s: Any, out: Any) -> Any:
+def list_next_bytes(c: Any, s: Any, out: Any) -> Any:
     """Writes into uint8[256] which bytes may follow set s: 0 or -1."""
     for b in range(256):
-        after = step(c, s, b)
+        after = step_set(c, s, b)
         if after < 0:
             return -1
         out[b] = 1 if after > 0 else 0

@@ -13,8 +13,8 @@ from .context_views import at, view
 from .jit.compilation import entry, inlined
 from .jit.entry_points import int64s_at
 from .layout import EPOCH, HEAD, T_WORDS, TABLE, WORKER
-from .masks import fill
-from .trie_walks import advance
+from .masks import fill_mask
+from .trie_walks import advance_token
 
 AT_CONTEXT: Final = 0  # of its state cache
 AT_SET: Final = 1
@@ -41,14 +41,14 @@ LOW: Final = (1 << 32) - 1
 
 
 @inlined("int64(int64, int64)")
-def stands(position: Any, thread: Any) -> Any:
+def is_current(position: Any, thread: Any) -> Any:
     """Whether the set of a position means something to this thread."""
     p = int64s_at(position)
     return 1 if p[AT_THREAD] == thread and view(p[AT_CONTEXT], HEAD)[EPOCH] == p[AT_EPOCH] else 0
 
 
 @entry("int64(int64, int64)")
-def look_at_array(position: Any, array: Any) -> Any:
+def note_array(position: Any, array: Any) -> Any:
     """Note in a position the fields of a one-dimensional numpy array, the object at address `array`: its length."""
     p, a = int64s_at(position), int64s_at(array)
     p[AT_OUT], p[AT_OUT_DATA], p[AT_OUT_DIMS] = array, a[DATA], a[DIMS] & LOW
@@ -57,39 +57,39 @@ def look_at_array(position: Any, array: Any) -> Any:
 
 
 @entry("int64(int64, int64)")
-def mask_again(position: Any, thread: Any) -> Any:
+def repeat_mask(position: Any, thread: Any) -> Any:
     """Writes the mask of a position to the array that was noted: 0; -1 if that is another by now, or as `mask_at`.
 
     An array may be resized, made read-only or given another type or shape in place; all of these show in its fields.
     """
     p = int64s_at(position)
-    if p[AT_PLAIN] <= 0 or stands(position, thread) == 0:
+    if p[AT_PLAIN] <= 0 or is_current(position, thread) == 0:
         return -1
     a = int64s_at(p[AT_OUT])
     if a[DATA] != p[AT_OUT_DATA] or a[DIMS] & LOW != p[AT_OUT_DIMS] or a[TYPE] != p[AT_OUT_TYPE]:
         return -1
     if a[FLAGS] & LOW != p[AT_OUT_FLAGS] or int64s_at(a[SHAPE])[0] != view(p[AT_CONTEXT], TABLE)[T_WORDS]:
         return -1
-    return fill(p[AT_CONTEXT], p[AT_SET], a[DATA])
+    return fill_mask(p[AT_CONTEXT], p[AT_SET], a[DATA])
 
 
 @entry("int64(int64, int64, int64)")
 def mask_at(position: Any, thread: Any, out: Any) -> Any:
     """Writes the mask of a position to address `out`: 0 or -1."""
     p = int64s_at(position)
-    if p[AT_PLAIN] <= 0 or stands(position, thread) == 0:
+    if p[AT_PLAIN] <= 0 or is_current(position, thread) == 0:
         return -1
-    return fill(p[AT_CONTEXT], p[AT_SET], out)
+    return fill_mask(p[AT_CONTEXT], p[AT_SET], out)
 
 
 @entry("int64(int64, int64, int64)")
 def advance_at(position: Any, thread: Any, token: Any) -> Any:
     """Moves a position on by a token: the set that it leaves, or -1."""
     p = int64s_at(position)
-    if token < 0 or token >= p[AT_PLAIN] or stands(position, thread) == 0:
+    if token < 0 or token >= p[AT_PLAIN] or is_current(position, thread) == 0:
         return -1
     before = p[AT_SET]
-    after = advance(p[AT_CONTEXT], before, token)
+    after = advance_token(p[AT_CONTEXT], before, token)
     if after <= 0:
         return -1
     p[AT_SET] = after
@@ -97,7 +97,7 @@ def advance_at(position: Any, thread: Any, token: Any) -> Any:
 
 
 @entry("int64(int64, int64, int64, int64)")
-def count_rows(positions: Any, count: Any, workers: Any, counts: Any) -> Any:
+def count_positions(positions: Any, count: Any, workers: Any, counts: Any) -> Any:
     """Adds up in int64s at `counts` how many of the positions each of so many workers serves; the most of one."""
     found = int64s_at(counts)
     for w in range(workers):
@@ -111,7 +111,7 @@ def count_rows(positions: Any, count: Any, workers: Any, counts: Any) -> Any:
 
 
 @entry("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)")
-def fill_many(
+def fill_masks(
     positions: Any, rows: Any, first: Any, last: Any, worker: Any, workers: Any, thread: Any,
     out: Any, stride: Any, words: Any,
 ) -> Any:  # fmt: skip
@@ -131,9 +131,9 @@ def fill_many(
         written = 0
         if p[AT_PLAIN] >= 0:
             written = view(c, TABLE)[T_WORDS] + 0
-            if p[AT_PLAIN] == 0 or written > words or stands(int64s_at(positions)[k], thread) == 0:
+            if p[AT_PLAIN] == 0 or written > words or is_current(int64s_at(positions)[k], thread) == 0:
                 return -1 - k
-            if fill(c, p[AT_SET], place) == -1:
+            if fill_mask(c, p[AT_SET], place) == -1:
                 return k
         mask = at(place)
         for w in range(written, words):

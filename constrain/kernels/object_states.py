@@ -9,21 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import ask, chain, decode_name, mix, name_into_buffer
+from .interned_names import decode_name, extend_chain, mix_hash, name_into_buffer, request
 from .jit.compilation import inlined, kernel
 
 from .layout import (  # isort: skip
     BUFFER, CODE, DECODED, FULL, GUARDS, GUARD_ANSWER, GUARD_W, HEAD, NAMED_IN, NAMES, NAME_PARENT, NAME_VALUE, NAME_W,
-    NEED_NAME, NO_NAMES, N_OBJECTS, OBJECTS, OBJECT_HASH, OBJ_COUNT, OBJ_COUNTED, OBJ_EXCLUDED, OBJ_HIGH, OBJ_LOW,
+    NEED_NAME_FREE, NO_NAMES, N_OBJECTS, OBJECTS, OBJECT_HASH, OBJ_COUNT, OBJ_COUNTED, OBJ_EXCLUDED, OBJ_HIGH, OBJ_LOW,
     OBJ_MARKS, OBJ_NEEDS, OBJ_ORDER, OBJ_OTHERS, OBJ_RANKS, OBJ_REQUIRED, OBJ_WORDS, O_BITS, O_BLOCK, O_CLOSE, O_FLAGS,
     O_KEYS, O_MARK, O_MEMBERS, O_NAMES, O_NEXT, O_OTHER, O_SLOT, SPELLING, STR_COUNT, STR_OFFSETS, UNKNOWN_NAMES,
 )  # fmt: skip
-from .string_cursors import bound
+from .string_cursors import find_bound
 from .unique_members import find_guard
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def any_allowed(c: Any, state: Any, low: Any, high: Any) -> Any:
+def first_allowed_key(c: Any, state: Any, low: Any, high: Any) -> Any:
     """The first key of ranks low .. high - 1 that object state `state` allows now, or -1."""
     objects, code = view(c, OBJECTS), view(c, CODE)
     bits = state + O_BITS + code[objects[state + O_BLOCK] + OBJ_WORDS]
@@ -41,13 +41,13 @@ def any_allowed(c: Any, state: Any, low: Any, high: Any) -> Any:
 
 
 @inlined("int64(int64, int64, int64)")
-def bit(c: Any, at: Any, i: Any) -> Any:
+def get_bit(c: Any, at: Any, i: Any) -> Any:
     """Bit i of the bit set at `at` of BUFFER."""
     return (view(c, BUFFER)[at + (i >> 5)] >> (i & 31)) & 1
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def still_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
+def collect_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
     """Into BUFFER behind `seen`: the keys that must still come once key `extra` (or -1) is there. How many.
 
     Closed over needs: a key that must come brings what it needs (JSON Schema 2020-12 validation, 6.5.4). Marks count
@@ -64,7 +64,7 @@ def still_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
         while changed:
             changed = False
             for i in range(n):
-                if i == extra or bit(c, seen, i) or bit(c, must, i):
+                if i == extra or get_bit(c, seen, i) or get_bit(c, must, i):
                     for w in range(words):
                         more = buffer[must + w] | code[needs + i * words + w]
                         if more != buffer[must + w]:
@@ -72,15 +72,15 @@ def still_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
                             changed = True
     count = 0
     for i in range(n + code[block + OBJ_MARKS]):
-        if bit(c, seen, i) or i == extra:
+        if get_bit(c, seen, i) or i == extra:
             buffer[must + (i >> 5)] &= ~(1 << (i & 31))
-        elif bit(c, must, i):
+        elif get_bit(c, must, i):
             count += 1
     return count
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
-def object_state(c: Any, block: Any, following: Any, members: Any, names: Any) -> Any:
+def intern_object(c: Any, block: Any, following: Any, members: Any, names: Any) -> Any:
     """The object state with these, and the keys seen in BUFFER[0 .. words): its offset in OBJECTS, or -1.
 
     Key i may come if every key that must still come then can still come and the count of members can be met. In
@@ -91,9 +91,9 @@ def object_state(c: Any, block: Any, following: Any, members: Any, names: Any) -
     words, n = code[block + OBJ_WORDS], code[block + OBJ_COUNT]
     free = code[block + OBJ_ORDER]
     last = size(c, OBJECT_HASH) - 1
-    h = mix(mix(mix(mix(0, block), following), members), names)
+    h = mix_hash(mix_hash(mix_hash(mix_hash(0, block), following), members), names)
     for w in range(words):
-        h = mix(h, buffer[w])
+        h = mix_hash(h, buffer[w])
     h &= last
     while True:
         k = table[h]
@@ -108,7 +108,7 @@ def object_state(c: Any, block: Any, following: Any, members: Any, names: Any) -
         h = (h + 1) & last
     k = head[N_OBJECTS]
     if k + O_BITS + 2 * words > size(c, OBJECTS) or k > 3 * last:
-        return ask(c, FULL, OBJECTS)
+        return request(c, FULL, OBJECTS)
     low, high = code[block + OBJ_LOW], code[block + OBJ_HIGH]
     others, needs = code[block + OBJ_OTHERS] > 0, code[block + OBJ_NEEDS] > 0
     ranks = code[block + OBJ_RANKS]
@@ -117,27 +117,27 @@ def object_state(c: Any, block: Any, following: Any, members: Any, names: Any) -
         objects[k + O_BITS + w] = buffer[w]
         objects[allowed + w] = 0
     flags = 0
-    waiting = still_required(c, block, 0, -1)
+    waiting = collect_required(c, block, 0, -1)
     # The last key that may come in schema order: the first that must come.
     until = n - 1
     if free == 0:
         for i in range(following, n):
-            if bit(c, words, i):
+            if get_bit(c, words, i):
                 until = i
                 break
     left = 0  # declared keys that are not used up yet
     for i in range(following, n):
-        left += 1 - bit(c, 0, i)
+        left += 1 - get_bit(c, 0, i)
     for i in range(following, until + 1):
-        if bit(c, 0, i):
+        if get_bit(c, 0, i):
             continue
-        must = waiting - bit(c, words, i)
+        must = waiting - get_bit(c, words, i)
         fits = True
         if needs:
-            must = still_required(c, block, 0, i)
+            must = collect_required(c, block, 0, i)
             if free == 0:
                 for j in range(i):
-                    fits = fits and not bit(c, words, j)
+                    fits = fits and not get_bit(c, words, j)
         if high >= 0 and members + 1 + must > high:
             fits = False
         usable = left - 1 if free else n - i - 1
@@ -148,10 +148,10 @@ def object_state(c: Any, block: Any, following: Any, members: Any, names: Any) -
             objects[allowed + (rank >> 5)] |= 1 << (rank & 31)
             flags |= O_KEYS
         if needs:
-            still_required(c, block, 0, -1)
+            collect_required(c, block, 0, -1)
     marks = 0
     for i in range(n, n + code[block + OBJ_MARKS]):
-        marks += bit(c, words, i)
+        marks += get_bit(c, words, i)
     if others and (free or waiting == marks):
         if high < 0 or members + 1 + waiting <= high:
             flags |= O_OTHER
@@ -171,28 +171,28 @@ def object_state(c: Any, block: Any, following: Any, members: Any, names: Any) -
 
 
 @kernel("int64(int64, int64)")
-def buffer_for(c: Any, block: Any) -> Any:
+def reserve_buffer(c: Any, block: Any) -> Any:
     """Room in BUFFER for the bit sets of an object: 0 or -1."""
-    return 0 if 2 * view(c, CODE)[block + OBJ_WORDS] + 8 < size(c, BUFFER) else ask(c, FULL, BUFFER)
+    return 0 if 2 * view(c, CODE)[block + OBJ_WORDS] + 8 < size(c, BUFFER) else request(c, FULL, BUFFER)
 
 
 @kernel("int64(int64, int64)")
-def object_start(c: Any, block: Any) -> Any:
+def start_object(c: Any, block: Any) -> Any:
     """The state of an object with no member yet."""
-    if buffer_for(c, block) < 0:
+    if reserve_buffer(c, block) < 0:
         return -1
     buffer = view(c, BUFFER)
     for w in range(view(c, CODE)[block + OBJ_WORDS]):
         buffer[w] = 0
-    return object_state(c, block, 0, 0, NO_NAMES)
+    return intern_object(c, block, 0, 0, NO_NAMES)
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def object_after(c: Any, state: Any, key: Any, names: Any) -> Any:
+def add_member(c: Any, state: Any, key: Any, names: Any) -> Any:
     """The state after one more member: declared key number `key`, or its mark or -1 and the new list of names."""
     objects, code, buffer = view(c, OBJECTS), view(c, CODE), view(c, BUFFER)
     block = objects[state + O_BLOCK]
-    if buffer_for(c, block) < 0:
+    if reserve_buffer(c, block) < 0:
         return -1
     following = objects[state + O_NEXT]
     members = 0
@@ -211,7 +211,7 @@ def object_after(c: Any, state: Any, key: Any, names: Any) -> Any:
             # Keys before `following` are gone whether seen or not: forgetting which keeps the states few.
             for i in range(following):
                 buffer[i >> 5] |= 1 << (i & 31)
-    return object_state(c, block, following, members, names)
+    return intern_object(c, block, following, members, names)
 
 
 @kernel("int64(int64, int64, int64)")
@@ -221,8 +221,8 @@ def is_excluded(c: Any, state: Any, n: Any) -> Any:
     block = code[view(c, OBJECTS)[state + O_BLOCK] + OBJ_EXCLUDED]
     low, high = 0, code[block + STR_COUNT] + 0
     for i in range(n):
-        low = bound(c, block, low, high, i, buffer[i])
-        high = bound(c, block, low, high, i, buffer[i] + 1)
+        low = find_bound(c, block, low, high, i, buffer[i])
+        high = find_bound(c, block, low, high, i, buffer[i] + 1)
         if low >= high:
             return 0
     offsets = block + STR_OFFSETS + low
@@ -230,14 +230,14 @@ def is_excluded(c: Any, state: Any, n: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def begins_taken(c: Any, state: Any, n: Any) -> Any:
+def is_taken_prefix(c: Any, state: Any, n: Any) -> Any:
     """Whether BUFFER[0 .. n) begins a name that no further undeclared key of the object may have; or -1."""
     code, objects, names, buffer = view(c, CODE), view(c, OBJECTS), view(c, NAMES), view(c, BUFFER)
     block = code[objects[state + O_BLOCK] + OBJ_EXCLUDED]
     low, high = 0, code[block + STR_COUNT] + 0
     for i in range(n):
-        low = bound(c, block, low, high, i, buffer[i])
-        high = bound(c, block, low, high, i, buffer[i] + 1)
+        low = find_bound(c, block, low, high, i, buffer[i])
+        high = find_bound(c, block, low, high, i, buffer[i] + 1)
     if low < high:
         return 1
     seen = objects[state + O_NAMES] + 0
@@ -255,20 +255,20 @@ def begins_taken(c: Any, state: Any, n: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def name_has_way(c: Any, pc: Any, state: Any, spelled: Any) -> Any:
+def is_name_free(c: Any, pc: Any, state: Any, spelled: Any) -> Any:
     """Whether what is spelled can become a key that OTHER at `pc` may take in that state: 1, 0, or -1."""
     head = view(c, HEAD)
     n = decode_name(c, spelled)
     if n < 0:
         return -1
-    taken = begins_taken(c, state, n)
+    taken = is_taken_prefix(c, state, n)
     if taken <= 0:
         return 1 if taken == 0 else -1
     k = find_guard(c, -state - 1, spelled)
     if k >= 0:
         return view(c, GUARDS)[k * GUARD_W + GUARD_ANSWER]
     head[SPELLING], head[NAMED_IN] = spelled, state
-    return ask(c, NEED_NAME, pc)
+    return request(c, NEED_NAME_FREE, pc)
 
 
 @inlined("int64(int64, int64)")
@@ -280,7 +280,7 @@ def may_repeat(c: Any, state: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def may_mark(c: Any, state: Any, mark: Any) -> Any:
+def may_set_mark(c: Any, state: Any, mark: Any) -> Any:
     """Whether an undeclared key of a class with that mark (-1: none) may come."""
     objects = view(c, OBJECTS)
     flags = objects[state + O_FLAGS]
@@ -291,12 +291,12 @@ def may_mark(c: Any, state: Any, mark: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def object_named(c: Any, state: Any, spelled: Any, mark: Any) -> Any:
+def add_named_member(c: Any, state: Any, spelled: Any, mark: Any) -> Any:
     """The state after an undeclared key spelled so: its offset, 0 if that key was there already, or -1."""
     names = view(c, NAMES)
     seen = view(c, OBJECTS)[state + O_NAMES]
     if seen == UNKNOWN_NAMES:
-        return object_after(c, state, mark, UNKNOWN_NAMES)
+        return add_member(c, state, mark, UNKNOWN_NAMES)
     n = decode_name(c, spelled)
     if n < 0:
         return -1
@@ -305,7 +305,7 @@ def object_named(c: Any, state: Any, spelled: Any, mark: Any) -> Any:
     buffer = view(c, BUFFER)
     decoded = DECODED
     for i in range(n):
-        decoded = chain(c, decoded, buffer[i])
+        decoded = extend_chain(c, decoded, buffer[i])
         if decoded < 0:
             return -1
     k = seen
@@ -314,5 +314,5 @@ def object_named(c: Any, state: Any, spelled: Any, mark: Any) -> Any:
             return 0
         k = names[NAME_W * k + NAME_PARENT]
     # Values of lists are ids of chains; + 256 would be needed only if lists and chains shared a root.
-    longer = chain(c, seen, decoded)
-    return -1 if longer < 0 else object_after(c, state, mark, longer)
+    longer = extend_chain(c, seen, decoded)
+    return -1 if longer < 0 else add_member(c, state, mark, longer)

@@ -15,27 +15,27 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import ask, mix
+from .interned_names import mix_hash, request
 from .jit.compilation import inlined, kernel
 
 from .layout import (  # isort: skip
-    ASKED, ASKED_AT, CLOSING, CODE, COLUMNS, FULL, HEAD, IGNORED, JOINTS, JOINT_BLOCK, JOINT_COUNT, JOINT_SHIFTS,
-    JOINT_STATES, JOINT_W, LEXEME_BRACKETS, LEXEME_COLUMN, LEXEME_COLUMNS, LEXEME_STACK, LEXEME_STATE, LEXEME_W,
-    LISTING, LISTS, LIST_BLOCK, LIST_COMPLETE, LIST_COUNT, LIST_FIRST, LIST_HASH, LIST_SLOT, MAY_SHIFT, MOST_LEXEMES,
-    NEED_ALIVE, NEED_JOINT, NEWLINE, N_JOINTS, N_LISTS, N_MAY_SHIFT, N_PAIRS, OPENING, PAIRS, PAIR_BELOW, PAIR_HASH,
-    PAIR_SHIFTS, PAIR_SLOT, PAIR_VALUE, PAIR_W, PATH, P_ACCEPT, P_ACTION, P_DEAD_ENDS, P_DEDENT, P_DELTA, P_GOTO,
-    P_IGNORED, P_INDENT, P_KINDS, P_LEFT, P_LENGTH, P_NEWLINE, P_NONTERMINALS, P_POSSIBLE, P_REDUCES, P_RULES, P_SCAN,
-    P_SHIFTS, P_START, P_STATES, P_TAB, P_TERMINALS, P_VERDICTS, P_WORDS, SHIFTS_FIRST, SHIFTS_STACK, SHIFTS_WORDS,
-    STATES, WAIT_AFTER, WAIT_RULE, WAIT_SHIFTS, WAIT_STACK, WAIT_W,
+    CLOSING, CODE, COLUMNS, FULL, HEAD, IGNORED, LEXEME_BRACKETS, LEXEME_COLUMN, LEXEME_COLUMNS, LEXEME_STACK,
+    LEXEME_STATE, LEXEME_W, LISTING, LISTS, LIST_BLOCK, LIST_COMPLETE, LIST_COUNT, LIST_FIRST, LIST_HASH, LIST_SLOT,
+    MAY_SHIFT, MOST_LEXEMES, NEED_ALIVE, NEED_UNION, NEWLINE, N_LISTS, N_MAY_SHIFT, N_PAIRS, N_UNIONS, OPENING, PAIRS,
+    PAIR_BELOW, PAIR_HASH, PAIR_SHIFTS, PAIR_SLOT, PAIR_VALUE, PAIR_W, PATH, P_ACCEPT, P_ACTION, P_DEAD_ENDS, P_DEDENT,
+    P_DELTA, P_GOTO, P_IGNORED, P_INDENT, P_KINDS, P_LEFT, P_LENGTH, P_NEWLINE, P_NONTERMINALS, P_POSSIBLE, P_REDUCES,
+    P_RULES, P_SCAN, P_SHIFTS, P_START, P_STATES, P_TAB, P_TERMINALS, P_VERDICTS, P_WORDS, REQUEST_BLOCK, REQUEST_LIST,
+    SHIFTS_FIRST, SHIFTS_STACK, SHIFTS_WORDS, STATES, UNIONS, UNION_BLOCK, UNION_COUNT, UNION_SHIFTS, UNION_STATES,
+    UNION_W, WAIT_AFTER, WAIT_RULE, WAIT_SHIFTS, WAIT_STACK, WAIT_W,
 )  # fmt: skip
 
 
 @kernel("int64(int64, int64, int64)")
-def pair(c: Any, value: Any, below: Any) -> Any:
+def intern_pair(c: Any, value: Any, below: Any) -> Any:
     """The stack with `value` on top of stack `below`: its id, or -1."""
     head, pairs, table = view(c, HEAD), view(c, PAIRS), view(c, PAIR_HASH)
     last = size(c, PAIR_HASH) - 1
-    h = mix(mix(0, value), below) & last
+    h = mix_hash(mix_hash(0, value), below) & last
     while True:
         k = table[h]
         if k <= 0 or k >= head[N_PAIRS] or pairs[PAIR_W * k + PAIR_SLOT] != h:
@@ -45,7 +45,7 @@ def pair(c: Any, value: Any, below: Any) -> Any:
         h = (h + 1) & last
     k = head[N_PAIRS]
     if PAIR_W * (k + 1) > size(c, PAIRS) or 2 * k > last:
-        return ask(c, FULL, PAIRS)
+        return request(c, FULL, PAIRS)
     pairs[PAIR_W * k + PAIR_VALUE] = value
     pairs[PAIR_W * k + PAIR_BELOW] = below
     pairs[PAIR_W * k + PAIR_SLOT] = h
@@ -56,18 +56,18 @@ def pair(c: Any, value: Any, below: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def reduced(c: Any, block: Any, stack: Any, rule: Any) -> Any:
+def reduce_stack(c: Any, block: Any, stack: Any, rule: Any) -> Any:
     """The stack after a reduction by `rule`, or -1."""
     code, pairs = view(c, CODE), view(c, PAIRS)
     for _ in range(code[code[block + P_LENGTH] + rule]):
         stack = pairs[PAIR_W * stack + PAIR_BELOW] + 0
     left = code[code[block + P_LEFT] + rule]
     row = pairs[PAIR_W * stack + PAIR_VALUE] * code[block + P_NONTERMINALS]
-    return pair(c, code[code[block + P_GOTO] + row + left], stack)
+    return intern_pair(c, code[code[block + P_GOTO] + row + left], stack)
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def feed(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
+def feed_terminal(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
     """The stack after a terminal: its id, 0 if it is refused, or -1.
 
     In a grammar in which a symbol can become itself, reductions might never end: then it is refused.
@@ -80,30 +80,30 @@ def feed(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
         if what == 0:
             return 0
         if what > 0:
-            return pair(c, what - 1, stack)
+            return intern_pair(c, what - 1, stack)
         idle = idle + 1 if code[code[block + P_LENGTH] - what - 1] < 2 else 0
-        stack = reduced(c, block, stack, -what - 1)
+        stack = reduce_stack(c, block, stack, -what - 1)
         if stack < 0:
             return -1
     return 0
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def begin_shifts(c: Any, block: Any, stack: Any, top: Any) -> Any:
-    """Puts a stack on the list of `may_shift`, with the terminals that it shifts: the length of the list, or -1."""
+def begin_terminals(c: Any, block: Any, stack: Any, top: Any) -> Any:
+    """Puts a stack on the list of `accepted_terminals`, with the terminals that it shifts: the length of the list, or -1."""
     head, code, pairs, shifts, path = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT), view(c, PATH)
     words = code[block + P_WORDS] + 0
     here, state = head[N_MAY_SHIFT] + SHIFTS_FIRST, pairs[PAIR_W * stack + PAIR_VALUE] + 0
     if here + words > size(c, MAY_SHIFT):
-        return ask(c, FULL, MAY_SHIFT)
+        return request(c, FULL, MAY_SHIFT)
     if WAIT_W * (top + 1) > size(c, PATH):
-        return ask(c, FULL, PATH)
+        return request(c, FULL, PATH)
     head[N_MAY_SHIFT] = here + words
     shifts[here - SHIFTS_FIRST + SHIFTS_STACK] = stack
     shifts[here - SHIFTS_FIRST + SHIFTS_WORDS] = words
     for w in range(words):
         shifts[here + w] = code[code[block + P_SHIFTS] + state * words + w]
-    if top > head[N_PAIRS]:  # some stack waits for itself: a symbol can become itself, as `feed` says
+    if top > head[N_PAIRS]:  # some stack waits for itself: a symbol can become itself, as `feed_terminal` says
         pairs[PAIR_W * stack + PAIR_SHIFTS] = here
         return top
     path[WAIT_W * top + WAIT_STACK], path[WAIT_W * top + WAIT_SHIFTS] = stack, here
@@ -113,7 +113,7 @@ def begin_shifts(c: Any, block: Any, stack: Any, top: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def may_shift(c: Any, block: Any, stack: Any) -> Any:
+def accepted_terminals(c: Any, block: Any, stack: Any) -> Any:
     """The terminals that the parser accepts with this stack, all reductions tried: offset in MAY_SHIFT, or -1.
 
     By reductions, not by terminals: what is shifted now, and for each rule that may be reduced, those before which it
@@ -126,10 +126,10 @@ def may_shift(c: Any, block: Any, stack: Any) -> Any:
     if known >= 0:
         return known
     if code[block + P_DEAD_ENDS]:
-        head[ASKED] = block
-        return ask(c, NEED_ALIVE, stack)
+        head[REQUEST_BLOCK] = block
+        return request(c, NEED_ALIVE, stack)
     words = code[block + P_WORDS] + 0
-    top = begin_shifts(c, block, stack, 0)
+    top = begin_terminals(c, block, stack, 0)
     while top > 0:
         e = WAIT_W * (top - 1)
         one, here = path[e + WAIT_STACK] + 0, path[e + WAIT_SHIFTS] + 0
@@ -146,18 +146,18 @@ def may_shift(c: Any, block: Any, stack: Any) -> Any:
             if top == 0:
                 return here
             continue
-        after = reduced(c, block, one, code[code[block + P_RULES] + k * (1 + words)])
+        after = reduce_stack(c, block, one, code[code[block + P_RULES] + k * (1 + words)])
         if after <= 0:
             return -1
         pairs = view(c, PAIRS)
         path[e + WAIT_RULE], path[e + WAIT_AFTER] = k + 1, after
         if pairs[PAIR_W * after + PAIR_SHIFTS] < 0:
-            top = begin_shifts(c, block, after, top)
+            top = begin_terminals(c, block, after, top)
     return -1
 
 
 @kernel("int64(int64, int64, int64)")
-def forget_pairs(c: Any, pairs_before: Any, shifts_before: Any) -> Any:
+def truncate_pairs(c: Any, pairs_before: Any, shifts_before: Any) -> Any:
     """Forgets the stacks that were made since, and what was worked out of stacks since."""
     head, pairs, shifts = view(c, HEAD), view(c, PAIRS), view(c, MAY_SHIFT)
     k = shifts_before
@@ -170,13 +170,13 @@ def forget_pairs(c: Any, pairs_before: Any, shifts_before: Any) -> Any:
 
 
 @inlined("UniTuple(int64, 3)(int64, int64, int64, int64, int64, int64, int64)")
-def commit(c: Any, block: Any, stack: Any, terminal: Any, columns: Any, brackets: Any, column: Any) -> Any:
+def commit_lexeme(c: Any, block: Any, stack: Any, terminal: Any, columns: Any, brackets: Any, column: Any) -> Any:
     """A lexeme is over: the stack (0: refused, -1: see HEAD), open columns and open brackets after it."""
     code, pairs = view(c, CODE), view(c, PAIRS)
     kind = code[code[block + P_KINDS] + terminal]
     if kind == IGNORED or (kind == NEWLINE and brackets > 0):
         return stack, columns, brackets
-    stack = feed(c, block, stack, terminal)
+    stack = feed_terminal(c, block, stack, terminal)
     if stack <= 0 or kind == 0:
         return stack, columns, brackets
     if kind == OPENING:
@@ -186,11 +186,11 @@ def commit(c: Any, block: Any, stack: Any, terminal: Any, columns: Any, brackets
     if column < 0:  # no end of a line in it: the Indenter fails
         return 0, columns, brackets
     if column > pairs[PAIR_W * columns + PAIR_VALUE]:
-        stack = feed(c, block, stack, code[block + P_INDENT])
-        columns = pair(c, column, columns)
+        stack = feed_terminal(c, block, stack, code[block + P_INDENT])
+        columns = intern_pair(c, column, columns)
         return (-1 if columns < 0 else stack), columns, brackets
     while column < pairs[PAIR_W * columns + PAIR_VALUE]:
-        stack = feed(c, block, stack, code[block + P_DEDENT])
+        stack = feed_terminal(c, block, stack, code[block + P_DEDENT])
         if stack <= 0:
             return stack, columns, brackets
         columns = pairs[PAIR_W * columns + PAIR_BELOW] + 0
@@ -202,11 +202,11 @@ def accepts_end(c: Any, block: Any, stack: Any, columns: Any) -> Any:
     """Whether the text may end with this stack, all blocks closed: 1, 0 or -1."""
     code, pairs = view(c, CODE), view(c, PAIRS)
     while pairs[PAIR_W * columns + PAIR_VALUE] > 0:
-        stack = feed(c, block, stack, code[block + P_DEDENT])
+        stack = feed_terminal(c, block, stack, code[block + P_DEDENT])
         if stack <= 0:
             return stack
         columns = pairs[PAIR_W * columns + PAIR_BELOW] + 0
-    there = may_shift(c, block, stack)
+    there = accepted_terminals(c, block, stack)
     end = code[block + P_TERMINALS] - 1
     return there if there < 0 else view(c, MAY_SHIFT)[there + (end >> 5)] >> (end & 31) & 1
 
@@ -232,23 +232,23 @@ def column_after(c: Any, block: Any, state: Any, column: Any, b: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def joint(c: Any, block: Any, m: Any, list_: Any) -> Any:
+def find_union(c: Any, block: Any, m: Any, list_: Any) -> Any:
     """What lexeme m of the list at `list_` of LISTING can become while those before it come to nothing.
 
     Offset in MAY_SHIFT, or -1. Rarely asked for: `Parser.joint` works it out and it is remembered.
     """
-    head, joints, new = view(c, HEAD), view(c, JOINTS), view(c, LISTING)
-    for k in range(head[N_JOINTS]):
-        same = joints[JOINT_W * k + JOINT_BLOCK] == block and joints[JOINT_W * k + JOINT_COUNT] == m + 1
+    head, joints, new = view(c, HEAD), view(c, UNIONS), view(c, LISTING)
+    for k in range(head[N_UNIONS]):
+        same = joints[UNION_W * k + UNION_BLOCK] == block and joints[UNION_W * k + UNION_COUNT] == m + 1
         i = 0
         while same and i <= m:
-            same = joints[JOINT_W * k + JOINT_STATES + i] == new[list_ + LEXEME_W * i + LEXEME_STATE]
+            same = joints[UNION_W * k + UNION_STATES + i] == new[list_ + LEXEME_W * i + LEXEME_STATE]
             i += 1
         if same:
-            return joints[JOINT_W * k + JOINT_SHIFTS]
-    head[ASKED] = block
-    head[ASKED_AT] = list_
-    return ask(c, NEED_JOINT, m + 1)
+            return joints[UNION_W * k + UNION_SHIFTS]
+    head[REQUEST_BLOCK] = block
+    head[REQUEST_LIST] = list_
+    return request(c, NEED_UNION, m + 1)
 
 
 @kernel("int64(int64, int64, int64, int64)")
@@ -258,7 +258,7 @@ def may_become(c: Any, block: Any, m: Any, list_: Any) -> Any:
     e = list_ + LEXEME_W * m
     stack, state, brackets = new[e + LEXEME_STACK] + 0, new[e + LEXEME_STATE] + 0, new[e + LEXEME_BRACKETS] + 0
     words, ignored, newline = code[block + P_WORDS] + 0, code[block + P_IGNORED] + 0, code[block + P_NEWLINE] + 0
-    there = may_shift(c, block, stack)
+    there = accepted_terminals(c, block, stack)
     if there < 0:
         return -1
     leads_on = code[block + P_DEAD_ENDS] == 0
@@ -270,7 +270,7 @@ def may_become(c: Any, block: Any, m: Any, list_: Any) -> Any:
         return 1
     other = 0
     if m > 0:
-        other = joint(c, block, m, list_)
+        other = find_union(c, block, m, list_)
         if other < 0:
             return -1
     possible = code[block + P_POSSIBLE] + state * words
@@ -285,7 +285,7 @@ def may_become(c: Any, block: Any, m: Any, list_: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def put(c: Any, m: Any, state: Any) -> Any:
+def is_new_state(c: Any, m: Any, state: Any) -> Any:
     """Whether lexeme m of LISTING, in scanner state `state`, is new: one in the same state before it always wins."""
     new = view(c, LISTING)
     for j in range(m):
@@ -295,7 +295,7 @@ def put(c: Any, m: Any, state: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def list_of(c: Any, block: Any, m: Any) -> Any:
+def intern_list(c: Any, block: Any, m: Any) -> Any:
     """The list of the first m lexemes of LISTING: its id, 0 if none of them leads anywhere, or -1."""
     head, lists, new, table = view(c, HEAD), view(c, LISTS), view(c, LISTING), view(c, LIST_HASH)
     code = view(c, CODE)
@@ -309,9 +309,9 @@ def list_of(c: Any, block: Any, m: Any) -> Any:
     if m == 0:
         return 0
     last = size(c, LIST_HASH) - 1
-    h = mix(block, m)
+    h = mix_hash(block, m)
     for i in range(LEXEME_W * m):
-        h = mix(h, new[i])
+        h = mix_hash(h, new[i])
     h &= last
     while True:
         q = table[h]
@@ -337,7 +337,7 @@ def list_of(c: Any, block: Any, m: Any) -> Any:
             terminal = code[code[block + P_VERDICTS] + 257 * (code[code[block + P_ACCEPT] + state] >> 1) + 256]
             if terminal < 0:
                 continue
-            stack, columns, brackets = commit(c, block, stack, terminal, columns, brackets, column)
+            stack, columns, brackets = commit_lexeme(c, block, stack, terminal, columns, brackets, column)
             if stack < 0:
                 return -1
         if stack > 0:
@@ -347,7 +347,7 @@ def list_of(c: Any, block: Any, m: Any) -> Any:
         break
     q = head[N_LISTS]
     if q + LIST_FIRST + LEXEME_W * m > size(c, LISTS) or 2 * q > last * (LIST_FIRST + LEXEME_W):
-        return ask(c, FULL, LISTS)
+        return request(c, FULL, LISTS)
     lists[q + LIST_COUNT] = m
     lists[q + LIST_BLOCK] = block
     lists[q + LIST_COMPLETE] = complete
@@ -360,23 +360,23 @@ def list_of(c: Any, block: Any, m: Any) -> Any:
 
 
 @kernel("int64(int64, int64)")
-def parse_start(c: Any, block: Any) -> Any:
+def start_parse(c: Any, block: Any) -> Any:
     """The list before any text, or -1."""
     code, new = view(c, CODE), view(c, LISTING)
-    bottom, columns = pair(c, block, STATES), pair(c, block, COLUMNS)
+    bottom, columns = intern_pair(c, block, STATES), intern_pair(c, block, COLUMNS)
     if bottom < 0 or columns < 0:
         return -1
     start = code[block + P_START]
-    stack, columns = pair(c, start, bottom), pair(c, 0, columns)
+    stack, columns = intern_pair(c, start, bottom), intern_pair(c, 0, columns)
     if stack < 0 or columns < 0:
         return -1
     new[LEXEME_STACK], new[LEXEME_STATE] = stack, -1 - code[code[block + P_SCAN] + start]
     new[LEXEME_COLUMNS], new[LEXEME_BRACKETS], new[LEXEME_COLUMN] = columns, 0, -1
-    return list_of(c, block, 1)
+    return intern_list(c, block, 1)
 
 
 @kernel("int64(int64, int64, int64)")
-def extend(c: Any, q: Any, b: Any) -> Any:
+def extend_lexemes(c: Any, q: Any, b: Any) -> Any:
     """Writes into LISTING the lexemes in the making after list q and byte b: how many, or -1."""
     code, lists, new, pairs = view(c, CODE), view(c, LISTS), view(c, LISTING), view(c, PAIRS)
     block = lists[q + LIST_BLOCK] + 0
@@ -392,9 +392,9 @@ def extend(c: Any, q: Any, b: Any) -> Any:
         if fresh:
             state = -1 - state
         if m + 2 > MOST_LEXEMES:
-            return ask(c, FULL, LISTING)
+            return request(c, FULL, LISTING)
         after = code[delta + 256 * state + b]
-        if after >= 0 and put(c, m, after):
+        if after >= 0 and is_new_state(c, m, after):
             at = LEXEME_W * m
             new[at + LEXEME_STACK], new[at + LEXEME_STATE] = stack, after
             new[at + LEXEME_COLUMNS], new[at + LEXEME_BRACKETS] = columns, brackets
@@ -406,12 +406,12 @@ def extend(c: Any, q: Any, b: Any) -> Any:
             return m
         terminal = code[verdicts + 257 * (code[accept + state] >> 1) + b]
         if terminal >= 0:
-            stack, columns, brackets = commit(c, block, stack, terminal, columns, brackets, column)
+            stack, columns, brackets = commit_lexeme(c, block, stack, terminal, columns, brackets, column)
             if stack < 0:
                 return -1
             if stack > 0:
                 after = code[delta + 256 * code[code[block + P_SCAN] + pairs[PAIR_W * stack + PAIR_VALUE]] + b]
-                if after >= 0 and put(c, m, after):
+                if after >= 0 and is_new_state(c, m, after):
                     at = LEXEME_W * m
                     new[at + LEXEME_STACK], new[at + LEXEME_STATE] = stack, after
                     new[at + LEXEME_COLUMNS], new[at + LEXEME_BRACKETS] = columns, brackets
@@ -422,7 +422,7 @@ def extend(c: Any, q: Any, b: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def parse_step(c: Any, q: Any, b: Any) -> Any:
+def step_parse(c: Any, q: Any, b: Any) -> Any:
     """The list after list q and byte b: its id, 0 if the byte is refused, or -1."""
-    m = extend(c, q, b)
-    return -1 if m < 0 else list_of(c, view(c, LISTS)[q + LIST_BLOCK], m)
+    m = extend_lexemes(c, q, b)
+    return -1 if m < 0 else intern_list(c, view(c, LISTS)[q + LIST_BLOCK], m)

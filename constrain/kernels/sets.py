@@ -2,8 +2,8 @@
 
 A configuration is (pc, point, node, register, extra): a byte-consuming instruction, the state inside its leaf or
 string block (or -1), the stack of callers, the register of the running rule, and a number that the instruction
-keeps: characters counted, or the name spelled so far. `step` moves every configuration of a set by a byte; `close`
-follows the instructions that consume nothing; `intern` gives equal sets one id. Set x byte -> set is kept with the
+keeps: characters counted, or the name spelled so far. `step_set` moves every configuration of a set by a byte; `compute_closure`
+follows the instructions that consume nothing; `intern_set` gives equal sets one id. Set x byte -> set is kept with the
 set, so most steps are one load. This is the subset construction, done as the text comes, with a real stack.
 
 A kernel that needs something returns -1 and says in HEAD[STATUS] what: the caller provides it and calls again.
@@ -14,28 +14,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from .closure import begin, close, emit, push
-from .context_views import lowest, ones, size, view
-from .interned_names import ask, chain, mix, mix_config
+from .closure import begin_closure, compute_closure, emit_config, push_item
+from .context_views import count_ones, lowest_bit, size, view
+from .interned_names import extend_chain, mix_config, mix_hash, request
 from .jit.compilation import entry, kernel
 
 from .layout import (  # isort: skip
-    ACCEPTS, ARG_FINITE, ARG_HIGH, ARG_LOW, ARG_MARK, ARG_NEXT, BEGUN, BUFFER, CALLED, CALL_NODE, CALL_W, CODE,
-    CONFIGS, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W, CURSOR_BLOCK, CURSOR_W,
-    CUT, DEAD, DONE, ENTRY, FULL, GUARDS, GUARD_ANSWER, GUARD_W, HAS_WAY, HEAD, IN_MEMBER, IS_ACCEPTING, IS_BEGUN,
-    IS_CUT, IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, IS_WATCHED, ITEMS, KIND, KNOWN_LATER, LEAF,
-    LEAF_BOUNDARY, LEAF_BYTES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_NEED, LEAF_NEXT, LEAF_W,
-    LEAVES, LEXEME_STATE, LEXEME_W, LISTS, LIST_BLOCK, LIST_FIRST, LOCALS, MEMBER_GUARD, MEMBER_TEXT, MEMBER_WATCH,
-    MISSING, NAMED, NARROW, NEED_LEAF, NEED_RULES, NEED_WAY, NODES, NODE_BLOCK, NODE_W, NO_WATCH, NO_WAY, N_CONFIGS,
-    N_ITEMS, N_MISSING, N_SETS, N_WIDE, OPEN_NAME, OTHER, PARSE, POINTS, P_ACCEPT, P_BYTES, P_FIRST, SET, SETS,
-    SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_HASH, SET_MASK, SET_NEXT, SET_SLOT, SET_TWIN, SET_W,
-    STR_ESCAPES, TEXT, UNKNOWN_NAMES, UNSURE, WATCH, WIDE,
+    ACCEPTS, ARG_FINITE, ARG_HIGH, ARG_LOW, ARG_MARK, ARG_NEXT, BEGUN, BUFFER, CALLED, CALLS, CALL_NODE, CALL_W,
+    CANDIDATES, CANNOT_DIFFER, CAN_DIFFER, CODE, CONFIGS, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE,
+    CONFIG_REGISTER, CONFIG_W, CURSORS, CURSOR_BLOCK, CURSOR_W, CUT, DEAD, DIFFER_KNOWN, DONE, ENTRY, FULL, GUARDS,
+    GUARD_ANSWER, GUARD_W, HAS_CANDIDATES, HEAD, IN_MEMBER, IS_ACCEPTING, IS_BEGUN, IS_CUT, IS_MEMBER, IS_NAMED,
+    IS_NAMING, IS_OPEN, IS_UNSURE, ITEMS, KIND, LEAF, LEAF_BOUNDARY, LEAF_BYTES, LEAF_DECODER, LEAF_EXITS,
+    LEAF_EXPANDED, LEAF_FLAGS, LEAF_NEED, LEAF_NEXT, LEAF_W, LEAVES, LEXEME_STATE, LEXEME_W, LISTS, LIST_BLOCK,
+    LIST_FIRST, MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, MISSING, NAMED, NARROW, NEED_CAN_DIFFER, NEED_LEAF,
+    NEED_RULES, NODES, NODE_BLOCK, NODE_W, NO_CANDIDATES, N_CONFIGS, N_ITEMS, N_MISSING, N_SETS, N_WIDE, OPEN_NAME,
+    OTHER, PARSE, P_ACCEPT, P_BYTES, P_FIRST, SET, SETS, SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS,
+    SET_HASH, SET_KEYLESS, SET_MASK, SET_NEXT, SET_SLOT, SET_W, STR_ESCAPES, TEXT, UNKNOWN_NAMES, UNSURE, WIDE,
 )  # fmt: skip
-from .object_states import may_repeat, name_has_way, object_after, object_named
-from .parsing import parse_step
-from .stacks import settle
-from .string_keys import allow, allow_escaped, allow_point, step_escaped, step_point
-from .unique_members import keeps_watch, still_watched
+from .object_states import add_member, add_named_member, is_name_free, may_repeat
+from .parsing import step_parse
+from .stacks import intern_call
+from .string_keys import allow_byte, allow_cursor, allow_escaped, step_cursor, step_escaped
+from .unique_members import find_candidates, keeps_candidates
 
 UNKNOWN, UNKNOWN_TO_LEAVES, ALIKE = -1, -2, -3
 """A step that was not taken yet; one that only leaves can take; one of those that leads where the step at hand does."""
@@ -60,7 +60,7 @@ def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
 def describe_allowed(c: Any, s: Any, first: Any) -> Any:
     """Writes which bytes set record s allows, from its configurations (CONFIGS from `first` on). 0 or -1."""
     head, sets, configs, code = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, CODE)
-    leaves, points, told_apart = view(c, LEAVES), view(c, POINTS), view(c, BUFFER)
+    leaves, points, told_apart = view(c, LEAVES), view(c, CURSORS), view(c, BUFFER)
     r = s * SET_W
     for w in range(8):
         sets[r + SET_NEXT + w] = 0
@@ -71,18 +71,18 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
         reg, ext = configs[config + CONFIG_REGISTER], configs[config + CONFIG_EXTRA]
         op = code[pc]
         if op < 256:
-            allow(c, s, op)
+            allow_byte(c, s, op)
         elif op == LEAF or (op == OTHER and code[pc + ARG_FINITE] == 0):
             leaf_by_leaf = True
         elif op == OTHER:
             for w in range(8):
                 sets[r + SET_NEXT + w] |= leaves[q * LEAF_W + LEAF_BYTES + w]
         elif op == SET:
-            allow_point(c, s, q, -1)
+            allow_cursor(c, s, q, -1)
         elif op == PARSE:
             allow_lexemes(c, s, q)
         elif code[points[CURSOR_W * q + CURSOR_BLOCK] + STR_ESCAPES] == 0:
-            allow_point(c, s, q, reg)
+            allow_cursor(c, s, q, reg)
         else:
             allow_escaped(c, s, q, reg, ext)
     if leaf_by_leaf:
@@ -95,17 +95,17 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
                     sets[r + SET_NEXT + w] |= leaves[configs[CONFIG_W * k + CONFIG_PLACE] * LEAF_W + LEAF_BYTES + w]
     n = 0
     for w in range(8):
-        n += ones(sets[r + SET_NEXT + w])
+        n += count_ones(sets[r + SET_NEXT + w])
     if n > NARROW and sets[r + SET_FLAGS] & (IS_NAMING | IS_MEMBER):
         # What is spelled makes each such set unlike all others: its steps are not worth 1 KB.
         sets[r + SET_ALLOWED] = NARROW + 1
         sets[r + SET_BYTES] = -1
-        sets[r + SET_TWIN] = -1
+        sets[r + SET_KEYLESS] = -1
         return 0
     if n > NARROW:
         row = head[N_WIDE]
         if 256 * (row + 1) > size(c, WIDE):
-            return ask(c, FULL, WIDE)
+            return request(c, FULL, WIDE)
         wide = view(c, WIDE)
         for w in range(8):
             bits = told_apart[w] if leaf_by_leaf else -1
@@ -114,13 +114,13 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
         head[N_WIDE] = row + 1
         sets[r + SET_ALLOWED] = NARROW + 1
         sets[r + SET_BYTES] = row
-        sets[r + SET_TWIN] = -1
+        sets[r + SET_KEYLESS] = -1
         return 0
     listed, k = 0, 0
     for w in range(8):
         bits = sets[r + SET_NEXT + w] & 0xFFFFFFFF
         while bits:
-            listed |= (32 * w + lowest(bits)) << (8 * k)
+            listed |= (32 * w + lowest_bit(bits)) << (8 * k)
             bits &= bits - 1
             k += 1
     sets[r + SET_BYTES] = listed
@@ -132,23 +132,23 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
 
 
 @kernel("int64(int64)")
-def intern(c: Any) -> Any:
+def intern_set(c: Any) -> Any:
     """The id of the set that the closure at work has made, or -1."""
-    head, items, calls, nodes = view(c, HEAD), view(c, ITEMS), view(c, LOCALS), view(c, NODES)
+    head, items, calls, nodes = view(c, HEAD), view(c, ITEMS), view(c, CALLS), view(c, NODES)
     if head[N_MISSING] > 0:
-        return ask(c, NEED_RULES, 0)
+        return request(c, NEED_RULES, 0)
     configs, sets, table, code = view(c, CONFIGS), view(c, SETS), view(c, SET_HASH), view(c, CODE)
     first = head[N_CONFIGS]
     if CONFIG_W * (first + head[N_ITEMS] + 1) > size(c, CONFIGS):
-        return ask(c, FULL, CONFIGS)
+        return request(c, FULL, CONFIGS)
     n, naming, inside = 0, 0, 0
-    h = mix(0, head[ACCEPTS])
+    h = mix_hash(0, head[ACCEPTS])
     for i in range(head[N_ITEMS]):
         if items[CONFIG_W * i + CONFIG_PC] >= 0 or items[CONFIG_W * i + CONFIG_PC] <= -CALLED:
             continue
         node = items[CONFIG_W * i + CONFIG_NODE] + 0
         if node < 0:
-            if calls[CALL_W * (-node - 2) + CALL_NODE] <= 0 and settle(c, -node - 2) < 0:
+            if calls[CALL_W * (-node - 2) + CALL_NODE] <= 0 and intern_call(c, -node - 2) < 0:
                 return -1
             node = calls[CALL_W * (-node - 2) + CALL_NODE]
             nodes = view(c, NODES)
@@ -177,28 +177,30 @@ def intern(c: Any) -> Any:
         flags |= IS_MEMBER
         records = n + 1
         guard = -1
-        if head[WATCH] != NO_WATCH:
-            guard = still_watched(c)
+        if head[CANDIDATES] != NO_CANDIDATES:
+            guard = find_candidates(c)
             if guard < 0:
                 return -1
-            if view(c, GUARDS)[guard * GUARD_W + GUARD_ANSWER] != NO_WATCH:
-                flags |= IS_WATCHED
+            if view(c, GUARDS)[guard * GUARD_W + GUARD_ANSWER] != NO_CANDIDATES:
+                flags |= HAS_CANDIDATES
             else:
                 guard = -1
         k = CONFIG_W * (first + n)
         configs[k + MEMBER_TEXT] = head[TEXT]
-        configs[k + MEMBER_WATCH] = view(c, GUARDS)[guard * GUARD_W + GUARD_ANSWER] if guard >= 0 else NO_WATCH
+        configs[k + MEMBER_CANDIDATES] = (
+            view(c, GUARDS)[guard * GUARD_W + GUARD_ANSWER] if guard >= 0 else NO_CANDIDATES
+        )
         configs[k + MEMBER_GUARD] = guard
         configs[k + 3] = 0
         configs[k + 4] = 0
-        h = mix_config(h, configs[k + MEMBER_TEXT], configs[k + MEMBER_WATCH], guard, 0, 0)
+        h = mix_config(h, configs[k + MEMBER_TEXT], configs[k + MEMBER_CANDIDATES], guard, 0, 0)
     last = size(c, SET_HASH) - 1
     h &= last
     while True:
         s = table[h]
         if s <= 0 or s >= head[N_SETS] or sets[s * SET_W + SET_SLOT] != h:
             break
-        same = sets[s * SET_W + SET_COUNT] == n and sets[s * SET_W + SET_FLAGS] & ~KNOWN_LATER == flags
+        same = sets[s * SET_W + SET_COUNT] == n and sets[s * SET_W + SET_FLAGS] & ~DIFFER_KNOWN == flags
         old = CONFIG_W * sets[s * SET_W + SET_FIRST]
         k = 0
         while same and k < CONFIG_W * records:
@@ -209,7 +211,7 @@ def intern(c: Any) -> Any:
         h = (h + 1) & last
     s = head[N_SETS]
     if SET_W * (s + 1) > size(c, SETS) or 2 * s > last:
-        return ask(c, FULL, SETS)
+        return request(c, FULL, SETS)
     r = s * SET_W
     sets[r + SET_FIRST] = first
     sets[r + SET_COUNT] = n
@@ -228,15 +230,15 @@ def intern(c: Any) -> Any:
 def start_set(c: Any) -> Any:
     """The set before any text, or -1."""
     head, code = view(c, HEAD), view(c, CODE)
-    begin(c)
+    begin_closure(c)
     cell = head[ENTRY]
     if code[cell] == 0:
         view(c, MISSING)[0] = cell
         head[N_MISSING] = 1
-        return ask(c, NEED_RULES, 0)
-    if push(c, code[cell], -1, 0, 0, 0) < 0 or close(c) < 0:
+        return request(c, NEED_RULES, 0)
+    if push_item(c, code[cell], -1, 0, 0, 0) < 0 or compute_closure(c) < 0:
         return -1
-    return intern(c)
+    return intern_set(c)
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
@@ -248,27 +250,27 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
         return 0
     if code[pc] == OTHER:
         if leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0:
-            return ask(c, NEED_LEAF, after)
+            return request(c, NEED_LEAF, after)
         if leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXITS:
             if ext == OPEN_NAME:
                 if may_repeat(c, reg):
                     view(c, HEAD)[NAMED] = 1
-                state = object_after(c, reg, code[pc + ARG_MARK], UNKNOWN_NAMES)
-                return -1 if state < 0 else push(c, code[pc + ARG_NEXT], -1, node, state, 0)
-            state = object_named(c, reg, ext, code[pc + ARG_MARK])
-            return state if state <= 0 else push(c, code[pc + ARG_NEXT], -1, node, state, 0)
+                state = add_member(c, reg, code[pc + ARG_MARK], UNKNOWN_NAMES)
+                return -1 if state < 0 else push_item(c, code[pc + ARG_NEXT], -1, node, state, 0)
+            state = add_named_member(c, reg, ext, code[pc + ARG_MARK])
+            return state if state <= 0 else push_item(c, code[pc + ARG_NEXT], -1, node, state, 0)
         if ext == OPEN_NAME:
             if code[pc + ARG_FINITE] and may_repeat(c, reg):
                 view(c, HEAD)[UNSURE] = 1
-            return emit(c, pc, after, node, reg, ext)
-        ext = chain(c, ext, b)
+            return emit_config(c, pc, after, node, reg, ext)
+        ext = extend_chain(c, ext, b)
         if ext < 0:
             return -1
         if code[pc + ARG_FINITE]:
-            way = name_has_way(c, pc, reg, ext)
+            way = is_name_free(c, pc, reg, ext)
             if way <= 0:
                 return way
-        return emit(c, pc, after, node, reg, ext)
+        return emit_config(c, pc, after, node, reg, ext)
     low, high = code[pc + ARG_LOW], code[pc + ARG_HIGH]
     closed = leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE
     if leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY and not closed:
@@ -281,14 +283,14 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
             return 0
     elif ext > low:  # no upper bound: no use in counting on
         ext = low
-    return push(c, pc, after, node, reg, ext)
+    return push_item(c, pc, after, node, reg, ext)
 
 
 NOWHERE = -(1 << 40)
 
 
 @kernel("int64(int64, int64, int64)")
-def place(c: Any, s: Any, b: Any) -> Any:
+def find_memo(c: Any, s: Any, b: Any) -> Any:
     """Where in SETS (or, as -place - 2, in WIDE) the step of set s by byte b is remembered, or NOWHERE; -1: refused."""
     sets = view(c, SETS)
     r = s * SET_W
@@ -316,12 +318,12 @@ def carry_text(c: Any, s: Any, b: Any) -> Any:
         # White space before a member is no part of any value: the sets before and behind it are one.
         head[TEXT] = configs[k + MEMBER_TEXT]
     else:
-        text = chain(c, configs[k + MEMBER_TEXT], b)
+        text = extend_chain(c, configs[k + MEMBER_TEXT], b)
         if text < 0:
             return -1
         head[TEXT] = text
-    if configs[k + MEMBER_GUARD] >= 0 and keeps_watch(c, configs[k + MEMBER_GUARD], b):
-        head[WATCH] = configs[k + MEMBER_WATCH]
+    if configs[k + MEMBER_GUARD] >= 0 and keeps_candidates(c, configs[k + MEMBER_GUARD], b):
+        head[CANDIDATES] = configs[k + MEMBER_CANDIDATES]
     return 0
 
 
@@ -334,10 +336,10 @@ def leave_text_open(c: Any, s: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def fresh_step(c: Any, s: Any, b: Any) -> Any:
+def compute_step(c: Any, s: Any, b: Any) -> Any:
     """The set after set s and byte b, worked out anew: its id, DEAD, or -1."""
-    code, sets, configs, points = view(c, CODE), view(c, SETS), view(c, CONFIGS), view(c, POINTS)
-    begin(c)
+    code, sets, configs, points = view(c, CODE), view(c, SETS), view(c, CONFIGS), view(c, CURSORS)
+    begin_closure(c)
     if sets[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN) and carry_text(c, s, b) < 0:
         return -1
     first = sets[s * SET_W + SET_FIRST]
@@ -349,23 +351,23 @@ def fresh_step(c: Any, s: Any, b: Any) -> Any:
         status = 0
         if op < 256:
             if op == b:
-                status = push(c, pc + 1, -1, node, reg, 0)
+                status = push_item(c, pc + 1, -1, node, reg, 0)
         elif op == LEAF or op == OTHER:
             status = step_leaf(c, pc, q, node, reg, ext, b)
         elif op == PARSE:
-            after = parse_step(c, q, b)
-            status = after if after <= 0 else push(c, pc, after, node, reg, 0)
+            after = step_parse(c, q, b)
+            status = after if after <= 0 else push_item(c, pc, after, node, reg, 0)
         elif op == SET or code[points[CURSOR_W * q + CURSOR_BLOCK] + STR_ESCAPES] == 0:
-            status = step_point(c, pc, q, node, reg, b)
+            status = step_cursor(c, pc, q, node, reg, b)
         else:
             status = step_escaped(c, pc, q, node, reg, ext, b)
         if status < 0:
             return -1
-    return -1 if close(c) < 0 else intern(c)
+    return -1 if compute_closure(c) < 0 else intern_set(c)
 
 
 @kernel("int64(int64, int64, int64)")
-def allows_perhaps(c: Any, s: Any, b: Any) -> Any:
+def may_allow(c: Any, s: Any, b: Any) -> Any:
     """Whether byte b is among those that set s names (perhaps a few too many)."""
     sets, r = view(c, SETS), s * SET_W
     n = sets[r + SET_ALLOWED]
@@ -378,32 +380,36 @@ def allows_perhaps(c: Any, s: Any, b: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def live_step(c: Any, s: Any, b: Any) -> Any:
-    """As `fresh_step`, but DEAD where all that can follow are members that were there.
+def compute_live_step(c: Any, s: Any, b: Any) -> Any:
+    """As `compute_step`, but DEAD where all that can follow are members that were there.
 
     Mostly some byte leads on to a member unlike all others; where none does at once, the caller searches.
     """
-    after = fresh_step(c, s, b)
+    after = compute_step(c, s, b)
     sets = view(c, SETS)
-    if after <= 0 or sets[after * SET_W + SET_FLAGS] & IS_WATCHED == 0 or sets[after * SET_W + SET_FLAGS] & HAS_WAY:
+    if (
+        after <= 0
+        or sets[after * SET_W + SET_FLAGS] & HAS_CANDIDATES == 0
+        or sets[after * SET_W + SET_FLAGS] & CAN_DIFFER
+    ):
         return after
-    if sets[after * SET_W + SET_FLAGS] & NO_WAY:
+    if sets[after * SET_W + SET_FLAGS] & CANNOT_DIFFER:
         return DEAD
     last = sets[after * SET_W + SET_FIRST] + sets[after * SET_W + SET_COUNT]
     guard = view(c, CONFIGS)[CONFIG_W * last + MEMBER_GUARD] + 0
     for other in range(256):
-        if allows_perhaps(c, after, other) and not keeps_watch(c, guard, other):
-            then = fresh_step(c, after, other)
+        if may_allow(c, after, other) and not keeps_candidates(c, guard, other):
+            then = compute_step(c, after, other)
             if then < 0:
                 return -1
-            if then > 0 and sets[then * SET_W + SET_FLAGS] & IS_WATCHED == 0:
-                sets[after * SET_W + SET_FLAGS] |= HAS_WAY
+            if then > 0 and sets[then * SET_W + SET_FLAGS] & HAS_CANDIDATES == 0:
+                sets[after * SET_W + SET_FLAGS] |= CAN_DIFFER
                 return after
-    return ask(c, NEED_WAY, after)
+    return request(c, NEED_CAN_DIFFER, after)
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def remember(c: Any, s: Any, b: Any, after: Any) -> Any:
+def store_step(c: Any, s: Any, b: Any, after: Any) -> Any:
     """Writes into the row of set s in WIDE where byte b leads, and all bytes by which its leaves go the same ways."""
     sets, configs, code, wide = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, WIDE)
     following, row = view(c, LEAF_NEXT), 256 * sets[s * SET_W + SET_BYTES]
@@ -427,27 +433,27 @@ def remember(c: Any, s: Any, b: Any, after: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def step(c: Any, s: Any, b: Any) -> Any:
+def step_set(c: Any, s: Any, b: Any) -> Any:
     """The set after set s and byte b: its id, DEAD if b is refused, or -1 (see HEAD[STATUS])."""
-    at = place(c, s, b)
+    at = find_memo(c, s, b)
     if at == -1:
         return DEAD
     if at == NOWHERE:
-        return live_step(c, s, b)
+        return compute_live_step(c, s, b)
     known = view(c, SETS)[at] if at >= 0 else view(c, WIDE)[-at - 2]
     if known >= 0:
         return known
-    after = live_step(c, s, b)
+    after = compute_live_step(c, s, b)
     if after >= 0:
         if at >= 0:
             view(c, SETS)[at] = after
         else:
-            remember(c, s, b, after)
+            store_step(c, s, b, after)
     return after
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def continuation(c: Any, s: Any, k: Any, pc: Any) -> Any:
+def continue_config(c: Any, s: Any, k: Any, pc: Any) -> Any:
     """The set in which configuration k of set s goes on at `pc` (having left its leaf), or -1.
 
     For an undeclared key whose name is not known (k < 0: configuration -k - 1) the list of names becomes UNKNOWN_NAMES.
@@ -455,17 +461,17 @@ def continuation(c: Any, s: Any, k: Any, pc: Any) -> Any:
     configs = view(c, CONFIGS)
     which = k if k >= 0 else -k - 1
     node, reg = configs[CONFIG_W * which + CONFIG_NODE], configs[CONFIG_W * which + CONFIG_REGISTER] + 0
-    begin(c)
+    begin_closure(c)
     leave_text_open(c, s)
     if k < 0:
-        reg = object_after(c, reg, view(c, CODE)[configs[CONFIG_W * which + CONFIG_PC] + ARG_MARK], UNKNOWN_NAMES)
+        reg = add_member(c, reg, view(c, CODE)[configs[CONFIG_W * which + CONFIG_PC] + ARG_MARK], UNKNOWN_NAMES)
         if reg < 0:
             return -1
-    return -1 if push(c, pc, -1, node, reg, 0) < 0 or close(c) < 0 else intern(c)
+    return -1 if push_item(c, pc, -1, node, reg, 0) < 0 or compute_closure(c) < 0 else intern_set(c)
 
 
 @kernel("int64(int64, int64)")
-def twin(c: Any, s: Any) -> Any:
+def make_keyless(c: Any, s: Any) -> Any:
     """Set s with the names that are being spelled, and the text of members, left open: its id, or -1.
 
     A walk tries thousands of spellings; kept apart, each would be a set of its own.
@@ -473,9 +479,9 @@ def twin(c: Any, s: Any) -> Any:
     sets, configs, code = view(c, SETS), view(c, CONFIGS), view(c, CODE)
     r = s * SET_W
     wide = sets[r + SET_ALLOWED] > NARROW
-    if wide and sets[r + SET_TWIN] >= 0:
-        return sets[r + SET_TWIN]
-    begin(c)
+    if wide and sets[r + SET_KEYLESS] >= 0:
+        return sets[r + SET_KEYLESS]
+    begin_closure(c)
     leave_text_open(c, s)
     head = view(c, HEAD)
     head[ACCEPTS] = sets[r + SET_FLAGS] & IS_ACCEPTING
@@ -484,9 +490,9 @@ def twin(c: Any, s: Any) -> Any:
         config = CONFIG_W * k
         pc, q, node = configs[config + CONFIG_PC], configs[config + CONFIG_PLACE], configs[config + CONFIG_NODE]
         ext = OPEN_NAME if code[pc] == OTHER else configs[config + CONFIG_EXTRA]
-        if emit(c, pc, q, node, configs[config + CONFIG_REGISTER], ext) < 0:
+        if emit_config(c, pc, q, node, configs[config + CONFIG_REGISTER], ext) < 0:
             return -1
-    other = intern(c)
+    other = intern_set(c)
     if other >= 0 and wide:
-        sets[r + SET_TWIN] = other
+        sets[r + SET_KEYLESS] = other
     return other

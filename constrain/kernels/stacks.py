@@ -14,14 +14,14 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import ask, mix
+from .interned_names import mix_hash, request
 from .jit.compilation import inlined, kernel
 
 from .layout import (  # isort: skip
-    BUFFER, CALL_EDGE, CALL_NODE, CALL_W, CODE, EDGES, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W, FEW_EDGES, FULL,
-    HEAD, IN_MEMBER, LEDGES, LOCALS, MEMBER_END, NODES, NODE_BLOCK, NODE_EDGES, NODE_FIRST, NODE_HASH, NODE_SLOT,
-    NODE_W, N_EDGES, N_LOCALS, N_NODES, PATH, PENDING_BELOW, PENDING_NEXT, PENDING_PC, PENDING_REGISTER, PENDING_W,
-    RETURN, VISIT_CALL, VISIT_EDGE, VISIT_W,
+    BUFFER, CALLS, CALL_EDGE, CALL_NODE, CALL_W, CODE, EDGES, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W, FEW_EDGES,
+    FULL, HEAD, IN_MEMBER, MEMBER_END, NODES, NODE_BLOCK, NODE_EDGES, NODE_FIRST, NODE_HASH, NODE_SLOT, NODE_W,
+    N_CALLS, N_EDGES, N_NODES, PATH, PENDING_BELOW, PENDING_EDGES, PENDING_NEXT, PENDING_PC, PENDING_REGISTER,
+    PENDING_W, RETURN, VISIT_CALL, VISIT_EDGE, VISIT_W,
 )  # fmt: skip
 
 
@@ -67,9 +67,9 @@ def intern_nodes(c: Any, start: Any, count: Any, end: Any) -> Any:
     head, nodes, edges, table = view(c, HEAD), view(c, NODES), view(c, EDGES), view(c, NODE_HASH)
     buffer, code = view(c, BUFFER), view(c, CODE)
     last = size(c, NODE_HASH) - 1
-    h = mix(0, count)
+    h = mix_hash(0, count)
     for k in range(start, end):
-        h = mix(h, buffer[k])
+        h = mix_hash(h, buffer[k])
     h &= last
     while True:
         base = table[h]
@@ -95,9 +95,9 @@ def intern_nodes(c: Any, start: Any, count: Any, end: Any) -> Any:
         h = (h + 1) & last
     base = head[N_NODES] + 0
     if NODE_W * (base + count) > size(c, NODES) or 2 * base > last:
-        return ask(c, FULL, NODES)
+        return request(c, FULL, NODES)
     if EDGE_W * (head[N_EDGES] + end - start) > size(c, EDGES):
-        return ask(c, FULL, EDGES)
+        return request(c, FULL, EDGES)
     at, inside = start + 0, 0
     for _ in range(count):
         n = buffer[at]
@@ -138,7 +138,7 @@ def share_edges(c: Any, at: Any, n: Any) -> Any:
     """
     buffer, first = view(c, BUFFER), at + 1
     if first + 2 * EDGE_W * n + EDGE_W * FEW_EDGES + 8 > size(c, BUFFER):
-        return ask(c, FULL, BUFFER)
+        return request(c, FULL, BUFFER)
     own = 0
     while own < n and buffer[first + EDGE_W * own + EDGE_BELOW] < 0:
         own += 1
@@ -168,17 +168,17 @@ def share_edges(c: Any, at: Any, n: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def write_node(c: Any, which: Any, at: Any) -> Any:
+def write_edges(c: Any, which: Any, at: Any) -> Any:
     """The edges of call `which` into BUFFER at `at`: how many, then (pc, register, node) each. The place behind, or -1.
 
     Nodes below that have their final id are written as that, others as -index - 2 of LOCALS' visit order.
     """
-    calls, ledges, buffer = view(c, LOCALS), view(c, LEDGES), view(c, BUFFER)
+    calls, ledges, buffer = view(c, CALLS), view(c, PENDING_EDGES), view(c, BUFFER)
     n, first = 0, at + 1
     e = calls[CALL_W * which + CALL_EDGE]
     while e >= 0:
         if first + EDGE_W * (n + 1) > size(c, BUFFER):
-            return ask(c, FULL, BUFFER)
+            return request(c, FULL, BUFFER)
         k = PENDING_W * e
         pc, reg, below = ledges[k + PENDING_PC], ledges[k + PENDING_REGISTER], ledges[k + PENDING_BELOW] + 0
         if below < 0:
@@ -203,10 +203,10 @@ def write_node(c: Any, which: Any, at: Any) -> Any:
 
 
 @kernel("int64(int64, int64)")
-def settle_cycle(c: Any, which: Any) -> Any:
-    """As `settle`, for calls on a cycle: all that `which` reaches and that have no id yet become one block."""
-    head, calls, ledges, stack = view(c, HEAD), view(c, LOCALS), view(c, LEDGES), view(c, PATH)
-    for k in range(head[N_LOCALS]):
+def intern_cycle(c: Any, which: Any) -> Any:
+    """As `intern_call`, for calls on a cycle: all that `which` reaches and that have no id yet become one block."""
+    head, calls, ledges, stack = view(c, HEAD), view(c, CALLS), view(c, PENDING_EDGES), view(c, PATH)
+    for k in range(head[N_CALLS]):
         if calls[CALL_W * k + CALL_NODE] < 0:
             calls[CALL_W * k + CALL_NODE] = 0
     # Numbered in the order in which they are reached: index i is written as -i - 2.
@@ -225,7 +225,7 @@ def settle_cycle(c: Any, which: Any) -> Any:
                 n += 1
     end = 0
     for k in range(n):
-        end = write_node(c, stack[k], end)
+        end = write_edges(c, stack[k], end)
         if end < 0:
             return -1
     base = intern_nodes(c, 0, n, end)
@@ -237,15 +237,15 @@ def settle_cycle(c: Any, which: Any) -> Any:
 
 
 @kernel("int64(int64, int64)")
-def settle(c: Any, which: Any) -> Any:
+def intern_call(c: Any, which: Any) -> Any:
     """Gives call `which` and all below it their final ids, in LOCALS[., 3]: 0 or -1.
 
     Nodes are interned from below; where calls lie on a cycle (left recursion), all of the closure's calls that are
     reached are interned as one block.
     """
-    calls, ledges, stack = view(c, LOCALS), view(c, LEDGES), view(c, PATH)
-    if VISIT_W * (view(c, HEAD)[N_LOCALS] + 2) > size(c, PATH):
-        return ask(c, FULL, PATH)
+    calls, ledges, stack = view(c, CALLS), view(c, PENDING_EDGES), view(c, PATH)
+    if VISIT_W * (view(c, HEAD)[N_CALLS] + 2) > size(c, PATH):
+        return request(c, FULL, PATH)
     # Visit states: 0 new, -1 being visited, > 0 final id. PATH holds (call, edge to look at next).
     top = 0
     stack[VISIT_CALL], stack[VISIT_EDGE] = which, calls[CALL_W * which + CALL_EDGE]
@@ -259,7 +259,7 @@ def settle(c: Any, which: Any) -> Any:
             if below < 0:
                 state = calls[CALL_W * (-below - 2) + CALL_NODE]
                 if state == -1:
-                    return settle_cycle(c, which)
+                    return intern_cycle(c, which)
                 if state == 0:
                     deeper = True
                     stack[VISIT_W * top + VISIT_EDGE] = e
@@ -269,7 +269,7 @@ def settle(c: Any, which: Any) -> Any:
                     calls[CALL_W * (-below - 2) + CALL_NODE] = -1
         if deeper:
             continue
-        end = write_node(c, k, 0)
+        end = write_edges(c, k, 0)
         if end < 0:
             return -1
         final = intern_nodes(c, 0, 1, end)

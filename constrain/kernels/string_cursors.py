@@ -9,45 +9,45 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import ask, mix
+from .interned_names import mix_hash, request
 from .jit.compilation import inlined, kernel
 
 from .layout import (  # isort: skip
-    CODE, CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HIGH, CURSOR_LOW, CURSOR_SLOT, CURSOR_W, FULL, HEAD, N_POINTS, POINTS,
-    POINT_HASH, STR_OFFSETS,
+    CODE, CURSORS, CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HASH, CURSOR_HIGH, CURSOR_LOW, CURSOR_SLOT, CURSOR_W, FULL, HEAD,
+    N_CURSORS, STR_OFFSETS,
 )  # fmt: skip
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
-def point(c: Any, block: Any, low: Any, high: Any, depth: Any) -> Any:
+def intern_cursor(c: Any, block: Any, low: Any, high: Any, depth: Any) -> Any:
     """The place `depth` bytes into strings low .. high - 1 of `block`: its id, or -1."""
-    head, points, table = view(c, HEAD), view(c, POINTS), view(c, POINT_HASH)
-    last = size(c, POINT_HASH) - 1
-    h = mix(mix(mix(block, low), high), depth) & last
+    head, points, table = view(c, HEAD), view(c, CURSORS), view(c, CURSOR_HASH)
+    last = size(c, CURSOR_HASH) - 1
+    h = mix_hash(mix_hash(mix_hash(block, low), high), depth) & last
     while True:
         k = table[h]
-        if k < 0 or k >= head[N_POINTS] or points[CURSOR_W * k + CURSOR_SLOT] != h:
+        if k < 0 or k >= head[N_CURSORS] or points[CURSOR_W * k + CURSOR_SLOT] != h:
             break
         p = CURSOR_W * k
         same = points[p + CURSOR_BLOCK] == block and points[p + CURSOR_LOW] == low
         if same and points[p + CURSOR_HIGH] == high and points[p + CURSOR_DEPTH] == depth:
             return k
         h = (h + 1) & last
-    k = head[N_POINTS]
-    if CURSOR_W * (k + 1) > size(c, POINTS) or 2 * k > last:
-        return ask(c, FULL, POINTS)
+    k = head[N_CURSORS]
+    if CURSOR_W * (k + 1) > size(c, CURSORS) or 2 * k > last:
+        return request(c, FULL, CURSORS)
     points[CURSOR_W * k + CURSOR_BLOCK] = block
     points[CURSOR_W * k + CURSOR_LOW] = low
     points[CURSOR_W * k + CURSOR_HIGH] = high
     points[CURSOR_W * k + CURSOR_DEPTH] = depth
     points[CURSOR_W * k + CURSOR_SLOT] = h
     table[h] = k
-    head[N_POINTS] = k + 1
+    head[N_CURSORS] = k + 1
     return k
 
 
 @inlined("int64(int64, int64, int64, int64, int64, int64)")
-def bound(c: Any, block: Any, low: Any, high: Any, depth: Any, b: Any) -> Any:
+def find_bound(c: Any, block: Any, low: Any, high: Any, depth: Any, b: Any) -> Any:
     """The first string of low .. high - 1 whose byte at `depth` is at least `b` (one that ends there counts as -1)."""
     code = view(c, CODE)
     offsets = block + STR_OFFSETS
@@ -62,7 +62,7 @@ def bound(c: Any, block: Any, low: Any, high: Any, depth: Any, b: Any) -> Any:
 
 
 @inlined("int64(int64, int64, int64)")
-def code_point(c: Any, at: Any, end: Any) -> Any:
+def read_code_point(c: Any, at: Any, end: Any) -> Any:
     """The code point spelled in UTF-8 at `at` of CODE and, times 8, added: its number of bytes. -1 at the end."""
     code = view(c, CODE)
     if at >= end:

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from .closure import emit, push
+from .closure import emit_config, push_item
 from .context_views import view
-from .interned_names import hex_value, spell_utf8, unescape
+from .interned_names import decode_escape, hex_value, spell_utf8
 from .jit.compilation import inlined, kernel
 
 from .layout import (  # isort: skip
-    ARG_OBJECT, BUFFER, CODE, CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HIGH, CURSOR_LOW, CURSOR_W, ESCAPE, HEX, HIGH,
-    HIGH_ESCAPE, KIND, LEFT, LOW, OBJECTS, OBJ_RANKS, OBJ_TARGETS, O_NAMES, PLAIN, POINTS, SET, SETS, SET_NEXT, SET_W,
+    ARG_OBJECT, BUFFER, CODE, CURSORS, CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HIGH, CURSOR_LOW, CURSOR_W, ESCAPE, HEX,
+    HIGH, HIGH_ESCAPE, KIND, LEFT, LOW, OBJECTS, OBJ_RANKS, OBJ_TARGETS, O_NAMES, PLAIN, SET, SETS, SET_NEXT, SET_W,
     STR_OFFSETS, VALUE,
 )  # fmt: skip
-from .object_states import any_allowed, object_after
-from .string_cursors import bound, code_point, point
+from .object_states import add_member, first_allowed_key
+from .string_cursors import find_bound, intern_cursor, read_code_point
 
 
 @inlined("int64(int64, int64, int64)")
-def allow(c: Any, s: Any, b: Any) -> Any:
+def allow_byte(c: Any, s: Any, b: Any) -> Any:
     """Adds byte b to the allowed ones of set record s (while it is in the making: as bits in SET_NEXT)."""
     view(c, SETS)[s * SET_W + SET_NEXT + (b >> 5)] |= 1 << (b & 31)
     return 0
@@ -38,16 +38,16 @@ def finish_key(c: Any, pc: Any, node: Any, reg: Any, rank: Any) -> Any:
     key = 0
     while code[code[block + OBJ_RANKS] + key] != rank:
         key += 1
-    state = object_after(c, reg, key, objects[reg + O_NAMES])
+    state = add_member(c, reg, key, objects[reg + O_NAMES])
     if state < 0:
         return -1
-    return push(c, code[code[block + OBJ_TARGETS] + key], -1, node, state, 0)
+    return push_item(c, code[code[block + OBJ_TARGETS] + key], -1, node, state, 0)
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def allow_point(c: Any, s: Any, q: Any, state: Any) -> Any:
+def allow_cursor(c: Any, s: Any, q: Any, state: Any) -> Any:
     """Adds the bytes that may follow at string point q; `state` is the object state whose keys they are, or -1."""
-    code, points = view(c, CODE), view(c, POINTS)
+    code, points = view(c, CODE), view(c, CURSORS)
     p = CURSOR_W * q
     block, low = points[p + CURSOR_BLOCK], points[p + CURSOR_LOW] + 0
     high, depth = points[p + CURSOR_HIGH], points[p + CURSOR_DEPTH]
@@ -58,71 +58,71 @@ def allow_point(c: Any, s: Any, q: Any, state: Any) -> Any:
             low += 1
             continue
         b = code[at]
-        until = bound(c, block, low, high, depth, b + 1)
-        if state < 0 or any_allowed(c, state, low, until) >= 0:
-            allow(c, s, b)
+        until = find_bound(c, block, low, high, depth, b + 1)
+        if state < 0 or first_allowed_key(c, state, low, until) >= 0:
+            allow_byte(c, s, b)
         low = until
     return 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
-def step_point(c: Any, pc: Any, q: Any, node: Any, reg: Any, b: Any) -> Any:
+def step_cursor(c: Any, pc: Any, q: Any, node: Any, reg: Any, b: Any) -> Any:
     """A byte inside a string block whose strings are spelled as they stand: 0 or -1."""
-    code, points = view(c, CODE), view(c, POINTS)
+    code, points = view(c, CODE), view(c, CURSORS)
     block, depth = points[CURSOR_W * q + CURSOR_BLOCK], points[CURSOR_W * q + CURSOR_DEPTH] + 1
-    low = bound(c, block, points[CURSOR_W * q + CURSOR_LOW], points[CURSOR_W * q + CURSOR_HIGH], depth - 1, b)
-    high = bound(c, block, low, points[CURSOR_W * q + CURSOR_HIGH], depth - 1, b + 1)
+    low = find_bound(c, block, points[CURSOR_W * q + CURSOR_LOW], points[CURSOR_W * q + CURSOR_HIGH], depth - 1, b)
+    high = find_bound(c, block, low, points[CURSOR_W * q + CURSOR_HIGH], depth - 1, b + 1)
     if low >= high:
         return 0
     ends = code[block + STR_OFFSETS + low] + depth == code[block + STR_OFFSETS + low + 1]
     if code[pc] == SET:
         if ends:
-            if push(c, pc + 2, -1, node, reg, 0) < 0:
+            if push_item(c, pc + 2, -1, node, reg, 0) < 0:
                 return -1
             low += 1
             if low >= high:
                 return 0
     else:
-        low = any_allowed(c, reg, low, high)
+        low = first_allowed_key(c, reg, low, high)
         if low < 0:
             return 0
         if code[block + STR_OFFSETS + low] + depth == code[block + STR_OFFSETS + low + 1]:
             return finish_key(c, pc, node, reg, low)
-    after = point(c, block, low, high, depth)
-    return -1 if after < 0 else emit(c, pc, after, node, reg, 0)
+    after = intern_cursor(c, block, low, high, depth)
+    return -1 if after < 0 else emit_config(c, pc, after, node, reg, 0)
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
-def next_in_range(c: Any, q: Any, state: Any, least: Any, most: Any, low: Any) -> Any:
+def find_key_in_range(c: Any, q: Any, state: Any, least: Any, most: Any, low: Any) -> Any:
     """The first allowed key of rank `low` or above at point q whose next code point lies in least .. most, or -1."""
-    code, points = view(c, CODE), view(c, POINTS)
+    code, points = view(c, CODE), view(c, CURSORS)
     p = CURSOR_W * q
     block, high, depth = points[p + CURSOR_BLOCK], points[p + CURSOR_HIGH], points[p + CURSOR_DEPTH]
-    k = any_allowed(c, state, low, high)
+    k = first_allowed_key(c, state, low, high)
     while k >= 0:
-        x = code_point(c, code[block + STR_OFFSETS + k] + depth, code[block + STR_OFFSETS + k + 1])
+        x = read_code_point(c, code[block + STR_OFFSETS + k] + depth, code[block + STR_OFFSETS + k + 1])
         if x >= 0 and least <= x >> 3 <= most:
             return k
-        k = any_allowed(c, state, k + 1, high)
+        k = first_allowed_key(c, state, k + 1, high)
     return -1
 
 
 @kernel("int64(int64, int64, int64, int64)")
 def digits_possible(c: Any, q: Any, state: Any, pending: Any) -> Any:
     """Whether some allowed key goes on with a character that the pending hexadecimal digits can still spell."""
-    points = view(c, POINTS)
+    points = view(c, CURSORS)
     low = points[CURSOR_W * q + CURSOR_LOW]
     kind, left, value = pending >> KIND, (pending >> LEFT) & 7, pending & VALUE
     least, most = value << 4 * left, ((value + 1) << 4 * left) - 1
     if kind == HEX:
-        if next_in_range(c, q, state, least, min(most, 0xFFFF), low) >= 0:
+        if find_key_in_range(c, q, state, least, min(most, 0xFFFF), low) >= 0:
             return 1
         # High surrogates spell the characters beyond U+FFFF, 1,024 each.
         least, most = max(least, 0xD800), min(most, 0xDBFF)
         if least > most:
             return 0
         least, most = 0x10000 + ((least - 0xD800) << 10), 0x10000 + ((most - 0xD800) << 10) + 0x3FF
-        return 1 if next_in_range(c, q, state, least, most, low) >= 0 else 0
+        return 1 if find_key_in_range(c, q, state, least, most, low) >= 0 else 0
     # LOW: 10 bits of the high surrogate, then the digits so far of DC00 .. DFFF.
     bits, digits = value >> 12, value & 0xFFF
     least, most = digits << 4 * left, ((digits + 1) << 4 * left) - 1
@@ -130,81 +130,84 @@ def digits_possible(c: Any, q: Any, state: Any, pending: Any) -> Any:
     if least > most:
         return 0
     base = 0x10000 + (bits << 10)
-    return 1 if next_in_range(c, q, state, base + least - 0xDC00, base + most - 0xDC00, low) >= 0 else 0
+    return 1 if find_key_in_range(c, q, state, base + least - 0xDC00, base + most - 0xDC00, low) >= 0 else 0
 
 
 @inlined("int64(int64, int64)")
-def inside_character(c: Any, q: Any) -> Any:
+def is_inside_character(c: Any, q: Any) -> Any:
     """Whether point q lies inside a UTF-8 sequence, in all its strings alike: they share the bytes before."""
-    code, points = view(c, CODE), view(c, POINTS)
+    code, points = view(c, CODE), view(c, CURSORS)
     offsets, low = points[CURSOR_W * q + CURSOR_BLOCK] + STR_OFFSETS, points[CURSOR_W * q + CURSOR_LOW]
     place = code[offsets + low] + points[CURSOR_W * q + CURSOR_DEPTH]
     return 1 if place < code[offsets + low + 1] and code[place] >> 6 == 2 else 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
-def narrow_to(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any) -> Any:
+def step_escaped_character(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any) -> Any:
     """A whole character x inside keys, written as an escape: 0 or -1."""
-    points, buffer = view(c, POINTS), view(c, BUFFER)
+    points, buffer = view(c, CURSORS), view(c, BUFFER)
     p = CURSOR_W * q
     block, low = points[p + CURSOR_BLOCK], points[p + CURSOR_LOW] + 0
     high, depth = points[p + CURSOR_HIGH] + 0, points[p + CURSOR_DEPTH] + 0
     n = spell_utf8(c, x, 0)
     for i in range(n):
-        low = bound(c, block, low, high, depth, buffer[i])
-        high = bound(c, block, low, high, depth, buffer[i] + 1)
+        low = find_bound(c, block, low, high, depth, buffer[i])
+        high = find_bound(c, block, low, high, depth, buffer[i] + 1)
         depth += 1
-    if any_allowed(c, reg, low, high) < 0:
+    if first_allowed_key(c, reg, low, high) < 0:
         return 0
-    after = point(c, block, low, high, depth)
-    return -1 if after < 0 else emit(c, pc, after, node, reg, 0)
+    after = intern_cursor(c, block, low, high, depth)
+    return -1 if after < 0 else emit_config(c, pc, after, node, reg, 0)
 
 
 @kernel("int64(int64, int64, int64)")
-def waits_at_end(c: Any, q: Any, state: Any) -> Any:
+def find_ended_key(c: Any, q: Any, state: Any) -> Any:
     """The rank of the allowed key that ends at point q, or -1."""
-    code, points = view(c, CODE), view(c, POINTS)
+    code, points = view(c, CODE), view(c, CURSORS)
     p = CURSOR_W * q
     block, low = points[p + CURSOR_BLOCK], points[p + CURSOR_LOW]
     first = block + STR_OFFSETS + low
     if low < points[p + CURSOR_HIGH] and code[first] + points[p + CURSOR_DEPTH] == code[first + 1]:
-        return any_allowed(c, state, low, low + 1)
+        return first_allowed_key(c, state, low, low + 1)
     return -1
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
 def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) -> Any:
     """A byte of a declared key that may be spelled with escapes: 0 or -1."""
-    points = view(c, POINTS)
+    points = view(c, CURSORS)
     kind, left, value = ext >> KIND, (ext >> LEFT) & 7, ext & VALUE
     if kind == PLAIN:
         if b == 34:
-            rank = waits_at_end(c, q, reg)
+            rank = find_ended_key(c, q, reg)
             return 0 if rank < 0 else finish_key(c, pc, node, reg, rank)
         if b == 92:
-            if inside_character(c, q) or next_in_range(c, q, reg, 0, 0x10FFFF, points[CURSOR_W * q + CURSOR_LOW]) < 0:
+            if (
+                is_inside_character(c, q)
+                or find_key_in_range(c, q, reg, 0, 0x10FFFF, points[CURSOR_W * q + CURSOR_LOW]) < 0
+            ):
                 return 0
-            return emit(c, pc, q, node, reg, ESCAPE << KIND)
+            return emit_config(c, pc, q, node, reg, ESCAPE << KIND)
         if b < 32:
             return 0
         block, depth = points[CURSOR_W * q + CURSOR_BLOCK], points[CURSOR_W * q + CURSOR_DEPTH]
-        low = bound(c, block, points[CURSOR_W * q + CURSOR_LOW], points[CURSOR_W * q + CURSOR_HIGH], depth, b)
-        high = bound(c, block, low, points[CURSOR_W * q + CURSOR_HIGH], depth, b + 1)
-        if any_allowed(c, reg, low, high) < 0:
+        low = find_bound(c, block, points[CURSOR_W * q + CURSOR_LOW], points[CURSOR_W * q + CURSOR_HIGH], depth, b)
+        high = find_bound(c, block, low, points[CURSOR_W * q + CURSOR_HIGH], depth, b + 1)
+        if first_allowed_key(c, reg, low, high) < 0:
             return 0
-        after = point(c, block, low, high, depth + 1)
-        return -1 if after < 0 else emit(c, pc, after, node, reg, 0)
+        after = intern_cursor(c, block, low, high, depth + 1)
+        return -1 if after < 0 else emit_config(c, pc, after, node, reg, 0)
     if kind == ESCAPE:
         if b == 117:
             pending = HEX << KIND | 4 << LEFT
-            return emit(c, pc, q, node, reg, pending) if digits_possible(c, q, reg, pending) else 0
-        x = unescape(b)
-        return 0 if x < 0 else narrow_to(c, pc, q, node, reg, x)
+            return emit_config(c, pc, q, node, reg, pending) if digits_possible(c, q, reg, pending) else 0
+        x = decode_escape(b)
+        return 0 if x < 0 else step_escaped_character(c, pc, q, node, reg, x)
     if kind == HIGH or kind == HIGH_ESCAPE:
         if b != (92 if kind == HIGH else 117):
             return 0
         pending = HIGH_ESCAPE << KIND | value if kind == HIGH else LOW << KIND | 4 << LEFT | value << 12
-        return emit(c, pc, q, node, reg, pending)
+        return emit_config(c, pc, q, node, reg, pending)
     digit = hex_value(b)
     if digit < 0:
         return 0
@@ -215,16 +218,16 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
         if left == 1:
             low_half = 0xD000 | (value & 0xFFF)
             x = 0x10000 + ((value >> 12 & 0x3FF) << 10) + (low_half - 0xDC00)
-            return narrow_to(c, pc, q, node, reg, x) if low_half >= 0xDC00 else 0
+            return step_escaped_character(c, pc, q, node, reg, x) if low_half >= 0xDC00 else 0
     if left > 1:
         pending = kind << KIND | (left - 1) << LEFT | value
-        return emit(c, pc, q, node, reg, pending) if digits_possible(c, q, reg, pending) else 0
+        return emit_config(c, pc, q, node, reg, pending) if digits_possible(c, q, reg, pending) else 0
     if 0xD800 <= value < 0xDC00:
         pending = HIGH << KIND | (value - 0xD800)
         base = 0x10000 + ((value - 0xD800) << 10)
-        some = next_in_range(c, q, reg, base, base + 0x3FF, points[CURSOR_W * q + CURSOR_LOW])
-        return emit(c, pc, q, node, reg, pending) if some >= 0 else 0
-    return narrow_to(c, pc, q, node, reg, value) if value < 0xD800 or value > 0xDFFF else 0
+        some = find_key_in_range(c, q, reg, base, base + 0x3FF, points[CURSOR_W * q + CURSOR_LOW])
+        return emit_config(c, pc, q, node, reg, pending) if some >= 0 else 0
+    return step_escaped_character(c, pc, q, node, reg, value) if value < 0xD800 or value > 0xDFFF else 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
@@ -232,21 +235,21 @@ def allow_escaped(c: Any, s: Any, q: Any, reg: Any, ext: Any) -> Any:
     """The bytes that may follow in a key spelled with any escapes (a few too many: a step decides)."""
     kind = ext >> KIND
     if kind == PLAIN:
-        allow_point(c, s, q, reg)
+        allow_cursor(c, s, q, reg)
         view(c, SETS)[s * SET_W + SET_NEXT] = 0  # control characters are never written as they are
-        allow(c, s, 34)
-        allow(c, s, 92)
+        allow_byte(c, s, 34)
+        allow_byte(c, s, 92)
     elif kind == ESCAPE:
         for b in (34, 47, 92, 98, 102, 110, 114, 116, 117):
-            allow(c, s, b)
+            allow_byte(c, s, b)
     elif kind == HIGH:
-        allow(c, s, 92)
+        allow_byte(c, s, 92)
     elif kind == HIGH_ESCAPE:
-        allow(c, s, 117)
+        allow_byte(c, s, 117)
     else:
         for b in range(48, 58):
-            allow(c, s, b)
+            allow_byte(c, s, b)
         for b in range(65, 71):
-            allow(c, s, b)
-            allow(c, s, b + 32)
+            allow_byte(c, s, b)
+            allow_byte(c, s, b + 32)
     return 0

@@ -19,17 +19,18 @@ from .context_views import size, view
 from .jit.compilation import entry, inlined, kernel
 
 from .layout import (  # isort: skip
-    BELOW, BELOW_BYTES, BELOW_HEIGHT, BELOW_W, BLOB, DESCENT_CHARACTERS, DESCENT_NODE, DESCENT_STATE, DESCENT_W, DFAS,
-    DONE, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, FREE_ROW, IN_ROW, KIND, LEAF_ALLOWED, LEAF_BOUNDARY,
-    LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_LOOPS, LEAF_MACHINE, LEAF_NEED, LEAF_NEXT,
-    LEAF_ORDER, LEAF_REST, LEAF_REST_END, LEAF_ROOM, LEAF_ROW, LEAF_SAFE, LEAF_W, LEAVES, LONGEST, MACHINES,
-    MACHINE_DFA, MACHINE_W, MERGED_CHARACTERS, MERGED_FIRST, MERGED_NODE, MERGED_W, N_ORDERS, N_ROWS, N_TRIE,
-    N_TRIE_EDGES, N_TRIE_TOKENS, OFFSETS, ORDERS, OTHERS, QUOTE_BELOW, ROOMS, ROWS, TABLE, TRIE, TRIE_EDGES, TRIE_END,
-    TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_TEMP, TRIE_TOKENS, TRIE_W, T_WORDS,
+    BELOW, BELOW_BYTES, BELOW_HEIGHT, BELOW_W, BLOB, BY_LENGTH, DESCENT_CHARACTERS, DESCENT_NODE, DESCENT_STATE,
+    DESCENT_W, DFAS, DONE, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, FREE_ROW, IN_ROW, KIND,
+    LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS,
+    LEAF_LONGEST, LEAF_LOOPS, LEAF_MACHINE, LEAF_NEED, LEAF_NEXT, LEAF_ROW, LEAF_SAFE, LEAF_SUFFIXES,
+    LEAF_SUFFIXES_END, LEAF_W, LEAVES, LENGTH_CLASSES, LONGEST, MACHINES, MACHINE_DFA, MACHINE_W, MERGED_CHARACTERS,
+    MERGED_FIRST, MERGED_NODE, MERGED_W, N_BY_LENGTH, N_ROWS, N_TRIE, N_TRIE_EDGES, N_TRIE_TOKENS, OFFSETS, OTHERS,
+    QUOTE_BELOW, ROWS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_TEMP, TRIE_TOKENS,
+    TRIE_W, T_WORDS,
 )  # fmt: skip
-from .leaves import expand
+from .leaves import expand_leaf
 
-NO_ROOM = -1
+TABLE_IS_FULL = -1
 LONG = 4
 """Characters: many tokens are no longer, and are not looked at if none is refused for so long."""
 
@@ -96,7 +97,7 @@ def build_trie(t: Any, order: Any) -> Any:
         while common < limit and byte_of(t, previous_at + common) == byte_of(t, at + common):
             common += 1
         if TRIE_W * (nodes + stop - at + 1) > size(t, TRIE) or ENTRY_W * (entries + 1) > size(t, TRIE_TOKENS):
-            return NO_ROOM
+            return TABLE_IS_FULL
         while depth > common:
             end[path[depth]] = nodes
             depth -= 1
@@ -116,7 +117,7 @@ def build_trie(t: Any, order: Any) -> Any:
         end[path[depth]] = nodes
         depth -= 1
     if nodes > size(t, TRIE_EDGES):
-        return NO_ROOM
+        return TABLE_IS_FULL
     # Then the edges: node 0's are the children counted, in order of their numbers, which is order of bytes.
     total = 0
     for node in range(nodes):
@@ -155,8 +156,8 @@ def make_row(t: Any, q: Any) -> Any:
     trie, edges, tokens, temp = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, TRIE_TEMP)
     below, end = view(t, BELOW), view(t, TRIE_END)
     words, row = counts[T_WORDS] + 0, counts[N_ROWS] + 0
-    if words * (row + 1) > size(t, ROWS) or expand(t, q) < 0:
-        return NO_ROOM
+    if words * (row + 1) > size(t, ROWS) or expand_leaf(t, q) < 0:
+        return TABLE_IS_FULL
     base = words * row
     quoted = LEAF_BOUNDARY | LEAF_CLOSES
     # The row of any JSON string says what a token spells from between two characters: no use inside one.
@@ -199,8 +200,8 @@ def make_row(t: Any, q: Any) -> Any:
                 continue
             if after != last:
                 r = after * LEAF_W
-                if leaves[r + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand(t, after) < 0:
-                    return NO_ROOM
+                if leaves[r + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
+                    return TABLE_IS_FULL
                 if leaves[r + LEAF_LOOPS + 3] == 0:
                     find_loops(t, after)
                 last, flags, need = after, leaves[r + LEAF_FLAGS] + 0, leaves[r + LEAF_NEED] + 0
@@ -211,7 +212,7 @@ def make_row(t: Any, q: Any) -> Any:
                 count |= ESCAPED
             if flags & LEAF_EXITS:
                 if MERGED_FIRST + MERGED_W * (places + 1) + DESCENT_W * (top + 2) > far:
-                    return NO_ROOM
+                    return TABLE_IS_FULL
                 k = MERGED_FIRST + MERGED_W * places
                 temp[k + MERGED_NODE], temp[k + MERGED_CHARACTERS] = child, count & ~IN_ROW
                 places += 1
@@ -243,7 +244,7 @@ def make_row(t: Any, q: Any) -> Any:
                     room = max(room, (count & (ESCAPED - 1)) + need)
             if more and trie[TRIE_W * child + TRIE_FIRST_EDGE] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_EDGE]:
                 if MERGED_FIRST + MERGED_W * places + DESCENT_W * (top + 2) > far:
-                    return NO_ROOM
+                    return TABLE_IS_FULL
                 top += 1
                 at = far - DESCENT_W * top
                 temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
@@ -256,13 +257,13 @@ def make_row(t: Any, q: Any) -> Any:
         counts[N_ROWS] = row + 1
         if whole:
             room = (below[BELOW_HEIGHT] & (OTHERS - 1)) + farthest
-    leaves[q * LEAF_W + LEAF_ROOM] = room
+    leaves[q * LEAF_W + LEAF_LONGEST] = room
     leaves[q * LEAF_W + LEAF_ROW] = row  # last: other threads read all that belongs to a row once they see it
     return places
 
 
 @inlined("int64(int64, int64, int64)")
-def child_of(t: Any, node: Any, b: Any) -> Any:
+def find_child(t: Any, node: Any, b: Any) -> Any:
     """The child of a trie node by byte b, or -1."""
     trie, edges = view(t, TRIE), view(t, TRIE_EDGES)
     low, high = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0, trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] + 0
@@ -276,7 +277,7 @@ def child_of(t: Any, node: Any, b: Any) -> Any:
 
 
 @entry("int64(int64, int64, int64, int64)")
-def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
+def make_suffix_trie(t: Any, q: Any, places: Any, budget: Any) -> Any:
     """Merges what follows the `places` that `make_row` left in TRIE_TEMP: the root, -2 if beyond budget, NO_ROOM.
 
     The merged trie is built breadth first: a node of it is a list of (main trie node, characters).
@@ -288,7 +289,7 @@ def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
         node = temp[MERGED_FIRST + MERGED_W * p + MERGED_NODE]
         total += trie[TRIE_W * end[node] + TRIE_FIRST_TOKEN] - trie[TRIE_W * node + TRIE_FIRST_TOKEN]
     if total > budget:
-        leaves[q * LEAF_W + LEAF_REST] = -2
+        leaves[q * LEAF_W + LEAF_SUFFIXES] = -2
         return -2
     far = size(t, TRIE_TEMP)
     root, node, queued = counts[N_TRIE] + 0, counts[N_TRIE] + 0, counts[N_TRIE] + 1
@@ -299,7 +300,7 @@ def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
     read, write = MERGED_FIRST, write + 1
     while node < queued:
         if TRIE_W * (queued + 258) > size(t, TRIE) or n_edges + 256 > size(t, TRIE_EDGES):
-            return NO_ROOM
+            return TABLE_IS_FULL
         trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_FIRST_TOKEN] = n_edges, n_tokens
         at = read
         low, high = 255, 0
@@ -309,7 +310,7 @@ def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
             if node > root or leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_CLOSES:
                 for k in range(trie[TRIE_W * m + TRIE_FIRST_TOKEN], trie[TRIE_W * m + TRIE_W + TRIE_FIRST_TOKEN]):
                     if ENTRY_W * (n_tokens + 1) > size(t, TRIE_TOKENS):
-                        return NO_ROOM
+                        return TABLE_IS_FULL
                     tokens[ENTRY_W * n_tokens + ENTRY_TOKEN] = tokens[ENTRY_W * k + ENTRY_TOKEN]
                     tokens[ENTRY_W * n_tokens + ENTRY_CHARACTERS] = temp[at + MERGED_CHARACTERS]
                     n_tokens += 1
@@ -321,10 +322,10 @@ def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
             first = write
             k = read
             while temp[k] >= 0:
-                child = child_of(t, temp[k], b)
+                child = find_child(t, temp[k], b)
                 if child >= 0:
                     if write + 3 > far:
-                        return NO_ROOM
+                        return TABLE_IS_FULL
                     temp[write + MERGED_NODE], temp[write + MERGED_CHARACTERS] = child, temp[k + MERGED_CHARACTERS]
                     write += MERGED_W
                 k += MERGED_W
@@ -338,21 +339,21 @@ def make_rest(t: Any, q: Any, places: Any, budget: Any) -> Any:
         node += 1
     trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_FIRST_TOKEN] = n_edges, n_tokens
     counts[N_TRIE], counts[N_TRIE_EDGES], counts[N_TRIE_TOKENS] = node + 1, n_edges, n_tokens
-    leaves[q * LEAF_W + LEAF_REST_END] = node
-    leaves[q * LEAF_W + LEAF_REST] = root
+    leaves[q * LEAF_W + LEAF_SUFFIXES_END] = node
+    leaves[q * LEAF_W + LEAF_SUFFIXES] = root
     return root
 
 
 @entry("int64(int64, int64)")
-def make_order(t: Any, q: Any) -> Any:
+def order_by_length(t: Any, q: Any) -> Any:
     """Orders the tokens of q's row by the room that each needs: characters, and what must follow them.
 
     Writes ROOMS + 1 offsets and the tokens into ORDERS: where, or NO_ROOM. The last room stands for all beyond it.
     """
     counts, leaves, following = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT)
     trie, edges, tokens = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS)
-    temp, orders = view(t, TRIE_TEMP), view(t, ORDERS)
-    base, far = counts[N_ORDERS] + 0, size(t, TRIE_TEMP)
+    temp, orders = view(t, TRIE_TEMP), view(t, BY_LENGTH)
+    base, far = counts[N_BY_LENGTH] + 0, size(t, TRIE_TEMP)
     n, top = 0, 1
     temp[far - 3], temp[far - 2], temp[far - 1] = 0, q, 0
     while top > 0:
@@ -365,38 +366,38 @@ def make_order(t: Any, q: Any) -> Any:
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             child, after = edges[e] >> 8, following[256 * state + (edges[e] & 255)]
             # A row that began as that of any string was made without a look at most states.
-            if after >= 0 and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand(t, after) < 0:
-                return NO_ROOM
+            if after >= 0 and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
+                return TABLE_IS_FULL
             if after < 0 or leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE:
                 continue
             first, stop = trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]
             if MERGED_FIRST + MERGED_W * (n + stop - first) + DESCENT_W * (top + 2) > far:
-                return NO_ROOM
+                return TABLE_IS_FULL
             for k in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]):
                 temp[MERGED_FIRST + MERGED_W * n + MERGED_NODE] = tokens[ENTRY_W * k + ENTRY_TOKEN]
                 temp[MERGED_FIRST + MERGED_W * n + MERGED_CHARACTERS] = min(
-                    chars + leaves[after * LEAF_W + LEAF_NEED], ROOMS - 1
+                    chars + leaves[after * LEAF_W + LEAF_NEED], LENGTH_CLASSES - 1
                 )
                 n += 1
             top += 1
             at = far - DESCENT_W * top
             temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
             temp[at + DESCENT_CHARACTERS] = chars
-    if base + ROOMS + 1 + n > size(t, ORDERS):
-        return NO_ROOM
-    for room in range(ROOMS + 1):
+    if base + LENGTH_CLASSES + 1 + n > size(t, BY_LENGTH):
+        return TABLE_IS_FULL
+    for room in range(LENGTH_CLASSES + 1):
         orders[base + room] = 0
     for k in range(n):
         orders[base + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS] + 1] += 1
-    for room in range(ROOMS):
+    for room in range(LENGTH_CLASSES):
         orders[base + room + 1] += orders[base + room]
     for k in range(n):
         room = base + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS]
-        orders[base + ROOMS + 1 + orders[room]] = temp[MERGED_FIRST + MERGED_W * k + MERGED_NODE]
+        orders[base + LENGTH_CLASSES + 1 + orders[room]] = temp[MERGED_FIRST + MERGED_W * k + MERGED_NODE]
         orders[room] += 1
-    for room in range(ROOMS, 0, -1):
+    for room in range(LENGTH_CLASSES, 0, -1):
         orders[base + room] = orders[base + room - 1]
     orders[base] = 0
-    counts[N_ORDERS] = base + ROOMS + 1 + n
-    leaves[q * LEAF_W + LEAF_ORDER] = base
+    counts[N_BY_LENGTH] = base + LENGTH_CLASSES + 1 + n
+    leaves[q * LEAF_W + LEAF_BY_LENGTH] = base
     return base

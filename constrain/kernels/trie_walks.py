@@ -13,26 +13,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from .closure import begin, emit
+from .closure import begin_closure, emit_config
 from .context_views import at, size, view
-from .interned_names import ask
+from .interned_names import request
 from .jit.compilation import entry, inlined, kernel
 
 from .layout import (  # isort: skip
-    ARGUMENT, ARG_LOW, ARG_NEXT, CODE, CONFIGS, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER,
-    CONFIG_W, DEAD, DECODED, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, FULL, HEAD, IS_MEMBER, IS_NAMED,
-    IS_NAMING, IS_OPEN, IS_UNSURE, IS_WATCHED, KIND, LARGE_SET, LATER, LEAF, LEAF_CLOSES, LEAF_DECODER, LEAF_FLAGS,
-    LEAF_ORDER, LEAF_REST, LEAF_ROOM, LEAF_ROW, LEAF_W, LEAVES, MOST_STEPS, NAMED_IN, NAMES, NAME_PARENT, NAME_VALUE,
-    NAME_W, NARROW, NEED_ANSWERS, NEED_NAME, NEED_ORDER, NEED_REST, NEED_WATCH, NO_NAMES, N_LATER, N_QUESTIONS,
-    OBJECTS, OBJ_EXCLUDED, OFFSETS, OPEN_NAME, ORDERS, OTHER, O_BLOCK, O_NAMES, PARSE, QUESTIONS, QUESTION_W,
-    Q_ARGUMENT, Q_NAMED_IN, Q_SPELLING, Q_STATUS, Q_TEXT, ROOMS, ROUTE, ROWS, SETS, SET_ALLOWED, SET_BYTES, SET_COUNT,
-    SET_FIRST, SET_FLAGS, SET_NEXT, SET_W, SPELLING, SPENT, STACK, STATUS, STEPS, STR_COUNT, STR_OFFSETS, TABLE, TEXT,
-    TRIE, TRIE_EDGES, TRIE_END, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_TOKENS, TRIE_W, T_WORDS, UNKNOWN_NAMES, UNSURE,
-    VISITED, WALK_BYTE, WALK_NODE, WALK_SET, WALK_W, WIDE, WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W,
-    WORK_WALKED,
+    ARGUMENT, ARG_LOW, ARG_NEXT, BY_LENGTH, CODE, CONFIGS, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE,
+    CONFIG_REGISTER, CONFIG_W, DEAD, DECODED, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, FULL,
+    HAS_CANDIDATES, HEAD, IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, KIND, LARGE_SET, LEAF, LEAF_BY_LENGTH,
+    LEAF_CLOSES, LEAF_DECODER, LEAF_FLAGS, LEAF_LONGEST, LEAF_ROW, LEAF_SUFFIXES, LEAF_W, LEAVES, LENGTH_CLASSES,
+    MOST_STEPS, NAMED_IN, NAMES, NAME_PARENT, NAME_VALUE, NAME_W, NARROW, NEED_ANSWERS, NEED_BY_LENGTH,
+    NEED_CANDIDATES, NEED_NAME_FREE, NEED_SUFFIXES, NO_NAMES, N_QUESTIONS, N_WORKLIST, OBJECTS, OBJ_EXCLUDED, OFFSETS,
+    OPEN_NAME, OTHER, O_BLOCK, O_NAMES, PARSE, QUESTIONS, QUESTION_W, Q_ARGUMENT, Q_NAMED_IN, Q_SPELLING, Q_STATUS,
+    Q_TEXT, ROUTE, ROWS, SETS, SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_NEXT, SET_W, SPELLING,
+    SPENT, STACK, STATUS, STEPS, STR_COUNT, STR_OFFSETS, TABLE, TEXT, TRIE, TRIE_EDGES, TRIE_END, TRIE_FIRST_EDGE,
+    TRIE_FIRST_TOKEN, TRIE_TOKENS, TRIE_W, T_WORDS, UNKNOWN_NAMES, UNSURE, VISITED, WALK_BYTE, WALK_NODE, WALK_SET,
+    WALK_W, WIDE, WORKLIST, WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
 )  # fmt: skip
-from .sets import continuation, intern, leave_text_open, step, twin
-from .string_cursors import bound
+from .sets import continue_config, intern_set, leave_text_open, make_keyless, step_set
+from .string_cursors import find_bound
 from .trie import byte_of
 
 NO_LIMIT = 1 << 30
@@ -43,14 +43,14 @@ TRIED_AT_ONCE = 8
 
 
 @entry("int64(int64, int64, int64)")
-def advance(c: Any, s: Any, token: Any) -> Any:
+def advance_token(c: Any, s: Any, token: Any) -> Any:
     """The set after set s and a token: its id, DEAD if the token is refused (or has no bytes), or -1."""
     offsets = view(c, OFFSETS)
     first, last = offsets[token], offsets[token + 1]
     if first == last:
         return DEAD
     for i in range(first, last):
-        s = step(c, s, byte_of(c, i))
+        s = step_set(c, s, byte_of(c, i))
         if s <= 0:
             return s
     return s
@@ -60,7 +60,7 @@ def advance(c: Any, s: Any, token: Any) -> Any:
 def advance_bytes(c: Any, s: Any, text: Any) -> Any:
     """The set after set s and these bytes: its id; -1; or -2 - i if byte i is refused."""
     for i in range(len(text)):
-        s = step(c, s, text[i])
+        s = step_set(c, s, text[i])
         if s == DEAD:
             return -2 - i
         if s < 0:
@@ -69,7 +69,7 @@ def advance_bytes(c: Any, s: Any, text: Any) -> Any:
 
 
 @inlined("int64(int64, int64, int64, int64, int64)")
-def take(c: Any, node: Any, out: Any, least: Any, most: Any) -> Any:
+def take_tokens(c: Any, node: Any, out: Any, least: Any, most: Any) -> Any:
     """Sets the bits of the tokens at a trie node that left their leaf after least .. most characters."""
     trie, tokens, mask = view(c, TRIE), view(c, TRIE_TOKENS), at(out)
     for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
@@ -81,14 +81,14 @@ def take(c: Any, node: Any, out: Any, least: Any, most: Any) -> Any:
 
 
 @kernel("int64(int64)")
-def put_off(c: Any) -> Any:
+def queue_question(c: Any) -> Any:
     """Keeps a question about members or names that a step has just asked, so that the walk can go on: 0 or -1.
 
     All that a mask cannot know is asked at once at its end (NEED_ANSWERS); after each question it would begin anew.
     """
     head, questions = view(c, HEAD), view(c, QUESTIONS)
     status = head[STATUS] + 0
-    if status < NEED_WATCH or status > NEED_NAME:
+    if status < NEED_CANDIDATES or status > NEED_NAME_FREE:
         return -1
     k = QUESTION_W * head[N_QUESTIONS]
     if k > 0 and questions[k - QUESTION_W] == status and questions[k - QUESTION_W + Q_ARGUMENT] == head[ARGUMENT]:
@@ -98,7 +98,7 @@ def put_off(c: Any) -> Any:
         ):
             return 0
     if k + QUESTION_W > size(c, QUESTIONS):
-        return ask(c, NEED_ANSWERS, 0)
+        return request(c, NEED_ANSWERS, 0)
     questions[k + Q_STATUS], questions[k + Q_ARGUMENT], questions[k + Q_TEXT] = status, head[ARGUMENT], head[TEXT]
     questions[k + Q_SPELLING], questions[k + Q_NAMED_IN] = head[SPELLING], head[NAMED_IN]
     head[N_QUESTIONS] += 1
@@ -113,13 +113,13 @@ def try_token(c: Any, s: Any, token: Any, out: Any) -> Any:
     after = s if first < last else DEAD
     for i in range(first, last):
         head[STEPS] += 1 + sets[after * SET_W + SET_COUNT] // TRIED_AT_ONCE
-        after = step(c, after, byte_of(c, i))
+        after = step_set(c, after, byte_of(c, i))
         if after <= 0:
             break
     if head[STEPS] > head[MOST_STEPS]:
-        return ask(c, SPENT, 0)
+        return request(c, SPENT, 0)
     if after < 0:
-        return put_off(c)
+        return queue_question(c)
     if after > 0:
         mask[token >> 5] |= 1 << (token & 31)
     else:
@@ -143,7 +143,7 @@ def try_below(c: Any, root: Any, origin: Any, out: Any) -> Any:
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             top += 1
             if base + top >= size(c, STACK):
-                return ask(c, FULL, STACK)
+                return request(c, FULL, STACK)
             stack[base + top] = edges[e] >> 8
     return 0
 
@@ -168,39 +168,39 @@ def try_from(c: Any, root: Any, s: Any, out: Any) -> Any:
             mask[tokens[ENTRY_W * k + ENTRY_TOKEN] >> 5] |= 1 << (tokens[ENTRY_W * k + ENTRY_TOKEN] & 31)
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             head[STEPS] += 1 + sets[s * SET_W + SET_COUNT] // TRIED_AT_ONCE
-            after = step(c, s, edges[e] & 255)
+            after = step_set(c, s, edges[e] & 255)
             if after < 0:
-                if put_off(c) < 0:
+                if queue_question(c) < 0:
                     return -1
                 continue
             top += 1
             if base + 2 * top + 1 >= size(c, STACK):
-                return ask(c, FULL, STACK)
+                return request(c, FULL, STACK)
             stack[base + 2 * top + WALK_NODE], stack[base + 2 * top + WALK_SET] = edges[e] >> 8, after
         if head[STEPS] > head[MOST_STEPS]:
-            return ask(c, SPENT, 0)
+            return request(c, SPENT, 0)
     return 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
-def keep_for_later(c: Any, node: Any, s: Any, least: Any, most: Any, walked: Any) -> Any:
+def add_to_worklist(c: Any, node: Any, s: Any, least: Any, most: Any, walked: Any) -> Any:
     """Puts a watched set, met at a trie node, on the list of those whose tokens are looked at closely. 0 or -1."""
-    head, later = view(c, HEAD), view(c, LATER)
-    k = WORK_W * head[N_LATER]
-    if k + WORK_W > size(c, LATER):
-        return ask(c, FULL, LATER)
+    head, later = view(c, HEAD), view(c, WORKLIST)
+    k = WORK_W * head[N_WORKLIST]
+    if k + WORK_W > size(c, WORKLIST):
+        return request(c, FULL, WORKLIST)
     later[k + WORK_NODE], later[k + WORK_SET] = node, s
     later[k + WORK_LEAST], later[k + WORK_MOST], later[k + WORK_WALKED] = least, most, walked
-    head[N_LATER] += 1
+    head[N_WORKLIST] += 1
     return 0
 
 
 @kernel("int64(int64, int64, int64)")
-def along(c: Any, s: Any, depth: Any) -> Any:
+def step_along_route(c: Any, s: Any, depth: Any) -> Any:
     """The set after set s and the first bytes of ROUTE: its id, DEAD, or -1."""
     route = view(c, ROUTE)
     for i in range(depth):
-        s = step(c, s, route[i])
+        s = step_set(c, s, route[i])
         if s <= 0:
             return s
     return s
@@ -220,7 +220,7 @@ def may_escape(c: Any, s: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def is_free(c: Any, origin: Any, s: Any, depth: Any) -> Any:
+def is_new_name(c: Any, origin: Any, s: Any, depth: Any) -> Any:
     """Whether the name that ends with byte `depth` of ROUTE, which follows set s, is surely not taken: 1 or 0.
 
     The name stands between the last two quotes; with an escape in it, or begun before the route, it is not looked at.
@@ -251,8 +251,8 @@ def is_free(c: Any, origin: Any, s: Any, depth: Any) -> Any:
         low, high = 0, code[block + STR_COUNT] + 0
         for i in range(start, end):
             if low < high:
-                low = bound(c, block, low, high, i - start, route[i])
-                high = bound(c, block, low, high, i - start, route[i] + 1)
+                low = find_bound(c, block, low, high, i - start, route[i])
+                high = find_bound(c, block, low, high, i - start, route[i] + 1)
         if low < high and code[block + STR_OFFSETS + low + 1] - code[block + STR_OFFSETS + low] == end - start:
             return 0
         while seen != NO_NAMES:
@@ -267,7 +267,7 @@ def is_free(c: Any, origin: Any, s: Any, depth: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64, int64)")
-def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
+def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
     """Sets the bits of all tokens below trie node `root` that set `start` takes: 0 or -1.
 
     exact: whether `start` knows all names. least, most: only tokens that left their leaf after that many characters.
@@ -292,11 +292,11 @@ def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least
         many = n > NARROW
         head[STEPS] += sets[r + SET_COUNT] if sets[r + SET_COUNT] > LARGE_SET else 1
         if head[STEPS] > head[MOST_STEPS]:
-            return ask(c, SPENT, 0)
+            return request(c, SPENT, 0)
         if WALK_W * top > room:
-            return ask(c, FULL, STACK)
+            return request(c, FULL, STACK)
         if depth > size(c, ROUTE):
-            return ask(c, FULL, ROUTE)
+            return request(c, FULL, ROUTE)
         # Led by the node's edges where many bytes are allowed, else by the allowed bytes.
         for k in range(last - first if many else n):
             if many:
@@ -320,28 +320,28 @@ def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least
                     continue
                 child = edges[low] >> 8
             if after < 0:
-                after = step(c, s, b)
+                after = step_set(c, s, b)
                 if after < 0:
                     return -1
             if after == DEAD:
                 continue
             flags = sets[after * SET_W + SET_FLAGS] + 0
-            if flags & IS_WATCHED:
-                if keep_for_later(c, child, after, least, most, 0) < 0:
+            if flags & HAS_CANDIDATES:
+                if add_to_worklist(c, child, after, least, most, 0) < 0:
                     return -1
                 continue
             if flags & (IS_NAMING | IS_MEMBER):
-                after = twin(c, after)
+                after = make_keyless(c, after)
                 if after < 0:
                     return -1
                 flags = sets[after * SET_W + SET_FLAGS] + 0
             if flags & (IS_UNSURE | IS_NAMED):
                 route[depth - 1] = b
-                if flags & IS_UNSURE or is_free(c, start, s, depth) == 0:
+                if flags & IS_UNSURE or is_new_name(c, start, s, depth) == 0:
                     # What is on the way is taken with all that is known, or else each token is.
                     flags = IS_MEMBER
                     if exact:
-                        after = along(c, start, depth)
+                        after = step_along_route(c, start, depth)
                         if after < 0:
                             return -1
                         if after == DEAD:
@@ -352,15 +352,15 @@ def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least
                             if try_below(c, child, origin, out) < 0:
                                 return -1
                             continue
-                        exactly = along(c, origin, depth)
-                        if (put_off(c) if exactly < 0 else try_from(c, child, exactly, out)) < 0:
+                        exactly = step_along_route(c, origin, depth)
+                        if (queue_question(c) if exactly < 0 else try_from(c, child, exactly, out)) < 0:
                             return -1
                         continue
                     if flags & IS_NAMING:
-                        after = twin(c, after)
+                        after = make_keyless(c, after)
                         if after < 0:
                             return -1
-            take(c, child, out, least, most)
+            take_tokens(c, child, out, least, most)
             has_edges = trie[TRIE_W * child + TRIE_FIRST_EDGE] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_EDGE]
             if has_edges and sets[after * SET_W + SET_ALLOWED] > 0:
                 top += 1
@@ -370,13 +370,13 @@ def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least
 
 
 @kernel("int64(int64, int64, int64)")
-def only(c: Any, s: Any, which: Any) -> Any:
+def select_configs(c: Any, s: Any, which: Any) -> Any:
     """The set of configuration `which` of set s alone, or, if -1, of those that wait for few bytes; -2: of all.
 
     The text of members is left open. Its id, or -1.
     """
     sets, configs, code, leaves = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, LEAVES)
-    begin(c)
+    begin_closure(c)
     leave_text_open(c, s)
     first = sets[s * SET_W + SET_FIRST]
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
@@ -388,9 +388,9 @@ def only(c: Any, s: Any, which: Any) -> Any:
                 view(c, HEAD)[UNSURE] = 1
             config = CONFIG_W * k
             reg, ext = configs[config + CONFIG_REGISTER], configs[config + CONFIG_EXTRA]
-            if emit(c, configs[config + CONFIG_PC], q, configs[config + CONFIG_NODE], reg, ext) < 0:
+            if emit_config(c, configs[config + CONFIG_PC], q, configs[config + CONFIG_NODE], reg, ext) < 0:
                 return -1
-    return intern(c)
+    return intern_set(c)
 
 
 @kernel("int64(int64, int64, int64, int64)")
@@ -400,18 +400,18 @@ def add_row(c: Any, q: Any, room: Any, out: Any) -> Any:
     words = view(c, TABLE)[T_WORDS] + 0
     row = view(c, ROWS)
     base = leaves[q * LEAF_W + LEAF_ROW] * words
-    if room >= leaves[q * LEAF_W + LEAF_ROOM]:
+    if room >= leaves[q * LEAF_W + LEAF_LONGEST]:
         for w in range(words):
             mask[w] |= row[base + w]
         return 0
     if room < 0:
         return 0
-    order = leaves[q * LEAF_W + LEAF_ORDER]
+    order = leaves[q * LEAF_W + LEAF_BY_LENGTH]
     if order < 0:
-        return ask(c, NEED_ORDER, q)
-    orders = view(c, ORDERS)
-    for k in range(orders[order], orders[order + min(room, ROOMS - 2) + 1]):
-        token = orders[order + ROOMS + 1 + k]
+        return request(c, NEED_BY_LENGTH, q)
+    orders = view(c, BY_LENGTH)
+    for k in range(orders[order], orders[order + min(room, LENGTH_CLASSES - 2) + 1]):
+        token = orders[order + LENGTH_CLASSES + 1 + k]
         mask[token >> 5] |= 1 << (token & 31)
     return 0
 
@@ -423,26 +423,26 @@ def add_leaf(c: Any, s: Any, k: Any, out: Any, room: Any) -> Any:
     config = CONFIG_W * k
     pc, q, ext = configs[config + CONFIG_PC], configs[config + CONFIG_PLACE], configs[config + CONFIG_EXTRA]
     view(c, HEAD)[STEPS] += ROW_STEPS
-    rest = leaves[q * LEAF_W + LEAF_REST]
+    rest = leaves[q * LEAF_W + LEAF_SUFFIXES]
     closes = leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_CLOSES
     least = 0
     if code[pc] == OTHER:
-        after = continuation(c, s, -k - 1, code[pc + ARG_NEXT])
+        after = continue_config(c, s, -k - 1, code[pc + ARG_NEXT])
     else:
-        after = continuation(c, s, k, pc + 4)
+        after = continue_config(c, s, k, pc + 4)
         least = max(code[pc + ARG_LOW] - ext, 0)
     if after < 0:
         return -1
     follows = closes or sets[after * SET_W + SET_ALLOWED] > 0
     if follows and rest == -1:
-        return ask(c, NEED_REST, q)
+        return request(c, NEED_SUFFIXES, q)
     if follows and rest == -2:
-        alone = only(c, s, k)
-        return -1 if alone < 0 else walk(c, 0, alone, 1, s, out, 0, NO_LIMIT)
+        alone = select_configs(c, s, k)
+        return -1 if alone < 0 else walk_trie(c, 0, alone, 1, s, out, 0, NO_LIMIT)
     if add_row(c, q, room, out) < 0:
         return -1
     if not follows:
         return 0
     if closes:
-        take(c, rest, out, least, room)
-    return walk(c, rest, after, code[pc] == LEAF, s, out, least, room)
+        take_tokens(c, rest, out, least, room)
+    return walk_trie(c, rest, after, code[pc] == LEAF, s, out, least, room)

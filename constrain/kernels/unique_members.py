@@ -15,13 +15,13 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import ask, chain, mix
+from .interned_names import extend_chain, mix_hash, request
 from .jit.compilation import inlined, kernel
 
 from .layout import (  # isort: skip
-    BEGUN, BUFFER, CUT, FULL, GUARDS, GUARD_ANSWER, GUARD_BYTES, GUARD_HASH, GUARD_KEY, GUARD_SLOT, GUARD_TEXT,
-    GUARD_W, HEAD, NAMES, NAME_PARENT, NAME_VALUE, NAME_W, NEED_VERDICT, NEED_WATCH, NO_MEMBERS, NO_WATCH, N_GUARDS,
-    OPEN_NAME, SPELLED, TEXT, UNKNOWN_MEMBERS, UNSURE, WATCH,
+    BEGUN, BUFFER, CANDIDATES, CUT, FULL, GUARDS, GUARD_ANSWER, GUARD_BYTES, GUARD_HASH, GUARD_KEY, GUARD_SLOT,
+    GUARD_TEXT, GUARD_W, HEAD, NAMES, NAME_PARENT, NAME_VALUE, NAME_W, NEED_CANDIDATES, NEED_IS_UNIQUE, NO_CANDIDATES,
+    NO_MEMBERS, N_GUARDS, OPEN_NAME, SPELLED, TEXT, UNKNOWN_MEMBERS, UNSURE,
 )  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def find_guard(c: Any, key: Any, text: Any) -> Any:
     """The entry of GUARDS for a key and a text; -slot - 1 of its hash table if there is none."""
     head, guards, table = view(c, HEAD), view(c, GUARDS), view(c, GUARD_HASH)
     last = size(c, GUARD_HASH) - 1
-    h = mix(mix(0, key), text) & last
+    h = mix_hash(mix_hash(0, key), text) & last
     while True:
         k = table[h]
         if k < 0 or k >= head[N_GUARDS] or guards[k * GUARD_W + GUARD_SLOT] != h:
@@ -46,7 +46,7 @@ def add_guard(c: Any, key: Any, text: Any, answer: Any) -> Any:
     head, guards = view(c, HEAD), view(c, GUARDS)
     k = head[N_GUARDS] + 0
     if GUARD_W * (k + 1) > size(c, GUARDS) or 2 * k > size(c, GUARD_HASH):
-        return ask(c, FULL, GUARDS)
+        return request(c, FULL, GUARDS)
     h = -find_guard(c, key, text) - 1
     for w in range(GUARD_W):
         guards[k * GUARD_W + w] = 0
@@ -75,18 +75,18 @@ def begin_member(c: Any, members: Any, endless: Any) -> Any:
         head[BEGUN] = 1
     if members == UNKNOWN_MEMBERS and not endless:
         head[UNSURE] = 1
-    register = chain(c, members, text)
+    register = extend_chain(c, members, text)
     if register < 0 or members <= UNKNOWN_MEMBERS:
         return register
-    watch = head[WATCH] + 0
-    while watch != NO_WATCH:
+    watch = head[CANDIDATES] + 0
+    while watch != NO_CANDIDATES:
         if names[NAME_W * watch + NAME_VALUE] == register:
             return register
         watch = names[NAME_W * watch + NAME_PARENT] + 0
-    watch = chain(c, head[WATCH], register)
+    watch = extend_chain(c, head[CANDIDATES], register)
     if watch < 0:
         return -1
-    head[WATCH] = watch
+    head[CANDIDATES] = watch
     return register
 
 
@@ -100,18 +100,18 @@ def end_member(c: Any, register: Any) -> Any:
         return UNKNOWN_MEMBERS
     if text == OPEN_NAME:
         return UNKNOWN_MEMBERS
-    if members != NO_MEMBERS and head[WATCH] != NO_WATCH:
+    if members != NO_MEMBERS and head[CANDIDATES] != NO_CANDIDATES:
         k = find_guard(c, register, text)
         if k < 0:
-            return ask(c, NEED_VERDICT, register)
+            return request(c, NEED_IS_UNIQUE, register)
         if view(c, GUARDS)[k * GUARD_W + GUARD_ANSWER] == 0:
             head[CUT] = 1
             return 0
-    return chain(c, register, text)
+    return extend_chain(c, register, text)
 
 
 @kernel("int64(int64, int64, int64)")
-def text_between(c: Any, start: Any, end: Any) -> Any:
+def copy_text(c: Any, start: Any, end: Any) -> Any:
     """The bytes of a text from one place to another into BUFFER: how many, or -1."""
     names, buffer = view(c, NAMES), view(c, BUFFER)
     n, k = 0, end
@@ -119,7 +119,7 @@ def text_between(c: Any, start: Any, end: Any) -> Any:
         n += 1
         k = names[NAME_W * k + NAME_PARENT] + 0
     if n > size(c, BUFFER):
-        return ask(c, FULL, BUFFER)
+        return request(c, FULL, BUFFER)
     k = end
     for i in range(n):
         buffer[n - 1 - i] = names[NAME_W * k + NAME_VALUE]
@@ -128,14 +128,14 @@ def text_between(c: Any, start: Any, end: Any) -> Any:
 
 
 @kernel("int64(int64)")
-def still_watched(c: Any) -> Any:
+def find_candidates(c: Any) -> Any:
     """What remains to be watched in the set in the making: the entry of GUARDS that says so, or -1."""
     head = view(c, HEAD)
-    k = find_guard(c, head[WATCH], head[TEXT])
-    return k if k >= 0 else ask(c, NEED_WATCH, head[WATCH])
+    k = find_guard(c, head[CANDIDATES], head[TEXT])
+    return k if k >= 0 else request(c, NEED_CANDIDATES, head[CANDIDATES])
 
 
 @inlined("int64(int64, int64, int64)")
-def keeps_watch(c: Any, guard: Any, b: Any) -> Any:
+def keeps_candidates(c: Any, guard: Any, b: Any) -> Any:
     """Whether byte b may leave the member like one that was there."""
     return view(c, GUARDS)[guard * GUARD_W + GUARD_BYTES + (b >> 5)] >> (b & 31) & 1

@@ -148,7 +148,7 @@ class ExponentialRace:
     def _begin(self) -> None:
         """Clocks for the likely tokens, found in one look at the vocabulary, and one for all others."""
         logs, room = self._logs, np.empty(int(ROOM / HEAD), np.int64)
-        count = draws.above(logs, logs.dtype.type(np.log(HEAD * self.total)), room)
+        count = draws.list_above(logs, logs.dtype.type(np.log(HEAD * self.total)), room)
         tokens = room[:count].copy()
         chosen = logs[tokens].astype(np.float64)
         self._look(float((chosen if count else logs).max()))
@@ -175,7 +175,7 @@ class ExponentialRace:
         self._mask = np.packbits(bits, bitorder="little").view(np.int32)
         words = len(self._mask)
         self._sums = np.empty(words + -(-words // draws.GROUP))
-        expected, self._pool = self.left, draws.masses(self._logs, self._mask, self._sums)
+        expected, self._pool = self.left, draws.sum_masses(self._logs, self._mask, self._sums)
         self.left = float(self._suffix[self._at]) + self._pool
         self._compare(expected)
 
@@ -186,8 +186,8 @@ class ExponentialRace:
         if not self._pool > FAINT * self.total:
             self._settle()
             return
-        token, now = draws.place(self._logs, self._mask, self._sums, self.rng.random()), self._pool_clock
-        self._pool = draws.remove(self._logs, self._mask, self._sums, token)
+        token, now = draws.find_token(self._logs, self._mask, self._sums, self.rng.random()), self._pool_clock
+        self._pool = draws.remove_token(self._logs, self._mask, self._sums, token)
         self._wind(now)
         mass, at = math.exp(self._logs[token]), self._at
         if at and (at == len(self._clocks) or now < self._clocks[at]):  # the place of the last one taken is free

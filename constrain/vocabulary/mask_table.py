@@ -102,7 +102,7 @@ class MaskTable:
             at.TRIE_EDGES: np.empty(nodes + TRIE_WORDS, np.int32),
             at.TRIE_TOKENS: np.empty(2 * (vocabulary.size + TRIE_WORDS), np.int32),
             at.TRIE_END: np.empty(nodes, np.int32),
-            at.ORDERS: np.empty(TRIE_WORDS, np.int32),
+            at.BY_LENGTH: np.empty(TRIE_WORDS, np.int32),
             at.TRIE_TEMP: np.empty(4 * TRIE_WORDS, np.int32),
             at.BLOB: np.frombuffer(bytes(vocabulary.blob) + bytes(-len(vocabulary.blob) % 4 + 4), np.int32),
             at.OFFSETS: vocabulary.offsets,
@@ -147,7 +147,7 @@ class MaskTable:
                 at.TRIE_TOKENS: 2 * counts[at.N_TRIE_TOKENS],
                 at.TRIE_END: self.arrays[at.TRIE_END][0],  # the root's: all nodes of the main trie
                 at.BELOW: 4 * self.arrays[at.TRIE_END][0],
-                at.ORDERS: counts[at.N_ORDERS],
+                at.BY_LENGTH: counts[at.N_BY_LENGTH],
             }
             return {slot: self.arrays[slot][: int(length)].copy() for slot, length in used.items()}
 
@@ -161,14 +161,14 @@ class MaskTable:
 
     def start(self, dfa: Dfa, mode: int) -> int:
         """The leaf state in which the leaf of that Dfa and mode starts, with what it first leads to."""
-        from ..kernels.leaves import expand_from, leaf_state
+        from ..kernels.leaves import expand_leaves, intern_leaf
 
         with self.lock:
             key = (dfa.key, mode)
             found = self.starts.get(key)
             if found is None:
-                found = leaf_state(self.address, self._machine(dfa, mode), 0, 0)
-                if found < 0 or expand_from(self.address, found, 0) < 0:
+                found = intern_leaf(self.address, self._machine(dfa, mode), 0, 0)
+                if found < 0 or expand_leaves(self.address, found, 0) < 0:
                     raise TableFull
                 self.starts[key] = found
             return found
@@ -180,14 +180,14 @@ class MaskTable:
 
     def prepare(self, dfa: Dfa, mode: int) -> None:
         """Makes the rows and remainders of all states of a leaf that are worth them."""
-        from ..kernels.leaves import expand
+        from ..kernels.leaves import expand_leaf
 
         leaves, following = self.arrays[at.LEAVES], self.arrays[at.LEAF_NEXT]
         todo = [self.start(dfa, mode)]
         seen = set(todo)
         while todo:
             state = todo.pop()
-            if expand(self.address, state) < 0:
+            if expand_leaf(self.address, state) < 0:
                 raise TableFull
             if leaves[state * at.LEAF_W + at.LEAF_ROW] == -1:
                 self.row(state)
@@ -199,10 +199,10 @@ class MaskTable:
 
     def expand(self, state: int) -> None:
         """Writes the transitions of a leaf state, and of some that follow."""
-        from ..kernels.leaves import expand_from
+        from ..kernels.leaves import expand_leaves
 
         with self.lock:
-            if expand_from(self.address, state, BATCH) < 0:
+            if expand_leaves(self.address, state, BATCH) < 0:
                 raise TableFull
 
     def row(self, state: int) -> None:
@@ -211,7 +211,7 @@ class MaskTable:
         Where hardly a character is refused (nearly all of a pattern that may match anywhere), the row is nearly that
         of any string, which is made first.
         """
-        from ..kernels.trie import make_rest, make_row
+        from ..kernels.trie import make_row, make_suffix_trie
 
         counts, leaves, record = self.arrays[at.TABLE], self.arrays[at.LEAVES], state * at.LEAF_W
         free = state
@@ -226,31 +226,34 @@ class MaskTable:
             if places < 0:
                 raise TableFull
             closes = leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES
-            if closes and make_rest(self.address, state, places, REST_BUDGET) == -1:
+            if closes and make_suffix_trie(self.address, state, places, REST_BUDGET) == -1:
                 raise TableFull
             if closes and free == state and counts[at.FREE_ROW] == 0:
                 counts[at.FREE_ROW] = leaves[record + at.LEAF_ROW] + 1
 
     def rest(self, state: int) -> None:
         """Makes the merged remainders of a leaf state that has a row."""
-        from ..kernels.trie import make_rest, make_row
+        from ..kernels.trie import make_row, make_suffix_trie
 
         with self.lock:
             leaves, record = self.arrays[at.LEAVES], state * at.LEAF_W
-            if leaves[record + at.LEAF_REST] != -1:
+            if leaves[record + at.LEAF_SUFFIXES] != -1:
                 return
             places = make_row(self.address, state)  # once more, for the places where the leaf is left
             if places < 0:
                 raise TableFull
-            if make_rest(self.address, state, places, REST_BUDGET) == -1:
+            if make_suffix_trie(self.address, state, places, REST_BUDGET) == -1:
                 raise TableFull
 
     def order(self, state: int) -> None:
         """Orders the row of a leaf state by the room that its tokens need."""
-        from ..kernels.trie import make_order
+        from ..kernels.trie import order_by_length
 
         with self.lock:
-            if self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ORDER] == -1 and make_order(self.address, state) < 0:
+            if (
+                self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_BY_LENGTH] == -1
+                and order_by_length(self.address, state) < 0
+            ):
                 raise TableFull
 
     def _machine(self, dfa: Dfa, mode: int) -> int:

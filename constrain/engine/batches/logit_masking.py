@@ -15,8 +15,8 @@ import numpy as np
 
 from ...base.errors import ArgumentError, check_count
 from ...base.extensions import find_extension
-from ...kernels.jit.entry_points import door
-from ...kernels.logits import apply_many
+from ...kernels.jit.entry_points import entry_point
+from ...kernels.logits import apply_masks
 from .array_memory import ArrayMemory, as_numpy, check_rows, describe_memory
 from .worker_threads import count_cores, run_together
 
@@ -27,7 +27,7 @@ INFINITY = {"float16": (16, 0xFC00), "bfloat16": (16, 0xFF80), "float32": (32, 0
 LEAST_SHARE = 1 << 20
 """Bytes for which another thread pays: to wake one takes some 40 µs, to write them 30."""
 
-_apply_many = door(apply_many)
+_apply_many = entry_point(apply_masks)
 
 
 def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, threads: int | None = None) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.errors import ArgumentError, check_count, describe_value
 from ...kernels import layout as at, masks, matcher_calls
-from ...kernels.jit.entry_points import door
+from ...kernels.jit.entry_points import entry_point
 from ..state_cache import StateCacheEvicted
 from .array_memory import ArrayMemory, as_numpy, check_rows, describe_memory
 from .worker_threads import count_cores, run_together
@@ -30,7 +30,7 @@ __all__ = ["fill_masks"]
 LEAST_SHARE = 32
 """Rows for which another thread pays: to wake one takes some 40 µs, a mask 0.5 to 10."""
 
-_fill_many, _count_rows = door(matcher_calls.fill_many), door(matcher_calls.count_rows)
+_fill_many, _count_rows = entry_point(matcher_calls.fill_masks), entry_point(matcher_calls.count_positions)
 
 
 def fill_masks(
@@ -122,7 +122,7 @@ def _serve(
         matcher = matchers[done]
         try:
             matcher._state_cache.run(
-                masks.fill, matcher._set, memory.address + memory.stride * (rows[done] if rows else done)
+                masks.fill_mask, matcher._set, memory.address + memory.stride * (rows[done] if rows else done)
             )
         except StateCacheEvicted:
             pass  # so that this position does not stand any more, as others of this state cache

@@ -37,7 +37,7 @@ def find_copies(cache: GuardedSets, costs: LeastCosts, number: int, worth: int) 
     """
     record = cache.arrays[at.SETS][number * at.SET_W : number * at.SET_W + 4].tolist()
     first, count = record[at.SET_FIRST], record[at.SET_COUNT]
-    if record[at.SET_FLAGS] & at.IS_WATCHED:
+    if record[at.SET_FLAGS] & at.HAS_CANDIDATES:
         end, watched, *_ = cache.arrays[at.CONFIGS][5 * (first + count) : 5 * (first + count + 1)].tolist()
         return MemberCopies(b"", _shortest(_rests(cache, end, watched)), worth)
     for pc, q, _, register, _ in cache.arrays[at.CONFIGS][5 * first : 5 * (first + count)].reshape(-1, 5).tolist():
@@ -57,7 +57,7 @@ def _shortest(texts: set[bytes]) -> list[bytes]:
 def _rests(cache: GuardedSets, end: int, watched: int) -> set[bytes]:
     """What is left of the earlier members that begin as one of the watched members does, up to the end of a text."""
     names, found = cache.arrays[at.NAMES], set[bytes]()
-    while watched != at.NO_WATCH:
+    while watched != at.NO_CANDIDATES:
         watched, register = names[3 * watched : 3 * watched + 2].tolist()
         members, start = names[3 * register : 3 * register + 2].tolist()
         begun = read_member(cache, end, start)

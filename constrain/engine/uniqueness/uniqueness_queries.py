@@ -16,9 +16,9 @@ from ...base.errors import LimitError
 from ...base.json_documents import find_deeper
 from ...base.options import Limits
 from ...kernels import layout as at
-from ...kernels.interned_names import chain
-from ...kernels.sets import fresh_step
-from ...kernels.unique_members import add_guard, text_between
+from ...kernels.interned_names import extend_chain
+from ...kernels.sets import compute_step
+from ...kernels.unique_members import add_guard, copy_text
 from .guarded_sets import GuardedSets
 from .json_equality import Value, parse_value
 from .json_prefixes import parse_prefix
@@ -65,15 +65,15 @@ def answer_candidates(cache: GuardedSets, watched: int, text: int) -> None:
     names = cache.arrays[at.NAMES]
     still, following = [], set[int]()
     one = watched
-    while one != at.NO_WATCH:
+    while one != at.NO_CANDIDATES:
         register, one = int(names[3 * one + 1]), int(names[3 * one])
         alike = _candidates(cache, register, text).following
         if alike is not None:
             still.append(register)
             following |= alike
-    left = at.NO_WATCH
+    left = at.NO_CANDIDATES
     for register in reversed(still):
-        left = cache.run(chain, left, register)
+        left = cache.run(extend_chain, left, register)
     guard = cache.run(add_guard, watched, text, left)
     bits = np.zeros(256, np.uint8)
     bits[list(following)] = 1
@@ -106,7 +106,7 @@ def answer_can_differ(cache: GuardedSets, start: int) -> None:
         ways.clear()
     first = _likeness(cache, start)
     if first in ways:
-        sets[start * at.SET_W + at.SET_FLAGS] |= at.HAS_WAY if ways[first] else at.NO_WAY
+        sets[start * at.SET_W + at.SET_FLAGS] |= at.CAN_DIFFER if ways[first] else at.CANNOT_DIFFER
         return
     todo, done, tried = [start], {first}, [start]
     found = False
@@ -118,12 +118,12 @@ def answer_can_differ(cache: GuardedSets, start: int) -> None:
         cache.guarded.spend(TRIED + written // 4)
         later: list[int] = []
         for byte in _in_order(cache, current):
-            after = cache.run(fresh_step, current, byte)
+            after = cache.run(compute_step, current, byte)
             sets = cache.arrays[at.SETS]
             flags = int(sets[after * at.SET_W + at.SET_FLAGS])
-            if after == at.DEAD or flags & at.NO_WAY:
+            if after == at.DEAD or flags & at.CANNOT_DIFFER:
                 continue
-            if not flags & at.IS_WATCHED or flags & at.HAS_WAY:
+            if not flags & at.HAS_CANDIDATES or flags & at.CAN_DIFFER:
                 found = True
                 break
             later.append(after)
@@ -138,12 +138,12 @@ def answer_can_differ(cache: GuardedSets, start: int) -> None:
                 tried.append(after)
     sets = cache.arrays[at.SETS]
     if found or todo:
-        sets[start * at.SET_W + at.SET_FLAGS] |= at.HAS_WAY
+        sets[start * at.SET_W + at.SET_FLAGS] |= at.CAN_DIFFER
         ways[first] = True
     else:
         ways.update(dict.fromkeys(done, False))
         for one in tried:
-            sets[one * at.SET_W + at.SET_FLAGS] |= at.NO_WAY
+            sets[one * at.SET_W + at.SET_FLAGS] |= at.CANNOT_DIFFER
 
 
 def answer_name_free(cache: GuardedSets, place: int) -> None:
@@ -174,7 +174,7 @@ def _likeness(cache: GuardedSets, number: int) -> tuple[object, ...]:
     records = configs[5 * first : 5 * (first + count + 1)].reshape(-1, 5).tolist()
     text, watched, *_ = records.pop()
     starts = []
-    while watched != at.NO_WATCH:
+    while watched != at.NO_CANDIDATES:
         register, watched = int(names[3 * watched + 1]), int(names[3 * watched])
         starts.append(int(names[3 * register + 1]))
     places = []
@@ -229,7 +229,7 @@ def read_member(cache: GuardedSets, end: int, start: int) -> bytes:
 
 def _spelled(cache: GuardedSets, end: int, start: int) -> bytes:
     """The bytes of a text from one place to another."""
-    length = cache.run(text_between, start, end)
+    length = cache.run(copy_text, start, end)
     return cache.arrays[at.BUFFER][:length].astype(np.uint8).tobytes()
 
 

@@ -42,19 +42,19 @@ class Masses:
         self.mask = mask
         words = len(mask)
         self._sums = np.empty(words + -(-words // draws.GROUP))
-        total, shift = draws.masses(self._row, mask, self._sums), 0.0
+        total, shift = draws.sum_masses(self._row, mask, self._sums), 0.0
         if math.isnan(total):
             raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
         if total < FAINT:
             shift = float(row[allowed_tokens(mask)].max(initial=-np.inf))
             if shift > -np.inf:
                 self._row = self._row - self._row.dtype.type(shift)
-                total = draws.masses(self._row, mask, self._sums)
+                total = draws.sum_masses(self._row, mask, self._sums)
         self.logmass = math.log(total) + shift if shift > -np.inf else -math.inf
 
     def place(self, uniform: float) -> int:
         """The token at this part (from 0 to 1) of the mass, tokens in ascending order. logmass must be above -inf."""
-        return int(draws.place(self._row, self.mask, self._sums, uniform))
+        return int(draws.find_token(self._row, self.mask, self._sums, uniform))
 
     def log_of(self, tokens: tuple[int, ...]) -> float:
         """Log of the mass that some tokens have together, as far as the mask allows them."""
@@ -90,7 +90,7 @@ def allowed_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64]:
 def enumerate_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64] | None:
     """The same where they are FEW at most; else None."""
     room = np.empty(FEW, np.int64)
-    count = draws.listed(mask, room)
+    count = draws.list_tokens(mask, room)
     return room[:count].copy() if count <= FEW else None
 
 
