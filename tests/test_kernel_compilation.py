@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 
 FEW_KERNELS = """
 import numpy as np
-from constrain.kernels.context_views import at, lowest, ones
+from constrain.kernels.context_views import at, count_ones, lowest_bit
 from constrain.kernels.jit.compilation import entry, inlined, kernel, recursive
 from constrain.kernels.jit.entry_points import address_of, entry_point
 
@@ -42,7 +42,7 @@ def compute(n):
 @kernel("int64(int64)")
 def look(address):
     pointer = at(address)
-    return 100 * lowest(pointer[0]) + ones(pointer[1])
+    return 100 * lowest_bit(pointer[0]) + count_ones(pointer[1])
 
 assert add(1, 2) == 5
 assert look(address_of(np.array([8, -1], np.int32))) == 332

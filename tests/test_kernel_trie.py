@@ -252,7 +252,7 @@ def grown(table: MaskTable, name: str, call: Callable[[], int], least: int = 8) 
     Until then it says so, and has written nothing that counts.
     """
     counted = {"TRIE": (at.N_TRIE, 2), "TRIE_EDGES": (at.N_TRIE_EDGES, 1), "TRIE_TOKENS": (at.N_TRIE_TOKENS, 2),
-               "ORDERS": (at.N_BY_LENGTH, 1), "ROWS": (at.N_ROWS, table.words), "LEAVES": (at.N_LEAVES, at.LEAF_W),
+               "BY_LENGTH": (at.N_BY_LENGTH, 1), "ROWS": (at.N_ROWS, table.words), "LEAVES": (at.N_LEAVES, at.LEAF_W),
                "LEAF_NEXT": (at.N_LEAVES, 256)}  # fmt: skip
     counts = table.arrays[at.TABLE]
     count, width = counted.get(name, (None, 1))
@@ -271,7 +271,7 @@ def grown(table: MaskTable, name: str, call: Callable[[], int], least: int = 8) 
 @pytest.mark.parametrize("pattern", ["(.{2})*", "[ab]+", ".*@"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    "slot", ["TRIE_TEMP", "ROWS", "TRIE", "TRIE_EDGES", "TRIE_TOKENS", "ORDERS", "LEAVES", "LEAF_NEXT"]
+    "slot", ["TRIE_TEMP", "ROWS", "TRIE", "TRIE_EDGES", "TRIE_TOKENS", "BY_LENGTH", "LEAVES", "LEAF_NEXT"]
 )
 def test_without_room_nothing_is_written_and_the_call_can_be_repeated(pattern: str, mode: int, slot: str) -> None:
     tokens = [piece for piece in PIECES if len(piece) < 5] + [b'"', b'a"', b'a",', b'ab"a', b'b"', b"aab", b"a@"]
@@ -299,7 +299,7 @@ def test_without_room_nothing_is_written_and_the_call_can_be_repeated(pattern: s
         grown(table, slot, rest, len(scratch) + 1)
     else:
         table.rest(leaf)
-    if slot in ("TRIE_TEMP", "ORDERS", "LEAVES", "LEAF_NEXT"):
+    if slot in ("TRIE_TEMP", "BY_LENGTH", "LEAVES", "LEAF_NEXT"):
         grown(table, slot, lambda: int(kernels.order_by_length(table.address, leaf)))
     else:
         table.order(leaf)

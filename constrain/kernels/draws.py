@@ -1,9 +1,9 @@
-"""Drawing from a row of the model under a mask: one pass over the row, and no array of its length (kernels).
+"""Draw tokens from a row of logits under a mask: one pass over the row, and no array of its length (kernels).
 
-A row is float32 or float64 [V], natural logs; a mask is int32 words, 32 tokens each. `sum_masses` adds up exp(log) of the
-allowed tokens word by word, and 64 words to a group: a token is then found by walking some groups, some words of one,
-and the tokens of one word. So the sums are all that has to be remembered of a law, and the numbers by which a token
-is chosen are those that its mass was added up from. NaN among the allowed tokens makes the sum NaN.
+A row is float32 or float64 [V], natural logs; a mask is int32 words, 32 tokens each. `sum_masses` adds up exp(log) of
+the allowed tokens word by word, and 64 words to a group: a token is then found by walking some groups, some words of
+one group, and the tokens of one word. The sums are all that is stored of a distribution, and a token is chosen by the
+same numbers that were added up. NaN among the allowed tokens makes the sum NaN.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Names: chains of bytes and lists of names, each interned, so that equal ones have equal ids (kernels).
 
 An undeclared key is known by the chain of the bytes that spell it and, once it is whole, by the chain of the bytes it
-decodes to (RFC 8259 section 7). An object's undeclared keys are a list of those. `request` and `mix_hash`, which every kernel
-uses, stand here too: it is the lowest of the files.
+decodes to (RFC 8259 section 7). An object's undeclared keys are a list of those. `request` and `mix_hash`, which every
+kernel uses, are here too, as no other kernel file is below this one.
 """
 
 from __future__ import annotations

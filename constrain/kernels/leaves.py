@@ -6,8 +6,8 @@ decoder holds the range of code points that the rest can still spell, and a byte
 them. Where it takes all of them to one state, only that state is kept (the *uniform* kinds): this keeps the states
 of `"any text"` at a dozen, although there are a million characters.
 
-`expand_leaf` writes the 256 transitions of one state. The table only grows, and only its owner (tokens.mask_table, under
-a lock) calls these.
+`expand_leaf` writes the 256 transitions of one state. The table only grows, and only its owner
+(`vocabulary.mask_table`, under a lock) calls these.
 """
 
 from __future__ import annotations

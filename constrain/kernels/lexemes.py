@@ -143,15 +143,15 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
         elif exit_ >= 0:
             read_token(c, block, after, item, p, terminals)
         elif cache[CACHED_W * token + CACHED_STATE] == after:
-            temp[p + READ_END] = cache[CACHED_W * token + CACHED_END]
-            temp[p + READ_ITEM] = cache[CACHED_W * token + CACHED_ITEM]
-            temp[p + READ_DOUBT] = cache[CACHED_W * token + CACHED_DOUBT]
+            k = CACHED_W * token
+            kind, left, doubt = cache[k + CACHED_END], cache[k + CACHED_ITEM], cache[k + CACHED_DOUBT]
+            temp[p + READ_END], temp[p + READ_ITEM], temp[p + READ_DOUBT] = kind, left, doubt
         else:
             read_token(c, block, after, item, p, terminals)
             cache[CACHED_W * token + CACHED_STATE] = after
-            cache[CACHED_W * token + CACHED_END] = temp[p + READ_END]
-            cache[CACHED_W * token + CACHED_ITEM] = temp[p + READ_ITEM]
-            cache[CACHED_W * token + CACHED_DOUBT] = temp[p + READ_DOUBT]
+            k = CACHED_W * token
+            kind, left, doubt = temp[p + READ_END], temp[p + READ_ITEM], temp[p + READ_DOUBT]
+            cache[k + CACHED_END], cache[k + CACHED_ITEM], cache[k + CACHED_DOUBT] = kind, left, doubt
         if row and code[code[block + P_VERDICTS] + 257 * row + b] >= 0:  # it might have ended before the token
             if temp[p + READ_END] == -1:
                 t = code[code[block + P_VERDICTS] + 257 * row + b]
@@ -314,7 +314,7 @@ def find_next_reader(c: Any, block: Any, scanner: Any, exit_: Any, state: Any) -
 
 
 MOST_DEPTH = 48
-"""Lexemes of one token that are followed by calls of `visit_reader` inside each other. What remains is taken byte by byte."""
+"""Recursion depth of `visit_reader`, in lexemes of one token. The rest of the token is taken byte by byte."""
 
 
 @kernel("int64(int64, int64, int64, int64)")

@@ -1,7 +1,8 @@
 """Masks: what a set of configurations allows next, and the other questions a Matcher asks (kernels).
 
-`fill_mask` puts a mask together from the parts in `walk_trie`. Undeclared keys take most of the care: any name may begin, but
-one that is declared, excluded or there already may not be finished, so the tokens that would finish it are cleared.
+`fill_mask` combines rows and walks of the trie (`trie_walks`). Undeclared keys are the difficult part: any name may
+begin, but one that is declared, excluded or present already may not be finished, so the tokens that would finish it
+are cleared.
 """
 
 from __future__ import annotations

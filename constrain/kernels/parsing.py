@@ -90,7 +90,7 @@ def feed_terminal(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def begin_terminals(c: Any, block: Any, stack: Any, top: Any) -> Any:
-    """Puts a stack on the list of `accepted_terminals`, with the terminals that it shifts: the length of the list, or -1."""
+    """Push a stack on the worklist of `accepted_terminals`, with the terminals that it shifts: its length, or -1."""
     head, code, pairs, shifts, path = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT), view(c, PATH)
     words = code[block + P_WORDS] + 0
     here, state = head[N_MAY_SHIFT] + SHIFTS_FIRST, pairs[PAIR_W * stack + PAIR_VALUE] + 0

@@ -1,10 +1,11 @@
 """Sets of configurations: how one byte changes one, met lazily and remembered (kernels).
 
-A configuration is (pc, point, node, register, extra): a byte-consuming instruction, the state inside its leaf or
-string block (or -1), the stack of callers, the register of the running rule, and a number that the instruction
-keeps: characters counted, or the name spelled so far. `step_set` moves every configuration of a set by a byte; `compute_closure`
-follows the instructions that consume nothing; `intern_set` gives equal sets one id. Set x byte -> set is kept with the
-set, so most steps are one load. This is the subset construction, done as the text comes, with a real stack.
+This is the subset construction (Rabin and Scott, 1959), lazily as text arrives, for a pushdown automaton: equal stacks
+are shared as nodes of a graph-structured stack (Tomita, 1986). A configuration is (pc, place, node, register, extra): a
+byte-consuming instruction, the state inside its leaf or string block (or -1), the stack of callers, the register of the
+running rule, and a number that belongs to the instruction: characters counted, or the name spelled so far. `step_set`
+moves every configuration of a set by a byte; `compute_closure` follows the instructions that consume nothing (the
+epsilon closure); `intern_set` gives equal sets one id. Set x byte -> set is memoised, so most steps are one load.
 
 A kernel that needs something returns -1 and says in HEAD[STATUS] what: the caller provides it and calls again.
 Whatever was appended meanwhile stays valid; a memo is written only when a step is whole.

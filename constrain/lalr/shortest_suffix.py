@@ -142,9 +142,7 @@ class ShortestSuffixes:
         """The stack after a terminal, None if it is refused."""
         table = self.parser.table
         idle = 0
-        while idle <= len(
-            table.action
-        ):  # more only where a symbol becomes itself for ever, see `kernels.parsing.feed_terminal`
+        while idle <= len(table.action):  # more only if a symbol derives itself, see `kernels.parsing.feed_terminal`
             act = int(table.action[stack[-1], terminal])
             if act >= 0:
                 return (*stack, act - 1) if act else None
