@@ -9,13 +9,8 @@ from numpy.typing import NDArray
 
 from constrain.engine.state_cache import HASHES
 from constrain.kernels import layout as at
-<<<<<<< HEAD
-from constrain.kernels.growth import rehash
-from constrain.vocabulary.mask_table import data_address
-=======
 from constrain.kernels.growth import rehash_tables
-from constrain.vocabulary.mask_table import address_of
->>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
+from constrain.vocabulary.mask_table import data_address
 
 GAP, MARK = 256, 0x5A5A5A5A
 INTERNED = (at.SETS, at.CONFIGS, at.NODES, at.EDGES, at.CURSORS, at.OBJECTS, at.NAMES, at.GUARDS, at.PAIRS, at.LISTS,
@@ -34,13 +29,8 @@ class Context:
         self.arrays: dict[int, NDArray[np.int32]] = {}
         self._memory: dict[int, NDArray[np.int32]] = {}
         self.context = np.zeros(2 * at.SLOTS, np.int64)
-<<<<<<< HEAD
         self.address = data_address(self.context)  # type: ignore[arg-type]
-        small = dict.fromkeys(HASHES.values(), 16) | dict.fromkeys(INTERNED, 64)  # what `rehash` looks at
-=======
-        self.address = address_of(self.context)  # type: ignore[arg-type]
         small = dict.fromkeys(HASHES.values(), 16) | dict.fromkeys(INTERNED, 64)  # what `rehash_tables` looks at
->>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
         for slot, length in {at.HEAD: at.HEAD_W, **small, **lengths}.items():
             self.put(slot, [rubbish] * length)
         if at.SEEN in lengths:

@@ -1,4 +1,4 @@
-"""After the hash tables of a state cache are filled anew, all that was interned is found again, and nothing else is made."""
+"""After the hash tables of a state cache are filled anew, all that was interned is found again, nothing is added."""
 
 from __future__ import annotations
 

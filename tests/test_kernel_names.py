@@ -10,13 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain.kernels import layout as at
-<<<<<<< HEAD
-from constrain.kernels.interned_names import chain, decode_name, name_into_buffer, spell_utf8
-from constrain.vocabulary.mask_table import data_address
-=======
 from constrain.kernels.interned_names import decode_name, extend_chain, name_into_buffer, spell_utf8
-from constrain.vocabulary.mask_table import address_of
->>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
+from constrain.vocabulary.mask_table import data_address
 
 EDGES = [0, 8, 31, 34, 47, 92, 127, 128, 0x7FF, 0x800, 0xFFF, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x103FF, 0x10400,
          0xFFFFF, 0x100000, 0x10FFFF]  # fmt: skip

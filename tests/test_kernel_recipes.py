@@ -7,13 +7,8 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from constrain.kernels import layout as at
-<<<<<<< HEAD
-from constrain.kernels.mask_deltas import NO_ROW, NOT_KEPT, STRETCH, follow, keep
-from constrain.vocabulary.mask_table import data_address
-=======
 from constrain.kernels.mask_deltas import NO_ROW, NOT_STORED, STRETCH, apply_delta, store_delta
-from constrain.vocabulary.mask_table import address_of
->>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
+from constrain.vocabulary.mask_table import data_address
 
 Words = NDArray[np.int32]
 
@@ -33,11 +28,7 @@ class Slots:
 
     def keep(self, base: int, mask: Words, parsed: bool) -> int:
         before = mask.copy()
-<<<<<<< HEAD
-        recipe = keep(data_address(self.context), base, data_address(mask), parsed)  # type: ignore[arg-type]
-=======
-        recipe = store_delta(address_of(self.context), base, address_of(mask), parsed)  # type: ignore[arg-type]
->>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
+        recipe = store_delta(data_address(self.context), base, data_address(mask), parsed)  # type: ignore[arg-type]
         assert (mask == before).all()
         assert (self.memory[:1000] == 77).all() and (self.memory[1000 + len(self.arrays[at.MASKS]) :] == 77).all()
         return recipe
@@ -46,11 +37,7 @@ class Slots:
         between = np.full(len(self.arrays[at.ROWS]) + 20, 55, np.int32)
         words = int(self.arrays[at.TABLE][at.T_WORDS])
         out = between[10 : 10 + words]
-<<<<<<< HEAD
-        assert follow(data_address(self.context), recipe, data_address(out)) == 0  # type: ignore[arg-type]
-=======
-        assert apply_delta(address_of(self.context), recipe, address_of(out)) == 0  # type: ignore[arg-type]
->>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
+        assert apply_delta(data_address(self.context), recipe, data_address(out)) == 0  # type: ignore[arg-type]
         assert (between[:10] == 55).all() and (between[10 + words :] == 55).all()
         return out
 

@@ -1,8 +1,7 @@
 """Sets of configurations (kernels): what is kept with a set is what its configurations say, one by one.
 
-Texts are taken and masks made, which fills a state cache with sets and memos. Then each is compared with plain loops:
-the bytes that a set names, the steps that it remembers, the set without names and texts, and that no set is there
-twice.
+Texts are taken and masks made, which fills a state cache with sets and memos. Each is then compared with plain loops:
+the bytes that a set names, the steps that it remembers, its keyless variant, and that no set is there twice.
 """
 
 from __future__ import annotations

@@ -130,22 +130,14 @@ def test_a_walk_finds_the_tokens_that_a_set_takes(name: str) -> None:
         for _ in range(2):
             mask = np.zeros(WORDS, np.int32)
             head[at.STEPS], visited = 0, int(head[at.VISITED])
-<<<<<<< HEAD
-            assert cache.run(walk, 0, s, 1, s, data_address(mask), 0, NO_LIMIT) == 0
-=======
-            assert cache.run(walk_trie, 0, s, 1, s, address_of(mask), 0, NO_LIMIT) == 0
->>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
+            assert cache.run(walk_trie, 0, s, 1, s, data_address(mask), 0, NO_LIMIT) == 0
             assert told(mask) == good
             assert head[at.VISITED] > visited
             spent.append(int(head[at.STEPS]))
         most = int(head[at.MOST_STEPS])
         for allowed in (spent[1], spent[1] - 1):
             head[at.STEPS], head[at.MOST_STEPS] = 0, allowed
-<<<<<<< HEAD
-            result = walk(cache.address, 0, s, 1, s, data_address(mask), 0, NO_LIMIT)
-=======
-            result = walk_trie(cache.address, 0, s, 1, s, address_of(mask), 0, NO_LIMIT)
->>>>>>> adf7c8d (Name kernels and layout by verbs, nouns and the terms of the field)
+            result = walk_trie(cache.address, 0, s, 1, s, data_address(mask), 0, NO_LIMIT)
             assert result == (0 if allowed == spent[1] else -1)
             assert result == 0 or head[at.STATUS] == at.SPENT
         head[at.MOST_STEPS], head[at.STEPS] = most, 0

@@ -1,8 +1,9 @@
-"""Closure: following the instructions that take no byte (kernels).
+"""Epsilon closure: follow the instructions that take no byte (kernels).
 
-Items wait on a list that is also the memory of what was there, so loops end. All calls of one rule within a closure
-share a stack node, whose edges are the callers (GLL: Scott and Johnstone, 2010): left recursion becomes a cycle, and
-a rule that ends without taking a byte goes on with every caller, those that come later included.
+Items wait on a worklist that is never shortened, so it also tells what was there before, and cycles end. All calls of
+one rule within a closure share one stack node, whose edges are the callers: the graph-structured stack of generalised
+LL parsing (Scott and Johnstone, 2010). Left recursion becomes a cycle of that graph, and a rule that ends without
+taking a byte continues with every caller, including those that are added after it ended.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from .unique_members import begin_member, end_member
 
 @kernel("int64(int64)")
 def begin_closure(c: Any) -> Any:
+    """Empty the worklist of the closure and reset what a closure reports in HEAD."""
     head = view(c, HEAD)
     for k in (N_ITEMS, N_CALLS, N_PENDING_EDGES, N_MISSING, ACCEPTS, UNSURE, NAMED, CUT, BEGUN):
         head[k] = 0
@@ -49,7 +51,7 @@ def begin_closure(c: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def push_item(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
-    """Puts an item on the list of the closure unless it is there: 0 or -1."""
+    """Add an item to the worklist of the closure unless it was added before. Return 0 or -1."""
     head, items, seen = view(c, HEAD), view(c, ITEMS), view(c, SEEN)
     last = size(c, SEEN) // 2 - 1
     n, stamp = head[N_ITEMS], head[CLOSURES]
@@ -76,13 +78,16 @@ def push_item(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
 
 @inlined("int64(int64, int64, int64, int64, int64, int64)")
 def emit_config(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
-    """Puts a configuration of the set in the making on the list."""
+    """Add a finished configuration of the new set to the list of items. Return 0 or -1."""
     return push_item(c, -pc - 1, q, node, reg, ext)
 
 
 @kernel("int64(int64, int64)")
 def find_call(c: Any, cell: Any) -> Any:
-    """The index in LOCALS of the call of rule `cell`, -1 if there is none: the first few are looked through."""
+    """Return the index in CALLS of the call of rule `cell`, -1 if there is none.
+
+    The first few are searched linearly.
+    """
     head, calls, items, seen = view(c, HEAD), view(c, CALLS), view(c, ITEMS), view(c, SEEN)
     n = head[N_CALLS]
     for k in range(min(n, FEW_EDGES)):
@@ -102,7 +107,7 @@ def find_call(c: Any, cell: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def add_call(c: Any, cell: Any, which: Any) -> Any:
-    """Makes call `which` known to `find_call`, as an item that is no configuration: 0 or -1."""
+    """Make call `which` known to `find_call`, as an item that is no configuration. Return 0 or -1."""
     head, items, seen = view(c, HEAD), view(c, ITEMS), view(c, SEEN)
     last, n = size(c, SEEN) // 2 - 1, head[N_ITEMS] + 0
     if CONFIG_W * (n + 1) > size(c, ITEMS) or 2 * n > last:
@@ -122,7 +127,9 @@ def add_call(c: Any, cell: Any, which: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def call_rule(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
-    """A call of rule `cell` that returns to `pc`: all such calls of one closure share a stack node. 0 or -1.
+    """Add a caller that continues at `pc` to the call of rule `cell`, whose stack node all callers share.
+
+    Return 0 or -1.
 
     packed: register << 1 | whether this round of a repetition is still empty.
     """
@@ -167,7 +174,7 @@ def call_rule(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def return_to_callers(c: Any, node: Any) -> Any:
-    """The end of a rule whose stack node is `node`: on with every caller. 0 or -1."""
+    """Continue with every caller of a rule that ended, whose stack node is `node`. Return 0 or -1."""
     head = view(c, HEAD)
     if node == 0:
         head[ACCEPTS] = 1
@@ -180,22 +187,22 @@ def return_to_callers(c: Any, node: Any) -> Any:
             if push_item(c, edges[k + EDGE_PC], -1, edges[k + EDGE_BELOW], edges[k + EDGE_REGISTER], 0) < 0:
                 return -1
         return 0
-    calls, ledges = view(c, CALLS), view(c, PENDING_EDGES)
+    calls, pending = view(c, CALLS), view(c, PENDING_EDGES)
     which = -node - 2
     calls[CALL_W * which + CALL_RETURNED] = 1
     e = calls[CALL_W * which + CALL_EDGE]
     while e >= 0:
         k = PENDING_W * e
-        reg, ext = ledges[k + PENDING_REGISTER], ledges[k + PENDING_EXTRA]
-        if push_item(c, ledges[k + PENDING_PC], -1, ledges[k + PENDING_BELOW], reg, ext) < 0:
+        reg, ext = pending[k + PENDING_REGISTER], pending[k + PENDING_EXTRA]
+        if push_item(c, pending[k + PENDING_PC], -1, pending[k + PENDING_BELOW], reg, ext) < 0:
             return -1
-        e = ledges[k + PENDING_NEXT]
+        e = pending[k + PENDING_NEXT]
     return 0
 
 
 @kernel("int64(int64)")
 def compute_closure(c: Any) -> Any:
-    """Follows every item of the list through the instructions that take no byte. 0 or -1."""
+    """Compute the epsilon closure: follow every item through the instructions that take no byte. Return 0 or -1."""
     head, items, code = view(c, HEAD), view(c, ITEMS), view(c, CODE)
     starts, leaves, objects = view(c, STARTS), view(c, LEAVES), view(c, OBJECTS)
     done = 0

@@ -54,7 +54,7 @@ def _power_of_2(typingctx: Any, turned: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _chosen(typingctx: Any, bits: Any, lane: Any, possible: Any, value: Any) -> Any:
-    """The value if that bit of an int32 is set and it is possible, else 0: in 32 bits, of which numba would make 64."""
+    """Return the value if that bit of an int32 is set and it is possible, else 0; in 32 bits, not numba's 64."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = context.get_value_type(types.int32)
@@ -67,7 +67,7 @@ def _chosen(typingctx: Any, bits: Any, lane: Any, possible: Any, value: Any) -> 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _place_of(typingctx: Any, bit: Any) -> Any:
-    """The place of the lowest bit that is set."""
+    """Return the place of the lowest bit that is set."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], context.get_constant(types.boolean, 1))
@@ -143,7 +143,7 @@ MASK = types.Array(types.int32, 1, "C", readonly=True)
 
 @entry([float64(_row(t), MASK, float64[::1]) for t in (float32, float64)], fastmath=ANY_ORDER)
 def sum_masses(row: Any, mask: Any, sums: Any) -> Any:
-    """The sum of exp(row) over the tokens of a mask; that of each word in sums[: words], of groups of them behind.
+    """Return the sum of exp(row) over the tokens of a mask; write the sums of words and then of groups to `sums`.
 
     sums: float64 [words + ceil(words / GROUP)]. No token of the mask may be beyond the row, none likelier than exp(80).
     """
@@ -172,7 +172,7 @@ def sum_masses(row: Any, mask: Any, sums: Any) -> Any:
 
 @entry([types.int64(_row(t), MASK, float64[::1], float64) for t in (float32, float64)])
 def find_token(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
-    """The token at which the running sum of masses, in the order of tokens, passes `uniform` (0 <= it < 1) times all.
+    """Return the token at which the running sum of masses, in the order of tokens, passes `uniform` (in [0, 1)) of all.
 
     sums: what `sum_masses` made of this row and mask, not all 0. Never a token of mass 0.
     """
@@ -207,7 +207,7 @@ def find_token(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
 
 @entry([float64(_row(t), types.int32[::1], float64[::1], types.int64) for t in (float32, float64)])
 def remove_token(row: Any, mask: Any, sums: Any, token: Any) -> Any:
-    """Takes a token out of a mask and its `sums`, which are added up anew where it was; returns that of all others."""
+    """Take a token out of a mask and its `sums`, which are added up anew where it was; returns that of all others."""
     words, word = len(mask), token >> 5
     mask[word] &= ~(1 << (token & 31))
     added = 0.0
@@ -227,7 +227,7 @@ def remove_token(row: Any, mask: Any, sums: Any, token: Any) -> Any:
 
 @entry([types.int64(MASK, types.int64[::1])])
 def list_tokens(mask: Any, tokens: Any) -> Any:
-    """Writes the tokens of a mask, ascending, as long as there is room; how many there are, or one more than room."""
+    """Write the tokens of a mask, ascending, as long as there is room; how many there are, or one more than room."""
     count = 0
     for word in range(len(mask)):
         bits = types.int64(mask[word]) & 0xFFFFFFFF
@@ -243,7 +243,7 @@ def list_tokens(mask: Any, tokens: Any) -> Any:
 
 @entry([types.int64(_row(t), t, types.int64[::1]) for t in (float32, float64)])
 def list_above(row: Any, floor: Any, tokens: Any) -> Any:
-    """Writes the tokens whose log is above a floor, or NaN, as long as there is room; how many there are."""
+    """Write the tokens whose log is above a floor, or NaN, as long as there is room; how many there are."""
     count = 0
     for begin in range(0, len(row), STRETCH):
         end = min(begin + STRETCH, len(row))

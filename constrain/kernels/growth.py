@@ -1,4 +1,4 @@
-"""Growing: the hash tables of a state cache are filled anew after they were doubled (kernels)."""
+"""Growth: fill the hash tables of a state cache anew after they were doubled (kernels)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .layout import (  # isort: skip
 
 @kernel("int64(int64, int64, int64)")
 def find_free_slot(c: Any, hash_slot: Any, h: Any) -> Any:
-    """The first free place of an emptied hash table for hash h."""
+    """Return the first free slot of an emptied hash table for hash h."""
     table = view(c, hash_slot)
     last = size(c, hash_slot) - 1
     h &= last
@@ -33,7 +33,7 @@ def find_free_slot(c: Any, hash_slot: Any, h: Any) -> Any:
 
 @entry("int64(int64)")
 def rehash_tables(c: Any) -> Any:
-    """Fills all hash tables anew after some have grown."""
+    """Fill all hash tables of the state cache anew after some have grown."""
     head, sets, configs, nodes, edges = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, NODES), view(c, EDGES)
     points, objects, names, code = view(c, CURSORS), view(c, OBJECTS), view(c, NAMES), view(c, CODE)
     for slot in (SET_HASH, NODE_HASH, CURSOR_HASH, OBJECT_HASH, NAME_HASH, GUARD_HASH, PAIR_HASH, LIST_HASH):

@@ -20,6 +20,7 @@ from .layout import (  # isort: skip
 
 @inlined("int64(int64, int64, int64)")
 def request(c: Any, status: Any, argument: Any) -> Any:
+    """Write what the kernel needs to HEAD[STATUS] and HEAD[ARGUMENT]. Return -1."""
     head = view(c, HEAD)
     head[STATUS] = status
     head[ARGUMENT] = argument
@@ -28,19 +29,20 @@ def request(c: Any, status: Any, argument: Any) -> Any:
 
 @inlined("int64(int64, int64)")
 def mix_hash(h: Any, x: Any) -> Any:
-    """One round of a multiplicative hash; the high bits come down because tables are indexed by the low ones."""
+    """Return a hash with one more number: multiplicative, high bits folded down, as tables use the low ones."""
     h = (h ^ x) * 0x9E3779B97F4A7C1
     return h ^ ((h >> 29) & 0x7FFFFFFFF)
 
 
 @inlined("int64(int64, int64, int64, int64, int64, int64)")
 def mix_config(h: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
-    """A configuration more."""
+    """Return a hash with one more configuration."""
     return mix_hash(mix_hash(mix_hash(h, pc << 32 ^ q), node << 32 ^ reg), ext)
 
 
 @inlined("int64(int64)")
 def hex_value(b: Any) -> Any:
+    """Return the value of a hexadecimal digit, -1 for other bytes."""
     if 48 <= b <= 57:
         return b - 48
     if 97 <= b <= 102:
@@ -52,7 +54,7 @@ def hex_value(b: Any) -> Any:
 
 @inlined("int64(int64)")
 def decode_escape(b: Any) -> Any:
-    """What backslash and b spell (RFC 8259 section 7), -1 if nothing or more than that."""
+    """Return the character of the escape backslash, b (RFC 8259 section 7); -1 for other bytes and u."""
     if b == 34 or b == 92 or b == 47:
         return b
     return 8 if b == 98 else 12 if b == 102 else 10 if b == 110 else 13 if b == 114 else 9 if b == 116 else -1
@@ -60,7 +62,7 @@ def decode_escape(b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def spell_utf8(c: Any, x: Any, at: Any) -> Any:
-    """Code point `x` as UTF-8 into BUFFER from `at` on: the place behind it."""
+    """Write code point `x` as UTF-8 into BUFFER from `at` on. Return the offset after it."""
     buffer = view(c, BUFFER)
     if x < 0x80:
         buffer[at] = x
@@ -83,7 +85,7 @@ def spell_utf8(c: Any, x: Any, at: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def extend_chain(c: Any, parent: Any, value: Any) -> Any:
-    """The chain `parent` with `value` behind it: its id, or -1."""
+    """Return the id of chain `parent` with `value` appended, or -1."""
     head, names, table = view(c, HEAD), view(c, NAMES), view(c, NAME_HASH)
     last = size(c, NAME_HASH) - 1
     h = mix_hash(mix_hash(0, parent), value) & last
@@ -107,7 +109,7 @@ def extend_chain(c: Any, parent: Any, value: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def name_into_buffer(c: Any, name: Any, n: Any) -> Any:
-    """The bytes of a decoded chain into BUFFER from n on: how many, or -1."""
+    """Write the bytes of a decoded chain into BUFFER from n on. Return how many, or -1."""
     names, buffer = view(c, NAMES), view(c, BUFFER)
     m, k = 0, name
     while k != DECODED:
@@ -124,7 +126,7 @@ def name_into_buffer(c: Any, name: Any, n: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def decode_name(c: Any, spelled: Any) -> Any:
-    """The decoded bytes of a chain of spelled ones, into BUFFER: how many, or -1. A begun escape is left out."""
+    """Write the decoded bytes of a spelled chain into BUFFER, without an incomplete escape. Return how many, or -1."""
     names, buffer = view(c, NAMES), view(c, BUFFER)
     n = 0
     k = spelled

@@ -1,8 +1,10 @@
-"""Where every number of the machine stands: the slots of a context, the widths and fields of records, the instructions.
+"""Where every number is: the slots of a context, the widths and fields of records, the instructions.
 
 A *context* is an int64 array of (address, length) pairs, one pair a slot; each slot is a flat int32 array. Kernels
-take the context and ints, so that entering one costs the same however many arrays it reads. Slots up to `STACK`
-belong to one thread's state cache; those from `TABLE` on belong to the Vocabulary's MaskTable and are shared.
+take the context and ints, so that entering one costs the same however many arrays it reads. Slots up to `QUESTIONS`
+belong to the state cache of one thread; those from `TABLE` on belong to the MaskTable of the Vocabulary and are shared.
+
+A slot of records of one width X_W holds field X_F of record k at k * X_W + X_F.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ CODE: Final = 0          # program: instructions, rule cells, string blocks, obj
 HEAD: Final = 1          # counts and status of the state cache, fields below
 STARTS: Final = 2        # [leaf] leaf state in which the program's leaf starts in this table, -1: not asked yet
 SETS: Final = 3          # [set, SET_W] sets of configurations
-CONFIGS: Final = 4       # [config, 5] pc, leaf state or string point or -1, stack node, register, extra
+CONFIGS: Final = 4       # [config, 5] pc, leaf state or string cursor or -1, stack node, register, extra
 SET_HASH: Final = 5      # open addressing: set ids
 WIDE: Final = 6          # [row, 256] memoised steps of sets that allow more than NARROW bytes, -1: unknown
 NODES: Final = 7         # [node, 4] stack nodes: first edge, edges, nodes interned with it | IN_MEMBER, hash slot
@@ -33,7 +35,7 @@ CALLS: Final = 18        # closure scratch: [call, 4] rule cell, first edge or -
 PENDING_EDGES: Final = 19 # closure scratch: [edge, 5] return pc, register, extra, node, next edge or -1
 MISSING: Final = 20      # closure scratch: rule cells that are not linked yet
 BUFFER: Final = 21       # scratch: serialised stack nodes, decoded names
-MASKS: Final = 22        # masks that were made, each as what is other than in a row; see `recipes`
+MASKS: Final = 22        # masks that were made, each as what is other than in a row; see `mask_deltas`
 STACK: Final = 23        # scratch of trie walks: [entry, 3] trie node, set, depth << 8 | byte
 
 SPARE: Final = 24        # scratch: one mask
@@ -49,7 +51,7 @@ LISTS: Final = 31        # lists of lexemes in the making, variable length, addr
 LIST_HASH: Final = 32
 MAY_SHIFT: Final = 33    # [entry, 2 + words] stack (0: none), words, terminals that it accepts
 LISTING: Final = 34      # scratch: the list in the making
-UNIONS: Final = 35       # [joint, JOINT_W] what a lexeme can still become beside others: parser block, count, scanner
+UNIONS: Final = 35       # [union, UNION_W] what a lexeme can still become beside others: parser block, count, scanner
                          # states, offset in MAY_SHIFT
 SCANNERS: Final = 36     # [parser of the program] the table's number of its scanner, -1: not asked yet
 
@@ -85,7 +87,7 @@ LEX_CACHE: Final = 61    # [token, 4] state after its first byte, what was read 
 SLOTS: Final = 62
 
 # ---- HEAD --------------------------------------------------------------------------------------------------
-STATUS: Final = 0        # what the kernel asks for: one of the codes below
+STATUS: Final = 0        # what the kernel requests: one of the codes below
 ARGUMENT: Final = 1      # and for which slot, rule, leaf or state
 N_SETS: Final = 2
 N_CONFIGS: Final = 3
@@ -148,18 +150,18 @@ N_LEX_WORDS: Final = 15
 LEX_CACHED: Final = 16   # the scanner that LEX_CACHE is about, + 1
 FREE_ROW: Final = 17     # the row of any JSON string, + 1
 
-# ---- status: what a kernel that returned -1 asks for ---------------------------------------------------------
+# ---- status: what a kernel that returned -1 requests ---------------------------------------------------------
 FULL: Final = 1          # more room in slot ARGUMENT
 NEED_RULES: Final = 2    # the rules in MISSING
 NEED_START: Final = 3    # STARTS[ARGUMENT]
 NEED_LEAF: Final = 4     # the transitions of leaf state ARGUMENT
 NEED_ROW: Final = 5      # the row of leaf state ARGUMENT
-NEED_SUFFIXES: Final = 6 # the remainders of the tokens that leave from leaf state ARGUMENT
-NEED_BY_LENGTH: Final = 7 # the row of leaf state ARGUMENT by room
-NEED_CANDIDATES: Final = 8 # which of the members in list ARGUMENT are still like one that was there, by HEAD[TEXT]
-NEED_IS_UNIQUE: Final = 9 # whether the member of register ARGUMENT that ends with HEAD[TEXT] is new
+NEED_SUFFIXES: Final = 6 # the suffix trie of leaf state ARGUMENT
+NEED_BY_LENGTH: Final = 7 # the row of leaf state ARGUMENT sorted by length
+NEED_CANDIDATES: Final = 8 # which members of list ARGUMENT may still equal the one of HEAD[TEXT]
+NEED_IS_UNIQUE: Final = 9 # whether the member of register ARGUMENT that ends at HEAD[TEXT] is unique
 NEED_NAME_FREE: Final = 11 # whether HEAD[SPELLING] can become a key that OTHER at ARGUMENT may take
-NEED_CAN_DIFFER: Final = 10 # whether set ARGUMENT, which is watched, has a way on
+NEED_CAN_DIFFER: Final = 10 # whether set ARGUMENT, which has candidates, can reach a unique member
 NEED_UNION: Final = 12   # what the last of the ARGUMENT lexemes in LISTING can still become beside those before it
 
 NEED_SCANNER: Final = 13 # the number of the scanner of parser block ARGUMENT
@@ -190,7 +192,7 @@ CONFIG_EXTRA: Final = 4  # characters counted, the name spelled so far, or the e
 MEMBER_TEXT: Final = 0
 MEMBER_CANDIDATES: Final = 1 # list of the members that may still be equal
 MEMBER_GUARD: Final = 2  # number in GUARDS, -1
-# ITEMS: index in LOCALS of a call, where there are many: CONFIG_PC is -CALLED - cell, CONFIG_PLACE the index
+# ITEMS: index in CALLS of a call, where there are many: CONFIG_PC is -CALLED - cell, CONFIG_PLACE the index
 # NODES: a stack node; equal stacks are one node
 NODE_W: Final = 4
 NODE_FIRST: Final = 0    # first edge
@@ -202,7 +204,7 @@ EDGE_W: Final = 3
 EDGE_PC: Final = 0       # where the caller continues
 EDGE_REGISTER: Final = 1 # of the caller
 EDGE_BELOW: Final = 2    # stack node of the caller
-# POINTS: the strings low .. high - 1 of a string block, of which depth bytes were read
+# CURSORS: the strings low .. high - 1 of a string block, of which depth bytes were read
 CURSOR_W: Final = 5
 CURSOR_BLOCK: Final = 0
 CURSOR_LOW: Final = 1
@@ -218,13 +220,13 @@ NAME_SLOT: Final = 2     # hash slot
 SEEN_W: Final = 2
 SEEN_STAMP: Final = 0    # the closure that wrote it, as counted by CLOSURES
 SEEN_ITEM: Final = 1
-# LOCALS: calls of a closure, which are its new stack nodes
+# CALLS: calls of a closure, which are its new stack nodes
 CALL_W: Final = 4
 CALL_RULE: Final = 0     # rule cell
 CALL_EDGE: Final = 1     # first pending edge, -1
 CALL_RETURNED: Final = 2 # whether the rule ended without taking a byte
 CALL_NODE: Final = 3     # state of the visit (0: not visited, below 0: at work), then the id of the stack node
-# LEDGES: pending edges, the callers of a call, as a linked list
+# PENDING_EDGES: pending edges, the callers of a call, as a linked list
 PENDING_W: Final = 5
 PENDING_PC: Final = 0
 PENDING_REGISTER: Final = 1
@@ -241,7 +243,7 @@ WAIT_STACK: Final = 0
 WAIT_SHIFTS: Final = 1   # its terminals in MAY_SHIFT
 WAIT_RULE: Final = 2     # the rule to try next
 WAIT_AFTER: Final = 3    # the stack after the rule before that, -1
-# LATER: watched sets that a walk met, whose tokens are examined one by one
+# WORKLIST: sets with candidates that a walk met, whose tokens are examined one by one
 WORK_W: Final = 5
 WORK_NODE: Final = 0     # trie node
 WORK_SET: Final = 1
@@ -313,10 +315,10 @@ IS_ACCEPTING: Final = 1
 IS_NAMING: Final = 4     # an undeclared key is being spelled, and what was spelled is kept
 IS_UNSURE: Final = 2     # some byte below may be refused: tokens through here are taken from the start
 IS_MEMBER: Final = 8     # a member of a Unique is being written: behind the configurations stands one more record,
-                         # (text, what is watched, guard or -1, 0, 0)
+                         # MEMBER_TEXT and following
 IS_OPEN: Final = 16      # the same, but the text is not kept
 HAS_CANDIDATES: Final = 32 # the member is still like one that was there
-CAN_DIFFER: Final = 64   # it is known that a watched set can come to a member that is new
+CAN_DIFFER: Final = 64   # it is known that a set with candidates can reach a unique member
 CANNOT_DIFFER: Final = 128 # it is known that it cannot
 IS_CUT: Final = 256      # a member that was there could have ended here
 IS_BEGUN: Final = 512    # a member begins here
@@ -327,7 +329,7 @@ DEAD: Final = 0          # the empty set
 IN_MEMBER: Final = 1 << 24 # NODES: what returns here is inside a member
 RETURN: Final = 0        # EDGES: the pc of an END. An edge to it has all edges of the node below
 FEW_EDGES: Final = 16    # of a node, and calls of a closure, up to which a linear search is as quick
-CALLED: Final = 1 << 28  # ITEMS: -CALLED - cell, index in LOCALS: a call, where there are many. More than any pc
+CALLED: Final = 1 << 28  # ITEMS: -CALLED - cell, index in CALLS: a call, where there are many. More than any pc
 LARGE_SET: Final = 16    # configurations of a set from which on walks count them
 
 # ---- LEAVES --------------------------------------------------------------------------------------------------
@@ -339,11 +341,11 @@ LEAF_FLAGS: Final = 3
 LEAF_NEED: Final = 4     # least number of further characters
 LEAF_ALLOWED: Final = 5  # number of allowed bytes
 LEAF_ROW: Final = 6      # row, -1: not made, -2: too few bytes are allowed for a row to pay
-LEAF_SUFFIXES: Final = 7 # root in TRIE of the merged remainders, -1: not made, -2: too large to be kept
+LEAF_SUFFIXES: Final = 7 # root of the suffix trie in TRIE, -1: not made, -2: too large to be kept
 LEAF_BY_LENGTH: Final = 8 # offset in ORDERS, -1: not made
 LEAF_SLOT: Final = 9
-LEAF_LONGEST: Final = 10 # most room (characters) that a token of the row needs
-LEAF_SUFFIXES_END: Final = 11 # the node behind the last of the merged remainders
+LEAF_LONGEST: Final = 10 # most characters that a token of the row needs
+LEAF_SUFFIXES_END: Final = 11 # the node after the last of the suffix trie
 LEAF_BYTES: Final = 12   # allowed bytes as 256 bits: 8 words
 LEAF_EXITS: Final = 1    # the leaf may be left here
 LEAF_BOUNDARY: Final = 2 # the next byte begins a character
@@ -469,7 +471,7 @@ NO_NAMES: Final = 2      # the empty list
 UNKNOWN_NAMES: Final = 3 # a list with a name that is not known
 NO_MEMBERS: Final = 4    # the empty list of members
 UNKNOWN_MEMBERS: Final = 5 # a list with a member that is not known
-NO_CANDIDATES: Final = 6 # the empty list of what is watched
+NO_CANDIDATES: Final = 6 # the empty list of candidates
 ROOTS: Final = 7
 OPEN_NAME: Final = -2    # in place of a chain: what was spelled is not kept
 
@@ -574,7 +576,7 @@ OPEN_END: Final = 4      # its lexeme may come to nothing, and has no earlier en
 GUARD_W: Final = 12
 GUARD_KEY: Final = 0     # the list or the register that was asked about, or -1 - an object state
 GUARD_TEXT: Final = 1    # byte chain
-GUARD_ANSWER: Final = 2  # what is still watched; 1 new, 0 not
+GUARD_ANSWER: Final = 2  # candidates that are left; or 1: unique, 0: not
 GUARD_SLOT: Final = 3
-GUARD_BYTES: Final = 4   # bytes that may keep it watched: 8 words
+GUARD_BYTES: Final = 4   # bytes that may leave candidates: 8 words
 # fmt: on

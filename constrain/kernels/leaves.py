@@ -31,13 +31,13 @@ DEAD_END, MIXED = -1, -2
 
 @inlined("int64(int64, int64, int64)")
 def pack_decoder(kind: Any, left: Any, value: Any) -> Any:
-    """A decoder state."""
+    """Return a decoder state packed into one int."""
     return kind << KIND | left << LEFT | value
 
 
 @inlined("UniTuple(int64, 2)(int64)")
 def pending_range(decoder: Any) -> Any:
-    """The numbers that a decoder state inside a character can still spell: code points, of HEX the four digits."""
+    """Return the least and greatest number that a decoder state inside a character can still spell."""
     kind, left, value = decoder >> KIND, (decoder >> LEFT) & 7, decoder & VALUE
     if kind == RAW:
         return value << 6 * left, ((value + 1) << 6 * left) - 1
@@ -55,7 +55,7 @@ def pending_range(decoder: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def reach_states(t: Any, at: Any, state: Any, least: Any, most: Any) -> Any:
-    """Where the Dfa at `at` goes from `state` by the characters least .. most.
+    """Return where the DFA at `at` goes from `state` by the characters least .. most.
 
     Low half: the one state that all lead to, DEAD_END or MIXED (some die or they differ). High half: the least
     number of characters still needed after any of them.
@@ -92,7 +92,7 @@ def reach_states(t: Any, at: Any, state: Any, least: Any, most: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def count_needed(t: Any, at: Any, state: Any, decoder: Any) -> Any:
-    """Least number of characters still needed after the one that the decoder is inside of.
+    """Return the least number of characters still needed after the incomplete one of the decoder.
 
     Of the characters that it can really spell: no overlong forms, no halves of pairs (RFC 3629 section 3).
     """
@@ -116,7 +116,7 @@ def count_needed(t: Any, at: Any, state: Any, decoder: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def intern_leaf(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
-    """The leaf state of that machine with these decoder and Dfa states: its id (made if new), or -1."""
+    """Return the leaf state of that machine with these decoder and Dfa states: its id (made if new), or -1."""
     counts, leaves, table, dfas = view(t, TABLE), view(t, LEAVES), view(t, LEAF_HASH), view(t, DFAS)
     last = size(t, LEAF_HASH) - 1
     h = mix_hash(mix_hash(mix_hash(0, machine), decoder), state) & last
@@ -166,14 +166,14 @@ def intern_leaf(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
 
 @inlined("int64(int64)")
 def target_of(reached: Any) -> Any:
-    """The state in the low half of what `reach_states` returns."""
+    """Return the state in the low half of what `reach_states` returns."""
     low = reached & 0xFFFFFFFF
     return low - 0x100000000 if low >= 0x80000000 else low
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def step_inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> Any:
-    """The (decoder state << 32 | Dfa state) after a byte inside a character, or -1 if nothing can follow.
+    """Return the (decoder state << 32 | Dfa state) after a byte inside a character, or -1 if nothing can follow.
 
     kinds: kind << 8 | its uniform kind.
     """
@@ -228,14 +228,14 @@ def step_inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) 
 
 @kernel("int64(int64, int64, int64, int64)")
 def step_character(t: Any, at: Any, state: Any, x: Any) -> Any:
-    """The pair after the whole character x, or -1."""
+    """Return the pair after the whole character x, or -1."""
     target = target_of(reach_states(t, at, state, x, x))
     return target if target >= 0 else -1  # decoder state PLAIN is 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def step_decoder(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
-    """The pair (decoder state << 32 | Dfa state) after `pair` and byte b, or -1."""
+    """Return the pair (decoder state << 32 | Dfa state) after `pair` and byte b, or -1."""
     decoder, state = pair >> 32, pair & 0xFFFFFFFF
     kind, left, value = decoder >> KIND, (decoder >> LEFT) & 7, decoder & VALUE
     dfas = view(t, DFAS)
@@ -314,7 +314,10 @@ def step_decoder(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def expand_leaf(t: Any, q: Any) -> Any:
-    """Writes the transitions of leaf state q; the states that it leads to are made. 0, or -1: the table is full."""
+    """Write the transitions of leaf state q, interning the states that it leads to.
+
+    Return 0, or -1 if the table is full.
+    """
     leaves, following = view(t, LEAVES), view(t, LEAF_NEXT)
     r = q * LEAF_W
     if leaves[r + LEAF_FLAGS] & LEAF_EXPANDED:
@@ -344,7 +347,7 @@ def expand_leaf(t: Any, q: Any) -> Any:
 
 @entry("int64(int64, int64, int64)")
 def expand_leaves(t: Any, q: Any, most: Any) -> Any:
-    """Expands q and, breadth first, up to `most` states made from it on: 0, or -1: the table is full."""
+    """Expand q and, breadth first, up to `most` states interned from it on. Return 0, or -1 if the table is full."""
     counts = view(t, TABLE)
     first = counts[N_LEAVES] + 0
     if expand_leaf(t, q) < 0:

@@ -2,7 +2,7 @@
 
 Read from a scanner state, a token ends inside a lexeme (its *class*: what that lexeme can still become), or it takes
 a lexeme to its end (its *exit*: the terminal, and what of the token remains), or it is refused. That is independent of
-the parser, so it is worked out once per state, for all tokens, and kept in the vocabulary's table; the remainders of
+the parser, so it is computed once per state, for all tokens, and kept in the vocabulary's table; the remainders of
 an exit are read from the scanner's next start state in the same way, when a parser comes by, and so on: a trie of
 lexemes. A mask walks this trie with the parser's stack: classes that the parser accepts are in, exits that it does
 not accept are cut off with all that is below.
@@ -38,7 +38,7 @@ from .trie_walks import try_token
 
 @inlined("int64(int64, int64, int64, int64)")
 def find_reader(c: Any, scanner: Any, state: Any, first: Any) -> Any:
-    """The reader (see LEX_READERS) in a chain that begins with reader `first`, or -1."""
+    """Return the reader (see LEX_READERS) in a chain that begins with reader `first`, or -1."""
     readers = view(c, LEX_READERS)
     while first >= 0:
         r = READER_W * first
@@ -50,7 +50,7 @@ def find_reader(c: Any, scanner: Any, state: Any, first: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def read_token(c: Any, block: Any, d: Any, item: Any, place: Any, exits: Any) -> Any:
-    """Reads what remains of a token, item = token << 8 | bytes of it that were read: writes to TRIE_TEMP[place ..].
+    """Read what remains of a token, item = token << 8 | bytes of it that were read: writes to TRIE_TEMP[place ..].
 
     Written: class, or -2 - key of the exit; the remainder of an exit; flags. Nothing if it is refused.
     d: state of the scanner after the first byte of the remainder. exits: the number of terminals.
@@ -100,7 +100,9 @@ def read_token(c: Any, block: Any, d: Any, item: Any, place: Any, exits: Any) ->
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any:
-    """Reads the remainders of an exit (-1: all tokens) from a scanner state: the new reader, or -1: the table is full.
+    """Make the reader of the remainders of an exit (-1: all tokens) from a scanner state.
+
+    Return it, or -1 if the table is full.
 
     The caller holds the table's lock and puts the reader where it is found. What a token makes depends on the state
     after its first byte alone, and most starts agree in it: it is remembered for the scanner that was read last.
@@ -280,7 +282,7 @@ def make_bounds(c: Any, block: Any, reader: Any, state: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def find_root_reader(c: Any, block: Any, scanner: Any, state: Any) -> Any:
-    """The reader of all tokens from a scanner state (-1 - start, or that of a lexeme in the making), or -1."""
+    """Return the reader of all tokens from a scanner state (-1 - start, or that of a lexeme in the making), or -1."""
     roots, readers = view(c, LEX_ROOTS), view(c, LEX_READERS)
     slot = (state * 31 + scanner * 1009) & (LEX_CHAINS - 1)
     found = find_reader(c, scanner, state, roots[slot])
@@ -298,7 +300,7 @@ def find_root_reader(c: Any, block: Any, scanner: Any, state: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def find_next_reader(c: Any, block: Any, scanner: Any, exit_: Any, state: Any) -> Any:
-    """The reader of what remains at an exit, from the scanner's start `state`, or -1."""
+    """Return the reader of what remains at an exit, from the scanner's start `state`, or -1."""
     exits, readers = view(c, LEX_EXITS), view(c, LEX_READERS)
     found = find_reader(c, scanner, -1 - state, exits[EXIT_W * exit_ + EXIT_READER])
     if found >= 0:
@@ -319,7 +321,7 @@ MOST_DEPTH = 48
 
 @kernel("int64(int64, int64, int64, int64)")
 def try_exit(c: Any, s: Any, exit_: Any, out: Any) -> Any:
-    """Sets the bits of the tokens of an exit that set s takes, byte by byte: 0 or -1."""
+    """Set the bits of the tokens of an exit that set s takes, stepping byte by byte. Return 0 or -1."""
     exits, words_, mask = view(c, LEX_EXITS), view(c, LEX_WORDS), at(out)
     first = exits[EXIT_W * exit_ + EXIT_FIRST] + 0
     for k in range(first, first + exits[EXIT_W * exit_ + EXIT_COUNT]):
@@ -333,7 +335,9 @@ def try_exit(c: Any, s: Any, exit_: Any, out: Any) -> Any:
 def visit_reader(
     c: Any, s: Any, block: Any, reader: Any, stack: Any, columns: Any, brackets: Any, column: Any, depth: Any, out: Any
 ) -> Any:
-    """Sets the bits of the tokens that the parser takes as a reader reads them: 0 or -1. s: the set the mask is for.
+    """Set the bits of the tokens that the parser accepts as a reader scans them.
+
+    Return 0 or -1. s: the set of the mask.
 
     column: of the lexeme in the making, -1 if no line has ended in it. depth: calls of this kernel around this one.
     """
@@ -414,7 +418,7 @@ def visit_reader(
 
 @inlined("int64(int64, int64)")
 def drop_first_lexeme(c: Any, q: Any) -> Any:
-    """List q without its first lexeme: what it is once that comes to nothing. Its id, 0 if it leads nowhere, or -1."""
+    """Return the id of list q without its first lexeme, for when that one fails; 0 if nothing follows, or -1."""
     lists, new = view(c, LISTS), view(c, LISTING)
     n = lists[q] - 1
     for i in range(LEXEME_W * n):
@@ -424,7 +428,10 @@ def drop_first_lexeme(c: Any, q: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
-    """ORs into the mask the tokens by which the one lexeme in the making of list q may go on, or end. 0 or -1."""
+    """OR into the mask the tokens by which the only lexeme in the making of list q may continue or end.
+
+    Return 0 or -1.
+    """
     head, code, lists, pairs = view(c, HEAD), view(c, CODE), view(c, LISTS), view(c, PAIRS)
     readers, words_, spare, mask = view(c, LEX_READERS), view(c, LEX_WORDS), view(c, SPARE), at(out)
     block = lists[q + LIST_BLOCK] + 0
@@ -460,7 +467,7 @@ def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
             return -1
         for w in range(words):
             mask[w] |= spare[w] & words_[place + 1 + w]
-    # Stacks that were only looked at are forgotten, unless what was taken byte by byte has been remembered.
+    # Discard the stacks that were only explored, unless steps byte by byte have memoised them.
     if head[N_LISTS] == before[2] and head[N_UNIONS] == before[3]:
         truncate_pairs(c, before[0], before[1])
     return 0

@@ -64,7 +64,7 @@ _at16, _at32, _at64 = _pointer(types.int16), _pointer(types.int32), _pointer(typ
 
 @intrinsic  # type: ignore[untyped-decorator]
 def kind_of(typingctx: Any, address: Any) -> Any:
-    """What the GROUP words at an address are: NONE, WHOLE or MIXED. They are compared as one number."""
+    """Return the kind of the GROUP mask words at an address: NONE, WHOLE or MIXED. They are compared as one number."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         number, whole = ir.IntType(32 * GROUP), ir.IntType(64)
@@ -79,7 +79,7 @@ def kind_of(typingctx: Any, address: Any) -> Any:
 
 @inlined("int64(int64, int64, int64, int64)")
 def drop_logits(place: Any, count: Any, width: Any, pattern: Any) -> Any:
-    """Writes the pattern to `count` logits."""
+    """Write the pattern to `count` logits."""
     if width == 32:
         for i in range(count):
             _at32(place)[i] = pattern
@@ -94,7 +94,7 @@ def drop_logits(place: Any, count: Any, width: Any, pattern: Any) -> Any:
 
 @inlined("int64(int64, int64, int64, int64, int64, int64)")
 def mask_logits(place: Any, masks: Any, first: Any, count: Any, width: Any, pattern: Any) -> Any:
-    """Writes the pattern to those of 32 * count logits at `place` that `count` words from `first` on do not allow."""
+    """Write the pattern to those of 32 * count logits at `place` that `count` words from `first` on do not allow."""
     mask = at(masks)
     if width == 32:
         for w in range(count):
@@ -113,7 +113,7 @@ def apply_masks(
     logits: Any, stride: Any, columns: Any, masks: Any, mask_stride: Any, words: Any, rows: Any,
     first: Any, last: Any, width: Any, pattern: Any,
 ) -> Any:  # fmt: skip
-    """Writes `pattern`, of `width` bits, to the logits that masks first .. last do not allow.
+    """Write `pattern`, of `width` bits, to the logits that masks first .. last do not allow.
 
     logits, masks: addresses of the first rows, strides in bytes. rows: address of int64s, the row of logits of each
     mask, 0: in order. Columns beyond the mask are not allowed.

@@ -1,8 +1,8 @@
-"""Recipes: a mask that was made once is kept as the few tokens in which it differs from a prepared row (kernels).
+"""Mask deltas: a mask is stored as the few tokens in which it differs from a prepared row (kernels).
 
-Most masks are nearly a row (from inside a string: what stays inside it) or nearly empty (a few tokens along a key).
-A recipe is (row or NO_ROW, n, the n tokens whose bits are flipped); a mask unlike both is kept as it is: (WHOLE, 0,
-its words). To make the mask again is to copy 16 KB and flip some bits, however long the first walk was.
+Most masks are nearly a row (inside a string: what stays inside it) or nearly empty (a few tokens along a key). A delta
+is (row or NO_ROW, n, the n tokens whose bits are flipped); a mask unlike both is stored in full: (WHOLE, 0, its words).
+Restoring a mask copies 16 KB and flips some bits, however long the first walk took.
 """
 
 from __future__ import annotations
@@ -21,37 +21,39 @@ STRETCH = 16
 
 
 @kernel("int64(int64, int64, int64)")
-def apply_delta(c: Any, recipe: Any, out: Any) -> Any:
-    """Writes the mask of a recipe to the int32 words at address `out`."""
+def apply_delta(c: Any, delta: Any, out: Any) -> Any:
+    """Write the mask of a mask delta to the int32 words at address `out`."""
     masks, mask, words = view(c, MASKS), at(out), view(c, TABLE)[T_WORDS] + 0
-    base, n = masks[recipe] + 0, masks[recipe + 1] + 0
+    base, n = masks[delta] + 0, masks[delta + 1] + 0
     if base == NO_ROW:
         for w in range(words):
             mask[w] = 0
     else:
-        first = recipe + 2 if base == WHOLE else base * words
+        first = delta + 2 if base == WHOLE else base * words
         source = masks if base == WHOLE else view(c, ROWS)
         for w in range(words):
             mask[w] = source[first + w]
-    for k in range(recipe + 2, recipe + 2 + n):
+    for k in range(delta + 2, delta + 2 + n):
         mask[masks[k] >> 5] ^= 1 << (masks[k] & 31)
     return 0
 
 
 @kernel("int64(int64, int64, int64, int64)")
 def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
-    """Keeps the mask at address `out` as a recipe on row `base` (or NO_ROW): where, -1 (room is asked for), NOT_KEPT.
+    """Store the mask at address `out` as a delta to row `base` (or NO_ROW).
+
+    Return its offset, -1 for more room, NOT_STORED.
 
     parsed: whether the mask is of a text that is parsed: those take longest and come again, so they get more room.
     """
     head, masks, mask, rows = view(c, HEAD), view(c, MASKS), at(out), view(c, ROWS)
-    words, recipe = view(c, TABLE)[T_WORDS] + 0, head[N_MASKS] + 0
-    if recipe + 2 + words > size(c, MASKS):
+    words, delta = view(c, TABLE)[T_WORDS] + 0, head[N_MASKS] + 0
+    if delta + 2 + words > size(c, MASKS):
         if parsed and size(c, MASKS) < MOST_MASKS * words:
             head[STATUS], head[ARGUMENT] = FULL, MASKS
             return -1
         return NOT_STORED
-    n, first, w = recipe + 2, max(base, 0) * words, 0
+    n, first, w = delta + 2, max(base, 0) * words, 0
     while w < words:
         stop, changed = min(w + STRETCH, words), 0
         if base == NO_ROW:
@@ -61,12 +63,12 @@ def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
             for i in range(w, stop):
                 changed |= mask[i] ^ rows[first + i]
         if changed:
-            if n + 32 * STRETCH > recipe + 2 + words:  # no less than the mask itself
+            if n + 32 * STRETCH > delta + 2 + words:  # no less than the mask itself
                 for i in range(words):
-                    masks[recipe + 2 + i] = mask[i]
-                masks[recipe], masks[recipe + 1] = WHOLE, 0
-                head[N_MASKS] = recipe + 2 + words
-                return recipe
+                    masks[delta + 2 + i] = mask[i]
+                masks[delta], masks[delta + 1] = WHOLE, 0
+                head[N_MASKS] = delta + 2 + words
+                return delta
             for i in range(w, stop):
                 bits = (mask[i] if base == NO_ROW else mask[i] ^ rows[first + i]) & 0xFFFFFFFF
                 while bits:
@@ -74,6 +76,6 @@ def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
                     bits &= bits - 1
                     n += 1
         w = stop
-    masks[recipe], masks[recipe + 1] = base, n - recipe - 2
+    masks[delta], masks[delta + 1] = base, n - delta - 2
     head[N_MASKS] = n
-    return recipe
+    return delta

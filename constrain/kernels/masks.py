@@ -44,12 +44,12 @@ from .trie_walks import (
 from .unique_members import keeps_candidates
 
 MOST_ROWS = 128
-"""Leaf states that a mask is made of, at most: each may need a row and remainders, which take some 6 ms to make."""
+"""Leaf states that a mask is made of, at most: each may need a row and a suffix trie, which take some 6 ms to make."""
 
 
 @kernel("int64(int64, int64, int64, int64)")
 def clear_name(c: Any, n: Any, m: Any, out: Any) -> Any:
-    """Clears the tokens that spell BUFFER[n .. m), as it stands, and a closing quote. 1 if BUFFER[0 .. n) is its start.
+    """Clear the tokens that spell BUFFER[n .. m), as it stands, and a closing quote. 1 if BUFFER[0 .. n) is its start.
 
     BUFFER holds what was spelled so far in 0 .. n, and behind it, from n on, a whole name of m bytes.
     """
@@ -77,7 +77,7 @@ def clear_name(c: Any, n: Any, m: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def clear_excluded(c: Any, state: Any, n: Any, out: Any) -> Any:
-    """Clears the tokens that would finish a name which no undeclared key may have: how many names begin so, or -1."""
+    """Clear the tokens that would finish a name excluded for undeclared keys. Return how many names begin so, or -1."""
     code, buffer = view(c, CODE), view(c, BUFFER)
     block = code[view(c, OBJECTS)[state + O_BLOCK] + OBJ_EXCLUDED]
     low, high = 0, code[block + STR_COUNT] + 0
@@ -97,7 +97,10 @@ def clear_excluded(c: Any, state: Any, n: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
-    """Clears the tokens that would finish an undeclared key which is there already: how many begin so, or -1."""
+    """Clear the tokens that would finish an undeclared key that the object already has.
+
+    Return how many begin so, or -1.
+    """
     names = view(c, NAMES)
     seen = view(c, OBJECTS)[state + O_NAMES] + 0
     found = 0
@@ -112,7 +115,9 @@ def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def try_key_prefixes(c: Any, s: Any, k: Any, out: Any) -> Any:
-    """Tries the tokens by which the key that configuration k spells goes on like a name that is taken. 0 or -1.
+    """Try one by one the tokens by which the key of configuration k continues like a name that is taken.
+
+    Return 0 or -1.
 
     For classes in which some text begins few names only: such a text may have no name left to become. Those tokens
     stand along the name as it is, or spell some character of it by an escape; inside an escape or a character any may.
@@ -177,7 +182,10 @@ def try_key_prefixes(c: Any, s: Any, k: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
-    """As `add_leaf` for an undeclared key: without the tokens that would finish a key that may not be. 0 or -1."""
+    """OR in the tokens of an undeclared key as `add_leaf` does, without those that finish a forbidden name.
+
+    Return 0 or -1.
+    """
     configs = view(c, CONFIGS)
     config = CONFIG_W * k
     q, reg, ext = (
@@ -228,7 +236,7 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def clear_below(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
-    """Clears the tokens at a trie node and below it that left their leaf after least .. most characters. 0 or -1."""
+    """Clear the tokens at a trie node and below it that left their leaf after least .. most characters. 0 or -1."""
     trie, edges, tokens, stack, mask = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK), at(out)
     if root < size(c, TRIE_END):
         end = view(c, TRIE_END)[root]
@@ -255,7 +263,7 @@ def clear_below(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
 def take_below(c: Any, node: Any, s: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
-    """Sets the bits of the tokens at a trie node, which set s has reached, and of those that it takes below. 0, -1."""
+    """Set the bits of the tokens at a trie node, which set s has reached, and of those that it takes below. 0, -1."""
     sets = view(c, SETS)
     if sets[s * SET_W + SET_FLAGS] & (IS_NAMING | IS_MEMBER):
         s = make_keyless(c, s)
@@ -269,7 +277,7 @@ def take_below(c: Any, node: Any, s: Any, origin: Any, out: Any, least: Any, mos
 
 @kernel("int64(int64, int64, int64)")
 def check_worklist(c: Any, origin: Any, out: Any) -> Any:
-    """Clears the tokens by which a watched set would end a member that was there, or could only end so. 0 or -1.
+    """Clear the tokens by which a member equal to an earlier one would end, or can only end so. Return 0 or -1.
 
     The mask is made as if each member were a new one. It is wrong only along bytes that keep the member like one that
     was there: those are followed with all that is known, and where they lead away from it the mask is made again.
@@ -294,21 +302,21 @@ def check_worklist(c: Any, origin: Any, out: Any) -> Any:
                     return -1
                 continue
             flags = sets[after * SET_W + SET_FLAGS] if after > 0 else 0
-            watched = flags & HAS_CANDIDATES
-            if watched and add_to_worklist(c, child, after, least, most, 0 if flags & IS_CUT else 1) < 0:
+            may_equal = flags & HAS_CANDIDATES
+            if may_equal and add_to_worklist(c, child, after, least, most, 0 if flags & IS_CUT else 1) < 0:
                 return -1
-            if watched and flags & IS_CUT == 0:
+            if may_equal and flags & IS_CUT == 0:
                 continue
             if clear_below(c, child, out, least, most) < 0:
                 return -1
-            if after > 0 and not watched and take_below(c, child, after, origin, out, least, most) < 0:
+            if after > 0 and not may_equal and take_below(c, child, after, origin, out, least, most) < 0:
                 return -1
     return 0
 
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_two_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
-    """As `add_lexemes` for two lexemes in the making; s holds nothing else. 0 or -1.
+    """OR in the tokens of two lexemes in the making, as `add_lexemes`; s holds no other configuration. Return 0 or -1.
 
     Before a byte that the longer one does not take, only the other counts. The few tokens that begin with a byte that
     it takes, or that ends it, are walked.
@@ -333,7 +341,7 @@ def add_two_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
-    """ORs what configuration k, a text that is being parsed, allows into the mask: 0 or -1.
+    """OR in the tokens that configuration k, a text that is being parsed, allows. Return 0 or -1.
 
     By readers if nothing follows the text and one lexeme is in the making, or two; else by a walk of the whole trie.
     """
@@ -350,7 +358,7 @@ def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def has_many_rows(c: Any, first: Any, last: Any) -> Any:
-    """Whether configurations first .. last are in more than MOST_ROWS different leaf states that have rows: 1 or 0."""
+    """Return whether configurations first .. last are in more than MOST_ROWS leaf states that have rows."""
     configs, code, leaves, stack = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, STACK)
     found = 0
     for k in range(first, last):
@@ -368,7 +376,7 @@ def has_many_rows(c: Any, first: Any, last: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def fill_mask(c: Any, s: Any, out: Any) -> Any:
-    """Writes the mask of set s, end tokens included, to the int32 words at address `out`: 0 or -1."""
+    """Write the mask of set s, end tokens included, to the int32 words at address `out`. Return 0 or -1."""
     head, sets, configs, code = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, CODE)
     leaves, mask = view(c, LEAVES), at(out)
     words = view(c, TABLE)[T_WORDS] + 0
@@ -432,23 +440,23 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
         return request(c, STUCK, 0)
     if flags & IS_MEMBER:  # what is written makes each such set unlike all others: it is not met again
         return 0
-    recipe = store_delta(c, base, out, parsed)
-    if recipe == -1:
+    delta = store_delta(c, base, out, parsed)
+    if delta == -1:
         return -1
-    if recipe >= 0:
-        view(c, SETS)[r + SET_MASK] = recipe
+    if delta >= 0:
+        view(c, SETS)[r + SET_MASK] = delta
     return 0
 
 
 @entry("int64(int64, int64, int32[::1])")
 def write_mask(c: Any, s: Any, out: Any) -> Any:
-    """Writes the mask of set s into `out`, int32[words]: 0 or -1."""
+    """Write the mask of set s into `out`, int32[words]. Return 0 or -1."""
     return fill_mask(c, s, out.ctypes.data)
 
 
 @kernel("int64(int64, int64)")
 def find_only_byte(c: Any, s: Any) -> Any:
-    """The one byte that may follow set s; -2 if there are none or several, or the text may end; or -1."""
+    """Return the one byte that may follow set s; -2 if there are none or several, or the text may end; or -1."""
     if view(c, SETS)[s * SET_W + SET_FLAGS] & IS_ACCEPTING:
         return -2
     found = -2
@@ -469,7 +477,7 @@ FORCED_STEPS = 1 << 16
 
 @entry("int64(int64, int64, uint8[::1])")
 def find_forced_bytes(c: Any, s: Any, out: Any) -> Any:
-    """Writes the bytes that must follow set s, as far as `out` holds them: how many, or -1."""
+    """Write the bytes that must follow set s, as far as `out` holds them. Return how many, or -1."""
     steps = 0
     for i in range(len(out)):
         steps += view(c, SETS)[s * SET_W + SET_COUNT]
@@ -487,7 +495,7 @@ def find_forced_bytes(c: Any, s: Any, out: Any) -> Any:
 
 @entry("int64(int64, int64, uint8[::1])")
 def list_next_bytes(c: Any, s: Any, out: Any) -> Any:
-    """Writes into uint8[256] which bytes may follow set s: 0 or -1."""
+    """Write into uint8[256] which bytes may follow set s. Return 0 or -1."""
     for b in range(256):
         after = step_set(c, s, b)
         if after < 0:

@@ -1,8 +1,8 @@
-"""Positions: what a Matcher asks at every token, of one position or of many, in one call without the GIL (kernels).
+"""Positions: what a Matcher does at every token, for one position or many, in one call without the GIL (kernels).
 
-A position is a few int64s that its Matcher owns (fields below), so that all of its state is read here and Python only
-passes an address. Whether it still means anything is looked at here too: a position belongs to one thread's state
-cache, and to one epoch of that. What cannot be answered at once is -1, and then Python goes the long way.
+A position is a few int64s that its Matcher owns (fields below): Python passes only an address, and all state is read
+here. Whether the position is still valid is checked here, too: it belongs to the state cache of one thread, and to one
+epoch of that. Where the answer is -1, Python takes the slow path.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ LOW: Final = (1 << 32) - 1
 
 @inlined("int64(int64, int64)")
 def is_current(position: Any, thread: Any) -> Any:
-    """Whether the set of a position means something to this thread."""
+    """Return whether the set of a position still exists in the state cache of this thread."""
     p = int64s_at(position)
     return 1 if p[AT_THREAD] == thread and view(p[AT_CONTEXT], HEAD)[EPOCH] == p[AT_EPOCH] else 0
 
 
 @entry("int64(int64, int64)")
 def note_array(position: Any, array: Any) -> Any:
-    """Note in a position the fields of a one-dimensional numpy array, the object at address `array`: its length."""
+    """Note in a position the fields of a one-dimensional numpy array, the object at `array`. Return its length."""
     p, a = int64s_at(position), int64s_at(array)
     p[AT_OUT], p[AT_OUT_DATA], p[AT_OUT_DIMS] = array, a[DATA], a[DIMS] & LOW
     p[AT_OUT_TYPE], p[AT_OUT_FLAGS] = a[TYPE], a[FLAGS] & LOW
@@ -58,7 +58,7 @@ def note_array(position: Any, array: Any) -> Any:
 
 @entry("int64(int64, int64)")
 def repeat_mask(position: Any, thread: Any) -> Any:
-    """Writes the mask of a position to the array that was noted: 0; -1 if that is another by now, or as `mask_at`.
+    """Write the mask of a position to the noted array. Return 0; -1 if the array has changed, or as `mask_at`.
 
     An array may be resized, made read-only or given another type or shape in place; all of these show in its fields.
     """
@@ -75,7 +75,7 @@ def repeat_mask(position: Any, thread: Any) -> Any:
 
 @entry("int64(int64, int64, int64)")
 def mask_at(position: Any, thread: Any, out: Any) -> Any:
-    """Writes the mask of a position to address `out`: 0 or -1."""
+    """Write the mask of a position to address `out`. Return 0 or -1."""
     p = int64s_at(position)
     if p[AT_PLAIN] <= 0 or is_current(position, thread) == 0:
         return -1
@@ -84,7 +84,7 @@ def mask_at(position: Any, thread: Any, out: Any) -> Any:
 
 @entry("int64(int64, int64, int64)")
 def advance_at(position: Any, thread: Any, token: Any) -> Any:
-    """Moves a position on by a token: the set that it leaves, or -1."""
+    """Advance a position by a token. Return the set before it, or -1."""
     p = int64s_at(position)
     if token < 0 or token >= p[AT_PLAIN] or is_current(position, thread) == 0:
         return -1
@@ -98,7 +98,7 @@ def advance_at(position: Any, thread: Any, token: Any) -> Any:
 
 @entry("int64(int64, int64, int64, int64)")
 def count_positions(positions: Any, count: Any, workers: Any, counts: Any) -> Any:
-    """Adds up in int64s at `counts` how many of the positions each of so many workers serves; the most of one."""
+    """Count in int64s at `counts` the positions that each worker serves. Return the greatest count."""
     found = int64s_at(counts)
     for w in range(workers):
         found[w] = 0
@@ -115,7 +115,7 @@ def fill_masks(
     positions: Any, rows: Any, first: Any, last: Any, worker: Any, workers: Any, thread: Any,
     out: Any, stride: Any, words: Any,
 ) -> Any:  # fmt: skip
-    """Writes the masks of those positions first .. last whose state caches are one worker's: `last`; or k, which lacks
+    """Write the masks of those positions first .. last whose state caches are one worker's: `last`; or k, which lacks
     what its state cache can provide; or -1 - k, which is to be asked by itself.
 
     positions: address of addresses. rows: address of the row of each, 0: in order. out: where row 0 begins; rows have

@@ -1,7 +1,7 @@
-"""Object states: the keys seen, and what follows: which keys may come, whether the object may close (kernels).
+"""Object states: the keys seen, and from them which keys may come and whether the object may close (kernels).
 
 A state is interned like everything else, so objects with the same keys seen, in whatever order, are in one state. A
-key may come only if all that must come then still can: an object that began can always be closed.
+key may come only if all keys that are then required still can: an object that began can always be closed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .unique_members import find_guard
 
 @kernel("int64(int64, int64, int64, int64)")
 def first_allowed_key(c: Any, state: Any, low: Any, high: Any) -> Any:
-    """The first key of ranks low .. high - 1 that object state `state` allows now, or -1."""
+    """Return the first key of ranks low .. high - 1 that object state `state` allows now, or -1."""
     objects, code = view(c, OBJECTS), view(c, CODE)
     bits = state + O_BITS + code[objects[state + O_BLOCK] + OBJ_WORDS]
     while low < high:
@@ -42,13 +42,13 @@ def first_allowed_key(c: Any, state: Any, low: Any, high: Any) -> Any:
 
 @inlined("int64(int64, int64, int64)")
 def get_bit(c: Any, at: Any, i: Any) -> Any:
-    """Bit i of the bit set at `at` of BUFFER."""
+    """Return bit i of the bit set at `at` of BUFFER."""
     return (view(c, BUFFER)[at + (i >> 5)] >> (i & 31)) & 1
 
 
 @kernel("int64(int64, int64, int64, int64)")
 def collect_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
-    """Into BUFFER behind `seen`: the keys that must still come once key `extra` (or -1) is there. How many.
+    """Write into BUFFER after `seen` the keys that are still required after key `extra` (or -1). Return how many.
 
     Closed over needs: a key that must come brings what it needs (JSON Schema 2020-12 validation, 6.5.4). Marks count
     as keys here.
@@ -81,7 +81,7 @@ def collect_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def intern_object(c: Any, block: Any, following: Any, members: Any, names: Any) -> Any:
-    """The object state with these, and the keys seen in BUFFER[0 .. words): its offset in OBJECTS, or -1.
+    """Return the object state with these, and the keys seen in BUFFER[0 .. words): its offset in OBJECTS, or -1.
 
     Key i may come if every key that must still come then can still come and the count of members can be met. In
     schema order the undeclared keys come last, and a declared key that was passed over is gone.
@@ -172,13 +172,13 @@ def intern_object(c: Any, block: Any, following: Any, members: Any, names: Any) 
 
 @kernel("int64(int64, int64)")
 def reserve_buffer(c: Any, block: Any) -> Any:
-    """Room in BUFFER for the bit sets of an object: 0 or -1."""
+    """Make sure that BUFFER holds the bit sets of an object. Return 0 or -1."""
     return 0 if 2 * view(c, CODE)[block + OBJ_WORDS] + 8 < size(c, BUFFER) else request(c, FULL, BUFFER)
 
 
 @kernel("int64(int64, int64)")
 def start_object(c: Any, block: Any) -> Any:
-    """The state of an object with no member yet."""
+    """Return the state of an object with no member yet."""
     if reserve_buffer(c, block) < 0:
         return -1
     buffer = view(c, BUFFER)
@@ -189,7 +189,7 @@ def start_object(c: Any, block: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_member(c: Any, state: Any, key: Any, names: Any) -> Any:
-    """The state after one more member: declared key number `key`, or its mark or -1 and the new list of names."""
+    """Return the state after a member: declared key number `key`, or its mark or -1 and the new list of names."""
     objects, code, buffer = view(c, OBJECTS), view(c, CODE), view(c, BUFFER)
     block = objects[state + O_BLOCK]
     if reserve_buffer(c, block) < 0:
@@ -216,7 +216,7 @@ def add_member(c: Any, state: Any, key: Any, names: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def is_excluded(c: Any, state: Any, n: Any) -> Any:
-    """Whether the name in BUFFER[0 .. n) is one that no undeclared key of the object may have."""
+    """Return whether the name in BUFFER[0 .. n) is one that no undeclared key of the object may have."""
     code, buffer = view(c, CODE), view(c, BUFFER)
     block = code[view(c, OBJECTS)[state + O_BLOCK] + OBJ_EXCLUDED]
     low, high = 0, code[block + STR_COUNT] + 0
@@ -231,7 +231,7 @@ def is_excluded(c: Any, state: Any, n: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def is_taken_prefix(c: Any, state: Any, n: Any) -> Any:
-    """Whether BUFFER[0 .. n) begins a name that no further undeclared key of the object may have; or -1."""
+    """Return whether BUFFER[0 .. n) begins a name that no further undeclared key of the object may have; or -1."""
     code, objects, names, buffer = view(c, CODE), view(c, OBJECTS), view(c, NAMES), view(c, BUFFER)
     block = code[objects[state + O_BLOCK] + OBJ_EXCLUDED]
     low, high = 0, code[block + STR_COUNT] + 0
@@ -256,7 +256,7 @@ def is_taken_prefix(c: Any, state: Any, n: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def is_name_free(c: Any, pc: Any, state: Any, spelled: Any) -> Any:
-    """Whether what is spelled can become a key that OTHER at `pc` may take in that state: 1, 0, or -1."""
+    """Return whether what is spelled can become a key that OTHER at `pc` accepts in that state: 1, 0, or -1."""
     head = view(c, HEAD)
     n = decode_name(c, spelled)
     if n < 0:
@@ -273,7 +273,7 @@ def is_name_free(c: Any, pc: Any, state: Any, spelled: Any) -> Any:
 
 @inlined("int64(int64, int64)")
 def may_repeat(c: Any, state: Any) -> Any:
-    """Whether an undeclared key of that object may be refused for what it is called."""
+    """Return whether an undeclared key of that object may be refused because of its name."""
     objects = view(c, OBJECTS)
     excluded = view(c, CODE)[objects[state + O_BLOCK] + OBJ_EXCLUDED]
     return 1 if objects[state + O_NAMES] != NO_NAMES or view(c, CODE)[excluded + STR_COUNT] > 0 else 0
@@ -281,7 +281,7 @@ def may_repeat(c: Any, state: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def may_set_mark(c: Any, state: Any, mark: Any) -> Any:
-    """Whether an undeclared key of a class with that mark (-1: none) may come."""
+    """Return whether an undeclared key of a class with that mark (-1: none) may come."""
     objects = view(c, OBJECTS)
     flags = objects[state + O_FLAGS]
     if flags & O_OTHER:
@@ -292,7 +292,7 @@ def may_set_mark(c: Any, state: Any, mark: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_named_member(c: Any, state: Any, spelled: Any, mark: Any) -> Any:
-    """The state after an undeclared key spelled so: its offset, 0 if that key was there already, or -1."""
+    """Return the state after an undeclared key spelled so: its offset, 0 if that key was there already, or -1."""
     names = view(c, NAMES)
     seen = view(c, OBJECTS)[state + O_NAMES]
     if seen == UNKNOWN_NAMES:

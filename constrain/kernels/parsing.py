@@ -32,7 +32,7 @@ from .layout import (  # isort: skip
 
 @kernel("int64(int64, int64, int64)")
 def intern_pair(c: Any, value: Any, below: Any) -> Any:
-    """The stack with `value` on top of stack `below`: its id, or -1."""
+    """Return the stack with `value` on top of stack `below`: its id, or -1."""
     head, pairs, table = view(c, HEAD), view(c, PAIRS), view(c, PAIR_HASH)
     last = size(c, PAIR_HASH) - 1
     h = mix_hash(mix_hash(0, value), below) & last
@@ -57,7 +57,7 @@ def intern_pair(c: Any, value: Any, below: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def reduce_stack(c: Any, block: Any, stack: Any, rule: Any) -> Any:
-    """The stack after a reduction by `rule`, or -1."""
+    """Return the stack after a reduction by `rule`, or -1."""
     code, pairs = view(c, CODE), view(c, PAIRS)
     for _ in range(code[code[block + P_LENGTH] + rule]):
         stack = pairs[PAIR_W * stack + PAIR_BELOW] + 0
@@ -68,7 +68,7 @@ def reduce_stack(c: Any, block: Any, stack: Any, rule: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def feed_terminal(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
-    """The stack after a terminal: its id, 0 if it is refused, or -1.
+    """Return the stack after a terminal (shift, after the reductions before it): its id, 0 if it is refused, or -1.
 
     In a grammar in which a symbol can become itself, reductions might never end: then it is refused.
     """
@@ -114,7 +114,7 @@ def begin_terminals(c: Any, block: Any, stack: Any, top: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def accepted_terminals(c: Any, block: Any, stack: Any) -> Any:
-    """The terminals that the parser accepts with this stack, all reductions tried: offset in MAY_SHIFT, or -1.
+    """Return the terminals that the parser accepts with this stack, all reductions tried: offset in MAY_SHIFT, or -1.
 
     By reductions, not by terminals: what is shifted now, and for each rule that may be reduced, those before which it
     may that the stack after it accepts. Where the table has dead ends: those that lead into none, as the caller says.
@@ -158,7 +158,7 @@ def accepted_terminals(c: Any, block: Any, stack: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def truncate_pairs(c: Any, pairs_before: Any, shifts_before: Any) -> Any:
-    """Forgets the stacks that were made since, and what was worked out of stacks since."""
+    """Discard the stacks interned since, and all that was computed of stacks since."""
     head, pairs, shifts = view(c, HEAD), view(c, PAIRS), view(c, MAY_SHIFT)
     k = shifts_before
     while k < head[N_MAY_SHIFT]:
@@ -171,7 +171,7 @@ def truncate_pairs(c: Any, pairs_before: Any, shifts_before: Any) -> Any:
 
 @inlined("UniTuple(int64, 3)(int64, int64, int64, int64, int64, int64, int64)")
 def commit_lexeme(c: Any, block: Any, stack: Any, terminal: Any, columns: Any, brackets: Any, column: Any) -> Any:
-    """A lexeme is over: the stack (0: refused, -1: see HEAD), open columns and open brackets after it."""
+    """Return a lexeme is over: the stack (0: refused, -1: see HEAD), open columns and open brackets after it."""
     code, pairs = view(c, CODE), view(c, PAIRS)
     kind = code[code[block + P_KINDS] + terminal]
     if kind == IGNORED or (kind == NEWLINE and brackets > 0):
@@ -199,7 +199,7 @@ def commit_lexeme(c: Any, block: Any, stack: Any, terminal: Any, columns: Any, b
 
 @kernel("int64(int64, int64, int64, int64)")
 def accepts_end(c: Any, block: Any, stack: Any, columns: Any) -> Any:
-    """Whether the text may end with this stack, all blocks closed: 1, 0 or -1."""
+    """Return whether the text may end with this stack, all blocks closed: 1, 0 or -1."""
     code, pairs = view(c, CODE), view(c, PAIRS)
     while pairs[PAIR_W * columns + PAIR_VALUE] > 0:
         stack = feed_terminal(c, block, stack, code[block + P_DEDENT])
@@ -213,7 +213,7 @@ def accepts_end(c: Any, block: Any, stack: Any, columns: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def column_after(c: Any, block: Any, state: Any, column: Any, b: Any) -> Any:
-    """The column in a lexeme that goes on with byte b to scanner state `state`; -1: no line has ended in it.
+    """Return the column in a lexeme that goes on with byte b to scanner state `state`; -1: no line has ended in it.
 
     brackets are the caller's affair. 0 for lexemes that end no line.
     """
@@ -233,19 +233,21 @@ def column_after(c: Any, block: Any, state: Any, column: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def find_union(c: Any, block: Any, m: Any, list_: Any) -> Any:
-    """What lexeme m of the list at `list_` of LISTING can become while those before it come to nothing.
+    """Return what lexeme m of the list at `list_` of LISTING can become if those before it fail.
 
-    Offset in MAY_SHIFT, or -1. Rarely asked for: `Parser.joint` works it out and it is remembered.
+
+
+    Offset in MAY_SHIFT, or -1. Rarely needed: the caller computes it, and it is cached in UNIONS.
     """
-    head, joints, new = view(c, HEAD), view(c, UNIONS), view(c, LISTING)
+    head, unions, new = view(c, HEAD), view(c, UNIONS), view(c, LISTING)
     for k in range(head[N_UNIONS]):
-        same = joints[UNION_W * k + UNION_BLOCK] == block and joints[UNION_W * k + UNION_COUNT] == m + 1
+        same = unions[UNION_W * k + UNION_BLOCK] == block and unions[UNION_W * k + UNION_COUNT] == m + 1
         i = 0
         while same and i <= m:
-            same = joints[UNION_W * k + UNION_STATES + i] == new[list_ + LEXEME_W * i + LEXEME_STATE]
+            same = unions[UNION_W * k + UNION_STATES + i] == new[list_ + LEXEME_W * i + LEXEME_STATE]
             i += 1
         if same:
-            return joints[UNION_W * k + UNION_SHIFTS]
+            return unions[UNION_W * k + UNION_SHIFTS]
     head[REQUEST_BLOCK] = block
     head[REQUEST_LIST] = list_
     return request(c, NEED_UNION, m + 1)
@@ -253,7 +255,7 @@ def find_union(c: Any, block: Any, m: Any, list_: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def may_become(c: Any, block: Any, m: Any, list_: Any) -> Any:
-    """Whether lexeme m of the list at `list_` of LISTING can become one that the parser accepts: 1, 0 or -1."""
+    """Return whether lexeme m of the list at `list_` of LISTING can become one that the parser accepts: 1, 0 or -1."""
     code, new, shifts = view(c, CODE), view(c, LISTING), view(c, MAY_SHIFT)
     e = list_ + LEXEME_W * m
     stack, state, brackets = new[e + LEXEME_STACK] + 0, new[e + LEXEME_STATE] + 0, new[e + LEXEME_BRACKETS] + 0
@@ -286,7 +288,7 @@ def may_become(c: Any, block: Any, m: Any, list_: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def is_new_state(c: Any, m: Any, state: Any) -> Any:
-    """Whether lexeme m of LISTING, in scanner state `state`, is new: one in the same state before it always wins."""
+    """Return whether lexeme m of LISTING, in scanner state `state`, is new; an earlier one in that state wins."""
     new = view(c, LISTING)
     for j in range(m):
         if new[LEXEME_W * j + LEXEME_STATE] == state:
@@ -296,7 +298,7 @@ def is_new_state(c: Any, m: Any, state: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def intern_list(c: Any, block: Any, m: Any) -> Any:
-    """The list of the first m lexemes of LISTING: its id, 0 if none of them leads anywhere, or -1."""
+    """Return the list of the first m lexemes of LISTING: its id, 0 if none of them leads anywhere, or -1."""
     head, lists, new, table = view(c, HEAD), view(c, LISTS), view(c, LISTING), view(c, LIST_HASH)
     code = view(c, CODE)
     while m > 0:
@@ -361,7 +363,7 @@ def intern_list(c: Any, block: Any, m: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def start_parse(c: Any, block: Any) -> Any:
-    """The list before any text, or -1."""
+    """Return the list before any text, or -1."""
     code, new = view(c, CODE), view(c, LISTING)
     bottom, columns = intern_pair(c, block, STATES), intern_pair(c, block, COLUMNS)
     if bottom < 0 or columns < 0:
@@ -377,7 +379,7 @@ def start_parse(c: Any, block: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def extend_lexemes(c: Any, q: Any, b: Any) -> Any:
-    """Writes into LISTING the lexemes in the making after list q and byte b: how many, or -1."""
+    """Write into LISTING the lexemes in the making after list q and byte b. Return how many, or -1."""
     code, lists, new, pairs = view(c, CODE), view(c, LISTS), view(c, LISTING), view(c, PAIRS)
     block = lists[q + LIST_BLOCK] + 0
     delta, accept, verdicts = code[block + P_DELTA] + 0, code[block + P_ACCEPT] + 0, code[block + P_VERDICTS] + 0
@@ -423,6 +425,6 @@ def extend_lexemes(c: Any, q: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def step_parse(c: Any, q: Any, b: Any) -> Any:
-    """The list after list q and byte b: its id, 0 if the byte is refused, or -1."""
+    """Return the list after list q and byte b: its id, 0 if the byte is refused, or -1."""
     m = extend_lexemes(c, q, b)
     return -1 if m < 0 else intern_list(c, view(c, LISTS)[q + LIST_BLOCK], m)

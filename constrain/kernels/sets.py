@@ -44,7 +44,7 @@ UNKNOWN, UNKNOWN_TO_LEAVES, ALIKE = -1, -2, -3
 
 @kernel("int64(int64, int64, int64)")
 def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
-    """Adds to the bytes that set record s allows those by which the lexemes of list q may go on, or another begin."""
+    """Add to the allowed bytes of set record s those by which the lexemes of list q continue, or the next one begins.."""
     sets, lists, code = view(c, SETS), view(c, LISTS), view(c, CODE)
     block = lists[q + LIST_BLOCK]
     for i in range(lists[q]):
@@ -59,7 +59,7 @@ def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def describe_allowed(c: Any, s: Any, first: Any) -> Any:
-    """Writes which bytes set record s allows, from its configurations (CONFIGS from `first` on). 0 or -1."""
+    """Write which bytes set record s allows, from its configurations (CONFIGS from `first` on). Return 0 or -1."""
     head, sets, configs, code = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, CODE)
     leaves, points, told_apart = view(c, LEAVES), view(c, CURSORS), view(c, BUFFER)
     r = s * SET_W
@@ -134,7 +134,7 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
 
 @kernel("int64(int64)")
 def intern_set(c: Any) -> Any:
-    """The id of the set that the closure at work has made, or -1."""
+    """Return the id of the set of configurations that the current closure has computed, or -1."""
     head, items, calls, nodes = view(c, HEAD), view(c, ITEMS), view(c, CALLS), view(c, NODES)
     if head[N_MISSING] > 0:
         return request(c, NEED_RULES, 0)
@@ -229,7 +229,7 @@ def intern_set(c: Any) -> Any:
 
 @entry("int64(int64)")
 def start_set(c: Any) -> Any:
-    """The set before any text, or -1."""
+    """Return the set before any text, or -1."""
     head, code = view(c, HEAD), view(c, CODE)
     begin_closure(c)
     cell = head[ENTRY]
@@ -244,7 +244,7 @@ def start_set(c: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
 def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) -> Any:
-    """A byte inside a leaf: 0 or -1."""
+    """Return a byte inside a leaf: 0 or -1."""
     code, leaves = view(c, CODE), view(c, LEAVES)
     after = view(c, LEAF_NEXT)[256 * q + b]
     if after < 0:
@@ -292,7 +292,7 @@ NOWHERE = -(1 << 40)
 
 @kernel("int64(int64, int64, int64)")
 def find_memo(c: Any, s: Any, b: Any) -> Any:
-    """Where in SETS (or, as -place - 2, in WIDE) the step of set s by byte b is remembered, or NOWHERE; -1: refused."""
+    """Return where the step of set s by byte b is memoised: in SETS, -place - 2 in WIDE, or NOWHERE; -1 if b is refused.."""
     sets = view(c, SETS)
     r = s * SET_W
     n = sets[r + SET_ALLOWED]
@@ -309,7 +309,7 @@ def find_memo(c: Any, s: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def carry_text(c: Any, s: Any, b: Any) -> Any:
-    """What is written of a member, from set s on to the closure at work: byte b is one more of it. 0 or -1."""
+    """Carry the text of a member from set s to the current closure, byte b appended. Return 0 or -1."""
     head, sets, configs = view(c, HEAD), view(c, SETS), view(c, CONFIGS)
     if sets[s * SET_W + SET_FLAGS] & IS_OPEN:
         head[TEXT] = OPEN_NAME
@@ -330,7 +330,7 @@ def carry_text(c: Any, s: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def leave_text_open(c: Any, s: Any) -> Any:
-    """For a closure that goes on from set s by a text that is not known."""
+    """Mark the text of members as unknown for a closure that continues set s by an unknown text."""
     if view(c, SETS)[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN):
         view(c, HEAD)[TEXT] = OPEN_NAME
     return 0
@@ -338,7 +338,7 @@ def leave_text_open(c: Any, s: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def compute_step(c: Any, s: Any, b: Any) -> Any:
-    """The set after set s and byte b, worked out anew: its id, DEAD, or -1."""
+    """Return the set after set s and byte b, without the memo: its id, DEAD, or -1."""
     code, sets, configs, points = view(c, CODE), view(c, SETS), view(c, CONFIGS), view(c, CURSORS)
     begin_closure(c)
     if sets[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN) and carry_text(c, s, b) < 0:
@@ -369,7 +369,7 @@ def compute_step(c: Any, s: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def may_allow(c: Any, s: Any, b: Any) -> Any:
-    """Whether byte b is among those that set s names (perhaps a few too many)."""
+    """Return whether byte b is among those that set s names (perhaps a few too many)."""
     sets, r = view(c, SETS), s * SET_W
     n = sets[r + SET_ALLOWED]
     if n > NARROW:
@@ -382,7 +382,7 @@ def may_allow(c: Any, s: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def compute_live_step(c: Any, s: Any, b: Any) -> Any:
-    """As `compute_step`, but DEAD where all that can follow are members that were there.
+    """Return the step as `compute_step`, but DEAD if only members equal to earlier ones can follow.
 
     Mostly some byte leads on to a member unlike all others; where none does at once, the caller searches.
     """
@@ -411,7 +411,7 @@ def compute_live_step(c: Any, s: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def store_step(c: Any, s: Any, b: Any, after: Any) -> Any:
-    """Writes into the row of set s in WIDE where byte b leads, and all bytes by which its leaves go the same ways."""
+    """Memoise in the row of set s in WIDE the step by byte b, and by all bytes that move its leaves alike."""
     sets, configs, code, wide = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, WIDE)
     following, row = view(c, LEAF_NEXT), 256 * sets[s * SET_W + SET_BYTES]
     if wide[row + b] == UNKNOWN or sets[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN):
@@ -435,7 +435,7 @@ def store_step(c: Any, s: Any, b: Any, after: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def step_set(c: Any, s: Any, b: Any) -> Any:
-    """The set after set s and byte b: its id, DEAD if b is refused, or -1 (see HEAD[STATUS])."""
+    """Return the set after set s and byte b: its id, DEAD if b is refused, or -1 (see HEAD[STATUS])."""
     at = find_memo(c, s, b)
     if at == -1:
         return DEAD
@@ -455,7 +455,7 @@ def step_set(c: Any, s: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def continue_config(c: Any, s: Any, k: Any, pc: Any) -> Any:
-    """The set in which configuration k of set s goes on at `pc` (having left its leaf), or -1.
+    """Return the set in which configuration k of set s goes on at `pc` (having left its leaf), or -1.
 
     For an undeclared key whose name is not known (k < 0: configuration -k - 1) the list of names becomes UNKNOWN_NAMES.
     """
@@ -473,7 +473,7 @@ def continue_config(c: Any, s: Any, k: Any, pc: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def make_keyless(c: Any, s: Any) -> Any:
-    """Set s with the names that are being spelled, and the text of members, left open: its id, or -1.
+    """Return the keyless variant of set s, in which spelled names and texts of members are unknown: its id, or -1.
 
     A walk tries thousands of spellings; kept apart, each would be a set of its own.
     """

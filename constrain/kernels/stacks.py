@@ -1,12 +1,12 @@
 """Stack nodes: the calls of a closure get ids by which equal stacks are equal (kernels).
 
-A node is its edges: (return pc, register, node below). Nodes are interned from below; those on a cycle (left
-recursion) refer to each other and are interned as one block.
+Together they are a graph-structured stack (Tomita, 1986). A node is its edges: (return pc, register, node below). Nodes
+are interned from the bottom up; those on a cycle (left recursion) refer to each other and are interned as one block.
 
 In an ambiguous grammar a node can have as many edges as the text has bytes, most of them those of the node one byte
-before. A node of many edges therefore has the older ones through other nodes, each of which holds some of them and
-refers to the next: an edge to `RETURN`, where there is an END, by which a rule that ends here goes on as one that ends
-there. Nodes share these, and a closure comes to each once, so that n bytes take O(n^2) time instead of O(n^3).
+before. A node of many edges therefore holds the older ones through other nodes, each of which holds some of them and
+refers to the next: an edge to `RETURN`, which is an END instruction, so that a rule that ends here also ends there. The
+nodes share these chains, and a closure visits each once: n bytes take O(n^2) time instead of O(n^3).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .layout import (  # isort: skip
 
 @inlined("int64(int64, int64, int64)")
 def is_before(c: Any, one: Any, other: Any) -> Any:
-    """Whether the edge at `one` in BUFFER comes before that at `other`: by the node below, then pc, then register."""
+    """Return whether the edge at `one` in BUFFER sorts before that at `other`: by node below, pc, register."""
     buffer = view(c, BUFFER)
     if buffer[one + EDGE_BELOW] != buffer[other + EDGE_BELOW]:
         return buffer[one + EDGE_BELOW] < buffer[other + EDGE_BELOW]
@@ -38,7 +38,7 @@ def is_before(c: Any, one: Any, other: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def sort_edges(c: Any, first: Any, n: Any) -> Any:
-    """Sorts the n edges in BUFFER from `first` on (Shell 1959) and leaves out repeats: how many remain."""
+    """Sort the n edges in BUFFER from `first` on (Shell, 1959) and remove repeats. Return how many remain."""
     buffer = view(c, BUFFER)
     gap = n // 2
     while gap > 0:
@@ -63,7 +63,7 @@ def sort_edges(c: Any, first: Any, n: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def intern_nodes(c: Any, start: Any, count: Any, end: Any) -> Any:
-    """The `count` stack nodes written in BUFFER[start .. end), as one block: the id of the first, or -1."""
+    """Return the `count` stack nodes written in BUFFER[start .. end), as one block: the id of the first, or -1."""
     head, nodes, edges, table = view(c, HEAD), view(c, NODES), view(c, EDGES), view(c, NODE_HASH)
     buffer, code = view(c, BUFFER), view(c, CODE)
     last = size(c, NODE_HASH) - 1
@@ -132,7 +132,7 @@ def intern_nodes(c: Any, start: Any, count: Any, end: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def share_edges(c: Any, at: Any, n: Any) -> Any:
-    """Puts all but the last of n edges, sorted, behind BUFFER[at] into nodes of their own. The place behind, or -1.
+    """Move all but the last of n sorted edges at BUFFER[at] into nodes of their own. Return the offset after it, or -1.
 
     Edges to nodes that have no final id yet come first, and stay.
     """
@@ -169,21 +169,23 @@ def share_edges(c: Any, at: Any, n: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def write_edges(c: Any, which: Any, at: Any) -> Any:
-    """The edges of call `which` into BUFFER at `at`: how many, then (pc, register, node) each. The place behind, or -1.
+    """Write the edges of call `which` into BUFFER at `at`: their number, then each.
+
+    Return the offset after them, or -1.
 
     Nodes below that have their final id are written as that, others as -index - 2 of LOCALS' visit order.
     """
-    calls, ledges, buffer = view(c, CALLS), view(c, PENDING_EDGES), view(c, BUFFER)
+    calls, pending, buffer = view(c, CALLS), view(c, PENDING_EDGES), view(c, BUFFER)
     n, first = 0, at + 1
     e = calls[CALL_W * which + CALL_EDGE]
     while e >= 0:
         if first + EDGE_W * (n + 1) > size(c, BUFFER):
             return request(c, FULL, BUFFER)
         k = PENDING_W * e
-        pc, reg, below = ledges[k + PENDING_PC], ledges[k + PENDING_REGISTER], ledges[k + PENDING_BELOW] + 0
+        pc, reg, below = pending[k + PENDING_PC], pending[k + PENDING_REGISTER], pending[k + PENDING_BELOW] + 0
         if below < 0:
             below = calls[CALL_W * (-below - 2) + CALL_NODE]
-        e = ledges[PENDING_W * e + PENDING_NEXT]
+        e = pending[PENDING_W * e + PENDING_NEXT]
         known = False
         for k in range(min(n, FEW_EDGES)):
             j = first + EDGE_W * k
@@ -204,8 +206,8 @@ def write_edges(c: Any, which: Any, at: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def intern_cycle(c: Any, which: Any) -> Any:
-    """As `intern_call`, for calls on a cycle: all that `which` reaches and that have no id yet become one block."""
-    head, calls, ledges, stack = view(c, HEAD), view(c, CALLS), view(c, PENDING_EDGES), view(c, PATH)
+    """Intern calls on a cycle: all that `which` reaches and that have no id yet become one block. Return 0 or -1."""
+    head, calls, pending, stack = view(c, HEAD), view(c, CALLS), view(c, PENDING_EDGES), view(c, PATH)
     for k in range(head[N_CALLS]):
         if calls[CALL_W * k + CALL_NODE] < 0:
             calls[CALL_W * k + CALL_NODE] = 0
@@ -217,8 +219,8 @@ def intern_cycle(c: Any, which: Any) -> Any:
         e = calls[CALL_W * stack[done] + CALL_EDGE]
         done += 1
         while e >= 0:
-            below = ledges[PENDING_W * e + PENDING_BELOW]
-            e = ledges[PENDING_W * e + PENDING_NEXT]
+            below = pending[PENDING_W * e + PENDING_BELOW]
+            e = pending[PENDING_W * e + PENDING_NEXT]
             if below < 0 and calls[CALL_W * (-below - 2) + CALL_NODE] == 0:
                 calls[CALL_W * (-below - 2) + CALL_NODE] = -n - 2
                 stack[n] = -below - 2
@@ -238,12 +240,12 @@ def intern_cycle(c: Any, which: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def intern_call(c: Any, which: Any) -> Any:
-    """Gives call `which` and all below it their final ids, in LOCALS[., 3]: 0 or -1.
+    """Intern call `which` and all below it: write their final ids to CALL_NODE of CALLS. Return 0 or -1.
 
     Nodes are interned from below; where calls lie on a cycle (left recursion), all of the closure's calls that are
     reached are interned as one block.
     """
-    calls, ledges, stack = view(c, CALLS), view(c, PENDING_EDGES), view(c, PATH)
+    calls, pending, stack = view(c, CALLS), view(c, PENDING_EDGES), view(c, PATH)
     if VISIT_W * (view(c, HEAD)[N_CALLS] + 2) > size(c, PATH):
         return request(c, FULL, PATH)
     # Visit states: 0 new, -1 being visited, > 0 final id. PATH holds (call, edge to look at next).
@@ -254,8 +256,8 @@ def intern_call(c: Any, which: Any) -> Any:
         k, e = stack[VISIT_W * top + VISIT_CALL] + 0, stack[VISIT_W * top + VISIT_EDGE] + 0
         deeper = False
         while e >= 0 and not deeper:
-            below = ledges[PENDING_W * e + PENDING_BELOW]
-            e = ledges[PENDING_W * e + PENDING_NEXT] + 0
+            below = pending[PENDING_W * e + PENDING_BELOW]
+            e = pending[PENDING_W * e + PENDING_NEXT] + 0
             if below < 0:
                 state = calls[CALL_W * (-below - 2) + CALL_NODE]
                 if state == -1:

@@ -20,7 +20,7 @@ from .layout import (  # isort: skip
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def intern_cursor(c: Any, block: Any, low: Any, high: Any, depth: Any) -> Any:
-    """The place `depth` bytes into strings low .. high - 1 of `block`: its id, or -1."""
+    """Return the cursor `depth` bytes into strings low .. high - 1 of `block`: its id, or -1."""
     head, points, table = view(c, HEAD), view(c, CURSORS), view(c, CURSOR_HASH)
     last = size(c, CURSOR_HASH) - 1
     h = mix_hash(mix_hash(mix_hash(block, low), high), depth) & last
@@ -48,7 +48,7 @@ def intern_cursor(c: Any, block: Any, low: Any, high: Any, depth: Any) -> Any:
 
 @inlined("int64(int64, int64, int64, int64, int64, int64)")
 def find_bound(c: Any, block: Any, low: Any, high: Any, depth: Any, b: Any) -> Any:
-    """The first string of low .. high - 1 whose byte at `depth` is at least `b` (one that ends there counts as -1)."""
+    """Return the first string of low .. high - 1 whose byte at `depth` is at least `b`; the end counts as -1."""
     code = view(c, CODE)
     offsets = block + STR_OFFSETS
     while low < high:
@@ -63,7 +63,7 @@ def find_bound(c: Any, block: Any, low: Any, high: Any, depth: Any, b: Any) -> A
 
 @inlined("int64(int64, int64, int64)")
 def read_code_point(c: Any, at: Any, end: Any) -> Any:
-    """The code point spelled in UTF-8 at `at` of CODE and, times 8, added: its number of bytes. -1 at the end."""
+    """Return the code point in UTF-8 at `at` of CODE, times 8, plus its number of bytes; -1 at the end."""
     code = view(c, CODE)
     if at >= end:
         return -1

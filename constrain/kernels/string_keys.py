@@ -1,8 +1,8 @@
-"""Keys and constants: one byte inside a block of strings, as they stand or spelled with any escapes (kernels).
+"""Keys and constants: one byte inside a block of strings, spelled literally or with any escapes (kernels).
 
-In the second case the strings are decoded UTF-8 and `extra` of the configuration holds what is pending of an escape:
-kind << KIND | digits left << LEFT | value, the kinds being those of a leaf's decoder. A digit is refused unless some
-key still allowed goes on with a character that it can spell.
+In the second case the strings are decoded UTF-8, and `extra` of the configuration holds an incomplete escape:
+kind << KIND | digits left << LEFT | value, with the kinds of a leaf's decoder. A digit is refused unless some key that
+is still allowed continues with a character that the digits can spell.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .string_cursors import find_bound, intern_cursor, read_code_point
 
 @inlined("int64(int64, int64, int64)")
 def allow_byte(c: Any, s: Any, b: Any) -> Any:
-    """Adds byte b to the allowed ones of set record s (while it is in the making: as bits in SET_NEXT)."""
+    """Add byte b to the allowed bytes of set record s (a bit set in SET_NEXT while the set is being made)."""
     view(c, SETS)[s * SET_W + SET_NEXT + (b >> 5)] |= 1 << (b & 31)
     return 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def finish_key(c: Any, pc: Any, node: Any, reg: Any, rank: Any) -> Any:
-    """The declared key of that rank is complete: on with its value. 0 or -1."""
+    """Return the declared key of that rank is complete: on with its value. 0 or -1."""
     code, objects = view(c, CODE), view(c, OBJECTS)
     block = code[pc + ARG_OBJECT]
     key = 0
@@ -46,7 +46,7 @@ def finish_key(c: Any, pc: Any, node: Any, reg: Any, rank: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def allow_cursor(c: Any, s: Any, q: Any, state: Any) -> Any:
-    """Adds the bytes that may follow at string point q; `state` is the object state whose keys they are, or -1."""
+    """Add the bytes that may follow at cursor q; `state` is the object state whose keys they are, or -1."""
     code, points = view(c, CODE), view(c, CURSORS)
     p = CURSOR_W * q
     block, low = points[p + CURSOR_BLOCK], points[p + CURSOR_LOW] + 0
@@ -67,7 +67,7 @@ def allow_cursor(c: Any, s: Any, q: Any, state: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def step_cursor(c: Any, pc: Any, q: Any, node: Any, reg: Any, b: Any) -> Any:
-    """A byte inside a string block whose strings are spelled as they stand: 0 or -1."""
+    """Return a byte inside a string block whose strings are spelled as they stand: 0 or -1."""
     code, points = view(c, CODE), view(c, CURSORS)
     block, depth = points[CURSOR_W * q + CURSOR_BLOCK], points[CURSOR_W * q + CURSOR_DEPTH] + 1
     low = find_bound(c, block, points[CURSOR_W * q + CURSOR_LOW], points[CURSOR_W * q + CURSOR_HIGH], depth - 1, b)
@@ -94,7 +94,7 @@ def step_cursor(c: Any, pc: Any, q: Any, node: Any, reg: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def find_key_in_range(c: Any, q: Any, state: Any, least: Any, most: Any, low: Any) -> Any:
-    """The first allowed key of rank `low` or above at point q whose next code point lies in least .. most, or -1."""
+    """Return the first allowed key from rank `low` on at cursor q whose next code point is in least .. most, or -1."""
     code, points = view(c, CODE), view(c, CURSORS)
     p = CURSOR_W * q
     block, high, depth = points[p + CURSOR_BLOCK], points[p + CURSOR_HIGH], points[p + CURSOR_DEPTH]
@@ -109,7 +109,7 @@ def find_key_in_range(c: Any, q: Any, state: Any, least: Any, most: Any, low: An
 
 @kernel("int64(int64, int64, int64, int64)")
 def digits_possible(c: Any, q: Any, state: Any, pending: Any) -> Any:
-    """Whether some allowed key goes on with a character that the pending hexadecimal digits can still spell."""
+    """Return whether some allowed key goes on with a character that the pending hexadecimal digits can still spell."""
     points = view(c, CURSORS)
     low = points[CURSOR_W * q + CURSOR_LOW]
     kind, left, value = pending >> KIND, (pending >> LEFT) & 7, pending & VALUE
@@ -135,7 +135,7 @@ def digits_possible(c: Any, q: Any, state: Any, pending: Any) -> Any:
 
 @inlined("int64(int64, int64)")
 def is_inside_character(c: Any, q: Any) -> Any:
-    """Whether point q lies inside a UTF-8 sequence, in all its strings alike: they share the bytes before."""
+    """Return whether point q lies inside a UTF-8 sequence, in all its strings alike: they share the bytes before."""
     code, points = view(c, CODE), view(c, CURSORS)
     offsets, low = points[CURSOR_W * q + CURSOR_BLOCK] + STR_OFFSETS, points[CURSOR_W * q + CURSOR_LOW]
     place = code[offsets + low] + points[CURSOR_W * q + CURSOR_DEPTH]
@@ -144,7 +144,7 @@ def is_inside_character(c: Any, q: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def step_escaped_character(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any) -> Any:
-    """A whole character x inside keys, written as an escape: 0 or -1."""
+    """Return a whole character x inside keys, written as an escape: 0 or -1."""
     points, buffer = view(c, CURSORS), view(c, BUFFER)
     p = CURSOR_W * q
     block, low = points[p + CURSOR_BLOCK], points[p + CURSOR_LOW] + 0
@@ -162,7 +162,7 @@ def step_escaped_character(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any)
 
 @kernel("int64(int64, int64, int64)")
 def find_ended_key(c: Any, q: Any, state: Any) -> Any:
-    """The rank of the allowed key that ends at point q, or -1."""
+    """Return the rank of the allowed key that ends at point q, or -1."""
     code, points = view(c, CODE), view(c, CURSORS)
     p = CURSOR_W * q
     block, low = points[p + CURSOR_BLOCK], points[p + CURSOR_LOW]
@@ -174,7 +174,7 @@ def find_ended_key(c: Any, q: Any, state: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
 def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) -> Any:
-    """A byte of a declared key that may be spelled with escapes: 0 or -1."""
+    """Return a byte of a declared key that may be spelled with escapes: 0 or -1."""
     points = view(c, CURSORS)
     kind, left, value = ext >> KIND, (ext >> LEFT) & 7, ext & VALUE
     if kind == PLAIN:
@@ -232,7 +232,7 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def allow_escaped(c: Any, s: Any, q: Any, reg: Any, ext: Any) -> Any:
-    """The bytes that may follow in a key spelled with any escapes (a few too many: a step decides)."""
+    """Return the bytes that may follow in a key spelled with any escapes (a few too many: a step decides)."""
     kind = ext >> KIND
     if kind == PLAIN:
         allow_cursor(c, s, q, reg)

@@ -5,8 +5,8 @@ one run; a node's edges are a sorted run of (child, byte). From a leaf state, on
 
 - the *row*: the tokens that end inside the leaf, as a mask; and
 - the places where the leaf may be left inside a token. What follows those places is merged into one small trie,
-  the *remainders*: 1,312 tokens of a 128k vocabulary close a JSON string, but at few distinct places and with few
-  distinct rests. A mask then walks the remainders once, with the set of configurations that really follows.
+  the *suffix trie*: 1,312 tokens of a 128k vocabulary close a JSON string, but at few distinct places and with few
+  distinct rests. A mask then walks the suffix trie once, with the set of configurations that really follows.
 
 Only the owner of the table (tokens.mask_table, under a lock) calls these kernels.
 """
@@ -37,13 +37,13 @@ LONG = 4
 
 @inlined("int64(int64, int64)")
 def byte_of(t: Any, i: Any) -> Any:
-    """Byte i of the vocabulary's tokens."""
+    """Return byte i of the concatenated tokens of the vocabulary."""
     return (view(t, BLOB)[i >> 2] >> (8 * (i & 3))) & 255
 
 
 @kernel("int64(int64, int64)")
 def describe_below(t: Any, nodes: Any) -> Any:
-    """Writes BELOW for all nodes of the main trie, from the last to the first: children come behind their parents."""
+    """Write BELOW for all nodes of the main trie, from the last to the first, as children come after their parents."""
     trie, edges, below = view(t, TRIE), view(t, TRIE_EDGES), view(t, BELOW)
     for node in range(nodes - 1, -1, -1):
         for w in range(4):
@@ -65,7 +65,7 @@ def describe_below(t: Any, nodes: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def find_loops(t: Any, q: Any) -> Any:
-    """Writes which bytes lead from leaf state q back to q."""
+    """Write which bytes lead from leaf state q back to q."""
     leaves, following = view(t, LEAVES), view(t, LEAF_NEXT)
     r = q * LEAF_W + LEAF_LOOPS
     for w in range(3):
@@ -79,7 +79,7 @@ def find_loops(t: Any, q: Any) -> Any:
 
 @entry("int64(int64, int32[::1])")
 def build_trie(t: Any, order: Any) -> Any:
-    """Writes the main trie of the vocabulary's tokens, taken in `order` (sorted by bytes).
+    """Write the main trie of the vocabulary's tokens, taken in `order` (sorted by bytes).
 
     Empty tokens must not be in `order`. Returns the number of nodes, or NO_ROOM.
     """
@@ -145,7 +145,7 @@ def build_trie(t: Any, order: Any) -> Any:
 
 @entry("int64(int64, int64)")
 def make_row(t: Any, q: Any) -> Any:
-    """Writes the row of leaf state q; in TRIE_TEMP from 4 on, the places where the leaf may be left: how many.
+    """Write the row of leaf state q, and to TRIE_TEMP the places where tokens leave the leaf. Return how many places.
 
     A place is (main trie node, characters so far | ESCAPED). A subtree all of whose bytes lead a state back to itself
     is taken whole: most of the vocabulary, where most characters are alike. Where no character is refused for a
@@ -264,7 +264,7 @@ def make_row(t: Any, q: Any) -> Any:
 
 @inlined("int64(int64, int64, int64)")
 def find_child(t: Any, node: Any, b: Any) -> Any:
-    """The child of a trie node by byte b, or -1."""
+    """Return the child of a trie node by byte b, or -1."""
     trie, edges = view(t, TRIE), view(t, TRIE_EDGES)
     low, high = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0, trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] + 0
     while low < high:
@@ -278,7 +278,9 @@ def find_child(t: Any, node: Any, b: Any) -> Any:
 
 @entry("int64(int64, int64, int64, int64)")
 def make_suffix_trie(t: Any, q: Any, places: Any, budget: Any) -> Any:
-    """Merges what follows the `places` that `make_row` left in TRIE_TEMP: the root, -2 if beyond budget, NO_ROOM.
+    """Make the suffix trie of the tokens that leave at the `places` of `make_row`.
+
+    Return its root, -2 if beyond budget, TABLE_IS_FULL.
 
     The merged trie is built breadth first: a node of it is a list of (main trie node, characters).
     """
@@ -346,7 +348,7 @@ def make_suffix_trie(t: Any, q: Any, places: Any, budget: Any) -> Any:
 
 @entry("int64(int64, int64)")
 def order_by_length(t: Any, q: Any) -> Any:
-    """Orders the tokens of q's row by the room that each needs: characters, and what must follow them.
+    """Sort the tokens of the row of q by the characters that each needs, those that must follow it included.
 
     Writes ROOMS + 1 offsets and the tokens into ORDERS: where, or NO_ROOM. The last room stands for all beyond it.
     """

@@ -1,12 +1,12 @@
-"""Walks: which tokens of a trie a set of configurations takes (kernels).
+"""Walks: which tokens of a trie a set of configurations accepts (kernels).
 
-A walk goes down only where `sets.step` has a set, led by the few bytes that the set allows or by the edges of the
-trie, whichever are fewer. Steps are remembered, so a second walk is loads only. What is added to a mask comes from
+A walk descends only where `sets.step_set` has a set, led by the few bytes that the set allows or by the edges of the
+trie, whichever are fewer. Steps are memoised, so a second walk is loads only. A mask is the union of
 
-1. a leaf from whose state many bytes are allowed (inside a string, a number, white space, a pattern): the tokens that
-   stay inside are a prepared row of the vocabulary, of which 16 KB are copied (`add_row`);
-2. the tokens that leave such a leaf: a walk of the leaf's merged remainders, from the set that really follows; and
-3. all other configurations: a walk of the main trie.
+1. for a leaf state that allows many bytes (inside a string, a number, white space, a pattern): a prepared row of the
+   tokens that stay inside the leaf, 16 KB that are copied (`add_row`);
+2. for the tokens that leave such a leaf: a walk of the suffix trie of the leaf state, from the set that follows; and
+3. for all other configurations: a walk of the main trie.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from .trie import byte_of
 
 NO_LIMIT = 1 << 30
 ROW_STEPS = 1_500
-"""Steps that a row counts for, with the walk of what follows its leaf, which is led by up to 128,000 remainders."""
+"""Steps that a row counts for, with the walk of its suffix trie, of up to 128,000 tokens."""
 TRIED_AT_ONCE = 8
 """Configurations of a set that a token is tried from, for each step that is counted: most lead nowhere."""
 
 
 @entry("int64(int64, int64, int64)")
 def advance_token(c: Any, s: Any, token: Any) -> Any:
-    """The set after set s and a token: its id, DEAD if the token is refused (or has no bytes), or -1."""
+    """Return the set after set s and a token: its id, DEAD if the token is refused (or has no bytes), or -1."""
     offsets = view(c, OFFSETS)
     first, last = offsets[token], offsets[token + 1]
     if first == last:
@@ -58,7 +58,7 @@ def advance_token(c: Any, s: Any, token: Any) -> Any:
 
 @entry("int64(int64, int64, uint8[::1])")
 def advance_bytes(c: Any, s: Any, text: Any) -> Any:
-    """The set after set s and these bytes: its id; -1; or -2 - i if byte i is refused."""
+    """Return the set after set s and these bytes: its id; -1; or -2 - i if byte i is refused."""
     for i in range(len(text)):
         s = step_set(c, s, text[i])
         if s == DEAD:
@@ -70,7 +70,7 @@ def advance_bytes(c: Any, s: Any, text: Any) -> Any:
 
 @inlined("int64(int64, int64, int64, int64, int64)")
 def take_tokens(c: Any, node: Any, out: Any, least: Any, most: Any) -> Any:
-    """Sets the bits of the tokens at a trie node that left their leaf after least .. most characters."""
+    """Set the bits of the tokens at a trie node that left their leaf after least .. most characters."""
     trie, tokens, mask = view(c, TRIE), view(c, TRIE_TOKENS), at(out)
     for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
         chars = tokens[ENTRY_W * k + ENTRY_CHARACTERS] & (ESCAPED - 1)
@@ -82,7 +82,7 @@ def take_tokens(c: Any, node: Any, out: Any, least: Any, most: Any) -> Any:
 
 @kernel("int64(int64)")
 def queue_question(c: Any) -> Any:
-    """Keeps a question about members or names that a step has just asked, so that the walk can go on: 0 or -1.
+    """Queue a question about members or names that a step has asked, so that the walk can continue. Return 0 or -1.
 
     All that a mask cannot know is asked at once at its end (NEED_ANSWERS); after each question it would begin anew.
     """
@@ -107,7 +107,7 @@ def queue_question(c: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def try_token(c: Any, s: Any, token: Any, out: Any) -> Any:
-    """Sets or clears the bit of one token by taking it from set s: 0 or -1."""
+    """Set or clear the bit of one token by stepping its bytes from set s. Return 0 or -1."""
     head, sets, offsets, mask = view(c, HEAD), view(c, SETS), view(c, OFFSETS), at(out)
     first, last = offsets[token], offsets[token + 1]
     after = s if first < last else DEAD
@@ -129,7 +129,7 @@ def try_token(c: Any, s: Any, token: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def try_below(c: Any, root: Any, origin: Any, out: Any) -> Any:
-    """Tries every token of the subtree at `root` one by one from the set that the mask is for: 0 or -1."""
+    """Try every token of the subtree at `root` one by one from the set of the mask. Return 0 or -1."""
     trie, edges, tokens, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK)
     base = size(c, STACK) // 2  # the upper half: the lower one belongs to the walk that came here
     top = 0
@@ -150,7 +150,10 @@ def try_below(c: Any, root: Any, origin: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def try_from(c: Any, root: Any, s: Any, out: Any) -> Any:
-    """As `try_below` for a node of the main trie where set s has arrived: each edge is stepped along once. 0 or -1."""
+    """Try the tokens below a node of the main trie from set s, which has arrived there; edges are stepped once.
+
+    Return 0 or -1.
+    """
     head, sets, mask = view(c, HEAD), view(c, SETS), at(out)
     trie, edges, tokens, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK)
     base = size(c, STACK) // 2
@@ -184,7 +187,10 @@ def try_from(c: Any, root: Any, s: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def add_to_worklist(c: Any, node: Any, s: Any, least: Any, most: Any, walked: Any) -> Any:
-    """Puts a watched set, met at a trie node, on the list of those whose tokens are looked at closely. 0 or -1."""
+    """Add a set with candidates, met at a trie node, to the sets whose tokens are examined one by one.
+
+    Return 0 or -1.
+    """
     head, later = view(c, HEAD), view(c, WORKLIST)
     k = WORK_W * head[N_WORKLIST]
     if k + WORK_W > size(c, WORKLIST):
@@ -197,7 +203,7 @@ def add_to_worklist(c: Any, node: Any, s: Any, least: Any, most: Any, walked: An
 
 @kernel("int64(int64, int64, int64)")
 def step_along_route(c: Any, s: Any, depth: Any) -> Any:
-    """The set after set s and the first bytes of ROUTE: its id, DEAD, or -1."""
+    """Return the set after set s and the first bytes of ROUTE: its id, DEAD, or -1."""
     route = view(c, ROUTE)
     for i in range(depth):
         s = step_set(c, s, route[i])
@@ -208,7 +214,7 @@ def step_along_route(c: Any, s: Any, depth: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def may_escape(c: Any, s: Any) -> Any:
-    """Whether an undeclared key is being spelled in set s, a backslash being its last byte: 1 or 0."""
+    """Return whether an undeclared key is being spelled in set s, a backslash being its last byte: 1 or 0."""
     sets, configs, code, leaves = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, LEAVES)
     first = sets[s * SET_W + SET_FIRST]
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
@@ -221,7 +227,7 @@ def may_escape(c: Any, s: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def is_new_name(c: Any, origin: Any, s: Any, depth: Any) -> Any:
-    """Whether the name that ends with byte `depth` of ROUTE, which follows set s, is surely not taken: 1 or 0.
+    """Return whether the name that ends with byte `depth` of ROUTE, which follows set s, is surely not taken: 1 or 0.
 
     The name stands between the last two quotes; with an escape in it, or begun before the route, it is not looked at.
     origin: the set that the route begins in.
@@ -268,7 +274,7 @@ def is_new_name(c: Any, origin: Any, s: Any, depth: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64, int64)")
 def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
-    """Sets the bits of all tokens below trie node `root` that set `start` takes: 0 or -1.
+    """Set the bits of all tokens below trie node `root` that set `start` accepts. Return 0 or -1.
 
     exact: whether `start` knows all names. least, most: only tokens that left their leaf after that many characters.
     origin: the set that the mask is for.
@@ -371,7 +377,7 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
 
 @kernel("int64(int64, int64, int64)")
 def select_configs(c: Any, s: Any, which: Any) -> Any:
-    """The set of configuration `which` of set s alone, or, if -1, of those that wait for few bytes; -2: of all.
+    """Return the set of configuration `which` of set s alone, or, if -1, of those that wait for few bytes; -2: of all.
 
     The text of members is left open. Its id, or -1.
     """
@@ -395,7 +401,10 @@ def select_configs(c: Any, s: Any, which: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_row(c: Any, q: Any, room: Any, out: Any) -> Any:
-    """ORs the row of leaf state q into the mask: only tokens that need at most `room` characters. 0 or -1."""
+    """OR the row of leaf state q into the mask, restricted to tokens that need at most `room` characters.
+
+    Return 0 or -1.
+    """
     leaves, mask = view(c, LEAVES), at(out)
     words = view(c, TABLE)[T_WORDS] + 0
     row = view(c, ROWS)
@@ -418,7 +427,7 @@ def add_row(c: Any, q: Any, room: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def add_leaf(c: Any, s: Any, k: Any, out: Any, room: Any) -> Any:
-    """ORs what configuration k, in a leaf that has a row, allows into the mask: 0 or -1."""
+    """OR in the tokens that configuration k, in a leaf that has a row, allows. Return 0 or -1."""
     configs, code, leaves, sets = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, SETS)
     config = CONFIG_W * k
     pc, q, ext = configs[config + CONFIG_PC], configs[config + CONFIG_PLACE], configs[config + CONFIG_EXTRA]

@@ -1,13 +1,14 @@
-"""Members that must differ (`grammar.nodes.Unique`): what is written of them is kept, equal ones are refused (kernels).
+"""Uniqueness guards: members that must differ (`grammar.nodes.Unique`), equal ones being refused (kernels).
 
-While a member is being written its set of configurations knows the text, as a chain of bytes, back to where the
-outermost member began; a set outside of all members does not, and is shared. The register of a Unique's rules holds the
-members written so far: a list of (where it began, where it ended) in that text.
+While a member is being written, its set of configurations knows the text since the outermost member began, as a chain
+of bytes; a set outside of all members does not, and is shared. The register of a Unique's rules holds the members
+written so far: a list of (where it began, where it ended) in that text.
 
-A member that has become unlike all that were there is of no more concern: nothing below it can be refused. One that is
-still like some of them is *watched*: the caller says (`guards`) which bytes keep it so, whether a member that ends is
-new, and whether a watched set can still come to one that is. Walks of the trie leave the text open: they take each
-member that they finish for a new one, and only where that is not known are tokens tried one by one.
+A member that already differs from all earlier ones needs no more checks: nothing in it can be refused. Otherwise the
+earlier members that may still be equal are its *candidates*. The caller (`engine.uniqueness`) tells which candidates
+are left and by which bytes some stay (NEED_CANDIDATES), whether a member that ends is unique (NEED_IS_UNIQUE), and
+whether a set with candidates can still reach a unique member (NEED_CAN_DIFFER). Walks of the trie leave the text
+unknown: they accept each member that ends, and only where that is uncertain are tokens tried one by one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .layout import (  # isort: skip
 
 @inlined("int64(int64, int64, int64)")
 def find_guard(c: Any, key: Any, text: Any) -> Any:
-    """The entry of GUARDS for a key and a text; -slot - 1 of its hash table if there is none."""
+    """Return the entry of GUARDS for a key and a text; -slot - 1 of its hash table if there is none."""
     head, guards, table = view(c, HEAD), view(c, GUARDS), view(c, GUARD_HASH)
     last = size(c, GUARD_HASH) - 1
     h = mix_hash(mix_hash(0, key), text) & last
@@ -42,7 +43,7 @@ def find_guard(c: Any, key: Any, text: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_guard(c: Any, key: Any, text: Any, answer: Any) -> Any:
-    """A new entry of GUARDS, its bytes all 0: its number, or -1."""
+    """Add an entry to GUARDS, its bytes all 0. Return its number, or -1."""
     head, guards = view(c, HEAD), view(c, GUARDS)
     k = head[N_GUARDS] + 0
     if GUARD_W * (k + 1) > size(c, GUARDS) or 2 * k > size(c, GUARD_HASH):
@@ -61,7 +62,7 @@ def add_guard(c: Any, key: Any, text: Any, answer: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def begin_member(c: Any, members: Any, endless: Any) -> Any:
-    """A member begins here, after those of a list: the register while it is written, or -1.
+    """Begin a member after those of a list. Return the register while it is written, or -1.
 
     endless: whether every text that begins such a member begins infinitely many.
     """
@@ -92,7 +93,7 @@ def begin_member(c: Any, members: Any, endless: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def end_member(c: Any, register: Any) -> Any:
-    """The member of that register is whole: the list with it, 0 if an equal one was there, or -1."""
+    """End the member of that register. Return the list with it, 0 if it equals an earlier one, or -1."""
     head, names = view(c, HEAD), view(c, NAMES)
     members, text = names[NAME_W * register + NAME_PARENT] + 0, head[TEXT] + 0
     if members == UNKNOWN_MEMBERS:
@@ -112,7 +113,7 @@ def end_member(c: Any, register: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def copy_text(c: Any, start: Any, end: Any) -> Any:
-    """The bytes of a text from one place to another into BUFFER: how many, or -1."""
+    """Write the bytes of a text from one place to another into BUFFER. Return how many, or -1."""
     names, buffer = view(c, NAMES), view(c, BUFFER)
     n, k = 0, end
     while k != start:
@@ -129,7 +130,7 @@ def copy_text(c: Any, start: Any, end: Any) -> Any:
 
 @kernel("int64(int64)")
 def find_candidates(c: Any) -> Any:
-    """What remains to be watched in the set in the making: the entry of GUARDS that says so, or -1."""
+    """Return the entry of GUARDS with the earlier members that may still be equal to the one being written, or -1."""
     head = view(c, HEAD)
     k = find_guard(c, head[CANDIDATES], head[TEXT])
     return k if k >= 0 else request(c, NEED_CANDIDATES, head[CANDIDATES])
@@ -137,5 +138,5 @@ def find_candidates(c: Any) -> Any:
 
 @inlined("int64(int64, int64, int64)")
 def keeps_candidates(c: Any, guard: Any, b: Any) -> Any:
-    """Whether byte b may leave the member like one that was there."""
+    """Return whether byte b may leave the member equal to a prefix of an earlier one."""
     return view(c, GUARDS)[guard * GUARD_W + GUARD_BYTES + (b >> 5)] >> (b & 31) & 1

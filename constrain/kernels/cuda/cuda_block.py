@@ -17,7 +17,7 @@ MOST_THREADS = 1024
 
 @device
 def block_sum(value: Any, scratch: Any) -> Any:
-    """The sum of the values of all threads."""
+    """Return the sum of the values of all threads."""
     thread, half = cuda.threadIdx.x, cuda.blockDim.x // 2
     scratch[thread] = value
     cuda.syncthreads()
@@ -33,7 +33,7 @@ def block_sum(value: Any, scratch: Any) -> Any:
 
 @device
 def block_max(value: Any, scratch: Any) -> Any:
-    """The largest of the values of all threads."""
+    """Return the largest of the values of all threads."""
     thread, half = cuda.threadIdx.x, cuda.blockDim.x // 2
     scratch[thread] = value
     cuda.syncthreads()

@@ -42,7 +42,7 @@ INFINITY = np.float32(np.inf)
 
 @device
 def value_of(bits: Any, kind: Any) -> Any:
-    """The float32 that the bits of a float of some kind spell; exact."""
+    """Return the float32 that the bits of a float of some kind spell; exact."""
     if kind == FLOAT32:
         return float_of(np.int32(bits))
     if kind == BFLOAT16:
@@ -57,7 +57,7 @@ def value_of(bits: Any, kind: Any) -> Any:
 
 @device
 def rank_of(value: Any, token: Any) -> Any:
-    """The rank of a token of this float32."""
+    """Return the rank of a token of this float32."""
     bits = np.int64(bits_of(value))
     place = ZERO + (bits if bits >= 0 else -(bits & 0x7FFFFFFF))
     return place << ID_BITS | (LAST_ID - token)
@@ -65,12 +65,12 @@ def rank_of(value: Any, token: Any) -> Any:
 
 @device
 def token_of(rank: Any) -> Any:
-    """The token of a rank."""
+    """Return the token of a rank."""
     return LAST_ID - (rank & LAST_ID)
 
 
 @device
 def value_at(place: Any) -> Any:
-    """The float32 at a place, a rank without its token: place = rank >> ID_BITS."""
+    """Return the float32 at a place, a rank without its token: place = rank >> ID_BITS."""
     size = place - ZERO
     return float_of(np.int32(size)) if size >= 0 else -float_of(np.int32(-size))

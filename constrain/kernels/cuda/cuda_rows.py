@@ -33,7 +33,7 @@ def limit_of(width: Any, at: Any, words: Any) -> Any:
 
 @device
 def seen(row: Any, raw: Any, word: Any, token: Any) -> Any:
-    """The value of a token from the bits of its float and the word of its mask."""
+    """Return the value of a token from the bits of its float and the word of its mask."""
     if token >= row[6] or (word >> (token & 31)) & 1 == 0:
         return NOTHING
     return value_of(raw, row[3])
@@ -41,7 +41,7 @@ def seen(row: Any, raw: Any, word: Any, token: Any) -> Any:
 
 @device
 def glance(row: Any, token: Any) -> Any:
-    """The value of one token, -inf if it is not allowed."""
+    """Return the value of one token, -inf if it is not allowed."""
     if token >= row[6] or (row[5] >= 0 and (row[4][row[5] + (token >> 5)] >> (token & 31)) & 1 == 0):
         return NOTHING
     return value_of(row[0][row[1] + token], row[3])
@@ -49,7 +49,7 @@ def glance(row: Any, token: Any) -> Any:
 
 @device
 def look(row: Any, first: Any, threads: Any) -> Any:
-    """The values (float32) of tokens first, first + threads, ...: four of them."""
+    """Return the values (float32) of tokens first, first + threads, ...: four of them."""
     logits, start, last, bits, at, end = row[0], row[1], row[2] - 1, row[4], row[5], row[6] - 1
     second, third, fourth = first + threads, first + 2 * threads, first + 3 * threads
     a, b = logits[start + min(first, last)], logits[start + min(second, last)]

@@ -46,13 +46,13 @@ LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 @device
 def weighed(value: Any, best: Any, warmth: Any) -> Any:
-    """The mass of a value beside the best one's, which is UNIT; warmth: 1 / temperature."""
+    """Return the mass of a value beside the best one's, which is UNIT; warmth: 1 / temperature."""
     return np.int64(np.float64(np.float32(math.exp((value - best) * warmth))) * UNIT + 0.5)
 
 
 @device
 def mass_of(row: Any, value: Any) -> Any:
-    """The mass of a value in its row."""
+    """Return the mass of a value in its row."""
     return weighed(value, row[7], row[8])
 
 
@@ -61,7 +61,7 @@ count, select = selector(look, mass_of)
 
 @device
 def kept(row: Any, value: Any, token: Any, cutoff: Any, coldest: Any) -> Any:
-    """The mass of a token, 0 if it was cut."""
+    """Return the mass of a token, 0 if it was cut."""
     if not value > NOTHING or rank_of(value, token) < cutoff or (value - row[7]) * row[8] < coldest:
         return np.int64(0)
     return weighed(value, row[7], row[8])

@@ -28,14 +28,14 @@ LAST_PLACE = (1 << 32) - 1
 
 @device
 def bin_of(value: Any, best: Any, step: Any) -> Any:
-    """The linear bin of a value, 0 for the best; never larger for a larger value, since each operation is monotone."""
+    """Return the linear bin of a value, 0 for the best; monotone in the value, as each operation is."""
     below = (best - value) * step
     return np.int64(below) if below < np.float32(BINS - 1) else np.int64(BINS - 1)
 
 
 @device
 def first_place(which: Any, best: Any, step: Any) -> Any:
-    """The lowest place of a value in linear bin `which` or a better one: bisection over all floats from -inf on."""
+    """Return the lowest place of a value in linear bin `which` or a better one, by bisection over all floats."""
     low, high = rank_of(np.float32(-np.inf), 0) >> ID_BITS, rank_of(best, 0) >> ID_BITS
     while low < high:
         middle = (low + high) // 2
