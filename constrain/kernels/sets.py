@@ -44,7 +44,7 @@ UNKNOWN, UNKNOWN_TO_LEAVES, ALIKE = -1, -2, -3
 
 @kernel("int64(int64, int64, int64)")
 def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
-    """Add to the allowed bytes of set record s those by which the lexemes of list q continue, or the next one begins.."""
+    """Add to the allowed bytes of set record s those that continue a lexeme of list q or begin the next one."""
     sets, lists, code = view(c, SETS), view(c, LISTS), view(c, CODE)
     block = lists[q + LIST_BLOCK]
     for i in range(lists[q]):
@@ -292,7 +292,7 @@ NOWHERE = -(1 << 40)
 
 @kernel("int64(int64, int64, int64)")
 def find_memo(c: Any, s: Any, b: Any) -> Any:
-    """Return where the step of set s by byte b is memoised: in SETS, -place - 2 in WIDE, or NOWHERE; -1 if b is refused.."""
+    """Return where the step of set s by byte b is memoised: in SETS, -place - 2 in WIDE, or NOWHERE; -1: refused."""
     sets = view(c, SETS)
     r = s * SET_W
     n = sets[r + SET_ALLOWED]
