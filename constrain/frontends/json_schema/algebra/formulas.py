@@ -18,7 +18,7 @@ from ..shapes.shape import EVERYTHING, Shape
 from . import unevaluated
 from .value_keywords import APPLICATORS, UNEVALUATED, build_value_shape
 
-__all__ = ["Conjunction", "Formula", "ExactlyOne", "OwnShape", "Disjunction", "build_formula"]
+__all__ = ["Conjunction", "Formula", "ExactlyOneOf", "OwnShape", "Disjunction", "build_formula"]
 
 
 class Disjunction(NamedTuple):
@@ -33,7 +33,7 @@ class Conjunction(NamedTuple):
     parts: tuple[Formula, ...]
 
 
-class ExactlyOne(NamedTuple):
+class ExactlyOneOf(NamedTuple):
     """A value of the context that is in exactly one of the sets."""
 
     context: SchemaSet
@@ -46,7 +46,7 @@ class OwnShape(NamedTuple):
     shape: Shape
 
 
-Formula = Union[Disjunction, Conjunction, ExactlyOne, OwnShape, SchemaSet]
+Formula = Union[Disjunction, Conjunction, ExactlyOneOf, OwnShape, SchemaSet]
 
 
 def build_formula(node: Subschema, algebra: SchemaAlgebra) -> Formula:
@@ -61,7 +61,7 @@ def build_formula(node: Subschema, algebra: SchemaAlgebra) -> Formula:
     if "oneOf" in keywords and len(keywords) > 1:
         # Branches that overlap often become disjoint together with the sibling keywords of oneOf.
         rest = {field: value for field, value in keywords.items() if field != "oneOf"}
-        return ExactlyOne((algebra.table.add_derived(node, rest).number,), keywords["oneOf"])
+        return ExactlyOneOf((algebra.table.add_derived(node, rest).number,), keywords["oneOf"])
     parts: list[Formula] = []
     place = -1
     for field, value in keywords.items():
@@ -74,7 +74,7 @@ def build_formula(node: Subschema, algebra: SchemaAlgebra) -> Formula:
         elif field == "anyOf":
             parts.append(Disjunction(value))
         elif field == "oneOf":
-            parts.append(ExactlyOne(ANY, value))
+            parts.append(ExactlyOneOf(ANY, value))
         elif field == "not":
             parts.append(algebra.complement(value))
         elif field == "if" and ("then" in keywords or "else" in keywords):

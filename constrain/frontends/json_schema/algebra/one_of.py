@@ -21,7 +21,7 @@ from ..shapes.schema_algebra import SchemaAlgebra
 from ..shapes.shape import NOTHING, Shape
 from ..strings import string_sets
 from ..strings.string_sets import StringCase
-from .formulas import ExactlyOne
+from .formulas import ExactlyOneOf
 from .shape_operations import (
     complement_shape,
     count_widest_part,
@@ -70,13 +70,13 @@ def find_one_of(literal: int, algebra: SchemaAlgebra) -> OneOfLiteral | None:
     return None
 
 
-def unfold_one_of(one_of: ExactlyOne, algebra: SchemaAlgebra) -> Shape:
+def unfold_one_of(one_of: ExactlyOneOf, algebra: SchemaAlgebra) -> Shape:
     """Return the values of the context that exactly one branch allows."""
     alternatives: list[Shape] = []
     texts = _texts_of_exactly_one(one_of, algebra)
     if texts is not None:
         alternatives.append(NOTHING._replace(strings=texts))
-        one_of = ExactlyOne(algebra.intersect(one_of.context, algebra.non_string_set()), one_of.parts)
+        one_of = ExactlyOneOf(algebra.intersect(one_of.context, algebra.non_string_set()), one_of.parts)
     context, branches = one_of
     overlaps = _find_overlaps(one_of, algebra)
     for position, branch in enumerate(branches):
@@ -87,18 +87,18 @@ def unfold_one_of(one_of: ExactlyOne, algebra: SchemaAlgebra) -> Shape:
     return unite_shapes(alternatives or [NOTHING])
 
 
-def unfold_not_one_of(one_of: ExactlyOne, within: SchemaSet, algebra: SchemaAlgebra) -> Shape:
+def unfold_not_one_of(one_of: ExactlyOneOf, within: SchemaSet, algebra: SchemaAlgebra) -> Shape:
     """Return the values of the set `within` that are outside of the context, or in no branch, or in two at least."""
     texts = _texts_of_exactly_one(one_of, algebra)
     if texts is not None:
         context = algebra.intersect(one_of.context, algebra.non_string_set())
-        others = unfold_not_one_of(ExactlyOne(context, one_of.parts), within, algebra)
+        others = unfold_not_one_of(ExactlyOneOf(context, one_of.parts), within, algebra)
         left = complement_shape(NOTHING._replace(strings=texts), algebra)
         left = left._replace(scalars=0, numbers=(), arrays=(), objects=())
         return others._replace(strings=intersect_shapes(left, algebra.unfold(within), algebra=algebra).strings)
     context, branches = one_of
     shape = _intersect_all(within, [algebra.complement(branch) for branch in branches], algebra)
-    overlaps = _find_overlaps(ExactlyOne(algebra.intersect(within, context), branches), algebra)
+    overlaps = _find_overlaps(ExactlyOneOf(algebra.intersect(within, context), branches), algebra)
     pairs = [(one, other) for one in range(len(branches)) for other in overlaps[one] if one < other]
     outside = [algebra.unfold(algebra.intersect(within, algebra.complement(context)))] if context else []
     shared = (
@@ -118,7 +118,7 @@ def _intersect_all(schemas: SchemaSet, others: list[SchemaSet], algebra: SchemaA
     return intersect_shapes(algebra.unfold(schemas), *shapes, algebra=algebra)
 
 
-def _texts_of_exactly_one(one_of: ExactlyOne, algebra: SchemaAlgebra) -> tuple[StringCase, ...] | None:
+def _texts_of_exactly_one(one_of: ExactlyOneOf, algebra: SchemaAlgebra) -> tuple[StringCase, ...] | None:
     """Return the texts that exactly one of many branches allows, by one automaton; None if comparing pairs is better.
 
     Pairwise subtraction of n overlapping languages makes n automata of n factors; `Dfa.exactly_one_of` makes one.
@@ -146,7 +146,7 @@ def _texts_of_exactly_one(one_of: ExactlyOne, algebra: SchemaAlgebra) -> tuple[S
     return () if texts.is_empty else (StringCase(lang=frozenset(((True, "dfa", texts),))),)
 
 
-def _find_overlaps(one_of: ExactlyOne, algebra: SchemaAlgebra) -> list[list[int]]:
+def _find_overlaps(one_of: ExactlyOneOf, algebra: SchemaAlgebra) -> list[list[int]]:
     """Return for each branch, by index, the others that may share a value with it inside the context."""
     context, branches = one_of
     branches = tuple(algebra.intersect(context, branch) for branch in branches)

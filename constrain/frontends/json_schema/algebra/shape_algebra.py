@@ -38,7 +38,7 @@ from ..strings.schema_patterns import relocate_error
 from ..strings.string_languages import Language, LanguageCache, any_text
 from ..strings.string_sets import StringCase
 from .fast_checks import fast_satisfiable, find_children
-from .formulas import Conjunction, Disjunction, ExactlyOne, Formula, OwnShape, build_formula
+from .formulas import Conjunction, Disjunction, ExactlyOneOf, Formula, OwnShape, build_formula
 from .one_of import find_one_of, unfold_not_one_of, unfold_one_of
 from .shape_operations import (
     complement_shape,
@@ -136,11 +136,11 @@ class ShapeAlgebra(SchemaAlgebra):
                 self._unfolding.append(literal)
                 try:
                     formula = build_formula(node, self)
-                    assert isinstance(formula, ExactlyOne)
+                    assert isinstance(formula, ExactlyOneOf)
                     context = tuple(other for other in schemas if other != given)
                     if literal < 0:
                         return unfold_not_one_of(formula, context, self)
-                    return unfold_one_of(ExactlyOne(self.intersect(context, formula.context), formula.parts), self)
+                    return unfold_one_of(ExactlyOneOf(self.intersect(context, formula.context), formula.parts), self)
                 finally:
                     self._unfolding.pop()
         return intersect_shapes(*(self.unfold((literal,)) for literal in schemas), algebra=self)
@@ -160,7 +160,7 @@ class ShapeAlgebra(SchemaAlgebra):
         """Return the Shape of a formula, or of its complement."""
         if isinstance(formula, OwnShape):
             return formula.shape if sign else complement_shape(formula.shape, self)
-        if isinstance(formula, ExactlyOne):
+        if isinstance(formula, ExactlyOneOf):
             return unfold_one_of(formula, self) if sign else unfold_not_one_of(formula, ANY, self)
         if isinstance(formula, (Conjunction, Disjunction)):
             if isinstance(formula, Conjunction) == sign:
