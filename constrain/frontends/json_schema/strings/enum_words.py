@@ -71,9 +71,9 @@ class WordPrefix(NamedTuple):
     def node(self) -> Node:
         """Return each of the words if they are few, otherwise each character that may come next."""
         words, low, high, length = self
-        few = words.find_different(low, high)
-        if few is not None:
-            return choice_of([words.rest(first, end, length) for first, end in few])
+        ranges = words.find_different(low, high)
+        if ranges is not None:
+            return choice_of([words.rest(first, end, length) for first, end in ranges])
         texts = words.texts
         options: list[Node] = []
         while low < high:

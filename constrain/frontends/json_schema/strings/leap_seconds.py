@@ -1,6 +1,6 @@
 """Times with all leap seconds: `hh:mm:60` with the offset that makes it 23:59:60 UTC (RFC 3339, section 5.7).
 
-The offset comes last and is settled by the time: 15:59:60-08:00, 00:29:60+00:30. So an automaton has to remember one
+The offset comes last and is determined by the time: 15:59:60-08:00, 00:29:60+00:30. So an automaton has to remember one
 of 1,440 minutes from the minute to the offset, in each of the seven places between: some 11,000 states. Every
 `date-time` needs it, so it is not built state by state: its states come in blocks, one state a minute, and whole blocks
 are linked at once. What comes out is the minimal automaton, numbered as all are.
@@ -27,7 +27,7 @@ class StateBlocks(NamedTuple):
 
     begun: hh:mm (0), h:mm (3: by the first digit), :mm (24: by the hour), mm (24), m (144). left, six of a minute each:
     `:60`, `60`, `0`, then `.` or the offset, a digit of the fraction, a digit or the offset. owed: hh:mm (1,440),
-    h:mm (600), :mm (60), mm (60), m (10): what is left of an offset that is settled.
+    h:mm (600), :mm (60), mm (60), m (10): what is left of an offset that is determined.
     """
 
     begun: tuple[int, ...]
@@ -125,7 +125,7 @@ def _link_left(wires: TransitionDrawing, at: StateBlocks, rest: Dfa, last: int) 
 
 
 def _link_owed(wires: TransitionDrawing, at: StateBlocks, last: int) -> None:
-    """An offset that is settled."""
+    """Draw the transitions of an offset that is determined."""
     whole, unit, colon, ten, one = at.owed
     minute = np.arange(DAY, dtype=np.int32)
     hour, of_hour = minute // HOUR, minute % HOUR
