@@ -20,7 +20,7 @@ from .anthropic import ANTHROPIC
 from .gemini import GEMINI
 from .llamacpp import LLAMACPP
 from .openai import OPENAI
-from .subschemas import Document, Subschema
+from .subschemas import Document, DocumentPart
 from .target_tables import Target, TargetFinding, TargetRow, Verdict
 from .vllm import choose_backend
 
@@ -64,7 +64,7 @@ def target_of(schema: Document | dict[str, Any] | bool | str, target: str) -> Ta
     return TARGETS[target](schema if isinstance(schema, Document) else Document(schema))
 
 
-def judge_subschema(place: Subschema, target: Target) -> Iterator[TargetFinding]:
+def judge_subschema(place: DocumentPart, target: Target) -> Iterator[TargetFinding]:
     """What becomes of one subschema: its keywords in their order, then those that are missing."""
     if isinstance(place.raw, bool):
         row = next((row for row in target.table if row.keyword == "" and row.when(place)), None)
@@ -82,7 +82,7 @@ def judge_subschema(place: Subschema, target: Target) -> Iterator[TargetFinding]
             yield TargetFinding(place.pointer, row.keyword, row.verdict, row.reason, row.cure)
 
 
-def row_of(name: str, place: Subschema, target: Target) -> TargetRow:
+def row_of(name: str, place: DocumentPart, target: Target) -> TargetRow:
     """The row that counts for a keyword that is written."""
     for row in target.table:
         if row.keyword == name and not row.missing and row.when(place):

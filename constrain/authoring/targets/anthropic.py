@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .subschemas import Document, Subschema
+from .subschemas import Document, DocumentPart
 from .target_tables import Limit, Target, TargetRow, make_rows
 
 __all__ = ["ANTHROPIC"]
@@ -23,12 +23,12 @@ def is_complex(value: Any) -> bool:
     return isinstance(value, (list, dict))
 
 
-def large_quantifier(place: Subschema) -> bool:
+def large_quantifier(place: DocumentPart) -> bool:
     """Whether the pattern repeats something often."""
     return any(int(number) >= LARGE for number in re.findall(r"\{\d*,?(\d+)\}", str(place.get("pattern"))))
 
 
-def is_external(place: Subschema) -> bool:
+def is_external(place: DocumentPart) -> bool:
     """Whether the reference leaves the document."""
     return not str(place.get("$ref")).startswith("#")
 

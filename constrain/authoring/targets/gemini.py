@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from .subschemas import Subschema
+from .subschemas import DocumentPart
 from .target_tables import Target, TargetRow, make_rows
 
 __all__ = ["GEMINI"]
 
 
-def beside_ref(place: Subschema) -> bool:
+def beside_ref(place: DocumentPart) -> bool:
     """Whether a keyword that does not begin with $ stands beside the reference."""
     return any(not name.startswith("$") for name in place.raw)
 
 
-def other_enum(place: Subschema) -> bool:
+def other_enum(place: DocumentPart) -> bool:
     """Whether the enum has values that are neither strings nor numbers."""
     values = place.get("enum", ())
     return any(isinstance(value, (bool, list, dict)) or value is None for value in values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from .subschemas import Subschema
+from .subschemas import DocumentPart
 from .target_tables import Target, TargetRow, make_rows
 
 __all__ = ["LLAMACPP"]
@@ -32,7 +32,7 @@ ASSERTS = frozenset((
 ))  # fmt: skip
 
 
-def acted_on(place: Subschema) -> str:
+def acted_on(place: DocumentPart) -> str:
     """The keyword that decides here; "" if none of the list is written."""
     return next((name for name in ORDER if place.has(name)), "")
 
@@ -40,7 +40,7 @@ def acted_on(place: Subschema) -> str:
 def row_of_shadowed(keyword: str) -> TargetRow:
     """The row of a keyword that stands beside one that is acted on."""
 
-    def when(place: Subschema) -> bool:
+    def when(place: DocumentPart) -> bool:
         first = acted_on(place)
         return first not in ("", keyword) and keyword not in READ_WITH.get(first, set())
 
@@ -48,12 +48,12 @@ def row_of_shadowed(keyword: str) -> TargetRow:
     return TargetRow(keyword, "ignored", reason, "Write it in the branches or in the definition.", when)
 
 
-def harmless_type(place: Subschema) -> bool:
+def harmless_type(place: DocumentPart) -> bool:
     """Whether a `type` that is not looked at would have said nothing anyway."""
     return acted_on(place) in ("const", "enum", "pattern", "format", "properties", "items", "prefixItems", "allOf")
 
 
-def lacks_string_type(place: Subschema) -> bool:
+def lacks_string_type(place: DocumentPart) -> bool:
     """Whether no single type `string` is named."""
     return bool(place.get("type") != "string")
 

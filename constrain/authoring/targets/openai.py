@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .subschemas import Document, Subschema
+from .subschemas import Document, DocumentPart
 from .target_tables import Limit, Target, TargetRow, make_rows
 
 __all__ = ["OPENAI"]
@@ -12,28 +12,28 @@ __all__ = ["OPENAI"]
 FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
 
 
-def other_format(place: Subschema) -> bool:
+def other_format(place: DocumentPart) -> bool:
     """Whether the format is not among the documented ones."""
     return place.get("format") not in FORMATS
 
 
-def open_object(place: Subschema) -> bool:
+def open_object(place: DocumentPart) -> bool:
     """Whether undeclared keys are allowed."""
     return place.get("additionalProperties") is not False
 
 
-def is_optional(place: Subschema) -> bool:
+def is_optional(place: DocumentPart) -> bool:
     """Whether a declared property may be left out."""
     properties = place.get("properties")
     return isinstance(properties, dict) and not set(properties) <= set(place.get("required", ()))
 
 
-def no_type(place: Subschema) -> bool:
+def no_type(place: DocumentPart) -> bool:
     """Whether it says neither what type the value has nor where that is said."""
     return place.document.root is not place.raw and not place.has("anyOf", "$ref", "enum", "const")
 
 
-def beside_ref(place: Subschema) -> bool:
+def beside_ref(place: DocumentPart) -> bool:
     """Whether the reference has neighbours that assert something."""
     return any(name not in ("$ref", "$defs", "definitions", "$schema", "$id") for name in place.raw)
 
@@ -74,7 +74,7 @@ def text_length(document: Document) -> Iterator[tuple[str, int]]:
             yield f"{place.pointer}/const", len(str(place.get("const")))
 
 
-def long_enum(place: Subschema) -> bool:
+def long_enum(place: DocumentPart) -> bool:
     """Whether more than 250 strings have more than 15,000 characters together."""
     values = place.get("enum")
     texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []

@@ -16,13 +16,13 @@ from ...frontends.json_schema.core.dialects import Scope
 from ...frontends.json_schema.reading.keywords import iterate_subschemas
 from ...frontends.json_schema.reading.schema_references import ReferenceResolver
 
-__all__ = ["Document", "Subschema"]
+__all__ = ["Document", "DocumentPart"]
 
 
 Step = tuple[Union[str, int], ...]
 
 
-class Subschema:
+class DocumentPart:
     """One subschema.
 
     raw: as it is written, an object or a boolean. pointer: where it stands. holder: the subschema around it, or None
@@ -37,7 +37,7 @@ class Subschema:
         raw: Any,
         scope: Scope,
         pointer: str,
-        holder: Subschema | None,
+        holder: DocumentPart | None,
         step: tuple[str | int, ...],
     ) -> None:
         self.document = document
@@ -79,7 +79,7 @@ class Subschema:
     @property
     def is_required(self) -> bool:
         """Whether the property that it is, or is part of, must be there; so it is where there is no property."""
-        place: Subschema | None = self
+        place: DocumentPart | None = self
         while place is not None and place.holder is not None:
             if place.step[0] == "properties":
                 return place.step[-1] in place.holder.get("required", ())
@@ -107,10 +107,10 @@ class Document:
     def __init__(self, schema: dict[str, Any] | bool | str, registry: Mapping[str, Any] | None = None) -> None:
         self.root = load_document(schema)
         self.library = ReferenceResolver(self.root, registry)
-        self.places: list[Subschema] = list(self._walk())
+        self.places: list[DocumentPart] = list(self._walk())
 
-    def _walk(self) -> Iterator[Subschema]:
-        todo = [Subschema(self, self.root, self.library.main, "", None, ())]
+    def _walk(self) -> Iterator[DocumentPart]:
+        todo = [DocumentPart(self, self.root, self.library.main, "", None, ())]
         while todo:
             place = todo.pop()
             if not place.is_root:
@@ -118,7 +118,9 @@ class Document:
             yield place
             if isinstance(place.raw, dict):
                 below = [
-                    Subschema(self, raw, place.scope, "/".join((place.pointer, *map(pointer_token, step))), place, step)
+                    DocumentPart(
+                        self, raw, place.scope, "/".join((place.pointer, *map(pointer_token, step))), place, step
+                    )
                     for step, raw in iterate_subschemas(place.raw, place.scope.draft)
                 ]
                 todo.extend(reversed(below))

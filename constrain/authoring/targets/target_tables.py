@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from .subschemas import Document, Subschema
+from .subschemas import Document, DocumentPart
 
 __all__ = ["TargetFinding", "Limit", "TargetRow", "Target", "Verdict", "always_true", "make_rows"]
 
@@ -33,7 +33,7 @@ class TargetFinding(NamedTuple):
     cure: str
 
 
-def always_true(place: Subschema) -> bool:
+def always_true(place: DocumentPart) -> bool:
     """The condition of a row that has none."""
     return True
 
@@ -45,7 +45,7 @@ class TargetRow(NamedTuple):
     verdict: Verdict
     reason: str = ""
     cure: str = ""
-    when: Callable[[Subschema], bool] = always_true
+    when: Callable[[DocumentPart], bool] = always_true
     missing: bool = False
 
 
@@ -76,7 +76,7 @@ class Target:
 
 
 def make_rows(
-    verdict: Verdict, names: str, reason: str = "", cure: str = "", when: Callable[[Subschema], bool] = always_true
+    verdict: Verdict, names: str, reason: str = "", cure: str = "", when: Callable[[DocumentPart], bool] = always_true
 ) -> list[TargetRow]:
     """One row for each of the names, all alike."""
     return [TargetRow(name, verdict, reason, cure, when) for name in names.split()]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .subschemas import Document, Subschema
+from .subschemas import Document, DocumentPart
 from .target_tables import Target, TargetRow, make_rows
 
 __all__ = ["GUIDANCE", "OUTLINES", "XGRAMMAR", "choose_backend"]
@@ -87,7 +87,7 @@ CLOSING = (("additionalProperties",), ("items",), ("unevaluatedProperties",), ("
 """Where `false` closes an object or array, and is no error."""
 
 
-def no_type(place: Subschema) -> bool:
+def no_type(place: DocumentPart) -> bool:
     """Whether the keyword stands where no type is named."""
     return not place.has("type")
 
@@ -97,12 +97,12 @@ def is_anchored(pattern: str) -> bool:
     return pattern.startswith("^") and pattern.endswith("$")
 
 
-def has_neighbours(place: Subschema, *own: str) -> bool:
+def has_neighbours(place: DocumentPart, *own: str) -> bool:
     """Whether other keywords that assert something stand here too."""
     return bool(ASSERTS & place.raw.keys() - set(own))
 
 
-def has_undeclared(place: Subschema) -> bool:
+def has_undeclared(place: DocumentPart) -> bool:
     """Whether a required key is no property."""
     return not set(place.get("required", ())) <= set(place.get("properties", ()))
 
@@ -120,7 +120,7 @@ def has_type(value: Any, types: frozenset[str]) -> bool:
     return "number" in types or ("integer" in types and value == int(value))
 
 
-def has_overlap(place: Subschema) -> bool:
+def has_overlap(place: DocumentPart) -> bool:
     """Whether two branches of a oneOf are neither of different types nor told apart by a const."""
     branches = [branch for branch in place.get("oneOf") if isinstance(branch, dict)]
     for number, one in enumerate(branches):
