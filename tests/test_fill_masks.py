@@ -49,7 +49,7 @@ def single(matchers: list[Matcher], words: int = WORDS) -> np.ndarray:
 @settings(max_examples=40)
 @given(data=st.data())
 def test_each_row_is_the_mask_of_its_matcher(data: st.DataObject) -> None:
-    """Any mix of constraints, forks, what was rolled back and what has ended; several rounds, as lanes stay."""
+    """Any mix of constraints, forks, what was rolled back and what has ended; several rounds, as worker_slots stay."""
     kind = data.draw(st.sampled_from(["rules", "characters", "objects"]))
     vocabulary = data.draw(make.vocabularies(kind))
     grammars = data.draw(st.lists(getattr(make, kind).filter(make.sound), min_size=1, max_size=3))
@@ -165,7 +165,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_arenas_that_forget_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """State caches so small that each forgets many times: the masks are the same, in every lane."""
+    """State caches so small that each forgets many times: the masks are the same, in every worker_slot."""
     wanted = single([walked(compile(Vocabulary.bytes(), schema=SCHEMAS[1]), k, 12) for k in range(24)])
     small = {slot: max(64, length // 512) for slot, length in state_cache.FIRST.items()}
     for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE, state_cache.at.ROUTE):

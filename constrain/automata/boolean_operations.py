@@ -294,14 +294,14 @@ State = tuple[int, tuple[tuple[int, int], ...]]
 """How many automata accept whatever follows (0 or 1), and (number, state) of the others that are alive."""
 
 
-class ExactlyOne(NamedTuple):
+class ExactlyOneTable(NamedTuple):
     """table: the texts, not minimal. overlapping: whether some text is in two of the languages or more."""
 
     table: Table
     overlapping: bool
 
 
-def accept_exactly_one(tables: Sequence[Table], max_states: int) -> ExactlyOne:
+def accept_exactly_one(tables: Sequence[Table], max_states: int) -> ExactlyOneTable:
     """The texts of exactly one of the tables, which must be minimal. LimitError beyond `max_states`."""
     tables = [table for table in tables if table.rows]
     bounds, classes, columns = merge_all(tables)
@@ -335,7 +335,7 @@ def accept_exactly_one(tables: Sequence[Table], max_states: int) -> ExactlyOne:
     rows: list[list[int]] = []
     accepting: list[bool] = []
     if number([(index, 0) for index in range(len(tables))], 0) < 0:
-        return ExactlyOne(Table([0], [0], (), ()), overlapping)
+        return ExactlyOneTable(Table([0], [0], (), ()), overlapping)
     for ones, parts in order:
         spend_work(2 + len(parts) * len(columns) // 4, WHAT)
         row = []
@@ -350,7 +350,7 @@ def accept_exactly_one(tables: Sequence[Table], max_states: int) -> ExactlyOne:
         count = ones + sum(tables[index].accepting[state] for index, state in parts)
         overlapping = overlapping or count > 1
         accepting.append(count == 1)
-    return ExactlyOne(Table(bounds, classes, rows, accepting), overlapping)
+    return ExactlyOneTable(Table(bounds, classes, rows, accepting), overlapping)
 
 
 def merge_all(tables: Sequence[Table]) -> tuple[list[int], list[int], list[tuple[bool, tuple[int, ...]]]]:

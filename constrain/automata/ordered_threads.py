@@ -1,8 +1,8 @@
 """Threads: where a backtracking matcher may stand in ordered programs, with what it remembers and what it owes.
 
 A thread is a place that reads, how far it is into its character, the kinds of the last characters (its *past*, as far
-as a look-behind may still ask for them) and *duties*: the looks that it has passed, each by the state that its own
-program is in. A look's state is a set of threads, so looks may hold looks (Chandra, Kozen, Stockmeyer 1981,
+as a look-behind may still ask for them) and *pending lookaheads*: the looks that it has passed, each by the state that
+its own program is in. A look's state is a set of threads, so looks may hold looks (Chandra, Kozen, Stockmeyer 1981,
 "Alternation"). Threads, looks and what they do are numbered and computed once.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from .thread_steps import BehindStep, DoneStep, EnterStep, LeaveStep, LookStep, ReadStep, Step
 from .utf8 import END, Utf8
 
-__all__ = ["EVERY", "NOTHING", "Duties", "FAILED", "HELD", "BehindStart", "Thread", "ThreadStates"]
+__all__ = ["EVERY", "NOTHING", "PendingLookaheads", "FAILED", "HELD", "BehindStart", "Thread", "ThreadStates"]
 
 EVERY = (1 << 256) - 1
 """All bytes, as bits."""
@@ -21,10 +21,10 @@ EVERY = (1 << 256) - 1
 HELD, FAILED = -1, -2
 """States of a look that has found its text, and of one that never will. Others are numbers of sets of threads."""
 
-Duties = frozenset[tuple[int, bool]]
+PendingLookaheads = frozenset[tuple[int, bool]]
 """States of looks, and whether each is negated."""
 
-NOTHING: Duties = frozenset()
+NOTHING: PendingLookaheads = frozenset()
 
 
 class BehindStart(Exception):
@@ -42,7 +42,7 @@ class Thread:
     place: int
     node: int
     past: tuple[int, ...]
-    duties: Duties
+    pending: PendingLookaheads
 
 
 class ThreadStates:
@@ -92,28 +92,28 @@ class ThreadStates:
             if item in seen:
                 continue
             seen.add(item)
-            here, idle, duties = item
+            here, idle, pending = item
             step = self.code[here]
             if isinstance(step, (ReadStep, DoneStep)):
                 asked = self._asked[here]
                 kept = past[len(past) - asked :] if asked < len(past) else past
                 node = step.node if isinstance(step, ReadStep) else END
-                found[Thread(here, node, kept, duties)] = None
+                found[Thread(here, node, kept, pending)] = None
             elif isinstance(step, tuple):
-                work += [(target, idle, duties) for target in reversed(step)]
+                work += [(target, idle, pending) for target in reversed(step)]
             elif isinstance(step, EnterStep):
-                work.append((here + 1, idle | {step.loop}, duties))
+                work.append((here + 1, idle | {step.loop}, pending))
             elif isinstance(step, LeaveStep):
                 target = step.out if step.loop in idle else step.again
-                work.append((target, idle - {step.loop}, duties))
+                work.append((target, idle - {step.loop}, pending))
             elif isinstance(step, LookStep):
                 state = self._look([self.number(thread) for thread in self.reached(step.start, past)])
                 if state == (FAILED if step.negated else HELD):
-                    work.append((here + 1, idle, duties))
+                    work.append((here + 1, idle, pending))
                 elif state >= 0:
-                    work.append((here + 1, idle, duties | {(state, step.negated)}))
+                    work.append((here + 1, idle, pending | {(state, step.negated)}))
             elif _behind(step, past, here) != step.negated:
-                work.append((here + 1, idle, duties))
+                work.append((here + 1, idle, pending))
         return list(found)
 
     # ---- one byte -----------------------------------------------------------------------------------------------
@@ -125,18 +125,18 @@ class ThreadStates:
             thread = self.threads[number]
             found = []
             for mask, target in self._reads(thread):
-                if not thread.duties:
+                if not thread.pending:
                     found.append((mask, tuple([self.number(after) for after in target])))
                     continue
-                for part, duties in self.owing(thread.duties):
-                    if duties is not None and mask & part:
-                        after = [Thread(t.place, t.node, t.past, t.duties | duties) for t in target]
+                for part, pending in self.owing(thread.pending):
+                    if pending is not None and mask & part:
+                        after = [Thread(t.place, t.node, t.past, t.pending | pending) for t in target]
                         found.append((mask & part, tuple(map(self.number, after))))
             self._moves[number] = found
         return found
 
     def _reads(self, thread: Thread) -> list[tuple[int, tuple[Thread, ...]]]:
-        """The moves of a thread, leaving duties aside."""
+        """The moves of a thread, leaving pending lookaheads aside."""
         step = self.code[thread.place]
         if not isinstance(step, ReadStep):
             return []
@@ -149,11 +149,11 @@ class ThreadStates:
                 found.append((mask, self.reached(thread.place + 1, past)))
         return found
 
-    def owing(self, duties: Duties) -> list[tuple[int, Duties | None]]:
-        """(bytes, what is owed after one of them; None if a duty is broken by it): all bytes, once."""
-        groups: list[tuple[int, Duties | None]] = [(EVERY, NOTHING)]
-        for state, negated in duties:
-            finer: list[tuple[int, Duties | None]] = []
+    def owing(self, pending: PendingLookaheads) -> list[tuple[int, PendingLookaheads | None]]:
+        """(bytes, what is owed after one of them; None if a pending lookahead is broken by it): all bytes, once."""
+        groups: list[tuple[int, PendingLookaheads | None]] = [(EVERY, NOTHING)]
+        for state, negated in pending:
+            finer: list[tuple[int, PendingLookaheads | None]] = []
             for mask, owed in groups:
                 for part, after in self._look_after(state):
                     both = mask & part
@@ -166,9 +166,9 @@ class ThreadStates:
             groups = finer
         return groups
 
-    def kept_at_end(self, duties: Duties) -> bool:
-        """Whether the duties are fulfilled if the text ends here."""
-        return all(self._held_at_end(state) != negated for state, negated in duties)
+    def kept_at_end(self, pending: PendingLookaheads) -> bool:
+        """Whether the pending lookaheads are fulfilled if the text ends here."""
+        return all(self._held_at_end(state) != negated for state, negated in pending)
 
     # ---- looks --------------------------------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ class ThreadStates:
             return FAILED
         for number in numbers:
             thread = self.threads[number]
-            if not thread.duties and isinstance(self.code[thread.place], DoneStep):
+            if not thread.pending and isinstance(self.code[thread.place], DoneStep):
                 return HELD
         key = frozenset(numbers)
         found = self._look_numbers.setdefault(key, len(self.looks))
@@ -212,16 +212,16 @@ class ThreadStates:
         step = self.code[thread.place]
         if isinstance(step, DoneStep):  # It has found its text, and waits for looks within.
             return [
-                (mask, (self.number(Thread(thread.place, END, (), duties)),))
-                for mask, duties in self.owing(thread.duties)
-                if duties is not None
+                (mask, (self.number(Thread(thread.place, END, (), pending)),))
+                for mask, pending in self.owing(thread.pending)
+                if pending is not None
             ]
         moves = self.moves(number)
         assert isinstance(step, ReadStep)
-        if thread.duties or thread.node != step.node or self._asked[thread.place + 1]:
+        if thread.pending or thread.node != step.node or self._asked[thread.place + 1]:
             return moves
         ends = [after for after in self.reached(thread.place + 1, ()) if isinstance(self.code[after.place], DoneStep)]
-        end = tuple([self.number(after) for after in ends if not after.duties])
+        end = tuple([self.number(after) for after in ends if not after.pending])
         if not end:
             return moves
         result = []
@@ -233,7 +233,7 @@ class ThreadStates:
     def _held_at_end(self, state: int) -> bool:
         """Whether a look has found its text if the text ends here."""
         threads = [self.threads[number] for number in self.looks[state]]
-        return any(isinstance(self.code[t.place], DoneStep) and self.kept_at_end(t.duties) for t in threads)
+        return any(isinstance(self.code[t.place], DoneStep) and self.kept_at_end(t.pending) for t in threads)
 
 
 def _behind(step: BehindStep, past: tuple[int, ...], place: int) -> bool:

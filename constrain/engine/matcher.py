@@ -85,7 +85,7 @@ def _too_small(state_cache_bytes: int) -> LimitError:
 class Matcher:
     """One position; not for several threads at the same time, though any one may go on where another stopped."""
 
-    __slots__ = ("_address", "_at", "_ended", "_lane", "_out", "_sets", "_state_cache", "_taken", "constraint")
+    __slots__ = ("_address", "_at", "_ended", "_out", "_sets", "_state_cache", "_taken", "_worker_slot", "constraint")
 
     def __init__(self, constraint: BoundProgram) -> None:
         if not isinstance(getattr(constraint, "program", None), Program):
@@ -96,7 +96,7 @@ class Matcher:
         self._taken: list[int | bytes] = []
         self._sets: list[int] = []
         self._ended = 0  # how many of the taken are end tokens: these change no set
-        self._lane = 0  # which of a thread's state caches: see `engine.batches.parallel_fill`
+        self._worker_slot = 0  # which of a thread's state caches: see `engine.batches.parallel_fill`
         self._out: NDArray[np.int32] | None = None  # the array that was masked last, as `_at` describes it
         self._see_end()
         self._find()
@@ -113,7 +113,7 @@ class Matcher:
         for _ in range(TRIES):
             try:
                 self._at[AT_EPOCH] = -1  # until all is found: an interrupt leaves a position that is looked for again
-                state_cache = self._state_cache = self.constraint.state_cache(self._lane)
+                state_cache = self._state_cache = self.constraint.state_cache(self._worker_slot)
                 self._at[AT_CONTEXT], self._at[AT_THREAD] = state_cache.address, get_ident()
                 self._sets, self._set = [], state_cache.start
                 for item in self._taken[: len(self._taken) - self._ended]:
@@ -133,9 +133,9 @@ class Matcher:
         self._at[AT_EPOCH] = -1
         self._see_end()
 
-    def _move(self, lane: int) -> None:
+    def _move(self, worker_slot: int) -> None:
         """Goes on in another of this thread's state caches."""
-        self._lane = lane
+        self._worker_slot = worker_slot
         self._find()
 
     @property
@@ -186,7 +186,7 @@ class Matcher:
     def _finished_by_tokens(self, state_cache: StateCache, token: int) -> int:
         """The set after a token, at.DEAD if it is refused or no tokens reach the end behind it."""
         after, spellable = self._after(state_cache, token), self.constraint.spellable
-        return after if after <= 0 or spellable is None or spellable.alive(state_cache, after) else at.DEAD
+        return after if after <= 0 or spellable is None or spellable.can_finish(state_cache, after) else at.DEAD
 
     def _ask(self, item: int | bytes) -> int:
         return self._try(lambda state_cache: self._after(state_cache, item))
@@ -421,10 +421,10 @@ class Matcher:
         """Another matcher at the same position; the two do not disturb each other."""
         self._here()
         other = object.__new__(Matcher)
-        other.constraint, other._state_cache, other._lane, other._ended = (
+        other.constraint, other._state_cache, other._worker_slot, other._ended = (
             self.constraint,
             self._state_cache,
-            self._lane,
+            self._worker_slot,
             self._ended,
         )
         other._at = self._at[:]

@@ -1,7 +1,7 @@
 """Spellable: for a vocabulary that cannot write every byte by itself, which positions its tokens can finish.
 
 A real vocabulary has all 256 bytes as tokens, and then whatever bytes can finish, tokens can. A list of words
-cannot: after `b"ab"` the language may want a `b"c"` that no token begins. There a position is alive only if some
+cannot: after `b"ab"` the language may want a `b"c"` that no token begins. There a position counts only if some
 sequence of tokens reaches the end; this is searched for, and remembered with the state cache by set id.
 """
 
@@ -42,8 +42,8 @@ class SpellablePositions:
                 mask.view(np.uint32)[token >> 5] &= ~np.uint32(1 << (token & 31))
         return mask
 
-    def alive(self, state_cache: StateCache, start: int) -> bool:
-        """Whether some tokens lead from a set to the end of the text."""
+    def can_finish(self, state_cache: StateCache, start: int) -> bool:
+        """Return whether some sequence of tokens leads from a set to the end of the text."""
         known: dict[int, bool] = state_cache.derived.setdefault(SpellablePositions, {})
         if start in known:
             return known[start]
@@ -78,9 +78,9 @@ class SpellablePositions:
         return known[start]
 
 
-def _mark(known: dict[int, bool], alive: int, parents: dict[int, list[int]]) -> None:
-    """Notes that a set and all that were found to lead to it are alive."""
-    todo = [alive]
+def _mark(known: dict[int, bool], finishing: int, parents: dict[int, list[int]]) -> None:
+    """Note that a set, and all sets that were found to lead to it, can be finished."""
+    todo = [finishing]
     while todo:
         current = todo.pop()
         if not known.get(current):

@@ -141,6 +141,8 @@ class StateCache(GuardedSets):
     it belongs to a thread of the process that this one was forked from, or was changed halfway when an interrupt came.
     """
 
+    program: Program
+
     def __init__(
         self, program: Program, vocabulary: Vocabulary, limits: Limits, lost: StateCache | None = None
     ) -> None:

@@ -6,28 +6,29 @@ may "if" or "in": the thread that reads on owes the same and is preferred. So "i
 
 from __future__ import annotations
 
-from ..automata.ordered_threads import NOTHING, Duties, ThreadStates
+from ..automata.ordered_threads import NOTHING, PendingLookaheads, ThreadStates
 from ..automata.thread_steps import DoneStep
 from ..automata.utf8 import END
 
 __all__ = ["is_dominated"]
 
 MOST_STEPS = 2_000
-"""Pairs of threads and duties that are followed; what is not settled by then is refused."""
+"""Pairs of threads and pending lookaheads that are followed; what is not settled by then is refused."""
 
 
-def is_dominated(threads: ThreadStates, ahead: tuple[int, ...], duties: Duties, first: int) -> bool:
-    """Whether a match is beaten whenever its duties are fulfilled, by one of the preferred threads, whatever follows.
+def is_dominated(threads: ThreadStates, ahead: tuple[int, ...], pending: PendingLookaheads, first: int) -> bool:
+    """Whether a match is beaten whenever its pending lookaheads are fulfilled, by one of the preferred threads,
+    whatever follows.
 
     first: the bytes that may come next.
     """
-    start = (ahead, duties, threads.utf8.anything)
+    start = (ahead, pending, threads.utf8.anything)
     work, seen = [start], {start}
     allowed = first
     while work:
-        ahead, duties, spelled = work.pop()
+        ahead, pending, spelled = work.pop()
         for mask, node in threads.utf8.nodes[spelled]:
-            for part, owed in threads.owing(duties):
+            for part, owed in threads.owing(pending):
                 if owed is None:
                     continue
                 for after in _after(threads, ahead, mask & part & allowed):
@@ -58,7 +59,7 @@ def _after(threads: ThreadStates, numbers: tuple[int, ...], bytes_: int) -> set[
     return {tuple(dict.fromkeys(found)) for _, found in groups}
 
 
-def _matched(threads: ThreadStates, numbers: tuple[int, ...], owed: Duties) -> bool:
+def _matched(threads: ThreadStates, numbers: tuple[int, ...], owed: PendingLookaheads) -> bool:
     """Whether one of the threads has matched and owes no more than that."""
     found = (threads.threads[number] for number in numbers)
-    return any(isinstance(threads.code[thread.place], DoneStep) and thread.duties <= owed for thread in found)
+    return any(isinstance(threads.code[thread.place], DoneStep) and thread.pending <= owed for thread in found)

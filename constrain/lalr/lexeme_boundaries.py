@@ -4,7 +4,7 @@ A lexer takes the longest lexeme. So that a text is cut at a place, none of the 
 match over what follows. These obligations are scanner states that run over the following bytes and must not accept; a
 *context* is what is known of them where a lexeme has ended: for each next byte, the set of obligations after it.
 Contexts and the lexemes between them form a finite automaton over terminals, explored here. Read with the LALR table,
-it makes the language of the grammar, lexer included, that of one pushdown automaton (`alive`).
+it makes the language of the grammar, lexer included, that of one pushdown automaton (`coreachable_stacks`).
 
 Contexts that allow the same continuations are merged (a bisimulation, by partition refinement), separately for each
 terminal: a *letter* is a terminal with the class of the context that it ends in. Where every letter may be followed by

@@ -83,7 +83,7 @@ class Parser:
         return tuple(range(self.terminals))
 
     @cached_property
-    def alive(self) -> CoReachableStacks:
+    def coreachable(self) -> CoReachableStacks:
         """From which stacks acceptance is reachable: asked only where there are dead ends."""
         return CoReachableStacks(self.table, self.boundaries.merged[1] if self.dead_ends == "lexer" else None)
 
@@ -91,15 +91,15 @@ class Parser:
     def is_empty(self) -> bool:
         """Whether no text at all is accepted."""
         if self.dead_ends == "lexer":
-            return not self.alive.accepts(self.alive.start) & self.boundaries.merged[1].start
-        return bool(self.dead_ends) and not self.alive.accepts(self.alive.start)
+            return not self.coreachable.accepts(self.coreachable.start) & self.boundaries.merged[1].start
+        return bool(self.dead_ends) and not self.coreachable.accepts(self.coreachable.start)
 
     def leads_on(self, stack: Sequence[int]) -> Ints:
         """int32 [words]: the letters by which a stack (the first at the bottom) comes to an end at last."""
-        state = self.alive.start
+        state = self.coreachable.start
         for pushed in stack[1:]:
-            state = self.alive.step(state, pushed)
-        bits = self.alive.accepts(state)
+            state = self.coreachable.step(state, pushed)
+        bits = self.coreachable.accepts(state)
         if self.dead_ends == "lexer":
             letters, good = self.boundaries.merged[1], bits
             for letter in letters.skipped:

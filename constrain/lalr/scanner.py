@@ -155,7 +155,7 @@ class _ScannerBuilder:
             if self.programs.owners[thread.place] < 0:
                 found = _KEYWORD_END if done else _KEYWORD
             else:
-                found = _OPEN if not done else _WAITING if thread.duties else _MATCHED
+                found = _OPEN if not done else _WAITING if thread.pending else _MATCHED
             self.kinds[number] = found
         return found
 
@@ -180,15 +180,17 @@ class _ScannerBuilder:
         return found
 
     def sure(self, number: int) -> int:
-        """The next bytes that fulfil the duties of a match."""
-        duties = self.threads.threads[number].duties
-        return sum(mask for mask, owed in self.threads.owing(duties) if owed == NOTHING)
+        """The next bytes that fulfil the pending lookaheads of a match."""
+        pending = self.threads.threads[number].pending
+        return sum(mask for mask, owed in self.threads.owing(pending) if owed == NOTHING)
 
     def check_decided(self, number: int, ahead: tuple[int, ...]) -> None:
         """UnsupportedError if a match needs more than the next byte, unless a thread ahead of it overtakes it."""
         thread = self.threads.threads[number]
-        for mask, owed in self.threads.owing(thread.duties):
-            if owed and not self.guarded(thread.place, partial(is_dominated, self.threads, ahead, thread.duties), mask):
+        for mask, owed in self.threads.owing(thread.pending):
+            if owed and not self.guarded(
+                thread.place, partial(is_dominated, self.threads, ahead, thread.pending), mask
+            ):
                 raise self.refused(thread.place, "a look needs more than the one byte behind the text", AHEAD)
 
     # ---- states -------------------------------------------------------------------------------------------------
@@ -242,7 +244,7 @@ class _ScannerBuilder:
                     if not any(keyword in renames[t] for t in (ended if kind == _KEYWORD_END else alive)):
                         continue
                 kept.append(number)
-        if any(thread.duties for thread in threads):
+        if any(thread.pending for thread in threads):
             kept = self.least_owing(kept)
         return tuple(kept)
 
@@ -252,9 +254,9 @@ class _ScannerBuilder:
         before: dict[tuple[int, int, tuple[int, ...]], list[frozenset[tuple[int, bool]]]] = {}
         for number in numbers:
             thread = self.threads.threads[number]
-            duties = before.setdefault((thread.place, thread.node, thread.past), [])
-            if not any(less <= thread.duties for less in duties):
-                duties.append(thread.duties)
+            pending = before.setdefault((thread.place, thread.node, thread.past), [])
+            if not any(less <= thread.pending for less in pending):
+                pending.append(thread.pending)
                 kept.append(number)
         return kept
 
@@ -303,7 +305,7 @@ class _ScannerBuilder:
                     ahead = [other for other in state[:place] if self.kind(other) < _KEYWORD]
                     self.check_decided(number, tuple(ahead))
                     sure = self.sure(number)
-                    at_end = self.threads.kept_at_end(self.threads.threads[number].duties)
+                    at_end = self.threads.kept_at_end(self.threads.threads[number].pending)
                 found.append((tag, sure & left, at_end and left_at_end))
                 left &= ~sure
                 left_at_end = left_at_end and not at_end

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from ..automata.dfa import Dfa
 from ..base.fork_safety import fork_handlers
 from ..kernels import layout as at
+from ..kernels.leaves import expand_leaf, expand_leaves, intern_leaf
+from ..kernels.trie import build_trie, make_row, make_suffix_trie, order_by_length
 from .token_order import order_tokens
 
 if TYPE_CHECKING:
@@ -152,8 +154,6 @@ class MaskTable:
             return {slot: self.arrays[slot][: int(length)].copy() for slot, length in used.items()}
 
     def _build_trie(self, vocabulary: Vocabulary) -> None:
-        from ..kernels.trie import build_trie
-
         if build_trie(self.address, order_tokens(vocabulary.blob, vocabulary.offsets)) < 0:
             raise AssertionError("the trie of a vocabulary has no more nodes than its tokens have bytes")
 
@@ -161,8 +161,6 @@ class MaskTable:
 
     def start(self, dfa: Dfa, mode: int) -> int:
         """The leaf state in which the leaf of that Dfa and mode starts, with what it first leads to."""
-        from ..kernels.leaves import expand_leaves, intern_leaf
-
         with self.lock:
             key = (dfa.key, mode)
             found = self.starts.get(key)
@@ -180,8 +178,6 @@ class MaskTable:
 
     def prepare(self, dfa: Dfa, mode: int) -> None:
         """Makes the rows and remainders of all states of a leaf that are worth them."""
-        from ..kernels.leaves import expand_leaf
-
         leaves, following = self.arrays[at.LEAVES], self.arrays[at.LEAF_NEXT]
         todo = [self.start(dfa, mode)]
         seen = set(todo)
@@ -199,8 +195,6 @@ class MaskTable:
 
     def expand(self, state: int) -> None:
         """Writes the transitions of a leaf state, and of some that follow."""
-        from ..kernels.leaves import expand_leaves
-
         with self.lock:
             if expand_leaves(self.address, state, BATCH) < 0:
                 raise TableFull
@@ -211,8 +205,6 @@ class MaskTable:
         Where hardly a character is refused (nearly all of a pattern that may match anywhere), the row is nearly that
         of any string, which is made first.
         """
-        from ..kernels.trie import make_row, make_suffix_trie
-
         counts, leaves, record = self.arrays[at.TABLE], self.arrays[at.LEAVES], state * at.LEAF_W
         free = state
         if counts[at.FREE_ROW] == 0 and leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES:
@@ -233,8 +225,6 @@ class MaskTable:
 
     def rest(self, state: int) -> None:
         """Makes the merged remainders of a leaf state that has a row."""
-        from ..kernels.trie import make_row, make_suffix_trie
-
         with self.lock:
             leaves, record = self.arrays[at.LEAVES], state * at.LEAF_W
             if leaves[record + at.LEAF_SUFFIXES] != -1:
@@ -247,8 +237,6 @@ class MaskTable:
 
     def order(self, state: int) -> None:
         """Orders the row of a leaf state by the room that its tokens need."""
-        from ..kernels.trie import order_by_length
-
         with self.lock:
             if (
                 self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_BY_LENGTH] == -1

@@ -2,8 +2,8 @@
 
 What grows while masking belongs to a state cache, which one thread uses at a time. So state caches are what is shared
 out: each is one worker's while the caller waits, and nothing is locked. Matchers of one Constraint begin in one state
-cache; where that holds more than a worker's share, some of them move to another one of the caller's (another *lane*),
-where their tokens are taken anew, once: they stay there.
+cache; where that holds more than a worker's share, some of them move to another one of the caller's (another *worker
+slot*), where their tokens are taken anew, once: they stay there.
 """
 
 from __future__ import annotations
@@ -95,11 +95,11 @@ def _share_out(matchers: Sequence[Matcher], threads: int, most: int) -> None:
         given.add(state_cache)
         if loads[worker] + len(group) > most:
             group.sort(key=lambda matcher: len(matcher._taken), reverse=True)
-            lane, constraint = 0, group[0].constraint
-            while constraint.state_cache(lane) in given:
-                lane += 1
+            worker_slot, constraint = 0, group[0].constraint
+            while constraint.state_cache(worker_slot) in given:
+                worker_slot += 1
             for matcher in group[even - loads[worker] :]:
-                matcher._move(lane)
+                matcher._move(worker_slot)
                 groups.setdefault(matcher._state_cache, []).append(matcher)
             del group[even - loads[worker] :]
         loads[worker] += len(group)

@@ -1,11 +1,12 @@
-"""Looking around, exactly: the automaton of a pattern with assertions anywhere, by threads that carry duties.
+"""Looking around, exactly: the automaton of a pattern with assertions anywhere, by threads that carry pending
+lookaheads.
 
-A thread is a place in the program that reads next, with its *duties*: what the look-aheads that it has passed demand of
-the rest of the text (`duties`). Look-behinds are programs of their own that run along from the beginning of the text;
-the states that they are in are the *past*, which a gate asks. A state of the result is a past and a set of threads: an
-alternating automaton (Chandra, Kozen, Stockmeyer 1981), determinised as it is reached.
+A thread is a place in the program that reads next, with its *pending lookaheads*: what the look-aheads that it has
+passed demand of the rest of the text (`pending`). Look-behinds are programs of their own that run along from the
+beginning of the text; the states that they are in are the *past*, which a gate asks. A state of the result is a past
+and a set of threads: an alternating automaton (Chandra, Kozen, Stockmeyer 1981), determinised as it is reached.
 
-    (?=X)   at a gap: the duty "the rest begins with X", built as an automaton from the past of this gap on
+    (?=X)   at a gap: the pending lookahead "the rest begins with X", built as an automaton from the past of this gap on
     (?!X)   the same, complemented
     (?<=X)  the threads of `any text, X` that have arrived here: true, or what they owe if X looked ahead
     ^ $     are looks as well: no character stands before, none follows
@@ -19,7 +20,7 @@ from ...automata.dfa import SURROGATES, Dfa, Table
 from ...base.errors import LimitError
 from ...base.work import spend_work
 from .charset import ALL, CharSet, charset_of, complement_charset, partition_charsets
-from .pending_lookahead import Duties, PendingLookahead
+from .pending_lookahead import PendingLookahead, PendingLookaheads
 from .program_runner import (
     ACCEPT,
     NOTHING,
@@ -74,7 +75,7 @@ class _LookaroundConstruction:
         self.ledger = PendingLookahead(self.bounds, self.classes, surrogates[0] if surrogates else -1)
         for runner in (self.main, *self.runners["ahead"], *self.runners["behind"]):
             runner.read_by(members)
-        self._holds: dict[tuple[LookaroundGate, Past], tuple[Duties, ...]] = {}
+        self._holds: dict[tuple[LookaroundGate, Past], tuple[PendingLookaheads, ...]] = {}
         self._faded: dict[Past, Past] = {}
         self._pasts: dict[tuple[Past, int], Past] = {}
 
@@ -112,27 +113,27 @@ class _LookaroundConstruction:
 
     # ---- one gap between two characters -------------------------------------------------------------------------
 
-    def reach(self, runner: ProgramRunner, place: int, past: Past) -> tuple[tuple[Duties, int], ...]:
+    def reach(self, runner: ProgramRunner, place: int, past: Past) -> tuple[tuple[PendingLookaheads, int], ...]:
         """The threads that start at a place of the code, at a gap with this past."""
         found = runner.reached.get(place) or runner.reached.get((place, past))
         if found is not None:
             return found
-        threads: dict[Duties, int] = {}
+        threads: dict[PendingLookaheads, int] = {}
         looked = False
         work = [(place, NOTHING)]
         seen = set(work)
         while work:
-            here, duties = work.pop()
+            here, pending = work.pop()
             step = runner.code[here]
-            following: list[tuple[int, Duties]] = []  # Where to go on, and owing what.
+            following: list[tuple[int, PendingLookaheads]] = []  # Where to go on, and owing what.
             if isinstance(step, LookaroundGate):
                 looked = True
-                following = [(here + 1, duties | more) for more in self.holds(step, past)]
+                following = [(here + 1, pending | more) for more in self.holds(step, past)]
             elif isinstance(step, tuple):
-                following = [(target, duties) for target in step]
+                following = [(target, pending) for target in step]
             else:  # A character or the match.
                 bit = runner.bits.get(here, ACCEPT)
-                threads[duties] = threads.get(duties, 0) | bit
+                threads[pending] = threads.get(pending, 0) | bit
             fresh = [item for item in following if item not in seen]
             seen.update(fresh)
             work += fresh
@@ -141,7 +142,7 @@ class _LookaroundConstruction:
         runner.reached[(place, past) if looked else place] = result
         return result
 
-    def holds(self, gate: LookaroundGate, past: Past) -> tuple[Duties, ...]:
+    def holds(self, gate: LookaroundGate, past: Past) -> tuple[PendingLookaheads, ...]:
         """The alternatives under which the assertion holds at a gap with this past: none if it does not."""
         runner = self.runners[gate.direction][gate.program]
         past = self._only(past, runner.behinds | ({gate.program} if gate.direction == "behind" else set()))
@@ -152,12 +153,12 @@ class _LookaroundConstruction:
                 table = self._determinise(runner, past, self._settle(runner, dict(self.reach(runner, 0, past))))
                 found = self.ledger.of(table, negated=gate.negated)
             else:
-                arrived = [duties for duties, places in runner.states[past[gate.program]] if places & ACCEPT]
+                arrived = [pending for pending, places in runner.states[past[gate.program]] if places & ACCEPT]
                 found = self._arrived(arrived, gate.negated)
             self._holds[key] = found
         return found
 
-    def _arrived(self, arrived: list[Duties], negated: bool) -> tuple[Duties, ...]:
+    def _arrived(self, arrived: list[PendingLookaheads], negated: bool) -> tuple[PendingLookaheads, ...]:
         """The alternatives of a look-behind with threads that have arrived and owe this."""
         if NOTHING in arrived:
             arrived = [NOTHING]
@@ -167,7 +168,7 @@ class _LookaroundConstruction:
             return (NOTHING,)
         return () if arrived == [NOTHING] else self.ledger.of(self._promised(arrived), negated=True)
 
-    def _promised(self, alternatives: list[Duties]) -> Table:
+    def _promised(self, alternatives: list[PendingLookaheads]) -> Table:
         """The texts that satisfy one of the alternatives."""
         start = frozenset(alternatives)
         numbers = {start: 0}
@@ -176,8 +177,8 @@ class _LookaroundConstruction:
         for state in order:
             row = []
             for index in range(len(self.main.readers)):
-                after = [self.ledger.after(duties)[index] for duties in state] if index != self.ledger.dead else []
-                target = frozenset(duties for duties in after if duties is not None)
+                after = [self.ledger.after(pending)[index] for pending in state] if index != self.ledger.dead else []
+                target = frozenset(pending for pending in after if pending is not None)
                 if target and target not in numbers:
                     numbers[target] = len(order)
                     order.append(target)
@@ -206,7 +207,7 @@ class _LookaroundConstruction:
         if found is None:
             faded = []
             for runner, state in zip(self.runners["behind"], past):
-                left = [(duties, places & ~ACCEPT) for duties, places in runner.states[state]] if state >= 0 else []
+                left = [(pending, places & ~ACCEPT) for pending, places in runner.states[state]] if state >= 0 else []
                 faded.append(runner.number(frozenset(item for item in left if item[1])) if state >= 0 else -1)
             found = self._faded[past] = tuple(faded)
         return found
@@ -229,7 +230,7 @@ class _LookaroundConstruction:
 
     def _step(self, runner: ProgramRunner, threads: Threads, index: int, past: Past) -> Threads:
         """The threads after one more character of the class. past: at the gap after it."""
-        owing = [(self.ledger.after(duties), places) for duties, places in threads]
+        owing = [(self.ledger.after(pending), places) for pending, places in threads]
         return self._follow(runner, find_readings(owing, runner.readers[index], index), past)
 
     def _follow(self, runner: ProgramRunner, reading: Readings, past: Past) -> Threads:
@@ -239,7 +240,7 @@ class _LookaroundConstruction:
         known = runner.steps.get((reading, past))
         if known is not None:
             return known
-        found: dict[Duties, int] = {}
+        found: dict[PendingLookaheads, int] = {}
         for owed, places in reading:
             self._spend(places.bit_count())
             while places:
@@ -251,25 +252,25 @@ class _LookaroundConstruction:
         known = runner.steps[reading, past] = self._settle(runner, found)
         return known
 
-    def _settle(self, runner: ProgramRunner, found: dict[Duties, int]) -> Threads:
+    def _settle(self, runner: ProgramRunner, found: dict[PendingLookaheads, int]) -> Threads:
         """The threads without those that others make superfluous: such as owe less and are no further up a ladder."""
         if runner.rest and found.get(NOTHING, 0) & runner.rest:
             return frozenset(((NOTHING, runner.rest | ACCEPT),))
         for ladder in runner.ladders:
-            for duties, places in found.items():
+            for pending, places in found.items():
                 on = places & ladder
                 if on & (on - 1):
-                    found[duties] ^= on ^ (on & -on)
+                    found[pending] ^= on ^ (on & -on)
         if len(found) == 1:
             return frozenset(found.items())
         kept = []
         self._spend(len(found) ** 2)
-        for duties, places in found.items():
+        for pending, places in found.items():
             for less, others in found.items():
-                if less < duties:
+                if less < pending:
                     places &= ~runner.superfluous(others)
             if places:
-                kept.append((duties, places))
+                kept.append((pending, places))
         return frozenset(kept)
 
     # ---- the automaton ------------------------------------------------------------------------------------------
@@ -294,7 +295,7 @@ class _LookaroundConstruction:
             if past not in gaps:
                 pasts = [self._advance(past, index) for index in range(len(runner.readers))]
                 gaps[past] = [(after, self._fade(after)) for after in pasts]
-            owing = [(self.ledger.after(duties), places) for duties, places in threads]
+            owing = [(self.ledger.after(pending), places) for pending, places in threads]
             for index, (reader, (after, faded)) in enumerate(zip(runner.readers, gaps[past])):
                 key = (find_readings(owing, reader, index), after)
                 number = reached.get(key)
@@ -311,7 +312,7 @@ class _LookaroundConstruction:
             if len(order) > self.max_states:
                 raise pattern_too_large(self.max_states)
         accepting = [
-            any(places & ACCEPT and self.ledger.ends(duties) for duties, places in threads) for _, threads in order
+            any(places & ACCEPT and self.ledger.ends(pending) for pending, places in threads) for _, threads in order
         ]
         return Table(self.bounds, self.classes, rows, accepting)
 

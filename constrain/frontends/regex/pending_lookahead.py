@@ -1,9 +1,10 @@
-"""What a match still owes: languages in which the rest of the text must lie.
+"""Lookahead obligations that a match has not met yet: languages in which the rest of the text must lie.
 
-A *duty* is a state of a minimal automaton; it says that the rest of the text is accepted from there. A look-ahead puts
-the start of its automaton on whoever passes it, a negative one that of the complement. Duties are met all together, so
-several are a frozenset; no duty at all is the empty one. Reading a character replaces each by its successor: one that
-any text satisfies is struck off, and one that no text satisfies ends the match.
+A *pending lookahead* is a state of a minimal automaton; it says that the rest of the text is accepted from there. A
+lookahead assertion adds the start state of its automaton, a negative one that of the complement (the universal states
+of an alternating automaton: Chandra, Kozen, Stockmeyer 1981). All pending lookaheads of a thread must hold together,
+so they are a frozenset, which is empty if there are none. Reading a character replaces each by its successor: one that
+any text satisfies is dropped, and one that no text satisfies ends the match.
 """
 
 from __future__ import annotations
@@ -13,36 +14,36 @@ from collections.abc import Iterable
 
 from ...automata.dfa import Dfa, Table
 
-__all__ = ["Duties", "Duty", "PendingLookahead"]
+__all__ = ["PendingLookaheads", "LookaheadState", "PendingLookahead"]
 
-Duty = int
-Duties = frozenset[Duty]
+LookaheadState = int
+PendingLookaheads = frozenset[LookaheadState]
 
 NEVER, ALWAYS = -1, -2
-"""In place of a duty: no text satisfies it, any text does."""
+"""In place of a pending lookahead: no text satisfies it, any text does."""
 
 
 class PendingLookahead:
-    """The duties of one construction. bounds, classes: the classes of characters that all of its automata share."""
+    """The pending lookaheads of one construction. bounds, classes: the character classes that its automata share."""
 
     def __init__(self, bounds: list[int], classes: list[int], dead: int) -> None:
         """dead: the class of the surrogates, which is in no text; -1 if there is none."""
         self.samples = [bounds[classes.index(index)] for index in range(max(classes) + 1)]
         self.dead = dead
-        self.rows: list[tuple[Duty, ...]] = []
+        self.rows: list[tuple[LookaheadState, ...]] = []
         self.accepting: list[bool] = []
-        self._known: dict[tuple[object, ...], Duty] = {}
-        self._after: dict[Duties, list[Duties | None]] = {}
+        self._known: dict[tuple[object, ...], LookaheadState] = {}
+        self._after: dict[PendingLookaheads, list[PendingLookaheads | None]] = {}
 
-    def of(self, table: Table, *, negated: bool) -> tuple[Duties, ...]:
+    def of(self, table: Table, *, negated: bool) -> tuple[PendingLookaheads, ...]:
         """The alternatives by which the rest of the text can be in the language (negated: can be outside): none, one
-        without duties, or one with one duty."""
+        without pending lookaheads, or one with one pending lookahead."""
         dfa = Dfa.from_table(table)
         start = self._enter((dfa.complement() if negated else dfa).table)
         return () if start == NEVER else (frozenset(() if start == ALWAYS else (start,)),)
 
-    def _enter(self, table: Table) -> Duty:
-        """The duty of a language."""
+    def _enter(self, table: Table) -> LookaheadState:
+        """The pending lookahead of a language."""
         if not table.rows:
             return NEVER
         columns = [table.classes[bisect_right(table.bounds, sample) - 1] for sample in self.samples]
@@ -61,15 +62,15 @@ class PendingLookahead:
             known = self._known[key] = names[0]
         return known
 
-    def after(self, duties: Duties) -> list[Duties | None]:
+    def after(self, pending: PendingLookaheads) -> list[PendingLookaheads | None]:
         """What is owed after a character of each class; None where that cannot be paid."""
-        found = self._after.get(duties)
+        found = self._after.get(pending)
         if found is None:
-            columns = [{self.rows[duty][index] for duty in duties} for index in range(len(self.samples))]
+            columns = [{self.rows[pending_one][index] for pending_one in pending} for index in range(len(self.samples))]
             found = [None if NEVER in column else frozenset(column - {ALWAYS}) for column in columns]
-            self._after[duties] = found
+            self._after[pending] = found
         return found
 
-    def ends(self, duties: Iterable[Duty]) -> bool:
+    def ends(self, pending: Iterable[LookaheadState]) -> bool:
         """Whether the text may end here."""
-        return all(self.accepting[duty] for duty in duties)
+        return all(self.accepting[pending_one] for pending_one in pending)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Union
 
-from .pending_lookahead import Duties
+from .pending_lookahead import PendingLookaheads
 from .regex_program import RegexProgram
 
 __all__ = [
@@ -27,15 +27,15 @@ __all__ = [
 ACCEPT = 1
 """The bit of a set of places that says: the text may end here."""
 
-NOTHING: Duties = frozenset()
+NOTHING: PendingLookaheads = frozenset()
 
 Past = tuple[int, ...]
 """For each look-behind the number of the state that it is in, -1 where nobody asks."""
 
-Threads = frozenset[tuple[Duties, int]]
+Threads = frozenset[tuple[PendingLookaheads, int]]
 """Places as bits of an int (`ACCEPT`, then one for each character instruction), by what they owe."""
 
-Readings = tuple[tuple[Duties, int], ...]
+Readings = tuple[tuple[PendingLookaheads, int], ...]
 """Of threads that read a character: what they owe after it, and the places that read it."""
 
 
@@ -72,7 +72,7 @@ class ProgramRunner:
     ladders: list[int]
     rest: int
     readers: list[int] = field(default_factory=list)
-    reached: dict[int | tuple[int, Past], tuple[tuple[Duties, int], ...]] = field(default_factory=dict)
+    reached: dict[int | tuple[int, Past], tuple[tuple[PendingLookaheads, int], ...]] = field(default_factory=dict)
     steps: dict[tuple[Readings, Past], Threads] = field(default_factory=dict)
     states: list[Threads] = field(default_factory=list)
     numbers: dict[Threads, int] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class ProgramRunner:
         return places
 
 
-def find_readings(owing: list[tuple[list[Duties | None], int]], reader: int, index: int) -> Readings:
+def find_readings(owing: list[tuple[list[PendingLookaheads | None], int]], reader: int, index: int) -> Readings:
     """Which of the threads, with what they owe after each class of characters, read one of this class."""
     reading = []
     for rows, places in owing:
