@@ -1,7 +1,7 @@
 """Matcher: one changing position in a Constraint.
 
 A position is the id of a set of configurations in this thread's state cache, so `fork` and `rollback` copy ints. What
-was taken is kept too: if the state cache forgets (it is bounded), or another thread goes on, the position is found
+was taken is kept too: if the state cache is evicted (it is bounded), or another thread goes on, the position is found
 again.
 """
 
@@ -51,7 +51,7 @@ __all__ = ["Matcher"]
 
 FORCED_AT_ONCE = 4096
 TRIES = 3
-"""Times that a state cache may forget during one question: each time it begins empty, so more would not help."""
+"""Evictions of the state cache that one call survives: each leaves it empty, so that more attempts would not help."""
 
 _T = TypeVar("_T")
 
@@ -109,7 +109,7 @@ class Matcher:
         return f"Matcher({text if len(text) <= 60 else b'...' + text[-57:]!r}, {state})"
 
     def _find(self) -> None:
-        """Takes all that was taken anew, in this thread's state cache."""
+        """Replay all that was taken, in this thread's state cache."""
         for _ in range(TRIES):
             try:
                 self._at[AT_EPOCH] = -1  # until all is found: an interrupt leaves a position that is looked for again
@@ -170,7 +170,7 @@ class Matcher:
         )
 
     def _try(self, question: Callable[[StateCache], _T]) -> _T:
-        """The answer of this matcher's state cache, whatever it forgets meanwhile."""
+        """Return what `question` returns for this matcher's state cache; ask again after an eviction."""
         for _ in range(TRIES):
             try:
                 return question(self._here())

@@ -2,7 +2,7 @@
 
 A kernel that lacks something returns -1 and names it in HEAD[STATUS]: room, rules, leaf states, rows. `run` provides it
 and calls again. Room doubles; a state cache beyond `Limits.state_cache_bytes` is emptied and its `epoch` raised,
-whereupon each Matcher finds its place again by taking its tokens anew.
+whereupon each Matcher replays its tokens.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _give_back(block: MemoryBlock, spare: list[MemoryBlock]) -> None:
 
 
 class StateCacheEvicted(Exception):
-    """The state cache was emptied: set ids mean nothing any more, the caller finds its place again."""
+    """The state cache was evicted; the caller must replay its tokens."""
 
 
 class StateCache(GuardedSets):
@@ -179,7 +179,7 @@ class StateCache(GuardedSets):
         self.arrays[at.HEAD][at.EPOCH] = self.epoch
 
     def reset(self) -> None:
-        """Forgets everything; begins with the vocabulary's present table."""
+        """Evict everything, and begin with the present mask table of the vocabulary."""
         self.table = find_mask_table(self.vocabulary)
         self.context[2 * at.TABLE :] = self.table.context[2 * at.TABLE :]
         self.context[: 2 * at.TABLE] = self.block.context
@@ -315,7 +315,7 @@ class StateCache(GuardedSets):
             memory.is_asked = nested
 
     def _see_generation(self) -> None:
-        """Begins anew if the program did: its cells have other numbers now."""
+        """Evict everything if the program was linked anew: its rule cells have other numbers now."""
         self.program.whole()
         if self.program.generation != self._generation:
             self.reset()
@@ -368,7 +368,7 @@ class StateCache(GuardedSets):
                 self._put(slot, np.concatenate([known, np.full(room - len(known), -1, np.int32)]))
 
     def _grow(self, slot: int) -> None:
-        """Doubles a slot (and the hash table that finds what is in it)."""
+        """Double a slot, and the hash table that finds what is in it; evict all if the memory budget is spent."""
         if slot == at.LISTING:
             raise LimitError(
                 f"More than {at.MOST_LEXEMES - 2} lexemes of the grammar are in the making at one place.",

@@ -2,7 +2,7 @@
 
     text --parse--> tree --whole--> body, conditions, lengths --program--> instructions
                       |                                                      |
-                      |                  positions: sets of items -----------+----------- threads, with pending lookaheads
+                      |                  positions: sets of items -----------+----------- threads with lookaheads
                       |                       |           (plain)                     (looking around)   |
                       +--nodes--> Chars, ..   +------------------------> Dfa <---------------------------+
 
