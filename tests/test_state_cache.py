@@ -11,7 +11,8 @@ import constrain
 from constrain import LimitError, Limits, Style, Vocabulary, compile
 from constrain.automata.dfa import Dfa
 from constrain.engine import state_cache
-from constrain.kernels import layout as at, trie
+from constrain.kernels import layout as at
+from constrain.vocabulary import mask_table
 from constrain.vocabulary.mask_table import MaskTable
 
 SCHEMA = {
@@ -123,12 +124,12 @@ def test_a_row_stays_where_it_is_while_its_remainders_are_made(monkeypatch: pyte
     state = table.start(Dfa.any_text(), at.UTF8)
     table.row(state)
     row = table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ROW]
-    seen, make_rest = [], trie.make_suffix_trie
+    seen, make_rest = [], mask_table.make_suffix_trie
 
     def look(*arguments: int) -> int:
         seen.append((table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ROW], table.arrays[at.TABLE][at.N_ROWS]))
         return int(make_rest(*arguments))
 
-    monkeypatch.setattr(trie, "make_suffix_trie", look)
+    monkeypatch.setattr(mask_table, "make_suffix_trie", look)
     table.rest(state)
     assert seen == [(row, 1)] and table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_SUFFIXES] >= 0
