@@ -204,7 +204,7 @@ def test_a_member_that_could_only_end_as_one_that_was_there_is_not_begun() -> No
 
 @given(st.sampled_from(SPELLINGS), st.sampled_from(SPELLINGS))
 def test_expected_leaves_out_no_byte(text: bytes, other: bytes) -> None:
-    """Every beginning of a spelling goes on as `find_continuations` says; one that has become another value is told apart."""
+    """Every beginning of a spelling goes on as `find_continuations` says; one that has become another value differs."""
     for end in range(len(text)):
         following = find_continuations(text[:end], parse_value(text))
         assert following is not None and text[end] in following, (text[:end], following)

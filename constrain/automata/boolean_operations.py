@@ -14,8 +14,9 @@ from ..base.work import spend_work
 from .table import EMPTY, LAST, SURROGATES, Table
 
 __all__ = [
-    "make_any_text", "concatenate_tables", "complement_table", "bound_lengths", "too_many_states", "make_ranges", "accept_exactly_one", "has_common_text", "merge_ranges",
-    "product_of_tables", "repeat_table", "find_universal_states",
+    "make_any_text", "concatenate_tables", "complement_table", "bound_lengths", "too_many_states", "make_ranges",
+    "accept_exactly_one", "has_common_text", "merge_ranges", "product_of_tables", "repeat_table",
+    "find_universal_states",
 ]  # fmt: skip
 
 WORK = 64

@@ -17,8 +17,8 @@ from .errors import LimitError, SchemaError, shorten_text
 from .options import Limits
 
 __all__ = [
-    "LONG", "MOST_DIGITS", "References", "check_registry", "echo_value", "find_deeper", "kind_of", "load_document", "nests_deeper",
-    "parse_json", "plain_document", "pointer_token", "number_too_long", "write_json",
+    "LONG", "MOST_DIGITS", "References", "check_registry", "echo_value", "find_deeper", "kind_of", "load_document",
+    "nests_deeper", "parse_json", "plain_document", "pointer_token", "number_too_long", "write_json",
 ]  # fmt: skip
 
 MOST_DIGITS = 4096

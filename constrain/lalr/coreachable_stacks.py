@@ -7,8 +7,8 @@ rule is unproductive, the parser is a deterministic pushdown automaton that may 
 
 What a state can do with its stack is a set of *returns* (i, A, t): some text leads to popping i states, this one
 included, and then making A with t read ahead. Read from the bottom, a stack is summed up by the returns of its top that
-lead to acceptance: that is the state of the automaton `CoReachableStacks`. It gives more than a yes or no: the terminals that can
-be read next so that acceptance stays reachable.
+lead to acceptance: that is the state of the automaton `CoReachableStacks`. It gives more than a yes or no: the
+terminals that can be read next so that acceptance stays reachable.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ kind with the terminal itself; without, all of `returns` for each of the termina
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StackTables:
-    """following: int32[k, LALR states], the state after one more LALR state is pushed, -1 where it never is.
-    accepts: uint32[k, words], the terminals that can be read next, bit t % 32 of word t // 32. start: as in `CoReachableStacks`.
+    """following: int32[k, LALR states], the state after one more LALR state is pushed, -1 where it never is. accepts:
+    uint32[k, words], the terminals that can be read next, bit t % 32 of word t // 32. start: as in `CoReachableStacks`.
     """
 
     following: NDArray[np.int32]

@@ -110,7 +110,7 @@ class Vocabulary:
         width = len(listed) if size is None else size
         if not 0 < width <= MOST_TOKENS:
             raise VocabularyError(
-                f"a vocabulary needs at least one token, and has at most {MOST_TOKENS:,}, not {shorten_text(width, 40)}",
+                f"a vocabulary needs at least one token, at most {MOST_TOKENS:,}, not {shorten_text(width, 40)}",
                 hint="size= is the width of the logits.",
             )
         del listed[width:]

@@ -133,7 +133,8 @@ class GrammarFaults:
             return known
         return self.at(
             self._find(name, "defined"),
-            f"terminal {self._called(name)} is no pattern for `re` once it is composed, {shorten_excerpt(regexp)!r}: {error}",
+            f"terminal {self._called(name)} is no pattern for `re` once it is composed, "
+            f"{shorten_excerpt(regexp)!r}: {error}",
             "Each part is one, so rewrite the terminal that joins them.",
         )
 

@@ -9,8 +9,8 @@ from typing import Literal, Union
 from .charset import CharSet
 
 __all__ = [
-    "Alternation", "Anchor", "AnchorKind", "Concatenation", "Direction", "EMPTY", "Lookaround", "OneOf", "Repetition", "Term",
-    "repeat_term", "subterms", "walk_terms",
+    "Alternation", "Anchor", "AnchorKind", "Concatenation", "Direction", "EMPTY", "Lookaround", "OneOf", "Repetition",
+    "Term", "repeat_term", "subterms", "walk_terms",
 ]  # fmt: skip
 
 AnchorKind = Literal["begin", "line_begin", "end", "line_end", "last_line_end"]

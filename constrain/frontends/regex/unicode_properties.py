@@ -53,17 +53,41 @@ WHITE_SPACE = unite_charsets(
     )
 )
 BINARY = {
-    "Any": ALL, "ASCII": charset_range(0, 0x7F), "ASCII_Hex_Digit": HEX_DIGIT, "AHex": HEX_DIGIT,
-    "White_Space": WHITE_SPACE, "space": WHITE_SPACE,
-    "Hex_Digit": unite_charsets((HEX_DIGIT, charset_range(0xFF10, 0xFF19), charset_range(0xFF21, 0xFF26), charset_range(0xFF41, 0xFF46))),
-    "Join_Control": charset_range(0x200C, 0x200D), "Regional_Indicator": charset_range(0x1F1E6, 0x1F1FF),
-    "Variation_Selector": unite_charsets((charset_range(0x180B, 0x180D), charset_of(0x180F), charset_range(0xFE00, 0xFE0F), charset_range(0xE0100, 0xE01EF))),
+    "Any": ALL,
+    "ASCII": charset_range(0, 0x7F),
+    "ASCII_Hex_Digit": HEX_DIGIT,
+    "AHex": HEX_DIGIT,
+    "White_Space": WHITE_SPACE,
+    "space": WHITE_SPACE,
+    "Hex_Digit": unite_charsets(
+        (HEX_DIGIT, charset_range(0xFF10, 0xFF19), charset_range(0xFF21, 0xFF26), charset_range(0xFF41, 0xFF46))
+    ),
+    "Join_Control": charset_range(0x200C, 0x200D),
+    "Regional_Indicator": charset_range(0x1F1E6, 0x1F1FF),
+    "Variation_Selector": unite_charsets(
+        (
+            charset_range(0x180B, 0x180D),
+            charset_of(0x180F),
+            charset_range(0xFE00, 0xFE0F),
+            charset_range(0xE0100, 0xE01EF),
+        )
+    ),
     "Emoji_Modifier": charset_range(0x1F3FB, 0x1F3FF),
-    "Emoji_Component": unite_charsets((
-        charset_of(0x23), charset_of(0x2A), ASCII_DIGIT, charset_of(0x200D), charset_of(0x20E3), charset_of(0xFE0F), charset_range(0x1F1E6, 0x1F1FF),
-        charset_range(0x1F3FB, 0x1F3FF), charset_range(0x1F9B0, 0x1F9B3), charset_range(0xE0020, 0xE007F),
-    )),
-}  # fmt: skip
+    "Emoji_Component": unite_charsets(
+        (
+            charset_of(0x23),
+            charset_of(0x2A),
+            ASCII_DIGIT,
+            charset_of(0x200D),
+            charset_of(0x20E3),
+            charset_of(0xFE0F),
+            charset_range(0x1F1E6, 0x1F1FF),
+            charset_range(0x1F3FB, 0x1F3FF),
+            charset_range(0x1F9B0, 0x1F9B3),
+            charset_range(0xE0020, 0xE007F),
+        )
+    ),
+}
 NAMES = {
     "Hex": "Hex_Digit", "Join_C": "Join_Control", "RI": "Regional_Indicator", "VS": "Variation_Selector",
     "EPres": "Emoji_Presentation", "EMod": "Emoji_Modifier", "EBase": "Emoji_Modifier_Base",
