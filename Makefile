@@ -63,7 +63,7 @@ bench-%: $(VENV)/.bench $(VENV)/.warm
 	@$(BIN)/python -m bench $* $($*)
 
 gpu: $(VENV)/.gpu $(VENV)/.warm  ## what runs on an NVIDIA card: its tests on the card, then bench/gpu (DATA=folder of the data)
-	@$(BIN)/python -m pytest -rs tests/gpu tests/test_cuda.py $(PYTEST)
+	@$(BIN)/python -m pytest -rs tests/gpu tests/kernels/test_cuda.py $(PYTEST)
 	@$(BIN)/python -m bench gpu --vocabulary $(DATA)/llama3.tiktoken
 
 suite: $(VENV)/.dev $(VENV)/.warm  ## the official JSON Schema test suite, all drafts (DATA=folder of the data)

@@ -32,57 +32,62 @@ ENGINE = (
     "test_left_linear",
     "test_matcher_laws",
     "test_completion",
-    "test_room",
+    "test_cache_growth",
     "test_bounded_steps",
 )
 FURTHER: dict[str, tuple[str, ...]] = {
     "constrain/kernels/": (
-        "test_fill_masks", "test_values", "test_lark_random", "test_random_walk", "test_symbols", "test_scanner",
-        "test_reference_*", "test_members", "test_dfa_wide", "test_arena", "test_long_runs", "test_json_schema_strings",
+        "test_fill_masks", "test_python_values", "test_lark_random", "test_random_instances",
+        "test_special_tokens", "test_scanner",
+        "test_reference_*", "test_unique_members", "test_dfa_wide", "test_state_cache", "test_long_runs",
+        "test_json_schema_strings",
         "test_json_schema_refs", "test_mask_real", "test_gbnf", "test_exactly_one", "test_lalr", "test_rows",
-        "test_success_trie", "test_json_schema_unique", "test_names_taken", "test_lark", "test_triggered",
+        "test_success_trie", "test_json_schema_unique", "test_names_taken", "test_lark", "test_free_text_forms",
         "test_kernel_*",
     ),
     "constrain/frontends/json_schema/": (
         "test_json_schema_*", "test_exactly_one", "test_schema_suite", "test_schema_*", "test_forms_algebra",
-        "test_work_of_schemas", "test_values", "test_random_walk",
+        "test_work_of_schemas", "test_python_values", "test_random_instances",
     ),
     "constrain/sampling/": (
         "test_sampling_*", "test_awrs*", "test_smc", "test_markov", "test_without_replacement", "test_success_trie",
-        "test_generate*", "test_random_walk", "test_distinct", "test_wrong_calls", "test_model_match", "test_decoding",
-        "test_population", "test_ngram", "test_weight_stats", "test_readable",
+        "test_generate*", "test_random_instances", "test_distinct_instances", "test_wrong_calls",
+        "test_model_match", "test_decoding",
+        "test_population", "test_ngram", "test_weight_stats", "test_readable_texts",
     ),
     "constrain/authoring/samples/": (
         "test_sampling_*", "test_awrs*", "test_smc", "test_markov", "test_without_replacement", "test_success_trie",
-        "test_generate*", "test_random_walk", "test_distinct", "test_wrong_calls", "test_model_match", "test_decoding",
-        "test_population", "test_ngram", "test_weight_stats", "test_readable",
+        "test_generate*", "test_random_instances", "test_distinct_instances", "test_wrong_calls",
+        "test_model_match", "test_decoding",
+        "test_population", "test_ngram", "test_weight_stats", "test_readable_texts",
     ),
 }  # fmt: skip
 """What else runs a file: asked about mutants that survive the nearest tests."""
 KERNELS: dict[str, tuple[str, ...]] = {
     "parsing": (
-        "test_kernel_parse", "test_kernel_tables", "test_kernel_lexemes", "test_scanner", "test_lark", "test_lalr",
+        "test_kernel_parsing", "test_kernel_tables", "test_kernel_lexemes", "test_scanner", "test_lark", "test_lalr",
     ),
     "lexemes": ("test_kernel_lexemes", "test_scanner", "test_lark"),
-    "object_states": ("test_kernel_objects", "test_reference_objects", "test_mask_oracle"),
-    "string_keys": ("test_kernel_keys", "test_spellings", "test_reference_objects"),
-    "interned_names": ("test_kernel_names", "test_kernel_tables", "test_reference_objects", "test_names_taken"),
+    "object_states": ("test_kernel_object_states", "test_reference_objects", "test_mask_oracle"),
+    "string_keys": ("test_kernel_string_keys", "test_spellings", "test_reference_objects"),
+    "interned_names": ("test_kernel_interned_names", "test_kernel_tables", "test_reference_objects", "test_names_taken"),
     "unique_members": (
-        "test_kernel_members", "test_kernel_tables", "test_members", "test_json_schema_unique", "test_distinct",
+        "test_kernel_unique_members", "test_kernel_tables", "test_unique_members", "test_json_schema_unique",
+        "test_distinct_instances",
     ),
     "logits": ("test_apply_mask", "test_sampling_masked"),
     "draws": ("test_draws", "test_sampling_laws", "test_awrs"),
-    "mask_deltas": ("test_kernel_recipes", "test_rows", "test_fill_masks"),
+    "mask_deltas": ("test_kernel_mask_deltas", "test_rows", "test_fill_masks"),
     "leaves": (
-        "test_kernel_leaves", "test_kernel_trie", "test_spellings", "test_reference_text", "test_values",
+        "test_kernel_leaves", "test_kernel_trie", "test_spellings", "test_reference_text", "test_python_values",
         "test_mask_oracle",
     ),
     "trie": ("test_kernel_trie", "test_spellings", "test_vocabulary", "test_rows"),
-    "matcher_calls": ("test_kernel_positions", "test_matcher_laws", "test_arena"),
-    "growth": ("test_kernel_growth", "test_kernel_tables", "test_kernel_stacks", "test_arena"),
-    "string_cursors": ("test_kernel_points", "test_kernel_tables", "test_completion"),
-    "sets": ("test_kernel_sets", "test_members"),
-    "trie_walks": ("test_kernel_walk", "test_kernel_sets", "test_kernel_masks", "test_kernel_lexemes"),
+    "matcher_calls": ("test_kernel_matcher_calls", "test_matcher_laws", "test_state_cache"),
+    "growth": ("test_kernel_growth", "test_kernel_tables", "test_kernel_stacks", "test_state_cache"),
+    "string_cursors": ("test_kernel_string_cursors", "test_kernel_tables", "test_completion"),
+    "sets": ("test_kernel_sets", "test_unique_members"),
+    "trie_walks": ("test_kernel_trie_walks", "test_kernel_sets", "test_kernel_masks", "test_kernel_lexemes"),
     "closure": ("test_kernel_closure", "test_kernel_sets"),
     "stacks": ("test_kernel_stacks",),
     "masks": ("test_kernel_masks", "test_kernel_lexemes", "test_fill_masks"),
@@ -92,11 +97,11 @@ SAMPLERS: dict[str, tuple[str, ...]] = {
     "token_automaton": ("test_sampling_laws",),
     "asap": ("test_sampling_asap", "test_sampling_bad_input"),
     "awrs": ("test_awrs", "test_awrs_texts"),
-    "text_enumeration": ("test_distinct",),
+    "text_enumeration": ("test_distinct_instances",),
     "markov_exact": ("test_markov", "test_ngram"),
     "particles": ("test_population", "test_smc"),
     "populations": ("test_population", "test_smc"),
-    "readable_texts": ("test_readable", "test_random_walk", "test_distinct"),
+    "readable_texts": ("test_readable_texts", "test_random_instances", "test_distinct_instances"),
     "smc": ("test_population", "test_smc"),
     "weight_statistics": ("test_weight_stats",),
     "twists": ("test_population", "test_smc"),
@@ -126,7 +131,7 @@ def asked_later(file: str) -> list[str]:
     """Further test files, for a mutant that survives those of `asked_about`."""
     near = asked_about(file)
     patterns = next(patterns for folder, patterns in FURTHER.items() if file.startswith(folder))
-    names = [f"tests/{path.name}" for one in patterns for path in sorted((ROOT / "tests").glob(f"{one}.py"))]
+    names = [str(path.relative_to(ROOT)) for one in patterns for path in sorted((ROOT / "tests").rglob(f"{one}.py"))]
     return [name for name in dict.fromkeys(names) if name not in near]
 
 
@@ -135,11 +140,11 @@ def asked_about(file: str) -> list[str]:
     stem = Path(file).stem
     if file.startswith("constrain/kernels/"):
         names = [*KERNELS.get(stem, ()), *ENGINE]
-        return [f"tests/{name}.py" for name in dict.fromkeys(names) if (ROOT / f"tests/{name}.py").exists()][:MOST]
+        return [tests()[name] for name in dict.fromkeys(names) if name in tests()][:MOST]
     known = SAMPLERS.get(stem, ()) if file.startswith(("constrain/sampling/", "constrain/authoring/samples/")) else ()
-    scored = sorted(((closeness(path, file), path.stem) for path in (ROOT / "tests").glob("test_*.py")), reverse=True)
+    scored = sorted(((closeness(path, file), path.stem) for path in (ROOT / "tests").rglob("test_*.py")), reverse=True)
     close = [name for score, name in scored if score > 0 and not name.startswith(NEVER)]
-    return [f"tests/{name}.py" for name in dict.fromkeys((*known, *close))][:FEW]
+    return [tests()[name] for name in dict.fromkeys((*known, *close))][:FEW]
 
 
 def closeness(test: Path, file: str) -> float:
@@ -153,6 +158,12 @@ def closeness(test: Path, file: str) -> float:
     )
     defined = re.findall(r"^(?:def|class) ([A-Za-z]\w{4,})", read(ROOT / file), re.M)
     return score + len(words(test).intersection(defined))
+
+
+@lru_cache(maxsize=1)
+def tests() -> dict[str, str]:
+    """Return the path of each test file below the checkout, by its stem."""
+    return {path.stem: str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests").rglob("test_*.py"))}
 
 
 @lru_cache(maxsize=1_000)

@@ -1,6 +1,7 @@
 """What is drawn from: small Markov models under constraints with traps, and the demo model under small schemas.
 
-Of each the exact law is known: by brute force (tests/markov_made.py), or by walking every prefix that the mask allows.
+Of each the exact distribution is known: by brute force (tests/markov_factory.py), or by walking every prefix that the
+mask allows.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from constrain.engine.constraint import Constraint
 from constrain.sampling import LanguageModel
 from constrain.sampling.particles import Move, ParticleNode, Prefixes, law_of
-from tests.markov_made import Case, Tokens, cases
+from tests.markov_factory import Case, Tokens, cases
 
 __all__ = ["DEMO", "Counted", "Fixture", "list_demo_fixtures", "list_markov_fixtures"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from constrain.sampling import trie_rejection
 from constrain.sampling.core import masked_sampling
 from constrain.sampling.success_trie import SuccessTrie
-from tests.markov_made import Tokens, g_test, total_variation
+from tests.markov_factory import Tokens, g_test, total_variation
 
 from .fixtures import Fixture
 from .samplers import Sampler, Stream, build_masked_smc, build_twisted_smc

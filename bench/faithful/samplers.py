@@ -13,7 +13,7 @@ from constrain.sampling.particles import Awrs, Twisted
 from constrain.sampling.research.ngram import NGram
 from constrain.sampling.success_trie import SuccessTrie
 from constrain.sampling.twists import Future
-from tests.markov_made import Tokens
+from tests.markov_factory import Tokens
 
 from .fixtures import Fixture
 

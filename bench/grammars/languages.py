@@ -1,7 +1,7 @@
 """The languages that are measured: a grammar, how Lark reads it, and texts.
 
 Python's texts are the files of the standard library; those of the others are made: sentences drawn from the grammar's
-own rules (`tests/sentences_made.py`), which Lark accepts.
+own rules (`tests/sentence_factory.py`), which Lark accepts.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def draw_sentences(name: str, count: int, seed: int) -> Iterator[Text]:
     """Sentences of a grammar of the library: the longest quarter of those drawn."""
     import lark.lexer
 
-    from tests.sentences_made import Maker
+    from tests.sentence_factory import Maker
 
     lark.lexer.has_interegular = False  # see `oracle.parser`
     drawn = Maker(grammars.read(name)).draw(random.Random(f"{seed} {name}"), 4 * count)

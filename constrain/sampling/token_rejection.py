@@ -5,7 +5,7 @@ valid]. What is known after k tokens bounds Z between `valid` and `valid + left`
 two, and that term is Z on average (Des Raj, 1956). Every method below makes of such terms a weight w of mean Z, given
 the token, so
 
-    E[w 1{token = a}] = gamma(a)        (proper weighting; tests/test_awrs.py shows it by playing all orders)
+    E[w 1{token = a}] = gamma(a)        (proper weighting; tests/sampling/test_awrs.py shows it by playing all orders)
 
 also where a budget ends the search. The methods differ in how many checks they spend on how quiet a weight.
 Source: Lipkin et al. 2025 (adaptive weighted rejection sampling) for the idea; the terms and their truncation are ours.

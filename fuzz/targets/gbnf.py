@@ -11,7 +11,7 @@ from itertools import product
 from hypothesis import strategies as st
 
 import constrain
-from tests.test_gbnf import NAMES, bodies, language
+from tests.frontends.gbnf.test_gbnf import NAMES, bodies, language
 
 from ..edits import edited, nested
 from ..findings import Disagreement

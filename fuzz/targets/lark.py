@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain import Constraint
-from tests.test_lark_random import ALPHABET, grammars
+from tests.frontends.lark.test_lark_random import ALPHABET, grammars
 
 from ..edits import edited, nested
 from ..findings import Disagreement

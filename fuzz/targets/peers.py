@@ -120,7 +120,7 @@ def check_schema(drawn: tuple[Any, list[Any]]) -> None:
 
 def check_gbnf(drawn: tuple[tuple[str, object], ...]) -> None:
     """All short texts; grammars that mean a list of words are judged by it, XGrammar is the second opinion."""
-    from tests.test_gbnf import NAMES, language
+    from tests.frontends.gbnf.test_gbnf import NAMES, language
 
     text = grammar_of(drawn)
     listed = language({name: meaning for name, (_, meaning) in zip(NAMES, drawn)})  # type: ignore[misc]

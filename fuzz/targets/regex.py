@@ -16,7 +16,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import constrain
-from tests.strategies import compile_re, flag_sets, regexes, texts
+from tests.grammar_strategies import compile_re, flag_sets, regexes, texts
 
 from ..edits import edited, nested
 from ..findings import Disagreement

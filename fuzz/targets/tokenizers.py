@@ -27,9 +27,9 @@ __all__ = ["TARGETS"]
 @lru_cache(maxsize=4)
 def tokenizer_json(kind: str) -> str:
     """A small tokenizer.json."""
-    from tests import tokenizers_made
+    from tests import tokenizer_factory
 
-    return str(tokenizers_made.MADE[kind][0]().to_str())
+    return str(tokenizer_factory.MADE[kind][0]().to_str())
 
 
 @lru_cache(maxsize=1)
@@ -42,9 +42,9 @@ def ranks() -> bytes:
 @lru_cache(maxsize=2)
 def model(kind: str) -> bytes:
     """A small SentencePiece model."""
-    from tests import tokenizers_made
+    from tests import tokenizer_factory
 
-    return bytes(tokenizers_made.sentencepiece_model(kind))
+    return bytes(tokenizer_factory.sentencepiece_model(kind))
 
 
 @st.composite

@@ -1,7 +1,7 @@
 """Masks over odd vocabularies.
 
 masks  small grammars over vocabularies that split characters, escapes and brackets: each mask is compared, token by
-       token, with the derivatives of `tests/reference.py`
+       token, with the derivatives of `tests/grammar_oracle.py`
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from constrain.base.errors import LimitError, VocabularyError
 from constrain.compilation.constraint_compiler import compile_grammar
-from tests import grammars_made as make
-from tests.reference import Reference
+from tests import grammar_factory as make
+from tests.grammar_oracle import Reference
 
 from ..findings import Disagreement
 from ..target import Target

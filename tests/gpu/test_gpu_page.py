@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.pages import page, runs
+from tests.page_reader import page, runs
 
 
 def test_the_page_runs_as_written() -> None:

@@ -12,7 +12,7 @@ from constrain.integrations.awrs_tensors import step_batch
 from constrain.integrations.cuda.device_race import KernelRace, pack_masks
 from constrain.kernels.cuda.cuda_device import SIMULATED
 from constrain.sampling.awrs import WeightedToken
-from tests.gpu_reference import race
+from tests.gpu_oracle import race
 
 P = np.array([0.4, 0.25, 0.2, 0.1, 0.04, 0.01])
 FAR = 4.5

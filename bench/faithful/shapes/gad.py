@@ -22,7 +22,7 @@ from constrain.sampling.core.results import Draws
 from constrain.sampling.particles import Awrs
 from constrain.sampling.success_trie import END, PrefixLaw, SuccessTrie, TrieNode
 from constrain.sampling.success_walks import prefix_law
-from tests.markov_made import Tokens
+from tests.markov_factory import Tokens
 
 from ..fixtures import Counted, Fixture, build_fixture
 from ..measure import compute_divergence, redraw_exactly

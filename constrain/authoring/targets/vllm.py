@@ -3,7 +3,7 @@
 vLLM looks for a few keywords (`seen_by_vllm`), and where it finds one it takes llguidance ("guidance"), which refuses
 what it cannot enforce; with patternProperties anywhere it takes Outlines, which refuses those. All else goes to
 XGrammar, in its strict mode, which ignores what it does not know. What the three do was also tried, not only read:
-`tests/test_targets.py` runs XGrammar 0.2.8 and llguidance 1.9.1 where they are installed.
+`tests/authoring/test_targets.py` runs XGrammar 0.2.8 and llguidance 1.9.1 where they are installed.
 """
 
 from __future__ import annotations

@@ -1,0 +1,125 @@
+"""The bench of the papers' shapes: judges are right, tasks run on tiny sizes, and the page shows what was stored."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.faithful import plots
+from bench.faithful.fixtures import Counted
+from bench.faithful.report import write_page
+from bench.faithful.shapes import accuracy, arithmetic, checks, gad, molecules, sql
+from bench.faithful.shapes.methods import METHODS
+from bench.faithful.shapes.tasks import Guarded, Task
+from bench.faithful.verdicts import Verdict
+from constrain.compilation.constraint_compiler import compile as compiled
+from constrain.sampling import awrs
+from constrain.sampling.core.masked_sampling import allowed_tokens
+from constrain.sampling.success_trie import SuccessTrie
+from tests.markov_factory import LETTERS, ChainModel, cases
+
+
+def test_arithmetic_is_that_of_python() -> None:
+    for text in arithmetic.draw_expressions(200, 5):
+        assert arithmetic.evaluate_expression(text) == eval(text)
+
+
+@pytest.mark.parametrize("text", molecules.READ)
+def test_known_molecules_are_valid_at_every_beginning(text: str) -> None:
+    assert molecules.is_valid(text.encode())
+    assert all(molecules.is_viable(text[:i].encode()) for i in range(len(text) + 1))
+
+
+@pytest.mark.parametrize(
+    "text", ["C(", "C)C", "C1CC", "FFF", "C=", "C==C", "O(C)(C)C", "ccc", "C()C", "=CC", "C11", "N#N#N"]
+)
+def test_what_is_no_molecule(text: str) -> None:
+    assert not molecules.is_valid(text.encode())
+
+
+def test_sqlite_judges_queries_and_their_beginnings() -> None:
+    database = sql.Database(sql.DATABASES["places"])
+    assert database.finds(b"SELECT name FROM city WHERE people > 9")
+    assert not database.finds(b"SELECT name FROM city WHERE people > 99"), "it finds nothing"
+    assert not database.finds(b"SELECT length FROM city") and not database.finds(b"SELECT name")
+    assert database.viable(b"SELECT length FROM ci") and not database.viable(b"SELECT length FROM city ")
+    assert not database.viable(b"SELECT name FROM city WHERE length >")
+    for text in sql.draw_queries(database, 50, 1):
+        assert re.fullmatch(database.pattern(), text) and database.viable(text.encode())
+
+
+def tiny() -> Task:
+    """Texts over a, b, c, of which those count that have as many a as b."""
+    mask = compiled(vocabulary=LETTERS, regex="[abc]{1,4}")
+    lm = Counted(ChainModel.random(LETTERS, 1, 3))
+    return Task("tiny", "as many", lm, mask, 6, accepts=lambda t: t.count(b"a") == t.count(b"b"),
+                viable=lambda t: not t.startswith(b"cc"))  # fmt: skip
+
+
+def test_the_mask_of_a_guarded_constraint_is_what_it_allows() -> None:
+    task = tiny()
+    for text in (b"", b"a", b"c", b"ab", b"aabb"):
+        position = task.guarded.matcher()
+        for letter in text:
+            position.advance(letter - 97)
+        assert [token for token in range(4) if position.allows(token)] == allowed_tokens(position.mask()).tolist(), text
+
+
+def test_a_mask_with_nothing_in_it_is_a_dead_end() -> None:
+    mask = compiled(vocabulary=LETTERS, regex="[abc]{2}")
+    never: Any = Guarded(mask, None, lambda text: len(text) < 2)
+    row = np.full(4, np.log(0.25))
+    position = never.matcher()
+    position.advance(0)
+    step = awrs.draw_token(row, position.allows, np.random.default_rng(0), mask=position.mask, ends=LETTERS.eos_ids)
+    assert step.token is None and step.log_weight == -np.inf
+
+
+def test_every_method_answers_a_tiny_task_rightly_or_not_at_all() -> None:
+    rows = accuracy.measure_methods([tiny(), tiny()], 20, 1)
+    assert [row.method for row in rows] == [method.name for method in METHODS if "twist" not in method.name]
+    by_name = {row.method: row for row in rows}
+    assert by_name["exact"].right == 1 and by_name["AWRS-SMC 32"].right > by_name["model alone"].right
+    assert accuracy.check_order(rows) == (True, "")
+
+
+def test_checks_grow_with_what_is_lost() -> None:
+    case = cases()["counting"]
+    steps = checks.steps_of([Task("", "", Counted(case.lm), case.constraint, case.max_tokens)], 20, 40, 1)
+    assert steps.by_step > 0.5 and (steps.checks >= 1).all()
+    assert checks.correlate_ranks(np.array([1.0, 2.0, 2.0, 5.0]), np.array([0.0, 3.0, 3.0, 9.0])) == pytest.approx(1.0)
+
+
+def test_the_law_that_asap_has_learnt_is_that_of_masking_at_first_and_right_at_last() -> None:
+    from bench.faithful.fixtures import build_fixture
+
+    case = cases()["traps"]
+    f = build_fixture("", Counted(case.lm), case.constraint, case.max_tokens, real=False)
+    law = gad.enumerate_walks(gad.tabulate_laws(f), SuccessTrie(f.max_tokens))
+    assert law == pytest.approx(f.masked)
+    found = gad.measure_windows(f, 400, 1, window=100)
+    assert found.learnt[-1][1] < found.learnt[0][1] / 4
+    assert max(found.true["exact"]) < 4 * found.floor < min(found.true["masked"])
+
+
+def test_a_page_of_what_was_stored(tmp_path: Path) -> None:
+    verdict = Verdict("that < this", False, "so much")._asdict()
+    line = {"sampler": "exact", "asked": [2.0, 9.0], "mean": [1.0, 0.1], "low": [0.5, 0.0], "high": [2.0, 0.2]}
+    curve = {"name": "one", "sequences": 3, "z": 0.5, "at": [1, 10], "floor": [1.0, 0.1], "lines": [line]}
+    machine = {"processor": "m", "cores": 1, "load": [0.5]}
+    facts = {"verdicts": [verdict], "tables": [], "curves": [curve]}
+    document = {"command": "x", "date": "y", "commit": "z", "machine": machine, "facts": facts}
+    (tmp_path / "faithful.json").write_text(json.dumps(document))
+    text = write_page(tmp_path).read_text()
+    assert "that &lt; this" in text and text.count("<svg") == 2 and "nan" not in text
+
+
+def test_plots_stand_numbers_that_are_all_the_same() -> None:
+    flat = [plots.Line("a", "red", [1, 2], [0.0, 0.0])]
+    for logs in ((True, True), (False, True), (False, False)):
+        assert "nan" not in plots.draw_panel("", flat, across="", up="", logs=logs)

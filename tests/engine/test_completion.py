@@ -1,0 +1,211 @@
+"""The shortest completion: it completes, from wherever; where costs are exact it is the shortest."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+
+import pytest
+from hypothesis import assume, given, strategies as st
+
+from constrain import LimitError, Matcher, Style, TokenRefused, Vocabulary, compile, compile_grammar
+from constrain.grammar.nodes import Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings
+from constrain.program.least_costs import NEVER
+from tests import grammar_factory as make
+
+VOCABULARY = Vocabulary.bytes()
+MOST_STEPS = 8
+
+
+def walked(grammar: Grammar, data: st.DataObject) -> Matcher:
+    """A matcher some random bytes into a text."""
+    matcher = compile_grammar(grammar, VOCABULARY).matcher()
+    for _ in range(data.draw(st.integers(0, MOST_STEPS))):
+        allowed = sorted(matcher.next_bytes())
+        if not allowed:
+            break
+        matcher.advance_bytes(bytes([data.draw(st.sampled_from(allowed))]))
+    return matcher
+
+
+def shortest(matcher: Matcher, most: int) -> int | None:
+    """Length of the shortest completion, by breadth first search; None if it is longer than `most`."""
+    todo, seen = deque([(matcher, 0)]), {matcher._set}
+    while todo:
+        current, length = todo.popleft()
+        if current.is_complete:
+            return length
+        for byte in current.next_bytes() if length < most else ():
+            after = current.fork()
+            after.advance_bytes(bytes([byte]))
+            if after._set not in seen:
+                seen.add(after._set)
+                todo.append((after, length + 1))
+    return None
+
+
+@given(st.one_of(make.rules, make.characters, make.objects), st.data())
+def test_it_completes(grammar: Grammar, data: st.DataObject) -> None:
+    assume(make.sound(grammar))
+    matcher = walked(grammar, data)
+    text = matcher.shortest_completion()
+    assert text is not None
+    matcher.advance_bytes(text)
+    assert matcher.is_complete
+    assert matcher.shortest_completion() == b""
+
+
+def test_a_deep_text_is_closed() -> None:
+    """The stack of callers is as deep as the text; Python's is not."""
+    matcher = compile(VOCABULARY, schema=True).matcher()
+    matcher.advance_bytes(b'[{"a":' * 3_000)
+    text = matcher.shortest_completion()
+    assert text is not None
+    assert text[1:] == b"}]" * 3_000
+
+
+def test_many_keys_are_closed_as_fast_as_they_are_written() -> None:
+    """What an object still needs is worked out once a state, not once a key and byte."""
+    properties = {f"k{i}": {"type": "integer"} for i in range(300)}
+    matcher = compile(
+        VOCABULARY, schema={"properties": properties, "required": list(properties), "type": "object"}
+    ).matcher()
+    text = matcher.shortest_completion()
+    assert text is not None
+    assert set(json.loads(text)) == set(properties)
+
+
+def test_an_object_that_no_shortest_text_needs_is_closed_too() -> None:
+    """Its rule is not read for the least costs of the start; the costs inside it are asked for all the same."""
+    kinds = {
+        f"k{i}": {"type": "object", "properties": {"key": {"minimum": i, "type": "integer"}}, "minProperties": 1}
+        for i in range(80)
+    }
+    constraint = compile(VOCABULARY, schema={"type": "object", "properties": kinds})
+    for text in (b'{"k79":{"key', b'{"k78":{"new', b'{"k77":{"key":99,"x', b'{"k76":{"'):
+        matcher = constraint.matcher()
+        matcher.advance_bytes(text)
+        rest = matcher.shortest_completion()
+        assert rest is not None
+        matcher.advance_bytes(rest)
+        assert matcher.is_complete
+
+
+def test_blanks_are_no_way_to_what_is_still_due() -> None:
+    """The chain must be three links long: the least cost of a link alone is too low a bound before its key."""
+    link = {"type": "object", "additionalProperties": False}
+    schema = {
+        "$defs": {
+            "a": {**link, "properties": {"n": {"$ref": "#/$defs/b"}}},
+            "b": {**link, "properties": {"n": {"$ref": "#/$defs/c"}}, "minProperties": 1},
+            "c": {**link, "properties": {"n": {"$ref": "#/$defs/a"}}, "minProperties": 1},
+        },
+        "allOf": [{"$ref": "#/$defs/a"}, {"minProperties": 1}, {"not": {"const": {"n": {"n": {"n": {}}}}}}],
+    }
+    matcher = compile(VOCABULARY, schema=schema).matcher()
+    text = matcher.shortest_completion()
+    assert text is not None
+    assert text == json.dumps(json.loads(text), separators=(",", ":")).encode()
+    assert text == b'{"n":' * 6 + b"{}" + b"}" * 6
+
+
+@given(make.rules, st.data())
+def test_it_is_the_shortest_where_rules_are_made_of_bytes(grammar: Grammar, data: st.DataObject) -> None:
+    assume(make.sound(grammar))
+    matcher = walked(grammar, data)
+    text = matcher.shortest_completion()
+    assert text is not None
+    least = shortest(matcher, 6)
+    if least is not None:
+        assert len(text) == least
+        assert matcher.shortest_completion(limit=least) == text
+        assert least == 0 or matcher.shortest_completion(limit=least - 1) is None
+
+
+counted = st.recursive(
+    st.sampled_from([Literal(b"a"), Literal(b"b"), Literal(b""), Strings((b"", b"ab")), Strings((b"a", b"bb"))]),
+    lambda inner: st.one_of(
+        make.repeats(inner),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: Sequence(tuple(parts))),
+        st.lists(inner, min_size=1, max_size=2).map(lambda parts: Choice(tuple(parts))),
+    ),
+    max_leaves=5,
+)
+
+
+@given(counted, st.integers(0, 2), st.data())
+def test_it_is_the_shortest_inside_nested_counts(node: Node, low: int, data: st.DataObject) -> None:
+    """Counts inside counts, inside loops, of nothing, and of what may be nothing: from wherever a text may stand."""
+    for outer in (
+        node,
+        Repeat(node, low),
+        Repeat(node, 0, 0),
+        Sequence((node, Repeat(node, 1, low + 1), Literal(b";"))),
+    ):
+        matcher = walked(Grammar(outer, {}), data)
+        text = matcher.shortest_completion()
+        assert text is not None
+        least = shortest(matcher, 8)
+        assert least is None or len(text) == least
+        matcher.advance_bytes(text)
+        assert matcher.is_complete
+
+
+@pytest.mark.parametrize("style", [Style(), Style.any()])
+@pytest.mark.parametrize("items", [{}, {"type": "integer"}, {"type": "boolean"}, {"enum": [1, 1.0, "1", [1]]}])
+@pytest.mark.parametrize("begun", [b"", b"[", b"[ ", b"[1", b"[1,", b"[1,1", b"[true", b'["1"', b"[[1"])
+def test_members_that_differ_are_short(style: Style, items: dict[str, object], begun: bytes) -> None:
+    """What must differ from members before it costs a few bytes more than what need not."""
+    schema = {"type": "array", "uniqueItems": True, "minItems": 2, "items": items}
+    matcher = compile(VOCABULARY, schema=schema, style=style).matcher()
+    free = compile(VOCABULARY, schema={**schema, "uniqueItems": False}, style=style).matcher()
+    try:
+        matcher.advance_bytes(begun)
+    except TokenRefused:
+        return
+    free.advance_bytes(begun)
+    text, least = matcher.shortest_completion(), free.shortest_completion()
+    assert text is not None
+    assert least is not None
+    assert len(text) <= len(least) + 2 + 5 * (items == {"type": "boolean"})
+    values = json.loads(begun + text)
+    assert len({(type(value) is bool, json.dumps(value)) for value in values}) == len(values)
+
+
+def test_a_completion_beyond_the_budget_is_refused() -> None:
+    matcher = compile(VOCABULARY, schema={"type": "string", "minLength": 10**9}).matcher()
+    with pytest.raises(LimitError, match=r"Limits\.work"):
+        matcher.shortest_completion()
+    assert matcher.shortest_completion(100) is None
+
+
+@given(make.rules, st.data())
+def test_costs_are_the_shortest_texts_of_rules(grammar: Grammar, data: st.DataObject) -> None:
+    """Against Bellman and Ford over the nodes."""
+    assume(make.sound(grammar))
+    least = dict.fromkeys(grammar.rules, NEVER)
+
+    def cost(node: Node) -> int:
+        match node:
+            case Literal(text):
+                return len(text)
+            case Strings(options):
+                return min(map(len, options))
+            case Sequence(parts):
+                return min(NEVER, sum(map(cost, parts)))
+            case Choice(options):
+                return min(map(cost, options))
+            case Repeat(inner, low, _):
+                return min(NEVER, low * cost(inner)) if low else 0
+            case Rule(name):
+                return least[name]
+        raise AssertionError(node)
+
+    while (better := {name: cost(body) for name, body in grammar.rules.items()}) != least:
+        least = better
+    program = compile_grammar(grammar, VOCABULARY).program
+    costs = program.costs()
+    for name in data.draw(st.permutations(list(grammar.rules))):
+        cell = program.cell(Rule(name))
+        costs.ensure(cell)
+        assert costs.least[cell] == least[name]

@@ -1,0 +1,258 @@
+"""Masks of many matchers in one call are those that each would write by itself, however the work is shared out."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import constrain
+from constrain import LimitError, Limits, Style, TokenRefused, Vocabulary, compile, compile_grammar, fill_masks
+from constrain.engine import state_cache
+from constrain.engine.batches import worker_threads
+from constrain.engine.matcher import Matcher
+from tests import grammar_factory as make
+from tests.engine.test_matcher_laws import members
+
+WORDS = 9
+"""Of a mask over single bytes and an end token."""
+SCHEMAS = [
+    {"type": "object", "properties": {"name": {"type": "string", "maxLength": 40}}, "required": ["name"]},
+    {"type": "array", "items": {"type": ["number", "null", "string"]}, "maxItems": 50},
+    {"type": "array", "items": {"type": "integer", "minimum": -20, "maximum": 300}, "uniqueItems": True},
+    {"enum": ["red", "green", 17, [1, 2], {"a": "b"}]},
+]
+
+
+def walked(constraint: constrain.Constraint, seed: int, steps: int) -> Matcher:
+    """A matcher after that many tokens by chance, or fewer."""
+    rng, matcher = np.random.default_rng(seed), constraint.matcher()
+    for _ in range(steps):
+        allowed = sorted(members(matcher.mask()))
+        if not allowed:
+            break
+        matcher.advance(int(rng.choice(allowed)))
+    return matcher
+
+
+def single(matchers: list[Matcher], words: int = WORDS) -> np.ndarray:
+    """What each says by itself, in this thread."""
+    out = np.zeros((len(matchers), words), np.int32)
+    for row, matcher in zip(out, matchers):
+        mask = matcher.mask()
+        row[: len(mask)] = mask
+    return out
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_each_row_is_the_mask_of_its_matcher(data: st.DataObject) -> None:
+    """Any mix of constraints, forks, what was rolled back and what has ended; several rounds, as worker_slots stay."""
+    kind = data.draw(st.sampled_from(["rules", "characters", "objects"]))
+    vocabulary = data.draw(make.vocabularies(kind))
+    grammars = data.draw(st.lists(getattr(make, kind).filter(make.sound), min_size=1, max_size=3))
+    constraints = [compile_grammar(grammar, vocabulary) for grammar in grammars]
+    matchers = [constraint.matcher() for constraint in constraints]
+    words = (vocabulary.size + 31) // 32
+    for _ in range(data.draw(st.integers(1, 4))):
+        for _ in range(data.draw(st.integers(0, 6))):
+            matcher = data.draw(st.sampled_from(matchers))
+            move = data.draw(st.sampled_from(["advance", "advance", "fork", "rollback", "new"]))
+            allowed = sorted(members(matcher.mask()))
+            if move == "advance" and allowed:
+                matcher.advance(data.draw(st.sampled_from(allowed)))
+            elif move == "rollback":
+                matcher.rollback(min(2, len(matcher.tokens)))
+            else:
+                matchers.append(matcher.fork() if move == "fork" else matcher.constraint.matcher())
+        threads = data.draw(st.sampled_from([None, 1, 2, 3, 5]))
+        out = np.full((len(matchers), words + data.draw(st.integers(0, 1))), 77, np.int32)
+        assert fill_masks(matchers, out, threads=threads) is out
+        wanted = single([matcher.fork() for matcher in matchers], out.shape[1])
+        assert (out == wanted).all()
+        assert (out == single(matchers, out.shape[1])).all()
+
+
+@pytest.fixture(scope="module")
+def mixed() -> list[Matcher]:
+    """120 matchers of four constraints, at places all over the texts."""
+    vocabulary = Vocabulary.bytes()
+    constraints = [compile(vocabulary, schema=schema, style=Style.any()) for schema in SCHEMAS]
+    return [walked(constraints[k % 4], k, k % 23) for k in range(120)]
+
+
+@pytest.mark.parametrize("threads", [None, 1, 2, 4, 7, 16])
+def test_any_number_of_threads(mixed: list[Matcher], threads: int | None) -> None:
+    out = np.full((len(mixed), WORDS), -1, np.int32)
+    fill_masks(mixed, out, threads=threads)
+    assert (out == single(mixed)).all()
+
+
+def test_matchers_of_one_constraint_are_spread_once() -> None:
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[0])
+    matchers = [walked(constraint, k, k % 11) for k in range(40)]
+    wanted = single(matchers)
+    out = np.zeros((40, WORDS), np.int32)
+    places = []
+    for _ in range(3):
+        assert (fill_masks(matchers, out, threads=4) == wanted).all()
+        places.append([matcher._state_cache for matcher in matchers])
+    assert len(set(places[0])) == 4 and max(map(places[0].count, set(places[0]))) <= 12
+    assert places[0] == places[1] == places[2]
+    for matcher in matchers:  # and all go on as if nothing had been
+        assert matcher.fork()._state_cache is matcher._state_cache
+        matcher.rollback(min(1, len(matcher.tokens)))
+    assert (fill_masks(matchers, out, threads=2) == single(matchers)).all()
+
+
+def test_rows_are_written_where_they_are_wanted(mixed: list[Matcher]) -> None:
+    some = mixed[:20]
+    rows = [3 * k + 1 for k in range(20)][::-1]
+    wide = np.full((64, 2 * WORDS), 5, np.int32)
+    out = wide[:, :WORDS]  # rows with something between them
+    fill_masks(some, out, rows=rows, threads=3)
+    assert (out[rows] == single(some)).all()
+    others = sorted(set(range(64)) - set(rows))
+    assert (wide[others] == 5).all() and (wide[:, WORDS:] == 5).all()
+
+
+def test_a_tensor_is_written_too(mixed: list[Matcher]) -> None:
+    torch = pytest.importorskip("torch")
+    out = torch.full((len(mixed), WORDS), -1, dtype=torch.int32)
+    assert fill_masks(mixed, out) is out
+    assert (out.numpy() == single(mixed)).all()
+    fill_masks(mixed[:2], out[::40], threads=2)
+    assert (out[::40].numpy()[:2] == single(mixed[:2])).all()
+
+
+def test_a_vocabulary_without_single_bytes() -> None:
+    """Where more is asked than bytes: each row is made as `mask` makes it."""
+    vocabulary = Vocabulary.from_tokens([b"a", b"ab", b"b", b"cd", None], eos_ids=[4])
+    constraint = compile(vocabulary, regex="(abc|abcd|ab|bb)*")
+    matchers = [walked(constraint, k, k % 5) for k in range(12)]
+    out = np.full((12, 1), -1, np.int32)
+    assert (fill_masks(matchers, out, threads=3) == single(matchers, 1)).all()
+    assert any(matcher._ended for matcher in matchers)
+
+
+def test_nothing_to_do() -> None:
+    assert fill_masks([], np.zeros((0, WORDS), np.int32)).shape == (0, WORDS)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    matchers = [compile(Vocabulary.bytes(), schema=SCHEMAS[0]).matcher() for _ in range(3)]
+    good = np.zeros((3, WORDS), np.int32)
+    for out in (good[:2], good[0], good.astype(np.int64), good.T.copy().T, np.zeros((3, 8), np.int32)):
+        with pytest.raises(ValueError, match=r"give|rows"):
+            fill_masks(matchers, out, threads=2)
+    frozen = good.copy()
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        fill_masks(matchers, frozen)
+    with pytest.raises(TypeError, match="numpy array or a torch tensor"):
+        fill_masks(matchers, good.tolist())
+    for rows in ([0, 1], [0, 1, 3], [0, 1, 1], [-1, 0, 1]):
+        with pytest.raises(ValueError, match="row"):
+            fill_masks(matchers, good, rows=rows)
+    with pytest.raises(ValueError, match="threads"):
+        fill_masks(matchers, good, threads=0)
+    assert not good.any()
+
+
+# ---- what goes wrong meanwhile ---------------------------------------------------------------------------------------
+
+
+def test_arenas_that_forget_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """State caches so small that each forgets many times: the masks are the same, in every worker_slot."""
+    wanted = single([walked(compile(Vocabulary.bytes(), schema=SCHEMAS[1]), k, 12) for k in range(24)])
+    small = {slot: max(64, length // 512) for slot, length in state_cache.FIRST.items()}
+    for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE, state_cache.at.ROUTE):
+        small[slot] = 512 if slot == state_cache.at.ROUTE else 256
+    monkeypatch.setattr(state_cache, "FIRST", small)
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[1], limits=Limits(state_cache_bytes=60_000))
+    matchers = [walked(constraint, k, 12) for k in range(24)]
+    before = constraint.state_cache().epoch
+    for threads in (1, 3, 2):
+        assert (fill_masks(matchers, np.zeros((24, WORDS), np.int32), threads=threads) == wanted).all()
+    assert constraint.state_cache().epoch > before
+
+
+def test_what_one_worker_raises_the_caller_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[2])
+    matchers = [walked(constraint, k, 8) for k in range(20)]
+
+    def refuse(*_: object) -> int:
+        raise LimitError("no more")
+
+    monkeypatch.setattr(state_cache.StateCache, "run", refuse)
+    monkeypatch.setattr("constrain.engine.batches.parallel_fill._fill_many", lambda fill, c, s, r, done, *rest: done)
+    with pytest.raises(LimitError, match="no more"):
+        fill_masks(matchers, np.zeros((20, WORDS), np.int32), threads=2)
+
+
+def test_workers_do_all_tasks_and_raise_what_failed() -> None:
+    done: list[int] = []
+    worker_threads.run_together([lambda k=k: done.append(k) for k in range(50)])  # type: ignore[misc]
+    assert sorted(done) == list(range(50))
+
+    def fail() -> None:
+        raise KeyError("this one")
+
+    with pytest.raises(KeyError, match="this one"):
+        worker_threads.run_together([lambda: done.append(50), fail, lambda: done.append(51)])
+    assert sorted(done) == list(range(52))
+
+
+def test_many_threads_with_shared_constraints_and_a_growing_table() -> None:
+    """Each thread fills by several workers; rules are linked, leaves numbered and rows made by all of them at once."""
+    properties = {
+        f"key{k}": {"type": "string", "pattern": f"^[a-{'cdefghij'[k % 8]}]{{{k % 5 + 1}}}x*$"} for k in range(90)
+    }
+    schema = {"type": "object", "properties": properties, "minProperties": 3}
+    style = Style.any()
+
+    def texts(seed: int) -> list[bytes]:
+        rng = np.random.default_rng(seed)
+        return [
+            b'{"key%d": "%s' % (k, b"a" * (k % 5 + 1) + b"x" * int(rng.integers(0, 3)))
+            for k in rng.integers(0, 90, 24).tolist()
+        ]
+
+    def masks(constraint: constrain.Constraint, seed: int, threads: int) -> list[bytes]:
+        matchers = [constraint.matcher() for _ in range(24)]
+        found = []
+        for place in range(14):
+            for matcher, text in zip(matchers, texts(seed)):
+                if place < len(text):
+                    matcher.advance_bytes(text[place : place + 1])
+            found.append(fill_masks(matchers, np.zeros((24, WORDS), np.int32), threads=threads).tobytes())
+        return found
+
+    wanted = [masks(compile(Vocabulary.bytes(), schema=schema, style=style), seed, 1) for seed in range(6)]
+    for _ in range(3):
+        shared = compile(Vocabulary.bytes(), schema=schema, style=style)
+        with ThreadPoolExecutor(6) as pool:
+            assert list(pool.map(lambda seed, c=shared: masks(c, seed, 3), range(6))) == wanted  # type: ignore[misc]
+
+
+def test_a_refused_token_leaves_a_matcher_in_its_lane() -> None:
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[3])
+    matchers = [constraint.matcher() for _ in range(8)]
+    out = np.zeros((8, WORDS), np.int32)
+    fill_masks(matchers, out, threads=4)
+    for matcher in matchers:
+        with pytest.raises(TokenRefused):
+            matcher.advance(0)
+    assert (fill_masks(matchers, out.copy(), threads=4) == out).all()
+
+
+def test_matchers_of_other_threads_come_over(mixed: list[Matcher]) -> None:
+    matchers = [matcher.fork() for matcher in mixed]
+    wanted, out = single(mixed), np.zeros((len(mixed), WORDS), np.int32)
+    with ThreadPoolExecutor(1) as pool:
+        assert (pool.submit(fill_masks, matchers, out, threads=3).result() == wanted).all()
+        assert (pool.submit(fill_masks, matchers, out.copy(), threads=2).result() == wanted).all()
+    half = [*matchers[:60], *mixed[60:]]
+    assert (fill_masks(half, out * 0, threads=3) == wanted).all()

@@ -1,0 +1,163 @@
+"""Python types as JSON Schemas: each way of writing a type, with and without Pydantic."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict, Union
+from uuid import UUID
+
+import pytest
+
+from constrain.base.errors import UnsupportedError
+from constrain.frontends.json_schema import to_grammar
+from constrain.frontends.python_types import to_schema
+from tests.recogniser_oracle import accepts
+
+
+class Color(enum.Enum):
+    RED = "red"
+    ONE = 1
+
+
+@dataclass
+class Point:
+    x: int
+    y: float = 0.0
+    tags: list[str] = field(default_factory=list)
+    hidden: int = field(default=0, init=False)
+
+
+@dataclass
+class Tree:
+    value: Color
+    kids: list[Tree] = field(default_factory=list)
+
+
+class Movie(TypedDict, total=False):
+    name: str
+    year: int | None
+
+
+class Pair(NamedTuple):
+    left: int
+    right: Union[str, None] = None
+
+
+INT = {"type": "integer"}
+
+
+class Gt:
+    """A mark like those of annotated-types."""
+
+    gt = 3
+
+    def __repr__(self) -> str:  # without an address: the names of tests are the same in every process
+        return "Gt(3)"
+
+
+class Len:
+    min_length = 1
+    max_length = 2
+
+    def __repr__(self) -> str:
+        return "Len(1, 2)"
+
+
+@pytest.mark.parametrize(
+    ("tp", "schema"),
+    [
+        (None, {"type": "null"}),
+        (bool, {"type": "boolean"}),
+        (int, {"type": "integer"}),
+        (Decimal, {"type": "number"}),
+        (str, {"type": "string"}),
+        (Any, {}),
+        (datetime.date, {"type": "string", "format": "date"}),
+        (UUID, {"type": "string", "format": "uuid"}),
+        (Literal["a", 1, None], {"enum": ["a", 1, None]}),
+        (Color, {"enum": ["red", 1]}),
+        (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+        (Optional[str], {"anyOf": [{"type": "string"}, {"type": "null"}]}),  # noqa: UP045
+        (list, {"type": "array"}),
+        (list[int], {"type": "array", "items": {"type": "integer"}}),
+        (set[int], {"type": "array", "items": {"type": "integer"}}),
+        (Sequence[str], {"type": "array", "items": {"type": "string"}}),
+        (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),
+        (tuple[int, str], {"type": "array", "prefixItems": [INT, {"type": "string"}], "items": False, "minItems": 2}),
+        (tuple[()], {"type": "array", "items": False, "maxItems": 0}),
+        (dict, {"type": "object"}),
+        (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
+        (Mapping[Color, int], {"type": "object", "propertyNames": {"enum": ["red", 1]}, "additionalProperties": INT}),
+        (NewType("Name", str), {"type": "string"}),
+        (Annotated[int, Gt(), "a remark"], {"type": "integer", "exclusiveMinimum": 3}),
+        (Annotated[str, Len()], {"type": "string", "minLength": 1, "maxLength": 2}),
+        (Annotated[list[int], Len()], {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_small_types(tp: Any, schema: dict[str, Any]) -> None:
+    assert to_schema(tp) == schema
+    to_grammar(to_schema(tp))
+
+
+def test_classes_are_closed_objects_of_their_fields() -> None:
+    assert to_schema(Point) == {
+        "title": "Point",
+        "type": "object",
+        "properties": {
+            "x": {"type": "integer"},
+            "y": {"type": "number"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["x"],
+        "additionalProperties": False,
+    }
+    assert to_schema(Movie)["required"] == [] and list(to_schema(Movie)["properties"]) == ["name", "year"]
+    assert to_schema(Pair)["required"] == ["left"]
+
+
+def test_a_class_inside_itself() -> None:
+    grammar = to_grammar(to_schema(Tree))
+    assert accepts(grammar, '{"value": "red", "kids": [{"value": 1}]}')
+    assert not accepts(grammar, '{"value": "red", "kids": [{"value": 2}]}')
+    twice = to_schema(tuple[Point, Point])
+    assert twice["prefixItems"] == [{"$ref": "#/$defs/Point"}] * 2
+
+
+def test_an_unknown_name_is_told() -> None:
+    @dataclass
+    class Lost:
+        other: Nowhere  # type: ignore[name-defined]  # noqa: F821
+
+    with pytest.raises(UnsupportedError, match="Nowhere"):
+        to_schema(Lost)
+
+
+def test_pydantic() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Part(pydantic.BaseModel):
+        price: Decimal
+        tags: frozenset[str] = frozenset()
+
+    class Open(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(extra="allow")
+        n: Annotated[int, pydantic.Field(ge=3)]
+
+    Order = pydantic.create_model("Order", parts=(list[Part], ...), more=(Open | None, None))
+    grammar = to_grammar(to_schema(Order))
+    assert accepts(grammar, '{"parts": [{"price": 1.5, "tags": ["a", "a"]}], "more": {"n": 3, "x": 1}}')
+    for text in ('{"parts": [], "z": 1}', '{"parts": [{"price": "a"}]}', '{"parts": [], "more": {"n": 2}}', "{}"):
+        assert not accepts(grammar, text), text
+    mixed = to_schema(dict[str, Union[Part, Point]])
+    assert set(mixed["$defs"]) == {"Point"} or set(mixed["$defs"]) == {"Part", "Point"}
+    assert accepts(to_grammar(mixed), '{"a": {"x": 1}, "b": {"price": 2}}')
+
+
+def test_what_nobody_knows_is_refused() -> None:
+    with pytest.raises(UnsupportedError):
+        to_schema(type("Own", (), {}))

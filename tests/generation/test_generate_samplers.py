@@ -1,0 +1,194 @@
+"""`generate(sampler=)`: every sampler of the table gives texts with their meaning, and refuses what it cannot take."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from constrain import compile, generate, sampling
+from constrain.base.errors import ConstrainError, LimitError, UnsupportedError
+from constrain.generation.pipeline import ATTEMPTS
+from constrain.sampling import SAMPLERS
+from constrain.sampling.core.masked_sampling import allowed_tokens
+from constrain.sampling.core.weight_statistics import weight_stats
+from tests.markov_factory import TWO, Case, ChainModel
+
+LM = ChainModel.random(TWO, 1, 4)
+REGEX = "(b*a){3}b"
+RARELY_A = ChainModel(np.log(np.tile([1e-5, 0.9, 0.1 - 1e-5], (4, 1))), 1)
+REPEATS = 400
+FAR = 4.5
+"""Standard errors beyond which two means differ."""
+GIVEN = {"regex": REGEX, "tokenizer": TWO, "max_tokens": 8, "seed": 3}
+
+
+@pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "markov"])
+def test_every_sampler_writes_texts_in_the_form(sampler: str) -> None:
+    made = generate(LM, **GIVEN, sampler=sampler, n=4)
+    assert len(made) == 4
+    for one in made:
+        assert one.value == one.text
+        assert one.text.count("a") == 3
+        assert one.text.endswith("ab")
+        assert one.log_weight > -math.inf
+        assert one.stats.tokens == len(one.tokens) + 1
+    again = generate(LM, **GIVEN, sampler=sampler, n=4)
+    assert made == again
+    if sampler in ("exact", "without_replacement", "pimh"):
+        assert all(one.finish_reason == "complete" for one in made)
+        assert made[0].stats.counts["model_calls"] > 0
+
+
+@pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "markov"])
+def test_every_generation_says_what_the_weights_of_all_tell(sampler: str) -> None:
+    """Also where spans are forced: the a's of the texts leave the mask one token, and cost what they cost the model."""
+    made = generate(LM, **{**GIVEN, "regex": "(b*aaa){2}b"}, sampler=sampler, n=5)
+    weights = made[0].stats.weights
+    assert all(one.stats.weights == weights and one.stats.sampler == sampler for one in made)
+    unfinished = int(made[0].stats.counts["unfinished"])
+    expected = weight_stats(np.array([one.log_weight for one in made] + [-math.inf] * unfinished))
+    if SAMPLERS[sampler].unit == "draw":  # 5 that ended of as many as it took
+        expected["dead_ends"] = 1 - 4 / (4 + unfinished)
+        expected["log_z"] += math.log(4 / (4 + unfinished) * (5 + unfinished) / 5)
+    assert {**expected, "trusted": 0.0, "closed": 0.0} == pytest.approx(
+        {**weights, "trusted": 0.0, "closed": 0.0}, nan_ok=True
+    )
+    assert set(weights) >= {"log_z", "kl_to_target", "kl_from_target", "ess", "trusted"}
+
+
+def test_the_weight_of_a_masked_text_is_what_its_mask_left_at_every_step() -> None:
+    """By the model's own rows, one by one, forced ones too."""
+    vocabulary = TWO
+    constraint = compile(vocabulary, regex="(b*aaa){2}b")
+    one = generate(LM, **{**GIVEN, "regex": "(b*aaa){2}b", "max_tokens": 200})
+    assert one.finish_reason == "complete"
+    assert one.stats.forced_tokens > 0
+    matcher, total = constraint.matcher(), 0.0
+    for token in [*one.tokens, vocabulary.eos_ids[0]]:
+        row = LM.next_logprobs([matcher.tokens])[0]
+        total += np.logaddexp.reduce(row[allowed_tokens(matcher.mask())])
+        matcher.advance(token)
+    assert one.log_weight == pytest.approx(total)
+    assert one.stats.log_mass == pytest.approx(total)
+
+
+def test_what_cannot_be_corrected_is_not_trusted() -> None:
+    cold = generate(LM, **GIVEN, n=30, temperature=0.0)[0].stats.weights
+    tight = generate(LM, **{**GIVEN, "max_tokens": 5}, n=30)[0].stats.weights
+    assert not cold["trusted"]
+    assert tight["closed"] > 0
+    assert not tight["trusted"]
+    assert generate(LM, **GIVEN, n=2, sampler="exact")[0].stats.weights["trusted"]
+    assert not generate(LM, **GIVEN, n=2, sampler="smc")[0].stats.weights["trusted"]
+
+
+def test_one_text_is_one_generation() -> None:
+    one = generate(LM, **GIVEN, sampler="exact")
+    assert one.text.endswith("ab")
+    assert generate(LM, **GIVEN, sampler="exact", n=0) == []
+
+
+def test_texts_without_replacement_are_as_many_as_there_are() -> None:
+    made = generate(LM, **{**GIVEN, "max_tokens": 6}, sampler="without_replacement", n=100)
+    assert sorted(one.text for one in made) == ["aaab", "aabab", "abaab", "baaab"]
+
+
+def test_particles_are_passed_on() -> None:
+    few, many = (generate(LM, **GIVEN, sampler="smc", n=2, particles=k)[0].stats.counts["lines"] for k in (2, 64))
+    assert few <= 4 < many
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"sampler": "exact", "temperature": 0.5}, UnsupportedError, "no temperature"),
+        ({"sampler": "smc", "top_k": 3}, UnsupportedError, "no temperature, top_k"),
+        ({"sampler": "exact", "stream": print}, UnsupportedError, "nothing to stream"),
+        ({"particles": 4}, ConstrainError, "particles is 4 and the sampler 'masked'"),
+        ({"sampler": "smc", "particles": 0}, ConstrainError, "particles is 0"),
+        ({"sampler": "markov"}, UnsupportedError, "last few tokens"),
+    ],
+)
+def test_what_a_sampler_cannot_take_is_refused(given: dict, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        generate(LM, **GIVEN, **given)
+
+
+def test_the_command_line_takes_a_sampler() -> None:
+    pytest.importorskip("transformers")
+    from typer.testing import CliRunner
+
+    from constrain.cli.app import app
+
+    given = ["generate", "--choice", "red", "--choice", "blue", "-n", "5", "--seed", "1"]
+    done = CliRunner().invoke(app, [*given, "--sampler", "without_replacement"])
+    assert sorted(done.stdout.split()) == ["blue", "red"]
+    done = CliRunner().invoke(app, [*given, "--sampler", "smc", "--particles", "2"])
+    assert len(done.stdout.split()) == 5
+    assert "off from the model by" in " ".join(done.stderr.split())
+    done = CliRunner().invoke(app, [*given, "--sampler", "exact"])
+    assert "the model's own law" in " ".join(done.stderr.split())
+    assert CliRunner().invoke(app, [*given, "--sampler", "magic"]).exit_code != 0
+
+
+@pytest.mark.parametrize("sampler", ["masked", "awrs", "smc"])
+@pytest.mark.parametrize("max_tokens", [7, 8, 10, 14])
+def test_unfinished_draws_are_counted_and_no_answers(sampler: str, max_tokens: int) -> None:
+    """As many as were drawn are draws or counted; what is left ended; log Z is the mean over all."""
+    constraint = compile(TWO, regex=REGEX)
+    options = {"particles": 2} if sampler == "smc" else {}
+    draws = sampling.draw(
+        LM, constraint, sampler=sampler, n=40, rng=np.random.default_rng(1), max_tokens=max_tokens, **options
+    )
+    assert draws.made == len(draws) + draws.unfinished == 40
+    assert draws.stats["unfinished"] == draws.unfinished
+    for one in draws:
+        assert one.text.count("a") == 3 and one.text.endswith("ab") and len(one.tokens) < max_tokens
+    if len(draws):
+        assert math.exp(draws.log_z) == pytest.approx(np.exp(draws.log_weights).sum() / 40)
+
+
+@pytest.mark.parametrize(("n", "max_tokens"), [(1, 5), (2, 5), (3, 9)])
+def test_too_few_that_end_are_an_error_that_says_how_many(n: int, max_tokens: int) -> None:
+    """A model that nearly never ends within the budget, though a text that does is there."""
+    with pytest.raises(LimitError, match=rf"^\d of \d+ texts ended in max_tokens = {max_tokens}; {n} were wanted") as e:
+        generate(RARELY_A, regex="a{3}|b{60}", tokenizer=TWO, max_tokens=max_tokens, seed=1, sampler="awrs", n=n)
+    ended, made = (int(word) for word in str(e.value).split()[:3:2])
+    assert ended < n
+    assert made - ended >= ATTEMPTS * n
+
+
+def test_a_text_that_never_passes_the_check_is_an_error() -> None:
+    with pytest.raises(LimitError, match=r"^0 of \d+ texts ended"):
+        generate(LM, regex="(a|b){30}b{30}|a{3}", tokenizer=TWO, max_tokens=5, seed=1, sampler="awrs", n=2,
+                 check=lambda text: False)  # fmt: skip
+
+
+def test_log_z_of_texts_that_were_drawn_anew_is_that_of_the_exact_law() -> None:
+    """Drawing until n texts have ended is inverse sampling: n of m ended says (n - 1) / (m - 1), and not n / m."""
+    given = {"regex": REGEX, "tokenizer": TWO, "max_tokens": 7, "sampler": "awrs"}
+    accepts = re.compile(REGEX.encode()).fullmatch
+    true = Case("", LM, compile(TWO, regex=REGEX), lambda text: accepts(text) is not None, 7).z
+    ours, naive, redrawn = [], [], 0
+    for seed in range(REPEATS):
+        made = generate(LM, **given, n=2, seed=seed)
+        ours.append(math.exp(made[0].stats.weights["log_z"]))
+        unfinished = made[0].stats.counts["unfinished"]
+        naive.append(sum(math.exp(one.log_weight) for one in made) / (2 + unfinished))
+        redrawn += unfinished > 0
+        assert 0 <= made[0].stats.weights["dead_ends"] < 1 or unfinished
+    assert redrawn > REPEATS / 10
+    assert abs(np.mean(ours) - true) < FAR * np.std(ours) / math.sqrt(REPEATS)
+    assert abs(np.mean(naive) - true) > FAR * np.std(naive) / math.sqrt(REPEATS), "the test sees the bias"
+
+
+def test_one_text_that_was_drawn_anew_is_not_trusted() -> None:
+    found = [generate(LM, **{**GIVEN, "max_tokens": 7, "seed": seed}, sampler="awrs") for seed in range(30)]
+    redrawn = [one.stats for one in found if one.stats.counts["unfinished"]]
+    assert redrawn
+    for stats in redrawn:
+        assert not stats.weights["trusted"]
+        assert math.isfinite(stats.weights["log_z"])

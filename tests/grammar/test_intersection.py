@@ -1,0 +1,175 @@
+"""Intersections of a Grammar with a Dfa, and expanded objects, against membership in both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+from hypothesis import assume, given, settings, strategies as st
+
+from constrain import LimitError, Limits, Style, UnsupportedError
+from constrain.automata.dfa import Dfa
+from constrain.frontends import json_schema
+from constrain.frontends.gbnf import to_grammar
+from constrain.frontends.regex import to_dfa
+from constrain.grammar.intersection import intersect_grammar
+from constrain.grammar.json_spelling import spell_as_json
+from constrain.grammar.nodes import EMPTY, Chars, Choice, Grammar, JsonString, Literal, Node, Repeat, Sequence
+from constrain.grammar.object_expansion import expand_objects
+from tests import grammar_factory as make
+from tests.grammar_oracle import Reference
+from tests.grammar_strategies import dfas
+from tests.recogniser_oracle import accepts
+
+PATTERNS = ["(aa)*", "a*b*", "[ab(]{1,3}", "(a|b|[()])*(a|\\))", "[^b]*", "(ab|ba|b\\()*", ".*aa.*", "(..)*", "x?"]
+ALL = ["".join(word) for length in range(5) for word in product("ab()", repeat=length)]
+
+
+STARTS: dict[str, Callable[[Node], Node]] = {
+    "as it is": lambda start: start,
+    "twice": lambda start: Sequence((start, start)),
+    "two or three times": lambda start: Repeat(start, 2, 3),
+    "any number of times": lambda start: Repeat(start, 0, None),
+    "or nothing": lambda start: Choice((start, EMPTY)),
+}
+
+
+@settings(max_examples=30)
+@given(make.rules, st.sampled_from(PATTERNS), st.sampled_from(sorted(STARTS)))
+def test_the_texts_of_both(grammar: Grammar, pattern: str, start: str) -> None:
+    grammar = Grammar(STARTS[start](grammar.start), grammar.rules)
+    assume(make.sound(grammar))
+    dfa = to_dfa(pattern, flags="s")
+    before = Reference(grammar)
+    wanted = {text for text in ALL if before.accepts(text.encode()) and dfa.accepts(text)}
+    made = intersect_grammar(grammar, dfa)
+    if made is None:
+        assert not wanted
+        return
+    after = Reference(made)
+    assert make.sound(made)
+    for text in ALL:
+        assert after.accepts(text.encode()) == (text in wanted), text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "pattern", "inside", "outside"),
+    [
+        (0, None, "[a-z]{0,3}", ["", "abc"], ["abcd"]),
+        (2, 5, "(aa)*", ["aa", "aaaa"], ["", "aaa", "aaaaaa"]),
+        (1, None, "(aa)*b?", ["aa", "b", "aab"], ["", "a", "ab"]),
+        (1000, 2000, "a*", ["a" * 1000, "a" * 1500], ["a" * 999, "a" * 2001]),
+    ],
+)
+def test_counted_characters(low: int, high: int | None, pattern: str, inside: list[str], outside: list[str]) -> None:
+    made = intersect_grammar(Grammar(Chars(Dfa.any_text(), "utf8", low, high), {}), to_dfa(pattern))
+    assert made is not None
+    for text in inside:
+        assert accepts(made, text), text
+    for text in outside:
+        assert not accepts(made, text), text
+
+
+@pytest.mark.parametrize("start", sorted(STARTS))
+def test_a_start_that_is_no_rule(start: str) -> None:
+    """Where one rule leads is known only after the start was looked at for the first time."""
+    one = to_grammar('root ::= "(" root ")" | ""')
+    grammar = Grammar(STARTS[start](one.start), one.rules)
+    two_hills = to_dfa("\\(*\\)*(\\(*\\)*)?")
+    made = intersect_grammar(grammar, two_hills)
+    assert made is not None
+    before, after = Reference(grammar), Reference(made)
+    for text in ("", "()", "()()", "(())()", "()()()", "()()()()", "(", "())"):
+        assert after.accepts(text.encode()) == (before.accepts(text.encode()) and two_hills.accepts(text)), text
+
+
+def test_brackets_of_even_length() -> None:
+    grammar = to_grammar('root ::= "(" root* ")" | "x"')
+    made = intersect_grammar(grammar, to_dfa("(..)*"))
+    assert made is not None
+    oracle, both = Reference(made), Reference(grammar)
+    for word in product("(x)", repeat=6):
+        text = "".join(word).encode()
+        assert oracle.accepts(text) == both.accepts(text)
+    assert not oracle.accepts(b"x")
+    assert not oracle.accepts(b"(x)")
+
+
+def test_a_grammar_of_endless_rules_is_refused() -> None:
+    with pytest.raises(LimitError, match="more than 500 rules"):  # indentation has no end
+        expand_objects(
+            json_schema.to_grammar(SCHEMA, style=Style(whitespace=2)), "a test", limits=Limits(dfa_states=500)
+        )
+
+
+def test_nothing_in_common_and_too_much() -> None:
+    assert intersect_grammar(Grammar(Literal(b"ab"), {}), to_dfa("a*")) is None
+    with pytest.raises(LimitError, match="more than 50"):
+        intersect_grammar(
+            to_grammar('root ::= "(" root* ")" | ("x" | "y" root){7}'), to_dfa("(.{7})*"), Limits(dfa_states=50)
+        )
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "integer"},
+        "b": {"type": "array", "items": {"type": "string", "maxLength": 3}},
+        "c": {"$ref": "#"},
+    },
+    "required": ["b"],
+    "additionalProperties": False,
+    "dependentRequired": {"a": ["c"]},
+}
+DOCUMENTS = [
+    *({"b": []}, {"a": 1, "b": []}, {"a": 1, "b": ["abc"], "c": {"b": []}}, {"b": ["abcd"]}, {"c": {"b": []}, "b": []}),
+    *({"b": ["é😀\n"]}, {}, {"a": 1}, {"b": [], "a": 1, "c": {"b": [""]}}, {"b": [], "d": 1}),
+]
+
+
+@pytest.mark.parametrize("style", [Style(), Style.any(), Style(whitespace="compact")])
+def test_objects_are_expanded(style: Style) -> None:
+    grammar = json_schema.to_grammar(SCHEMA, style=style)
+    plain = expand_objects(grammar, "a test")
+    hits = 0
+    for document in DOCUMENTS:
+        for ascii_only, marks in product((True, False), (None, (",", ":"))):
+            text = json.dumps(document, ensure_ascii=ascii_only, separators=marks)
+            hits += accepts(grammar, text)
+            assert accepts(plain, text) == accepts(grammar, text), text
+    assert hits > 3
+
+
+@pytest.mark.parametrize(
+    ("schema", "cause"),
+    [
+        ({"type": "object"}, "undeclared keys"),
+        ({"type": "array", "uniqueItems": True, "items": {"type": "integer"}}, "must differ"),
+        ({"properties": {c: {} for c in "abcdefghi"}, "type": "object", "additionalProperties": False}, "512"),
+    ],
+)
+def test_what_rules_cannot_say_is_refused_by_name(schema: dict[str, object], cause: str) -> None:
+    with pytest.raises(UnsupportedError, match=cause) as caught:
+        expand_objects(json_schema.to_grammar(schema, style=Style(key_order="any")), "an export")
+    assert caught.value.hint
+
+
+@settings(max_examples=40)
+@given(dfas(), st.text('ab\\"u0619é\U0001f600cd8', max_size=8))
+def test_spellings(dfa: Dfa, text: str) -> None:
+    made = spell_as_json(dfa, max_states=5000)
+    grammar = Grammar(JsonString(dfa), {})
+    for one in (text, json.dumps(text)[1:-1]):
+        wanted = accepts(grammar, f'"{one}"') if readable(one) else False
+        assert made.accepts(one) == wanted
+
+
+def readable(text: str) -> bool:
+    """Whether it is the inside of one JSON string of whole characters."""
+    try:
+        json.loads(f'"{text}"').encode()
+    except ValueError:
+        return False
+    return True

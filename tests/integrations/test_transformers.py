@@ -1,0 +1,245 @@
+"""The processor inside `model.generate`, in each of its modes, against enumeration, the loop, and decoding by hand."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+transformers = pytest.importorskip("transformers")
+import torch  # noqa: E402
+
+from constrain.decoding.generation_loop import generate_text  # noqa: E402
+from constrain.integrations.logits_processor import ConstraintLogitsProcessor  # noqa: E402
+from constrain.sampling.core.masked_sampling import Proposal, allowed_tokens  # noqa: E402
+from constrain.sampling.core.results import log_sum  # noqa: E402
+from tests.finite_grammar_factory import FiniteConstraint  # noqa: E402
+from tests.model_factory import FAMILIES, made  # noqa: E402
+
+TEXTS = [b'{"name": "Anna"}', b'{"name": "Bob"}', b'{"age": 12}', b"[true, false]", '{"city": "Zürich"}'.encode()]
+PROMPTS = ["name", "the order of people", "city", "age and name in list", "true", "street green", "email", "x"]
+
+
+def constraint_for(loaded, *texts: bytes) -> FiniteConstraint:
+    return FiniteConstraint(loaded.vocabulary, texts or TEXTS)
+
+
+def greedy_by_hand(loaded, prompt, constraint) -> list[int]:
+    """Greedy decoding as anybody would write it: one bare forward pass per token, no cache."""
+    model, matcher, ids = loaded.model, constraint.matcher(), loaded.prompt_ids(prompt)
+    coded = model.config.is_encoder_decoder
+    while True:
+        with torch.inference_mode():
+            if coded:
+                start = [model.config.decoder_start_token_id]
+                out = model(input_ids=torch.tensor([ids]), decoder_input_ids=torch.tensor([start + matcher.tokens]))
+            else:
+                out = model(input_ids=torch.tensor([ids + matcher.tokens]))
+        scores = out.logits[0, -1].numpy()
+        allowed = allowed_tokens(matcher.mask())
+        token = int(allowed[scores[allowed].argmax()])
+        if token in loaded.vocabulary.eos_ids:
+            return matcher.tokens
+        matcher.advance(token)
+
+
+def inputs_for(loaded, *prompts: str):
+    """Ids and attention mask of prompts, padded on the left."""
+    rows = [loaded.prompt_ids(prompt) for prompt in prompts]
+    longest = max(map(len, rows))
+    pad = loaded.tokenizer.bos_token_id
+    ids = torch.tensor([[pad] * (longest - len(row)) + row for row in rows])
+    seen = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])
+    return {"input_ids": ids, "attention_mask": seen}
+
+
+def written(loaded, inputs, output) -> list[list[int]]:
+    """The tokens of each row after its prompt, up to its end token."""
+    start = 1 if loaded.model.config.is_encoder_decoder else inputs["input_ids"].shape[1]
+    rows, end = output[:, start:].tolist(), loaded.vocabulary.eos_ids[0]
+    return [row[: row.index(end)] if end in row else row for row in rows]
+
+
+def model_generate(loaded, inputs, processor, **more):
+    more = {"max_new_tokens": 60, "do_sample": False, "pad_token_id": loaded.tokenizer.bos_token_id, **more}
+    with torch.inference_mode():
+        return loaded.model.generate(**inputs, logits_processor=[processor], **more)
+
+
+def sequences(loaded, prompt: str, constraint: FiniteConstraint) -> dict[tuple[int, ...], tuple[float, float]]:
+    """log p (end token included) and log q (masked) of every token sequence, by walking all of them."""
+    lm, out = loaded.on(prompt), {}
+
+    def walk(matcher, p: float, q: float) -> None:
+        row = lm.next_logprobs([matcher.tokens])[0]
+        allowed = sorted(matcher.allowed())
+        mass = log_sum(row[allowed])
+        for token in allowed:
+            here = p + row[token], q + row[token] - mass
+            if token in loaded.vocabulary.eos_ids:
+                out[tuple(matcher.tokens)] = here
+            else:
+                further = matcher.fork()
+                further.advance(token)
+                walk(further, *here)
+
+    walk(constraint.matcher(), 0.0, 0.0)
+    return out
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("prompt", PROMPTS[:3])
+def test_greedy_is_the_same_by_the_processor_the_loop_and_by_hand(family: str, prompt: str) -> None:
+    loaded = made(family)
+    constraint = constraint_for(loaded)
+    tokens = greedy_by_hand(loaded, prompt, constraint)
+    inputs = inputs_for(loaded, prompt)
+    output = model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint))
+    assert written(loaded, inputs, output) == [tokens]
+    looped = generate_text(
+        loaded.on(prompt), constraint, rng=np.random.default_rng(0), max_tokens=60, proposal=Proposal(temperature=0)
+    )
+    assert looped.tokens == tokens
+    assert looped.data in TEXTS
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_batch_of_eight_with_different_constraints(family: str) -> None:
+    """Left padding, one constraint a row, of different lengths, so that rows finish at different times."""
+    loaded = made(family)
+    constraints = [constraint_for(loaded, *TEXTS[: 1 + k % 5]) for k in range(8)]
+    if family == "t5":
+        inputs = inputs_for(loaded, *PROMPTS)
+    else:
+        inputs = inputs_for(loaded, *PROMPTS)
+        assert (inputs["attention_mask"][:, 0] == 0).any(), "some are padded"
+    output = model_generate(loaded, inputs, ConstraintLogitsProcessor(constraints))
+    for prompt, constraint, tokens in zip(PROMPTS, constraints, written(loaded, inputs, output)):
+        assert tokens == greedy_by_hand(loaded, prompt, constraint)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_masks_made_ahead_are_the_same(family: str) -> None:
+    """Another thread makes the masks between the steps; all steps but the first find them ready, beams do not."""
+    from constrain.integrations.masks_ahead import Ahead
+
+    loaded = made(family)
+    constraint = constraint_for(loaded)
+    inputs = inputs_for(loaded, *PROMPTS[:3])
+    want = model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint))
+    processor = ConstraintLogitsProcessor(constraint)
+    ahead = Ahead(processor)
+    for _ in range(2):
+        output = model_generate(loaded, inputs, processor, stopping_criteria=[ahead])
+        assert torch.equal(output, want)
+    start = 1 if family == "t5" else inputs["input_ids"].shape[1]
+    assert ahead.found >= 2 * (output.shape[1] - start - 1) > 0
+    beams = model_generate(loaded, inputs, processor, num_beams=2, stopping_criteria=[ahead])
+    assert torch.equal(beams, model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint), num_beams=2))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_beams_find_the_likeliest_text_of_all(family: str) -> None:
+    """Beams enough for every sequence: what comes first is the argmax by enumeration, and so is the rest."""
+    loaded = made(family)
+    constraints = [constraint_for(loaded, b"true", b"to"), constraint_for(loaded, b"in", b"red", b"1")]
+    inputs = inputs_for(loaded, *PROMPTS[:2])
+    output = model_generate(
+        loaded, inputs, ConstraintLogitsProcessor(constraints), num_beams=40, num_return_sequences=3, length_penalty=0.0
+    )
+    found = written(loaded, inputs, output)
+    for row, (prompt, constraint) in enumerate(zip(PROMPTS, constraints)):
+        exact = sequences(loaded, prompt, constraint)
+        assert len(exact) <= 40
+        best = sorted(exact, key=lambda tokens: -exact[tokens][0])[:3]
+        assert [tuple(tokens) for tokens in found[3 * row : 3 * row + 3]] == best
+
+
+def test_few_beams_stay_inside() -> None:
+    loaded = made("llama")
+    inputs = inputs_for(loaded, *PROMPTS)
+    for beams in (2, 3, 5):
+        output = model_generate(
+            loaded, inputs, ConstraintLogitsProcessor(constraint_for(loaded)), num_beams=beams, num_return_sequences=2
+        )
+        assert all(loaded.vocabulary.text(tokens) in TEXTS for tokens in written(loaded, inputs, output))
+
+
+@pytest.mark.parametrize("family", ["llama", "t5"])
+def test_sampling_follows_the_masked_law(family: str) -> None:
+    """400 texts by num_return_sequences, against the exact law of masked sampling."""
+    loaded = made(family)
+    constraint = constraint_for(loaded, b"true", b"to", b"red")
+    inputs = inputs_for(loaded, "name")
+    torch.manual_seed(0)
+    output = model_generate(
+        loaded, inputs, ConstraintLogitsProcessor(constraint), do_sample=True, num_return_sequences=400, top_k=0
+    )
+    exact = sequences(loaded, "name", constraint)
+    seen = Counter(tuple(tokens) for tokens in written(loaded, inputs, output))
+    assert set(seen) <= set(exact)
+    expected = {tokens: 400 * math.exp(q) for tokens, (_, q) in exact.items()}
+    common = [tokens for tokens, count in expected.items() if count >= 5]
+    chi = sum((seen[tokens] - expected[tokens]) ** 2 / expected[tokens] for tokens in common)
+    assert chi < len(common) + 6 * math.sqrt(2 * len(common))
+
+
+@pytest.mark.parametrize("more", [{}, {"do_sample": True}], ids=["greedy", "sampled"])
+def test_assisted_decoding_goes_back_and_forth(more) -> None:
+    """The draft model disagrees with the model, so drafts are dropped; greedy comes out as without it."""
+    loaded, other = made("llama"), made("llama", 1)
+    for prompt in PROMPTS[:4]:
+        constraint, inputs = constraint_for(loaded), inputs_for(loaded, prompt)
+        processor = ConstraintLogitsProcessor(constraint)
+        output = model_generate(loaded, inputs, processor, assistant_model=other.model, **more)
+        (tokens,) = written(loaded, inputs, output)
+        assert loaded.vocabulary.text(tokens) in TEXTS
+        if not more:
+            assert tokens == greedy_by_hand(loaded, prompt, constraint)
+
+
+def test_drafts_looked_up_in_the_prompt() -> None:
+    loaded = made("llama")
+    prompt = 'name {"name": "Anna"} {"name": "Bob"} {"name": "'
+    constraint, inputs = constraint_for(loaded), inputs_for(loaded, prompt)
+    output = model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint), prompt_lookup_num_tokens=5)
+    assert written(loaded, inputs, output) == [greedy_by_hand(loaded, prompt, constraint)]
+
+
+def test_a_processor_is_used_again() -> None:
+    """One processor, several prompts and modes after each other, prompts of any length, one twice."""
+    loaded = made("llama")
+    constraint = constraint_for(loaded)
+    processor = ConstraintLogitsProcessor(constraint)
+    for prompts in (PROMPTS[:1], PROMPTS[:1], PROMPTS[:3], PROMPTS[1:2], PROMPTS):
+        inputs = inputs_for(loaded, *prompts)
+        found = written(loaded, inputs, model_generate(loaded, inputs, processor))
+        assert found == [greedy_by_hand(loaded, prompt, constraint) for prompt in prompts]
+        assert model_generate(loaded, inputs, processor, num_beams=2) is not None
+
+
+def test_a_text_that_was_cut_short_is_continued() -> None:
+    """The ids that came out go in again: the same processor knows the prompt; a new one is told its length."""
+    loaded = made("gpt2")
+    constraint, inputs = constraint_for(loaded), inputs_for(loaded, "name")
+    whole = greedy_by_hand(loaded, "name", constraint)
+    processor = ConstraintLogitsProcessor(constraint)
+    part = model_generate(loaded, inputs, processor, max_new_tokens=3)
+    told = ConstraintLogitsProcessor(constraint, prompt_length=inputs["input_ids"].shape[1])
+    for one in (processor, told):
+        again = {"input_ids": part, "attention_mask": torch.ones_like(part)}
+        assert written(loaded, inputs, model_generate(loaded, again, one)) == [whole]
+
+
+def test_half_precision_scores() -> None:
+    loaded = made("llama")
+    constraint, inputs = constraint_for(loaded), inputs_for(loaded, "name")
+    half = loaded.model.to(torch.bfloat16)
+    try:
+        output = model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint))
+        assert loaded.vocabulary.text(written(loaded, inputs, output)[0]) in TEXTS
+    finally:
+        half.to(torch.float32)
+        made.cache_clear()

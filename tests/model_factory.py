@@ -1,0 +1,89 @@
+"""Small random models of every family, made on the spot, with tokenizers of `tokenizers_made` to match.
+
+`made("llama")` is a LoadedModel whose logits are wider than its tokenizer, as real ones are. `TableModel` is a
+`LanguageModel` without a network: its law depends on the last token only, so that exact answers can be computed.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from constrain.integrations.transformers_models import LoadedModel, as_loaded
+from tests import tokenizer_factory
+
+FAMILIES = ("llama", "gpt2", "mistral", "t5")
+TOKENIZERS = {
+    "llama": ("byte_level_bpe", {"bos_token": "<|turn|>", "pad_token": "<|turn|>"}),
+    "gpt2": ("byte_level_bpe", {"bos_token": "<|turn|>"}),
+    "mistral": ("sentencepiece_bpe", {"bos_token": "<s>", "unk_token": "<unk>", "pad_token": "<unk>"}),
+    "t5": ("sentencepiece_unigram", {"bos_token": "<bos>", "unk_token": "<unk>", "pad_token": "<bos>"}),
+}
+PADDING = 13
+"""Logits beyond the tokenizer's tokens."""
+
+
+def tokenizer_for(family: str) -> Any:
+    """A transformers tokenizer in the convention that the family uses (T5's own cannot spell all bytes)."""
+    kind, names = TOKENIZERS[family]
+    make, eos = tokenizer_factory.MADE[kind]
+    return tokenizer_factory.wrapped(make(), eos, **names)
+
+
+def configured(family: str, width: int, start: int) -> Any:
+    """A small model: two layers, random weights, made larger than usual so that its law is far from flat."""
+    transformers = pytest.importorskip("transformers")
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    if family == "llama":
+        config = transformers.LlamaConfig(vocab_size=width, num_key_value_heads=2, **shape)
+        return transformers.LlamaForCausalLM(config)
+    if family == "gpt2":
+        return transformers.GPT2LMHeadModel(
+            transformers.GPT2Config(vocab_size=width, n_embd=32, n_layer=2, n_head=4, n_positions=512)
+        )
+    if family == "mistral":
+        config = transformers.MistralConfig(vocab_size=width, num_key_value_heads=2, sliding_window=8, **shape)
+        return transformers.MistralForCausalLM(config)
+    config = transformers.T5Config(
+        vocab_size=width, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=start,
+        pad_token_id=start,
+    )  # fmt: skip
+    return transformers.T5ForConditionalGeneration(config)
+
+
+@lru_cache(maxsize=8)
+def made(family: str, seed: int = 0) -> LoadedModel:
+    """A LoadedModel of a family; the same for the same seed."""
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)  # models this small only lose by more
+    tokenizer = tokenizer_for(family)
+    torch.manual_seed(seed)
+    model = configured(family, len(tokenizer) + PADDING, tokenizer.bos_token_id).eval()
+    with torch.no_grad():
+        model.get_output_embeddings().weight.normal_(0, 0.7)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    model.generation_config.bos_token_id = tokenizer.bos_token_id
+    return as_loaded(model, tokenizer, name=family)
+
+
+class TableModel:
+    """A `LanguageModel` whose law depends on the last token. table: float64 [V + 1, V], logs; last row: the start."""
+
+    def __init__(self, size: int, seed: int = 0, spread: float = 1.5) -> None:
+        logits = np.random.default_rng(seed).normal(0, spread, (size + 1, size))
+        self.table: NDArray[np.float64] = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+        self.asked: list[int] = []
+
+    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
+        self.asked.append(len(prefixes))
+        return self.table[[prefix[-1] if prefix else len(self.table) - 1 for prefix in prefixes]]
+
+    def logprob(self, tokens: list[int]) -> float:
+        """Of a whole sequence."""
+        before = [len(self.table) - 1, *tokens[:-1]]
+        return float(self.table[before, tokens].sum())

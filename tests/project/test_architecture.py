@@ -1,0 +1,157 @@
+"""The architecture that docs/tour.md describes: layers, no cycles, names used once, every `__all__` correct.
+
+Every import of ours counts, also inside functions and under `if TYPE_CHECKING:`. The figures are those of
+`python -m bench architecture`, whose functions these tests call.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.architecture import LIMITS, Library, compute_figures, find_cycles
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = Library(ROOT)
+LAYERS: dict[str, set[str]] = {
+    # package: third parties that it may import; it may import the packages before it
+    "base": set(),
+    "cache": {"numpy"},
+    "kernels": {"numpy", "numba", "llvmlite"},
+    "automata": {"numpy"},
+    "lalr": {"numpy"},
+    "grammar": {"numpy"},
+    "program": {"numpy"},
+    "frontends": {"numpy", "pydantic", "idna", "jsonschema_specifications", "lark"},
+    "export": set(),
+    "grammars": set(),
+    "vocabulary": {"numpy"},
+    "engine": {"numpy"},
+    "forms": set(),
+    "dialogue": set(),
+    "compilation": set(),
+    "sampling": {"numpy"},
+    "decoding": {"numpy"},
+    "authoring": {"numpy", "lark", "genson", "referencing"},
+    "testing": {"numpy", "hypothesis"},
+    "demo": set(),
+    "integrations": set(),
+    "generation": set(),
+    "cli": set(),
+}
+OPTIONAL = {"integrations", "generation", "cli", "demo", "authoring"}
+"""Packages that may import any third party, most of which are optional."""
+
+
+def package_of(module: str) -> str:
+    """Return the package directly below `constrain`; "" for `constrain` itself, which assembles them."""
+    return (module.split(".") + [""])[1]
+
+
+@pytest.mark.parametrize("module", sorted(LIBRARY.paths))
+def test_a_package_imports_only_the_layers_below(module: str) -> None:
+    package = package_of(module)
+    if not package:
+        return
+    assert package in LAYERS, f"give the package {package} a row in LAYERS and in docs/tour.md"
+    order = list(LAYERS)
+    allowed = set(order[: order.index(package) + 1])
+    wrong = [
+        f"{LIBRARY.paths[module].relative_to(ROOT)}:{node.lineno} imports {target}"
+        for target, node in LIBRARY.imports(module)
+        if package_of(target) not in allowed
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("module", sorted(LIBRARY.paths))
+def test_third_parties_are_those_of_the_package(module: str) -> None:
+    package = package_of(module)
+    if package in OPTIONAL:
+        return
+    found = set()
+    for node in ast.walk(LIBRARY.trees[module]):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.add((node.module or "").split(".")[0])
+    assert not found - LAYERS.get(package, set()) - set(sys.stdlib_module_names) - {"constrain"}
+
+
+@pytest.mark.parametrize("name", sorted(LIMITS))
+def test_figures_are_within_their_limits(name: str) -> None:
+    value, parts = compute_figures(LIBRARY)[name]
+    assert value <= LIMITS[name], parts
+
+
+def test_cycles_are_found() -> None:
+    assert find_cycles({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["a", "d"]}) == [["b", "c"]]
+
+
+def test_no_module_is_named_like_a_public_function() -> None:
+    """Else `from package import name` gives a module or a function, depending on what was imported before."""
+    public = {f"{LIBRARY.folder(module)}.{node.name}" for module, node in LIBRARY.functions()}
+    assert not public & set(LIBRARY.paths)
+
+
+@pytest.mark.parametrize("module", sorted(LIBRARY.paths))
+def test_all_is_true(module: str) -> None:
+    """A public file says what it offers: `__all__` is there, without repeats, and holds exactly what exists."""
+    path, tree = LIBRARY.paths[module], LIBRARY.trees[module]
+    if not tree.body or path.name == "__main__.py" or (path.stem.startswith("_") and path.name != "__init__.py"):
+        pytest.skip("nothing public in it")
+    if package_of(module) in {"demo", "kernels"}:
+        pytest.skip("a private package")
+    try:
+        loaded = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if package_of(module) in OPTIONAL and not (error.name or "").startswith("constrain"):
+            pytest.skip(f"{error.name} is not installed")
+        raise
+    defines = any(isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)) for node in tree.body)
+    if not hasattr(loaded, "__all__"):
+        assert not defines, f"{path.relative_to(ROOT)} has no __all__"
+        return
+    names = list(loaded.__all__)
+    assert len(set(names)) == len(names), "repeats in __all__"
+    missing = [name for name in names if not hasattr(loaded, name)]
+    assert not missing, f"__all__ names what does not exist: {missing}"
+
+
+def test_import_constrain_is_light() -> None:
+    """`import constrain` brings in neither torch nor transformers, nor anything else that is optional."""
+    heavy = [
+        "torch", "transformers", "tokenizers", "pydantic", "jsonschema", "tiktoken", "sentencepiece", "typer", "rich",
+    ]  # fmt: skip
+    code = f"import constrain, sys; print([name for name in {heavy} if name in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.strip() == "[]"
+
+
+TOUR = (ROOT / "docs" / "tour.md").read_text("utf-8")
+
+
+def test_every_package_is_on_the_tour() -> None:
+    assert not [package for package in LAYERS if f"`{package}/" not in TOUR]
+
+
+@pytest.mark.parametrize("document", ["docs/tour.md", "CONTRIBUTING.md", "SECURITY.md", "README.md"])
+def test_every_path_in_a_document_exists(document: str) -> None:
+    """In backticks: `package/file.py` or `package/`, from the top of the checkout or below `constrain/`."""
+    text = (ROOT / document).read_text("utf-8")
+    paths = {path for path in re.findall(r"`([\w./*-]+/[\w.*-]*)`", text) if re.search(r"\.py$|/$|\.md$|\*", path)}
+    lost = [path for path in paths if not [*ROOT.glob(path), *(ROOT / "constrain").glob(path)]]
+    assert not lost
+
+
+def test_the_layers_stand_on_the_tour() -> None:
+    """The table in section 7 has the packages in the order of `LAYERS`."""
+    section = TOUR.split("## 7.")[1].split("## 8.")[0]
+    assert re.findall(r"^\| `(\w+)/` \|", section, re.M) == list(LAYERS)

@@ -1,0 +1,351 @@
+"""AWRS: weights are proper for every method and every budget, shown by playing all orders; the race is a race."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from constrain.sampling import awrs, exponential_race as race_file
+from constrain.sampling.exponential_race import ExponentialRace
+from constrain.sampling.token_rejection import (
+    RECURSIVE,
+    CheckBudget,
+    CheckedToken,
+    Chunks,
+    DesRaj,
+    ExploreFlip,
+    Geometric,
+    HorvitzThompson,
+    Method,
+)
+from tests.markov_factory import Script, g_test, outcomes
+
+MANY = 6
+"""Rejections in a row beyond which a played Geometric is cut off where a budget has ended the search long before."""
+
+
+class Played:
+    """A Script that also knows geometric numbers, as far as budgets tell them apart."""
+
+    def __init__(self, script: Script) -> None:
+        self.branch, self.random = script.branch, script.random
+
+    def geometric(self, p: float) -> int:
+        return 1 + self.branch([p * (1 - p) ** k for k in range(MANY)] + [(1 - p) ** MANY]) if p < 1 else 1
+
+
+class PlayedRace:
+    """An ExponentialRace whose order is played through: the next token is any that is left, by its mass."""
+
+    def __init__(self, masses: list[float], script: Played) -> None:
+        self.rest = dict(enumerate(masses))
+        self.script = self.rng = script
+        self.valid, self.total = 0.0, math.fsum(masses)
+        self.taken: list[int] = []
+
+    @property
+    def left(self) -> float:
+        return math.fsum(self.rest.values())
+
+    def take(self, count: int = 1) -> list[int]:
+        rest = dict(self.rest)
+        for _ in range(min(count, len(rest))):
+            tokens, total = list(rest), math.fsum(rest.values())
+            token = tokens[self.script.branch([rest[t] / total for t in tokens])]
+            del rest[token]
+            self.taken.append(token)
+        return list(self.taken)
+
+    def take_largest(self) -> int | None:
+        if not self.rest:
+            return None
+        self.taken.append(max(self.rest, key=lambda token: self.rest[token]))
+        return self.taken[0]
+
+    def record(self, ok: bool) -> float:
+        term = self.valid + self.left * ok
+        self.valid += self.rest.pop(self.taken.pop(0)) * ok
+        return term
+
+    def masses(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.array(list(self.rest)), np.array(list(self.rest.values()))
+
+
+def expected(method: Method, masses: list[float], valid: tuple[int, ...], budget: float) -> tuple[list[float], float]:
+    """E[w 1{token = a}] for every a, and the most checks that were ever made."""
+    sums, most = [[] for _ in masses], 0
+
+    def run(script: Script) -> tuple[CheckedToken, int]:
+        seen: list[int] = []
+
+        def check(token: int) -> bool:
+            assert token not in seen, "asked twice"
+            seen.append(token)
+            return token in valid
+
+        return method(PlayedRace(masses, Played(script)), CheckBudget(check, budget=budget)), len(seen)
+
+    for probability, (choice, checks) in outcomes(run):
+        most = max(most, checks)
+        if choice.token is not None:
+            assert choice.token in valid
+            sums[choice.token].append(probability * choice.weight)
+    return [math.fsum(parts) for parts in sums], most
+
+
+LAWS = {
+    "peaked": [0.97, 0.02, 0.009, 0.001],
+    "flat": [0.25, 0.25, 0.25, 0.25],
+    "steps": [0.5, 0.25, 0.15, 0.07, 0.03],
+    "not normalised": [0.2, 0.1, 0.05],
+    "faint": [0.7, 0.299999999, 1e-9],
+    "six": [0.4, 0.25, 0.15, 0.1, 0.06, 0.04],
+}
+METHODS = {
+    "Des Raj": DesRaj(slack=0.0),
+    "Des Raj with slack": DesRaj(slack=0.3),
+    "Des Raj of two": DesRaj(terms=2, slack=0.05),
+    "recursive": RECURSIVE,
+    "explore": ExploreFlip(slack=0.2),
+    "explore all": ExploreFlip(slack=0.0),
+    "chunks of one": Chunks(1),
+    "chunks of three": Chunks(3),
+    "Horvitz-Thompson": HorvitzThompson(3),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("law", LAWS)
+def test_weights_are_proper_over_all_orders(name: str, law: str) -> None:
+    """Every set of valid tokens (of six tokens: four sets), every budget: max |E[w 1{a}] - gamma(a)| < 1e-12."""
+    masses, size = LAWS[law], len(LAWS[law])
+    sets = [tuple(v) for k in range(size + 1) for v in itertools.combinations(range(size), k)]
+    if size == 6:
+        sets = [(0,), (2, 5), (1, 3, 4), (0, 1, 2, 3, 4, 5)]
+    for valid in sets:
+        for budget in (1, 2, 3, 4, math.inf) if size < 6 else (2, 4, math.inf):
+            found, checks = expected(METHODS[name], masses, valid, budget)
+            gamma = [mass * (token in valid) for token, mass in enumerate(masses)]
+            assert max(abs(a - b) for a, b in zip(found, gamma)) < 1e-12, (valid, budget)
+            assert checks <= budget
+
+
+@pytest.mark.parametrize("accepts", [2, 3])
+@pytest.mark.parametrize("law", ["peaked", "flat", "not normalised", "faint"])
+def test_weights_of_the_geometric_method_are_proper_over_all_orders(law: str, accepts: int) -> None:
+    masses, size = LAWS[law], len(LAWS[law])
+    for valid in [tuple(v) for k in range(size + 1) for v in itertools.combinations(range(size), k)]:
+        for budget in (1, 2, 3, 4):
+            found, checks = expected(Geometric(accepts), masses, valid, budget)
+            gamma = [mass * (token in valid) for token, mass in enumerate(masses)]
+            assert max(abs(a - b) for a, b in zip(found, gamma)) < 1e-12, (valid, budget)
+            assert checks <= budget
+
+
+def test_a_wrong_weight_is_noticed() -> None:
+    """The mean of a number of terms that is settled after they are seen is not Z."""
+
+    def until_it_falls(race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
+        token, terms = None, []
+        while taken := race.take():
+            term = race.record(ok := ask(taken[0]))
+            if token is not None:
+                terms.append(term)
+                if ok:
+                    break
+            token = taken[0] if ok and token is None else token
+        return CheckedToken(token, math.fsum(terms) / len(terms) if terms else race.valid)
+
+    found, _ = expected(until_it_falls, LAWS["steps"], (0, 3), math.inf)
+    assert abs(found[0] - 0.5) > 1e-3
+
+
+# ---- the race itself ---------------------------------------------------------------------------------------------
+
+
+def plackett_luce(masses: np.ndarray, places: int) -> dict[tuple[int, ...], float]:
+    """The chance of each beginning of an order."""
+    out = {}
+    for order in itertools.permutations(range(len(masses)), places):
+        rest, p = float(masses.sum()), 1.0
+        for token in order:
+            p *= masses[token] / rest
+            rest -= masses[token]
+        out[order] = p
+    return out
+
+
+ROW = np.array([0.4, 0.2, 0.1, 0.3 * 0.6, 0.3 * 0.3, 0.3 * 0.1])
+CUTS = {
+    "all have clocks": {},
+    "some share one": {"SMALL": 0, "HEAD": 0.15},
+    "most share one": {"SMALL": 0, "HEAD": 0.3},
+    "summed at once": {"SMALL": 0, "HEAD": 0.15, "FINE": 2.0},
+    "all share one": {"SMALL": 0, "HEAD": 0.9},
+    "few at a time": {"SMALL": 0, "BATCH": 1, "HEAD": 0.9, "FAINT": 2.0},
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_race_is_a_race_however_it_is_cut(cut: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G-test of the first four to arrive, 3,000 races, error 1e-6; order, masses and bounds agree at every place."""
+    for name, value in CUTS[cut].items():
+        monkeypatch.setattr(race_file, name, value)
+    rng, counts = np.random.default_rng(5), Counter()
+    for _ in range(3000):
+        race, order, valid = ExponentialRace(np.log(ROW), rng), [], 0.0
+        for _ in range(4):
+            (token,) = race.take()
+            left = 1 - ROW[order].sum()
+            assert race.left == pytest.approx(left)
+            assert race.valid == pytest.approx(valid)
+            assert race.record(token % 2 == 0) == pytest.approx(valid + left * (token % 2 == 0))
+            order.append(token)
+            valid += ROW[token] * (token % 2 == 0)
+        counts[tuple(order)] += 1
+    assert g_test(counts, plackett_luce(ROW, 4)) > 1e-6
+    wrong = plackett_luce(ROW**1.2 / (ROW**1.2).sum(), 4)
+    assert g_test(counts, wrong) < 1e-6
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_tokens_that_are_taken_together_are_in_order(cut: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As above, of three taken at once."""
+    for name, value in CUTS[cut].items():
+        monkeypatch.setattr(race_file, name, value)
+    rng = np.random.default_rng(6)
+    counts = Counter(tuple(ExponentialRace(np.log(ROW), rng).take(3)) for _ in range(3000))
+    assert g_test(counts, plackett_luce(ROW, 3)) > 1e-6
+
+
+def test_a_long_race_ends_with_every_token_once() -> None:
+    logs = np.random.default_rng(0).normal(0, 4, 5000)
+    logs -= np.logaddexp.reduce(logs)
+    logs[7] = -np.inf
+    race = ExponentialRace(logs, np.random.default_rng(1))
+    seen, terms = [], []
+    while taken := race.take(3):
+        seen += taken
+        terms += [race.record(False) for _ in taken]
+    assert sorted(seen) == [token for token in range(5000) if token != 7]
+    assert race.left == 0
+    assert terms == [0.0] * 4999
+
+
+def test_what_rounding_leaves_is_listed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The likely tokens have all the mass, but for rounding: the others are not drawn by sums, one by one."""
+    fired: list[ExponentialRace] = []
+    fire = ExponentialRace._fire
+    monkeypatch.setattr(ExponentialRace, "_fire", lambda race: (fired.append(race), fire(race)))
+    logs = np.full(5000, math.log(1e-12))
+    logs[[3, 4000]] = math.log(0.5 + 1e-9)
+    race, seen = ExponentialRace(logs, np.random.default_rng(1)), list[int]()
+    while taken := race.take():
+        seen += taken
+        race.record(True)
+    assert sorted(seen) == list(range(5000))
+    assert set(seen[:2]) == {3, 4000}
+    assert not fired
+
+
+def test_the_largest_come_by_size() -> None:
+    logs = np.random.default_rng(0).normal(0, 3, 3000)
+    logs -= np.logaddexp.reduce(logs)
+    race = ExponentialRace(logs, np.random.default_rng(1))
+    taken = []
+    for _ in range(40):
+        if len(taken) % 5 == 0:
+            (token,) = race.take()
+        else:
+            token = race.take_largest()
+            assert logs[token] == max(logs[t] for t in range(3000) if t not in taken)
+        taken.append(token)
+        race.record(False)
+        assert race.left == pytest.approx(1 - np.exp(logs[taken]).sum())
+
+
+def test_rows_that_are_no_law_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    flat = np.full(2000, -math.log(2000))
+    for row, words in (
+        (np.full(5, np.nan), "NaN"), (np.full(5, -np.inf), "all -inf"), (np.array([3.0, -1.0]), "go up to 3"),
+        (np.where(np.arange(2000) == 3, np.nan, flat), "NaN"), (np.log(np.array([0.4, 0.4])), "sum to 1 but to 0.8"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            awrs.draw_token(row, lambda token: True, rng)
+    with pytest.raises(ValueError, match=r"do not sum to 1 but to 0\.5"):
+        awrs.draw_token(flat - math.log(2), lambda token: False, rng)
+
+
+# ---- one step --------------------------------------------------------------------------------------------------------
+
+
+def weights_of(n: int, **options: object) -> tuple[np.ndarray, list[awrs.WeightedToken]]:
+    rng = np.random.default_rng(3)
+    steps = [awrs.draw_token(rng=rng, **options) for _ in range(n)]
+    return np.exp([step.log_weight for step in steps]), steps
+
+
+@pytest.mark.parametrize("method", [*METHODS.values(), Geometric()], ids=repr)
+def test_a_step_over_a_large_vocabulary_is_unbiased(method: Method) -> None:
+    """Mean weight against Z, by token too: within 5 standard errors."""
+    logs = np.random.default_rng(0).normal(0, 3, 3000)
+    logs -= np.logaddexp.reduce(logs)
+    valid = np.random.default_rng(1).random(3000) < 0.3
+    weights, steps = weights_of(800, logprobs=logs, check=lambda t: bool(valid[t]), method=method, budget=40)
+    top = int(np.argmax(np.where(valid, logs, -np.inf)))
+    for f, exact in ((np.ones(800), np.exp(logs)[valid].sum()), ([s.token == top for s in steps], np.exp(logs[top]))):
+        each = weights * f
+        assert abs(each.mean() - exact) < 5 * each.std() / math.sqrt(800) + 1e-9
+
+
+def test_tiny_valid_mass_is_found_and_weighed() -> None:
+    """The only valid token is less likely than any number of float64 can say."""
+    for tiny in (-15.0, -200.0, -1500.0):
+        logs = np.array([math.log(0.6), math.log(0.4), tiny, tiny - 3])
+        _, steps = weights_of(20, logprobs=logs, check=lambda t: t >= 2, method=RECURSIVE)
+        assert {step.token for step in steps} <= {2, 3}
+        total = tiny + math.log1p(math.exp(-3))
+        assert np.logaddexp.reduce([s.log_weight for s in steps]) - math.log(20) == pytest.approx(total, abs=0.1)
+    assert awrs.draw_token(logs, lambda t: False, np.random.default_rng(0)) == (None, -math.inf, 4)
+
+
+def test_two_stages_count_the_mass_of_the_mask() -> None:
+    logs = np.log(np.array([0.3, 0.2, 0.1, 0.25, 0.15]))
+    allowed = np.array([1, 2, 4])
+    weights, steps = weights_of(400, logprobs=logs, check=lambda t: t != 4, allowed=allowed, method=RECURSIVE)
+    assert {step.token for step in steps} == {1, 2}
+    assert abs(weights.mean() - 0.3) < 5 * weights.std() / 20
+    sure, _ = weights_of(5, logprobs=logs, check=lambda t: True, allowed=allowed)
+    assert sure == pytest.approx(np.full(5, 0.45))
+
+
+def test_a_mask_takes_over_where_checks_fail() -> None:
+    logs = np.full(64, -math.log(64))
+    mask = np.zeros(2, np.int32)
+    mask[1] = 1 << 5
+    step = awrs.draw_token(logs, lambda t: False, np.random.default_rng(0), mask=lambda: mask)
+    assert step == (37, pytest.approx(-math.log(64)), awrs.PATIENCE)
+    weights, steps = weights_of(3000, logprobs=logs, check=lambda t: t == 37, mask=lambda: mask)
+    assert abs(weights.mean() - 1 / 64) < 5 * weights.std() / math.sqrt(3000) + 1e-12
+    assert max(step.checks for step in steps) <= awrs.PATIENCE + 4
+
+
+def test_several_end_tokens_are_one() -> None:
+    logs = np.log(np.array([0.5, 0.2, 0.3]))
+    weights, steps = weights_of(500, logprobs=logs, check=lambda t: t == 1, ends=(1, 2))
+    assert {step.token for step in steps} == {1}
+    assert abs(weights.mean() - 0.5) < 5 * weights.std() / math.sqrt(500) + 1e-12
+
+
+def test_a_step_needs_a_budget() -> None:
+    with pytest.raises(ValueError, match="budget must be 1"):
+        awrs.draw_token(np.log(np.array([0.5, 0.5])), lambda t: True, np.random.default_rng(0), budget=0)
+    for wrong in (lambda: DesRaj(0), lambda: DesRaj(slack=-1), lambda: ExploreFlip(-1), lambda: Chunks(0),
+                  lambda: Geometric(1), lambda: HorvitzThompson(0)):  # fmt: skip
+        with pytest.raises(ValueError, match="must be"):
+            wrong()

@@ -1,0 +1,144 @@
+"""sampler="auto": the table of `apply_rule` row by row, then `choose_sampler` for a model that each row is about."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from constrain import compile, generate
+from constrain.base.errors import UnsupportedError
+from constrain.sampling import Hmm, Judged, draw
+from constrain.sampling.core.weight_statistics import weight_stats
+from constrain.sampling.sampler_choice import FEW, PILOT, SMALL, Facts, SamplerChoice, apply_rule, choose_sampler
+from tests.markov_factory import LETTERS, TWO, ChainModel, cases
+
+GOOD = weight_stats(np.full(PILOT, -9.0))
+DEAD = weight_stats(np.full(PILOT, -np.inf))
+UNEVEN = weight_stats(np.random.default_rng(1).normal(-12, 3, PILOT))
+OPEN = {"states": 0, "texts": 0, "drawn": PILOT}
+
+
+@pytest.mark.parametrize(
+    ("facts", "sampler", "because"),
+    [
+        (Facts(wants="a temperature", repeats="never"), "masked", "a temperature"),
+        (Facts(repeats="never", masks=False), "without_replacement", "twice"),
+        (Facts(masks=False), "awrs", "no mask"),
+        (Facts(states=12), "markov", "12 states"),
+        (Facts(states=0, texts=7), "exact", "few texts"),
+        (Facts(**OPEN, pilot=DEAD), "exact", "none of 32"),
+        (Facts(**OPEN, pilot=GOOD), "masked", "off by 0 nats"),
+        (Facts(**OPEN, pilot={**GOOD, "trusted": 0.0}), "smc", "16 particles"),
+        (Facts(**OPEN, pilot={**GOOD, "kl_to_target": 2 * SMALL}), "smc", "16 particles"),
+        (Facts(**OPEN, pilot=UNEVEN), "smc", "particles"),
+        (Facts(**OPEN, pilot={**UNEVEN, "log_z": -3.0}), "exact", "once in 20.1 times"),
+        (Facts(**OPEN, pilot={**GOOD, "log_z": -3.0}), "masked", "off by 0 nats"),
+        (Facts(**OPEN, pilot={**GOOD, "dead_ends": 0.1}), "smc", "16 particles"),
+        (Facts(**OPEN, pilot=GOOD, checked=True), "smc", "16 particles"),
+    ],
+)
+def test_every_row_of_the_table(facts: Facts, sampler: str, because: str) -> None:
+    found = apply_rule(facts)
+    assert isinstance(found, SamplerChoice)
+    assert found.sampler == sampler
+    assert because in found.reason
+
+
+@pytest.mark.parametrize(
+    ("facts", "needed"), [(Facts(), "states"), (Facts(states=0), "texts"), (Facts(states=0, texts=0), "pilot")]
+)
+def test_what_it_asks_for_next(facts: Facts, needed: str) -> None:
+    assert apply_rule(facts) == needed
+
+
+def test_the_less_a_pilot_is_worth_the_more_particles() -> None:
+    few, many, most = (
+        apply_rule(Facts(**OPEN, pilot={**UNEVEN, "ess": ess})).options["particles"]  # type: ignore[union-attr]
+        for ess in (16.0, 4.0, 1.0)
+    )
+    assert (few, many, most) == (16, 64, 256)
+
+
+# ---- the facts ---------------------------------------------------------------------------------------------------
+
+LONG = compile(LETTERS, regex="[abc]{1,12}")  # all texts but the empty one and long ones: masking is nearly right
+TRAP = cases()["counting"]
+CHAIN = ChainModel.random(LETTERS, 1, 3)
+
+
+def chosen(lm: object, constraint: object, max_tokens: int = 12, **given: object) -> SamplerChoice:
+    return choose_sampler(lm, constraint, rng=np.random.default_rng(0), max_tokens=max_tokens, **given)  # type: ignore[arg-type]
+
+
+def test_markov_and_hidden_models_are_computed() -> None:
+    assert chosen(TRAP.lm.as_ngram(), TRAP.constraint, TRAP.max_tokens).sampler == "markov"
+    hidden = Hmm.random(3, TWO.size, rng=np.random.default_rng(0))
+    assert chosen(hidden, TRAP.constraint, TRAP.max_tokens).sampler == "markov"
+
+
+def test_few_texts_need_no_pilot() -> None:
+    found = chosen(TRAP.lm, compile(TWO, choices=["ab", "ba", "b"]))
+    assert (found.sampler, found.calls) == ("exact", 0)
+
+
+def test_masking_where_it_is_right_and_particles_where_it_is_not() -> None:
+    even = ChainModel(np.log(np.full((5, 4), 0.25)), 1)
+    found = chosen(even, LONG, 30)
+    assert found.sampler in ("masked", "exact")
+    free = compile(LETTERS, regex="[abc]*")
+    assert chosen(even, free, 200).sampler == "masked"
+    assert chosen(TRAP.lm, TRAP.constraint, TRAP.max_tokens).sampler == "smc"
+    assert chosen(even, compile(LETTERS, regex="[ab]{9}[abc]*"), 10).calls > 0
+
+
+def test_a_pilot_that_never_ends_leads_to_exact() -> None:
+    rows = np.array([[0.5, 0.4, 1e-12, 0.1]] * 5)
+    lm = ChainModel(np.log(rows / rows.sum(axis=1, keepdims=True)), 1)
+    assert FEW < 2**11
+    assert chosen(lm, compile(LETTERS, regex="[ab]*c"), 12).sampler == "exact"
+
+
+def test_a_checker_has_no_mask() -> None:
+    judged = Judged(TWO, lambda text: len(text) == 3)
+    assert chosen(TRAP.lm, judged).sampler == "awrs"
+    assert chosen(TRAP.lm, TRAP.constraint, repeats="never").sampler == "without_replacement"
+    with pytest.raises(UnsupportedError, match="Without a mask"):
+        chosen(TRAP.lm, judged, repeats="never")
+
+
+# ---- where it is asked for ---------------------------------------------------------------------------------------
+
+
+def test_draws_say_what_was_chosen_and_why() -> None:
+    drawn = draw(TRAP.lm, TRAP.constraint, sampler="auto", n=3, rng=np.random.default_rng(0), max_tokens=10)
+    assert drawn.sampler == "smc"
+    assert "particles" in drawn.reason
+    assert drawn.stats["pilot_calls"] > 0
+    never = draw(
+        TRAP.lm, TRAP.constraint, sampler="auto", repeats="never", n=3, rng=np.random.default_rng(0), max_tokens=10
+    )
+    assert never.sampler == "without_replacement"
+    with pytest.raises(TypeError, match="no options but repeats"):
+        draw(TRAP.lm, TRAP.constraint, sampler="auto", particles=3, rng=np.random.default_rng(0), max_tokens=10)
+
+
+def test_generations_say_it_too() -> None:
+    given = {"regex": "(b*a){3}b+", "tokenizer": TWO, "max_tokens": 10, "seed": 1, "sampler": "auto"}
+    one = generate(TRAP.lm, **given)
+    assert one.stats.sampler == "smc"
+    assert "particles" in one.stats.reason
+    assert generate(TRAP.lm, **given) == one
+    cold = generate(TRAP.lm, **given, temperature=0.5)
+    assert cold.stats.sampler == "masked"
+    assert "temperature" in cold.stats.reason
+
+
+def test_the_command_line_says_why() -> None:
+    pytest.importorskip("transformers")
+    from typer.testing import CliRunner
+
+    from constrain.cli.app import app
+
+    done = CliRunner().invoke(app, ["generate", "--choice", "red", "--choice", "blue", "--sampler", "auto"])
+    assert done.exit_code == 0
+    assert "exact: there are few texts" in " ".join(done.stderr.split())
