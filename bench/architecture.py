@@ -34,7 +34,7 @@ LIMITS = {
 BANNED = frozenset(
     """
     Lits Listed Left Live ByRules Others alike demands doors door duties few forgotten ledges LEDGES N_LEDGES LATER
-    JOINTS POINTS joints lane lanes larks logweight logweights meet opinion overtaken rehearse rehearsal settle settled
+    JOINTS POINTS joints lanes larks logweight logweights meet opinion overtaken rehearse rehearsal settle settled
     stamp STAMP surely tidy told twin workshop arena Arena arena_bytes circles rooms
     """.split()
 )

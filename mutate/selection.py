@@ -70,7 +70,9 @@ KERNELS: dict[str, tuple[str, ...]] = {
     "lexemes": ("test_kernel_lexemes", "test_scanner", "test_lark"),
     "object_states": ("test_kernel_object_states", "test_reference_objects", "test_mask_oracle"),
     "string_keys": ("test_kernel_string_keys", "test_spellings", "test_reference_objects"),
-    "interned_names": ("test_kernel_interned_names", "test_kernel_tables", "test_reference_objects", "test_names_taken"),
+    "interned_names": (
+        "test_kernel_interned_names", "test_kernel_tables", "test_reference_objects", "test_names_taken",
+    ),
     "unique_members": (
         "test_kernel_unique_members", "test_kernel_tables", "test_unique_members", "test_json_schema_unique",
         "test_distinct_instances",

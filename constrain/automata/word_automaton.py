@@ -32,7 +32,7 @@ def build_word_automaton(words: Iterable[str], max_states: int) -> Arrays:
     path: list[tuple[bool, list[tuple[str, int]]]] = [(False, [])]
     previous = ""
 
-    def settle(depth: int) -> None:
+    def minimise_path(depth: int) -> None:
         """Merge the tail of the path, below `depth` characters, with what is known already."""
         while len(path) > depth + 1:
             final, edges = path.pop()
@@ -49,11 +49,11 @@ def build_word_automaton(words: Iterable[str], max_states: int) -> Arrays:
         shared, room = 0, min(len(previous), len(word))
         while shared < room and previous[shared] == word[shared]:
             shared += 1
-        settle(shared)
+        minimise_path(shared)
         path.extend((False, []) for _ in range(len(word) - shared))
         path[-1] = (True, path[-1][1])
         previous = word
-    settle(0)
+    minimise_path(0)
     nodes.append((path[0][0], tuple(path[0][1])))
     return _arrays(nodes)
 

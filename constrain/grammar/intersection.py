@@ -50,7 +50,7 @@ class _GrammarProduct:
         self.now: tuple[Hashable, int] | None = None
         self.todo: list[tuple[Hashable, int]] = []
         self.solved = False
-        self.settled: dict[tuple[int, int, int], States] = {}
+        self.solved_states: dict[tuple[int, int, int], States] = {}
         self.leaves: dict[tuple[int, int], tuple[Node, dict[int, Node]]] = {}
         self.rules: dict[Hashable, Node] = {}
         self.pending: list[tuple[Hashable, Callable[[], Node]]] = []
@@ -106,14 +106,14 @@ class _GrammarProduct:
     def through(self, node: Sequence, k: int, p: int) -> States:
         """Where the parts from k on lead."""
         key = (id(node), k, p)
-        if self.solved and key in self.settled:
-            return self.settled[key]
+        if self.solved and key in self.solved_states:
+            return self.solved_states[key]
         states: States = frozenset({p})
         for part in node.parts[k:]:
             states = self.all(part, states)
         if self.solved:
             self.number(node)
-            self.settled[key] = states
+            self.solved_states[key] = states
         return states
 
     def all(self, node: Node, states: States) -> States:

@@ -54,9 +54,9 @@ def push_item(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
     """Add an item to the worklist of the closure unless it was added before. Return 0 or -1."""
     head, items, seen = view(c, HEAD), view(c, ITEMS), view(c, SEEN)
     last = size(c, SEEN) // 2 - 1
-    n, stamp = head[N_ITEMS], head[CLOSURES]
+    n, closure_round = head[N_ITEMS], head[CLOSURES]
     h = mix_config(0, pc, q, node, reg, ext) & last
-    while seen[SEEN_W * h + SEEN_STAMP] == stamp:
+    while seen[SEEN_W * h + SEEN_STAMP] == closure_round:
         k = CONFIG_W * seen[SEEN_W * h + SEEN_ITEM]
         same = items[k + CONFIG_PC] == pc and items[k + CONFIG_PLACE] == q and items[k + CONFIG_NODE] == node
         if same and items[k + CONFIG_REGISTER] == reg and items[k + CONFIG_EXTRA] == ext:
@@ -64,7 +64,7 @@ def push_item(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
         h = (h + 1) & last
     if CONFIG_W * (n + 1) > size(c, ITEMS) or 2 * n > last:
         return request(c, FULL, ITEMS)
-    seen[SEEN_W * h + SEEN_STAMP] = stamp
+    seen[SEEN_W * h + SEEN_STAMP] = closure_round
     seen[SEEN_W * h + SEEN_ITEM] = n
     k = CONFIG_W * n
     items[k + CONFIG_PC] = pc

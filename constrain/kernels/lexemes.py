@@ -347,7 +347,7 @@ def visit_reader(
     words, ignored, newline = code[block + P_WORDS] + 0, code[block + P_IGNORED] + 0, code[block + P_NEWLINE] + 0
     # What the top state shifts is accepted, what it has no entry for is not; only in between is the stack asked.
     top = pairs[PAIR_W * stack + PAIR_VALUE] * words
-    surely, perhaps = code[block + P_SHIFTS] + top, code[block + P_ROWS] + top
+    certain, perhaps = code[block + P_SHIFTS] + top, code[block + P_ROWS] + top
     there = -1
     if code[block + P_DEAD_ENDS]:
         there = accepted_terminals(c, block, stack)
@@ -367,7 +367,7 @@ def visit_reader(
         kind = code[block + P_KINDS_OF_CLASS] + classes[p + CLASS_KIND] * words
         meets, may_meet = 0, 0
         for w in range(words):
-            meets |= code[kind + w] & ((code[surely + w] if there < 0 else 0) | code[ignored + w])
+            meets |= code[kind + w] & ((code[certain + w] if there < 0 else 0) | code[ignored + w])
             may_meet |= code[kind + w] & code[perhaps + w]
         if inside >= 0:
             meets |= code[kind + (inside >> 5)] & 1 << (inside & 31)

@@ -152,10 +152,10 @@ def try_key_prefixes(c: Any, s: Any, k: Any, out: Any) -> Any:
             if m < 0:
                 return -1
             seen = names[NAME_W * seen + NAME_PARENT] + 0
-        alike = m >= n
+        is_equal = m >= n
         for i in range(min(n, m)):
-            alike = alike and view(c, BUFFER)[i] == view(c, BUFFER)[n + i]
-        if not alike:
+            is_equal = is_equal and view(c, BUFFER)[i] == view(c, BUFFER)[n + i]
+        if not is_equal:
             continue
         # The lower half of STACK is free: no walk is under way.
         stack = view(c, STACK)
@@ -208,14 +208,14 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
     kind = leaves[q * LEAF_W + LEAF_DECODER] >> KIND
     plain = kind == PLAIN or kind == RAW or kind == RAW_UNIFORM
     # Inside an escape what comes next is not the name as it stands: nothing is cleared, each token is tried below.
-    alike = 0
+    n_excluded = 0
     if plain:
-        alike = clear_excluded(c, reg, n, address(c, SPARE))
+        n_excluded = clear_excluded(c, reg, n, address(c, SPARE))
         more = clear_seen(c, reg, n, address(c, SPARE))
-        if alike < 0 or more < 0:
+        if n_excluded < 0 or more < 0:
             return -1
-        alike += more
-    if alike > 0 or not plain:
+        n_excluded += more
+    if n_excluded > 0 or not plain:
         # Escapes spell a name in many ways: the few tokens that hold one before the quote are tried one by one.
         root = leaves[q * LEAF_W + LEAF_SUFFIXES]
         first = trie[TRIE_W * root + TRIE_FIRST_TOKEN] if root >= 0 else 0
@@ -226,7 +226,7 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
             if spare[token >> 5] >> (token & 31) & 1 and (not plain or escaped):
                 if try_token(c, s, token, address(c, SPARE)) < 0:
                     return -1
-    if view(c, CODE)[configs[CONFIG_W * k + CONFIG_PC] + ARG_FINITE] and (alike > 0 or not plain):
+    if view(c, CODE)[configs[CONFIG_W * k + CONFIG_PC] + ARG_FINITE] and (n_excluded > 0 or not plain):
         if try_key_prefixes(c, s, k, address(c, SPARE)) < 0:
             return -1
     for w in range(words):
@@ -411,10 +411,10 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
     if flags & HAS_CANDIDATES and add_to_worklist(c, 0, s, 0, NO_LIMIT, 1) < 0:
         return -1
     if rows < last - first:
-        few = s
+        narrow = s
         if rows > 0 or flags & IS_MEMBER:
-            few = select_configs(c, s, -1 if rows > 0 else -2)
-        if few < 0 or walk_trie(c, 0, few, 1, s, out, 0, NO_LIMIT) < 0:
+            narrow = select_configs(c, s, -1 if rows > 0 else -2)
+        if narrow < 0 or walk_trie(c, 0, narrow, 1, s, out, 0, NO_LIMIT) < 0:
             return -1
     for k in range(first, last):
         pc, q = configs[CONFIG_W * k + CONFIG_PC] + 0, configs[CONFIG_W * k + CONFIG_PLACE] + 0

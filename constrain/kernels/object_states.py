@@ -245,10 +245,10 @@ def is_taken_prefix(c: Any, state: Any, n: Any) -> Any:
         m = name_into_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
         if m < 0:
             return -1
-        alike = m >= n
+        is_equal = m >= n
         for i in range(min(n, m)):
-            alike = alike and buffer[i] == buffer[n + i]
-        if alike:
+            is_equal = is_equal and buffer[i] == buffer[n + i]
+        if is_equal:
             return 1
         seen = names[NAME_W * seen + NAME_PARENT] + 0
     return 0

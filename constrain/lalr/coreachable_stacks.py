@@ -246,19 +246,19 @@ class CoReachableStacks:
         propagate_sets(edges, sets)
         self.made[q] = {a: [(t, k, 0 if k else sets[n]) for t, k, n in pieces] for a, pieces in made.items()}
         after: Pieces = []
-        alike: dict[int, int] = {}
+        by_return: dict[int, int] = {}
         for t, number in shifted.items():
-            alike[sets[number]] = alike.get(sets[number], 0) | 1 << t
+            by_return[sets[number]] = by_return.get(sets[number], 0) | 1 << t
         for (length, a), terminals in self.ends[q].items():
             if length:
                 after.append((terminals, (length, a), 0))
                 continue
             for within, kind, returns in self.made[q][a]:
                 if kind is None and within & terminals:
-                    alike[returns] = alike.get(returns, 0) | within & terminals
+                    by_return[returns] = by_return.get(returns, 0) | within & terminals
                 elif within & terminals:
                     after.append((within & terminals, kind, 0))
-        after += [(terminals, None, returns) for returns, terminals in alike.items() if returns]
+        after += [(terminals, None, returns) for returns, terminals in by_return.items() if returns]
         if sorted(after, key=repr) == self.after[q]:
             return False
         self.after[q] = sorted(after, key=repr)

@@ -103,7 +103,7 @@ class _ScannerBuilder:
         self.bundle_numbers: dict[tuple[int, ...], int] = {}
         self.moves: dict[int, list[tuple[int, int]]] = {}
         self.bytes: dict[int, list[int]] = {}
-        self.settled: dict[tuple[int, ...], int] = {}
+        self.interned: dict[tuple[int, ...], int] = {}
         self.numbers: dict[tuple[int, ...], int] = {}
         self.states: list[tuple[int, ...]] = []
 
@@ -126,7 +126,9 @@ class _ScannerBuilder:
         """The start state of a list."""
         programs = self.programs
         places = [programs.keywords[t] for t in item.keywords] + [programs.starts[t] for t in item.terminals]
-        return self.settle(tuple([self.bundle(self.guarded(place, self.threads.start, place)) for place in places]))
+        return self.intern_threads(
+            tuple([self.bundle(self.guarded(place, self.threads.start, place)) for place in places])
+        )
 
     def guarded(self, place: int, function: Callable[[int], _T], number: int) -> _T:
         """What a function of a thread at a place returns; what it refuses, refused in words."""
@@ -195,9 +197,9 @@ class _ScannerBuilder:
 
     # ---- states -------------------------------------------------------------------------------------------------
 
-    def settle(self, seq: tuple[int, ...]) -> int:
+    def intern_threads(self, seq: tuple[int, ...]) -> int:
         """The state of the threads of bundles, one behind the other; -1 if there is nothing left to match."""
-        known = self.settled.get(seq)
+        known = self.interned.get(seq)
         if known is not None:
             return known
         state = self.without_idle(self.cut(seq))
@@ -211,7 +213,7 @@ class _ScannerBuilder:
                     f"the scanner of the grammar needs more than {self.max_states} states, or as much work",
                     hint="Simplify the terminals (counted repetitions cost most), or raise Limits.dfa_states.",
                 )
-        self.settled[seq] = number
+        self.interned[seq] = number
         return number
 
     def cut(self, seq: tuple[int, ...]) -> list[int]:
@@ -282,7 +284,7 @@ class _ScannerBuilder:
                         columns[byte].append(bundle)
             groups = [(1 << byte, tuple(column)) for byte, column in enumerate(columns) if column]
         for mask, seq in groups:
-            target = self.settle(seq)
+            target = self.intern_threads(seq)
             if target >= 0:
                 result[target] = result.get(target, 0) | mask
         return result

@@ -236,9 +236,9 @@ class RuleLinker:
         self.here(choice)
         words += (at.KEYS, block)
         names = []
-        for k, (leaf, mark, few) in enumerate(classes):
+        for k, (leaf, mark, is_finite) in enumerate(classes):
             self.here(choice + 1 + k)
-            words += (at.OTHER, block, leaf, 0, mark, few)
+            words += (at.OTHER, block, leaf, 0, mark, is_finite)
             names.append(len(words) - 3)
             self.places.append(len(words) - 3)
         after = []

@@ -28,8 +28,8 @@ def order_tokens(blob: bytes, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
     order = order[lengths[order] > 0]
     # Runs of equal keys: tokens that differ later, or in zeros at their ends.
     sorted_keys = keys[order]
-    alike = np.concatenate([[False], (sorted_keys[1:] == sorted_keys[:-1]).all(axis=1), [False]])
-    edges = np.flatnonzero(alike[1:] != alike[:-1]).tolist()
+    are_equal = np.concatenate([[False], (sorted_keys[1:] == sorted_keys[:-1]).all(axis=1), [False]])
+    edges = np.flatnonzero(are_equal[1:] != are_equal[:-1]).tolist()
     for first, last in zip(edges[::2], edges[1::2]):
         run = order[first : last + 1].tolist()
         order[first : last + 1] = sorted(run, key=lambda i: (blob[offsets[i] : offsets[i + 1]], i))

@@ -13,7 +13,7 @@ from constrain.base.errors import LimitError
 from constrain.integrations.cuda import mask_softmax_sample
 from constrain.integrations.cuda.device_sampling import THREADS
 from constrain.kernels.cuda.cuda_device import SIMULATED, kernel
-from constrain.kernels.cuda.philox import philox, scaled
+from constrain.kernels.cuda.philox_generator import philox, scaled
 from tests.gpu_oracle import bits_allowed, cut_law, draw, exact_law, masses, philox as slow_philox, uniform
 
 TYPES = [torch.float32, torch.bfloat16, torch.float16]

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from bench.architecture import LIMITS, Library, compute_figures, find_cycles
+from constrain.cache.cache_folder import DECIDING
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = Library(ROOT)
@@ -90,6 +91,10 @@ def test_figures_are_within_their_limits(name: str) -> None:
     assert value <= LIMITS[name], parts
 
 
+def test_packages_that_decide_what_is_cached_exist() -> None:
+    assert not [name for name in DECIDING if not (ROOT / "constrain" / name).is_dir()]
+
+
 def test_cycles_are_found() -> None:
     assert find_cycles({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["a", "d"]}) == [["b", "c"]]
 
@@ -144,10 +149,11 @@ def test_every_package_is_on_the_tour() -> None:
 
 @pytest.mark.parametrize("document", ["docs/tour.md", "CONTRIBUTING.md", "SECURITY.md", "README.md"])
 def test_every_path_in_a_document_exists(document: str) -> None:
-    """In backticks: `package/file.py` or `package/`, from the top of the checkout or below `constrain/`."""
+    """In backticks: `package/file.py` or `package/`, from the top, below `constrain/`, or below the schema front end."""
     text = (ROOT / document).read_text("utf-8")
     paths = {path for path in re.findall(r"`([\w./*-]+/[\w.*-]*)`", text) if re.search(r"\.py$|/$|\.md$|\*", path)}
-    lost = [path for path in paths if not [*ROOT.glob(path), *(ROOT / "constrain").glob(path)]]
+    tops = (ROOT, ROOT / "constrain", ROOT / "constrain" / "frontends" / "json_schema")
+    lost = [path for path in paths if not any([*top.glob(path)] for top in tops)]
     assert not lost
 
 

@@ -271,7 +271,10 @@ CALLS: dict[str, Call] = {
     "examples": (grammars.examples, lambda: {"content": "--- accept\na\n"}),
     "read": (grammars.read, lambda: {"name": "json"}),
     "text": (grammars.text, lambda: {"name": "json"}),
-    "find_incompatibilities": (targets.find_incompatibilities, lambda: {"schema": True, "target": "openai", "registry": None}),
+    "find_incompatibilities": (
+        targets.find_incompatibilities,
+        lambda: {"schema": True, "target": "openai", "registry": None},
+    ),
     "target_of": (targets.target_of, lambda: {"schema": True, "target": "openai"}),
     "from_schema": (strategies(testing.from_schema), lambda: {"schema": {"type": "null"}, **STRATEGY}),
     "from_regex": (strategies(testing.from_regex), lambda: {"pattern": "a", "limits": constrain.Limits()}),

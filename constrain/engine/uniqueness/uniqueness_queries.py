@@ -67,10 +67,10 @@ def answer_candidates(cache: GuardedSets, watched: int, text: int) -> None:
     one = watched
     while one != at.NO_CANDIDATES:
         register, one = int(names[3 * one + 1]), int(names[3 * one])
-        alike = _candidates(cache, register, text).following
-        if alike is not None:
+        shared = _candidates(cache, register, text).following
+        if shared is not None:
             still.append(register)
-            following |= alike
+            following |= shared
     left = at.NO_CANDIDATES
     for register in reversed(still):
         left = cache.run(extend_chain, left, register)

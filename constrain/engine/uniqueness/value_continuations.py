@@ -129,14 +129,14 @@ def _raw(rest: str) -> frozenset[int]:
 def _in_number(state: OpenNumber, value: NumberValue) -> frozenset[int] | None:
     zero = not value.digits
     if zero:
-        alike = not state.digits
+        may_go_on = not state.digits
     else:
-        alike = state.negative == value.negative and (
+        may_go_on = state.negative == value.negative and (
             value.digits.startswith(state.digits) or state.digits.rstrip("0") == value.digits
         )
         if state.exponent is not None:
-            alike = alike and state.digits.rstrip("0") == value.digits
-    return NUMBER_BYTES if alike else None
+            may_go_on = may_go_on and state.digits.rstrip("0") == value.digits
+    return NUMBER_BYTES if may_go_on else None
 
 
 def _in_items(state: OpenArray, value: ArrayValue) -> frozenset[int] | None:

@@ -93,8 +93,8 @@ class _Group:
         if len(self.options) == 1:
             return self.options[0]
         merged: list[Term] = []
-        for alike, options in groupby(self.options, key=lambda option: isinstance(option, OneOf)):
-            if alike:
+        for is_single, options in groupby(self.options, key=lambda option: isinstance(option, OneOf)):
+            if is_single:
                 merged.append(OneOf(unite_charsets(option.charset for option in options if isinstance(option, OneOf))))
             else:
                 merged.extend(options)

@@ -4,7 +4,7 @@
     apply       a batch of logits under packed masks: bits are read, and only what is masked is written
     order       floats and token ids as one number: which token comes first
     look        the tokens of a row under its mask, four at a time
-    philox      random numbers that are a function of (seed, step): Philox4x32-10
+    philox_generator  random numbers that are a function of (seed, step): Philox4x32-10
     block       sums, maxima and prefix sums of one block of threads
     select      the k-th of V in an order, or where their mass reaches a goal: by counting, without sorting
     sample      mask, temperature, top-k, top-p, min-p to one token, its log-probability and the feasible mass

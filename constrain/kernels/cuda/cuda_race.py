@@ -22,7 +22,7 @@ from .cuda_device import cuda, device, kernel
 from .cuda_order import ID_BITS, INFINITY, rank_of, token_of, value_at, value_of
 from .cuda_rows import LANES, NOTHING, limit_of, look
 from .cuda_select import BINS, selector
-from .philox import philox
+from .philox_generator import philox
 
 __all__ = ["MOST", "arrivals"]
 
@@ -73,14 +73,14 @@ count, select = selector(clocks, counted)
 
 @kernel
 def arrivals(
-    logits: Any, stride: Any, width: Any, kind: Any, bits: Any, words: Any, rows: Any, which: Any, few: Any,
+    logits: Any, stride: Any, width: Any, kind: Any, bits: Any, words: Any, rows: Any, which: Any, wanted: Any,
     seeds: Any, steps: Any, ceilings: Any, tokens: Any, logs: Any, lefts: Any,
 ) -> None:  # fmt: skip
     """Blocks: one for each of the rows in `which` (int32), of a power of 2 of threads, at most 1024.
 
-    logits, stride, width, kind, bits, words, rows, seeds, steps: as of `sample.sample`. few: at most MOST.
+    logits, stride, width, kind, bits, words, rows, seeds, steps: as of `cuda_sample`. wanted: at most MOST.
     ceilings: int64 [B], ranks that have arrived; 2^62 at first; the next round's are written.
-    tokens: int32 [n, few], in order, -1 behind the last; logs: float64 [n, few], nats, of the softmax over all tokens;
+    tokens: int32 [n, wanted], in order, then -1; logs: float64 [n, wanted], nats, of the softmax over all tokens;
     lefts: float64 [n], the mass that had not arrived before; NaN where a logit is NaN or no logit is above -inf.
     """
     scratch = cuda.shared.array(MOST_THREADS, np.int64)
@@ -106,7 +106,7 @@ def arrivals(
             best = max(best, rank_of(values[lane], first + lane * threads))
     odd = cuda.syncthreads_or(odd)
     top = value_at(block_max(best, scratch) >> ID_BITS)
-    for i in range(thread, few, threads):
+    for i in range(thread, wanted, threads):
         tokens[place, i] = -1
         logs[place, i] = -math.inf
     if odd != 0 or top == NOTHING:
@@ -133,7 +133,7 @@ def arrivals(
     best_time = value_at(earliest >> ID_BITS)
     count(row, width, ceiling, best_time, STEPS_PER_NAT, linear, linear_mass)
     cutoff = select(
-        row, width, ceiling, best_time, STEPS_PER_NAT, linear, linear_mass, np.int64(few), np.int64(ALL),
+        row, width, ceiling, best_time, STEPS_PER_NAT, linear, linear_mass, np.int64(wanted), np.int64(ALL),
         counts, masses, found,
     )  # fmt: skip
 

@@ -30,7 +30,7 @@ from .cuda_device import cuda, device, kernel
 from .cuda_order import ID_BITS, INFINITY, rank_of, token_of, value_at
 from .cuda_rows import LANES, NOTHING, glance, limit_of, look
 from .cuda_select import BINS, selector
-from .philox import philox, scaled
+from .philox_generator import philox, scaled
 
 __all__ = ["UNIT", "sample"]
 

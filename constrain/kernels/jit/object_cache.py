@@ -99,10 +99,10 @@ def find_folder() -> tuple[Path, Path] | None:
     beside = BESIDE if BESIDE.exists() else KERNELS
     if is_trusted(beside, PACKAGE) and (os.access(beside, os.W_OK) or (BESIDE / name / JOINED).exists()):
         return BESIDE / name, PACKAGE
-    parent = cache_folder() or default_cache_folder()
-    if parent is None or (parent.exists() and not is_trusted(parent)):
+    home = cache_folder() or default_cache_folder()
+    if home is None or (home.exists() and not is_trusted(home)):
         return None
-    return parent / name, parent
+    return home / name, home
 
 
 def read(name: str) -> bytes | None:
@@ -184,8 +184,8 @@ class SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
         file = BytesIO(data)
         if pickle.load(file) != self._version:
             return {}
-        stamp, overloads = pickle.load(file)
-        return overloads if stamp == self._source_stamp else {}
+        source_stamp, overloads = pickle.load(file)
+        return overloads if source_stamp == self._source_stamp else {}
 
     def _load_data(self, name: str) -> Any:
         data = read(name)

@@ -62,11 +62,11 @@ def build_unique_automaton(case: ArrayCase, algebra: SchemaAlgebra) -> ItemAutom
     values: dict[Constant, None] = {}
     ample: list[SchemaSet] = []
     for schemas in cells:
-        few = list_values(schemas, algebra)
-        if few is None:
+        found = list_values(schemas, algebra)
+        if found is None:
             ample.append(schemas)
         else:
-            values.update(dict.fromkeys(few))
+            values.update(dict.fromkeys(found))
     alone = (
         whole.size == 0 and not case.contains
     )  # Then there are enough values, since `cap_length` allows no further items.
@@ -124,10 +124,10 @@ def list_shared_values(case: ArrayCase, algebra: SchemaAlgebra) -> list[Constant
             pairs.add(case.rest)
     values: dict[Constant, None] = {}
     for schemas in pairs:
-        few = list_values(schemas, algebra)
-        if few is None:
+        found = list_values(schemas, algebra)
+        if found is None:
             return None
-        values.update(dict.fromkeys(few))
+        values.update(dict.fromkeys(found))
     return list(values)
 
 

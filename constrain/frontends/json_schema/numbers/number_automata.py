@@ -216,12 +216,12 @@ def _number_dfa(
     if numbers.multiple is not None and (fraction or numbers.multiple != 1):
         factors.insert(0, (numbers.multiple, True))
     number = lcm(*(count_residues(factor) for factor, _ in factors))
-    few = _few(numbers, number)
-    if few is None and (numbers.low is None or numbers.high is None) and count_lasting_residues(number) > max_states:
+    listed = _few(numbers, number)
+    if listed is None and (numbers.low is None or numbers.high is None) and count_lasting_residues(number) > max_states:
         raise too_many_states(max_states)  # at once: the product would only find that out slowly
-    capped = digits if few is not None or number <= MOST_CAPPED else None
-    dfa = Dfa.from_table(_plain_table(numbers, few, fraction, exponent, capped, max_states))
-    for factor, wanted in factors if few is None else ():
+    capped = digits if listed is not None or number <= MOST_CAPPED else None
+    dfa = Dfa.from_table(_plain_table(numbers, listed, fraction, exponent, capped, max_states))
+    for factor, wanted in factors if listed is None else ():
         dfa = dfa.intersect(multiples_dfa(factor, wanted, fraction, max_states), max_states=ARRAY_STATES * max_states)
     if spell_any and not exponent:
         sides = [side if side.has_magnitudes() else None for side in (numbers, numbers.mirrored())]
@@ -239,7 +239,7 @@ E, E_SIGN, SIGN = "e", "e+", "-"
 
 def _plain_table(
     numbers: NumberInterval,
-    few: list[Fraction] | None,
+    listed: list[Fraction] | None,
     fraction: bool,
     exponent: float,
     digits: int | None,
@@ -250,7 +250,7 @@ def _plain_table(
     start: dict[Any, list[DigitCondition]] = {}
     for sign, side in (("", numbers), (SIGN, mirrored)):
         if side.has_magnitudes():
-            values = few and [-value if sign else value for value in few]
+            values = listed and [-value if sign else value for value in listed]
             start[sign] = _parts(side, values, fraction, digits)
     behind = "" if mirrored == numbers else SIGN  # What is the same on both sides of zero is built once.
 

@@ -93,14 +93,14 @@ class _TrieEmitter:
         values: dict[Constant, list[int]] = {}
         found: dict[int, tuple[list[Any], list[int]]] = {STRING: ([], []), NUMBER: ([], [])}
         brackets: dict[int, list[int]] = {ARRAY: [], OBJECT: []}
-        few = len(self.numbers) <= FEW and bool(self.path)
+        is_short = len(self.numbers) <= FEW and bool(self.path)
         for number in self.numbers:
             value = self.at(number, self.path)
             kind = value[0]
             if kind in found:
                 found[kind][0].append(value[1])
                 found[kind][1].append(number)
-            elif kind in brackets and not few:
+            elif kind in brackets and not is_short:
                 brackets[kind].append(number)
             else:
                 values.setdefault(value, []).append(number)
