@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MUTATED = (
     "constrain/kernels/*.py",
     "constrain/frontends/json_schema/algebra/*.py",
+    "constrain/frontends/json_schema/core/schema_sets.py",
     "constrain/frontends/json_schema/shapes/*.py",
     "constrain/frontends/json_schema/arrays/*.py",
     "constrain/frontends/json_schema/objects/*.py",
