@@ -149,7 +149,7 @@ def test_every_package_is_on_the_tour() -> None:
 
 @pytest.mark.parametrize("document", ["docs/tour.md", "CONTRIBUTING.md", "SECURITY.md", "README.md"])
 def test_every_path_in_a_document_exists(document: str) -> None:
-    """In backticks: `package/file.py` or `package/`, from the top, below `constrain/`, or below the schema front end."""
+    """In backticks: `package/file.py` or `package/`, from the top, below `constrain/` or the schema front end."""
     text = (ROOT / document).read_text("utf-8")
     paths = {path for path in re.findall(r"`([\w./*-]+/[\w.*-]*)`", text) if re.search(r"\.py$|/$|\.md$|\*", path)}
     tops = (ROOT, ROOT / "constrain", ROOT / "constrain" / "frontends" / "json_schema")

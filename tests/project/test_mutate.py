@@ -248,9 +248,3 @@ def test_adding_a_field_that_is_0_is_no_mutant() -> None:
     assert mutant_is_none(found["state + O_BLOCK"]) and mutant_is_none(found["state + 0"])
     without = {one.old: one for one in mutants(file, (ROOT / file).read_text("utf-8")) if one.operator == "arithmetic"}
     assert not mutant_is_none(without["state + O_NAMES"])
-
-
-def test_each_explained_mutant_exists() -> None:
-    """After an edit of a line the explanation of its mutants is to be looked at again."""
-    there = {name(one) for file in files() for one in mutants(file, (ROOT / file).read_text("utf-8"))}
-    assert not equivalents() - there
