@@ -84,11 +84,11 @@ def run_shares_in_turn(spent: list[int]) -> Iterator[None]:
             task()
             spent.append(thread_time_ns() - start)
 
-    together, fill.together = fill.together, do
+    together, fill.run_together = fill.run_together, do
     try:
         yield
     finally:
-        fill.together = together
+        fill.run_together = together
 
 
 def build_llguidance_batch(

@@ -181,20 +181,22 @@ def find_token(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
     for group in range(words, len(sums)):
         total += sums[group]
     target, group, low, high = uniform * total, words, 0, words
+    inside = target  # what is left of the target at the group, then at the word, that is found
     for group in range(words, len(sums)):  # rounding may point behind the last: then it is the last with any mass
         if sums[group] > 0:
-            low, total = GROUP * (group - words), sums[group]
+            low, total, inside = GROUP * (group - words), sums[group], target
             if target < total:
                 break
             target -= total
-    target, high, word = min(target, total), min(low + GROUP, words), low
+    target, high, word = min(inside, total), min(low + GROUP, words), low
+    inside = target
     for at in range(low, high):
         if sums[at] > 0:
-            word, total = at, sums[at]
+            word, total, inside = at, sums[at], target
             if target < total:
                 break
             target -= total
-    target, token = min(target, total), 32 * word
+    target, token = min(inside, total), 32 * word
     for lane in range(min(32, len(row) - 32 * word)):
         mass = float64(mass_of(row[np.uintp(32 * word + lane)], mask[word], lane))
         if mass > 0:

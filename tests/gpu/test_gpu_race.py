@@ -118,5 +118,5 @@ def test_bits_are_packed_and_bad_rows_refused(device: str) -> None:
     assert (flags.astype(bool) == allowed.numpy()).all()
     with pytest.raises(ValueError, match="NaN"):
         KernelRace(torch.tensor([[0.0, math.nan]], device=device), seeded(device), None, 2).arrivals([0])
-    with pytest.raises(ValueError, match="few"):
+    with pytest.raises(ValueError, match="round_size"):
         KernelRace(torch.zeros((1, 4), device=device), seeded(device), None, 257)

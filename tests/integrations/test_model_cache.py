@@ -102,7 +102,8 @@ def test_a_step_that_fails_leaves_nothing_half_done() -> None:
 def test_a_population_feeds_each_distinct_text_once() -> None:
     """smc over a model of transformers: contexts asked about, each one token, but for the prompt."""
     import constrain
-    from constrain.sampling import TransformersModel, draw
+    from constrain.integrations.transformers_language_model import TransformersModel
+    from constrain.sampling import draw
 
     lm = TransformersModel(made("llama"), prompt="name")
     constraint = constrain.compile(lm.vocabulary, regex="[a-f]{6,9}")

@@ -13,6 +13,7 @@ import torch  # noqa: E402
 import constrain  # noqa: E402
 from constrain import ConstraintLogitsProcessor, LimitError, Vocabulary, VocabularyError  # noqa: E402
 from constrain.integrations.vocabulary_match import check_logits, check_tokenizer, most_padding  # noqa: E402
+from constrain.sampling.core.token_masses import allowed_tokens  # noqa: E402
 from tests import tokenizer_factory  # noqa: E402
 from tests.integrations.test_transformers import inputs_for  # noqa: E402
 from tests.model_factory import FAMILIES, configured, made  # noqa: E402
@@ -175,9 +176,9 @@ def test_the_budget_refuses_only_what_cannot_be_completed() -> None:
             matcher = constraint.matcher()
             for token in row[1:]:
                 matcher.advance(token)
-            found = set(constrain.sampling.masked_sampling.allowed_tokens(words).tolist())
+            found = set(allowed_tokens(words).tolist())
             wanted = set()
-            for token in constrain.sampling.masked_sampling.allowed_tokens(matcher.mask()).tolist():
+            for token in allowed_tokens(matcher.mask()).tolist():
                 if token in vocabulary.eos_ids:
                     wanted.add(token)
                     continue

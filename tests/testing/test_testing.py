@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings, strategies as st
-from recogniser import accepts
-from schema_strategies import schemas, valid
-from strategies import dfas
+from tests.recogniser_oracle import accepts
+from tests.schema_strategies import schemas, valid
+from tests.grammar_strategies import dfas
 
 import constrain
 from constrain import Style
