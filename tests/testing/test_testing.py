@@ -14,9 +14,6 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings, strategies as st
-from tests.recogniser_oracle import accepts
-from tests.schema_strategies import schemas, valid
-from tests.grammar_strategies import dfas
 
 import constrain
 from constrain import Style
@@ -45,6 +42,9 @@ from constrain.testing.dfa_texts import Language, build_language, draw_text
 from constrain.testing.document_recipe import Recipe
 from constrain.testing.grammar_documents import write_document
 from constrain.testing.number_texts import as_float, number_language
+from tests.grammar_strategies import dfas
+from tests.recogniser_oracle import accepts
+from tests.schema_strategies import schemas, valid
 
 jsonschema = pytest.importorskip("jsonschema")
 
