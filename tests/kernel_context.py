@@ -1,0 +1,84 @@
+"""A context of small arrays, to call single kernels on: each array stands between marks, which must stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.kernels import layout as at
+from constrain.tokens.mask_table import address_of
+
+GAP, MARK = 256, 0x5A5A5A5A
+
+
+class Context:
+    """A context whose slots have these lengths, and are filled with `rubbish`: kernels may not rely on clean memory.
+
+    arrays: the int32s of each slot. HEAD and the first records are as in an arena that was just reset.
+    """
+
+    def __init__(self, lengths: dict[int, int], rubbish: int = 0) -> None:
+        self.rubbish = rubbish
+        self.arrays: dict[int, NDArray[np.int32]] = {}
+        self._memory: dict[int, NDArray[np.int32]] = {}
+        self.context = np.zeros(2 * at.SLOTS, np.int64)
+        self.address = address_of(self.context)  # type: ignore[arg-type]
+        for slot, length in {at.HEAD: at.HEAD_W, **lengths}.items():
+            self.put(slot, [rubbish] * length)
+        if at.SEEN in lengths:
+            self[at.SEEN][:] = 0
+        if at.LIST_HASH in lengths:
+            self[at.LIST_HASH][:] = 0
+        self.reset()
+
+    def __getitem__(self, slot: int) -> NDArray[np.int32]:
+        return self.arrays[slot]
+
+    @property
+    def head(self) -> NDArray[np.int32]:
+        return self.arrays[at.HEAD]
+
+    def put(self, slot: int, values: Sequence[int] | NDArray[np.int32]) -> None:
+        """Fill a slot with these values and nothing else."""
+        memory = np.full(len(values) + 2 * GAP, MARK, np.int32)
+        memory[GAP : GAP + len(values)] = values
+        self._memory[slot] = memory
+        self.arrays[slot] = memory[GAP : GAP + len(values)]
+        self.context[2 * slot : 2 * slot + 2] = address_of(self.arrays[slot]), len(values)
+
+    def double(self, slot: int) -> None:
+        """Make a slot twice as long, as an arena does: what is new holds rubbish, or nothing in SEEN."""
+        old = self.arrays[slot]
+        fill = 0 if slot == at.SEEN else self.rubbish
+        self.put(slot, np.concatenate([old, np.full(len(old), fill, np.int32)]))
+
+    def reset(self) -> None:
+        """Forget what is counted, not what is written."""
+        closures = int(self.head[at.CLOSURES]) if self.head[at.CLOSURES] != self.rubbish else 0
+        self.head[:] = 0
+        self.head[at.CLOSURES] = closures
+        for field in (at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS):
+            self.head[field] = 1
+        self.head[at.N_NAMES] = at.ROOTS
+        first = {at.SETS: [-1] * at.SET_W, at.NODES: [0, 0, 1, -1], at.NAMES: [-1] * (3 * at.ROOTS)}
+        for slot, values in first.items():
+            if slot in self.arrays:
+                self.arrays[slot][: len(values)] = values
+
+    def check(self) -> None:
+        """Assert that nothing was written beside the slots."""
+        for slot, memory in self._memory.items():
+            assert (memory[:GAP] == MARK).all() and (memory[-GAP:] == MARK).all(), f"written beyond slot {slot}"
+
+    def call(self, kernel: Callable[..., int], *arguments: int) -> int:
+        """The result of a kernel: -1 if it asks for something."""
+        result = kernel(self.address, *arguments)
+        self.check()
+        return int(result)
+
+    @property
+    def asked(self) -> tuple[int, int]:
+        """What the kernel that returned -1 asks for: the status, and for which slot, rule, leaf or state."""
+        return int(self.head[at.STATUS]), int(self.head[at.ARGUMENT])

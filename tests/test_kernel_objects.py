@@ -1,0 +1,263 @@
+"""Object states (kernels): a key may come if and only if the object can still be closed then.
+
+The oracle tries every way to go on. Keys that nothing asks for are alike, and of those it tries the first only, so that
+objects with more keys than a word has bits can be asked about too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from constrain.kernels import layout as at
+from constrain.kernels.names import chain
+from constrain.kernels.objects import (
+    any_allowed,
+    begins_taken,
+    is_excluded,
+    may_mark,
+    name_has_way,
+    object_after,
+    object_named,
+    object_start,
+)
+from tests.kernel_context import Context
+
+LENGTHS = {at.OBJECTS: 1 << 16, at.OBJECT_HASH: 1 << 14, at.NAMES: 3 << 12, at.NAME_HASH: 1 << 13,
+           at.GUARDS: 12 * 64, at.GUARD_HASH: 256, at.BUFFER: 512}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What an object asks for. plain: keys before all others that nothing asks for; keys: of the others.
+
+    needs: for each of the others, keys that come with it. Numbers of keys count from the first plain one; marks, all of
+    which are required, follow.
+    """
+
+    plain: int
+    keys: int
+    marks: int
+    required: frozenset[int]
+    needs: tuple[frozenset[int], ...]
+    is_free: bool
+    others: bool
+    low: int
+    high: int
+
+    @property
+    def count(self) -> int:
+        return self.plain + self.keys
+
+    def is_complete(self, seen: frozenset[int], members: int) -> bool:
+        """Whether the object may close."""
+        needed = set(self.required)
+        while more := {one for key in seen | needed if self.plain <= key < self.count
+                       for one in self.needs[key - self.plain]} - needed:  # fmt: skip
+            needed |= more
+        return needed <= seen and self.low <= members and (self.high < 0 or members <= self.high)
+
+    def after(self, state: State, key: int) -> State:
+        """The state after declared key `key`, mark `key`, or, if -1, an undeclared key without one."""
+        following = 0 if self.is_free else key + 1 if 0 <= key < self.count else self.count
+        members = state.members + 1 if self.high >= 0 else min(state.members + 1, self.low)
+        return State(following, state.seen | {key} - {-1}, members)
+
+    def next_keys(self, state: State) -> Iterator[int]:
+        """Declared keys that have not come and are not passed over; marks that are not set; -1 if there are others."""
+        yield from (key for key in range(state.following, self.count) if key not in state.seen)
+        if self.others:
+            yield from (mark for mark in range(self.count, self.count + self.marks) if mark not in state.seen)
+            yield -1
+
+
+@dataclass(frozen=True)
+class State:
+    following: int
+    seen: frozenset[int]
+    members: int
+
+
+@lru_cache(maxsize=100_000)
+def can_close(rules: Rules, state: State) -> bool:
+    """Whether some way to go on ends in an object that may close."""
+    if rules.high >= 0 and state.members > rules.high:
+        return False
+    if rules.is_complete(state.seen, state.members):
+        return True
+    keys = list(rules.next_keys(state))
+    alike = [key for key in keys if 0 <= key < rules.plain]
+    for key in alike[:1] + keys[len(alike) :]:
+        after = rules.after(state, key)
+        if after != state and can_close(rules, after):
+            return True
+    return False
+
+
+def words_of(bits: Sequence[int] | frozenset[int], words: int) -> list[int]:
+    """A bit set as int32s."""
+    found = [0] * words
+    for bit in bits:
+        found[bit >> 5] |= 1 << (bit & 31)
+    return [word - (word >> 31 << 32) for word in found]
+
+
+def string_block(base: int, strings: Sequence[bytes]) -> list[int]:
+    """A block of sorted strings that stands at `base`."""
+    offsets, texts = [base + at.STR_OFFSETS + len(strings) + 1], list[int]()
+    for string in sorted(strings):
+        texts += string
+        offsets.append(offsets[0] + len(texts))
+    return [len(strings), 0, *offsets, *texts]
+
+
+def code_of(rules: Rules, ranks: Sequence[int], excluded: Sequence[bytes] = ()) -> list[int]:
+    """The object block of these rules, at place 1 of CODE."""
+    words = (rules.count + rules.marks + 31) // 32
+    head, rest = [0] * at.OBJ_W, list[int]()
+
+    def put(field: int, values: Sequence[int]) -> None:
+        head[field] = 1 + at.OBJ_W + len(rest)
+        rest.extend(values)
+
+    head[at.OBJ_COUNT], head[at.OBJ_ORDER], head[at.OBJ_LOW] = rules.count, rules.is_free, rules.low
+    head[at.OBJ_HIGH], head[at.OBJ_OTHERS], head[at.OBJ_WORDS] = rules.high, rules.others, words
+    head[at.OBJ_COUNTED], head[at.OBJ_MARKS] = rules.low > 0 or rules.high >= 0, rules.marks
+    put(at.OBJ_REQUIRED, words_of(rules.required, words))
+    if any(rules.needs):
+        sets = [frozenset[int]()] * rules.plain + list(rules.needs)
+        put(at.OBJ_NEEDS, [word for one in sets for word in words_of(one, words)])
+    put(at.OBJ_RANKS, ranks)
+    put(at.OBJ_EXCLUDED, string_block(1 + at.OBJ_W + len(rest), excluded))
+    return [0, *head, *rest]
+
+
+@st.composite
+def rules(draw: st.DrawFn) -> Rules:
+    """Small objects, some behind many keys. Members are counted from below only where others can make up for it:
+
+    keys that come together might else overshoot the most members on the way to the least.
+    """
+    plain, keys, marks = draw(st.sampled_from([0, 0, 1, 29, 31, 34])), draw(st.integers(0, 4)), draw(st.integers(0, 2))
+    others = marks > 0 or draw(st.booleans())
+    asked = range(plain, plain + keys)
+    some = st.frozensets(st.sampled_from(asked), max_size=2) if asked else st.just(frozenset[int]())
+    every_mark = frozenset(range(plain + keys, plain + keys + marks))
+    has_needs = draw(st.booleans())
+    needs = tuple(draw(some) if has_needs else frozenset[int]() for _ in range(keys))
+    counts_up = others or not any(needs)
+    low = draw(st.integers(0, 4) | st.sampled_from([plain, plain + keys])) if counts_up else 0
+    high = draw(st.just(-1) | st.integers(low, low + 4))
+    return Rules(plain, keys, marks, draw(some) | every_mark, needs, draw(st.booleans()), others, low, high)
+
+
+@settings(max_examples=50)
+@given(rules(), st.data())
+def test_a_key_may_come_if_the_object_can_still_be_closed(rules: Rules, data: st.DataObject) -> None:
+    ranks = data.draw(st.permutations(range(rules.count)))
+    context = Context(LENGTHS, rubbish=-1)
+    context.put(at.CODE, code_of(rules, ranks))
+    state, known = State(0, frozenset(), 0), dict[State, int]()
+    place = context.call(object_start, 1)
+    for _ in range(6):
+        record = context[at.OBJECTS][place:]
+        flags, words = int(record[at.O_FLAGS]), int(context[at.CODE][1 + at.OBJ_WORDS])
+        bits = record[at.O_BITS + words :]
+        told = {key for key in range(rules.count) if int(bits[ranks[key] >> 5]) >> (ranks[key] & 31) & 1}
+        if can_close(rules, state):
+            wanted = {key for key in rules.next_keys(state) if can_close(rules, rules.after(state, key))}
+            declared = {key for key in wanted if 0 <= key < rules.count}
+            assert told == declared
+            assert bool(flags & at.O_KEYS) == bool(declared)
+            assert bool(flags & at.O_CLOSE) == rules.is_complete(state.seen, state.members)
+            assert bool(flags & at.O_OTHER) == (-1 in wanted)
+            for mark in range(rules.count, rules.count + rules.marks):
+                if mark in wanted or mark not in state.seen:
+                    assert context.call(may_mark, place, mark) == (mark in wanted)
+            assert context.call(may_mark, place, -1) == (-1 in wanted)
+            check_ranges(context, place, {ranks[key] for key in declared}, rules.count, data)
+            choices = sorted(wanted)
+        else:
+            choices = list(rules.next_keys(state))  # where there is no way out, states still follow each other
+        assert known.setdefault(state, place) == place or not rules.is_free
+        if not choices:
+            return
+        key = data.draw(st.sampled_from(choices))
+        place, state = context.call(object_after, place, key, at.NO_NAMES), rules.after(state, key)
+        assert place > 0
+        assert context[at.OBJECTS][place + at.O_NAMES] == at.NO_NAMES
+
+
+def check_ranges(context: Context, place: int, allowed: set[int], count: int, data: st.DataObject) -> None:
+    """`any_allowed` finds the first of any range."""
+    for _ in range(3):
+        low = data.draw(st.integers(0, count))
+        high = data.draw(st.integers(low, count))
+        wanted = min((rank for rank in allowed if low <= rank < high), default=-1)
+        assert context.call(any_allowed, place, low, high) == wanted
+
+
+def chained(context: Context, root: int, values: Sequence[int]) -> int:
+    """The chain of these values."""
+    for value in values:
+        root = context.call(chain, root, value)
+        assert root > 0
+    return root
+
+
+NAMES = st.lists(st.binary(max_size=3).map(lambda name: bytes(97 + b % 3 for b in name)), max_size=5, unique=True)
+
+
+@settings(max_examples=50)
+@given(NAMES, NAMES, NAMES, st.sampled_from([0, -1, 1 << 20]))
+def test_names_that_are_taken(excluded: list[bytes], seen: list[bytes], asked: list[bytes], rubbish: int) -> None:
+    """An undeclared key may have neither an excluded name nor one that is there; and what begins one may have no way on."""
+    context = Context(LENGTHS, rubbish)
+    rules = Rules(0, 0, 1, frozenset(), (), True, True, 0, -1)
+    context.put(at.CODE, code_of(rules, [], excluded))
+    state, there = context.call(object_start, 1), list[bytes]()
+    for name in seen:
+        after = context.call(object_named, state, chained(context, at.SPELLED, name), -1)
+        if name in excluded:
+            assert after == 0
+            continue
+        there.append(name)
+        assert after > 0 and context[at.OBJECTS][after + at.O_NAMES] > at.NO_NAMES
+        state = after
+    taken = excluded + there
+    for name in {*asked, *excluded, *there, *[one[:1] for one in taken], b""}:
+        context[at.BUFFER][: len(name)] = list(name)
+        assert context.call(is_excluded, state, len(name)) == (name in excluded)
+        context[at.BUFFER][: len(name)] = list(name)
+        assert context.call(begins_taken, state, len(name)) == any(one.startswith(name) for one in taken)
+        spelled = chained(context, at.SPELLED, name)
+        context.head[at.STATUS] = 0
+        way = context.call(name_has_way, 77, state, spelled)
+        assert way == (-1 if any(one.startswith(name) for one in taken) else 1)
+        if way < 0:
+            assert context.asked == (at.NEED_NAME, 77)
+            assert context.head[[at.SPELLING, at.NAMED_IN]].tolist() == [spelled, state]
+        after = context.call(object_named, state, spelled, 0)
+        assert (after > 0) == (name not in taken)
+        if after > 0:
+            assert context[at.OBJECTS][after + at.O_BITS] == 1  # the mark is set
+            assert context.call(object_named, after, spelled, -1) == 0
+    unknown = context.call(object_after, state, -1, at.UNKNOWN_NAMES)
+    for name in {b"a", *excluded}:  # of an object whose names are not known, only that stays known
+        assert context.call(object_named, unknown, chained(context, at.SPELLED, name), -1) == unknown
+
+
+@pytest.mark.parametrize("words", [1, 2, 5])
+def test_room_for_the_bits_of_an_object(words: int) -> None:
+    """BUFFER has to hold the keys seen and those that must come; more is not asked for."""
+    rules = Rules(32 * words, 0, 0, frozenset(), (), True, False, 0, -1)
+    for length in range(2 * words, 2 * words + 16):
+        context = Context(LENGTHS | {at.BUFFER: length})
+        context.put(at.CODE, code_of(rules, range(rules.count)))
+        result = context.call(object_start, 1)
+        assert result > 0 or context.asked == (at.FULL, at.BUFFER)
+        assert (result > 0) == (length > 2 * words + 8)

@@ -1,0 +1,154 @@
+"""Tables of interned records (kernels): equal keys get one number, however crowded, grown or dirty the memory is.
+
+The oracle is a dict. A table asks for room exactly where the next record does not fit, or where more than half of its
+hash table is filled; hash tables begin with rubbish, as an arena begins in the memory of one that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from constrain.kernels import layout as at
+from constrain.kernels.growth import rehash
+from constrain.kernels.members import add_guard, still_watched
+from constrain.kernels.names import chain
+from constrain.kernels.parse import pair
+from constrain.kernels.points import point
+from tests.kernel_context import Context
+
+HASHES = (at.SET_HASH, at.NODE_HASH, at.POINT_HASH, at.OBJECT_HASH, at.NAME_HASH, at.GUARD_HASH, at.PAIR_HASH,
+          at.LIST_HASH)  # fmt: skip
+OTHERS = (at.SETS, at.CONFIGS, at.NODES, at.EDGES, at.POINTS, at.OBJECTS, at.NAMES, at.GUARDS, at.PAIRS, at.LISTS,
+          at.CODE)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Table:
+    """A kernel that interns. width: int32s of a record; arguments: of a key, the first `stored` fields of the record.
+
+    allowance: a record more fits while twice the number of records is at most the last place of the hash table, or,
+    if 1, at most the length of the hash table.
+    """
+
+    kernel: Callable[..., int]
+    slot: int
+    hash_slot: int
+    count: int
+    width: int
+    arguments: int
+    first: int = 0
+    allowance: int = 0
+
+
+TABLES = {
+    "pairs": Table(pair, at.PAIRS, at.PAIR_HASH, at.N_PAIRS, at.PAIR_W, 2, first=1),
+    "names": Table(chain, at.NAMES, at.NAME_HASH, at.N_NAMES, 3, 2, first=at.ROOTS),
+    "points": Table(point, at.POINTS, at.POINT_HASH, at.N_POINTS, 5, 4),
+}
+rubbish = st.sampled_from([0, -1, 1, 2, 3, 7, 1 << 30])
+
+
+def small(table: Table, rubbish: int) -> Context:
+    """A context in which that table has next to no room, and hash tables hold rubbish."""
+    lengths = {slot: 16 for slot in HASHES} | {slot: 64 for slot in OTHERS}
+    context = Context(lengths | {table.slot: (table.first + 1) * table.width, table.hash_slot: 16}, rubbish)
+    if rubbish != 0:
+        context[at.LIST_HASH][:] = 0
+    return context
+
+
+def fits(table: Table, context: Context) -> bool:
+    """Whether one record more has room."""
+    count = int(context.head[table.count])
+    room = table.width * (count + 1) <= len(context[table.slot])
+    return room and 2 * count <= len(context[table.hash_slot]) - 1 + table.allowance
+
+
+@pytest.mark.parametrize("name", TABLES)
+@settings(max_examples=40)
+@given(st.data(), rubbish)
+def test_equal_keys_have_one_number(name: str, data: st.DataObject, rubbish: int) -> None:
+    table = TABLES[name]
+    context = small(table, rubbish)
+    values = st.integers(-2, 3) | st.sampled_from([1000, 1 << 20, -(1 << 31)])
+    keys = data.draw(st.lists(st.tuples(*[values] * table.arguments), max_size=60))
+    for attempt in range(2):
+        known: dict[tuple[int, ...], int] = {}
+        for key in keys:
+            is_new = key not in known
+            while (number := context.call(table.kernel, *key)) == -1:
+                assert context.asked == (at.FULL, table.slot)
+                assert is_new and not fits(table, context)
+                context.double(table.slot)
+                context.double(table.hash_slot)
+                rehash(context.address)
+                context.check()
+            if is_new:
+                known[key] = table.first + len(known)
+            assert number == known[key]
+            assert context.head[table.count] == table.first + len(known)
+            record = context[table.slot][number * table.width :][: table.arguments]
+            assert tuple(record.tolist()) == key
+        rehash(context.address)
+        assert [context.call(table.kernel, *key) for key in keys] == [known[key] for key in keys]
+        context.reset()
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_room_is_asked_for_only_where_there_is_none(name: str) -> None:
+    """Neither a record sooner nor one later: a hash table that is full would be searched for ever."""
+    table = TABLES[name]
+    for length, places in ((9, 32), (32, 16), (17, 32)):
+        context = small(table, -1)
+        context.put(table.slot, [-1] * (length * table.width))
+        context.put(table.hash_slot, [-1] * places)
+        context.reset()
+        n = 0
+        while True:
+            had_room = fits(table, context)
+            result = context.call(table.kernel, *[n] * table.arguments)
+            assert (result >= 0) == had_room
+            if not had_room:
+                break
+            n += 1
+        assert n == min(length, (places + 1) // 2) - table.first
+
+
+def known_number(known: dict[tuple[int, int], int], key: int, text: int) -> int:
+    """Which one it is in the order in which they were added."""
+    return list(known).index((key, text))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(-6, 3), st.integers(-2, 3), st.integers(0, 1)), max_size=40), rubbish)
+def test_answers_about_members_are_found_again(questions: list[tuple[int, int, int]], rubbish: int) -> None:
+    """By their key and text, with their bytes cleared; also after the table was filled anew."""
+    table = Table(add_guard, at.GUARDS, at.GUARD_HASH, at.N_GUARDS, at.GUARD_W, 2, allowance=1)
+    context = small(table, rubbish)
+    for attempt in range(2):
+        known: dict[tuple[int, int], int] = {}
+        for key, text, answer in questions:
+            if (key, text) in known:
+                continue
+            while (number := context.call(add_guard, key, text, answer)) == -1:
+                assert context.asked == (at.FULL, at.GUARDS) and not fits(table, context)
+                context.double(at.GUARDS)
+                context.double(at.GUARD_HASH)
+                rehash(context.address)
+            assert number == len(known)
+            known[key, text] = answer
+            record = context[at.GUARDS][number * at.GUARD_W :][: at.GUARD_W].tolist()
+            assert record[:3] == [key, text, answer] and record[at.GUARD_BYTES :] == [0] * 8
+            assert context[at.GUARD_HASH][record[at.GUARD_SLOT]] == number
+            assert context.head[at.N_GUARDS] == len(known)
+        for (key, text), _ in known.items():
+            for watched, number in ((key, known_number(known, key, text)), (key + 10, -1)):
+                context.head[at.WATCH], context.head[at.TEXT] = watched, text
+                assert context.call(still_watched) == number
+                assert number >= 0 or context.asked == (at.NEED_WATCH, watched)
+        rehash(context.address)
+        context.reset()
