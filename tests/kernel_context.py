@@ -7,10 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.arena import HASHES
 from constrain.kernels import layout as at
+from constrain.kernels.growth import rehash
 from constrain.tokens.mask_table import address_of
 
 GAP, MARK = 256, 0x5A5A5A5A
+INTERNED = (at.SETS, at.CONFIGS, at.NODES, at.EDGES, at.POINTS, at.OBJECTS, at.NAMES, at.GUARDS, at.PAIRS, at.LISTS,
+            at.CODE)  # fmt: skip
 
 
 class Context:
@@ -25,12 +29,12 @@ class Context:
         self._memory: dict[int, NDArray[np.int32]] = {}
         self.context = np.zeros(2 * at.SLOTS, np.int64)
         self.address = address_of(self.context)  # type: ignore[arg-type]
-        for slot, length in {at.HEAD: at.HEAD_W, **lengths}.items():
+        small = dict.fromkeys(HASHES.values(), 16) | dict.fromkeys(INTERNED, 64)  # what `rehash` looks at
+        for slot, length in {at.HEAD: at.HEAD_W, **small, **lengths}.items():
             self.put(slot, [rubbish] * length)
         if at.SEEN in lengths:
             self[at.SEEN][:] = 0
-        if at.LIST_HASH in lengths:
-            self[at.LIST_HASH][:] = 0
+        self[at.LIST_HASH][:] = 0
         self.reset()
 
     def __getitem__(self, slot: int) -> NDArray[np.int32]:
@@ -77,6 +81,19 @@ class Context:
         result = kernel(self.address, *arguments)
         self.check()
         return int(result)
+
+    def run(self, kernel: Callable[..., int], *arguments: int) -> int:
+        """The same with room made as it is asked for: -1 if the kernel asks for anything else."""
+        while True:
+            result = self.call(kernel, *arguments)
+            if result != -1 or self.asked[0] != at.FULL:
+                return result
+            slot = self.asked[1]
+            for part in dict.fromkeys([slot, HASHES.get(slot, slot)]):
+                self.double(part)
+            if slot in HASHES:
+                rehash(self.address)
+                self.check()
 
     @property
     def asked(self) -> tuple[int, int]:

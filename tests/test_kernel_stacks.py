@@ -17,17 +17,14 @@ from tests.kernel_context import Context
 
 PLACES = 40
 """Length of CODE: pcs are below. At multiples of 7 stands the end of a member."""
-HASHES = (at.SET_HASH, at.NODE_HASH, at.POINT_HASH, at.OBJECT_HASH, at.NAME_HASH, at.GUARD_HASH, at.PAIR_HASH,
-          at.LIST_HASH)  # fmt: skip
 Edge = tuple[int, int, int]
 """Return pc, register, node below."""
 
 
 def small(rubbish: int, nodes: int = 2, edges: int = 4, places: int = 16, buffer: int = 8, path: int = 8) -> Context:
     """A context with room for so many records, and so many int32s of scratch."""
-    lengths = dict.fromkeys(HASHES, 16) | dict.fromkeys((at.NAMES, at.POINTS, at.OBJECTS, at.PAIRS, at.LISTS), 64)
-    lengths |= {at.NODES: 4 * nodes, at.EDGES: 3 * edges, at.NODE_HASH: places, at.BUFFER: buffer, at.PATH: path}
-    context = Context(lengths | {at.SETS: 64, at.CONFIGS: 64, at.GUARDS: 64}, rubbish)
+    lengths = {at.NODES: 4 * nodes, at.EDGES: 3 * edges, at.NODE_HASH: places, at.BUFFER: buffer, at.PATH: path}
+    context = Context(lengths, rubbish)
     context.put(at.CODE, [at.MEMBER_END if pc > 0 and pc % 7 == 0 else at.END for pc in range(PLACES)])
     return context
 

@@ -20,11 +20,6 @@ from constrain.kernels.parse import pair
 from constrain.kernels.points import point
 from tests.kernel_context import Context
 
-HASHES = (at.SET_HASH, at.NODE_HASH, at.POINT_HASH, at.OBJECT_HASH, at.NAME_HASH, at.GUARD_HASH, at.PAIR_HASH,
-          at.LIST_HASH)  # fmt: skip
-OTHERS = (at.SETS, at.CONFIGS, at.NODES, at.EDGES, at.POINTS, at.OBJECTS, at.NAMES, at.GUARDS, at.PAIRS, at.LISTS,
-          at.CODE)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Table:
@@ -54,11 +49,7 @@ rubbish = st.sampled_from([0, -1, 1, 2, 3, 7, 1 << 30])
 
 def small(table: Table, rubbish: int) -> Context:
     """A context in which that table has next to no room, and hash tables hold rubbish."""
-    lengths = {slot: 16 for slot in HASHES} | {slot: 64 for slot in OTHERS}
-    context = Context(lengths | {table.slot: (table.first + 1) * table.width, table.hash_slot: 16}, rubbish)
-    if rubbish != 0:
-        context[at.LIST_HASH][:] = 0
-    return context
+    return Context({table.slot: (table.first + 1) * table.width, table.hash_slot: 16}, rubbish)
 
 
 def fits(table: Table, context: Context) -> bool:
